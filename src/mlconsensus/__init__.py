@@ -1,0 +1,72 @@
+"""Combine the predictions of several multilabel models into one better ranking of labels, from the predictions alone.
+
+This file is a table of contents; each name is imported when it is first used, so that importing stays fast.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from . import datasets, decisions, metrics
+    from .combiners import BGCM, COMBINERS, MajorityVote, MLCMa, MLCMr
+    from .combiners.bgcm import bgcm
+    from .combiners.majority_vote import majority_vote
+    from .combiners.mlcm_a import mlcm_a
+    from .combiners.mlcm_r import mlcm_r
+    from .consensus import Consensus, combine
+    from .errors import InputError
+    from .io import read_predictions
+    from .predictions import Predictions
+
+__all__ = [
+    "BGCM",
+    "COMBINERS",
+    "Consensus",
+    "InputError",
+    "MLCMa",
+    "MLCMr",
+    "MajorityVote",
+    "Predictions",
+    "bgcm",
+    "combine",
+    "datasets",
+    "decisions",
+    "majority_vote",
+    "metrics",
+    "mlcm_a",
+    "mlcm_r",
+    "read_predictions",
+]
+
+_HOME = {
+    "BGCM": "combiners",
+    "COMBINERS": "combiners",
+    "Consensus": "consensus",
+    "InputError": "errors",
+    "MLCMa": "combiners",
+    "MLCMr": "combiners",
+    "MajorityVote": "combiners",
+    "Predictions": "predictions",
+    "bgcm": "combiners.bgcm",
+    "combine": "consensus",
+    "majority_vote": "combiners.majority_vote",
+    "mlcm_a": "combiners.mlcm_a",
+    "mlcm_r": "combiners.mlcm_r",
+    "read_predictions": "io",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        return getattr(import_module(f".{_HOME[name]}", __name__), name)
+    if name in __all__:
+        return import_module(f".{name}", __name__)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

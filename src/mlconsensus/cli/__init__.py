@@ -1,0 +1,5 @@
+"""The command line: parse, call the library, format. One file a command."""
+
+from .main import main
+
+__all__ = ["main"]

@@ -1,0 +1,27 @@
+"""`mlconsensus demo`: a synthetic panel as files, and what each method makes of it."""
+
+from __future__ import annotations
+
+import click
+
+
+@click.command("demo", short_help="Make a panel, combine it, and show how well it went.")
+@click.option(
+    "--output",
+    "folder",
+    type=click.Path(),
+    default="mlconsensus-demo",
+    show_default=True,
+    help="New folder for the panel's files.",
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Another seed makes another panel.")
+def command(folder: str, seed: int) -> None:
+    r"""Write a synthetic panel as CSV files, combine it with every method, and print how well each does.
+
+    \b
+    Example:
+      mlconsensus demo --output my-demo
+    """
+    from ..demo import run
+
+    click.echo(run(folder, seed))

@@ -1,0 +1,89 @@
+"""The group of commands, and how errors leave the program: one line, and an exit code that means something."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Iterable
+from importlib import import_module
+from typing import Any, NoReturn
+
+import click
+
+from .. import __version__, progress
+from ..errors import InputError, nearest
+
+# Each command's module is imported when it is used: `--help` answers at once.
+_COMMANDS = ("combine", "compare", "completion", "datasets", "demo", "evaluate")
+
+BAD_INPUT, FAULT, INTERRUPTED = 2, 1, 130
+
+
+class _Commands(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name not in _COMMANDS:
+            return None
+        command: click.Command = import_module(f".{name}", __package__).command
+        return command
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        if args and args[0] not in _COMMANDS and not args[0].startswith("-"):
+            known = ", ".join(_COMMANDS)
+            raise InputError(f"command: found {args[0]!r}, expected one of {known}{nearest(args[0], _COMMANDS)}")
+        return super().resolve_command(ctx, args)
+
+
+@click.command(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, prog_name="mlconsensus")
+@click.option("--traceback", is_flag=True, hidden=True, help="Show where in the program an error arose.")
+@click.pass_context
+def cli(ctx: click.Context, traceback: bool) -> None:
+    r"""Combine the predictions of several multilabel models into one better ranking of labels.
+
+    \b
+    Example:
+      mlconsensus combine a.csv b.csv c.csv --output consensus.csv
+    """
+    ctx.obj = {"traceback": traceback}
+    if sys.stderr.isatty():
+        progress.reporter.set(_bar)
+
+
+def main(args: list[str] | None = None) -> NoReturn:
+    """Run the command line and exit: 0 done, 2 the input is bad, 1 a fault of the program, 130 interrupted."""
+    show_traceback = "--traceback" in (sys.argv[1:] if args is None else args)
+    try:
+        code = cli.main(args, prog_name="mlconsensus", standalone_mode=False)
+        sys.stdout.flush()
+    except InputError as error:
+        _end(str(error), BAD_INPUT, show_traceback)
+    except click.ClickException as error:
+        _end(error.format_message(), BAD_INPUT, show_traceback)
+    except (KeyboardInterrupt, click.exceptions.Abort):
+        _end("interrupted", INTERRUPTED, show_traceback)
+    except BrokenPipeError:
+        # Whoever read our output has had enough, as `| head` does; Python must not complain while it exits.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+    except Exception as error:
+        _end(f"internal fault, please report it: {type(error).__name__}: {error}", FAULT, show_traceback)
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _end(message: str, code: int, show_traceback: bool) -> NoReturn:
+    if show_traceback:
+        traceback.print_exc()
+    click.echo(f"mlconsensus: {' '.join(message.split())}", err=True)
+    sys.exit(code)
+
+
+def _bar(items: Iterable[Any], total: int, doing: str) -> Iterable[Any]:
+    if total < 2:
+        yield from items
+        return
+    with click.progressbar(items, length=total, label=doing, file=sys.stderr) as bar:
+        yield from bar

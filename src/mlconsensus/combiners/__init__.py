@@ -1,0 +1,17 @@
+"""The methods, one a file, and the names they are called by."""
+
+from .base import Combiner
+from .bgcm import BGCM
+from .majority_vote import MajorityVote
+from .mlcm_a import MLCMa
+from .mlcm_r import MLCMr
+
+# Every method by the name that tables, files and the command line use. A new combiner adds one line.
+COMBINERS: dict[str, type[Combiner]] = {
+    "MV": MajorityVote,
+    "BGCM": BGCM,
+    "MLCM-r": MLCMr,
+    "MLCM-a": MLCMa,
+}
+
+__all__ = ["BGCM", "COMBINERS", "Combiner", "MLCMa", "MLCMr", "MajorityVote"]

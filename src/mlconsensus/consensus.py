@@ -1,0 +1,153 @@
+"""`combine`: pick the method for the metric, run it, and say which and why."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import metrics
+from .alignment import Names
+from .combiners import COMBINERS, Combiner
+from .decisions import cardinalities, match_instances
+from .errors import InputError, nearest
+from .predictions import ModelTable, as_predictions
+
+Optimize = Literal["auto", "ranking_loss", "micro_auc", "one_error", "average_precision"]
+
+
+class Choice(NamedTuple):
+    """A method, and why it is the one for a metric."""
+
+    method: str
+    reason: str
+
+
+CHOICES: dict[str, Choice] = {
+    "auto": Choice("MLCM-a", "it is ahead of voting in most metrics on most panels"),
+    "micro_auc": Choice(
+        "MLCM-a", "its precision matrix carries label preferences across instances, which microAUC counts"
+    ),
+    "ranking_loss": Choice(
+        "MLCM-r", "its walk estimates p(label | instance), which minimises the expected ranking loss"
+    ),
+    "one_error": Choice("MLCM-a", "it keeps the labels that most models agree on at the top"),
+    "average_precision": Choice("MLCM-a", "it keeps the labels that most models agree on at the top"),
+}
+
+
+@dataclass(frozen=True)
+class Consensus:
+    """What `combine` found.
+
+    Attributes
+    ----------
+    scores
+        Consensus scores (n, l), higher = more relevant.
+    labels
+        Label sets (n, l) of bool: for each instance as many top labels as the models gave it on average.
+    method, reason
+        Name of the method, and why it was chosen.
+    combiner
+        The fitted estimator, ready for new instances.
+    instances, label_names
+        What rows and columns are called.
+
+    Examples
+    --------
+    >>> import mlconsensus as mlc
+    >>> found = mlc.combine(mlc.Predictions([[[1, 0]], [[1, 1]]], labels=["sport", "news"]), optimize="ranking_loss")
+    >>> found.method, found.labels.tolist(), found.label_sets()
+    ('MLCM-r', [[True, True]], [('sport', 'news')])
+    """
+
+    scores: NDArray[np.float64]
+    labels: NDArray[np.bool_]
+    method: str
+    reason: str
+    combiner: Combiner
+    instances: Names
+    label_names: tuple[str, ...]
+
+    def label_sets(self) -> list[tuple[str, ...]]:
+        """Return each instance's labels by name, from highest score to lowest."""
+        order = np.argsort(-self.scores, axis=1, kind="stable")
+        return [
+            tuple(self.label_names[j] for j in ranked if kept[j])
+            for ranked, kept in zip(order, self.labels, strict=True)
+        ]
+
+    def evaluate(self, truth: Any) -> dict[str, float]:
+        """Give the metrics of these scores and label sets."""
+        return metrics.evaluate(truth, self.scores, self.labels)
+
+    def save(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
+        """Write the scores to a file whose suffix names the format; an existing one only with `force`."""
+        from .io import write_table
+
+        table = ModelTable(self.method, self.scores, self.instances, self.label_names)
+        write_table(path, table, force=force)
+
+
+def method_named(name: str) -> str:
+    """Return the method's name as tables write it, however the user wrote it.
+
+    Examples
+    --------
+    >>> method_named("mlcm_r")
+    'MLCM-r'
+    """
+    wanted = name.lower().replace("_", "-")
+    for method in COMBINERS:
+        if method.lower() == wanted:
+            return method
+    known = ", ".join(method.lower() for method in COMBINERS)
+    hint = nearest(wanted, [method.lower() for method in COMBINERS])
+    raise InputError(f"method: found {name!r}, expected one of {known}{hint}")
+
+
+def combine(predictions: Any, optimize: Optimize = "auto", *, method: str | Combiner | None = None) -> Consensus:
+    """Combine predictions into consensus scores and label sets.
+
+    Parameters
+    ----------
+    predictions
+        `Predictions`, or anything that its constructor takes.
+    optimize
+        The metric that matters: ``"ranking_loss"``, ``"micro_auc"``, ``"one_error"``, ``"average_precision"``, or
+        ``"auto"`` for the method to use without knowing.
+    method
+        A method's name or a combiner, in place of the one that `optimize` would choose.
+
+    Examples
+    --------
+    >>> import mlconsensus as mlc
+    >>> panel, truth = mlc.datasets.make_panel(random_state=0)
+    >>> consensus = mlc.combine(panel)
+    >>> consensus.method, consensus.scores.shape
+    ('MLCM-a', (1000, 20))
+    >>> vote = mlc.majority_vote(panel)
+    >>> mlc.metrics.ranking_loss(truth, consensus.scores) < mlc.metrics.ranking_loss(truth, vote)
+    True
+    """
+    panel = as_predictions(predictions)
+    if method is None:
+        wanted = str(optimize).replace("-", "_")
+        if wanted not in CHOICES:
+            raise InputError(
+                f"optimize: found {optimize!r}, expected one of {', '.join(CHOICES)}{nearest(wanted, CHOICES)}"
+            )
+        name, reason = CHOICES[wanted]
+        combiner = COMBINERS[name]()
+    elif isinstance(method, str):
+        name, reason = method_named(method), "it was asked for"
+        combiner = COMBINERS[name]()
+    else:
+        combiner, reason = method, "it was asked for"
+        name = next((key for key, kind in COMBINERS.items() if type(method) is kind), type(method).__name__)
+    scores = combiner.fit(panel).transform(panel)
+    sets = match_instances(scores, cardinalities(panel))
+    return Consensus(scores, sets, name, reason, combiner, panel.instances, panel.labels)

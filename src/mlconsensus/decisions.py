@@ -1,0 +1,153 @@
+"""From scores to label sets: rules that say which labels of each instance to keep."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .errors import InputError
+from .kernels import FloatArray, row_sums, votes
+from .parameters import whole
+from .predictions import Predictions, as_predictions
+
+BoolArray = NDArray[np.bool_]
+Empty = Literal["keep", "top"]
+
+
+def cardinalities(predictions: Any) -> FloatArray:
+    """How many labels the models gave each instance on average (n,), each cell averaged over those that spoke.
+
+    Examples
+    --------
+    >>> import mlconsensus as mlc
+    >>> mlc.decisions.cardinalities([[[1, 1, 0]], [[1, 0, 0]]])
+    array([1.5])
+    """
+    panel = as_predictions(predictions)
+    return np.concatenate([row_sums(_mean(block)) for block in panel.blocks()])
+
+
+def frequencies(predictions: Any) -> FloatArray:
+    """How many instances the models gave each label on average (l,), each cell averaged over those that spoke.
+
+    Examples
+    --------
+    >>> import mlconsensus as mlc
+    >>> mlc.decisions.frequencies([[[1, 1, 0]], [[1, 0, 0]]])
+    array([1. , 0.5, 0. ])
+    """
+    panel = as_predictions(predictions)
+    return np.asarray(sum(np.asarray(_mean(block).sum(axis=0)).ravel() for block in panel.blocks()))
+
+
+def top_k(scores: ArrayLike, k: int) -> BoolArray:
+    """Keep the `k` labels of highest score of each instance; ties go to the label that comes first.
+
+    Examples
+    --------
+    >>> import mlconsensus as mlc
+    >>> mlc.decisions.top_k([[0.2, 0.9, 0.5]], 2)
+    array([[False,  True,  True]])
+    """
+    scores = _matrix(scores)
+    return _top(scores, np.full(len(scores), whole(k, "k", 0)))
+
+
+def threshold(scores: ArrayLike, at_least: float = 0.5, *, empty: Empty = "keep") -> BoolArray:
+    """Keep the labels whose score is at least a number.
+
+    Examples
+    --------
+    >>> import mlconsensus as mlc
+    >>> mlc.decisions.threshold([[0.2, 0.9, 0.5], [0.1, 0.3, 0.2]], empty="top")
+    array([[False,  True,  True],
+           [False,  True, False]])
+    """
+    scores = _matrix(scores)
+    return _filled(scores, scores >= at_least, empty)
+
+
+def match_instances(scores: ArrayLike, cardinality: ArrayLike, *, empty: Empty = "keep") -> BoolArray:
+    """Keep, for each instance, as many labels as the models gave it on average; the default of `predict`.
+
+    Parameters
+    ----------
+    scores
+        Consensus scores (n, l).
+    cardinality
+        How many labels each instance should have (n,), rounded half up; see `cardinalities`.
+    empty
+        What becomes of an instance that would get no label: ``"keep"`` it empty, or give it the ``"top"`` one.
+
+    Examples
+    --------
+    >>> import mlconsensus as mlc
+    >>> mlc.decisions.match_instances([[0.2, 0.9, 0.5], [0.1, 0.3, 0.2]], [1.5, 0.4])
+    array([[False,  True,  True],
+           [False, False, False]])
+    """
+    scores = _matrix(scores)
+    wanted = _counts(cardinality, len(scores), "instances")
+    return _filled(scores, _top(scores, wanted), empty)
+
+
+def match_labels(scores: ArrayLike, frequency: ArrayLike, *, empty: Empty = "keep") -> BoolArray:
+    """Keep, for each label, as many instances as the models gave it on average, those of highest score.
+
+    Parameters
+    ----------
+    scores
+        Consensus scores (n, l).
+    frequency
+        How many instances each label should have (l,), rounded half up; see `frequencies`.
+    empty
+        What becomes of an instance that would get no label: ``"keep"`` it empty, or give it the ``"top"`` one.
+
+    Examples
+    --------
+    >>> import mlconsensus as mlc
+    >>> mlc.decisions.match_labels([[0.2, 0.9], [0.1, 0.3]], [1.0, 1.6])
+    array([[ True,  True],
+           [False,  True]])
+    """
+    scores = _matrix(scores)
+    wanted = _counts(frequency, scores.shape[1], "labels")
+    return _filled(scores, _top(scores.T, wanted).T, empty)
+
+
+def _mean(block: Predictions) -> Any:
+    total, heard = votes(block)
+    return total / heard if isinstance(heard, float) else np.asarray(total / np.maximum(heard, 1))
+
+
+def _matrix(scores: ArrayLike) -> FloatArray:
+    matrix = np.asarray(scores, dtype=np.float64)
+    if matrix.ndim != 2:
+        raise InputError(f"scores: found {matrix.ndim} dimensions, expected 2: instances, labels")
+    return matrix
+
+
+def _counts(given: ArrayLike, size: int, what: str) -> NDArray[np.int64]:
+    counts = np.asarray(given, dtype=np.float64)
+    if counts.shape != (size,):
+        raise InputError(f"counts: found shape {counts.shape}, expected ({size},): one number for each of the {what}")
+    return np.floor(counts + 0.5).astype(np.int64)
+
+
+def _top(scores: FloatArray, wanted: NDArray[np.int64]) -> BoolArray:
+    """Mark the ``wanted[i]`` highest scores of row i."""
+    order = np.argsort(-scores, axis=1, kind="stable")
+    chosen = np.empty(scores.shape, dtype=np.bool_)
+    np.put_along_axis(chosen, order, np.arange(scores.shape[1]) < wanted[:, None], axis=1)
+    return chosen
+
+
+def _filled(scores: FloatArray, chosen: BoolArray, empty: Empty) -> BoolArray:
+    if empty not in ("keep", "top"):
+        raise InputError(f"empty: found {empty!r}, expected 'keep' or 'top'")
+    if empty == "top":
+        lacking = np.flatnonzero(~chosen.any(axis=1))
+        chosen[lacking, scores[lacking].argmax(axis=1)] = True
+    return chosen

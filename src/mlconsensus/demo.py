@@ -1,0 +1,81 @@
+"""The demonstration: a synthetic panel written as files, and a table of what each method makes of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from .combiners import COMBINERS
+from .datasets import make_panel
+from .errors import InputError
+from .io import write_table
+from .metrics import evaluate, evaluate_models
+from .predictions import ModelTable, Predictions
+from .tables import metrics_table
+
+_LABELS = [
+    "politics",
+    "economy",
+    "banking",
+    "trade",
+    "energy",
+    "climate",
+    "science",
+    "health",
+    "medicine",
+    "education",
+    "sports",
+    "football",
+    "travel",
+    "food",
+    "culture",
+    "music",
+    "film",
+    "technology",
+    "internet",
+    "security",
+    "law",
+    "crime",
+]
+_MODELS = ("ana", "bert", "carl", "dora", "emil")
+
+
+def run(folder: str | Path, seed: int = 0) -> str:
+    """Write the panel into `folder`, which must not exist or be empty, and return what to print.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     print(run(folder).splitlines()[0])
+    5 models tagged 2,000 articles with 22 labels; nobody shows features or truth to the methods below.
+    """
+    folder = Path(folder)
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise InputError(f"{folder}: found something there already, expected a new or empty folder (see --output)")
+    made, truth = make_panel(2000, len(_LABELS), len(_MODELS), cardinality=2.5, random_state=seed)
+    ids = [f"article-{i:04d}" for i in range(1, len(made) + 1)]
+    panel = Predictions(made.to_array().astype(bool), models=_MODELS, labels=_LABELS, instances=ids)
+
+    folder.mkdir(parents=True, exist_ok=True)
+    for model, (scores, _) in zip(panel.models, panel.cells(), strict=True):
+        write_table(folder / f"{model}.csv", ModelTable(model, scores, ids, _LABELS))
+    write_table(folder / "truth.csv", ModelTable("truth", truth, ids, _LABELS))
+
+    results = {"BM": evaluate_models(truth, panel)["BM"]}
+    results |= {name: evaluate(truth, kind().fit_transform(panel)) for name, kind in COMBINERS.items()}
+    files = " ".join(f"{folder / model}.csv" for model in _MODELS)
+    return "\n".join(
+        [
+            f"{len(_MODELS)} models tagged {len(ids):,} articles with {len(_LABELS)} labels; "
+            "nobody shows features or truth to the methods below.",
+            "",
+            metrics_table(results),
+            "",
+            "BM: the models' own mean; MV: majority voting; * best of its column.",
+            f"The panel is in {folder}/. Try next:",
+            "",
+            f"  mlconsensus combine {files} --output consensus.csv",
+            f"  mlconsensus evaluate consensus.csv --truth {folder / 'truth.csv'}",
+            f"  mlconsensus compare {files} --truth {folder / 'truth.csv'}",
+        ]
+    )

@@ -1,0 +1,31 @@
+"""The one exception that bad input raises."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class InputError(ValueError):
+    """What the user gave cannot be used; the message says where, what was found and what was expected.
+
+    Examples
+    --------
+    >>> import mlconsensus as mlc
+    >>> mlc.Predictions([[[0.0, 1.5]]])
+    Traceback (most recent call last):
+    ...
+    mlconsensus.errors.InputError: model 'model_0', instance 0, label 'label_1': found 1.5, expected ...
+    """
+
+
+def nearest(name: str, names: Iterable[str]) -> str:
+    """Return ``"; did you mean 'x'?"`` for the valid name closest to `name`, or nothing.
+
+    Examples
+    --------
+    >>> nearest("mlcmr", ["mv", "mlcm-r", "mlcm-a"])
+    "; did you mean 'mlcm-r'?"
+    """
+    close = difflib.get_close_matches(name, list(names), n=1, cutoff=0.5)
+    return f"; did you mean {close[0]!r}?" if close else ""

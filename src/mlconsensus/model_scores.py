@@ -1,0 +1,101 @@
+"""What one model said: its own matrix, and where the panel's instances and labels stand in it."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from .alignment import IntArray
+
+Matrix = Any  # NDArray (n, l) or scipy.sparse.csr_array (n, l)
+
+
+class ModelScores(NamedTuple):
+    """One model's matrix, as the user gave it, seen through the panel's order."""
+
+    matrix: Matrix  # (n_k, l_k)
+    rows: IntArray | None  # (n,) row of each of the panel's instances, -1: not seen; None: the same order
+    columns: IntArray | None  # (l,) column of each of the panel's labels, -1: not known; None: the same order
+    has_nan: bool  # whether single cells are missing
+
+    @property
+    def complete(self) -> bool:
+        """Whether the model spoke about every cell of the panel."""
+        return not (
+            self.has_nan
+            or (self.rows is not None and bool((self.rows < 0).any()))
+            or (self.columns is not None and bool((self.columns < 0).any()))
+        )
+
+    def take(self, instances: slice | IntArray) -> ModelScores:
+        """Restrict to some of the panel's instances."""
+        if self.rows is None:
+            return self._replace(matrix=self.matrix[instances])
+        return self._replace(rows=self.rows[instances])
+
+    def take_labels(self, labels: IntArray) -> ModelScores:
+        """Restrict to some of the panel's labels."""
+        return self._replace(columns=labels if self.columns is None else self.columns[labels])
+
+    def cells(self) -> tuple[Matrix, NDArray[np.bool_] | None]:
+        """Return the model's scores in the panel's order, silence as 0, and where it spoke.
+
+        The first is dense in the user's dtype, or CSR of float64; the second is ``None`` where
+        the model spoke everywhere.
+        """
+        return self._sparse_cells() if sparse.issparse(self.matrix) else self._dense_cells()
+
+    def _dense_cells(self) -> tuple[Matrix, NDArray[np.bool_] | None]:
+        values = self.matrix
+        if self.rows is not None:
+            values = values[np.maximum(self.rows, 0)]
+        if self.columns is not None:
+            values = values[:, np.maximum(self.columns, 0)]
+        if self.complete:
+            return values, None
+        spoken = self._known(values.shape)
+        if self.has_nan:
+            spoken &= ~np.isnan(values)
+        return np.where(spoken, values, values.dtype.type(0)), spoken
+
+    def _sparse_cells(self) -> tuple[Matrix, NDArray[np.bool_] | None]:
+        values = self.matrix
+        if self.rows is not None:
+            seen = self.rows >= 0
+            values = values[self.rows[seen]]
+            filled = np.zeros(len(seen) + 1, dtype=values.indptr.dtype)
+            filled[1:][seen] = np.diff(values.indptr)
+            values = sparse.csr_array(
+                (values.data, values.indices, np.cumsum(filled, dtype=filled.dtype)),
+                shape=(len(seen), values.shape[1]),
+            )
+        if self.columns is not None:
+            known = np.flatnonzero(self.columns >= 0)
+            values = values[:, self.columns[known]]
+            values = sparse.csr_array(
+                (values.data, known[values.indices].astype(values.indices.dtype), values.indptr),
+                shape=(values.shape[0], len(self.columns)),
+            )
+        values = values.astype(np.float64)
+        if self.complete:
+            return values, None
+        spoken = self._known(values.shape)
+        silent = np.isnan(values.data)
+        if silent.any():
+            spoken[np.repeat(np.arange(values.shape[0]), np.diff(values.indptr))[silent], values.indices[silent]] = (
+                False
+            )
+            values.data = np.where(silent, 0.0, values.data)
+            values.eliminate_zeros()
+        return values, spoken
+
+    def _known(self, shape: tuple[int, int]) -> NDArray[np.bool_]:
+        known = np.ones(shape, dtype=np.bool_)
+        if self.rows is not None:
+            known[self.rows < 0] = False
+        if self.columns is not None:
+            known[:, self.columns < 0] = False
+        return known

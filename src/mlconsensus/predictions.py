@@ -1,0 +1,420 @@
+"""`Predictions`: what m models said of n instances and l labels. The only place that validates data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from .alignment import How, IntArray, Names, align, as_names
+from .errors import InputError
+from .model_scores import Matrix, ModelScores
+
+# What one block of instances may hold, as float64 cells of all models: 64 MB.
+_BLOCK_CELLS = 2**23
+
+
+class ModelTable(NamedTuple):
+    """One model's scores as a file or a frame gives them, before they are aligned with the others."""
+
+    model: str
+    scores: Any  # dense or scipy.sparse (n_k, l_k)
+    instances: Sequence[Any] | NDArray[Any] | None = None
+    labels: Sequence[Any] | NDArray[Any] | None = None
+
+
+class Predictions:
+    """Predictions of `m` models for `n` instances and `l` labels, named and immutable.
+
+    Parameters
+    ----------
+    scores
+        An array ``(m, n, l)``; or a sequence of `m` matrices ``(n, l)``, each dense or scipy.sparse; or
+        ``{model name: matrix or DataFrame}``. Values are bool, 0/1 integers, or floats in [0, 1]; NaN (or a masked
+        cell) means that the model did not say. DataFrames are matched by their index (instances) and columns (labels);
+        what a model's frame does not have is missing.
+    models, labels, instances
+        Names, where `scores` does not bring them. Without names, models are matched by position and
+        called ``model_0``, …, labels ``label_0``, …, and instances 0, 1, ….
+
+    Notes
+    -----
+    Arrays are not copied: dense, read-only, memory-mapped and CSR input is looked at in place.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import mlconsensus as mlc
+    >>> mlc.Predictions({"a": np.array([[1, 0], [0, 1]]), "b": np.array([[1, 1], [0, np.nan]])})
+    <Predictions: 2 models × 2 instances × 2 labels, 1 cell missing>
+    """
+
+    __slots__ = ("_parts", "instances", "labels", "models")
+
+    models: tuple[str, ...]
+    labels: tuple[str, ...]
+    instances: Names
+    _parts: tuple[ModelScores, ...]
+
+    def __init__(self, scores: Any, models: Any = None, labels: Any = None, instances: Any = None) -> None:
+        tables = _tables(scores, models)
+        for what, given in (("labels", labels), ("instances", instances)):
+            own = [table.model for table in tables if getattr(table, what) is not None]
+            if given is not None and own:
+                raise InputError(
+                    f"{what}: found {what}=… beside model {own[0]!r}, which names its own, expected one of the two"
+                )
+        if labels is not None or instances is not None:
+            tables = [table._replace(labels=labels, instances=instances) for table in tables]
+        self._fill(*_aligned(tables, "union", "union"))
+
+    @classmethod
+    def from_tables(
+        cls, tables: Sequence[ModelTable], *, instances: How = "union", labels: How = "union"
+    ) -> Predictions:
+        """Align models that have not seen the same instances or do not know the same labels, by name.
+
+        Parameters
+        ----------
+        tables
+            One for each model.
+        instances, labels
+            ``"union"`` keeps all (what a model lacks is missing), ``"intersection"`` those that all models have.
+
+        Examples
+        --------
+        >>> import mlconsensus as mlc
+        >>> from mlconsensus.predictions import ModelTable
+        >>> a = ModelTable("a", [[1, 0]], instances=["i"], labels=["x", "y"])
+        >>> b = ModelTable("b", [[1, 1]], instances=["i"], labels=["y", "z"])
+        >>> mlc.Predictions.from_tables([a, b], labels="intersection").labels
+        ('y',)
+        """
+        panel = cls.__new__(cls)
+        panel._fill(*_aligned(list(tables), instances, labels))
+        return panel
+
+    def _fill(
+        self,
+        models: tuple[str, ...],
+        instances: Names,
+        labels: tuple[str, ...],
+        parts: tuple[ModelScores, ...],
+    ) -> None:
+        for name, value in (
+            ("models", models),
+            ("instances", instances),
+            ("labels", labels),
+            ("_parts", parts),
+        ):
+            object.__setattr__(self, name, value)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"Predictions cannot be changed: found an assignment to {name!r}")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restore, (self.models, self.instances, self.labels, self._parts)
+
+    def __len__(self) -> int:
+        return len(self.instances)
+
+    def __repr__(self) -> str:
+        sizes = " × ".join(
+            _counted(count, noun) for count, noun in zip(self.shape, ("model", "instance", "label"), strict=True)
+        )
+        missing = f", {_counted(self.n_missing, 'cell')} missing" if self.n_missing else ""
+        return f"<Predictions: {sizes}{missing}>"
+
+    def __getitem__(self, instances: slice | Sequence[int] | NDArray[Any]) -> Predictions:
+        """Restrict to some instances, by position."""
+        index = instances if isinstance(instances, slice) else np.asarray(instances)
+        if isinstance(index, np.ndarray) and index.dtype.kind == "b":
+            index = np.flatnonzero(index)
+        return _restore(
+            self.models, self.instances[index], self.labels, tuple(part.take(index) for part in self._parts)
+        )
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Numbers of models, instances and labels."""
+        return len(self.models), len(self.instances), len(self.labels)
+
+    @property
+    def complete(self) -> bool:
+        """Whether every model spoke about every instance and label."""
+        return all(part.complete for part in self._parts)
+
+    @property
+    def n_missing(self) -> int:
+        """How many of the m·n·l cells no prediction was given for."""
+        if self.complete:
+            return 0
+        silences = (part.cells()[1] for block in self.blocks() for part in block._parts)
+        return sum(int((~spoken).sum()) for spoken in silences if spoken is not None)
+
+    @property
+    def block_size(self) -> int:
+        """How many instances `blocks` gives at a time unless told: what keeps a block small."""
+        m, _, l = self.shape
+        return max(1, _BLOCK_CELLS // (m * l))
+
+    def blocks(self, size: int | None = None) -> Iterator[Predictions]:
+        """Walk the instances, `size` at a time, without copying the whole.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import mlconsensus as mlc
+        >>> [len(block) for block in mlc.Predictions(np.zeros((3, 5, 2))).blocks(2)]
+        [2, 2, 1]
+        """
+        size = self.block_size if size is None else size
+        if size < 1:
+            raise InputError(f"blocks: found size {size}, expected at least 1")
+        for start in range(0, len(self), size):
+            yield self[start : start + size]
+
+    def cells(self) -> Iterator[tuple[Matrix, NDArray[np.bool_] | None]]:
+        """Yield for each model its scores (n, l), silence as 0, and where it spoke (``None``: everywhere)."""
+        return (part.cells() for part in self._parts)
+
+    def select(self, models: Sequence[str] | None = None, labels: Sequence[str] | None = None) -> Predictions:
+        """Choose or reorder models and labels by name.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import mlconsensus as mlc
+        >>> panel = mlc.Predictions(np.eye(2)[None], models=["a"], labels=["x", "y"])
+        >>> panel.select(labels=["y"]).to_array().tolist()
+        [[[0.0], [1.0]]]
+        """
+        parts, models = self._parts, self.models if models is None else tuple(models)
+        if models != self.models:
+            parts = tuple(parts[at] for at in _positions(models, self.models, "models"))
+        labels = self.labels if labels is None else tuple(labels)
+        if labels != self.labels:
+            at_labels = _positions(labels, self.labels, "labels")
+            parts = tuple(part.take_labels(at_labels) for part in parts)
+        return _restore(models, self.instances, labels, parts)
+
+    def to_array(self) -> NDArray[np.float64]:
+        """Return all scores as one float64 array (m, n, l), NaN where a model did not say.
+
+        Examples
+        --------
+        >>> import mlconsensus as mlc
+        >>> mlc.Predictions([[[True, False]]]).to_array()
+        array([[[1., 0.]]])
+        """
+        out = np.empty(self.shape)
+        for k, (values, spoken) in enumerate(self.cells()):
+            out[k] = values.toarray() if sparse.issparse(values) else values
+            if spoken is not None:
+                out[k][~spoken] = np.nan
+        return out
+
+
+def as_predictions(predictions: Any) -> Predictions:
+    """Return `predictions` as `Predictions`, whatever form that class takes it has.
+
+    Examples
+    --------
+    >>> as_predictions([[[1, 0]]])
+    <Predictions: 1 model × 1 instance × 2 labels>
+    """
+    return predictions if isinstance(predictions, Predictions) else Predictions(predictions)
+
+
+def _restore(
+    models: tuple[str, ...], instances: Names, labels: tuple[str, ...], parts: tuple[ModelScores, ...]
+) -> Predictions:
+    panel = Predictions.__new__(Predictions)
+    panel._fill(models, instances, labels, parts)
+    return panel
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def _positions(wanted: Sequence[str], names: Sequence[str], what: str) -> IntArray:
+    lookup = {name: at for at, name in enumerate(names)}
+    unknown = [name for name in wanted if name not in lookup]
+    if unknown:
+        raise InputError(f"{what}: found {unknown[0]!r}, expected some of {_listed(names)}")
+    return np.array([lookup[name] for name in wanted], dtype=np.int64)
+
+
+def _listed(names: Sequence[str], most: int = 5) -> str:
+    more = f", … ({len(names)} in all)" if len(names) > most else ""
+    return ", ".join(repr(name) for name in names[:most]) + more
+
+
+def _tables(scores: Any, models: Any) -> list[ModelTable]:
+    """Take apart the forms that the constructor accepts."""
+    if isinstance(scores, Mapping):
+        if models is not None:
+            raise InputError("models: found models=… beside a mapping, which names its own, expected one of the two")
+        models, matrices = list(scores), list(scores.values())
+    else:
+        matrices = _matrices(scores)
+        models = [f"model_{k}" for k in range(len(matrices))] if models is None else models
+    names = as_names([str(name) for name in models], "models").tolist()
+    if not matrices:
+        raise InputError("predictions: found no model, expected at least one")
+    if len(names) != len(matrices):
+        raise InputError(f"models: found {len(names)} names, expected one for each of {len(matrices)} models")
+    return [
+        ModelTable(name, matrix, matrix.index, matrix.columns) if _is_frame(matrix) else ModelTable(name, matrix)
+        for name, matrix in zip(names, matrices, strict=True)
+    ]
+
+
+def _matrices(scores: Any) -> list[Any]:
+    if isinstance(scores, (list, tuple)):
+        return list(scores)
+    single = "found a single matrix, expected one for each model: put it in a list for a panel of one model"
+    if sparse.issparse(scores) or _is_frame(scores):
+        raise InputError(f"predictions: {single}")
+    if not hasattr(scores, "__array__"):
+        raise InputError(
+            f"predictions: found {type(scores).__name__}, expected an array (m, n, l), "
+            "a sequence of m matrices (n, l), or a mapping from model name to matrix"
+        )
+    array = scores if isinstance(scores, np.ma.MaskedArray) else np.asarray(scores)
+    if array.ndim == 2:
+        raise InputError(f"predictions: {single}")
+    if array.ndim != 3:
+        raise InputError(f"predictions: found {array.ndim} dimensions, expected 3: models, instances, labels")
+    return list(array)
+
+
+def _is_frame(matrix: Any) -> bool:
+    return hasattr(matrix, "iloc") and hasattr(matrix, "columns")
+
+
+def _aligned(
+    tables: list[ModelTable], how_instances: How, how_labels: How
+) -> tuple[tuple[str, ...], Names, tuple[str, ...], tuple[ModelScores, ...]]:
+    checked = [_checked(table) for table in tables]
+    sizes = [matrix.shape for matrix, _ in checked]
+    instances, rows = _panel_names(tables, "instances", [size[0] for size in sizes], how_instances)
+    labels, columns = _panel_names(tables, "labels", [size[1] for size in sizes], how_labels)
+    parts = tuple(ModelScores(matrix, rows[k], columns[k], has_nan) for k, (matrix, has_nan) in enumerate(checked))
+    names = (f"label_{j}" for j in range(len(labels))) if tables[0].labels is None else map(str, labels.tolist())
+    return tuple(table.model for table in tables), instances, tuple(names), parts
+
+
+def _panel_names(
+    tables: list[ModelTable], what: str, sizes: list[int], how: How
+) -> tuple[Names, list[IntArray | None]]:
+    """Find the panel's names of instances or labels, and each model's map to them."""
+    given = [getattr(table, what) for table in tables]
+    named = [k for k, names in enumerate(given) if names is not None]
+    if named and len(named) < len(tables):
+        without = next(table.model for table, names in zip(tables, given, strict=True) if names is None)
+        raise InputError(
+            f"{what}: found names in model {tables[named[0]].model!r} and none in model {without!r}, "
+            "expected all models to name them, or none"
+        )
+    for table, size in zip(tables, sizes, strict=True):
+        if not named and size != sizes[0]:
+            raise InputError(
+                f"model {table.model!r}: found {size} {what}, expected {sizes[0]} as model {tables[0].model!r} has"
+            )
+    if not named:
+        positions = np.arange(sizes[0])
+        positions.flags.writeable = False
+        return positions, [None] * len(tables)
+    arrays: list[Names] = []
+    for k, table in enumerate(tables):
+        if k > 0 and given[k] is given[k - 1]:
+            arrays.append(arrays[-1])
+            continue
+        names = as_names(given[k], f"model {table.model!r}, {what}")
+        if len(names) != sizes[k]:
+            raise InputError(f"model {table.model!r}: found {len(names)} names of {what}, expected {sizes[k]}")
+        arrays.append(names)
+    return align(arrays, how, what)
+
+
+def _checked(table: ModelTable) -> tuple[Matrix, bool]:
+    """Return one model's matrix as an ndarray or canonical CSR that is fit to use, and whether it has NaN."""
+    where = f"model {table.model!r}"
+    raw = table.scores
+    matrix: Matrix = _canonical_csr(raw) if sparse.issparse(raw) else _dense(raw, where)
+    kind = matrix.dtype.kind
+    if kind not in "biuf":
+        raise InputError(f"{where}: found {matrix.dtype} values, expected bool, 0/1 integers or floats in [0, 1]")
+    if matrix.ndim != 2:
+        raise InputError(f"{where}: found {matrix.ndim} dimensions, expected 2: instances, labels")
+    if 0 in matrix.shape:
+        lacks = "instance" if matrix.shape[0] == 0 else "label"
+        raise InputError(f"{where}: found no {lacks}, expected at least one")
+    values = matrix.data if sparse.issparse(matrix) else matrix
+    has_nan, in_range = _range(values)
+    if not in_range:
+        _raise_out_of_range(table, matrix)
+    return matrix, has_nan
+
+
+def _dense(raw: Any, where: str) -> NDArray[Any]:
+    if _is_frame(raw):
+        text = [str(name) for name, dtype in raw.dtypes.items() if getattr(dtype, "kind", "O") not in "biuf"]
+        if text:
+            raise InputError(f"{where}, column {text[0]!r}: found {raw.dtypes.iloc[0]} values, expected numbers")
+        plain = all(isinstance(dtype, np.dtype) for dtype in raw.dtypes)
+        raw = raw.to_numpy() if plain else raw.to_numpy(dtype=np.float64, na_value=np.nan)
+    if isinstance(raw, np.ma.MaskedArray):
+        raw = np.ma.filled(raw.astype(np.float64), np.nan)
+    try:
+        array = np.asarray(raw)
+    except ValueError as ragged:
+        raise InputError(f"{where}: found rows of different lengths, expected a matrix (n, l)") from ragged
+    if array.dtype.kind == "f" and array.dtype.char not in "fd":
+        array = array.astype(np.float32 if array.dtype.itemsize < 4 else np.float64)
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def _canonical_csr(raw: Any) -> Any:
+    matrix = sparse.csr_array(raw)
+    if not matrix.has_canonical_format:
+        matrix = matrix.copy()
+        matrix.sum_duplicates()
+    return matrix
+
+
+def _range(values: NDArray[Any]) -> tuple[bool, bool]:
+    """Whether there is a NaN, and whether all else is in [0, 1]; in two passes without temporaries."""
+    if values.dtype.kind == "b" or values.size == 0:
+        return False, True
+    low, high = values.min(), values.max()
+    has_nan = bool(np.isnan(low))
+    if has_nan:
+        low, high = np.fmin.reduce(values, axis=None), np.fmax.reduce(values, axis=None)
+    return has_nan, not (low < 0 or high > 1)
+
+
+def _raise_out_of_range(table: ModelTable, matrix: Matrix) -> None:
+    values = matrix.data if sparse.issparse(matrix) else matrix
+    bad = np.argwhere((values < 0) | (values > 1))[0]
+    if sparse.issparse(matrix):
+        row, column = (
+            int(np.searchsorted(matrix.indptr, bad[0], side="right")) - 1,
+            int(matrix.indices[bad[0]]),
+        )
+    else:
+        row, column = (int(at) for at in bad)
+    instance = row if table.instances is None else list(table.instances)[row]
+    label = f"label_{column}" if table.labels is None else str(list(table.labels)[column])
+    expected = "0 or 1" if values.dtype.kind in "iu" else "a number in [0, 1] or NaN"
+    raise InputError(
+        f"model {table.model!r}, instance {instance!r}, label {label!r}: "
+        f"found {values[tuple(bad)]}, expected {expected}"
+    )

@@ -1,0 +1,14 @@
+import numpy as np
+
+import mlconsensus as mlc
+
+
+def test_labels_do_not_touch_one_another():
+    scores = (np.random.default_rng(0).random((3, 20, 5)) < 0.4).astype(float)
+    alone = [mlc.bgcm(scores[:, :, [label]]) for label in range(5)]
+    np.testing.assert_allclose(mlc.bgcm(scores), np.hstack(alone))
+
+
+def test_scores_are_probabilities():
+    found = mlc.bgcm(np.random.default_rng(0).random((3, 20, 5)))
+    assert ((found >= 0) & (found <= 1)).all()

@@ -1,0 +1,195 @@
+"""What every combiner promises, old or new: one contract for all that the registry names."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+import mlconsensus as mlc
+import oracle
+from panels import DEGENERATE, NAN, panels
+
+COMBINERS = [
+    mlc.MajorityVote(),
+    mlc.BGCM(),
+    mlc.BGCM(alpha=0.3),
+    mlc.MLCMr(),
+    mlc.MLCMr(alpha=0.3),
+    mlc.MLCMa(),
+    mlc.MLCMa(n_iter=0),
+    mlc.MLCMa(n_iter=4),
+]
+LIMIT = mlc.MLCMa(n_iter=None)
+FUNCTIONS = {
+    mlc.MajorityVote: (mlc.majority_vote, oracle.majority_vote),
+    mlc.BGCM: (mlc.bgcm, oracle.bgcm),
+    mlc.MLCMr: (mlc.mlcm_r, oracle.mlcm_r),
+    mlc.MLCMa: (mlc.mlcm_a, oracle.mlcm_a),
+}
+
+every_combiner = pytest.mark.parametrize("combiner", [*COMBINERS, LIMIT], ids=repr)
+
+
+def close(one, other):
+    np.testing.assert_allclose(one, other, rtol=0, atol=1e-10)
+
+
+def test_every_registered_combiner_is_under_contract():
+    assert {type(combiner) for combiner in COMBINERS} == set(mlc.COMBINERS.values()) == set(FUNCTIONS)
+
+
+@pytest.mark.parametrize("combiner", COMBINERS, ids=repr)
+@given(scores=panels())
+def test_equals_the_paper(combiner, scores):
+    _, literal = FUNCTIONS[type(combiner)]
+    close(clone(combiner).fit_transform(scores), literal(scores, **combiner.get_params()))
+
+
+@pytest.mark.parametrize("combiner", COMBINERS, ids=repr)
+@pytest.mark.parametrize("name", DEGENERATE)
+def test_equals_the_paper_on_degenerate_panels(combiner, name):
+    _, literal = FUNCTIONS[type(combiner)]
+    found = clone(combiner).fit_transform(DEGENERATE[name])
+    assert np.isfinite(found).all()
+    close(found, literal(DEGENERATE[name], **combiner.get_params()))
+
+
+@every_combiner
+@given(scores=panels())
+def test_function_equals_estimator(combiner, scores):
+    function, _ = FUNCTIONS[type(combiner)]
+    close(function(scores, **combiner.get_params()), clone(combiner).fit_transform(scores))
+
+
+@every_combiner
+@given(scores=panels(), seed=st.integers(0, 1000))
+def test_order_does_not_matter(combiner, scores, seed):
+    rng = np.random.default_rng(seed)
+    m, n, l = (rng.permutation(size) for size in scores.shape)
+    straight = clone(combiner).fit_transform(scores)
+    close(clone(combiner).fit_transform(scores[m][:, n][:, :, l]), straight[n][:, l])
+
+
+@every_combiner
+@given(scores=panels(), sizes=st.lists(st.integers(1, 5), min_size=9, max_size=9))
+def test_pieces_of_any_size_give_what_the_whole_gives(combiner, scores, sizes):
+    in_pieces, start = clone(combiner), 0
+    for size in sizes:
+        if start < scores.shape[1]:
+            in_pieces.partial_fit(scores[:, start : start + size])
+            start += size
+    whole = clone(combiner).fit(scores)
+    close(in_pieces.transform(scores), whole.transform(scores))
+    assert in_pieces.n_instances_ == whole.n_instances_ == scores.shape[1]
+
+
+@every_combiner
+@given(scores=panels())
+def test_transform_of_the_fitted_data_and_of_parts_of_it(combiner, scores):
+    fitted = clone(combiner).fit(scores)
+    together = fitted.fit_transform(scores)
+    close(fitted.transform(scores), together)
+    for i in range(scores.shape[1]):
+        close(fitted.transform(scores[:, i : i + 1]), together[i : i + 1])
+
+
+@every_combiner
+@given(scores=panels())
+def test_sparse_dense_and_mixed_input_agree(combiner, scores):
+    dense = clone(combiner).fit_transform(scores)
+    as_sparse = [sparse.csr_array(matrix) for matrix in scores]
+    close(clone(combiner).fit_transform(as_sparse), dense)
+    mixed = [matrix if k % 2 else sparse.coo_matrix(matrix) for k, matrix in enumerate(scores)]
+    close(clone(combiner).fit_transform(mixed), dense)
+
+
+@every_combiner
+@given(scores=panels(missing=False))
+def test_bool_integer_and_float_input_agree(combiner, scores):
+    decisions = scores > 0.5
+    as_float = clone(combiner).fit_transform(decisions.astype(np.float64))
+    for dtype in (bool, np.int64, np.uint8, np.float32):
+        close(clone(combiner).fit_transform(decisions.astype(dtype)), as_float)
+
+
+@every_combiner
+def test_scikit_learn_conventions(combiner):
+    copy = clone(combiner)
+    assert copy.get_params() == combiner.get_params()
+    assert copy.set_params(**combiner.get_params()) is copy
+    with pytest.raises(NotFittedError, match="not fitted"):
+        copy.transform(DEGENERATE["scores"])
+    with pytest.raises(NotFittedError, match="not fitted"):
+        copy.predict(DEGENERATE["scores"])
+    with pytest.raises(NotFittedError):
+        copy.get_feature_names_out()
+    assert copy.fit(DEGENERATE["scores"]) is copy
+    assert copy.transform(DEGENERATE["scores"]).dtype == np.float64
+    assert copy.predict(DEGENERATE["scores"]).dtype == np.bool_
+    assert copy.fit(DEGENERATE["one label"]).labels_ == ("label_0",)
+
+
+@every_combiner
+def test_output_as_a_pandas_frame(combiner):
+    panel = mlc.Predictions(DEGENERATE["scores"], labels=["a", "b", "c", "d"])
+    frame = clone(combiner).set_output(transform="pandas").fit_transform(panel)
+    assert list(frame.columns) == ["a", "b", "c", "d"]
+    close(frame.to_numpy(), clone(combiner).fit_transform(panel))
+    sets = clone(combiner).set_output(transform="pandas").fit(panel).predict(panel)
+    assert sets.shape == frame.shape
+
+
+@every_combiner
+def test_models_and_labels_are_matched_by_name_at_transform(combiner):
+    panel = mlc.Predictions(DEGENERATE["scores"], models=["x", "y", "z"], labels=["a", "b", "c", "d"])
+    turned = panel.select(models=["z", "x", "y"], labels=["d", "a", "c", "b"])
+    fitted = clone(combiner).fit(panel)
+    close(fitted.transform(turned), fitted.transform(panel))
+    close(
+        fitted.partial_fit(turned).transform(turned),
+        clone(combiner).partial_fit(panel).partial_fit(panel).transform(panel),
+    )
+
+
+@every_combiner
+def test_others_are_refused_at_transform(combiner):
+    panel = mlc.Predictions(DEGENERATE["scores"], models=["x", "y", "z"], labels=["a", "b", "c", "d"])
+    fitted = clone(combiner).fit(panel)
+    with pytest.raises(mlc.InputError, match="models: found 2, expected the 3 that were fitted"):
+        fitted.transform(panel.select(models=["x", "y"]))
+    with pytest.raises(mlc.InputError, match="labels: found 'e', expected 'd' as was fitted"):
+        fitted.transform(mlc.Predictions(DEGENERATE["scores"], ["x", "y", "z"], ["a", "b", "c", "e"]))
+    with pytest.raises(mlc.InputError, match="models: found 'w', expected 'z'"):
+        fitted.partial_fit(mlc.Predictions(DEGENERATE["scores"], ["x", "y", "w"], ["a", "b", "c", "d"]))
+
+
+@every_combiner
+def test_parameters_may_change_after_fit(combiner):
+    fitted = clone(combiner).fit(DEGENERATE["scores"])
+    fitted.transform(DEGENERATE["scores"])
+    for name in combiner.get_params():
+        fitted.set_params(**{name: 3})
+        changed = clone(combiner).set_params(**{name: 3})
+        close(fitted.transform(DEGENERATE["scores"]), changed.fit_transform(DEGENERATE["scores"]))
+
+
+@every_combiner
+def test_fit_forgets_what_was_fitted_before(combiner):
+    fitted = clone(combiner).fit(DEGENERATE["all one"]).fit(DEGENERATE["scores"])
+    close(fitted.transform(DEGENERATE["scores"]), clone(combiner).fit_transform(DEGENERATE["scores"]))
+
+
+@every_combiner
+def test_input_is_left_as_it_was(combiner):
+    scores = DEGENERATE["scores"].copy()
+    scores[0, 0, 0] = NAN
+    as_sparse = [sparse.csr_array(matrix) for matrix in scores]
+    before = scores.copy()
+    clone(combiner).fit_transform(scores)
+    clone(combiner).fit_transform(as_sparse)
+    np.testing.assert_array_equal(scores, before)
+    for matrix, was in zip(as_sparse, before, strict=True):
+        np.testing.assert_array_equal(matrix.toarray(), was)

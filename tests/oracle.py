@@ -1,0 +1,105 @@
+"""The paper's equations to the letter, with loops and explicit inverses: what the package is checked against.
+
+Silence (NaN) follows docs/theory.md: no edge in a walk, no voice in a mean. Where an equation has no value
+(an instance without edges, a mean over nobody) the stated prior stands in.
+"""
+
+import numpy as np
+
+
+def _says(scores):
+    return ~np.isnan(scores), np.nan_to_num(scores)
+
+
+def majority_vote(scores):
+    m, n, l = scores.shape
+    said, value = _says(scores)
+    out = np.empty((n, l))
+    for label in range(l):
+        n_said = said[:, :, label].sum()
+        prior = value[:, :, label].sum() / n_said if n_said else 0.0
+        for i in range(n):
+            voices = [value[k, i, label] for k in range(m) if said[k, i, label]]
+            out[i, label] = sum(voices) / len(voices) if voices else prior
+    return out
+
+
+def _walk(A, B, alpha, prior):
+    """Eqs. cm_closed_sol_q and cm_closed_sol_u; 0/0 in a transition from a node without edges is no transition."""
+    n, v = A.shape
+    d_v, d_n = A.sum(axis=0), A.sum(axis=1)
+    D_lambda = np.diag(d_v / (alpha + d_v))
+    D_1_lambda = np.diag(alpha / (alpha + d_v))
+    inv_d_v = np.diag([1 / d if d > 0 else 0.0 for d in d_v])
+    inv_d_n = np.diag([1 / d if d > 0 else 0.0 for d in d_n])
+    Q = np.linalg.inv(np.eye(v) - D_lambda @ inv_d_v @ A.T @ inv_d_n @ A) @ D_1_lambda @ B
+    U = inv_d_n @ A @ Q
+    for i in range(n):
+        if d_n[i] == 0:
+            U[i] = prior
+    return Q, U
+
+
+def mlcm_r(scores, alpha=2.0):
+    m, n, l = scores.shape
+    _, value = _says(scores)
+    A = np.zeros((n, m * l))
+    B = np.zeros((m * l, l))
+    for k in range(m):
+        for label in range(l):
+            A[:, k * l + label] = value[k, :, label]
+            B[k * l + label, label] = 1
+    edges = value.sum(axis=(0, 1))
+    prior = edges / edges.sum() if edges.sum() > 0 else np.full(l, 1 / l)
+    return _walk(A, B, alpha, prior)[1]
+
+
+def bgcm(scores, alpha=2.0):
+    m, n, l = scores.shape
+    said, value = _says(scores)
+    out = np.empty((n, l))
+    for label in range(l):
+        A = np.zeros((n, 2 * m))
+        B = np.zeros((2 * m, 2))
+        for k in range(m):
+            A[:, 2 * k] = value[k, :, label]
+            A[:, 2 * k + 1] = np.where(said[k, :, label], 1 - value[k, :, label], 0.0)
+            B[2 * k, 0] = B[2 * k + 1, 1] = 1
+        yes = A[:, ::2].sum()
+        prior = yes / A.sum() if A.sum() > 0 else 0.0
+        out[:, label] = _walk(A, B, alpha, np.array([prior, 1 - prior]))[1][:, 0]
+    return out
+
+
+def mlcm_a(scores, n_iter=1):
+    """Algorithm 1 with Ω(I + mΩ)⁻¹ for (Ω⁻¹ + mI)⁻¹, which is the same where Ω⁻¹ exists."""
+    m, n, l = scores.shape
+    said, value = _says(scores)
+    prior = np.zeros(l)
+    mean = np.full((n, l), np.nan)
+    for i in range(n):
+        for label in range(l):
+            voices = [value[k, i, label] for k in range(m) if said[k, i, label]]
+            if voices:
+                mean[i, label] = sum(voices) / len(voices)
+    for label in range(l):
+        known = mean[:, label][~np.isnan(mean[:, label])]
+        prior[label] = known.mean() if known.size else 0.0
+    mean = np.where(np.isnan(mean), prior, mean)
+    voices = said.sum() / (n * l)
+    Y = mean
+    for _ in range(n_iter):
+        omega = Y.T @ Y / n
+        Y = voices * mean @ omega @ np.linalg.inv(np.eye(l) + voices * omega)
+    return Y
+
+
+def mlcm_a_with_precision(scores, n_iter=1):
+    """Algorithm 1 exactly as printed, with Ω⁻¹ inverted; only where Ω is well conditioned."""
+    m, n, l = scores.shape
+    mean = scores.mean(axis=0)
+    Y = mean
+    for _ in range(n_iter):
+        omega = Y.T @ Y / n
+        Y = m * mean @ np.linalg.inv(np.linalg.inv(omega) + m * np.eye(l))
+    return Y

@@ -1,0 +1,38 @@
+import numpy as np
+import pytest
+
+import mlconsensus as mlc
+
+PANEL, TRUTH = mlc.datasets.make_panel(60, 6, 3, random_state=0)
+
+
+@pytest.mark.parametrize(
+    ("optimize", "method"),
+    [("auto", "MLCM-a"), ("ranking_loss", "MLCM-r"), ("micro_auc", "MLCM-a"), ("ranking-loss", "MLCM-r")],
+)
+def test_the_metric_chooses_the_method(optimize, method):
+    found = mlc.combine(PANEL, optimize=optimize)
+    assert found.method == method
+    assert found.reason
+    np.testing.assert_allclose(found.scores, mlc.COMBINERS[method]().fit_transform(PANEL))
+    np.testing.assert_array_equal(found.labels, found.combiner.predict(PANEL))
+    assert found.evaluate(TRUTH) == mlc.metrics.evaluate(TRUTH, found.scores, found.labels)
+
+
+def test_a_method_may_be_asked_for():
+    assert mlc.combine(PANEL, method="bgcm").method == "BGCM"
+    found = mlc.combine(PANEL, method=mlc.MLCMr(alpha=0.5))
+    assert found.method == "MLCM-r"
+    np.testing.assert_allclose(found.scores, mlc.mlcm_r(PANEL, alpha=0.5))
+
+
+def test_misspelt_names():
+    with pytest.raises(mlc.InputError, match="optimize: found 'rankingloss', .*did you mean 'ranking_loss'"):
+        mlc.combine(PANEL, optimize="rankingloss")
+    with pytest.raises(mlc.InputError, match="method: found 'mlcmr', expected one of .*did you mean 'mlcm-r'"):
+        mlc.combine(PANEL, method="mlcmr")
+
+
+def test_label_sets_by_name_in_order_of_score():
+    found = mlc.combine(mlc.Predictions([[[0, 1, 1]], [[0, 1, 0]]], labels=["a", "b", "c"]), method="mv")
+    assert found.label_sets() == [("b", "c")]

@@ -1,0 +1,33 @@
+"""The package as a whole: what it exports, what importing it costs, and the docs' claims about it."""
+
+import subprocess
+import sys
+
+import pytest
+
+import mlconsensus as mlc
+
+
+@pytest.mark.parametrize("name", mlc.__all__)
+def test_every_name_is_there(name):
+    assert name in dir(mlc)
+    assert getattr(mlc, name) is not None
+
+
+def test_unknown_names():
+    with pytest.raises(AttributeError, match="has no attribute 'mlcm_x'"):
+        mlc.mlcm_x  # noqa: B018
+
+
+def test_importing_stays_light():
+    """Nothing heavy, and for the sake of --help not even scikit-learn, is loaded before it is used."""
+    code = "import sys, mlconsensus, mlconsensus.cli; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert not {"dask", "pandas", "matplotlib", "polars", "sklearn", "numba"} & set(loaded)
+
+
+def test_combining_loads_no_table_library():
+    """Pandas is left out of the list because scikit-learn itself loads it where it is installed."""
+    code = "import sys, mlconsensus as mlc; mlc.mlcm_r([[[1, 0]]]); print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert not {"dask", "matplotlib", "polars", "numba"} & set(loaded)
