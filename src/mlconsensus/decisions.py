@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .errors import InputError
-from .kernels import FloatArray, row_sums, votes
+from .kernels import FloatArray, column_sums, mean, row_sums, votes
 from .parameters import whole
-from .predictions import Predictions, as_predictions
+from .predictions import as_predictions
 
 BoolArray = NDArray[np.bool_]
 Empty = Literal["keep", "top"]
@@ -25,8 +26,7 @@ def cardinalities(predictions: Any) -> FloatArray:
     >>> mlc.decisions.cardinalities([[[1, 1, 0]], [[1, 0, 0]]])
     array([1.5])
     """
-    panel = as_predictions(predictions)
-    return np.concatenate([row_sums(_mean(block)) for block in panel.blocks()])
+    return np.concatenate([row_sums(block) for block in _means(predictions)])
 
 
 def frequencies(predictions: Any) -> FloatArray:
@@ -38,8 +38,7 @@ def frequencies(predictions: Any) -> FloatArray:
     >>> mlc.decisions.frequencies([[[1, 1, 0]], [[1, 0, 0]]])
     array([1. , 0.5, 0. ])
     """
-    panel = as_predictions(predictions)
-    return np.asarray(sum(np.asarray(_mean(block).sum(axis=0)).ravel() for block in panel.blocks()))
+    return np.asarray(sum(column_sums(block) for block in _means(predictions)))
 
 
 def top_k(scores: ArrayLike, k: int) -> BoolArray:
@@ -117,9 +116,10 @@ def match_labels(scores: ArrayLike, frequency: ArrayLike, *, empty: Empty = "kee
     return _filled(scores, _top(scores.T, wanted).T, empty)
 
 
-def _mean(block: Predictions) -> Any:
-    total, heard = votes(block)
-    return total / heard if isinstance(heard, float) else np.asarray(total / np.maximum(heard, 1))
+def _means(predictions: Any) -> Iterator[Any]:
+    """Yield the mean prediction of each block, 0 where nobody spoke."""
+    panel = as_predictions(predictions)
+    return (mean(votes(block), np.zeros(panel.shape[2])) for block in panel.blocks())
 
 
 def _matrix(scores: ArrayLike) -> FloatArray:

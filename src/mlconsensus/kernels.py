@@ -71,6 +71,20 @@ def votes(block: Predictions) -> Votes:
     return Votes(_plain(total), float(m) if heard is None else heard)
 
 
+def mean(votes: Votes, prior: FloatArray) -> Matrix:
+    """Average over the models that spoke (Eq. averaging), the prior where none did; CSR while all models speak.
+
+    Examples
+    --------
+    >>> mean(Votes(np.array([[2.0, 0.0]]), np.array([[4.0, 0.0]])), np.array([0.1, 0.2])).tolist()
+    [[0.5, 0.2]]
+    """
+    total, heard = votes
+    if isinstance(heard, float):
+        return total / heard
+    return ratio(total.toarray() if sparse.issparse(total) else total, heard, prior)
+
+
 def gram(A: Matrix, weights: FloatArray | None = None) -> FloatArray:
     """Compute AᵀDA for a diagonal D of `weights` (the identity without), as a dense float64 matrix.
 

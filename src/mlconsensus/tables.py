@@ -34,9 +34,11 @@ def best_rows(results: Mapping[str, Mapping[str, float]], metric: str) -> set[st
 def metrics_table(
     results: Mapping[str, Mapping[str, float]],
     metrics: Sequence[str] = RANKING_METRICS,
+    *,
     first: str = "method",
+    mark: bool = True,
 ) -> str:
-    """Lay out one row a method and one column a metric; ``*`` marks the best of each column.
+    """Lay out one row a method and one column a metric; ``*`` marks the best of each column, if asked to.
 
     Examples
     --------
@@ -46,7 +48,7 @@ def metrics_table(
     BM          0.5000
     """
     heads = [f"{TITLES[metric]} {'↓' if metric in LOWER_IS_BETTER else '↑'}" for metric in metrics]
-    best = {metric: best_rows(results, metric) for metric in metrics}
+    best = {metric: best_rows(results, metric) if mark else set() for metric in metrics}
     width = max(len(first), *(len(row) for row in results))
     lines = [f"{first:<{width}}  " + "  ".join(f"{head:>11}" for head in heads)]
     for row, cells in results.items():

@@ -104,6 +104,8 @@ def test_sparse_dense_and_mixed_input_agree(combiner, scores):
     close(clone(combiner).fit_transform(as_sparse), dense)
     mixed = [matrix if k % 2 else sparse.coo_matrix(matrix) for k, matrix in enumerate(scores)]
     close(clone(combiner).fit_transform(mixed), dense)
+    fitted = clone(combiner).fit(scores)
+    np.testing.assert_array_equal(fitted.predict(as_sparse).sum(axis=1), fitted.predict(scores).sum(axis=1))
 
 
 @every_combiner

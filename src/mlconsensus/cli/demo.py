@@ -16,7 +16,7 @@ import click
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="Another seed makes another panel.")
 def command(folder: str, seed: int) -> None:
-    r"""Write a synthetic panel as CSV files, combine it with every method, and print how well each does.
+    """Write a synthetic panel as CSV files, combine it with every method, and print how well each does.
 
     \b
     Example:

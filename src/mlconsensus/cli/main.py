@@ -15,7 +15,7 @@ from .. import __version__, progress
 from ..errors import InputError, nearest
 
 # Each command's module is imported when it is used: `--help` answers at once.
-_COMMANDS = ("combine", "compare", "completion", "datasets", "demo", "evaluate")
+_COMMANDS = ("combine", "compare", "completion", "demo", "evaluate")
 
 BAD_INPUT, FAULT, INTERRUPTED = 2, 1, 130
 
@@ -42,7 +42,7 @@ class _Commands(click.Group):
 @click.option("--traceback", is_flag=True, hidden=True, help="Show where in the program an error arose.")
 @click.pass_context
 def cli(ctx: click.Context, traceback: bool) -> None:
-    r"""Combine the predictions of several multilabel models into one better ranking of labels.
+    """Combine the predictions of several multilabel models into one better ranking of labels.
 
     \b
     Example:

@@ -13,9 +13,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import sparse
 
 from ..engines.local import gather, spread
-from ..kernels import FloatArray, column_sums, ratio, votes
+from ..kernels import FloatArray, column_sums, mean, ratio, votes
 from ..predictions import Predictions, as_predictions
 from .base import Combiner
 
@@ -41,9 +42,8 @@ def solve(statistics: Statistics) -> FloatArray:
 
 def apply(block: Predictions, prior: FloatArray) -> FloatArray:
     """Average the models that spoke; Eq. averaging."""
-    total, heard = votes(block)
-    dense = total if isinstance(total, np.ndarray) else total.toarray()
-    return dense / heard if isinstance(heard, float) else ratio(dense, heard, prior)
+    average = mean(votes(block), prior)
+    return np.asarray(average.toarray() if sparse.issparse(average) else average)
 
 
 def majority_vote(predictions: Any) -> FloatArray:

@@ -31,8 +31,7 @@ import numpy as np
 from scipy import linalg
 
 from ..engines.local import gather, spread
-from ..kernels import FloatArray, Votes, column_sums, gram, product, ratio, votes
-from ..model_scores import Matrix
+from ..kernels import FloatArray, column_sums, gram, mean, product, ratio, votes
 from ..parameters import whole
 from ..predictions import Predictions, as_predictions
 from .base import Combiner
@@ -60,19 +59,20 @@ class Solution(NamedTuple):
 def statistics(block: Predictions) -> Statistics:
     """Add up the products of the mean predictions."""
     _, n, l = block.shape
-    total, heard = votes(block)
-    mean = _mean(Votes(total, heard), np.zeros(l))
+    said = votes(block)
+    average = mean(said, np.zeros(l))
     none = np.zeros((l, l))
+    heard = said.heard
     if isinstance(heard, float):
-        return Statistics(n, heard * n * l, np.full(l, float(n)), column_sums(mean), gram(mean), none, none)
+        return Statistics(n, heard * n * l, np.full(l, float(n)), column_sums(average), gram(average), none, none)
     silent = (heard == 0).astype(np.float64)
     return Statistics(
         n,
         heard.sum(),
         n - silent.sum(axis=0),
-        column_sums(mean),
-        gram(mean),
-        np.asarray(silent.T @ mean) if silent.any() else none,
+        column_sums(average),
+        gram(average),
+        np.asarray(silent.T @ average) if silent.any() else none,
         gram(silent) if silent.any() else none,
     )
 
@@ -95,15 +95,7 @@ def solve(statistics: Statistics, n_iter: int | None = 1) -> Solution:
 
 def apply(block: Predictions, solution: Solution) -> FloatArray:
     """Filter the mean prediction; Eq. averaging_omega."""
-    return product(_mean(votes(block), solution.prior), solution.filter)
-
-
-def _mean(votes: Votes, prior: FloatArray) -> Matrix:
-    """Average over the models that spoke, the prior where none did; stays CSR while all models speak."""
-    total, heard = votes
-    if isinstance(heard, float):
-        return total / heard
-    return ratio(total if isinstance(total, np.ndarray) else total.toarray(), heard, prior)
+    return product(mean(votes(block), solution.prior), solution.filter)
 
 
 def _rounds(mg: FloatArray, n_iter: int) -> FloatArray:

@@ -1,0 +1,45 @@
+"""`mlconsensus evaluate`: how well a consensus, or any one file of scores, agrees with the truth."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from .options import say
+
+
+@click.command("evaluate", short_help="Judge a file of scores against the truth.")
+@click.argument("scores", metavar="FILE")
+@click.option("--truth", required=True, metavar="FILE", help="The relevant labels, in any format.")
+@click.option("--format", "input_format", metavar="NAME", help="Format of both files, where suffixes do not tell.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def command(scores: str, truth: str, input_format: str | None, as_json: bool) -> None:
+    """Print the metrics of the scores in FILE.
+
+    Instances and labels are matched by name. Label-set metrics take scores of at least 0.5 as chosen.
+
+    \b
+    Example:
+      mlconsensus evaluate consensus.csv --truth truth.csv
+    """
+    from ..io import read_table
+    from ..metrics import LABEL_SET_METRICS, RANKING_METRICS, evaluate
+    from ..predictions import Predictions
+    from ..tables import metrics_table
+    from ..truth import match_truth
+
+    judged = read_table(scores, format=input_format)
+    panel = Predictions.from_tables([judged])
+    matched = match_truth(read_table(truth, format=input_format), panel.instances, panel.labels)
+    if matched.note:
+        say(matched.note)
+    values, _ = next(panel.cells())
+    dense = values.toarray() if hasattr(values, "toarray") else values
+    found = evaluate(matched.truth, dense[matched.rows][:, matched.columns])
+    if as_json:
+        click.echo(json.dumps(found))
+    else:
+        click.echo(metrics_table({judged.model: found}, RANKING_METRICS, first="scores", mark=False))
+        click.echo()
+        click.echo(metrics_table({judged.model: found}, LABEL_SET_METRICS, first="scores", mark=False))

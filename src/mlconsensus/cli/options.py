@@ -1,0 +1,62 @@
+"""Options that several commands share, written once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from ..predictions import Predictions
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def panel_options(command: F) -> F:
+    """Add the files of a panel and how to read and match them."""
+    for option in (
+        click.option(
+            "--labels",
+            type=click.Choice(["union", "intersection"]),
+            default="union",
+            show_default=True,
+            help="Keep the labels that any model knows, or those that all know.",
+        ),
+        click.option(
+            "--instances",
+            type=click.Choice(["union", "intersection"]),
+            default="union",
+            show_default=True,
+            help="Keep the instances that any model has seen, or those that all have.",
+        ),
+        click.option(
+            "--format",
+            "input_format",
+            metavar="NAME",
+            help="Format of the input files, where their suffix does not tell.",
+        ),
+        click.argument("files", nargs=-1, required=True, metavar="FILE..."),
+    ):
+        command = option(command)
+    return command
+
+
+def read_panel(files: Sequence[str], input_format: str | None, instances: str, labels: str) -> Predictions:
+    """Read a panel and say once, in one line, how much of it is missing."""
+    from ..io import read_predictions
+
+    panel = read_predictions(files, format=input_format, instances=instances, labels=labels)  # type: ignore[arg-type]
+    missing = panel.n_missing
+    if missing:
+        m, n, l = panel.shape
+        say(
+            f"{missing / (m * n * l):.1%} of the {m:,} × {n:,} × {l:,} predictions are missing "
+            "(instances a model has not seen, labels it does not know, empty cells); they count as silence, not as no"
+        )
+    return panel
+
+
+def say(message: str) -> None:
+    """Tell the user something on standard error, where it stays out of what a pipe carries."""
+    click.echo(message, err=True)

@@ -1,0 +1,117 @@
+import json
+
+import numpy as np
+import pytest
+
+import mlconsensus as mlc
+
+
+def _expected(method):
+    nan = np.nan
+    scores = np.array(
+        [
+            [[1, 0, 0], [0, 1, 1], [0, 1, 0]],
+            [[1, 0, nan], [0, 1, nan], [0, 1, nan]],
+            [[1, 0, 0], [nan, 1, 1], [nan, nan, nan]],
+        ]
+    )
+    return mlc.COMBINERS[method]().fit_transform(scores)
+
+
+def _rows(text):
+    head, *rows = (line.split(",") for line in text.splitlines())
+    return head, {row[0]: [float(cell) if cell else None for cell in row[1:]] for row in rows}
+
+
+@pytest.mark.parametrize("method", ["MV", "BGCM", "MLCM-r", "MLCM-a"])
+def test_files_are_matched_by_name(run, panel, method):
+    ran = run("combine", "a.csv", "b.csv", "c.csv", "--method", method.lower(), "--output", "out.csv")
+    assert (ran.code, ran.out) == (0, "")
+    missing, done = ran.err.splitlines()
+    assert missing.startswith("25.9% of the 3 × 3 × 3 predictions are missing")
+    assert done == f"combined 3 models × 3 instances × 3 labels with {method} (it was asked for) → out.csv"
+    head, rows = _rows((panel / "out.csv").read_text())
+    assert head == ["instance", "sport", "news", "war"]
+    np.testing.assert_allclose([rows["1"], rows["2"], rows["3"]], _expected(method), rtol=0, atol=1e-12)
+
+
+def test_standard_output_carries_only_the_consensus(shell, panel):
+    ran = shell("mlconsensus combine a.csv b.csv --labels intersection 2>/dev/null | cut -d, -f1,2")
+    assert ran.out.splitlines()[0] == "instance,sport"
+    assert len(ran.out.splitlines()) == 4
+
+
+def test_standard_input(shell, panel):
+    ran = shell("cat a.csv | mlconsensus combine - b.csv --format csv --instances intersection")
+    assert ran.code == 0
+    assert len(ran.out.splitlines()) == 4
+
+
+def test_the_metric_chooses_the_method_and_says_so(run, panel):
+    ran = run("combine", "a.csv", "b.csv", "--optimize", "ranking-loss", "-o", "x.csv")
+    assert "with MLCM-r (its walk estimates" in ran.err
+
+
+def test_json_says_what_was_done(run, panel):
+    ran = run("combine", "a.csv", "b.csv", "--json", "--output", "x.csv")
+    done = json.loads(ran.out)
+    assert (done["method"], done["instances"], done["labels"], done["missing"]) == ("MLCM-a", 3, 3, 3)
+    assert done["models"] == ["a", "b"]
+    assert run("combine", "a.csv", "--json").code == 2
+
+
+@pytest.mark.parametrize("rule", ["instances", "labels", "threshold"])
+def test_label_sets(run, panel, rule):
+    assert run("combine", "a.csv", "b.csv", "c.csv", "--method", "mv", "--decide", rule, "-o", "x.csv").code == 0
+    _, rows = _rows((panel / "x.csv").read_text())
+    assert rows == {"1": [1, 0, 0], "2": [0, 1, 1], "3": [0, 1, 0]}
+
+
+def test_tags_as_json_lines(run, panel):
+    run("combine", "a.csv", "b.csv", "c.csv", "--method", "mv", "--decide", "instances", "-o", "x.jsonl")
+    lines = [json.loads(line) for line in (panel / "x.jsonl").read_text().splitlines()]
+    assert [sorted(line["labels"]) for line in lines] == [["sport"], ["news", "war"], ["news"]]
+
+
+def test_the_best_labels_ranked(run, panel):
+    ran = run(
+        "combine", "a.csv", "b.csv", "c.csv", "--method", "mv", "--layout", "ranked", "--top-k", "2", "-o", "x.csv"
+    )
+    assert ran.code == 0
+    rows = [line.split(",") for line in (panel / "x.csv").read_text().splitlines()]
+    assert rows[0] == ["instance", "rank", "label", "score"]
+    assert [row[:3] for row in rows[1:3]] == [["1", "1", "sport"], ["1", "2", "news"]]
+    assert len(rows) == 1 + 3 * 2
+
+
+def test_an_output_is_replaced_only_by_force(run, panel):
+    (panel / "x.csv").write_text("mine")
+    ran = run("combine", "a.csv", "b.csv", "-o", "x.csv")
+    assert ran.code == 2
+    assert "x.csv" in ran.err
+    assert "--force" in ran.err
+    assert (panel / "x.csv").read_text() == "mine"
+    assert run("combine", "a.csv", "b.csv", "-o", "x.csv", "--force").code == 0
+    assert (panel / "x.csv").read_text() != "mine"
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (["nothere.csv"], ["nothere.csv"]),
+        (["a.csv", "--method", "mlcmr"], ["found 'mlcmr'", "did you mean 'mlcm-r'"]),
+        (["a.csv", "--optimize", "speed"], ["speed"]),
+        (["a.csv", "--format", "cvs"], ["cvs", "csv"]),
+        (["a.csv", "-o", "x.cvs"], ["x.cvs", "csv"]),
+        (["a.csv", "-o", "no/such/folder/x.csv"], ["no/such/folder"]),
+        (["a.csv", "--top-k", "0"], ["--top-k"]),
+        ([], ["FILE"]),
+    ],
+)
+def test_bad_calls(run, panel, args, words):
+    ran = run("combine", *args)
+    assert (ran.code, ran.out) == (2, "")
+    assert len(ran.err.splitlines()) == 1
+    for word in words:
+        assert word in ran.err
+    assert sorted(path.name for path in panel.iterdir()) == ["a.csv", "b.csv", "c.csv", "truth.csv"]

@@ -1,0 +1,63 @@
+"""`evaluate` and `compare`."""
+
+import json
+
+import pytest
+
+import mlconsensus as mlc
+from mlconsensus.metrics import LABEL_SET_METRICS, RANKING_METRICS
+
+
+def test_evaluate(run, panel):
+    ran = run("evaluate", "a.csv", "--truth", "truth.csv", "--json")
+    assert ran.code == 0
+    found = json.loads(ran.out)
+    assert list(found) == [*RANKING_METRICS, *LABEL_SET_METRICS]
+    assert (found["micro_auc"], found["ranking_loss"], found["subset_accuracy"]) == (1, 0, 1)
+    text = run("evaluate", "a.csv", "--truth", "truth.csv").out
+    assert "microAUC" in text
+    assert "1.0000" in text
+
+
+def test_evaluate_says_what_it_leaves_out(run, panel):
+    (panel / "less.csv").write_text("id,war,sport,travel\n2,1,0,1\n1,0,1,0\n9,0,1,0\n")
+    ran = run("evaluate", "a.csv", "--truth", "less.csv")
+    assert ran.err == (
+        "judged on 2 of 3 instances and 2 of 3 labels; the truth has 1 more instances and 1 more labels\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("truth", "words"),
+    [
+        ("id,sport\n1,0.5\n2,0\n", "found 0.5, expected only 0 and 1"),
+        ("id,sport\n1,\n2,0\n", "expected only 0 and 1"),
+        ("id,sport\n8,1\n9,0\n", "found none of the names that are judged (it has '8', …), expected some such as '1'"),
+        ("id,sprot\n1,1\n2,0\n", "found none of the names that are judged"),
+    ],
+)
+def test_bad_truth(run, panel, truth, words):
+    (panel / "bad.csv").write_text(truth)
+    for ran in (run("evaluate", "a.csv", "--truth", "bad.csv"), run("compare", "a.csv", "b.csv", "--truth", "bad.csv")):
+        assert (ran.code, ran.out) == (2, "")
+        assert words in ran.err.splitlines()[-1]
+
+
+def test_compare(run, panel):
+    ran = run("compare", "a.csv", "b.csv", "c.csv", "--truth", "truth.csv", "--json")
+    found = json.loads(ran.out)
+    assert list(found) == ["BM", *mlc.COMBINERS]
+    assert found["MV"]["ranking_loss"] == 0
+    each = json.loads(run("compare", "a.csv", "b.csv", "--truth", "truth.csv", "--json", "--each-model").out)
+    assert list(each) == ["a", "b", "BM", *mlc.COMBINERS]
+    mean = (each["a"]["micro_auc"] + each["b"]["micro_auc"]) / 2
+    assert each["BM"]["micro_auc"] == pytest.approx(mean)
+
+
+def test_compare_marks_the_best(run, panel):
+    (panel / "d.csv").write_text("id,sport,news,war\n1,0,1,0\n2,0,1,1\n3,0,1,0\n")
+    lines = run("compare", "a.csv", "d.csv", "--truth", "truth.csv").out.splitlines()
+    assert "ranking loss ↓" in lines[0]
+    assert [line.split()[0] for line in lines[1:6]] == ["BM", *mlc.COMBINERS]
+    for column in range(1, 5):
+        assert any(line.split()[column].endswith("*") for line in lines[1:6])

@@ -1,0 +1,57 @@
+import mlconsensus
+from mlconsensus.cli import main as _  # noqa: F401
+from mlconsensus.cli.main import _COMMANDS
+
+
+def test_version_and_help(run):
+    assert run("--version").out == f"mlconsensus, version {mlconsensus.__version__}\n"
+    for command in _COMMANDS:
+        ran = run(command, "--help")
+        assert ran.code == 0
+        assert "Example" in ran.out
+        assert command in run("--help").out
+
+
+def test_misspelt_commands_and_options(run):
+    ran = run("combin", "a.csv")
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.count("\n") == 1
+    assert "found 'combin'" in ran.err
+    assert "did you mean 'combine'" in ran.err
+    ran = run("combine", "a.csv", "--ouput", "x.csv")
+    assert ran.code == 2
+    assert "--output" in ran.err
+    assert ran.err.count("\n") == 1
+
+
+def test_a_fault_of_the_program_exits_1(run, panel, monkeypatch):
+    def broken(*args, **options):
+        raise RuntimeError("out of\nluck")
+
+    monkeypatch.setattr("mlconsensus.io.read_predictions", broken)
+    ran = run("combine", "a.csv")
+    assert ran.code == 1
+    assert ran.err == "mlconsensus: internal fault, please report it: RuntimeError: out of luck\n"
+    assert "Traceback" in run("--traceback", "combine", "a.csv").err
+
+
+def test_interruption(run, panel, monkeypatch):
+    def interrupted(*args, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("mlconsensus.io.read_predictions", interrupted)
+    ran = run("combine", "a.csv", "-o", "x.csv")
+    assert ran.code == 130
+    assert not (panel / "x.csv").exists()
+
+
+def test_a_reader_that_has_had_enough(shell, panel):
+    ran = shell("mlconsensus combine a.csv b.csv 2>err | head -1; echo ${PIPESTATUS[0]}")
+    assert ran.out.splitlines()[0] == "instance,sport,news,war"
+    assert "Traceback" not in (panel / "err").read_text()
+
+
+def test_completion(run, shell):
+    assert "_MLCONSENSUS_COMPLETE" in run("completion", "bash").out
+    ran = shell("COMP_WORDS='mlconsensus com' COMP_CWORD=1 _MLCONSENSUS_COMPLETE=bash_complete mlconsensus")
+    assert ran.out.split() == ["plain,combine", "plain,compare", "plain,completion"]
