@@ -24,12 +24,12 @@ def majority_vote(scores):
     return out
 
 
-def _walk(A, B, alpha, prior):
+def _walk(A, B, alpha, prior, restart=None):
     """Eqs. cm_closed_sol_q and cm_closed_sol_u; 0/0 in a transition from a node without edges is no transition."""
     n, v = A.shape
     d_v, d_n = A.sum(axis=0), A.sum(axis=1)
-    D_lambda = np.diag(d_v / (alpha + d_v))
-    D_1_lambda = np.diag(alpha / (alpha + d_v))
+    stop = alpha / (alpha + d_v) if restart is None else np.where(d_v > 0, restart, 1.0)
+    D_lambda, D_1_lambda = np.diag(1 - stop), np.diag(stop)
     inv_d_v = np.diag([1 / d if d > 0 else 0.0 for d in d_v])
     inv_d_n = np.diag([1 / d if d > 0 else 0.0 for d in d_n])
     Q = np.linalg.inv(np.eye(v) - D_lambda @ inv_d_v @ A.T @ inv_d_n @ A) @ D_1_lambda @ B
@@ -40,7 +40,7 @@ def _walk(A, B, alpha, prior):
     return Q, U
 
 
-def mlcm_r(scores, alpha=2.0):
+def mlcm_r(scores, alpha=2.0, restart=None):
     m, n, l = scores.shape
     _, value = _says(scores)
     A = np.zeros((n, m * l))
@@ -51,7 +51,7 @@ def mlcm_r(scores, alpha=2.0):
             B[k * l + label, label] = 1
     edges = value.sum(axis=(0, 1))
     prior = edges / edges.sum() if edges.sum() > 0 else np.full(l, 1 / l)
-    return _walk(A, B, alpha, prior)[1]
+    return _walk(A, B, alpha, prior, restart)[1]
 
 
 def bgcm(scores, alpha=2.0):
@@ -103,3 +103,51 @@ def mlcm_a_with_precision(scores, n_iter=1):
         omega = Y.T @ Y / n
         Y = m * mean @ np.linalg.inv(np.linalg.inv(omega) + m * np.eye(l))
     return Y
+
+
+def _maximise(true, heard, yes):
+    says = np.empty((len(yes), 2))
+    for k in range(len(yes)):
+        for side in (0, 1):
+            weight = {i: t if side else 1 - t for i, t in true.items() if k in heard[i]}
+            ayes = max(sum(w for i, w in weight.items() if yes[k, i]), 1e-10)
+            noes = max(sum(w for i, w in weight.items() if not yes[k, i]), 1e-10)
+            says[k, side] = ayes / (ayes + noes)
+    return sum(true.values()) / len(true), says
+
+
+def dawid_skene(scores, n_iter=100, tol=1e-5):
+    """EM label by label with loops; stops a label when its evidence bound gains less than `tol` a vote."""
+    m, n, l = scores.shape
+    said, value = _says(scores)
+    out = np.zeros((n, l))
+    for label in range(l):
+        heard = [[k for k in range(m) if said[k, i, label]] for i in range(n)]
+        yes = value[:, :, label] >= 0.5
+        known = [i for i in range(n) if heard[i]]
+        if not known:
+            continue
+        true = {i: sum(yes[k, i] for k in heard[i]) / len(heard[i]) for i in known}
+
+        prior, says = _maximise(true, heard, yes)
+        bound = -np.inf
+        for _ in range(n_iter):
+            used = prior, says
+            for i in known:
+                likely = np.array([1 - prior, prior])
+                for k in heard[i]:
+                    likely = likely * (says[k] if yes[k, i] else 1 - says[k])
+                true[i] = likely[1] / likely.sum()
+            prior, says = _maximise(true, heard, yes)
+            gained = 0.0
+            for i in known:
+                for side, t, p in ((0, 1 - true[i], 1 - prior), (1, true[i], prior)):
+                    if t > 0:
+                        votes = sum(np.log(says[k, side] if yes[k, i] else 1 - says[k, side]) for k in heard[i])
+                        gained += t * (votes + np.log(p) - np.log(t))
+            if gained - bound < tol * sum(len(heard[i]) for i in known):
+                break
+            bound = gained
+        for i in range(n):
+            out[i, label] = true[i] if heard[i] else used[0]
+    return out

@@ -12,8 +12,9 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from . import datasets, decisions, metrics
-    from .combiners import BGCM, COMBINERS, MajorityVote, MLCMa, MLCMr
+    from .combiners import BGCM, COMBINERS, DawidSkene, MajorityVote, MLCMa, MLCMr
     from .combiners.bgcm import bgcm
+    from .combiners.dawid_skene import dawid_skene
     from .combiners.majority_vote import majority_vote
     from .combiners.mlcm_a import mlcm_a
     from .combiners.mlcm_r import mlcm_r
@@ -26,6 +27,7 @@ __all__ = [
     "BGCM",
     "COMBINERS",
     "Consensus",
+    "DawidSkene",
     "InputError",
     "MLCMa",
     "MLCMr",
@@ -34,6 +36,7 @@ __all__ = [
     "bgcm",
     "combine",
     "datasets",
+    "dawid_skene",
     "decisions",
     "majority_vote",
     "metrics",
@@ -46,6 +49,7 @@ _HOME = {
     "BGCM": "combiners",
     "COMBINERS": "combiners",
     "Consensus": "consensus",
+    "DawidSkene": "combiners",
     "InputError": "errors",
     "MLCMa": "combiners",
     "MLCMr": "combiners",
@@ -53,6 +57,7 @@ _HOME = {
     "Predictions": "predictions",
     "bgcm": "combiners.bgcm",
     "combine": "consensus",
+    "dawid_skene": "combiners.dawid_skene",
     "majority_vote": "combiners.majority_vote",
     "mlcm_a": "combiners.mlcm_a",
     "mlcm_r": "combiners.mlcm_r",

@@ -16,8 +16,11 @@ COMBINERS = [
     mlc.MajorityVote(),
     mlc.BGCM(),
     mlc.BGCM(alpha=0.3),
+    mlc.DawidSkene(),
+    mlc.DawidSkene(n_iter=4),
     mlc.MLCMr(),
     mlc.MLCMr(alpha=0.3),
+    mlc.MLCMr(restart=0.5),
     mlc.MLCMa(),
     mlc.MLCMa(n_iter=0),
     mlc.MLCMa(n_iter=4),
@@ -26,6 +29,7 @@ LIMIT = mlc.MLCMa(n_iter=None)
 FUNCTIONS = {
     mlc.MajorityVote: (mlc.majority_vote, oracle.majority_vote),
     mlc.BGCM: (mlc.bgcm, oracle.bgcm),
+    mlc.DawidSkene: (mlc.dawid_skene, oracle.dawid_skene),
     mlc.MLCMr: (mlc.mlcm_r, oracle.mlcm_r),
     mlc.MLCMa: (mlc.mlcm_a, oracle.mlcm_a),
 }
@@ -173,8 +177,9 @@ def test_parameters_may_change_after_fit(combiner):
     fitted = clone(combiner).fit(DEGENERATE["scores"])
     fitted.transform(DEGENERATE["scores"])
     for name in combiner.get_params():
-        fitted.set_params(**{name: 3})
-        changed = clone(combiner).set_params(**{name: 3})
+        value = 0.25 if name in ("restart", "tol") else 3
+        fitted.set_params(**{name: value})
+        changed = clone(fitted)
         close(fitted.transform(DEGENERATE["scores"]), changed.fit_transform(DEGENERATE["scores"]))
 
 

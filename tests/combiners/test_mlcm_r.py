@@ -38,3 +38,17 @@ def test_alpha_must_be_positive(alpha):
     for combiner in (mlc.MLCMr(alpha=alpha), mlc.BGCM(alpha=alpha)):
         with pytest.raises(mlc.InputError, match="alpha: found .* expected a finite number above 0"):
             combiner.fit_transform([[[1, 0]]])
+
+
+@pytest.mark.parametrize("restart", [0, 1, -0.5, 1.5, "half", np.nan])
+def test_restart_must_be_a_probability(restart):
+    with pytest.raises(mlc.InputError, match="restart: found .* expected a number"):
+        mlc.MLCMr(restart=restart).fit_transform([[[1, 0]]])
+
+
+def test_only_the_restart_walk_is_the_same_for_a_panel_ten_times_as_long():
+    panel, _ = mlc.datasets.make_panel(100, 8, 3, random_state=0)
+    once = panel.to_array()
+    repeated = np.tile(once, (1, 10, 1))
+    np.testing.assert_allclose(mlc.mlcm_r(repeated, restart=0.3)[:100], mlc.mlcm_r(once, restart=0.3), atol=1e-10)
+    assert np.abs(mlc.mlcm_r(repeated)[:100] - mlc.mlcm_r(once)).max() > 0.01

@@ -15,7 +15,7 @@ from .. import __version__, progress
 from ..errors import InputError, nearest
 
 # Each command's module is imported when it is used: `--help` answers at once.
-_COMMANDS = ("combine", "compare", "completion", "demo", "evaluate")
+_COMMANDS = ("combine", "compare", "completion", "datasets", "demo", "evaluate", "reproduce")
 
 BAD_INPUT, FAULT, INTERRUPTED = 2, 1, 130
 

@@ -2,6 +2,7 @@
 
 from .base import Combiner
 from .bgcm import BGCM
+from .dawid_skene import DawidSkene
 from .majority_vote import MajorityVote
 from .mlcm_a import MLCMa
 from .mlcm_r import MLCMr
@@ -9,9 +10,10 @@ from .mlcm_r import MLCMr
 # Every method by the name that tables, files and the command line use. A new combiner adds one line.
 COMBINERS: dict[str, type[Combiner]] = {
     "MV": MajorityVote,
+    "DS": DawidSkene,
     "BGCM": BGCM,
     "MLCM-r": MLCMr,
     "MLCM-a": MLCMa,
 }
 
-__all__ = ["BGCM", "COMBINERS", "Combiner", "MLCMa", "MLCMr", "MajorityVote"]
+__all__ = ["BGCM", "COMBINERS", "Combiner", "DawidSkene", "MLCMa", "MLCMr", "MajorityVote"]

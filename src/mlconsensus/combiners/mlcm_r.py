@@ -15,6 +15,10 @@ positive definite system, which is what is solved here:
 
 .. math:: (\alpha I + D_v - A^\top D_n^{-1} A)\, Q = \alpha B
 
+That is a walk that stops at group node `j` with probability :math:`\alpha/(\alpha + d_j)`, which falls to 0 as more
+instances are connected to the node. A walk with a constant `restart` probability `r` is the same system with an anchor
+of its own for each node, :math:`\alpha_j = d_j\, r/(1-r)` in place of :math:`\alpha`, and does not depend on `n`.
+
 Rows of `Q` and `U` are distributions over labels. An instance without any edge (no model predicted a label for it) has
 no row in the equations; it gets the label prior: the share of all edges that lead to each label.
 
@@ -29,8 +33,9 @@ import numpy as np
 from scipy import linalg
 
 from ..engines.local import gather, spread
+from ..errors import InputError
 from ..kernels import FloatArray, connections, gram, product, ratio, row_sums, scaled
-from ..parameters import positive
+from ..parameters import fraction, positive
 from ..predictions import Predictions, as_predictions
 from .base import Combiner
 
@@ -56,17 +61,25 @@ def statistics(block: Predictions) -> Statistics:
     return Statistics(walk.reshape(m, l, m, l))
 
 
-def solve(statistics: Statistics, alpha: float = 2.0) -> Solution:
+def solve(statistics: Statistics, alpha: float = 2.0, restart: float | None = None) -> Solution:
     """Solve Eq. cm_closed_sol_q as one symmetric positive definite system."""
-    alpha = positive(alpha, "alpha")
     m, l = statistics.walk.shape[:2]
     walk = statistics.walk.reshape(m * l, m * l)
     degrees = walk.sum(axis=1)  # the diagonal of D_v
-    system = np.diag(alpha + degrees) - walk
-    anchors = np.tile(np.eye(l), (m, 1))  # B
-    groups = linalg.solve(system, alpha * anchors, assume_a="pos", overwrite_a=True, overwrite_b=True)
+    anchors = np.full(m * l, positive(alpha, "alpha")) if restart is None else _anchors(degrees, restart)
+    system = np.diag(anchors + degrees) - walk
+    own_label = np.tile(np.eye(l), (m, 1))  # B
+    groups = linalg.solve(system, anchors[:, None] * own_label, assume_a="pos", overwrite_a=True, overwrite_b=True)
     edges = degrees.reshape(m, l).sum(axis=0)
     return Solution(groups, ratio(edges, edges.sum(), 1 / l))
+
+
+def _anchors(degrees: FloatArray, restart: float) -> FloatArray:
+    """Find the α of each node that makes its stopping probability α/(α + d) the constant `restart`."""
+    stop = fraction(restart, "restart")
+    if not 0 < stop < 1:
+        raise InputError(f"restart: found {restart!r}, expected a number strictly between 0 and 1")
+    return np.where(degrees > 0, degrees * stop / (1 - stop), 1.0)  # a node without edges stays at home whatever α is
 
 
 def apply(block: Predictions, solution: Solution) -> FloatArray:
@@ -78,7 +91,7 @@ def apply(block: Predictions, solution: Solution) -> FloatArray:
     return scores
 
 
-def mlcm_r(predictions: Any, alpha: float = 2.0) -> FloatArray:
+def mlcm_r(predictions: Any, alpha: float = 2.0, restart: float | None = None) -> FloatArray:
     """Score labels by a random walk from what the models predicted; rows sum to 1.
 
     Parameters
@@ -88,6 +101,8 @@ def mlcm_r(predictions: Any, alpha: float = 2.0) -> FloatArray:
     alpha
         How strongly each group node is held to its own label: a walk stops at group node `j` with probability
         ``alpha / (alpha + d_j)``, where ``d_j`` is the weight of its edges.
+    restart
+        Stop with this probability at every node, in place of `alpha`.
 
     Examples
     --------
@@ -97,7 +112,7 @@ def mlcm_r(predictions: Any, alpha: float = 2.0) -> FloatArray:
            [0.  , 0.  , 1.  ]])
     """
     panel = as_predictions(predictions)
-    solution = solve(gather(panel, statistics), alpha)
+    solution = solve(gather(panel, statistics), alpha, restart)
     return spread(panel, lambda block: apply(block, solution))
 
 
@@ -107,7 +122,11 @@ class MLCMr(Combiner):
     Parameters
     ----------
     alpha
-        How strongly each group node is held to its own label; positive.
+        How strongly each group node is held to its own label; positive. With many instances the walk forgets where it
+        began, and popular labels win the top place.
+    restart
+        Probability strictly between 0 and 1 of stopping at each step, in place of `alpha`; does not depend on
+        how many instances there are.
 
     Examples
     --------
@@ -117,14 +136,15 @@ class MLCMr(Combiner):
            [0.  , 0.  , 1.  ]])
     """
 
-    def __init__(self, alpha: float = 2.0) -> None:
+    def __init__(self, alpha: float = 2.0, restart: float | None = None) -> None:
         self.alpha = alpha
+        self.restart = restart
 
     def _statistics(self, block: Predictions) -> Statistics:
         return statistics(block)
 
     def _solve(self, statistics: Statistics) -> Solution:
-        return solve(statistics, self.alpha)
+        return solve(statistics, self.alpha, self.restart)
 
     def _apply(self, block: Predictions, solution: Solution) -> FloatArray:
         return apply(block, solution)

@@ -1,0 +1,238 @@
+r"""Dawid–Skene, label by label: how often each model says yes to true and to false, by expectation maximisation.
+
+For each label by itself, an instance has it with probability :math:`\pi`, and model `k` says yes with probability
+:math:`a_k` if it does and :math:`b_k` if it does not, independently of the other models. EM alternates
+
+.. math::
+
+    t_i = P(\text{true} \mid \text{votes}_i) \quad\text{(E)}, \qquad
+    \pi = \overline{t}, \; a_k = \frac{\sum_i t_i y_{ik}}{\sum_i t_i s_{ik}}, \;
+    b_k = \frac{\sum_i (1 - t_i) y_{ik}}{\sum_i (1 - t_i) s_{ik}} \quad\text{(M)}
+
+from the majority vote, sums taken over what was said (`s`). Scores of at least 0.5 are a yes. All that EM needs to know
+of the instances is how often each pattern of votes occurs, and these counts add up: one pass gathers them, and all
+rounds run in `solve`. An instance that no model spoke about gets :math:`\pi`; a label that nobody spoke about gets 0.
+
+A. P. Dawid, A. M. Skene: Maximum likelihood estimation of observer error-rates using the EM algorithm.
+doi:10.2307/2346806
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse, special
+
+from ..engines.local import gather, spread
+from ..kernels import FloatArray, ratio
+from ..parameters import positive, whole
+from ..predictions import Predictions, as_predictions
+from .base import Combiner
+
+_LEAST = 1e-10  # weight that every answer of every model keeps, so that no logarithm is infinite
+_LABEL_BYTES = 4
+
+
+class PatternCounts:
+    """How often each pattern of votes occurs for each label; adding two gives the counts of both.
+
+    A pattern is a row of bytes: the label's position, a bit for each model that said yes, a bit for each that spoke.
+
+    Examples
+    --------
+    >>> rows = np.array([[0, 3], [0, 3], [0, 1]], dtype=np.uint8)
+    >>> both = PatternCounts.of(rows, (2, 1)) + PatternCounts.of(rows, (2, 1))
+    >>> both.rows.tolist(), both.counts.tolist()
+    ([[0, 1], [0, 3]], [2.0, 4.0])
+    """
+
+    def __init__(self, rows: NDArray[np.uint8], counts: FloatArray, shape: tuple[int, int]) -> None:
+        self.rows = rows  # (patterns, bytes), each once
+        self.counts = counts  # (patterns,)
+        self.shape = shape  # (m, l)
+
+    @classmethod
+    def of(cls, rows: NDArray[np.uint8], shape: tuple[int, int], counts: FloatArray | None = None) -> PatternCounts:
+        """Count equal rows, each as often as `counts` says (once without)."""
+        # Sorting whole numbers is several times as fast as sorting bytes.
+        width = rows.shape[1]
+        padded = np.zeros((len(rows), -(-width // 8) * 8), dtype=np.uint8)
+        padded[:, :width] = rows
+        keys = padded.view(">u8").astype(np.uint64)
+        if keys.shape[1] == 1:
+            _, first, inverse = np.unique(keys[:, 0], return_index=True, return_inverse=True)
+        else:
+            _, first, inverse = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+        return cls(rows[first], np.bincount(inverse.ravel(), weights=counts, minlength=len(first)) * 1.0, shape)
+
+    def __add__(self, other: PatternCounts | int) -> PatternCounts:
+        if isinstance(other, int):  # the empty statistics
+            return self
+        rows = np.concatenate([self.rows, other.rows])
+        return PatternCounts.of(rows, self.shape, np.concatenate([self.counts, other.counts]))
+
+    __radd__ = __add__
+
+    def unpacked(self) -> tuple[NDArray[np.intp], FloatArray, FloatArray]:
+        """Return each pattern's label (p,), who said yes (p, m) and who spoke (p, m)."""
+        m, _ = self.shape
+        labels = np.ascontiguousarray(self.rows[:, :_LABEL_BYTES]).view(">u4").ravel().astype(np.intp)
+        bits = self.rows[:, _LABEL_BYTES:].reshape(len(self.rows), 2, -(-m // 8))
+        votes = np.unpackbits(bits, axis=2, count=m).astype(np.float64)
+        return labels, votes[:, 0], votes[:, 1]
+
+
+class Statistics(NamedTuple):
+    """Sums over instances."""
+
+    patterns: Any  # PatternCounts: at most 3^m patterns for each label, whatever n
+
+
+class Solution(NamedTuple):
+    """What EM finds out about each label and model."""
+
+    prior: FloatArray  # (l,) π
+    if_true: FloatArray  # (m, l) a, how often the model says yes to true
+    if_false: FloatArray  # (m, l) b, how often the model says yes to false
+
+
+def statistics(block: Predictions) -> Statistics:
+    """Count the patterns of votes."""
+    m, n, l = block.shape
+    width = -(-m // 8)
+    rows = np.zeros((n, l, _LABEL_BYTES + 2 * width), dtype=np.uint8)
+    rows[:, :, :_LABEL_BYTES] = np.arange(l, dtype=">u4")[:, None].view(np.uint8)
+    for k, (values, said) in enumerate(block.cells()):
+        byte, bit = divmod(k, 8)
+        mark = np.uint8(128 >> bit)
+        rows[:, :, _LABEL_BYTES + byte] |= _says_yes(values) * mark
+        rows[:, :, _LABEL_BYTES + width + byte] |= mark if said is None else said * mark
+    return Statistics(PatternCounts.of(rows.reshape(n * l, -1), (m, l)))
+
+
+def solve(statistics: Statistics, n_iter: int = 100, tol: float = 1e-5) -> Solution:
+    """Run EM on the patterns, all labels at once; a label rests when a round gains it less than `tol` for each vote."""
+    labels, yes, spoke = statistics.patterns.unpacked()
+    counts = statistics.patterns.counts * spoke.any(axis=1)
+    l = statistics.patterns.shape[1]
+    no, n_votes = spoke - yes, _by_label(counts * spoke.sum(axis=1), labels, l)
+
+    true = ratio(yes.sum(axis=1), spoke.sum(axis=1), 0.0)  # start from the majority vote
+    following = _maximise(true, labels, yes, no, counts, l)
+    found, bound, active = following, np.full(l, -np.inf), np.ones(l, dtype=np.bool_)
+    for _ in range(whole(n_iter, "n_iter", 1)):
+        found = Solution(*(np.where(active, new, old) for new, old in zip(following, found, strict=True)))
+        start, if_yes, if_no = _log_odds(found)
+        true = special.expit(start[labels] + (yes * if_yes.T[labels] + no * if_no.T[labels]).sum(axis=1))  # E step
+        following = _maximise(true, labels, yes, no, counts, l)  # M step
+        new_bound = _by_label(counts * _evidence(true, following, labels, yes, no), labels, l)
+        active &= new_bound - bound >= positive(tol, "tol") * n_votes
+        bound = new_bound
+        if not active.any():
+            break
+    return found
+
+
+def apply(block: Predictions, solution: Solution) -> FloatArray:
+    """Add up the log-odds of the votes; E step."""
+    _, n, l = block.shape
+    start, if_yes, if_no = _log_odds(solution)
+    odds = np.broadcast_to(start, (n, l)).copy()
+    for (values, said), for_yes, for_no in zip(block.cells(), if_yes, if_no, strict=True):
+        says_yes = _says_yes(values)
+        odds += np.where(says_yes, for_yes, for_no) if said is None else said * np.where(says_yes, for_yes, for_no)
+    return np.asarray(special.expit(odds))
+
+
+def _by_label(weights: FloatArray, labels: NDArray[np.intp], l: int) -> FloatArray:
+    return np.bincount(labels, weights=weights, minlength=l)
+
+
+def _maximise(
+    true: FloatArray, labels: NDArray[np.intp], yes: FloatArray, no: FloatArray, counts: FloatArray, l: int
+) -> Solution:
+    """M step."""
+    prior = ratio(_by_label(counts * true, labels, l), _by_label(counts, labels, l), 0.0)
+    (yes_true, no_true), (yes_false, no_false) = (
+        [np.array([np.maximum(_by_label(weight * said, labels, l), _LEAST) for said in vote.T]) for vote in (yes, no)]
+        for weight in (counts * true, counts * (1 - true))
+    )
+    return Solution(prior, yes_true / (yes_true + no_true), yes_false / (yes_false + no_false))
+
+
+def _log_odds(solution: Solution) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Find what is known before any vote, and what a yes and a no of each model add to it."""
+    prior, if_true, if_false = solution
+    with np.errstate(divide="ignore"):  # a label that is never, or always, true has infinite odds
+        start = np.log(prior) - np.log1p(-prior)
+    return start, np.log(if_true / if_false), np.log((1 - if_true) / (1 - if_false))
+
+
+def _evidence(
+    true: FloatArray, solution: Solution, labels: NDArray[np.intp], yes: FloatArray, no: FloatArray
+) -> FloatArray:
+    """Lower bound of the log-likelihood of one instance with each pattern; EM never lowers it."""
+    prior, if_true, if_false = (np.atleast_2d(part).T[labels] for part in solution)
+    of_votes = [(yes * np.log(says) + no * np.log(1 - says)).sum(axis=1) for says in (if_true, if_false)]
+    sides = zip((true, 1 - true), (prior[:, 0], 1 - prior[:, 0]), of_votes, strict=True)
+    return np.asarray(sum(t * votes + special.xlogy(t, p) - special.xlogy(t, t) for t, p, votes in sides))
+
+
+def _says_yes(values: Any) -> NDArray[np.bool_]:
+    return np.asarray((values.toarray() if sparse.issparse(values) else values) >= 0.5)
+
+
+def dawid_skene(predictions: Any, n_iter: int = 100, tol: float = 1e-5) -> FloatArray:
+    """Score labels one by one by the probability that they are true, given how reliable each model turns out to be.
+
+    Parameters
+    ----------
+    predictions
+        `Predictions`, or anything that its constructor takes; scores of at least 0.5 are a yes.
+    n_iter
+        Rounds of EM at the most.
+    tol
+        A label rests when a round raises its log-likelihood by less than this for each vote.
+
+    Examples
+    --------
+    >>> import mlconsensus as mlc
+    >>> mlc.dawid_skene([[[1], [1], [0], [0]], [[1], [1], [0], [0]], [[1], [0], [1], [0]]]).round(2)
+    array([[1.], [1.], [0.], [0.]])
+    """
+    panel = as_predictions(predictions)
+    solution = solve(gather(panel, statistics), n_iter, tol)
+    return spread(panel, lambda block: apply(block, solution))
+
+
+class DawidSkene(Combiner):
+    """Dawid–Skene label by label: votes weighed by how reliable each model turns out to be.
+
+    Parameters
+    ----------
+    n_iter
+        Rounds of EM at the most.
+    tol
+        A label rests when a round raises its log-likelihood by less than this for each vote.
+
+    Examples
+    --------
+    >>> import mlconsensus as mlc
+    >>> mlc.DawidSkene().fit_transform([[[1], [1], [0], [0]], [[1], [1], [0], [0]], [[1], [0], [1], [0]]]).round(2)
+    array([[1.], [1.], [0.], [0.]])
+    """
+
+    def __init__(self, n_iter: int = 100, tol: float = 1e-5) -> None:
+        self.n_iter = n_iter
+        self.tol = tol
+
+    def _statistics(self, block: Predictions) -> Statistics:
+        return statistics(block)
+
+    def _solve(self, statistics: Statistics) -> Solution:
+        return solve(statistics, self.n_iter, self.tol)
+
+    def _apply(self, block: Predictions, solution: Solution) -> FloatArray:
+        return apply(block, solution)
