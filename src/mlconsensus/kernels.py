@@ -17,8 +17,9 @@ from .predictions import Predictions
 
 FloatArray = NDArray[np.float64]
 
-# Below this fill the sparse Gram matrix, Σ nnz(row)² at some 2e8/s, is cheaper than BLAS, n·v² at some 4e10/s.
-_SPARSE_FILL = 0.05
+# Below this fill SciPy's sparse Gram matrix, which costs Σ nnz(row)², is cheaper than BLAS on dense rows. Measured on
+# one core at v = 2,000: equal at a fill of 0.06 (docs/decisions/0007).
+_SPARSE_FILL = 0.06
 
 
 class Votes(NamedTuple):
@@ -50,6 +51,67 @@ def connections(block: Predictions) -> Matrix:
     return _cheaper(joined)
 
 
+def spoken(block: Predictions) -> FloatArray | None:
+    """Tell as 1 or 0 where each group node's model spoke (n, m·l); ``None`` where all did everywhere.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import mlconsensus as mlc
+    >>> spoken(mlc.Predictions([[[1, np.nan]], [[0, 0]]])).tolist()
+    [[1.0, 0.0, 1.0, 1.0]]
+    """
+    if block.complete:
+        return None
+    m, n, l = block.shape
+    said = np.ones((n, m, l))
+    for k, (_, mask) in enumerate(block.cells()):
+        if mask is not None:
+            said[:, k] = mask
+    return said.reshape(n, m * l)
+
+
+def weighted_sum(A: Matrix, weights: FloatArray) -> FloatArray:
+    """Add up each label's columns of A (n, m·l) with the models' weights (m, l): Σ_k w_kℓ a_ikℓ, dense (n, l).
+
+    Examples
+    --------
+    >>> weighted_sum(np.array([[1.0, 0.0, 0.5, 1.0]]), np.array([[2.0, 2.0], [4.0, 4.0]])).tolist()
+    [[4.0, 4.0]]
+    """
+    m, l = weights.shape
+    if not sparse.issparse(A):
+        return np.asarray(np.einsum("ikl,kl->il", A.reshape(len(A), m, l), weights))
+    # Columns of the same label fall on each other, and turning to dense adds what does.
+    folded = (A.data * weights.ravel()[A.indices], A.indices % l, A.indptr)
+    return np.asarray(sparse.csr_array(folded, shape=(A.shape[0], l)).toarray())
+
+
+def label_grams(A: Matrix, B: Matrix, n_labels: int, weights: FloatArray | float) -> FloatArray:
+    """Multiply the models' columns of A and B (n, m·l), label by label: Σ_i w_iℓ a_ikℓ b_ijℓ, as (l, m, m).
+
+    Examples
+    --------
+    >>> A = np.array([[1.0, 0.0, 0.5, 1.0]])
+    >>> label_grams(A, A, 2, 1.0).tolist()
+    [[[1.0, 0.5], [0.5, 0.25]], [[0.0, 0.0], [0.0, 1.0]]]
+    """
+    if not sparse.issparse(A):
+        n, m = len(A), A.shape[1] // n_labels
+        left, right = (X.reshape(n, m, n_labels).transpose(2, 1, 0) for X in (A, B))
+        by_label = np.broadcast_to(weights, (n, n_labels)).T[:, None, :]
+        return np.asarray((left * by_label) @ right.transpose(0, 2, 1))
+    # One row for each cell (i, ℓ), one column for each (ℓ, k): the Gram matrix has a block for each label and no more.
+    rows, columns = _by_cell(A, n_labels), _by_cell(B, n_labels)
+    if not isinstance(weights, float):
+        rows = scaled(rows, np.broadcast_to(weights, (A.shape[0], n_labels)).ravel())
+    blocks = (rows.T @ columns).tocoo()
+    m = A.shape[1] // n_labels
+    out = np.zeros((n_labels, m, m))
+    out[blocks.row // m, blocks.row % m, blocks.col % m] = blocks.data
+    return out * weights if isinstance(weights, float) else out
+
+
 def votes(block: Predictions) -> Votes:
     """Add up the models' scores cell by cell, and count who spoke.
 
@@ -61,14 +123,21 @@ def votes(block: Predictions) -> Votes:
     Votes(total=array([[2. , 0.5]]), heard=array([[2., 1.]]))
     """
     m, n, l = block.shape
-    complete = block.complete
-    heard = None if complete else np.zeros((n, l))
-    total: Any = None
+    heard = None if block.complete else np.zeros((n, l))
+    dense: Any = None
+    entries: Any = None
     for values, spoken in block.cells():
-        total = values.astype(np.float64) if total is None else total + values
+        if sparse.issparse(values):
+            entries = values if entries is None else entries + values
+        else:
+            dense = _added(dense, values)
         if heard is not None:
             heard += 1.0 if spoken is None else spoken
-    return Votes(_plain(total), float(m) if heard is None else heard)
+    if dense is None:
+        total = entries
+    else:
+        total = dense.astype(np.float64, copy=False) if entries is None else np.asarray(dense + entries)
+    return Votes(total, float(m) if heard is None else heard)
 
 
 def mean(votes: Votes, prior: FloatArray) -> Matrix:
@@ -157,12 +226,35 @@ def ratio(numerator: FloatArray, denominator: FloatArray | float, otherwise: Flo
     return np.divide(numerator, below, out=out, where=below != 0)
 
 
+def _by_cell(A: Any, n_labels: int) -> Any:
+    """Turn (n, m·l) into (n·l, l·m): a row for each cell (i, ℓ), a column for each (ℓ, k)."""
+    n, m = A.shape[0], A.shape[1] // n_labels
+    instance = np.repeat(np.arange(n, dtype=np.int64), np.diff(A.indptr))
+    model, label = np.divmod(A.indices, n_labels)
+    where = (instance * n_labels + label, label * m + model)
+    return sparse.coo_array((A.data, where), shape=(n * n_labels, n_labels * m)).tocsr()
+
+
 def _cheaper(dense: NDArray[Any]) -> Matrix:
-    if np.count_nonzero(dense) < _SPARSE_FILL * dense.size:
-        return sparse.csr_array(dense).astype(np.float64)
-    return dense.astype(np.float64, copy=False)
+    """Turn a contiguous matrix to CSR where that makes what follows cheaper."""
+    if np.count_nonzero(dense) >= _SPARSE_FILL * dense.size:
+        return dense.astype(np.float64, copy=False)
+    n, width = dense.shape
+    # SciPy's own conversion goes by way of COO, at four times the cost.
+    flat = dense.ravel()
+    filled = np.flatnonzero(flat)
+    starts = np.searchsorted(filled, np.arange(n + 1) * width)
+    columns = filled - np.repeat(np.arange(n) * width, np.diff(starts))
+    data = np.ones(len(filled)) if dense.dtype.kind == "b" else flat[filled].astype(np.float64)
+    return sparse.csr_array((data, columns.astype(np.int32), starts.astype(np.int32)), shape=dense.shape)
 
 
-def _plain(matrix: Any) -> Matrix:
-    """Undo the COO and np.matrix forms that mixed sums of dense and sparse take."""
-    return matrix.tocsr() if sparse.issparse(matrix) else np.asarray(matrix)
+def _added(total: NDArray[Any] | None, values: NDArray[Any]) -> NDArray[Any]:
+    """Add to a running sum; decisions are counted in small integers, eight times as many at a time as floats."""
+    counts = values.dtype.kind in "biu"
+    if total is None:
+        return values.astype(np.int16 if counts else np.float64)
+    if not counts and total.dtype.kind != "f":
+        total = total.astype(np.float64)
+    np.add(total, values, out=total, casting="unsafe")
+    return total

@@ -13,8 +13,8 @@ from .alignment import How, IntArray, Names, align, as_names
 from .errors import InputError
 from .model_scores import Matrix, ModelScores
 
-# What one block of instances may hold, as float64 cells of all models: 64 MB.
-_BLOCK_CELLS = 2**23
+# How many cells of all models one block of instances may hold: 128 MB as dense float64, 16 MB as bool.
+_BLOCK_CELLS = 2**24
 
 
 class ModelTable(NamedTuple):

@@ -23,8 +23,7 @@ import numpy as np
 from scipy import sparse
 
 from ..engines.local import gather, spread
-from ..kernels import FloatArray, column_sums, ratio, votes
-from ..model_scores import Matrix
+from ..kernels import FloatArray, column_sums, connections, label_grams, ratio, spoken, weighted_sum
 from ..parameters import positive
 from ..predictions import Predictions, as_predictions
 from .base import Combiner
@@ -49,24 +48,13 @@ class Solution(NamedTuple):
 def statistics(block: Predictions) -> Statistics:
     """Add up how often each pair of models says the same of each label."""
     m, n, l = block.shape
-    cells = list(block.cells())
-    heard = votes(block).heard
-    share = 1 / heard if isinstance(heard, float) else ratio(np.ones((n, l)), heard, 0.0)
-    values = [_float(scores) for scores, _ in cells]
-    weighted = [scores * share for scores in values]
-    yes_yes, said_yes, said_said = (np.empty((l, m, m)) for _ in range(3))
-    for k in range(m):
-        for j in range(k, m):
-            yes_yes[:, k, j] = yes_yes[:, j, k] = _overlap(weighted[k], values[j])
-        if isinstance(heard, float):  # all spoke everywhere: s = 1 and d = m
-            said_yes[:, :, k] = column_sums(weighted[k])[:, None]
-            said_said[:, :, k] = n / m
-            continue
-        for j, (_, said) in enumerate(cells):
-            said_k, said_j = (np.ones((n, l)) if mask is None else mask for mask in (cells[k][1], said))
-            said_yes[:, j, k] = _overlap(weighted[k], said_j)
-            said_said[:, j, k] = _overlap(said_k * share, said_j)
-    return Statistics(yes_yes, said_yes, said_said)
+    A, said = connections(block), spoken(block)
+    if said is None:  # s = 1 and d = m
+        yes = column_sums(A).reshape(m, l).T / m
+        return Statistics(label_grams(A, A, l, 1 / m), np.repeat(yes[:, None, :], m, axis=1), np.full((l, m, m), n / m))
+    A = A.toarray() if sparse.issparse(A) else A  # no larger than what says who spoke
+    share = ratio(np.ones((n, l)), weighted_sum(said, np.ones((m, l))), 0.0)
+    return Statistics(*(label_grams(one, other, l, share) for one, other in ((A, A), (said, A), (said, said))))
 
 
 def solve(statistics: Statistics, alpha: float = 2.0) -> Solution:
@@ -87,24 +75,12 @@ def solve(statistics: Statistics, alpha: float = 2.0) -> Solution:
 
 def apply(block: Predictions, solution: Solution) -> FloatArray:
     """Average over the models that spoke how likely "yes" is at the nodes that they chose."""
-    _, n, l = block.shape
-    heard = votes(block).heard
-    scores = np.zeros((n, l))
-    for (values, said), yes, no in zip(block.cells(), solution.yes, solution.no, strict=True):
-        scores += _float(values) * (yes - no)  # a·yes + (s − a)·no
-        scores += no if said is None else said * no
-    return scores / heard if isinstance(heard, float) else ratio(scores, heard, solution.prior)
-
-
-def _float(values: Matrix) -> Matrix:
-    return values.astype(np.float64, copy=False)
-
-
-def _overlap(one: Matrix, other: Matrix) -> FloatArray:
-    """Sum the products of two matrices over instances, label by label."""
-    if sparse.issparse(one) or sparse.issparse(other):
-        return column_sums(one * other)
-    return np.asarray(np.einsum("il,il->l", one, other, dtype=np.float64))
+    said = spoken(block)
+    scores = weighted_sum(connections(block), solution.yes - solution.no)  # a·yes + (s − a)·no
+    if said is None:
+        return np.asarray((scores + solution.no.sum(axis=0)) / len(solution.no))
+    heard = weighted_sum(said, np.ones_like(solution.no))
+    return ratio(scores + weighted_sum(said, solution.no), heard, solution.prior)
 
 
 def bgcm(predictions: Any, alpha: float = 2.0) -> FloatArray:

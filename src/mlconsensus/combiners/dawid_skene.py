@@ -65,7 +65,9 @@ class PatternCounts:
             _, first, inverse = np.unique(keys[:, 0], return_index=True, return_inverse=True)
         else:
             _, first, inverse = np.unique(keys, axis=0, return_index=True, return_inverse=True)
-        return cls(rows[first], np.bincount(inverse.ravel(), weights=counts, minlength=len(first)) * 1.0, shape)
+        return cls(
+            rows[first], np.bincount(inverse.ravel(), weights=counts, minlength=len(first)).astype(np.float64), shape
+        )
 
     def __add__(self, other: PatternCounts | int) -> PatternCounts:
         if isinstance(other, int):  # the empty statistics
@@ -147,7 +149,7 @@ def apply(block: Predictions, solution: Solution) -> FloatArray:
 
 
 def _by_label(weights: FloatArray, labels: NDArray[np.intp], l: int) -> FloatArray:
-    return np.bincount(labels, weights=weights, minlength=l)
+    return np.bincount(labels, weights=weights, minlength=l).astype(np.float64, copy=False)
 
 
 def _maximise(

@@ -1,8 +1,11 @@
-"""Both passes in this process, over predictions in memory."""
+"""Both passes in this process, over predictions in memory: blocks on all cores, merged in order."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import reduce
 from typing import Any, TypeVar
 
@@ -14,6 +17,7 @@ from ..progress import track
 from ..statistics import merge
 
 S = TypeVar("S", bound=tuple[Any, ...])
+T = TypeVar("T")
 
 
 def gather(predictions: Predictions, statistics: Callable[[Predictions], S]) -> S:
@@ -26,7 +30,7 @@ def gather(predictions: Predictions, statistics: Callable[[Predictions], S]) -> 
     >>> gather(mlc.Predictions([[[1, 0], [1, 1]]]), majority_vote.statistics)
     Statistics(total=array([2., 1.]), heard=array([2., 2.]))
     """
-    return reduce(merge, map(statistics, _blocks(predictions, "gathering")))
+    return reduce(merge, _each_block(predictions, statistics, "gathering"))
 
 
 def spread(predictions: Predictions, apply: Callable[[Predictions], NDArray[np.float64]]) -> NDArray[np.float64]:
@@ -42,12 +46,48 @@ def spread(predictions: Predictions, apply: Callable[[Predictions], NDArray[np.f
     _, n, l = predictions.shape
     scores = np.empty((n, l))
     start = 0
-    for block in _blocks(predictions, "combining"):
-        scores[start : start + len(block)] = apply(block)
-        start += len(block)
+    for part in _each_block(predictions, apply, "combining"):
+        scores[start : start + len(part)] = part
+        start += len(part)
     return scores
 
 
-def _blocks(predictions: Predictions, doing: str) -> Iterator[Predictions]:
+def _each_block(predictions: Predictions, function: Callable[[Predictions], T], doing: str) -> Iterator[T]:
     size = predictions.block_size
-    return track(predictions.blocks(size), -(-len(predictions) // size), doing)
+    n_blocks = -(-len(predictions) // size)
+    results = (
+        map(function, predictions.blocks(size)) if n_blocks == 1 else _on_all_cores(function, predictions.blocks(size))
+    )
+    return track(results, n_blocks, doing)
+
+
+def _on_all_cores(function: Callable[[Predictions], T], blocks: Iterable[Predictions]) -> Iterator[T]:
+    """Run blocks on as many threads as there are cores, and pass on the results in order.
+
+    Threads are enough: NumPy's and SciPy's loops release the interpreter's lock. BLAS keeps to one thread meanwhile, as
+    two layers of threads would fight for the cores.
+    """
+    from threadpoolctl import threadpool_limits
+
+    n_threads = cores()
+    with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(n_threads) as pool:
+        under_way: deque[Future[T]] = deque()
+        for block in blocks:
+            under_way.append(pool.submit(function, block))
+            if len(under_way) > n_threads:  # no more blocks in memory than are worked on
+                yield under_way.popleft().result()
+        while under_way:
+            yield under_way.popleft().result()
+
+
+def cores() -> int:
+    """How many threads to use: the cores this process may run on, or fewer if ``OMP_NUM_THREADS`` says so.
+
+    Examples
+    --------
+    >>> cores() >= 1
+    True
+    """
+    available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    wanted = os.environ.get("OMP_NUM_THREADS", "")
+    return min(available, int(wanted)) if wanted.isdigit() and int(wanted) else available
