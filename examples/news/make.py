@@ -11,7 +11,8 @@ import mlconsensus as mlc
 from mlconsensus.io import write_table
 from mlconsensus.predictions import ModelTable
 
-LABELS = "politics elections economy banking trade energy climate science health sports football culture music".split()
+LABELS = ["politics", "elections", "economy", "banking", "trade", "energy", "climate", "science", "health", "sports"]
+LABELS += ["football", "culture", "music"]
 TAGGERS = {  # name: (file, layout, labels it does not know, share of articles it has not seen, gives scores)
     "newsroom": ("newsroom.csv", "wide", [], 0.3, False),
     "agency": ("agency.tsv", "long", ["football", "music"], 0.1, True),

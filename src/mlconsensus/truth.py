@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from .alignment import IntArray, Names, as_names
+from .alignment import IntArray, as_names
 from .errors import InputError
 from .predictions import ModelTable
 
@@ -23,13 +23,13 @@ class Matched(NamedTuple):
     note: str  # what was left out, in one sentence; empty if nothing was
 
 
-def match_truth(table: ModelTable, instances: Names, labels: Sequence[str]) -> Matched:
+def match_truth(table: ModelTable, instances: Iterable[Any], labels: Iterable[Any]) -> Matched:
     """Restrict the truth to the instances and labels that are judged.
 
     Examples
     --------
     >>> table = ModelTable("truth", [[0, 1], [1, 1]], ["i", "j"], ["x", "y"])
-    >>> found = match_truth(table, as_names(["j", "k"], "instances"), ["y", "x", "z"])
+    >>> found = match_truth(table, ["j", "k"], ["y", "x", "z"])
     >>> found.truth.tolist(), found.rows.tolist(), found.columns.tolist()
     ([[True, True]], [0], [0, 1])
     >>> found.note
@@ -39,8 +39,9 @@ def match_truth(table: ModelTable, instances: Names, labels: Sequence[str]) -> M
     if known.dtype.kind not in "biuf" or not np.isin(known, (0, 1)).all():
         bad = known[~np.isin(known, (0, 1))][0] if known.dtype.kind in "biuf" else known.dtype
         raise InputError(f"{table.model}: found {bad}, expected only 0 and 1 in the truth")
-    rows, true_rows = _common(instances.tolist(), _named(table.instances, len(known), "instances"), table.model)
-    columns, true_columns = _common(list(labels), _named(table.labels, known.shape[1], "labels"), table.model)
+    instances, labels = list(instances), list(labels)
+    rows, true_rows = _common(instances, _named(table.instances, len(known), "instances"), table.model)
+    columns, true_columns = _common(labels, _named(table.labels, known.shape[1], "labels"), table.model)
     return Matched(
         known[np.ix_(true_rows, true_columns)].astype(np.bool_),
         rows,

@@ -1,7 +1,9 @@
 import json
+import os
 
 import numpy as np
 import pytest
+from bad_files import BAD_FILES
 
 import mlconsensus as mlc
 
@@ -115,3 +117,17 @@ def test_bad_calls(run, panel, args, words):
     for word in words:
         assert word in ran.err
     assert sorted(path.name for path in panel.iterdir()) == ["a.csv", "b.csv", "c.csv", "truth.csv"]
+
+
+@pytest.mark.parametrize("case", BAD_FILES, ids=lambda case: case.name)
+def test_bad_files_end_with_one_line_and_no_output(run, tmp_path, case):
+    if case.needs_user and os.geteuid() == 0:
+        pytest.skip("root may read everything")
+    (tmp_path / "files").mkdir()
+    paths = case.make(tmp_path / "files")
+    ran = run("combine", *paths, "--output", "out.csv")
+    assert (ran.code, ran.out) == (2, "")
+    assert len(ran.err.splitlines()) == 1
+    for word in case.words:
+        assert word in ran.err
+    assert [path.name for path in tmp_path.iterdir()] == ["files"]

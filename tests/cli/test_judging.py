@@ -19,6 +19,18 @@ def test_evaluate(run, panel):
     assert "1.0000" in text
 
 
+def test_a_consensus_may_hold_any_finite_number(run, panel):
+    (panel / "scores.csv").write_text("id,sport,news,war\n1,7,-0.5,-1e9\n2,-3,1.5,1\n3,-1,0,-2\n")
+    assert json.loads(run("evaluate", "scores.csv", "--truth", "truth.csv", "--json").out)["ranking_loss"] == 0
+    (panel / "scores.csv").write_text("id,sport,news,war\n1,inf,-0.5,-1e9\n")
+    assert "found inf" in run("evaluate", "scores.csv", "--truth", "truth.csv").err
+
+
+def test_labels_without_a_score_come_last(run, panel):
+    (panel / "top.csv").write_text("id,sport,news,war\n1,-0.5,,\n2,,1,0.5\n3,,-7,\n")
+    assert json.loads(run("evaluate", "top.csv", "--truth", "truth.csv", "--json").out)["ranking_loss"] == 0
+
+
 def test_evaluate_says_what_it_leaves_out(run, panel):
     (panel / "less.csv").write_text("id,war,sport,travel\n2,1,0,1\n1,0,1,0\n9,0,1,0\n")
     ran = run("evaluate", "a.csv", "--truth", "less.csv")
@@ -58,6 +70,6 @@ def test_compare_marks_the_best(run, panel):
     (panel / "d.csv").write_text("id,sport,news,war\n1,0,1,0\n2,0,1,1\n3,0,1,0\n")
     lines = run("compare", "a.csv", "d.csv", "--truth", "truth.csv").out.splitlines()
     assert "ranking loss ↓" in lines[0]
-    assert [line.split()[0] for line in lines[1:6]] == ["BM", *mlc.COMBINERS]
+    assert [line.split()[0] for line in lines[1 : 2 + len(mlc.COMBINERS)]] == ["BM", *mlc.COMBINERS]
     for column in range(1, 5):
-        assert any(line.split()[column].endswith("*") for line in lines[1:6])
+        assert any(line.split()[column].endswith("*") for line in lines[1 : 2 + len(mlc.COMBINERS)])

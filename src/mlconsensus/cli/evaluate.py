@@ -23,20 +23,22 @@ def command(scores: str, truth: str, input_format: str | None, as_json: bool) ->
     Example:
       mlconsensus evaluate consensus.csv --truth truth.csv
     """
+    import numpy as np
+
     from ..io import read_table
+    from ..io.frames import named
     from ..metrics import LABEL_SET_METRICS, RANKING_METRICS, evaluate
-    from ..predictions import Predictions
     from ..tables import metrics_table
     from ..truth import match_truth
 
-    judged = read_table(scores, format=input_format)
-    panel = Predictions.from_tables([judged])
-    matched = match_truth(read_table(truth, format=input_format), panel.instances, panel.labels)
+    judged = read_table(scores, format=input_format, any_number=True)
+    matched = match_truth(read_table(truth, format=input_format), *named(judged))
     if matched.note:
         say(matched.note)
-    values, _ = next(panel.cells())
-    dense = values.toarray() if hasattr(values, "toarray") else values
-    found = evaluate(matched.truth, dense[matched.rows][:, matched.columns])
+    values = judged.scores.toarray() if hasattr(judged.scores, "toarray") else judged.scores
+    values = values[matched.rows][:, matched.columns].astype(float)
+    last = np.nanmin(values, initial=0.0) - 1  # a label without a score comes after all that have one
+    found = evaluate(matched.truth, np.where(np.isnan(values), last, values))
     if as_json:
         click.echo(json.dumps(found))
     else:

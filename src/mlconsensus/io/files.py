@@ -1,0 +1,292 @@
+"""Bytes in and out: files and standard streams, compression, and outputs that appear whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import io
+import os
+import secrets
+import sys
+import zlib
+from collections.abc import Callable, Iterator
+from os import PathLike
+from pathlib import Path
+from typing import IO, Any, NamedTuple, NoReturn
+
+from ..errors import InputError, nearest
+
+AnyPath = str | PathLike[str]
+
+STANDARD = "-"  # the path that means standard input or output
+COMPRESSIONS = (".gz", ".zst")
+
+_GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"  # how such files begin
+
+
+class Source(NamedTuple):
+    """Where one file's bytes come from, and what to call it.
+
+    Examples
+    --------
+    >>> source = Source("votes.csv", "votes", lambda: b"id,x")
+    >>> source.read()
+    b'id,x'
+    """
+
+    name: str  # as messages say it
+    model: str  # what the file's name says the model is called
+    read: Callable[[], bytes]  # a call, so that the reader alone holds the bytes and can let go of them
+    path: Path | None = None
+
+    def content(self) -> bytes | Path:
+        """Return the file itself if a library can read it as it is, which spares memory, else its bytes."""
+        return self.path.absolute() if self.path is not None and _is_plain(self.path) else self.read()
+
+
+class Place(NamedTuple):
+    """Where the rows of a table stand in their file, as messages say it.
+
+    Examples
+    --------
+    >>> place = Place("a.csv", "line", lambda row: row + 2)
+    >>> place(0), place.short(5)
+    ('a.csv, line 2', 'line 7')
+    """
+
+    file: str
+    unit: str  # "line" of a text file, "row" of a table
+    number: Callable[[int], int]  # of the row that stands at a position
+
+    def short(self, row: int) -> str:
+        """Say where, without the file."""
+        return f"{self.unit} {self.number(row)}"
+
+    def __call__(self, row: int) -> str:
+        """Say where."""
+        return f"{self.file}, {self.short(row)}"
+
+
+def read_bytes(path: AnyPath) -> bytes:
+    """Return a file's bytes, decompressed; ``-`` is standard input.
+
+    Examples
+    --------
+    >>> read_bytes("no/such/file.csv")
+    Traceback (most recent call last):
+    ...
+    mlconsensus.errors.InputError: no/such/file.csv: found no such file, expected a file to read
+    """
+    shown = display(path)
+    try:
+        data = sys.stdin.buffer.read() if os.fspath(path) == STANDARD else Path(path).read_bytes()
+    except FileNotFoundError:
+        raise InputError(f"{shown}: found no such file, expected a file to read{_neighbour(Path(path))}") from None
+    except IsADirectoryError:
+        raise InputError(f"{shown}: found a folder, expected a file") from None
+    except PermissionError:
+        raise InputError(f"{shown}: found no permission to read it, expected a readable file") from None
+    except (OSError, ValueError) as fault:
+        raise InputError(f"{shown}: found {_reason(fault)}, expected a file to read") from None
+    suffix = Path(path).suffix.lower()
+    if data.startswith(_GZIP) or suffix == ".gz":
+        return _gunzip(data, shown)
+    if data.startswith(_ZSTD) or suffix == ".zst":
+        return _unzstd(data, shown)
+    return data
+
+
+def display(path: AnyPath, standard: str = "standard input") -> str:
+    """Return the path as messages say it.
+
+    Examples
+    --------
+    >>> display("a.csv"), display("-")
+    ('a.csv', 'standard input')
+    """
+    return standard if os.fspath(path) == STANDARD else os.fspath(path)
+
+
+def check_output(path: AnyPath, force: bool = False) -> None:
+    """Refuse a place that cannot be written to, before any work is done for it.
+
+    Examples
+    --------
+    >>> check_output("no/such/folder/out.csv")
+    Traceback (most recent call last):
+    ...
+    mlconsensus.errors.InputError: no/such/folder/out.csv: found no folder ..., expected it to exist
+    """
+    if os.fspath(path) != STANDARD:
+        _check_target(Path(os.path.realpath(path)), display(path), force)
+
+
+@contextlib.contextmanager
+def whole_file(path: AnyPath, force: bool = False) -> Iterator[IO[bytes]]:
+    """Open a file that takes its place only when all of it is written; ``-`` is standard output.
+
+    The bytes go to a hidden file in the same folder, which is renamed at the end; an error, or a kill, leaves
+    whatever was at `path` before. Devices and pipes, which cannot be renamed over, are written directly.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "out.txt"
+    >>> with whole_file(path) as file:
+    ...     _ = file.write(b"all")
+    ...     path.exists()
+    False
+    >>> path.read_bytes()
+    b'all'
+    """
+    if os.fspath(path) == STANDARD:
+        buffer = io.BytesIO()
+        yield buffer
+        sys.stdout.buffer.write(buffer.getbuffer())
+        sys.stdout.buffer.flush()
+        return
+    shown = display(path)
+    try:
+        target = Path(os.path.realpath(path))  # a link stays a link: what it points at is replaced
+        _check_target(target, shown, force)
+        opened = target.open("wb") if target.exists() and not target.is_file() else _renamed(target)
+        with opened as file:
+            yield file
+    except PermissionError:
+        raise InputError(f"{shown}: found no permission to write it, expected a writable place") from None
+    except OSError as fault:
+        raise InputError(f"{shown}: found {_reason(fault)}, expected a place to write to") from None
+
+
+@contextlib.contextmanager
+def compressed(file: IO[bytes], path: AnyPath) -> Iterator[IO[bytes]]:
+    """Compress what is written to `file` as the suffix of `path` says; the same content gives the same bytes.
+
+    Examples
+    --------
+    >>> import io
+    >>> file = io.BytesIO()
+    >>> with compressed(file, "a.csv.gz") as packed:
+    ...     _ = packed.write(b"text")
+    >>> gzip.decompress(file.getvalue())
+    b'text'
+    """
+    suffix = Path(path).suffix.lower()
+    if suffix == ".gz":
+        # Neither a time nor a name goes into the header.
+        with gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0, compresslevel=6) as packed:
+            yield packed  # type: ignore[misc]
+    elif suffix == ".zst":
+        import zstandard
+
+        with zstandard.ZstdCompressor().stream_writer(file, closefd=False) as packed_zstd:
+            yield packed_zstd
+    else:
+        yield file
+
+
+def _check_target(target: Path, shown: str, force: bool) -> None:
+    if target.is_dir():
+        raise InputError(f"{shown}: found a folder, expected a file to write")
+    if not target.parent.is_dir():
+        raise InputError(f"{shown}: found no folder {str(target.parent)!r}, expected it to exist")
+    if target.is_file() and not force:
+        raise InputError(f"{shown}: found an existing file, expected none (--force replaces it)")
+
+
+@contextlib.contextmanager
+def _renamed(target: Path) -> Iterator[IO[bytes]]:
+    part = target.with_name(f".{target.name[:100]}.{secrets.token_hex(4)}.part")
+    # Not tempfile: the file shall get the permissions that any new file gets.
+    descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
+    try:
+        with open(descriptor, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(part, target)
+    except BaseException:
+        with contextlib.suppress(FileNotFoundError):
+            part.unlink()
+        raise
+    with contextlib.suppress(OSError):  # not every system lets a folder be opened
+        folder = os.open(target.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
+def _is_plain(path: Path) -> bool:
+    """Whether a path is a regular file, not compressed; of any other, `read_bytes` says what is wrong."""
+    try:
+        if path.suffix.lower() in COMPRESSIONS or not path.is_file():
+            return False
+        with path.open("rb") as file:
+            return not file.read(4).startswith((_GZIP, _ZSTD))
+    except OSError:
+        return False
+
+
+def opened(content: bytes | Path) -> IO[bytes]:
+    """Open what `Source.content` returns.
+
+    Examples
+    --------
+    >>> opened(b"text").read()
+    b'text'
+    """
+    return content.open("rb") if isinstance(content, Path) else io.BytesIO(content)
+
+
+def _gunzip(data: bytes, shown: str) -> bytes:
+    try:
+        return gzip.decompress(data)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as fault:
+        _broken(shown, "gzip", fault)
+
+
+def _unzstd(data: bytes, shown: str) -> bytes:
+    import zstandard
+
+    parts = []
+    while data:
+        frame = zstandard.ZstdDecompressor().decompressobj()
+        try:
+            parts.append(frame.decompress(data))
+        except zstandard.ZstdError as fault:
+            _broken(shown, "zstd", fault)
+        if not frame.eof:  # zstandard gives what it has of a file that was cut off, without a word
+            _broken(shown, "zstd", EOFError("it ends too early"))
+        data = frame.unused_data
+    return b"".join(parts)
+
+
+def _broken(shown: str, kind: str, fault: Exception) -> NoReturn:
+    why = str(fault).splitlines()[0].rstrip(".") if str(fault) else type(fault).__name__
+    raise InputError(f"{shown}: found broken {kind} data ({why}), expected a whole {kind} file")
+
+
+def _reason(fault: Exception) -> str:
+    return repr((getattr(fault, "strerror", None) or str(fault)).lower())
+
+
+def _neighbour(path: Path) -> str:
+    """Suggest the file in the same folder whose name is closest."""
+    try:
+        names = [entry.name for entry in path.parent.iterdir() if entry.is_file()]
+    except OSError:
+        return ""
+    return nearest(path.name, names)
+
+
+def first_line(fault: Any) -> str:
+    r"""Return the first line of a library's error message, to be quoted in ours.
+
+    Examples
+    --------
+    >>> first_line(ValueError("bad magic\nConsider …"))
+    'bad magic'
+    """
+    lines = str(fault).strip().splitlines()
+    return lines[0].rstrip(".:") if lines else type(fault).__name__

@@ -1,0 +1,175 @@
+"""JSON lines of tag lists, as annotators and language models give them.
+
+Each line is one model's judgement of one instance: ``{"instance": "7", "labels": ["a", "b"]}`` or
+``{"instance": "7", "labels": {"a": 0.9}}``, with ``"model"`` where one file holds several.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import IO, Any
+
+import numpy as np
+from scipy import sparse
+
+from ..errors import InputError, nearest
+from ..predictions import ModelTable
+from . import frames, scores
+from .files import Place, Source, first_line
+from .formats import Layout
+from .statements import Statements, tables
+from .text import decoded
+
+_KEYS = ("instance", "labels", "model")
+_SHAPE = '{"instance": "7", "labels": ["a", "b"]} or {"instance": "7", "labels": {"a": 0.9}}'
+
+
+def read(source: Source) -> list[ModelTable]:
+    r"""Read the table of each model in a file of tag lists.
+
+    Examples
+    --------
+    >>> lines = b'{"instance": 7, "labels": ["a", "b"]}\n{"instance": 8, "labels": {"b": 0.9}}\n'
+    >>> table, = read(Source("tags.jsonl", "tags", lambda: lines))
+    >>> table.instances.tolist(), table.labels.tolist(), table.scores.tolist()
+    (['7', '8'], ['a', 'b'], [[1.0, 1.0], [0.0, 0.9]])
+    """
+    models: dict[str | None, int] = {}
+    instances: dict[str, int] = {}
+    labels: dict[str, int] = {}
+    said: list[tuple[int, int, int, float]] = []
+    lines: list[int] = []  # of each statement
+    seen: dict[tuple[int, int], int] = {}
+    for number, line in enumerate(decoded(source.read(), source.name).split("\n"), 1):
+        if not line.strip():
+            continue
+        where = f"{source.name}, line {number}"
+        model, instance, tags = _judgement(line, where)
+        if models and (model is None) != (None in models):
+            found, other = ("no model", "one") if model is None else ("a model", "none")
+            raise InputError(f"{where}: found {found}, expected {other}, as in the lines before")
+        pair = models.setdefault(model, len(models)), instances.setdefault(instance, len(instances))
+        if seen.setdefault(pair, number) != number:
+            raise InputError(
+                f"{where}: found the instance {instance!r} again (first in line {seen[pair]}), "
+                "expected each once from a model"
+            )
+        said += [(*pair, labels.setdefault(label, len(labels)), score) for label, score in tags] or [(*pair, -1, 0.0)]
+        lines += [number] * max(1, len(tags))
+    by_model, by_instance, by_label, values = (np.array(column) for column in zip(*said, strict=True))
+    try:
+        instance_names, label_names = (
+            np.array(list(given), dtype=np.dtypes.StringDType()) for given in (instances, labels)
+        )
+    except UnicodeEncodeError:
+        raise InputError(f"{source.name}: found half a surrogate pair in a name, expected Unicode text") from None
+    named = [source.model if model is None else model for model in models]
+    statements = Statements(by_model, by_instance, by_label, values, named, instance_names, label_names)
+    return tables(statements, Place(source.name, "line", lines.__getitem__))
+
+
+def write(file: IO[bytes], table: ModelTable, layout: Layout) -> None:
+    r"""Write one table as tag lists: labels alone where scores are bool, else labels with scores, ``null`` if missing.
+
+    Examples
+    --------
+    >>> import io
+    >>> file = io.BytesIO()
+    >>> write(file, ModelTable("a", np.array([[True, False]]), ["7"], ["x", "y"]), "wide")
+    >>> write(file, ModelTable("a", np.array([[0.25, np.nan]]), ["7"], ["x", "y"]), "wide")
+    >>> print(file.getvalue().decode(), end="")
+    {"instance": "7", "labels": ["x"]}
+    {"instance": "7", "labels": {"x": 0.25, "y": null}}
+    """
+    instances, labels = ([str(name) for name in names] for names in frames.named(table))
+    for instance, (columns, values) in zip(instances, _rows(table.scores), strict=True):
+        if table.scores.dtype.kind == "b":
+            tags: Any = [labels[at] for at, value in zip(columns, values, strict=True) if value]
+        else:
+            tags = {labels[at]: None if value != value else value for at, value in zip(columns, values, strict=True)}
+        line = json.dumps({"instance": instance, "labels": tags}, ensure_ascii=False)
+        file.write(line.encode() + b"\n")
+
+
+def _rows(matrix: Any) -> Iterator[tuple[Iterable[int], list[Any]]]:
+    """Walk the rows as columns and their values; a sparse row has only those that are stored."""
+    if sparse.issparse(matrix):
+        matrix = frames.listed(matrix)
+        for start, end in zip(matrix.indptr[:-1], matrix.indptr[1:], strict=True):
+            yield matrix.indices[start:end].tolist(), matrix.data[start:end].tolist()
+    else:
+        for row in matrix:
+            yield range(len(row)), row.tolist()
+
+
+def _judgement(line: str, where: str) -> tuple[str | None, str, list[tuple[str, float]]]:
+    try:
+        found = json.loads(line, object_pairs_hook=_unique)
+    except InputError as fault:
+        raise InputError(f"{where}: {fault}") from None
+    except (ValueError, RecursionError) as fault:
+        raise InputError(f"{where}: found no JSON ({first_line(fault)}), expected {_SHAPE}") from None
+    if not isinstance(found, dict):
+        raise InputError(f"{where}: found {_kind(found)}, expected {_SHAPE}")
+    for key in found:
+        if key not in _KEYS:
+            raise InputError(
+                f"{where}: found the key {key!r}, expected instance, labels and perhaps model{nearest(key, _KEYS)}"
+            )
+    for key in _KEYS[:2]:
+        if key not in found:
+            raise InputError(f"{where}: found no key {key!r}, expected {_SHAPE}")
+    model = _name(found["model"], f"{where}, model") if "model" in found else None
+    instance = _name(found["instance"], f"{where}, instance")
+    tags = found["labels"]
+    if isinstance(tags, dict):
+        return (
+            model,
+            instance,
+            [(_name(label, where), _score(score, f"{where}, label {label!r}")) for label, score in tags.items()],
+        )
+    if not isinstance(tags, list):
+        raise InputError(f"{where}, labels: found {_kind(tags)}, expected a list or an object of scores")
+    return model, instance, [(_name(label, f"{where}, labels"), 1.0) for label in tags]
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        keys = [key for key, _ in pairs]
+        raise InputError(f"found the key {next(k for k in keys if keys.count(k) > 1)!r} twice, expected each once")
+    return found
+
+
+def _name(found: Any, where: str) -> str:
+    """Return a name as text; whole numbers are names too, since many annotators number instances."""
+    if isinstance(found, bool) or not isinstance(found, str | int):
+        raise InputError(f"{where}: found {_kind(found)}, expected text or a whole number")
+    if not str(found).strip():
+        raise InputError(f"{where}: found an empty text, expected a name")
+    return str(found)
+
+
+def _score(found: Any, where: str) -> float:
+    if found is None:
+        return float("nan")
+    if not isinstance(found, int | float):
+        scores.raise_bad_score(where, found if isinstance(found, str) else _kind(found))
+    if scores.outside(found):
+        scores.raise_bad_score(where, found)
+    return float(found)
+
+
+def _kind(found: Any) -> str:
+    if found is None:
+        return "null"
+    names = {
+        bool: "a truth value",
+        int: "a number",
+        float: "a number",
+        str: "a text",
+        list: "a list",
+        dict: "an object",
+    }
+    return names[type(found)]

@@ -1,0 +1,51 @@
+import hashlib
+
+import numpy as np
+import pytest
+
+from mlconsensus.datasets import load, registry
+from mlconsensus.errors import InputError
+from shared_data import ARFF, ROWS
+
+pytest_plugins = ["shared_data"]
+
+
+def test_a_toy(toy):
+    data = load("toy")
+    assert (data.feature_names, data.label_names) == (("a", "b"), ("x", "y"))
+    np.testing.assert_array_equal(data.features.toarray(), [[1, 0], [0, 0.5], [0, 0]])
+    np.testing.assert_array_equal(data.labels.toarray(), [[False, True], [False, False], [True, True]])
+    assert data.labels.dtype == np.bool_
+    assert data.first(2).features.shape == (2, 2)
+
+
+def test_sizes_are_checked(toy, server, monkeypatch):
+    from mlconsensus.datasets import catalogue as module
+
+    text = ARFF + ROWS + "{}\n"
+    (server[0] / "toy.arff").write_text(text)
+    file = toy.public[0]._replace(sha256=hashlib.sha256(text.encode()).hexdigest())
+    monkeypatch.setattr(module, "registry", lambda: {"toy": toy._replace(public=(file, toy.public[1]))})
+    with pytest.raises(InputError, match="toy.arff: found 4 instances, 2 features and 2 labels, expected 3, 2 and 2"):
+        load("toy")
+
+
+@pytest.mark.parametrize("name", registry())
+def test_the_papers_data_sets(data_folder, name):
+    data, entry = load(name), registry()[name]
+    assert data.features.shape == (entry.instances, entry.features)
+    assert data.labels.shape == (entry.instances, entry.labels)
+    cardinality = {"enron": 3.378, "medical": 1.245, "slashdot": 1.181, "bibtex": 2.402}
+    if name in cardinality:
+        assert round(data.labels.sum() / entry.instances, 3) == cardinality[name]
+        assert set(np.unique(data.features.data)) == {1.0}
+    assert len(set(data.label_names)) == entry.labels
+
+
+def test_the_truth_of_the_shared_panels(data_folder):
+    panel = data_folder.parent / "panels" / "enron_svm.npz"
+    if not panel.is_file():
+        pytest.skip(f"no {panel.name} beside the data sets")
+    with np.load(panel, allow_pickle=False) as known:
+        assert tuple(known["labels"]) == load("enron").label_names
+        np.testing.assert_array_equal(known["truth"], load("enron").labels.toarray())

@@ -1,0 +1,45 @@
+"""R data files, of the shape that mldr.datasets publishes, written here for the purpose."""
+
+import builtins
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from mlconsensus.datasets.rda import read_rda
+from mlconsensus.errors import InputError
+
+rdata = pytest.importorskip("rdata", reason="reading R data files needs the package rdata (extra 'datasets')")
+
+
+@pytest.fixture
+def path(tmp_path):
+    table = pd.DataFrame({"y": [1.0, 0.0], "a": [0.0, 0.5], "b": [1.0, 0.0], "z": [1.0, 1.0]})
+    content = {"dataset": table, "attributesIndexes": np.array([2, 3]), "labels": pd.DataFrame({"index": [1, 4]})}
+    rdata.write_rda(tmp_path / "toy.rda", {"toy": content})
+    return tmp_path / "toy.rda"
+
+
+def test_features_and_labels_are_told_apart_by_their_indexes(path):
+    data = read_rda(path)
+    assert (data.feature_names, data.label_names) == (["a", "b"], ["y", "z"])
+    np.testing.assert_array_equal(data.features.toarray(), [[0, 1], [0.5, 0]])
+    np.testing.assert_array_equal(data.labels.toarray(), [[1, 1], [0, 1]])
+
+
+def test_what_is_not_such_a_file(path):
+    path.write_bytes(b"RDX3\n")
+    with pytest.raises(InputError, match="toy.rda: found .*, expected an R data file of mldr"):
+        read_rda(path)
+
+
+def test_without_the_package(path, monkeypatch):
+    def without(name, *args, **options):
+        if name == "rdata":
+            raise ModuleNotFoundError(name)
+        return real(name, *args, **options)
+
+    real = builtins.__import__
+    monkeypatch.setattr(builtins, "__import__", without)
+    with pytest.raises(InputError, match="toy.rda: found an R data file but no package .*, expected rdata"):
+        read_rda(path)

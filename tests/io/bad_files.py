@@ -1,0 +1,360 @@
+"""Files that must be refused, each with words that the one-line message must hold.
+
+``BAD_FILES`` is a list of ``(name, make, words)``; ``make(folder)`` writes what the case needs there and returns the
+paths to give to a command or a reader, in order. The fault is always in the last of them unless the words say so.
+"""
+
+import gzip
+import io
+import os
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import polars as pl
+import zstandard
+from scipy import sparse
+
+GOOD = b"instance,a,b\n1,1,0\n2,0,1\n"
+
+
+class BadFile(NamedTuple):
+    name: str
+    make: Callable[[Path], list[Path]]
+    words: tuple[str, ...]
+    needs_user: bool = False  # root may do it
+
+
+BAD_FILES: list[BadFile] = []
+
+
+def bad(name: str, file: str, content: bytes | str, *words: str) -> None:
+    """Add a case: a good file, and one whose content is bad."""
+
+    def make(folder: Path) -> list[Path]:
+        (folder / "good.csv").write_bytes(GOOD)
+        (folder / file).write_bytes(content.encode() if isinstance(content, str) else content)
+        return [folder / "good.csv", folder / file]
+
+    BAD_FILES.append(BadFile(name, make, (file, *words)))
+
+
+def case(name: str, *words: str, needs_user: bool = False) -> Callable[[Callable[[Path], list[Path]]], None]:
+    return lambda make: BAD_FILES.append(BadFile(name, make, words, needs_user))
+
+
+def frame_bytes(write: str, **columns: list[object]) -> bytes:
+    file = io.BytesIO()
+    getattr(pl.DataFrame(columns), write)(file)
+    return file.getvalue()
+
+
+def npz_bytes(**arrays: object) -> bytes:
+    file = io.BytesIO()
+    np.savez(file, **{name: np.asarray(array) for name, array in arrays.items()})
+    return file.getvalue()
+
+
+PARQUET = frame_bytes("write_parquet", instance=["1", "2"], a=[1.0, 0.0], b=[0.5, 0.5])
+FEATHER = frame_bytes("write_ipc", instance=["1", "2"], a=[1.0, 0.0], b=[0.5, 0.5])
+NPZ = npz_bytes(scores=np.full((20, 20), 0.5), instances=np.arange(20), labels=[f"l{k}" for k in range(20)])
+ARFF = "@relation 'r: -C 2'\n@attribute a {0,1}\n@attribute b {0,1}\n@data\n"
+
+# CSV: the shape of the file
+bad("empty file", "bad.csv", "", "empty file", "data")
+bad("only blank lines", "bad.csv", "\n\n\n", "empty file")
+bad("only a byte order mark", "bad.csv", b"\xef\xbb\xbf", "empty file")
+bad("header only", "bad.csv", "instance,a,b\n", "no rows", "at least one")
+bad("blank first line", "bad.csv", "\ninstance,a,b\n1,1,0\n", "line 1", "empty line")
+bad("blank line inside", "bad.csv", "instance,a,b\n1,1,0\n\n2,0,1\n", "line 3", "empty line", "3 fields")
+bad("short row", "bad.csv", "instance,a,b\n1,1\n2,0,1\n", "line 2", "2 fields", "3 fields")
+bad("short row later", "bad.csv", "instance,a,b\n1,1,0\n2,0\n", "line 3", "2 fields", "3 fields")
+bad("short row beside quotes", "bad.csv", 'instance,a,b\n"1\n",1,0\n2,0\n', "line 4", "2 fields")
+bad("long row", "bad.csv", "instance,a,b\n1,1,0\n2,0,1,1\n", "line 3", "4 fields", "3 fields")
+bad("no label column", "bad.csv", "instance\n1\n2\n", "only the column 'instance'", "label")
+bad("semicolons", "bad.csv", "instance;a;b\n1;1;0\n", "line 1", "semicolons", "commas")
+bad("tabs in a CSV", "bad.csv", "instance\ta\tb\n1\t1\t0\n", "line 1", "tabs", "--format tsv")
+bad("commas in a TSV", "bad.tsv", "instance,a,b\n1,1,0\n", "line 1", "commas", "--format csv")
+bad("mixed delimiters", "bad.csv", "instance,a,b\n1,1,0\n2;0;1\n", "line 3", "1 field", "semicolons")
+bad("old Mac line ends", "bad.csv", "instance,a,b\r1,1,0\r2,0,1\r", "carriage returns", "line feeds")
+bad("unclosed quote", "bad.csv", 'instance,a,b\n"1,1,0\n2,0,1\n', "line 2", "quote")
+bad("stray quote", "bad.csv", 'instance,a,b\n"1"x,1,0\n2,0,1\n', "line 2", "quote")
+
+# CSV: names
+bad("duplicate label", "bad.csv", "instance,a,a\n1,1,0\n", "columns 2 and 3", "'a' twice")
+bad("no header", "bad.csv", "1,0,0\n2,0,1\n", "'0' twice", "header line missing?")
+bad("empty label", "bad.csv", "instance,a,\n1,1,0\n", "column 3", "empty name")
+bad("duplicate instance", "bad.csv", "instance,a,b\n1,1,0\n2,0,1\n1,0,0\n", "line 4", "'1' again", "line 2")
+bad("empty instance", "bad.csv", "instance,a,b\n1,1,0\n,0,1\n", "line 3", "nothing", "a name")
+bad("blank instance", "bad.csv", "instance,a,b\n1,1,0\n  ,0,1\n", "line 3", "nothing", "a name")
+
+# CSV: scores
+SCORES = "from 0 to 1"
+bad("text in a number", "bad.csv", "instance,a,b\n1,high,0\n2,0,1\n", "line 2", "column 'a'", "'high'", SCORES)
+bad(
+    "text after a quoted line end", "bad.csv", 'instance,a,b\n"1\n",1,0\n2,0,x\n', "line 4", "column 'b'", "'x'", SCORES
+)
+bad("above one", "bad.csv", "instance,a,b\n1,1,0\n2,0,1.5\n", "line 3", "column 'b'", "1.5", SCORES)
+bad("percent", "bad.csv", "instance,a,b\n1,1,0\n2,0,100\n", "line 3", "column 'b'", "100", SCORES)
+bad("more than a byte", "bad.csv", "instance,a,b\n1,1,0\n2,0,300\n", "line 3", "column 'b'", "300", SCORES)
+bad("below zero", "bad.csv", "instance,a,b\n1,-0.25,0\n2,0,1\n", "line 2", "column 'a'", "-0.25", SCORES)
+bad("logits", "bad.csv", "instance,a,b\n1,-3,0\n2,0,1\n", "line 2", "column 'a'", "-3", SCORES)
+bad("1e400", "bad.csv", "instance,a,b\n1,1e400,0\n2,0,1\n", "line 2", "column 'a'", "inf", SCORES)
+bad("infinity", "bad.csv", "instance,a,b\n1,inf,0\n2,0,1\n", "line 2", "column 'a'", "inf", SCORES)
+bad("decimal comma", "bad.tsv", "instance\ta\tb\n1\t0,5\t0\n", "line 2", "column 'a'", "'0,5'", SCORES)
+bad("hexadecimal", "bad.csv", "instance,a,b\n1,0x1,0\n", "line 2", "column 'a'", "'0x1'", SCORES)
+bad("yes", "bad.csv", "instance,a,b\n1,yes,0\n", "line 2", "column 'a'", "'yes'", SCORES)
+for spelling in ("-", "?", ".", "missing", "#N/A", "nil", "NaNaN"):
+    bad(f"missing spelt {spelling}", "bad.csv", f"instance,a,b\n1,{spelling},0\n", "column 'a'", repr(spelling), "NaN")
+
+# Encodings
+bad("UTF-16", "bad.csv", "instance,a,b\n1,1,0\n".encode("utf-16"), "UTF-16", "UTF-8")
+bad("UTF-16 without mark", "bad.csv", "instance,a,b\n1,1,0\n".encode("utf-16-le"), "UTF-16", "UTF-8")
+bad("Latin-1 in the header", "bad.csv", "instance,é,b\n1,1,0\n".encode("latin-1"), "line 1", "0xe9", "UTF-8")
+bad("Latin-1 in an id", "bad.csv", "instance,a,b\n1,1,0\né,0,1\n".encode("latin-1"), "line 3", "0xe9", "UTF-8")
+bad("Latin-1 in a score", "bad.csv", "instance,a,b\n1,1,0\n2,é,1\n".encode("latin-1"), "line 3", "0xe9", "UTF-8")
+bad("binary data", "bad.csv", bytes(range(256)) * 4, "binary", "UTF-8")
+
+# Long tables
+bad("long: duplicate pair", "bad.csv", "instance,label,score\n1,a,1\n2,a,0\n1,a,1\n", "line 4", "'a'", "'1'", "line 2")
+bad("long: empty label", "bad.csv", "instance,label,score\n1,a,1\n1,,1\n", "line 3", "column 'label'", "a name")
+bad("long: empty model", "bad.csv", "model,instance,label,score\nm,1,a,1\n,1,b,1\n", "line 3", "column 'model'")
+bad("long: text", "bad.csv", "instance,label,score\n1,a,sure\n", "line 2", "column 'score'", "'sure'", SCORES)
+bad("long: above one", "bad.csv", "instance,label,score\n1,a,0.5\n1,b,7.0\n", "line 3", "column 'score'", "7", SCORES)
+bad("long: misspelt header", "bad.csv", "instance,label,scores\n1,sports,1\n", "'sports'", "instance, label, score")
+bad("long: more columns", "bad.csv", "instance,label,score,by\n1,sports,1,x\n", "'sports'", "instance, label, score")
+
+# Parquet and Feather
+bad("Parquet: truncated", "bad.parquet", PARQUET[:-20], "Parquet")
+bad("Parquet: text", "bad.parquet", "instance,a,b\n1,1,0\n", "Parquet")
+bad("Parquet: empty file", "bad.parquet", b"", "Parquet")
+bad("Parquet: damaged inside", "bad.parquet", PARQUET[:4] + bytes(60) + PARQUET[64:], "Parquet")
+bad("Parquet: no rows", "bad.parquet", frame_bytes("write_parquet", i=[], a=[]), "no rows")
+bad(
+    "Parquet: above one",
+    "bad.parquet",
+    frame_bytes("write_parquet", i=["1", "2"], a=[1, 7]),
+    "row 2",
+    "column 'a'",
+    "7",
+)
+bad("Parquet: text scores", "bad.parquet", frame_bytes("write_parquet", i=["1"], a=["x"]), "row 1", "column 'a'", "'x'")
+bad("Parquet: lists", "bad.parquet", frame_bytes("write_parquet", i=["1"], a=[[1]]), "column 'a'", "List")
+bad("Parquet: float ids", "bad.parquet", frame_bytes("write_parquet", i=[1.0], a=[1.0]), "column 'i'", "Float64")
+bad("Parquet: duplicate ids", "bad.parquet", frame_bytes("write_parquet", i=[1, 1], a=[1, 0]), "row 2", "'1' again")
+bad("Feather: truncated", "bad.feather", FEATHER[: len(FEATHER) // 2], "Feather")
+bad("Feather: text", "bad.arrow", "instance,a,b\n1,1,0\n", "Feather")
+
+# JSON lines
+TAGS = '{"instance": "1", "labels": ["a"]}\n'
+bad("JSON: empty file", "bad.jsonl", "", "empty file")
+bad("JSON: not JSON", "bad.jsonl", TAGS + "instance 2: b\n", "line 2", "no JSON", '"labels"')
+bad("JSON: cut off", "bad.jsonl", TAGS + '{"instance": "2", "lab', "line 2", "no JSON")
+bad("JSON: an array", "bad.jsonl", "[" + TAGS.strip() + "]\n", "line 1", "a list", '"labels"')
+bad("JSON: spread over lines", "bad.jsonl", '{\n"instance": "1",\n"labels": []\n}\n', "line 1", "no JSON")
+bad("JSON: no labels", "bad.jsonl", '{"instance": "1"}\n', "line 1", "no key 'labels'")
+bad(
+    "JSON: unknown key",
+    "bad.jsonl",
+    '{"instance": "1", "label": ["a"]}\n',
+    "line 1",
+    "'label'",
+    "did you mean 'labels'?",
+)
+bad("JSON: key twice", "bad.jsonl", '{"instance": "1", "labels": {"a": 1, "a": 0}}\n', "line 1", "'a' twice")
+bad("JSON: labels are text", "bad.jsonl", '{"instance": "1", "labels": "a"}\n', "line 1", "a text", "a list")
+bad("JSON: a label is a list", "bad.jsonl", '{"instance": "1", "labels": [["a"]]}\n', "line 1", "a list", "text")
+bad("JSON: a label is empty", "bad.jsonl", '{"instance": "1", "labels": [""]}\n', "line 1", "empty text")
+bad("JSON: instance is null", "bad.jsonl", '{"instance": null, "labels": []}\n', "line 1", "instance", "null")
+bad(
+    "JSON: score is text",
+    "bad.jsonl",
+    '{"instance": "1", "labels": {"a": "high"}}\n',
+    "line 1",
+    "label 'a'",
+    "'high'",
+    SCORES,
+)
+bad(
+    "JSON: score above one",
+    "bad.jsonl",
+    '{"instance": "1", "labels": {"a": 1.01}}\n',
+    "line 1",
+    "label 'a'",
+    "1.01",
+    SCORES,
+)
+bad(
+    "JSON: infinity",
+    "bad.jsonl",
+    '{"instance": "1", "labels": {"a": Infinity}}\n',
+    "line 1",
+    "label 'a'",
+    "inf",
+    SCORES,
+)
+bad("JSON: instance twice", "bad.jsonl", TAGS + TAGS, "line 2", "'1' again", "line 1")
+bad("JSON: label twice", "bad.jsonl", '{"instance": "1", "labels": ["a", "a"]}\n', "line 1", "'a'", "again")
+bad(
+    "JSON: model now and then",
+    "bad.jsonl",
+    TAGS + '{"instance": "2", "labels": [], "model": "m"}\n',
+    "line 2",
+    "a model",
+)
+bad("JSON: no label at all", "bad.jsonl", '{"instance": "1", "labels": []}\n', "no label", "at least one")
+bad("JSON: half a surrogate", "bad.jsonl", '{"instance": "1", "labels": ["\\ud800"]}\n', "surrogate", "Unicode")
+bad("JSON: nested too deep", "bad.jsonl", "[" * 100_000, "line 1", "no JSON")
+
+# NPZ
+bad("NPZ: pickled", "bad.npz", npz_bytes(scores=np.array([[None, 1]], dtype=object)), "pickle")
+bad("NPZ: a bare pickle", "bad.npz", pickle.dumps({"scores": [[1]]}), "pickle")
+bad("NPZ: pickled names", "bad.npz", npz_bytes(scores=[[1.0]], labels=np.array(["a"], dtype=object)), "pickle")
+bad("NPZ: truncated", "bad.npz", NPZ[:-30], "NPZ")
+bad("NPZ: damaged inside", "bad.npz", NPZ[:300] + bytes(100) + NPZ[400:], "NPZ")
+bad("NPZ: empty file", "bad.npz", b"", "NPZ")
+bad("NPZ: other arrays", "bad.npz", npz_bytes(score=[[1.0]]), "score", "did you mean 'scores'?")
+bad("NPZ: one dimension", "bad.npz", npz_bytes(scores=[1.0, 0.0]), "scores", "(2,)", "(n, l)")
+bad("NPZ: above one", "bad.npz", npz_bytes(scores=[[0.0, 2.0]]), "scores[0, 1]", "2", SCORES)
+bad("NPZ: text scores", "bad.npz", npz_bytes(scores=[["x"]]), "scores", "<U1", "numbers")
+bad("NPZ: too few names", "bad.npz", npz_bytes(scores=[[0.0, 1.0]], labels=["a"]), "labels", "for 1", "for 2")
+bad("NPZ: duplicate names", "bad.npz", npz_bytes(scores=[[0.0, 1.0]], labels=["a", "a"]), "labels", "'a'", "once")
+bad("NPZ: no instance", "bad.npz", npz_bytes(scores=np.zeros((0, 2))), "(0, 2)")
+bad(
+    "NPZ: no names beside a file with names",
+    "bad.npz",
+    npz_bytes(scores=[[0.0, 1.0]], labels=["a", "b"]),
+    "no names",
+    "'1'",
+)
+
+# ARFF and LIBSVM
+bad("ARFF: no @data", "bad.arff", "@relation r\n@attribute a {0,1}\n", "@data")
+bad("ARFF: no list of labels", "bad.arff", ARFF.replace(": -C 2", "") + "1,0\n", "bad.xml", "-C")
+bad("ARFF: -C too large", "bad.arff", ARFF.replace("-C 2", "-C 9") + "1,0\n", "-C 9", "1 to 2")
+bad("ARFF: no rows", "bad.arff", ARFF, "no row")
+bad("ARFF: bad attribute", "bad.arff", ARFF.replace("b {0,1}", "b") + "1,0\n", "line 3", "@attribute b")
+bad("ARFF: unknown type", "bad.arff", ARFF.replace("b {0,1}", "b relational") + "1,0\n", "'b'", "relational")
+bad("ARFF: short row", "bad.arff", ARFF + "1,0\n1\n", "line 6", "row of 1", "2 values")
+bad("ARFF: undeclared value", "bad.arff", ARFF + "1,0\n{0 2}\n", "line 6", "'a'", "'2'", "0, 1")
+bad("ARFF: position too large", "bad.arff", ARFF + "{0 1}\n{7 1}\n", "line 6", "position 7", "less than 2")
+bad("ARFF: position twice", "bad.arff", ARFF + "{0 1,0 1}\n", "line 5", "position 0 twice")
+bad("ARFF: unclosed row", "bad.arff", ARFF + "{0 1\n", "line 5")
+bad("ARFF: nominal label", "bad.arff", ARFF.replace("b {0,1}", "b {no,yes}") + "1,no\n", "'b'", "{no,yes}", "{0,1}")
+bad(
+    "ARFF: above one",
+    "bad.arff",
+    ARFF.replace("b {0,1}", "b numeric") + "1,0\n1,5\n",
+    "data row 2",
+    "'b'",
+    "5",
+    SCORES,
+)
+bad("LIBSVM: text", "bad.libsvm", "1 1:0.5\na,b 1:0.5\n", "line 2", "'a,b 1:0.5'", "3,7 1:0.5")
+bad("LIBSVM: label twice", "bad.svm", "1 1:0.5\n2,2 1:1\n", "line 2", "label '2'", "instance '1'", "again")
+bad("LIBSVM: no labels at all", "bad.svm", "1:0.5\n2:1\n", "no label")
+
+# Compression
+bad("gzip: cut off", "bad.csv.gz", gzip.compress(GOOD * 100)[:-12], "gzip")
+bad("gzip: damaged", "bad.csv.gz", gzip.compress(GOOD)[:12] + b"xx" + gzip.compress(GOOD)[14:], "gzip")
+bad("gzip: plain text", "bad.csv.gz", GOOD, "gzip")
+bad("gzip: empty file", "bad.csv.gz", b"", "empty file")
+bad("zstd: cut off", "bad.csv.zst", zstandard.compress(os.urandom(0) + GOOD * 100)[:-5], "zstd")
+bad("zstd: plain text", "bad.csv.zst", GOOD, "zstd")
+bad("zstd: bad CSV within", "bad.csv.zst", zstandard.compress(b"instance,a,b\n1,x,0\n"), "line 2", "column 'a'", "'x'")
+
+# Names of files and formats
+bad("unknown suffix", "bad.cvs", GOOD, "'.cvs'", "did you mean 'csv'?")
+bad("unknown suffix, compressed", "bad.xlsx.gz", gzip.compress(GOOD), "'.xlsx'", ".parquet")
+bad("no suffix", "bad", GOOD, "no suffix", ".csv")
+
+# Panels whose models do not fit together
+bad("no label in common", "bad.csv", "instance,x,y\n1,1,0\n2,0,1\n", "no label", "'x'", "in common")
+bad("no instance in common", "bad.csv", "instance,a,b\nq,1,0\nr,0,1\n", "no instance", "'q'", "in common")
+
+
+@case("a model in two files", "b.csv", "second model 'm'", "a.csv")
+def _(folder: Path) -> list[Path]:
+    for name in ("a.csv", "b.csv"):
+        (folder / name).write_text("model,instance,label,score\nm,1,a,1\n")
+    return [folder / "a.csv", folder / "b.csv"]
+
+
+@case("a folder", "folder.csv", "a folder", "a file")
+def _(folder: Path) -> list[Path]:
+    (folder / "folder.csv").mkdir()
+    return [folder / "folder.csv"]
+
+
+@case("a missing file", "god.csv", "no such file", "did you mean 'good.csv'?")
+def _(folder: Path) -> list[Path]:
+    (folder / "good.csv").write_bytes(GOOD)
+    return [folder / "god.csv"]
+
+
+@case("a missing folder", "nowhere", "no such file")
+def _(folder: Path) -> list[Path]:
+    return [folder / "nowhere" / "a.csv"]
+
+
+@case("a file as a folder", "good.csv", "not a directory")
+def _(folder: Path) -> list[Path]:
+    (folder / "good.csv").write_bytes(GOOD)
+    return [folder / "good.csv" / "a.csv"]
+
+
+@case("links in a circle", "loop.csv", "symbolic links")
+def _(folder: Path) -> list[Path]:
+    (folder / "loop.csv").symlink_to(folder / "loop.csv")
+    return [folder / "loop.csv"]
+
+
+@case("no permission", "secret.csv", "no permission", needs_user=True)
+def _(folder: Path) -> list[Path]:
+    (folder / "secret.csv").write_bytes(GOOD)
+    (folder / "secret.csv").chmod(0)
+    return [folder / "secret.csv"]
+
+
+@case("the same file twice", "good.csv", "second model", "own name")
+def _(folder: Path) -> list[Path]:
+    (folder / "good.csv").write_bytes(GOOD)
+    return [folder / "good.csv", folder / "good.csv"]
+
+
+@case("the same model in two formats", "good.tsv", "second model", "good.csv")
+def _(folder: Path) -> list[Path]:
+    (folder / "good.csv").write_bytes(GOOD)
+    (folder / "good.tsv").write_bytes(GOOD.replace(b",", b"\t"))
+    return [folder / "good.csv", folder / "good.tsv"]
+
+
+@case("broken sparse matrix", "bad.npz", "broken sparse matrix")
+def _(folder: Path) -> list[Path]:
+    matrix = sparse.csr_array(np.eye(3))
+    matrix.indices[0] = 9
+    sparse.save_npz(folder / "bad.npz", matrix)
+    return [folder / "bad.npz"]
+
+
+@case("XML with another label", "bad.xml", "'c'", "attribute")
+def _(folder: Path) -> list[Path]:
+    (folder / "bad.arff").write_text(ARFF + "1,0\n")
+    (folder / "bad.xml").write_text('<labels><label name="a"/><label name="c"/></labels>')
+    return [folder / "bad.arff"]
+
+
+@case("broken XML", "bad.xml", "broken XML")
+def _(folder: Path) -> list[Path]:
+    (folder / "bad.arff").write_text(ARFF + "1,0\n")
+    (folder / "bad.xml").write_text('<labels><label name="a">')
+    return [folder / "bad.arff"]
+
+
+@case("unnamed files of different lengths", "2 instances", "3")
+def _(folder: Path) -> list[Path]:
+    for name, n in (("a.npz", 3), ("b.npz", 2)):
+        (folder / name).write_bytes(npz_bytes(scores=np.ones((n, 2))))
+    return [folder / "a.npz", folder / "b.npz"]

@@ -1,0 +1,37 @@
+"""A small panel with all that files must carry: gaps, odd names, models that know different things."""
+
+import numpy as np
+from scipy import sparse
+
+from mlconsensus.predictions import ModelTable
+
+LABELS = ["sports", "law, order", 'the "arts"', "énergie", "war"]
+
+
+def scored_panel() -> list[ModelTable]:
+    """Three models with float scores, single missing cells, and their own instances and labels."""
+    rng = np.random.default_rng(7)
+    tables = []
+    for k, (n, labels) in enumerate([(12, LABELS), (10, LABELS[1:]), (11, LABELS[:4])]):
+        scores = rng.random((n, len(labels)))
+        scores[rng.random(scores.shape) < 0.1] = np.nan
+        scores[0, 0], scores[1, 1], scores[2, 0] = 0.0, 1.0, 5e-324
+        ids = [f"{at + k:03d}" for at in range(n)]
+        tables.append(ModelTable(f"tagger{k}", scores, ids, labels))
+    return tables
+
+
+def voted_panel(dtype: type[np.generic] = np.bool_) -> list[ModelTable]:
+    """Three models of yes and no; each uses every label that it knows."""
+    rng = np.random.default_rng(8)
+    tables = []
+    for k in range(3):
+        votes = rng.random((12, 5)) < 0.4
+        votes[5] = False
+        votes[0] = True
+        tables.append(ModelTable(f"tagger{k}", votes.astype(dtype), [f"{at:03d}" for at in range(12)], LABELS))
+    return tables
+
+
+def as_sparse(tables: list[ModelTable]) -> list[ModelTable]:
+    return [table._replace(scores=sparse.csr_array(table.scores)) for table in tables]

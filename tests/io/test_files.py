@@ -1,0 +1,148 @@
+import errno
+import gzip
+import os
+import signal
+import stat
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import numpy as np
+import pytest
+import zstandard
+
+from mlconsensus.errors import InputError
+from mlconsensus.io import files, write_table
+from mlconsensus.io.files import read_bytes, whole_file
+from mlconsensus.predictions import ModelTable
+
+TABLE = ModelTable("t", np.full((3, 2), 0.5), ["1", "2", "3"], ["a", "b"])
+
+
+def test_compression_is_seen_by_content_too(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes(gzip.compress(b"text"))
+    assert read_bytes(tmp_path / "a.csv") == b"text"
+    (tmp_path / "a.csv").write_bytes(zstandard.compress(b"te") + zstandard.compress(b"xt"))
+    assert read_bytes(tmp_path / "a.csv") == b"text"
+
+
+def test_output_appears_only_at_the_end(tmp_path: Path) -> None:
+    path = tmp_path / "out.csv"
+    with whole_file(path) as file:
+        file.write(b"some")
+        assert not path.exists()
+    assert path.read_bytes() == b"some"
+    assert os.listdir(tmp_path) == ["out.csv"]
+
+
+def test_output_has_the_usual_permissions(tmp_path: Path) -> None:
+    with whole_file(tmp_path / "ours"):
+        pass
+    (tmp_path / "usual").touch()
+    assert stat.S_IMODE((tmp_path / "ours").stat().st_mode) == stat.S_IMODE((tmp_path / "usual").stat().st_mode)
+
+
+def test_an_error_leaves_what_was_there(tmp_path: Path) -> None:
+    path = tmp_path / "out.csv"
+    path.write_text("before")
+    with pytest.raises(TypeError), whole_file(path, force=True) as file:
+        file.write(b"half") + file.write("text")  # type: ignore[arg-type]
+    assert path.read_text() == "before"
+    assert os.listdir(tmp_path) == ["out.csv"]
+
+
+def test_existing_output_needs_force(tmp_path: Path) -> None:
+    path = tmp_path / "out.csv"
+    write_table(path, TABLE)
+    with pytest.raises(InputError, match=r"out\.csv: found an existing file, expected none \(--force replaces it\)"):
+        write_table(path, TABLE)
+    write_table(path, TABLE, force=True)
+
+
+def test_link_stays_a_link(tmp_path: Path) -> None:
+    (tmp_path / "real.csv").touch()
+    (tmp_path / "link.csv").symlink_to("real.csv")
+    write_table(tmp_path / "link.csv", TABLE, force=True)
+    assert (tmp_path / "link.csv").is_symlink()
+    assert (tmp_path / "real.csv").read_text().startswith("instance,a,b\n")
+
+
+def test_device_is_written_to_and_not_replaced() -> None:
+    write_table("/dev/null", TABLE, format="csv", force=True)
+    assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
+
+
+@pytest.mark.parametrize("name", ["csv", "parquet", "feather", "jsonl", "npz", "arff"])
+def test_full_disk(name: str) -> None:
+    big = TABLE._replace(scores=np.random.default_rng(0).random((3000, 20)), instances=None, labels=None)
+    with pytest.raises(
+        InputError, match="/dev/full: found '.*no space left on device.*', expected a place to write to"
+    ):
+        write_table("/dev/full", big, format=name)
+
+
+def test_full_disk_at_the_end_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(files.os, "fsync", full)
+    with pytest.raises(InputError, match="found 'no space left on device', expected"):
+        write_table(tmp_path / "out.csv", TABLE)
+    assert os.listdir(tmp_path) == []
+
+
+def test_no_permission_to_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*args: object) -> int:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(files.os, "open", refuse)
+    with pytest.raises(InputError, match=r"out\.csv: found no permission to write it"):
+        write_table(tmp_path / "out.csv", TABLE)
+
+
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [
+        ("folder", "found a folder, expected a file to write"),
+        ("none/out", "found no folder '.*none', expected it to exist"),
+    ],
+)
+def test_bad_targets(tmp_path: Path, path: str, words: str) -> None:
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(InputError, match=words):
+        write_table(tmp_path / path, TABLE, format="csv")
+
+
+def test_a_bad_request_writes_nothing(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="layout: found 'tall', expected 'wide', 'long' or 'ranked'"):
+        write_table(tmp_path / "out.csv", TABLE, layout="tall")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="format: found 'cvs', expected one of csv, .*; did you mean 'csv'"):
+        write_table(tmp_path / "out.csv", TABLE, format="cvs")
+    with pytest.raises(InputError, match="found libsvm for output"):
+        write_table(tmp_path / "out.svm", TABLE)
+    with pytest.raises(InputError, match="found no format, expected one of csv"):
+        write_table("-", TABLE)
+    assert os.listdir(tmp_path) == []
+
+
+def test_killed_process_leaves_no_output(tmp_path: Path) -> None:
+    program = f"""
+        import time
+        from mlconsensus.io.files import whole_file
+        with whole_file({str(tmp_path / "out.csv")!r}) as file:
+            file.write(b"half")
+            file.flush()
+            print("ready", flush=True)
+            time.sleep(60)
+    """
+    process = subprocess.Popen([sys.executable, "-c", textwrap.dedent(program)], stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    with process.stdout:
+        assert process.stdout.readline() == b"ready\n"
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    assert not (tmp_path / "out.csv").exists()
+    with whole_file(tmp_path / "out.csv") as file:  # what is left of the first does not stand in the way
+        file.write(b"whole")
+    assert (tmp_path / "out.csv").read_bytes() == b"whole"

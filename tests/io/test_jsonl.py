@@ -1,0 +1,28 @@
+from pathlib import Path
+
+import numpy as np
+
+from mlconsensus.io import read_tables, write_table
+from mlconsensus.predictions import ModelTable
+
+
+def test_lists_scores_and_models_in_one_file(tmp_path: Path) -> None:
+    (tmp_path / "tags.jsonl").write_text(
+        '{"instance": 7, "labels": ["a", "b"], "model": "ann"}\n'
+        "\n"
+        '{"model": "bob", "labels": {"a": 0.25, "c": null, "d": true}, "instance": "7"}\r\n'
+        '{"instance": "8", "labels": [], "model": "ann"}'
+    )
+    ann, bob = read_tables(tmp_path / "tags.jsonl")
+    assert (ann.model, ann.instances.tolist(), ann.labels.tolist()) == ("ann", ["7", "8"], ["a", "b"])
+    np.testing.assert_array_equal(ann.scores, [[1, 1], [0, 0]])
+    assert (bob.model, bob.instances.tolist(), bob.labels.tolist()) == ("bob", ["7"], ["a", "c", "d"])
+    np.testing.assert_array_equal(bob.scores, [[0.25, np.nan, 1.0]])
+
+
+def test_label_sets_are_written_as_lists(tmp_path: Path) -> None:
+    table = ModelTable("t", np.array([[True, False], [False, False]]), ["1", "2"], ["a", "é"])
+    write_table(tmp_path / "sets.jsonl", table)
+    assert (tmp_path / "sets.jsonl").read_text() == (
+        '{"instance": "1", "labels": ["a"]}\n{"instance": "2", "labels": []}\n'
+    )

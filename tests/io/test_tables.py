@@ -1,0 +1,49 @@
+"""Parquet and Feather."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from mlconsensus.io import read_table
+
+WRITERS = {"parquet": pl.DataFrame.write_parquet, "feather": pl.DataFrame.write_ipc}
+
+
+@pytest.mark.parametrize("name", WRITERS)
+@pytest.mark.parametrize(
+    ("cells", "dtype"),
+    [
+        (pl.Series([True, False]), np.bool_),
+        (pl.Series([1, 0]), np.uint8),
+        (pl.Series([1, None]), np.float32),
+        (pl.Series([True, None]), np.float32),
+        (pl.Series([0.5, None]), np.float64),
+        (pl.Series([0.5, 0.25], dtype=pl.Float32), np.float32),
+        (pl.Series([None, None]), np.float64),
+        (pl.Series(["0.5", "NA"]), np.float64),
+    ],
+)
+def test_types_are_small_where_exact(tmp_path: Path, name: str, cells: pl.Series, dtype: type) -> None:
+    path = tmp_path / f"a.{name}"
+    WRITERS[name](pl.DataFrame({"id": ["1", "2"], "a": cells}), path)
+    scores = read_table(path).scores
+    assert scores.dtype == dtype
+    expected = cells.cast(pl.Float64, strict=False).to_numpy()
+    np.testing.assert_array_equal(scores[:, 0].astype(float), expected)
+
+
+@pytest.mark.parametrize("ids", [[7, 8], pl.Series(["7", "8"], dtype=pl.Categorical)])
+def test_ids_become_text(tmp_path: Path, ids: list[int] | pl.Series) -> None:
+    pl.DataFrame({"id": ids, "a": [0.5, 1.0]}).write_parquet(tmp_path / "a.parquet")
+    assert read_table(tmp_path / "a.parquet").instances.tolist() == ["7", "8"]
+
+
+def test_index_of_a_pandas_frame_names_the_instances(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    pd.DataFrame({"a": [0.5, 1.0]}, index=["x", "y"]).to_parquet(tmp_path / "a.parquet")
+    assert read_table(tmp_path / "a.parquet").instances.tolist() == ["x", "y"]
+    pd.DataFrame({"id": ["x", "y"], "a": [0.5, 1.0]}).to_parquet(tmp_path / "b.parquet")
+    assert read_table(tmp_path / "b.parquet").instances.tolist() == ["x", "y"]

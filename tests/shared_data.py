@@ -1,0 +1,66 @@
+"""Data for tests: the real files where they are, and a toy on a server that stands for public addresses."""
+
+import hashlib
+import os
+import threading
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from mlconsensus.datasets import catalogue
+from mlconsensus.datasets.catalogue import Entry, File
+
+ARFF = "@relation toy\n@attribute a {0,1}\n@attribute b numeric\n@attribute x {0,1}\n@attribute y {0,1}\n@data\n"
+ROWS = "{0 1,3 1}\n{1 0.5}\n{2 1,3 1}\n"
+XML = '<labels xmlns="http://mulan.sourceforge.net/labels"><label name="x"></label><label name="y"></label></labels>'
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, *args):
+        pass
+
+
+@pytest.fixture
+def data_folder(monkeypatch):
+    """The folder with the paper's data sets: where MLCONSENSUS_DATA says, or beside the repository."""
+    folder = Path(os.environ.get("MLCONSENSUS_DATA") or Path(__file__).parents[2] / "shared" / "datasets")
+    if not folder.is_dir():
+        pytest.skip(f"the data sets are not here: no folder {folder} (set MLCONSENSUS_DATA)")
+    monkeypatch.setenv("MLCONSENSUS_DATA", str(folder))
+    return folder
+
+
+@pytest.fixture
+def no_data(monkeypatch, tmp_path):
+    """Neither a folder of one's own nor anything in the cache."""
+    monkeypatch.delenv("MLCONSENSUS_DATA", raising=False)
+    monkeypatch.setenv("MLCONSENSUS_CACHE", str(tmp_path / "cache"))
+    return tmp_path
+
+
+@pytest.fixture
+def server(tmp_path):
+    """Serve a folder on localhost; gives the folder and its address."""
+    folder = tmp_path / "public"
+    folder.mkdir()
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(folder))) as http:
+        thread = threading.Thread(target=http.serve_forever)
+        thread.start()
+        yield folder, f"http://127.0.0.1:{http.server_port}"
+        http.shutdown()
+        thread.join()
+
+
+@pytest.fixture
+def toy(server, no_data, monkeypatch):
+    """A registry of one data set, ``toy``, on the server."""
+    folder, address = server
+    files = []
+    for name, text in (("toy.arff", ARFF + ROWS), ("toy.xml", XML)):
+        (folder / name).write_text(text)
+        files.append(File(name, hashlib.sha256(text.encode()).hexdigest(), len(text), f"{address}/{name}"))
+    entry = Entry("toy", "a toy", 3, 3, 2, 2, "free", "nobody", (), tuple(files))
+    monkeypatch.setattr(catalogue, "registry", lambda: {"toy": entry})
+    return entry

@@ -1,0 +1,46 @@
+"""The examples, through the real command, as their README says."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parent.parent / "examples"
+NEWS = ["newsroom.csv", "agency.tsv", "archive.parquet", "readers.jsonl", "startup.csv.gz"]
+
+
+def mlconsensus(folder, *args):
+    command = [Path(sys.executable).with_name("mlconsensus"), *args]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
+
+
+@pytest.mark.parametrize("name", ["news", "llm_panel"])
+def test_the_files_are_what_the_script_makes(name, tmp_path):
+    shutil.copy(EXAMPLES / name / "make.py", tmp_path)
+    subprocess.run([sys.executable, "make.py"], cwd=tmp_path, check=True)
+    made = sorted(path.name for path in tmp_path.iterdir() if path.suffix != ".parquet")
+    assert made == sorted(p.name for p in (EXAMPLES / name).iterdir() if p.suffix not in (".parquet", ".md"))
+    for file in made:
+        assert (tmp_path / file).read_bytes() == (EXAMPLES / name / file).read_bytes(), file
+
+
+def test_news(tmp_path):
+    done = mlconsensus(EXAMPLES / "news", "combine", *NEWS, "--output", str(tmp_path / "out.csv"))
+    assert "20.8% of the 5 × 300 × 13 predictions are missing" in done.stderr
+    lines = (tmp_path / "out.csv").read_text().splitlines()
+    assert len(lines) == 301
+    found = json.loads(mlconsensus(EXAMPLES / "news", "compare", *NEWS, "--truth", "truth.csv", "--json").stdout)
+    assert found["MV"]["ranking_loss"] < found["BM"]["ranking_loss"]
+
+
+def test_llm_panel(tmp_path):
+    folder = EXAMPLES / "llm_panel"
+    mlconsensus(folder, "combine", "answers.jsonl", "--decide", "instances", "--output", str(tmp_path / "tags.jsonl"))
+    tags = [json.loads(line) for line in (tmp_path / "tags.jsonl").read_text().splitlines()]
+    assert len(tags) == 120
+    assert all(isinstance(line["labels"], list) for line in tags)
+    found = json.loads(mlconsensus(folder, "compare", "answers.jsonl", "--truth", "truth.jsonl", "--json").stdout)
+    assert found["MLCM-a"]["ranking_loss"] < found["MV"]["ranking_loss"] < found["BM"]["ranking_loss"]
