@@ -22,4 +22,11 @@ def track(items: Iterable[T], total: int, doing: str) -> Iterator[T]:
     ['a', 'b']
     """
     show = reporter.get()
-    yield from items if show is None else show(items, total, doing)
+    if show is None:
+        yield from items
+        return
+    token = reporter.set(None)  # work inside this work shows no bar of its own
+    try:
+        yield from show(items, total, doing)
+    finally:
+        reporter.reset(token)

@@ -16,6 +16,7 @@ def test_evaluate(run, panel):
     assert (found["micro_auc"], found["ranking_loss"], found["subset_accuracy"]) == (1, 0, 1)
     text = run("evaluate", "a.csv", "--truth", "truth.csv").out
     assert "microAUC" in text
+    assert "label sets" in text
     assert "1.0000" in text
 
 

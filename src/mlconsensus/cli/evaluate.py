@@ -17,7 +17,8 @@ from .options import say
 def command(scores: str, truth: str, input_format: str | None, as_json: bool) -> None:
     """Print the metrics of the scores in FILE.
 
-    Instances and labels are matched by name. Label-set metrics take scores of at least 0.5 as chosen.
+    Instances and labels are matched by name. If all scores are 0 or 1, they are judged as label sets too (with --json
+    always, scores of at least 0.5 as chosen).
 
     \b
     Example:
@@ -43,5 +44,6 @@ def command(scores: str, truth: str, input_format: str | None, as_json: bool) ->
         click.echo(json.dumps(found))
     else:
         click.echo(metrics_table({judged.model: found}, RANKING_METRICS, first="scores", mark=False))
-        click.echo()
-        click.echo(metrics_table({judged.model: found}, LABEL_SET_METRICS, first="scores", mark=False))
+        if np.isin(values, (0, 1)).all():
+            click.echo()
+            click.echo(metrics_table({judged.model: found}, LABEL_SET_METRICS, first="label sets", mark=False))
