@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from .alignment import IntArray, as_names
+from .alignment import IntArray
 from .errors import InputError
+from .io import with_names
 from .predictions import ModelTable
 
 
@@ -40,8 +41,10 @@ def match_truth(table: ModelTable, instances: Iterable[Any], labels: Iterable[An
         bad = known[~np.isin(known, (0, 1))][0] if known.dtype.kind in "biuf" else known.dtype
         raise InputError(f"{table.model}: found {bad}, expected only 0 and 1 in the truth")
     instances, labels = list(instances), list(labels)
-    rows, true_rows = _common(instances, _named(table.instances, len(known), "instances"), table.model)
-    columns, true_columns = _common(labels, _named(table.labels, known.shape[1], "labels"), table.model)
+    judged = ModelTable("judged", np.broadcast_to(0.0, (len(instances), len(labels))), instances, labels)
+    table = with_names([judged, table], ["what is judged", table.model])[1]
+    rows, true_rows = _common(instances, table.instances, table.model)
+    columns, true_columns = _common(labels, table.labels, table.model)
     return Matched(
         known[np.ix_(true_rows, true_columns)].astype(np.bool_),
         rows,
@@ -61,17 +64,9 @@ def _note(*sides: tuple[str, int, int, int]) -> str:
     return "; ".join(said + ([f"the truth has {' and '.join(more)}"] if more else []))
 
 
-def _named(names: Any, count: int, what: str) -> list[Any]:
-    if names is None:
-        return list(range(count)) if what == "instances" else [f"label_{j}" for j in range(count)]
-    listed: list[Any] = as_names(names, what).tolist()
-    return listed
-
-
-def _common(judged: list[Any], known: list[Any], where: str) -> tuple[IntArray, IntArray]:
-    """Where the names that both sides have stand in each."""
-    if judged and known and type(judged[0]) is not type(known[0]):
-        judged, known = [str(name) for name in judged], [str(name) for name in known]
+def _common(given: list[Any], truth: Any, where: str) -> tuple[IntArray, IntArray]:
+    """Find where the names that both sides have stand in each."""
+    judged, known = [str(name) for name in given], [str(name) for name in truth]
     lookup = {name: at for at, name in enumerate(known)}
     pairs = [(at, lookup[name]) for at, name in enumerate(judged) if name in lookup]
     if not pairs:

@@ -6,6 +6,7 @@ import stat
 import subprocess
 import sys
 import textwrap
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ import pytest
 import zstandard
 
 from mlconsensus.errors import InputError
-from mlconsensus.io import files, write_table
+from mlconsensus.io import files, read_table, write_table
 from mlconsensus.io.files import read_bytes, whole_file
 from mlconsensus.predictions import ModelTable
 
@@ -25,6 +26,16 @@ def test_compression_is_seen_by_content_too(tmp_path: Path) -> None:
     assert read_bytes(tmp_path / "a.csv") == b"text"
     (tmp_path / "a.csv").write_bytes(zstandard.compress(b"te") + zstandard.compress(b"xt"))
     assert read_bytes(tmp_path / "a.csv") == b"text"
+
+
+def test_pipe_is_read_once(tmp_path: Path) -> None:
+    path = tmp_path / "pipe.csv"
+    os.mkfifo(path)
+    writer = threading.Thread(target=path.write_bytes, args=(b"id,a,b\n1,0.5,\n2,x,1\n",))
+    writer.start()
+    with pytest.raises(InputError, match=r"pipe\.csv, line 3, column 'a': found 'x'"):
+        read_table(path)
+    writer.join()
 
 
 def test_output_appears_only_at_the_end(tmp_path: Path) -> None:

@@ -149,8 +149,8 @@ def whole_file(path: AnyPath, force: bool = False) -> Iterator[IO[bytes]]:
     try:
         target = Path(os.path.realpath(path))  # a link stays a link: what it points at is replaced
         _check_target(target, shown, force)
-        opened = target.open("wb") if target.exists() and not target.is_file() else _renamed(target)
-        with opened as file:
+        output = target.open("wb") if target.exists() and not target.is_file() else _renamed(target)
+        with output as file:
             yield file
     except PermissionError:
         raise InputError(f"{shown}: found no permission to write it, expected a writable place") from None
