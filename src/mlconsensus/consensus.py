@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -47,14 +48,14 @@ class Consensus:
     ----------
     scores
         Consensus scores (n, l), higher = more relevant.
-    labels
-        Label sets (n, l) of bool: for each instance as many top labels as the models gave it on average.
     method, reason
         Name of the method, and why it was chosen.
     combiner
         The fitted estimator, ready for new instances.
     instances, label_names
         What rows and columns are called.
+    cardinality
+        How many labels the models gave each instance on average.
 
     Examples
     --------
@@ -65,12 +66,17 @@ class Consensus:
     """
 
     scores: NDArray[np.float64]
-    labels: NDArray[np.bool_]
     method: str
     reason: str
     combiner: Combiner
     instances: Names
     label_names: tuple[str, ...]
+    cardinality: NDArray[np.float64]  # (n,) how many labels the models gave each instance on average
+
+    @cached_property
+    def labels(self) -> NDArray[np.bool_]:
+        """Label sets (n, l): for each instance as many top labels as the models gave it on average."""
+        return match_instances(self.scores, self.cardinality)
 
     def label_sets(self) -> list[tuple[str, ...]]:
         """Return each instance's labels by name, from highest score to lowest."""
@@ -149,5 +155,4 @@ def combine(predictions: Any, optimize: Optimize = "auto", *, method: str | Comb
         combiner, reason = method, "it was asked for"
         name = next((key for key, kind in COMBINERS.items() if type(method) is kind), type(method).__name__)
     scores = combiner.fit(panel).transform(panel)
-    sets = match_instances(scores, cardinalities(panel))
-    return Consensus(scores, sets, name, reason, combiner, panel.instances, panel.labels)
+    return Consensus(scores, name, reason, combiner, panel.instances, panel.labels, cardinalities(panel))

@@ -116,7 +116,7 @@ def _table(
 
     values: Any = found.scores
     if decide == "instances":
-        values = decisions.match_instances(found.scores, decisions.cardinalities(panel), empty=empty)
+        values = decisions.match_instances(found.scores, found.cardinality, empty=empty)
     elif decide == "labels":
         values = decisions.match_labels(found.scores, decisions.frequencies(panel), empty=empty)
     elif decide == "threshold":

@@ -1,5 +1,8 @@
-"""Panels to try the methods on: synthetic ones, made on the spot."""
+"""Data to try the methods on: the paper's six data sets, and synthetic panels made on the spot."""
 
+from .catalogue import Entry, registry
+from .fetch import fetch
+from .loading import Dataset, load
 from .synthetic import Panel, make_panel
 
-__all__ = ["Panel", "make_panel"]
+__all__ = ["Dataset", "Entry", "Panel", "fetch", "load", "make_panel", "registry"]
