@@ -12,12 +12,13 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from . import datasets, decisions, metrics
-    from .combiners import BGCM, COMBINERS, DawidSkene, MajorityVote, MLCMa, MLCMr
+    from .combiners import BGCM, COMBINERS, DawidSkene, MajorityVote, MLCMa, MLCMr, RaterFilter
     from .combiners.bgcm import bgcm
     from .combiners.dawid_skene import dawid_skene
     from .combiners.majority_vote import majority_vote
     from .combiners.mlcm_a import mlcm_a
     from .combiners.mlcm_r import mlcm_r
+    from .combiners.rater_filter import rater_filter
     from .consensus import Consensus, combine
     from .errors import InputError
     from .io import read_predictions
@@ -33,6 +34,7 @@ __all__ = [
     "MLCMr",
     "MajorityVote",
     "Predictions",
+    "RaterFilter",
     "bgcm",
     "combine",
     "datasets",
@@ -42,6 +44,7 @@ __all__ = [
     "metrics",
     "mlcm_a",
     "mlcm_r",
+    "rater_filter",
     "read_predictions",
 ]
 
@@ -55,12 +58,14 @@ _HOME = {
     "MLCMr": "combiners",
     "MajorityVote": "combiners",
     "Predictions": "predictions",
+    "RaterFilter": "combiners",
     "bgcm": "combiners.bgcm",
     "combine": "consensus",
     "dawid_skene": "combiners.dawid_skene",
     "majority_vote": "combiners.majority_vote",
     "mlcm_a": "combiners.mlcm_a",
     "mlcm_r": "combiners.mlcm_r",
+    "rater_filter": "combiners.rater_filter",
     "read_predictions": "io",
 }
 

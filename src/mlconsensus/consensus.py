@@ -28,15 +28,15 @@ class Choice(NamedTuple):
 
 
 CHOICES: dict[str, Choice] = {
-    "auto": Choice("MLCM-a", "it is ahead of voting in most metrics on most panels"),
+    "auto": Choice("Filter", "it finds out by itself which models to trust and which labels go together"),
     "micro_auc": Choice(
         "MLCM-a", "its precision matrix carries label preferences across instances, which microAUC counts"
     ),
     "ranking_loss": Choice(
         "MLCM-r", "its walk estimates p(label | instance), which minimises the expected ranking loss"
     ),
-    "one_error": Choice("MLCM-a", "it keeps the labels that most models agree on at the top"),
-    "average_precision": Choice("MLCM-a", "it keeps the labels that most models agree on at the top"),
+    "one_error": Choice("Filter", "the top place goes to what reliable models say"),
+    "average_precision": Choice("Filter", "the top places go to what reliable models say"),
 }
 
 
@@ -134,7 +134,7 @@ def combine(predictions: Any, optimize: Optimize = "auto", *, method: str | Comb
     >>> panel, truth = mlc.datasets.make_panel(random_state=0)
     >>> consensus = mlc.combine(panel)
     >>> consensus.method, consensus.scores.shape
-    ('MLCM-a', (1000, 20))
+    ('Filter', (1000, 20))
     >>> vote = mlc.majority_vote(panel)
     >>> mlc.metrics.ranking_loss(truth, consensus.scores) < mlc.metrics.ranking_loss(truth, vote)
     True

@@ -57,7 +57,7 @@ def test_the_metric_chooses_the_method_and_says_so(run, panel):
 def test_json_says_what_was_done(run, panel):
     ran = run("combine", "a.csv", "b.csv", "--json", "--output", "x.csv")
     done = json.loads(ran.out)
-    assert (done["method"], done["instances"], done["labels"], done["missing"]) == ("MLCM-a", 3, 3, 3)
+    assert (done["method"], done["instances"], done["labels"], done["missing"]) == ("Filter", 3, 3, 3)
     assert done["models"] == ["a", "b"]
     assert run("combine", "a.csv", "--json").code == 2
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import reference_filter
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
@@ -24,6 +25,7 @@ COMBINERS = [
     mlc.MLCMa(),
     mlc.MLCMa(n_iter=0),
     mlc.MLCMa(n_iter=4),
+    mlc.RaterFilter(),
 ]
 LIMIT = mlc.MLCMa(n_iter=None)
 FUNCTIONS = {
@@ -32,6 +34,7 @@ FUNCTIONS = {
     mlc.DawidSkene: (mlc.dawid_skene, oracle.dawid_skene),
     mlc.MLCMr: (mlc.mlcm_r, oracle.mlcm_r),
     mlc.MLCMa: (mlc.mlcm_a, oracle.mlcm_a),
+    mlc.RaterFilter: (mlc.rater_filter, reference_filter.consensus),
 }
 
 every_combiner = pytest.mark.parametrize("combiner", [*COMBINERS, LIMIT], ids=repr)

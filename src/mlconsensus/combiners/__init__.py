@@ -6,6 +6,7 @@ from .dawid_skene import DawidSkene
 from .majority_vote import MajorityVote
 from .mlcm_a import MLCMa
 from .mlcm_r import MLCMr
+from .rater_filter import RaterFilter
 
 # Every method by the name that tables, files and the command line use. A new combiner adds one line.
 COMBINERS: dict[str, type[Combiner]] = {
@@ -14,6 +15,7 @@ COMBINERS: dict[str, type[Combiner]] = {
     "BGCM": BGCM,
     "MLCM-r": MLCMr,
     "MLCM-a": MLCMa,
+    "Filter": RaterFilter,
 }
 
-__all__ = ["BGCM", "COMBINERS", "Combiner", "DawidSkene", "MLCMa", "MLCMr", "MajorityVote"]
+__all__ = ["BGCM", "COMBINERS", "Combiner", "DawidSkene", "MLCMa", "MLCMr", "MajorityVote", "RaterFilter"]

@@ -1,0 +1,245 @@
+r"""The rater filter: trust each model as far as the others bear it out, label by label, then filter along the labels.
+
+Each model is a rater of unknown reliability. Agreement between different models shows how reliable each is on
+each label (`raters`), and how labels go together in what the models have in common, not in any one's errors.
+The votes on a label are pooled into one standardised reading by generalised least squares, copies and near
+copies sharing one voice; the readings of all labels go through a Wiener filter, which shrinks each by its own
+noise and lends it what related labels say:
+
+.. math::
+
+    z_{ij} = \sum_k V_{kj} (y^k_{ij} - \mu_{kj}), \qquad
+    \hat y_i = \pi + z_i\, (\Phi + N)^{-1} \Phi\, \operatorname{diag}(g)
+
+with :math:`\Phi` the correlations of the labels' common signals, `N` the noise of the readings, :math:`\pi` the
+labels' frequencies and `g` the scale of the truth. Nothing is set by hand; docs/theory.md derives each part.
+Scores are floored at 0; where nothing is left, labels keep the order of their frequencies.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import linalg, sparse
+
+from ..engines.local import gather, spread
+from ..kernels import FloatArray, column_sums, connections, gram, product, ratio, spoken, weighted_sum
+from ..predictions import Predictions, as_predictions
+from .base import Combiner
+from .raters import Moments, bounded, first_copies, kinship, leaning, prevalence, rate
+
+
+class Statistics(NamedTuple):
+    """Sums over instances; `a` is a score with silence as 0, `s` is 1 where the model spoke.
+
+    Where all models spoke, `s` adds nothing that `n_complete` and `complete` do not hold, and the last two stay 0.
+    """
+
+    products: Any  # (m, l, m, l) Σ a a'
+    total: Any  # (m, l) Σ a
+    n_complete: Any  # () instances in blocks without silence
+    complete: Any  # (m, l) Σ a over these
+    said_together: Any  # (m, l, m, l) Σ a s' over the other blocks
+    together: Any  # (m, l, m, l) Σ s s' over the other blocks
+
+
+class Solution(NamedTuple):
+    """How votes are pooled into one reading of each label, and readings filtered."""
+
+    mean: FloatArray  # (m, l) μ
+    vote: FloatArray  # (m, l) what a vote adds to the reading before it is divided by the information in all votes
+    information: FloatArray  # (m, l) how much that is of each model
+    own_noise: FloatArray  # (l,) noise of the reading when all have spoken, as models' own errors give it
+    noise: FloatArray  # (l,) and with the errors that models have in common
+    filter: FloatArray  # (l, l) (Φ + N)⁻¹ Φ diag(g)
+    prior: FloatArray  # (l,) π
+    overall: FloatArray  # (m,) each model's reliability over all labels
+
+
+def statistics(block: Predictions) -> Statistics:
+    """Add up products of what pairs of models said about pairs of labels."""
+    m, n, l = block.shape
+    A, said = connections(block), spoken(block)
+    total = column_sums(A).reshape(m, l)
+    products = gram(A).reshape(m, l, m, l)
+    if said is None:
+        return Statistics(products, total, n, total, 0, 0)
+    A = A.toarray() if sparse.issparse(A) else A  # no larger than what says who spoke
+    return Statistics(
+        products,
+        total,
+        0,
+        np.zeros((m, l)),
+        (A.T @ said).reshape(m, l, m, l),
+        (said.T @ said).reshape(m, l, m, l),
+    )
+
+
+def solve(statistics: Statistics) -> Solution:
+    """Rate the models, pool their votes, and filter along the labels."""
+    every = _moments(statistics)
+    m, l = every.mean.shape
+    first = first_copies(every)
+    kept = np.flatnonzero(first == np.arange(m))
+    moments = every.of_models(kept)
+    raters = rate(moments)
+    frequency, _ = prevalence(raters, raters.reliability, moments)
+    c = bounded(raters.reliability, frequency, moments)
+    frequency, mean_reliability = prevalence(raters, c, moments)
+
+    # Generalised least squares: a vote weighs c/(1 − c²), shared among models whose errors go together.
+    varies = raters.deviation > 0
+    weight = np.where(c != 0, c / (1 - c**2) / (raters.shared_errors**2).sum(axis=1), 0)  # (l, k)
+    information = (weight * c).sum(axis=1)
+    active = information > 1e-6
+    pooled = np.where(active[:, None], weight / np.where(active, information, 1)[:, None], 0)
+    scale = np.where(varies, 1 / np.where(varies, raters.deviation, 1), 0) * (c != 0)
+    own_noise, noise = _noise(pooled * np.sqrt(1 - c**2), kinship(moments))
+
+    # The truth is taken to be one more rater, as reliable as those who are trusted.
+    lean = leaning(c, frequency, moments)
+    gain = np.where(
+        mean_reliability > 0,
+        np.maximum(mean_reliability, 0.03) ** (1 - lean / 2) * np.sqrt(np.maximum(frequency * (1 - frequency), 0)),
+        0,
+    )
+    filter = np.zeros((l, l))
+    if active.any():
+        signal = _correlations(_signal(pooled * scale, pooled * c, moments)[np.ix_(active, active)])
+        system = signal + np.diag(noise[active] + 1e-6)
+        filter[np.ix_(active, active)] = linalg.solve(system, signal, assume_a="pos") * gain[active]
+
+    def for_all(values: FloatArray) -> FloatArray:
+        """Give (l, k) values of the kept models to all models, 0 for copies, as (m, l)."""
+        out = np.zeros((m, l))
+        out[kept] = values.T
+        return out
+
+    overall = np.zeros(m)
+    overall[kept] = raters.overall
+    return Solution(
+        every.mean,
+        for_all(np.where(active[:, None], weight * scale, 0)),
+        for_all(np.where(active[:, None], weight * c, 0)),
+        own_noise,
+        noise,
+        filter,
+        frequency,
+        overall[first],
+    )
+
+
+def apply(block: Predictions, solution: Solution) -> FloatArray:
+    """Pool the votes on each label and filter the readings."""
+    A, said = connections(block), spoken(block)
+    total = solution.information.sum(axis=0)
+    if said is None:
+        votes = weighted_sum(A, solution.vote) - (solution.vote * solution.mean).sum(axis=0)
+        reading = ratio(votes, np.broadcast_to(total, votes.shape), 0.0)
+    else:
+        votes = weighted_sum(A, solution.vote) - weighted_sum(said, solution.vote * solution.mean)
+        heard = weighted_sum(said, solution.information)
+        some = heard > 1e-9 * np.maximum(total, 1e-300)
+        # Fewer votes, more noise: the reading is shrunk by how much more there is than the filter expects.
+        fewer = solution.own_noise * total / np.where(some, heard, 1.0)
+        noise = fewer + solution.noise - solution.own_noise
+        reading = np.where(some, ratio(votes, heard, 0.0) * (1 + solution.noise) / (1 + noise), 0.0)
+    scores = solution.prior + product(reading, solution.filter)
+    return np.asarray(np.maximum(scores, 0) + 1e-6 * solution.prior)
+
+
+def _moments(statistics: Statistics) -> Moments:
+    """Turn sums to means and covariances, each over the instances about which both models spoke."""
+    m, l = statistics.total.shape
+    together = np.broadcast_to(statistics.together + float(statistics.n_complete), (m, l, m, l))
+    said = statistics.said_together + statistics.complete[:, :, None, None]
+    spoke = np.einsum("kjkj->kj", together)
+    mean = ratio(statistics.total, spoke, 0.0)
+    here, there = mean[:, :, None, None], mean[None, None]
+    crossed = said * there
+    products = statistics.products - crossed - crossed.transpose(2, 3, 0, 1) + together * here * there
+    covariance = products / np.maximum(together, 1)
+    return Moments(mean, covariance, np.einsum("kjqj->jkq", together).copy())
+
+
+def _noise(errors: FloatArray, alike: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Find the noise of each label's reading from the weights (l, k) of the models' errors.
+
+    Models made alike may err alike, which their agreement cannot show; what that adds is counted in full.
+    """
+    own = (errors**2).sum(axis=1)
+    kin = np.maximum(np.einsum("jk,kq,jq->j", errors, alike, errors) - own, 0)
+    return own, np.maximum(own, (1 + kin) ** 2 - 1)
+
+
+def _signal(votes: FloatArray, reliable: FloatArray, moments: Moments) -> FloatArray:
+    """Correlate the labels' common signals (l, l), from pairs of different models as far as there are any."""
+    together = np.einsum("jk,kjqi,iq->ji", votes, moments.covariance, votes, optimize=True)
+    alone = np.einsum("jk,kjki,ik->ji", votes, moments.covariance, votes, optimize=True)
+    of_pairs = 1 - reliable @ reliable.T
+    usable = np.clip(2 * of_pairs, 0, 1)
+    found = usable * (together - alone) / np.maximum(of_pairs, 1e-3) + (1 - usable) * together
+    found = (found + found.T) / 2
+    np.fill_diagonal(found, 1.0)
+    return np.asarray(found)
+
+
+def _correlations(found: FloatArray) -> FloatArray:
+    """Make a matrix of estimates one that correlations can have: no negative eigenvalue, ones on the diagonal."""
+    values, vectors = linalg.eigh(found)
+    if values[0] >= 0:
+        return found
+    near = (vectors * np.maximum(values, 0)) @ vectors.T
+    size = np.sqrt(np.maximum(np.diag(near), 1e-12))
+    return np.asarray(near / np.outer(size, size))
+
+
+def rater_filter(predictions: Any) -> FloatArray:
+    """Score labels by what reliable models and related labels say; nothing needs to be set.
+
+    Examples
+    --------
+    >>> import mlconsensus as mlc
+    >>> panel, truth = mlc.datasets.make_panel(random_state=0)
+    >>> loss = mlc.metrics.ranking_loss(truth, mlc.rater_filter(panel))
+    >>> loss < mlc.metrics.ranking_loss(truth, mlc.majority_vote(panel))
+    True
+    """
+    panel = as_predictions(predictions)
+    solution = solve(gather(panel, statistics))
+    return spread(panel, lambda block: apply(block, solution))
+
+
+class RaterFilter(Combiner):
+    """The rater filter: reliable models, label by label, and related labels; no parameter.
+
+    Attributes
+    ----------
+    model_weights_
+        How reliable each model is over all labels (m,): the correlation of what it says with what models have in
+        common. Near 0 it answers at random; below 0 it says the opposite.
+
+    Examples
+    --------
+    >>> import mlconsensus as mlc
+    >>> panel, _ = mlc.datasets.make_panel(quality=[0.8, 0.8, 0.8, 0.8, 0], shared_errors=0, random_state=0)
+    >>> weights = mlc.RaterFilter().fit(panel).model_weights_
+    >>> (weights[:4] > 0.5).all() and abs(weights[4]) < 0.1
+    np.True_
+    """
+
+    @property
+    def model_weights_(self) -> FloatArray:
+        """How reliable each model is over all labels (m,)."""
+        weights: FloatArray = self.solution_.overall
+        return weights
+
+    def _statistics(self, block: Predictions) -> Statistics:
+        return statistics(block)
+
+    def _solve(self, statistics: Statistics) -> Solution:
+        return solve(statistics)
+
+    def _apply(self, block: Predictions, solution: Solution) -> FloatArray:
+        return apply(block, solution)

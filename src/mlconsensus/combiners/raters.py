@@ -1,0 +1,218 @@
+r"""How far each model can be trusted for each label, from the models' predictions alone.
+
+All of it is read off means and covariances of what the models said. The picture behind it: on label `j` the
+models have a signal in common, the standardised prediction of model `k` is :math:`x_{kj} = c_{kj} t_j + \sqrt{1
+- c_{kj}^2}\, e_{kj}`, and errors `e` of different models are independent. Then
+:math:`\operatorname{corr}(x_{kj}, x_{qj}) = c_{kj} c_{qj}`, so that agreement between models gives each one's
+reliability `c` without any truth. docs/theory.md has the derivations.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..kernels import FloatArray
+
+_SILENT = 1e-9  # a standard deviation below this says that a model never changes its mind on a label
+
+
+class Moments(NamedTuple):
+    """Means and covariances of what the models said."""
+
+    mean: FloatArray  # (m, l)
+    covariance: FloatArray  # (m, l, m, l)
+    both: FloatArray  # (l, m, m) how often both models spoke about the label
+
+    def of_models(self, models: NDArray[np.intp]) -> Moments:
+        """Restrict to some models."""
+        return Moments(
+            self.mean[models],
+            self.covariance[models][:, :, models],
+            self.both[:, models][:, :, models],
+        )
+
+    def by_label(self) -> FloatArray:
+        """Return the models' covariances on each label by itself (l, m, m)."""
+        return np.ascontiguousarray(np.einsum("kjqj->jkq", self.covariance))
+
+
+class Raters(NamedTuple):
+    """What agreement tells about the models."""
+
+    reliability: FloatArray  # (l, m) c, 0 where the model never changes its mind
+    believed: FloatArray  # (l, m) c, also there: what the model's other labels let expect
+    overall: FloatArray  # (m,) over all labels
+    deviation: FloatArray  # (l, m) standard deviation of what the model said
+    shared_errors: FloatArray  # (m, m) correlation of two models' errors beyond the common signal
+
+
+def first_copies(moments: Moments) -> NDArray[np.intp]:
+    """Find for each model the first that says exactly the same of the same instances (m,); itself if there is none."""
+    within, both = moments.by_label(), moments.both
+    variance = np.einsum("jkk->jk", within)
+    m = len(moments.mean)
+    first = np.arange(m)
+    for k in range(m):
+        for q in np.flatnonzero(first[:k] == np.arange(k)):
+            apart = variance[:, k] + variance[:, q] - 2 * within[:, k, q] + (moments.mean[k] - moments.mean[q]) ** 2
+            spoke_alike = (both[:, k, q] == both[:, k, k]) & (both[:, k, q] == both[:, q, q])
+            if spoke_alike.all() and apart.max() <= 1e-10:
+                first[k] = q
+                break
+    return first
+
+
+def kinship(moments: Moments) -> FloatArray:
+    r"""Tell how alike two models are made (m, m): 1 for replicas of one learner, near 0 for strangers.
+
+    Replicas say yes to a label equally often but for chance. McNemar's statistic compares the rates of two models with
+    what chance explains; the share that chance explains is squared, and it is the correlation of errors that
+    agreement cannot show.
+    """
+    within = moments.by_label()
+    variance = np.einsum("jkk->jk", within)
+    m = len(moments.mean)
+    alike = np.eye(m)
+    for k in range(m):
+        for q in range(k):
+            n = moments.both[:, k, q]
+            shift = (moments.mean[k] - moments.mean[q]) ** 2
+            apart = variance[:, k] + variance[:, q] - 2 * within[:, k, q] + shift
+            differ = apart * n > 0.5
+            statistic = float((n[differ] * shift[differ] / apart[differ]).sum())
+            share = min(1.0, int(differ.sum()) / max(statistic, 1e-12)) if differ.any() else 1.0
+            alike[k, q] = alike[q, k] = share**2
+    return alike
+
+
+def rate(moments: Moments, rounds: int = 80) -> Raters:
+    """Estimate each model's reliability on each label by empirical Bayes.
+
+    Reliabilities of rare labels are noisy, so each is drawn to the product of its model's reliability and its label's
+    difficulty, the more the less the label's own data say. The spreads that decide how much are estimated too.
+    """
+    within = moments.by_label()
+    count = moments.both
+    l, m, _ = within.shape
+    variance = np.maximum(np.einsum("jkk->jk", within), 0)
+    deviation = np.sqrt(variance)
+    varies = deviation > _SILENT
+    scale = np.where(varies, 1 / np.where(varies, deviation, 1), 0)
+    agreement = np.clip(within * scale[:, :, None] * scale[:, None, :], -1, 1)
+    pooled = variance.sum(axis=0)
+    overall_agreement = np.clip(within.sum(axis=0) / np.sqrt(np.maximum(np.outer(pooled, pooled), 1e-30)), -1, 1)
+    overall = _common_factor(overall_agreement)
+    different = ~np.eye(m, dtype=np.bool_)
+    if m > 1:
+        cells = max(1.0, count.max() * max(1.0, pooled.sum() ** 2 / max((variance.sum(axis=1) ** 2).sum(), 1e-30)))
+        if np.abs(overall_agreement[different]).max() < 3 / np.sqrt(cells):
+            # No two models agree beyond chance: nothing is known about anyone, so all are trusted alike.
+            common = max(np.sqrt(max(overall_agreement[different].mean(), 0.0)), min(0.5, cells**-0.25))
+            overall = np.full(m, common)
+            agreement = np.where(different, common**2, agreement)
+    free = np.maximum(1 - overall**2, 1e-3)
+    shared = np.clip((overall_agreement - np.outer(overall, overall)) / np.sqrt(np.outer(free, free)), 0, 1)
+    np.fill_diagonal(shared, 1.0)
+
+    usable = different & varies[:, :, None] & varies[:, None, :] & (count > 1)
+    trusted = (1 - shared**2) ** 4  # near copies say nothing about each other
+    spread = np.maximum(deviation, _SILENT)
+    product = np.outer(overall, overall)
+    of_label, ease = np.tile(overall, (l, 1)), np.ones(l)
+    model_spread, label_spread = np.full(m, 0.03), 0.1
+    for at in range(rounds):
+        expected = np.clip(overall * ease[:, None], -0.99, 0.99)
+        # Sampling variance of the correlation of two rare binary variables.
+        rare = np.abs(expected[:, :, None] * expected[:, None, :]) / (spread[:, :, None] * spread[:, None, :])
+        precision = np.where(usable, trusted * np.maximum(count, 1) / (1 + rare), 0)
+        if at % 5 == 0:
+            ease, label_spread = _ease(precision, agreement, product, label_spread)
+        information = np.einsum("jkq,jq->jk", precision, of_label**2)
+        weighted = np.einsum("jkq,jkq,jq->jk", precision, agreement, of_label)
+        drawn = (weighted + expected / model_spread) / (information + 1 / model_spread)
+        of_label = 0.5 * of_label + 0.5 * np.clip(drawn, -0.99, 0.99)
+        if at > 10:
+            trust = (information / (information + 1 / model_spread)) ** 2 * (information > 0)
+            raw = weighted / np.maximum(information, 1e-12)
+            excess = trust * ((raw - expected) ** 2 - 1 / np.maximum(information, 1e-12))
+            found = excess.sum(axis=0) / np.maximum(trust.sum(axis=0), 1e-12)
+            model_spread = np.maximum(1e-5, 0.5 * model_spread + 0.5 * found)
+    return Raters(np.where(varies, of_label, 0), of_label, overall, deviation, shared)
+
+
+def prevalence(raters: Raters, reliability: FloatArray, moments: Moments) -> tuple[FloatArray, FloatArray]:
+    """Tell how frequent labels are as trusted models see it (l,), and how reliable these are on the whole (l,)."""
+    varies = raters.deviation > _SILENT
+    m = reliability.shape[1]
+    mean = np.clip(moments.mean, 0, 1).T
+    trust = _shares(np.maximum(reliability, 0) ** 2 * varies, m)
+    mean_reliability = np.sqrt((trust * reliability**2).sum(axis=1))
+    frequency = (trust * mean).sum(axis=1)
+    # A model that never says a label says no to it, unless, were the others right, it would have spoken by now.
+    n = np.einsum("jkk->jk", moments.both)
+    still = np.exp(-n * (np.minimum(frequency, 1 - frequency) * mean_reliability**2)[:, None])
+    trust = _shares(np.where(varies, np.maximum(reliability, 0) ** 2, np.maximum(raters.believed, 0) ** 2 * still), m)
+    return (trust * mean).sum(axis=1), mean_reliability
+
+
+def bounded(reliability: FloatArray, frequency: FloatArray, moments: Moments) -> FloatArray:
+    """Hold reliability to what a model that says yes this often can know of a label this frequent.
+
+    Hit and false-alarm rates lie between 0 and 1, which bounds the squared correlation by the odds ratio of the
+    two rates.
+    """
+    says, true = (np.clip(rate, 1e-9, 1 - 1e-9) for rate in (moments.mean.T, frequency[:, None]))
+    odds = np.log(says / (1 - says) * (1 - true) / true)
+    return np.asarray(np.sign(reliability) * np.minimum(np.abs(reliability), np.exp(-np.abs(odds) / 2)))
+
+
+def leaning(reliability: FloatArray, frequency: FloatArray, moments: Moments) -> float:
+    """Tell how models that know a label less behave: 1 they stay silent, -1 they say it too often, 0 neither shows.
+
+    It is the slope, within labels, of the log of precision times recall (the squared reliability) on the
+    log-odds of how often the model says yes.
+    """
+    n = np.einsum("jkk->jk", moments.both)
+    says = np.clip(moments.mean.T, 1e-9, 1 - 1e-9)
+    usable = (reliability > 0.05) & (says * n >= 5) & ((1 - says) * n >= 5)
+    weight = usable * np.sqrt(np.maximum(frequency, 0))[:, None]
+    known = np.where(usable, 2 * np.log(np.where(usable, reliability, 1)), 0)
+    often = np.where(usable, np.log(says / (1 - says)), 0)
+    total = np.maximum(weight.sum(axis=1, keepdims=True), 1e-12)
+    known = known - (weight * known).sum(axis=1, keepdims=True) / total
+    often = often - (weight * often).sum(axis=1, keepdims=True) / total
+    chance = (weight * np.where(usable, 1 / (np.maximum(n, 1) * says), 0)).sum()  # sampling variance of `often`
+    return float(np.clip((weight * often * known).sum() / max((weight * often**2).sum() + chance, 1e-12), -1, 1))
+
+
+def _common_factor(agreement: FloatArray, rounds: int = 300) -> FloatArray:
+    """Fit the correlations of different models by a product r_k r_q; least absolute deviations leave copies aside."""
+    m = len(agreement)
+    if m == 1:
+        return np.ones(1)
+    different = ~np.eye(m, dtype=np.bool_)
+    r = np.full(m, np.sqrt(max(agreement[different].mean(), 1e-6)))
+    for _ in range(rounds):
+        weight = different / (np.abs(agreement - np.outer(r, r)) + 1e-3)
+        r = 0.5 * r + 0.5 * np.clip((weight * agreement) @ r / np.maximum(weight @ (r * r), 1e-12), -1, 1)
+    return r if r.sum() >= 0 else -r
+
+
+def _ease(precision: FloatArray, agreement: FloatArray, product: FloatArray, spread: float) -> tuple[FloatArray, float]:
+    """Estimate how easy each label is (l,), 1 on average, drawn to 1 by a spread that is estimated with it."""
+    information = np.einsum("jkq,kq->j", precision, product**2) / 2
+    weighted = np.einsum("jkq,jkq,kq->j", precision, agreement, product) / 2
+    raw = weighted / np.maximum(information, 1e-12)
+    for _ in range(10):
+        trust = (information / (information + 1 / spread)) ** 2 * (information > 0)
+        excess = trust * ((raw - 1) ** 2 - 1 / np.maximum(information, 1e-12))
+        spread = max(1e-4, float(excess.sum() / max(trust.sum(), 1e-12)))
+    return np.sqrt(np.clip((weighted + 1 / spread) / (information + 1 / spread), 0.01, 4)), spread
+
+
+def _shares(weight: FloatArray, m: int) -> FloatArray:
+    total: Any = weight.sum(axis=1, keepdims=True)
+    return np.asarray(np.where(total > 1e-12, weight / np.maximum(total, 1e-12), 1 / m))
