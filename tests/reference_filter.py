@@ -6,8 +6,10 @@ solve(stats)      -> Model  (small: per label m x m, one l x l system)
 apply(model, Y)   -> (n, l) scores
 Y is (m, n, l), bool / 0-1 / [0,1]; NaN = the model did not say.
 """
+
+from types import SimpleNamespace
+
 import numpy as np
-from types import SimpleNamespace as NS
 
 
 # ---------------------------------------------------------------- statistics
@@ -17,28 +19,28 @@ def statistics(Y):
     O = ~np.isnan(A)
     A = np.where(O, A, 0.0)
     full = O.all()
-    s = dict(m=m, l=l, n=float(n), P=A.T @ A, s=A.sum(0), Q=None, M=None)
+    s = {"m": m, "l": l, "n": float(n), "P": A.T @ A, "s": A.sum(0), "Q": None, "M": None}
     if not full:
         Of = O.astype(float)
-        s['Q'] = A.T @ Of            # sum of a over the instances where both spoke
-        s['M'] = Of.T @ Of           # how often both spoke
+        s["Q"] = A.T @ Of  # sum of a over the instances where both spoke
+        s["M"] = Of.T @ Of  # how often both spoke
     return s
 
 
 def _dense(s):
-    p = s['m'] * s['l']
-    if s['Q'] is None:
-        s = dict(s, Q=np.repeat(s['s'][:, None], p, 1), M=np.full((p, p), s['n']))
+    p = s["m"] * s["l"]
+    if s["Q"] is None:
+        s = dict(s, Q=np.repeat(s["s"][:, None], p, 1), M=np.full((p, p), s["n"]))
     return s
 
 
 def merge(a, b):
     out = dict(a)
-    if a['Q'] is not None or b['Q'] is not None:
+    if a["Q"] is not None or b["Q"] is not None:
         a, b = _dense(a), _dense(b)
-        out['Q'] = a['Q'] + b['Q']
-        out['M'] = a['M'] + b['M']
-    for k in ('n', 'P', 's'):
+        out["Q"] = a["Q"] + b["Q"]
+        out["M"] = a["M"] + b["M"]
+    for k in ("n", "P", "s"):
         out[k] = a[k] + b[k]
     return out
 
@@ -46,24 +48,24 @@ def merge(a, b):
 # --------------------------------------------------------------------- solve
 def _moments(s):
     """means (m,l), covariances (m,l,m,l), co-observation counts (l,m,m)."""
-    m, l = s['m'], s['l']
-    if s['Q'] is None:
-        mu = s['s'] / max(s['n'], 1)
-        G = s['P'] / max(s['n'], 1) - np.outer(mu, mu)
-        cnt = np.full((l, m, m), s['n'])
+    m, l = s["m"], s["l"]
+    if s["Q"] is None:
+        mu = s["s"] / max(s["n"], 1)
+        G = s["P"] / max(s["n"], 1) - np.outer(mu, mu)
+        cnt = np.full((l, m, m), s["n"])
     else:
-        d = np.diag(s['M'])
-        mu = s['s'] / np.maximum(d, 1)
-        G = s['P'] - s['Q'] * mu[None, :] - s['Q'].T * mu[:, None] + s['M'] * np.outer(mu, mu)
-        G /= np.maximum(s['M'], 1)
-        cnt = np.einsum('kjqj->jkq', s['M'].reshape(m, l, m, l)).copy()
+        d = np.diag(s["M"])
+        mu = s["s"] / np.maximum(d, 1)
+        G = s["P"] - s["Q"] * mu[None, :] - s["Q"].T * mu[:, None] + s["M"] * np.outer(mu, mu)
+        G /= np.maximum(s["M"], 1)
+        cnt = np.einsum("kjqj->jkq", s["M"].reshape(m, l, m, l)).copy()
     return mu.reshape(m, l), G.reshape(m, l, m, l), cnt
 
 
 def _distinct(mu, S, cnt):
     """index of the first exact copy of every model (copies count once)."""
     m = mu.shape[0]
-    var = np.einsum('jkk->jk', S)
+    var = np.einsum("jkk->jk", S)
     rep = np.arange(m)
     for k in range(m):
         for q in range(k):
@@ -81,7 +83,7 @@ def _kinship(mu, S, cnt):
     """kappa^2; kappa = share of the difference of two models' rates that chance explains."""
     m = mu.shape[0]
     K = np.eye(m)
-    var = np.einsum('jkk->jk', S)
+    var = np.einsum("jkk->jk", S)
     for k in range(m):
         for q in range(k):
             n = cnt[:, k, q]
@@ -102,7 +104,7 @@ def _rank_one(R, it=300):
     r = np.full(m, np.sqrt(max(R[off].mean(), 1e-6)))
     for _ in range(it):
         w = off / (np.abs(R - np.outer(r, r)) + 1e-3)
-        new = .5 * r + .5 * np.clip((w * R) @ r / np.maximum(w @ (r * r), 1e-12), -1, 1)
+        new = 0.5 * r + 0.5 * np.clip((w * R) @ r / np.maximum(w @ (r * r), 1e-12), -1, 1)
         r = new
     return r if r.sum() >= 0 else -r
 
@@ -113,7 +115,7 @@ def _loadings(mu, S, cnt, it=80):
     Cross-model correlations rho_kq = r_k r_q (errors of different models independent);
     two-way empirical Bayes: r_jk ~ N(r_k d_j, tau2), d_j^2 ~ N(1, td)."""
     l, m = S.shape[0], S.shape[1]
-    var = np.maximum(np.einsum('jkk->jk', S), 0)
+    var = np.maximum(np.einsum("jkk->jk", S), 0)
     sd = np.sqrt(var)
     ok = sd > 1e-9
     iv = np.where(ok, 1 / np.where(ok, sd, 1), 0)
@@ -126,13 +128,13 @@ def _loadings(mu, S, cnt, it=80):
         cells = cnt.max() * max(1.0, pv.sum() ** 2 / max((var.sum(1) ** 2).sum(), 1e-30))
         o = ~np.eye(m, dtype=bool)
         if np.abs(R[o]).max() < 3 / np.sqrt(max(cells, 1)):
-            r = np.full(m, max(np.sqrt(max(R[o].mean(), 0)), min(.5, cells ** -.25)))
+            r = np.full(m, max(np.sqrt(max(R[o].mean(), 0)), min(0.5, cells**-0.25)))
             S = S * np.eye(m)
             rho = np.where(np.eye(m, dtype=bool), rho, r[0] ** 2)
     a = np.maximum(1 - r * r, 1e-3)
-    eta = np.clip((R - np.outer(r, r)) / np.sqrt(np.outer(a, a)), 0, 1)   # errors in common
+    eta = np.clip((R - np.outer(r, r)) / np.sqrt(np.outer(a, a)), 0, 1)  # errors in common
     np.fill_diagonal(eta, 1.0)
-    pw = (1 - eta ** 2) ** 4                      # near copies say nothing about each other
+    pw = (1 - eta**2) ** 4  # near copies say nothing about each other
     off = ~np.eye(m, dtype=bool)
     obs = off & ok[:, :, None] & ok[:, None, :] & (cnt > 1)
     p = np.maximum(sd, 1e-9)
@@ -140,28 +142,28 @@ def _loadings(mu, S, cnt, it=80):
     rr = np.outer(r, r)
     rj = np.tile(r, (l, 1))
     d = np.ones(l)
-    tau2, td = np.full(m, .03), .1
+    tau2, td = np.full(m, 0.03), 0.1
     for t in range(it):
-        pm = np.clip(r * d[:, None], -.99, .99)
+        pm = np.clip(r * d[:, None], -0.99, 0.99)
         v = (1 + np.abs(pm[:, :, None] * pm[:, None, :]) / pp) / np.maximum(cnt, 1)
         iw = np.where(obs, pw / v, 0)
         if t % 5 == 0:
-            hd = np.einsum('jkq,kq->j', iw, rr ** 2) / 2
-            nd = np.einsum('jkq,jkq,kq->j', iw, rho, rr) / 2
+            hd = np.einsum("jkq,kq->j", iw, rr**2) / 2
+            nd = np.einsum("jkq,jkq,kq->j", iw, rho, rr) / 2
             g = hd > 0
             raw = nd / np.maximum(hd, 1e-12)
             for _ in range(10):
                 q = (hd / (hd + 1 / td)) ** 2 * g
                 td = max(1e-4, (q * ((raw - 1) ** 2 - 1 / np.maximum(hd, 1e-12))).sum() / max(q.sum(), 1e-12))
-            d = np.sqrt(np.clip((nd + 1 / td) / (hd + 1 / td), .01, 4))
-        h = np.einsum('jkq,jq->jk', iw, rj ** 2)
-        num = np.einsum('jkq,jkq,jq->jk', iw, rho, rj)
-        rj = .5 * rj + .5 * np.clip((num + pm / tau2) / (h + 1 / tau2), -.99, .99)
+            d = np.sqrt(np.clip((nd + 1 / td) / (hd + 1 / td), 0.01, 4))
+        h = np.einsum("jkq,jq->jk", iw, rj**2)
+        num = np.einsum("jkq,jkq,jq->jk", iw, rho, rj)
+        rj = 0.5 * rj + 0.5 * np.clip((num + pm / tau2) / (h + 1 / tau2), -0.99, 0.99)
         if t > 10:
             q = (h / (h + 1 / tau2)) ** 2 * (h > 0)
             raw = num / np.maximum(h, 1e-12)
             e = q * ((raw - pm) ** 2 - 1 / np.maximum(h, 1e-12))
-            tau2 = np.maximum(1e-5, .5 * tau2 + .5 * e.sum(0) / np.maximum(q.sum(0), 1e-12))
+            tau2 = np.maximum(1e-5, 0.5 * tau2 + 0.5 * e.sum(0) / np.maximum(q.sum(0), 1e-12))
     return np.where(ok, rj, 0), sd, r, eta, rj
 
 
@@ -172,10 +174,10 @@ def _prevalence(c, call, ok, mu, nk):
     om = np.maximum(c, 0) ** 2 * ok
     tot = om.sum(1, keepdims=True)
     om = np.where(tot > 1e-12, om / np.maximum(tot, 1e-12), 1 / k)
-    rb = np.sqrt((om * c ** 2).sum(1))
+    rb = np.sqrt((om * c**2).sum(1))
     pi = (om * mu.T).sum(1)
     # a model that never says j says no, unless, were the others right, it would have spoken by now
-    zero = np.exp(-nk * (np.minimum(pi, 1 - pi) * rb ** 2)[:, None])
+    zero = np.exp(-nk * (np.minimum(pi, 1 - pi) * rb**2)[:, None])
     oa = np.where(ok, np.maximum(c, 0) ** 2, np.maximum(call, 0) ** 2 * zero)
     ta = oa.sum(1, keepdims=True)
     pi = (np.where(ta > 1e-12, oa / np.maximum(ta, 1e-12), 1 / k) * mu.T).sum(1)
@@ -187,53 +189,52 @@ def _mechanism(c, mu, pi, nk):
     -1: they say it too often (precision differs); 0: neither shows, as with replicas.
     Slope, within labels, of log r^2 = log(precision recall) on the log odds of the rate."""
     p = np.clip(mu.T, 1e-9, 1 - 1e-9)
-    use = (c > .05) & (p * nk >= 5) & ((1 - p) * nk >= 5)
+    use = (c > 0.05) & (p * nk >= 5) & ((1 - p) * nk >= 5)
     wt = use * np.sqrt(np.maximum(pi, 0))[:, None]
     y = np.where(use, 2 * np.log(np.where(use, c, 1)), 0)
     x = np.where(use, np.log(p / (1 - p)), 0)
     tot = np.maximum(wt.sum(1, keepdims=True), 1e-12)
     y = y - (wt * y).sum(1, keepdims=True) / tot
     x = x - (wt * x).sum(1, keepdims=True) / tot
-    noise = (wt * np.where(use, 1 / (np.maximum(nk, 1) * p), 0)).sum()      # sampling variance of x
+    noise = (wt * np.where(use, 1 / (np.maximum(nk, 1) * p), 0)).sum()  # sampling variance of x
     return float(np.clip((wt * x * y).sum() / max((wt * x * x).sum() + noise, 1e-12), -1, 1))
 
 
 def solve(s):
-    m, l = s['m'], s['l']
+    m, l = s["m"], s["l"]
     mu, G, cnt = _moments(s)
-    S = np.ascontiguousarray(np.einsum('kjqj->jkq', G))
+    S = np.ascontiguousarray(np.einsum("kjqj->jkq", G))
     rep = _distinct(mu, S, cnt)
     use = np.where(rep == np.arange(m))[0]
     mu_, G_, S_, cnt_ = mu[use], G[use][:, :, use], S[:, use][:, :, use], cnt[:, use][:, :, use]
-    k = len(use)
     Th = _kinship(mu_, S_, cnt_)
-    c, sd, r, eta, call = _loadings(mu_, S_, cnt_)                       # (l,k)
+    c, sd, r, eta, call = _loadings(mu_, S_, cnt_)  # (l,k)
     ok = sd > 1e-9
     isd = np.where(ok, 1 / np.where(ok, sd, 1), 0)
-    t = (eta ** 2).sum(1)                                     # near copies share one voice
-    nk = np.einsum('jkk->jk', cnt_)
+    t = (eta**2).sum(1)  # near copies share one voice
+    nk = np.einsum("jkk->jk", cnt_)
     pi, _, _ = _prevalence(c, call, ok, mu_, nk)
     # 0 <= FPR and TPR <= 1 bound what a model with this rate can know of a label this frequent:
     # c^2 <= odds ratio of the two frequencies
     p = np.clip(mu_.T, 1e-9, 1 - 1e-9)
     q = np.clip(pi, 1e-9, 1 - 1e-9)[:, None]
     c = np.sign(c) * np.minimum(np.abs(c), np.exp(-np.abs(np.log(p / (1 - p) * (1 - q) / q)) / 2))
-    pi, rb, om = _prevalence(c, call, ok, mu_, nk)
-    w = np.where(ok, c / (1 - c * c) / t, 0)                  # evidence per standardised vote
-    h = (w * c).sum(1)                                        # information
+    pi, rb, _ = _prevalence(c, call, ok, mu_, nk)
+    w = np.where(ok, c / (1 - c * c) / t, 0)  # evidence per standardised vote
+    h = (w * c).sum(1)  # information
     act = h > 1e-6
     W = np.where(act[:, None], w / np.where(act, h, 1)[:, None], 0)
     u = W * np.sqrt(1 - c * c)
     own = (u * u).sum(1)
-    sh = np.maximum(np.einsum('jk,kq,jq->j', u, Th, u) - own, 0)
+    sh = np.maximum(np.einsum("jk,kq,jq->j", u, Th, u) - own, 0)
     noise = np.maximum(own, (1 + sh) ** 2 - 1)
     beta = _mechanism(c, mu_, pi, nk)
-    gain = np.maximum(rb, .03) ** (1 - beta / 2) * np.sqrt(np.maximum(pi * (1 - pi), 0))
+    gain = np.maximum(rb, 0.03) ** (1 - beta / 2) * np.sqrt(np.maximum(pi * (1 - pi), 0))
     gain = np.where(rb > 0, gain, 0)
     # label correlations of the common signal, from pairs of different models
     V = W * isd
-    A = np.einsum('jk,kjqi,iq->ji', V, G_, V, optimize=True)
-    D = np.einsum('jk,kjki,ik->ji', V, G_, V, optimize=True)
+    A = np.einsum("jk,kjqi,iq->ji", V, G_, V, optimize=True)
+    D = np.einsum("jk,kjki,ik->ji", V, G_, V, optimize=True)
     Wc = W * c
     den = 1 - Wc @ Wc.T
     f = np.clip(2 * den, 0, 1)
@@ -250,8 +251,31 @@ def solve(s):
             dg = np.sqrt(np.maximum(np.diag(P), 1e-12))
             P = P / dg[:, None] / dg[None]
         F[np.ix_(i, i)] = np.linalg.solve(P + np.diag(noise[i] + 1e-6), P)
-    return NS(m=m, l=l, use=use, rep=rep, mu=mu_, V=V, w=w, c=c, isd=isd, h=h, own=own, noise=noise,
-              F=F * gain, gain=gain, pi=pi, act=act, r=r, kin=Th, rb=rb, Phi=Phi, W=W, beta=beta, eta=eta)
+    return SimpleNamespace(
+        m=m,
+        l=l,
+        use=use,
+        rep=rep,
+        mu=mu_,
+        V=V,
+        w=w,
+        c=c,
+        isd=isd,
+        h=h,
+        own=own,
+        noise=noise,
+        F=F * gain,
+        gain=gain,
+        pi=pi,
+        act=act,
+        r=r,
+        kin=Th,
+        rb=rb,
+        Phi=Phi,
+        W=W,
+        beta=beta,
+        eta=eta,
+    )
 
 
 # --------------------------------------------------------------------- apply
@@ -261,21 +285,21 @@ def evidence(M, Y):
     Z = Y[M.use]
     O = ~np.isnan(Z)
     if O.all():
-        return np.einsum('knl,lk->nl', Z, M.V) - (M.V.T * M.mu).sum(0)
+        return np.einsum("knl,lk->nl", Z, M.V) - (M.V.T * M.mu).sum(0)
     X = np.where(O, Z - M.mu[:, None, :], 0)
-    x = np.einsum('knl,lk->nl', X, M.w * M.isd)
-    h = np.einsum('knl,lk->nl', O.astype(float), M.w * M.c)
+    x = np.einsum("knl,lk->nl", X, M.w * M.isd)
+    h = np.einsum("knl,lk->nl", O.astype(float), M.w * M.c)
     hj = np.where(M.act, M.h, 1)
     shared = M.noise - M.own
     some = h > 1e-9 * hj
     hh = np.where(some, h, 1)
-    nij = M.own * hj / hh + shared          # noise of what was said
+    nij = M.own * hj / hh + shared  # noise of what was said
     return np.where(some & M.act, x / hh * (1 + M.noise) / (1 + nij), 0)
 
 
 def apply(M, Y):
     S = M.pi + evidence(M, Y) @ M.F
-    return np.maximum(S, 0) + 1e-6 * M.pi   # a probability; where none is left, the prior orders
+    return np.maximum(S, 0) + 1e-6 * M.pi  # a probability; where none is left, the prior orders
 
 
 def consensus(Y):

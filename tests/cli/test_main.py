@@ -1,5 +1,4 @@
 import mlconsensus
-from mlconsensus.cli import main as _  # noqa: F401
 from mlconsensus.cli.main import _COMMANDS
 
 
@@ -55,3 +54,9 @@ def test_completion(run, shell):
     assert "_MLCONSENSUS_COMPLETE" in run("completion", "bash").out
     ran = shell("COMP_WORDS='mlconsensus com' COMP_CWORD=1 _MLCONSENSUS_COMPLETE=bash_complete mlconsensus")
     assert ran.out.split() == ["plain,combine", "plain,compare", "plain,completion"]
+
+
+def test_help_names_every_method(run):
+    text = run("combine", "--help").out
+    for method in mlconsensus.COMBINERS:
+        assert method.lower() in text

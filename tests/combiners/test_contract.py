@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import reference_filter
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
@@ -11,6 +10,7 @@ from sklearn.exceptions import NotFittedError
 
 import mlconsensus as mlc
 import oracle
+import reference_filter
 from panels import DEGENERATE, NAN, panels
 
 COMBINERS = [

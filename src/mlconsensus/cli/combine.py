@@ -27,7 +27,7 @@ _METRICS = ["auto", "ranking-loss", "micro-auc", "one-error", "average-precision
     help="Where to write the consensus; - for standard output, as CSV unless --output-format says else.",
 )
 @click.option("--output-format", metavar="NAME", help="Format of the output, where its suffix does not tell.")
-@click.option("--method", metavar="NAME", help="Use this method: mv, bgcm, mlcm-r or mlcm-a.")
+@click.option("--method", metavar="NAME", help="Use this method: mv, ds, bgcm, mlcm-r, mlcm-a or filter.")
 @click.option(
     "--optimize",
     type=click.Choice(_METRICS),
