@@ -124,13 +124,14 @@ def _loadings(mu, S, cnt, it=80):
     R = np.clip(S.sum(0) / np.sqrt(np.maximum(np.outer(pv, pv), 1e-30)), -1, 1)
     r = _rank_one(R)
     if m > 1:
-        # no two models agree beyond chance: nothing is known about anyone, trust all alike
         cells = cnt.max() * max(1.0, pv.sum() ** 2 / max((var.sum(1) ** 2).sum(), 1e-30))
         o = ~np.eye(m, dtype=bool)
-        if np.abs(R[o]).max() < 3 / np.sqrt(max(cells, 1)):
+        if np.median(r) * r.max() < 3 / np.sqrt(max(cells, 1)):
+            # most models agree with no one beyond chance: agreement cannot tell who is right, trust all alike
             r = np.full(m, max(np.sqrt(max(R[o].mean(), 0)), min(0.5, cells**-0.25)))
-            S = S * np.eye(m)
             rho = np.where(np.eye(m, dtype=bool), rho, r[0] ** 2)
+    inv = r < -0.5 * max(np.median(r), 0) - 1e-9  # inverted, not just useless
+    r = np.where(inv, r, np.maximum(r, 0))
     a = np.maximum(1 - r * r, 1e-3)
     eta = np.clip((R - np.outer(r, r)) / np.sqrt(np.outer(a, a)), 0, 1)  # errors in common
     np.fill_diagonal(eta, 1.0)
@@ -158,7 +159,8 @@ def _loadings(mu, S, cnt, it=80):
             d = np.sqrt(np.clip((nd + 1 / td) / (hd + 1 / td), 0.01, 4))
         h = np.einsum("jkq,jq->jk", iw, rj**2)
         num = np.einsum("jkq,jkq,jq->jk", iw, rho, rj)
-        rj = 0.5 * rj + 0.5 * np.clip((num + pm / tau2) / (h + 1 / tau2), -0.99, 0.99)
+        new = np.clip((num + pm / tau2) / (h + 1 / tau2), -0.99, 0.99)
+        rj = 0.5 * rj + 0.5 * np.where(inv, np.minimum(new, 0), np.maximum(new, 0))
         if t > 10:
             q = (h / (h + 1 / tau2)) ** 2 * (h > 0)
             raw = num / np.maximum(h, 1e-12)
@@ -227,9 +229,11 @@ def solve(s):
     u = W * np.sqrt(1 - c * c)
     own = (u * u).sum(1)
     sh = np.maximum(np.einsum("jk,kq,jq->j", u, Th, u) - own, 0)
-    noise = np.maximum(own, (1 + sh) ** 2 - 1)
+    noise = np.maximum(own, np.minimum((1 + sh) ** 2 - 1, 2))
     beta = _mechanism(c, mu_, pi, nk)
-    gain = np.maximum(rb, 0.03) ** (1 - beta / 2) * np.sqrt(np.maximum(pi * (1 - pi), 0))
+    var = np.maximum(pi * (1 - pi), 0)
+    level = np.sqrt((var * act * rb**2).sum() / max((var * act).sum(), 1e-12))  # r bar
+    gain = np.maximum(rb, 0.03) ** (1 - beta / 2) / np.sqrt(max(level, 0.03)) * np.sqrt(var)
     gain = np.where(rb > 0, gain, 0)
     # label correlations of the common signal, from pairs of different models
     V = W * isd

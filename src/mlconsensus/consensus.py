@@ -14,8 +14,9 @@ from . import metrics
 from .alignment import Names
 from .combiners import COMBINERS, Combiner
 from .decisions import cardinalities, match_instances
+from .diagnostics import Diagnostics, diagnose, leave_one_model_out
 from .errors import InputError, nearest
-from .predictions import ModelTable, as_predictions
+from .predictions import ModelTable, Predictions, as_predictions
 
 Optimize = Literal["auto", "ranking_loss", "micro_auc", "one_error", "average_precision"]
 
@@ -54,6 +55,8 @@ class Consensus:
         The fitted estimator, ready for new instances.
     instances, label_names
         What rows and columns are called.
+    predictions
+        What was combined.
     cardinality
         How many labels the models gave each instance on average.
 
@@ -71,12 +74,24 @@ class Consensus:
     combiner: Combiner
     instances: Names
     label_names: tuple[str, ...]
+    predictions: Predictions
     cardinality: NDArray[np.float64]  # (n,) how many labels the models gave each instance on average
 
     @cached_property
     def labels(self) -> NDArray[np.bool_]:
         """Label sets (n, l): for each instance as many top labels as the models gave it on average."""
         return match_instances(self.scores, self.cardinality)
+
+    @cached_property
+    def diagnostics(self) -> Diagnostics:
+        """Whether it helps here: who agrees, who looks random or copied, which labels are disputed, what moved."""
+        from .combiners.majority_vote import majority_vote
+
+        return diagnose(self.predictions, self.scores, majority_vote(self.predictions))
+
+    def intervals(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the lowest and highest score (n, l) of each cell when any one model is left out."""
+        return leave_one_model_out(self.predictions, self.combiner)
 
     def label_sets(self) -> list[tuple[str, ...]]:
         """Return each instance's labels by name, from highest score to lowest."""
@@ -155,4 +170,4 @@ def combine(predictions: Any, optimize: Optimize = "auto", *, method: str | Comb
         combiner, reason = method, "it was asked for"
         name = next((key for key, kind in COMBINERS.items() if type(method) is kind), type(method).__name__)
     scores = combiner.fit(panel).transform(panel)
-    return Consensus(scores, name, reason, combiner, panel.instances, panel.labels, cardinalities(panel))
+    return Consensus(scores, name, reason, combiner, panel.instances, panel.labels, panel, cardinalities(panel))

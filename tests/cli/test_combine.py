@@ -6,6 +6,8 @@ import pytest
 from bad_files import BAD_FILES
 
 import mlconsensus as mlc
+from mlconsensus.io import write_table
+from mlconsensus.predictions import ModelTable
 
 
 def _expected(method):
@@ -131,3 +133,13 @@ def test_bad_files_end_with_one_line_and_no_output(run, tmp_path, case):
     for word in case.words:
         assert word in ran.err
     assert [path.name for path in tmp_path.iterdir()] == ["files"]
+
+
+def test_models_that_look_wrong_are_named(run, tmp_path):
+    quality = [0.8, 0.8, 0.8, 0]
+    panel, _ = mlc.datasets.make_panel(500, 6, 4, quality=quality, shared_errors=0, random_state=0)
+    for name, scores in zip("abcd", panel.to_array(), strict=True):
+        write_table(tmp_path / f"{name}.csv", ModelTable(name, scores, [f"i{i}" for i in range(500)], list("uvwxyz")))
+    ran = run("combine", "a.csv", "b.csv", "c.csv", "d.csv", "-o", "out.csv")
+    assert "d answers as if at random" in ran.err.splitlines()
+    assert len(ran.err.splitlines()) == 2

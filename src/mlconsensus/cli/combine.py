@@ -75,6 +75,7 @@ def command(
       mlconsensus combine *.csv --decide instances -o tags.jsonl
     """
     from ..consensus import combine
+    from ..diagnostics import examine
     from ..errors import InputError
     from ..io import format_of, write_table
     from ..io.files import check_output
@@ -91,6 +92,9 @@ def command(
     table = _table(found, panel, decide, threshold, empty, top_k)
     write_table(output, table, format=output_format, layout=layout, force=force)  # type: ignore[arg-type]
     m, n, l = panel.shape
+    warnings = examine(panel).warnings()
+    for warning in warnings:
+        say(warning)
     if as_json:
         done = {
             "method": found.method,
@@ -99,7 +103,7 @@ def command(
             "instances": n,
             "labels": l,
         }
-        click.echo(json.dumps(done | {"missing": panel.n_missing, "output": output}))
+        click.echo(json.dumps(done | {"missing": panel.n_missing, "output": output, "warnings": warnings}))
     else:
         where = "" if output == "-" else f" → {output}"
         say(f"combined {m} models × {n:,} instances × {l:,} labels with {found.method} ({found.reason}){where}")

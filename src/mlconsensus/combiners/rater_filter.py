@@ -21,6 +21,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import linalg, sparse
 
 from ..engines.local import gather, spread
@@ -83,7 +84,7 @@ def solve(statistics: Statistics) -> Solution:
     first = first_copies(every)
     kept = np.flatnonzero(first == np.arange(m))
     moments = every.of_models(kept)
-    raters = rate(moments)
+    raters = rate(moments.by_label(), moments.both)
     frequency, _ = prevalence(raters, raters.reliability, moments)
     c = bounded(raters.reliability, frequency, moments)
     frequency, mean_reliability = prevalence(raters, c, moments)
@@ -97,13 +98,7 @@ def solve(statistics: Statistics) -> Solution:
     scale = np.where(varies, 1 / np.where(varies, raters.deviation, 1), 0) * (c != 0)
     own_noise, noise = _noise(pooled * np.sqrt(1 - c**2), kinship(moments))
 
-    # The truth is taken to be one more rater, as reliable as those who are trusted.
-    lean = leaning(c, frequency, moments)
-    gain = np.where(
-        mean_reliability > 0,
-        np.maximum(mean_reliability, 0.03) ** (1 - lean / 2) * np.sqrt(np.maximum(frequency * (1 - frequency), 0)),
-        0,
-    )
+    gain = _gain(mean_reliability, leaning(c, frequency, moments), frequency, active)
     filter = np.zeros((l, l))
     if active.any():
         signal = _correlations(_signal(pooled * scale, pooled * c, moments)[np.ix_(active, active)])
@@ -166,11 +161,25 @@ def _moments(statistics: Statistics) -> Moments:
 def _noise(errors: FloatArray, alike: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Find the noise of each label's reading from the weights (l, k) of the models' errors.
 
-    Models made alike may err alike, which their agreement cannot show; what that adds is counted in full.
+    Models made alike may err alike, which their agreement cannot show. What they have in common is taken to be a
+    reading of the truth as noisy as each is a reading of it; 2, the mean squared difference of unrelated standardised
+    votes, is the most there can be.
     """
     own = (errors**2).sum(axis=1)
     kin = np.maximum(np.einsum("jk,kq,jq->j", errors, alike, errors) - own, 0)
-    return own, np.maximum(own, (1 + kin) ** 2 - 1)
+    return own, np.maximum(own, np.minimum((1 + kin) ** 2 - 1, 2.0))
+
+
+def _gain(reliability: FloatArray, lean: float, frequency: FloatArray, active: NDArray[np.bool_]) -> FloatArray:
+    """Find the scale of the truth on each label (l,).
+
+    The truth reads like one more rater, as reliable on a label as those who are trusted there; over the panel its
+    reliability lies between theirs and 1, and the middle (of the logarithms) is taken.
+    """
+    variance = np.maximum(frequency * (1 - frequency), 0)
+    level = np.sqrt((variance * active * reliability**2).sum() / max((variance * active).sum(), 1e-12))
+    gain = np.maximum(reliability, 0.03) ** (1 - lean / 2) / np.sqrt(max(level, 0.03)) * np.sqrt(variance)
+    return np.asarray(np.where(reliability > 0, gain, 0))
 
 
 def _signal(votes: FloatArray, reliable: FloatArray, moments: Moments) -> FloatArray:

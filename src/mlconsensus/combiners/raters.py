@@ -88,14 +88,14 @@ def kinship(moments: Moments) -> FloatArray:
     return alike
 
 
-def rate(moments: Moments, rounds: int = 80) -> Raters:
+def rate(within: FloatArray, both: FloatArray, rounds: int = 80) -> Raters:
     """Estimate each model's reliability on each label by empirical Bayes.
+
+    `within` are the models' covariances on each label (l, m, m), `both` how often both spoke about it (l, m, m).
 
     Reliabilities of rare labels are noisy, so each is drawn to the product of its model's reliability and its label's
     difficulty, the more the less the label's own data say. The spreads that decide how much are estimated too.
     """
-    within = moments.by_label()
-    count = moments.both
     l, m, _ = within.shape
     variance = np.maximum(np.einsum("jkk->jk", within), 0)
     deviation = np.sqrt(variance)
@@ -107,17 +107,19 @@ def rate(moments: Moments, rounds: int = 80) -> Raters:
     overall = _common_factor(overall_agreement)
     different = ~np.eye(m, dtype=np.bool_)
     if m > 1:
-        cells = max(1.0, count.max() * max(1.0, pooled.sum() ** 2 / max((variance.sum(axis=1) ** 2).sum(), 1e-30)))
-        if np.abs(overall_agreement[different]).max() < 3 / np.sqrt(cells):
-            # No two models agree beyond chance: nothing is known about anyone, so all are trusted alike.
+        cells = max(1.0, both.max() * max(1.0, pooled.sum() ** 2 / max((variance.sum(axis=1) ** 2).sum(), 1e-30)))
+        if np.median(overall) * overall.max() < 3 / np.sqrt(cells):
+            # Most models agree with nobody beyond chance: agreement cannot tell who is right, so all are trusted alike.
             common = max(np.sqrt(max(overall_agreement[different].mean(), 0.0)), min(0.5, cells**-0.25))
             overall = np.full(m, common)
             agreement = np.where(different, common**2, agreement)
+    opposite = overall < -0.5 * max(float(np.median(overall)), 0.0) - 1e-9  # and not merely useless
+    overall = np.where(opposite, overall, np.maximum(overall, 0))
     free = np.maximum(1 - overall**2, 1e-3)
     shared = np.clip((overall_agreement - np.outer(overall, overall)) / np.sqrt(np.outer(free, free)), 0, 1)
     np.fill_diagonal(shared, 1.0)
 
-    usable = different & varies[:, :, None] & varies[:, None, :] & (count > 1)
+    usable = different & varies[:, :, None] & varies[:, None, :] & (both > 1)
     trusted = (1 - shared**2) ** 4  # near copies say nothing about each other
     spread = np.maximum(deviation, _SILENT)
     product = np.outer(overall, overall)
@@ -127,13 +129,13 @@ def rate(moments: Moments, rounds: int = 80) -> Raters:
         expected = np.clip(overall * ease[:, None], -0.99, 0.99)
         # Sampling variance of the correlation of two rare binary variables.
         rare = np.abs(expected[:, :, None] * expected[:, None, :]) / (spread[:, :, None] * spread[:, None, :])
-        precision = np.where(usable, trusted * np.maximum(count, 1) / (1 + rare), 0)
+        precision = np.where(usable, trusted * np.maximum(both, 1) / (1 + rare), 0)
         if at % 5 == 0:
             ease, label_spread = _ease(precision, agreement, product, label_spread)
         information = np.einsum("jkq,jq->jk", precision, of_label**2)
         weighted = np.einsum("jkq,jkq,jq->jk", precision, agreement, of_label)
-        drawn = (weighted + expected / model_spread) / (information + 1 / model_spread)
-        of_label = 0.5 * of_label + 0.5 * np.clip(drawn, -0.99, 0.99)
+        drawn = np.clip((weighted + expected / model_spread) / (information + 1 / model_spread), -0.99, 0.99)
+        of_label = 0.5 * of_label + 0.5 * np.where(opposite, np.minimum(drawn, 0), np.maximum(drawn, 0))
         if at > 10:
             trust = (information / (information + 1 / model_spread)) ** 2 * (information > 0)
             raw = weighted / np.maximum(information, 1e-12)
