@@ -1,0 +1,153 @@
+"""The paper's experiment: shuffle, cross-validate, combine, judge; again and again, and the mean of it all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextvars import Context
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from .. import metrics
+from ..combiners import COMBINERS
+from ..datasets import Dataset, load
+from ..datasets.catalogue import entry
+from ..errors import InputError
+from ..predictions import Predictions
+from ..progress import track
+from . import paper
+from .base_models import base_predictions
+from .learners.base import BoolArray
+from .settings import Settings
+
+
+class Figure(NamedTuple):
+    """One cell of a table."""
+
+    mean: float
+    std: float  # over the repeats, divided by their number
+    paper: float | None  # None: not in the paper, or misprinted there
+
+
+Table = dict[str, dict[str, Figure]]  # method → metric → figure
+
+
+class Results(NamedTuple):
+    """All tables of a run, and what they were made with."""
+
+    settings: Settings
+    instances: dict[str, int]  # how many of each data set were used, the first ones
+    tables: dict[str, Table]  # by data set
+
+
+def reproduce(
+    names: Sequence[str],
+    settings: Settings,
+    cache: Path,
+    jobs: int = -1,
+    say: Callable[[str], None] = lambda _: None,
+) -> Results:
+    """Run the protocol on data sets of the registry.
+
+    Parameters
+    ----------
+    names
+        The data sets.
+    settings
+        The protocol's numbers.
+    cache
+        A folder for base predictions; what is there from an earlier run is used again.
+    jobs
+        How many processes; -1: one a core.
+    say
+        Is told what is worth knowing on the way.
+
+    Examples
+    --------
+    >>> from mlconsensus.experiments import Settings, reproduce
+    >>> results = reproduce(["medical"], Settings(repeats=1), Path("cache"))  # doctest: +SKIP
+    >>> results.tables["medical"]["MV"]["micro_auc"].paper  # doctest: +SKIP
+    0.9321
+    """
+    settings = settings.checked()
+    instances = {name: entry(name).instances if settings.full else entry(name).paper for name in names}
+    smallest = min(instances, key=lambda name: instances[name])
+    if settings.folds > instances[smallest]:
+        raise InputError(
+            f"folds: found {settings.folds}, expected at most {instances[smallest]}, as {smallest} has instances"
+        )
+    tables = {}
+    for name in names:
+        data = load(name).first(instances[name])
+        judged = list(_judged(data, settings, cache, jobs, say))
+        tables[name] = summarise(judged, name)
+    return Results(settings, instances, tables)
+
+
+def judge(truth: BoolArray, predictions: BoolArray) -> dict[str, dict[str, float]]:
+    """Combine one repeat's base models with every method, and judge each: method → metric → value.
+
+    ``BM`` is the mean of the base models' own metrics.
+
+    Examples
+    --------
+    >>> truth = np.array([[1, 0], [0, 1]], dtype=bool)
+    >>> judge(truth, np.stack([truth, ~truth]))["BM"]["micro_auc"]
+    0.5
+    """
+    panel = Predictions(predictions)
+    models = [_ranking_metrics(truth, model) for model in predictions.astype(np.float64)]
+    judged = {"BM": {metric: float(np.mean([m[metric] for m in models])) for metric in metrics.RANKING_METRICS}}
+    for name, kind in COMBINERS.items():
+        judged[name] = _ranking_metrics(truth, kind().fit_transform(panel))
+    return judged
+
+
+def summarise(judged: Sequence[dict[str, dict[str, float]]], name: str) -> Table:
+    """Take mean and standard deviation over the repeats, and put the paper's figure beside them.
+
+    Examples
+    --------
+    >>> runs = [{"MV": dict.fromkeys(metrics.RANKING_METRICS, value)} for value in (0.5, 0.7)]
+    >>> summarise(runs, "medical")["MV"]["micro_auc"].paper
+    0.9321
+    """
+    printed = paper.tables()[name]
+    return {
+        method: {
+            metric: Figure(
+                float(np.mean([run[method][metric] for run in judged])),
+                float(np.std([run[method][metric] for run in judged])),
+                printed.figure(method, metric),
+            )
+            for metric in metrics.RANKING_METRICS
+        }
+        for method in judged[0]
+    }
+
+
+def _judged(
+    data: Dataset, settings: Settings, cache: Path, jobs: int, say: Callable[[str], None]
+) -> Iterator[dict[str, dict[str, float]]]:
+    truth = data.labels.toarray()
+    panels = base_predictions(data, settings, cache, jobs, say)
+    if jobs == 1 or settings.repeats == 1:
+        made = (_alone(truth, panel) for panel in panels)
+    else:
+        from joblib import Parallel, delayed
+
+        made = Parallel(n_jobs=jobs, return_as="generator")(delayed(_alone)(truth, panel) for panel in panels)
+    return track(made, settings.repeats, f"{data.name}: combining")
+
+
+def _alone(truth: BoolArray, predictions: BoolArray) -> dict[str, dict[str, float]]:
+    """Judge on one core, and without a word from the combiners on how far they are."""
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(1):
+        return Context().run(judge, truth, predictions)
+
+
+def _ranking_metrics(truth: BoolArray, scores: np.ndarray[tuple[int, int], np.dtype[np.float64]]) -> dict[str, float]:
+    return {metric: getattr(metrics, metric)(truth, scores) for metric in metrics.RANKING_METRICS}

@@ -1,0 +1,143 @@
+"""A run's results for reading: text, Markdown, JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..metrics import LOWER_IS_BETTER, RANKING_METRICS
+from ..tables import TITLES, best_rows
+from .claims import judge_claims
+from .paper import tables as printed_tables
+from .protocol import Figure, Results, Table
+
+_NOTE = (
+    "BM: mean of the base models; MV: majority voting; * best of its column, ours and the paper's each; "
+    "± standard deviation over the repeats; diff: ours − paper."
+)
+_MISPRINT = "The paper's {metrics} for {name} repeat another column: shown in parentheses, not compared."
+
+
+def as_json(results: Results) -> str:
+    """Render as JSON: settings, and data set → method → metric → mean, std, paper.
+
+    Examples
+    --------
+    >>> from mlconsensus.experiments import Settings
+    >>> as_json(Results(Settings(), {}, {})).splitlines()[1]
+    '  "settings": {'
+    """
+    settings: dict[str, Any] = results.settings._asdict() | {
+        "about": results.settings.how.about,
+        "instances": results.instances,
+        "seeds": "numpy SeedSequence of (seed, repeat, model, …)",
+    }
+    tables = {
+        name: {method: {metric: figure._asdict() for metric, figure in row.items()} for method, row in table.items()}
+        for name, table in results.tables.items()
+    }
+    claims = [judged._asdict() for judged in judge_claims(results)] if tables else []
+    return json.dumps({"settings": settings} | tables | {"claims": claims}, indent=2, ensure_ascii=False) + "\n"
+
+
+def as_text(results: Results) -> str:
+    """Render for a terminal.
+
+    Examples
+    --------
+    >>> from mlconsensus.experiments import Settings
+    >>> as_text(Results(Settings(repeats=3).checked(), {}, {})).splitlines()[0]
+    '3 repeats of 10 models in 10 folds, seed 0; binary relevance with linear SVMs (squared hinge, C = 1)'
+    """
+    parts = [_headline(results)]
+    for name, table in results.tables.items():
+        rows = _cells(name, table, lambda figure, star: f"{figure.mean:.4f}{star}".ljust(7))
+        parts += [f"{name}, {results.instances[name]:,} instances", _aligned(_heads(), rows)]
+        parts += [f"Standard deviation over the repeats: at most {_largest_std(table):.4f}.", *_misprints(name)]
+    if results.tables:
+        parts += ["The paper's claims", _aligned(["claim", "verdict", "ours", "paper's tables"], _claim_rows(results))]
+        parts.append(_NOTE.replace("± standard deviation over the repeats; ", ""))
+    return "\n\n".join(parts) + "\n"
+
+
+def as_markdown(results: Results) -> str:
+    """Render as Markdown tables.
+
+    Examples
+    --------
+    >>> from mlconsensus.experiments import Settings
+    >>> as_markdown(Results(Settings(), {}, {})).splitlines()[0]
+    '# Reproduction with `svm`'
+    """
+    parts = [f"# Reproduction with `{results.settings.learner}`", _headline(results) + ".", _NOTE]
+    for name, table in results.tables.items():
+        rows = _cells(name, table, lambda figure, star: f"{figure.mean:.4f}{star} ± {figure.std:.4f}")
+        parts += [f"## {name}, {results.instances[name]:,} instances", _piped(_heads(), rows), *_misprints(name)]
+    if results.tables:
+        parts += ["## The paper's claims", _piped(["claim", "verdict", "ours", "paper's tables"], _claim_rows(results))]
+    return "\n\n".join(parts) + "\n"
+
+
+def _headline(results: Results) -> str:
+    s = results.settings
+    repeats = f"{s.repeats} repeat{'s' * (s.repeats != 1)}"
+    return f"{repeats} of {s.models} models in {s.folds} folds, seed {s.seed}; {s.how.about}"
+
+
+def _heads() -> list[str]:
+    heads = ["method"]
+    for metric in RANKING_METRICS:
+        heads += [f"{TITLES[metric]} {'↓' if metric in LOWER_IS_BETTER else '↑'}", "paper", "diff"]
+    return heads
+
+
+def _cells(name: str, table: Table, show: Callable[[Figure, str], str]) -> list[list[str]]:
+    """Lay out one row a method: for each metric ours, the paper's and the difference."""
+    ours = {method: {metric: figure.mean for metric, figure in row.items()} for method, row in table.items()}
+    printed = printed_tables()[name]
+    rows = []
+    for method, row in table.items():
+        cells = [method]
+        for metric, figure in row.items():
+            cells.append(show(figure, "*" if method in best_rows(ours, metric) else ""))
+            cells += _beside(figure, printed.cells.get(method, {}).get(metric), method, metric, printed.cells)
+        rows.append(cells)
+    return rows
+
+
+def _beside(
+    figure: Figure, shown: float | None, method: str, metric: str, cells: dict[str, dict[str, float]]
+) -> list[str]:
+    if shown is None:
+        return ["", ""]
+    if figure.paper is None:
+        return [f"({shown:.4f})", ""]
+    star = "*" if method in best_rows(cells, metric) else ""
+    return [f"{shown:.4f}{star}", f"{round(figure.mean - shown, 4) + 0.0:+.4f}"]
+
+
+def _claim_rows(results: Results) -> list[list[str]]:
+    return [[judged.claim, judged.verdict, judged.ours, judged.paper] for judged in judge_claims(results)]
+
+
+def _misprints(name: str) -> list[str]:
+    found = printed_tables()[name].misprinted
+    return [_MISPRINT.format(metrics=", ".join(TITLES[metric] for metric in sorted(found)), name=name)] if found else []
+
+
+def _largest_std(table: Table) -> float:
+    return max(figure.std for row in table.values() for figure in row.values())
+
+
+def _aligned(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    widths = [max(map(len, column)) for column in zip(heads, *rows, strict=True)]
+    lines = [heads, *rows]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
+    )
+
+
+def _piped(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [heads, ["---"] * len(heads), *([cell.replace("*", "\\*") for cell in row] for row in rows)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
