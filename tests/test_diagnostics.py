@@ -3,6 +3,7 @@ import pytest
 from hypothesis import given
 
 import mlconsensus as mlc
+from mlconsensus.diagnostics import examine
 from panels import DEGENERATE, panels
 
 
@@ -86,3 +87,12 @@ def test_degenerate_panels(name):
     consensus = mlc.combine(DEGENERATE[name])
     assert np.isfinite(consensus.diagnostics.panel.agreement).all()
     assert all(np.isfinite(end).all() for end in consensus.intervals())
+
+
+@given(scores=panels())
+def test_a_fitted_filter_has_gathered_all_that_is_needed(scores):
+    panel = mlc.Predictions(scores)
+    anew, from_fit = examine(panel), examine(panel, mlc.RaterFilter().fit(panel))
+    np.testing.assert_allclose(from_fit.agreement, anew.agreement, atol=1e-10)
+    np.testing.assert_allclose(from_fit.reliability, anew.reliability, atol=1e-8)
+    np.testing.assert_allclose(from_fit.dispute, anew.dispute, atol=1e-10)

@@ -87,7 +87,7 @@ class Consensus:
         """Whether it helps here: who agrees, who looks random or copied, which labels are disputed, what moved."""
         from .combiners.majority_vote import majority_vote
 
-        return diagnose(self.predictions, self.scores, majority_vote(self.predictions))
+        return diagnose(self.predictions, self.scores, majority_vote(self.predictions), self.combiner)
 
     def intervals(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the lowest and highest score (n, l) of each cell when any one model is left out."""

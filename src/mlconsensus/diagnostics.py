@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from .combiners import Combiner
+from .combiners import Combiner, RaterFilter, rater_filter
 from .combiners.raters import rate
 from .engines.local import gather
 from .kernels import FloatArray, column_sums, connections, label_grams, ratio, spoken
@@ -94,17 +94,20 @@ def statistics(block: Predictions) -> Statistics:
     return Statistics(products, label_grams(said, dense, l, 1.0), label_grams(said, said, l, 1.0))
 
 
-def examine(predictions: Predictions) -> Examined:
-    """Look at the models and labels of a panel.
+def examine(predictions: Predictions, fitted: Combiner | None = None) -> Examined:
+    """Look at the models and labels of a panel; a rater filter `fitted` to it has gathered what that takes.
 
     Examples
     --------
     >>> import mlconsensus as mlc
     >>> panel, _ = mlc.datasets.make_panel(random_state=0)
-    >>> examine(panel).warnings()
-    []
+    >>> examine(panel).warnings(), examine(panel, mlc.RaterFilter().fit(panel)).warnings()
+    ([], [])
     """
-    sums = gather(predictions, statistics)
+    if isinstance(fitted, RaterFilter):
+        sums = _of_each_label(fitted.statistics_)
+    else:
+        sums = gather(predictions, statistics)
     within = _covariances(sums)
     names, m = predictions.models, len(predictions.models)
     variance = np.maximum(np.einsum("jkk->jk", within), 0)
@@ -134,7 +137,9 @@ def examine(predictions: Predictions) -> Examined:
     )
 
 
-def diagnose(predictions: Predictions, scores: FloatArray, vote: FloatArray) -> Diagnostics:
+def diagnose(
+    predictions: Predictions, scores: FloatArray, vote: FloatArray, fitted: Combiner | None = None
+) -> Diagnostics:
     """Look at a panel, and at how far the consensus `scores` (n, l) departs from the majority `vote` (n, l).
 
     Examples
@@ -147,7 +152,7 @@ def diagnose(predictions: Predictions, scores: FloatArray, vote: FloatArray) -> 
     """
     first = np.take_along_axis(vote, scores.argmax(axis=1)[:, None], axis=1)[:, 0]
     moved = float((first < vote.max(axis=1)).mean())
-    return Diagnostics(examine(predictions), moved, _order_kept(scores, vote))
+    return Diagnostics(examine(predictions, fitted), moved, _order_kept(scores, vote))
 
 
 def leave_one_model_out(predictions: Predictions, combiner: Combiner) -> tuple[FloatArray, FloatArray]:
@@ -168,6 +173,15 @@ def leave_one_model_out(predictions: Predictions, combiner: Combiner) -> tuple[F
             scores = clone(combiner).fit_transform(predictions.select(models=kept))
             low, high = np.minimum(low, scores), np.maximum(high, scores)
     return low, high
+
+
+def _of_each_label(sums: rater_filter.Statistics) -> Statistics:
+    """Take what concerns one label at a time out of the filter's statistics."""
+    m, l = sums.total.shape
+    shape = (m, l, m, l)
+    said = np.broadcast_to(sums.said_together + sums.complete[:, :, None, None], shape)  # Σ a_q s_k at [q, j, k, j]
+    both = np.broadcast_to(sums.together + float(sums.n_complete), shape)
+    return Statistics(*(np.einsum("qjkj->jkq", field).copy() for field in (sums.products, said, both)))
 
 
 def _covariances(sums: Statistics) -> FloatArray:

@@ -92,7 +92,7 @@ def command(
     table = _table(found, panel, decide, threshold, empty, top_k)
     write_table(output, table, format=output_format, layout=layout, force=force)  # type: ignore[arg-type]
     m, n, l = panel.shape
-    warnings = examine(panel).warnings()
+    warnings = examine(panel, found.combiner).warnings()
     for warning in warnings:
         say(warning)
     if as_json:

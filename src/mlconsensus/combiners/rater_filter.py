@@ -130,8 +130,10 @@ def apply(block: Predictions, solution: Solution) -> FloatArray:
     A, said = connections(block), spoken(block)
     total = solution.information.sum(axis=0)
     if said is None:
-        votes = weighted_sum(A, solution.vote) - (solution.vote * solution.mean).sum(axis=0)
-        reading = ratio(votes, np.broadcast_to(total, votes.shape), 0.0)
+        # The same for all instances are the information, which goes into the filter, and what the means take off.
+        filter = solution.filter * ratio(np.ones_like(total), total, 0.0)[:, None]
+        scores = product(weighted_sum(A, solution.vote), filter)
+        scores += solution.prior - (solution.vote * solution.mean).sum(axis=0) @ filter
     else:
         votes = weighted_sum(A, solution.vote) - weighted_sum(said, solution.vote * solution.mean)
         heard = weighted_sum(said, solution.information)
@@ -140,8 +142,10 @@ def apply(block: Predictions, solution: Solution) -> FloatArray:
         fewer = solution.own_noise * total / np.where(some, heard, 1.0)
         noise = fewer + solution.noise - solution.own_noise
         reading = np.where(some, ratio(votes, heard, 0.0) * (1 + solution.noise) / (1 + noise), 0.0)
-    scores = solution.prior + product(reading, solution.filter)
-    return np.asarray(np.maximum(scores, 0) + 1e-6 * solution.prior)
+        scores = solution.prior + product(reading, solution.filter)
+    np.maximum(scores, 0, out=scores)
+    scores += 1e-6 * solution.prior
+    return scores
 
 
 def _moments(statistics: Statistics) -> Moments:
