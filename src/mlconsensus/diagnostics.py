@@ -104,10 +104,7 @@ def examine(predictions: Predictions, fitted: Combiner | None = None) -> Examine
     >>> examine(panel).warnings(), examine(panel, mlc.RaterFilter().fit(panel)).warnings()
     ([], [])
     """
-    if isinstance(fitted, RaterFilter):
-        sums = _of_each_label(fitted.statistics_)
-    else:
-        sums = gather(predictions, statistics)
+    sums = _of_each_label(fitted.statistics_) if isinstance(fitted, RaterFilter) else gather(predictions, statistics)
     within = _covariances(sums)
     names, m = predictions.models, len(predictions.models)
     variance = np.maximum(np.einsum("jkk->jk", within), 0)

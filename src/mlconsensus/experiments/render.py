@@ -16,7 +16,7 @@ _NOTE = (
     "BM: mean of the base models; MV: majority voting; * best of its column, ours and the paper's each; "
     "± standard deviation over the repeats; diff: ours − paper."
 )
-_MISPRINT = "The paper's {metrics} for {name} repeat another column: shown in parentheses, not compared."
+_MISPRINT = "The paper's {metrics} of {name} is misprinted (it repeats another column): in parentheses, not compared."
 
 
 def as_json(results: Results) -> str:
@@ -52,9 +52,11 @@ def as_text(results: Results) -> str:
     """
     parts = [_headline(results)]
     for name, table in results.tables.items():
-        rows = _cells(name, table, lambda figure, star: f"{figure.mean:.4f}{star}".ljust(7))
+        rows = _cells(name, table, _mean_only)
         parts += [f"{name}, {results.instances[name]:,} instances", _aligned(_heads(), rows)]
-        parts += [f"Standard deviation over the repeats: at most {_largest_std(table):.4f}.", *_misprints(name)]
+        if results.settings.repeats > 1:
+            parts.append(f"Standard deviation over the repeats: at most {_largest_std(table):.4f}.")
+        parts += _misprints(name)
     if results.tables:
         parts += ["The paper's claims", _aligned(["claim", "verdict", "ours", "paper's tables"], _claim_rows(results))]
         parts.append(_NOTE.replace("± standard deviation over the repeats; ", ""))
@@ -72,7 +74,7 @@ def as_markdown(results: Results) -> str:
     """
     parts = [f"# Reproduction with `{results.settings.learner}`", _headline(results) + ".", _NOTE]
     for name, table in results.tables.items():
-        rows = _cells(name, table, lambda figure, star: f"{figure.mean:.4f}{star} ± {figure.std:.4f}")
+        rows = _cells(name, table, _with_std if results.settings.repeats > 1 else _mean_only)
         parts += [f"## {name}, {results.instances[name]:,} instances", _piped(_heads(), rows), *_misprints(name)]
     if results.tables:
         parts += ["## The paper's claims", _piped(["claim", "verdict", "ours", "paper's tables"], _claim_rows(results))]
@@ -115,6 +117,14 @@ def _beside(
         return [f"({shown:.4f})", ""]
     star = "*" if method in best_rows(cells, metric) else ""
     return [f"{shown:.4f}{star}", f"{round(figure.mean - shown, 4) + 0.0:+.4f}"]
+
+
+def _mean_only(figure: Figure, star: str) -> str:
+    return f"{figure.mean:.4f}{star}"
+
+
+def _with_std(figure: Figure, star: str) -> str:
+    return f"{figure.mean:.4f}{star} ± {figure.std:.4f}"
 
 
 def _claim_rows(results: Results) -> list[list[str]]:
