@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 import mlconsensus as mlc
+from mlconsensus.io import read_table
 
 PANEL, TRUTH = mlc.datasets.make_panel(60, 6, 3, random_state=0)
 
@@ -36,3 +37,15 @@ def test_misspelt_names():
 def test_label_sets_by_name_in_order_of_score():
     found = mlc.combine(mlc.Predictions([[[0, 1, 1]], [[0, 1, 0]]], labels=["a", "b", "c"]), method="mv")
     assert found.label_sets() == [("b", "c")]
+
+
+@pytest.mark.parametrize("name", ["scores.csv", "scores.parquet", "scores.jsonl.gz", "scores.npz"])
+def test_a_consensus_is_saved_and_read_again(tmp_path, name):
+    found = mlc.combine(PANEL)
+    found.save(tmp_path / name)
+    table = read_table(tmp_path / name, any_number=True)
+    scores = table.scores.toarray() if hasattr(table.scores, "toarray") else table.scores
+    np.testing.assert_array_equal(scores, found.scores)
+    with pytest.raises(mlc.InputError, match="found an existing file"):
+        found.save(tmp_path / name)
+    found.save(tmp_path / name, force=True)

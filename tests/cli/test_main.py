@@ -60,3 +60,19 @@ def test_help_names_every_method(run):
     text = run("combine", "--help").out
     for method in mlconsensus.COMBINERS:
         assert method.lower() in text
+
+
+def test_demo(run, tmp_path):
+    ran = run("demo", "--output", "here", "--seed", "3")
+    assert ran.code == 0
+    assert "Filter" in ran.out
+    assert (tmp_path / "here" / "ana.csv").exists()
+    assert run("demo", "--output", "here").code == 2
+
+
+def test_a_terminal_sees_a_bar(run, panel, monkeypatch):
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    monkeypatch.setattr("mlconsensus.Predictions.block_size", property(lambda panel: 1))
+    ran = run("combine", "a.csv", "b.csv", "-o", "out.csv")
+    assert "gathering" in ran.err
+    assert "combining" in ran.err
