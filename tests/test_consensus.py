@@ -1,4 +1,5 @@
 import numpy as np
+import pandas as pd
 import pytest
 
 import mlconsensus as mlc
@@ -43,9 +44,20 @@ def test_label_sets_by_name_in_order_of_score():
 def test_a_consensus_is_saved_and_read_again(tmp_path, name):
     found = mlc.combine(PANEL)
     found.save(tmp_path / name)
-    table = read_table(tmp_path / name, any_number=True)
+    table = read_table(tmp_path / name)
     scores = table.scores.toarray() if hasattr(table.scores, "toarray") else table.scores
     np.testing.assert_array_equal(scores, found.scores)
     with pytest.raises(mlc.InputError, match="found an existing file"):
         found.save(tmp_path / name)
     found.save(tmp_path / name, force=True)
+
+
+def test_a_frame_of_truth_is_matched_by_name():
+    panel = mlc.Predictions(PANEL.to_array(), instances=[f"i{k}" for k in range(60)])
+    found = mlc.combine(panel)
+    truth = pd.DataFrame(TRUTH, index=panel.instances.tolist(), columns=panel.labels)
+    straight = found.evaluate(TRUTH)
+    assert found.evaluate(truth.iloc[::-1, ::-1]) == pytest.approx(straight)
+    with pytest.raises(mlc.InputError, match="another index than that of the truth"):
+        mlc.metrics.ranking_loss(truth, truth.iloc[::-1])
+    assert repr(found) == "<Consensus: 60 instances × 6 labels by Filter>"

@@ -78,6 +78,16 @@ class TestFrames:
         )
         assert panel.n_missing == 5 + 5
 
+    def test_whole_floats_in_an_index_are_whole_numbers(self):
+        """A join or a gap turns pandas' integers to floats; they are the same instances still."""
+        a, b = pd.DataFrame({"x": [1, 0]}), pd.DataFrame({"x": [1, 0]}, index=[1.0, 0.0])
+        assert mlc.Predictions({"a": a, "b": b}).to_array().tolist() == [[[1], [0]], [[0], [1]]]
+
+    def test_models_that_share_no_instance_are_refused(self):
+        a, b = pd.DataFrame({"x": [1]}, index=["i"]), pd.DataFrame({"x": [1]}, index=["j"])
+        with pytest.raises(mlc.InputError, match="model 'a': found no instance that another model has"):
+            mlc.Predictions({"a": a, "b": b})
+
     def test_nullable_columns(self):
         frame = pd.DataFrame({"x": pd.array([1, None], dtype="Int64"), "y": pd.array([True, None], dtype="boolean")})
         np.testing.assert_array_equal(mlc.Predictions([frame]).to_array(), [[[1, 1], [nan, nan]]])
@@ -107,6 +117,11 @@ class TestTables:
         tables = [ModelTable("a", [[1]], ["i"], ["x"]), ModelTable("b", [[1]], ["i"], ["y"])]
         with pytest.raises(mlc.InputError, match="labels: found none that all models share"):
             mlc.Predictions.from_tables(tables, labels="intersection")
+
+    def test_how_must_be_known(self):
+        table = ModelTable("a", [[1]], ["i"], ["x"])
+        with pytest.raises(mlc.InputError, match="labels: found 'Union', expected 'union' or 'intersection'"):
+            mlc.Predictions.from_tables([table], labels="Union")
 
     def test_names_in_one_model_only(self):
         tables = [ModelTable("a", [[1]], ["i"], ["x"]), ModelTable("b", [[1]], ["i"])]
@@ -148,6 +163,13 @@ class TestWalking:
         panel = mlc.Predictions(np.eye(3)[None], instances=["a", "b", "c"])
         assert panel[np.array([True, False, True])].instances.tolist() == ["a", "c"]
         assert panel[[2, 0]].instances.tolist() == ["c", "a"]
+
+    def test_a_mask_must_fit(self):
+        panel = mlc.Predictions(np.eye(3)[None])
+        with pytest.raises(mlc.InputError, match="found a mask of shape"):
+            panel[np.array([True])]
+        with pytest.raises(mlc.InputError, match="expected a slice, a mask or a list"):
+            panel[1]
 
     def test_size_must_be_positive(self):
         with pytest.raises(mlc.InputError, match="blocks: found size 0"):
@@ -236,6 +258,9 @@ BAD = {
         {"instances": np.zeros((2, 2))},
         "instances: found 2 dimensions, expected a flat list",
     ),
+    "an empty label": (ONE, {"labels": ["a", ""]}, "labels: found '' at position 1, expected a name"),
+    "a label that is None": (ONE, {"labels": ["a", None]}, "labels: found None at position 1, expected a name"),
+    "an instance that is NaN": (ONE, {"instances": [1.0, nan]}, "instances: found NaN at position 1"),
     "names twice": ({"a": [[1]]}, {"models": ["a"]}, "models: found models=… beside a mapping"),
     "frame's names twice": (
         {"a": pd.DataFrame([[1]])},

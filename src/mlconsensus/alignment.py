@@ -29,6 +29,11 @@ def as_names(given: Any, where: str) -> Names:
     if isinstance(given, str):
         raise InputError(f"{where}: found the single text {given!r}, expected a list of names")
     found = np.asarray(given if hasattr(given, "__array__") else list(given))
+    if found.dtype.kind == "f" and found.ndim == 1:
+        if np.isnan(found).any():
+            raise InputError(f"{where}: found NaN at position {int(np.isnan(found).argmax())}, expected a name")
+        if (found == np.floor(found)).all():  # whole numbers that a join or a gap turned to floats
+            found = found.astype(np.int64)
     if found.ndim != 1:
         raise InputError(f"{where}: found {found.ndim} dimensions, expected a flat list of names")
     # A list that mixes numbers and text must not be turned to text by way of floats.
@@ -38,6 +43,9 @@ def as_names(given: Any, where: str) -> Names:
         dtype=np.int64 if found.dtype.kind in "iu" else _TEXT,
     )
     listed = names.tolist()
+    if names.dtype.kind == "T" and ("" in listed or any(name is None for name in given)):
+        at = next(at for at, name in enumerate(given) if name is None or str(name) == "")
+        raise InputError(f"{where}: found {given[at]!r} at position {at}, expected a name")
     if len(set(listed)) < len(listed):
         name, times = Counter(listed).most_common(1)[0]
         first = listed.index(name)
@@ -60,6 +68,8 @@ def align(names: Sequence[Names], how: How, where: str) -> tuple[Names, list[Int
     >>> panel.tolist(), [m.tolist() for m in maps]
     (['x', 'y', 'z'], [[0, 1, -1], [-1, 0, 1]])
     """
+    if how not in ("union", "intersection"):
+        raise InputError(f"{where}: found {how!r}, expected 'union' or 'intersection'")
     first = names[0]
     if all(other is first or np.array_equal(other, first) for other in names[1:]):
         return first, [None] * len(names)

@@ -41,7 +41,7 @@ CHOICES: dict[str, Choice] = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Consensus:
     """What `combine` found.
 
@@ -101,9 +101,20 @@ class Consensus:
             for ranked, kept in zip(order, self.labels, strict=True)
         ]
 
+    def __repr__(self) -> str:
+        n, l = self.scores.shape
+        return f"<Consensus: {n:,} instances × {l:,} labels by {self.method}>"
+
     def evaluate(self, truth: Any) -> dict[str, float]:
-        """Give the metrics of these scores and label sets."""
-        return metrics.evaluate(truth, self.scores, self.labels)
+        """Give the metrics of these scores and label sets; a DataFrame of truth is matched by its names."""
+        if not hasattr(truth, "iloc"):
+            return metrics.evaluate(truth, self.scores, self.labels)
+        from .truth import match_truth
+
+        table = ModelTable("truth", truth.to_numpy(), truth.index, truth.columns)
+        matched = match_truth(table, self.instances.tolist(), self.label_names)
+        at = (matched.rows[:, None], matched.columns)
+        return metrics.evaluate(matched.truth, self.scores[at], self.labels[at])
 
     def save(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
         """Write the scores to a file whose suffix names the format; an existing one only with `force`."""

@@ -247,6 +247,12 @@ def evaluate_models(truth: Any, predictions: Any) -> dict[str, dict[str, float]]
 
 def _pair(truth: Any, scores: ArrayLike) -> tuple[Any, FloatArray]:
     """Check that truth is binary, scores are finite, and both have one shape."""
+    if hasattr(truth, "iloc") and hasattr(scores, "iloc"):
+        for axis in ("index", "columns"):
+            if list(getattr(truth, axis)) != list(getattr(scores, axis)):
+                raise InputError(
+                    f"scores: found another {axis} than that of the truth, expected the same in the same order"
+                )
     known: Any = truth.tocsr() if sparse.issparse(truth) else np.asarray(truth)
     values = known.data if sparse.issparse(known) else known
     if values.dtype.kind not in "biuf" or not np.isin(values, (0, 1)).all():

@@ -132,7 +132,11 @@ class Predictions:
         """Restrict to some instances, by position."""
         index = instances if isinstance(instances, slice) else np.asarray(instances)
         if isinstance(index, np.ndarray) and index.dtype.kind == "b":
+            if index.shape != (len(self),):
+                raise InputError(f"instances: found a mask of shape {index.shape}, expected ({len(self)},)")
             index = np.flatnonzero(index)
+        if isinstance(index, np.ndarray) and index.ndim != 1:
+            raise InputError(f"instances: found {instances!r}, expected a slice, a mask or a list of positions")
         return _restore(
             self.models, self.instances[index], self.labels, tuple(part.take(index) for part in self._parts)
         )
@@ -339,7 +343,21 @@ def _panel_names(
         if len(names) != sizes[k]:
             raise InputError(f"model {table.model!r}: found {len(names)} names of {what}, expected {sizes[k]}")
         arrays.append(names)
+    if what == "instances":
+        _check_overlap(tables, arrays)
     return align(arrays, how, what)
+
+
+def _check_overlap(tables: list[ModelTable], names: list[Names]) -> None:
+    """Refuse a model that has seen no instance that any other has: most likely their names do not match."""
+    sets = {id(own): set(map(str, own.tolist())) for own in names} if len({id(own) for own in names}) > 1 else {}
+    for k, own in enumerate(names if sets else []):
+        others = [other for j, other in enumerate(names) if j != k]
+        if not any(own is other or not sets[id(own)].isdisjoint(sets[id(other)]) for other in others):
+            raise InputError(
+                f"model {tables[k].model!r}: found no instance that another model has (its own are such as "
+                f"{own[0]!r}, others' such as {others[0][0]!r}), expected some in common"
+            )
 
 
 def _checked(table: ModelTable) -> tuple[Matrix, bool]:

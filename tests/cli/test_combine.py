@@ -143,3 +143,18 @@ def test_models_that_look_wrong_are_named(run, tmp_path):
     ran = run("combine", "a.csv", "b.csv", "c.csv", "d.csv", "-o", "out.csv")
     assert "d answers as if at random" in ran.err.splitlines()
     assert len(ran.err.splitlines()) == 2
+
+
+def test_a_format_is_for_files_whose_names_do_not_tell(shell, panel):
+    (panel / "t.tsv").write_text("id\tsport\tnews\n1\t1\t0\n2\t0\t1\n")
+    ran = shell("cat a.csv | mlconsensus combine - t.tsv --format csv --labels intersection")
+    assert ran.code == 0
+    assert ran.out.splitlines()[0] == "instance,sport,news"
+
+
+def test_an_input_is_not_overwritten_by_the_output(run, panel):
+    before = (panel / "a.csv").read_text()
+    ran = run("combine", "a.csv", "b.csv", "-o", "a.csv", "--force")
+    assert ran.code == 2
+    assert "found among the input files too" in ran.err
+    assert (panel / "a.csv").read_text() == before

@@ -74,3 +74,9 @@ def test_compare_marks_the_best(run, panel):
     assert [line.split()[0] for line in lines[1 : 2 + len(mlc.COMBINERS)]] == ["BM", *mlc.COMBINERS]
     for column in range(1, 5):
         assert any(line.split()[column].endswith("*") for line in lines[1 : 2 + len(mlc.COMBINERS)])
+
+
+def test_a_metric_without_a_value_is_null(run, panel):
+    (panel / "one.csv").write_text("id,sport\n1,1\n")
+    assert '"micro_auc": null' in run("evaluate", "one.csv", "--truth", "one.csv", "--json").out
+    assert '"micro_auc": null' in run("compare", "one.csv", "--truth", "one.csv", "--json").out

@@ -76,3 +76,15 @@ def test_a_terminal_sees_a_bar(run, panel, monkeypatch):
     ran = run("combine", "a.csv", "b.csv", "-o", "out.csv")
     assert "gathering" in ran.err
     assert "combining" in ran.err
+
+
+def test_the_bare_command_shows_its_help(run):
+    ran = run()
+    assert ran.code == 0
+    assert ran.out.splitlines()[0].startswith("Usage: mlconsensus")
+
+
+def test_a_full_standard_output_is_no_fault_of_the_program(shell, panel):
+    ran = shell("mlconsensus combine a.csv b.csv > /dev/full")
+    assert ran.code == 2
+    assert ran.err.splitlines()[-1].startswith("mlconsensus: standard output: found")

@@ -203,3 +203,13 @@ def test_input_is_left_as_it_was(combiner):
     np.testing.assert_array_equal(scores, before)
     for matrix, was in zip(as_sparse, before, strict=True):
         np.testing.assert_array_equal(matrix.toarray(), was)
+
+
+@pytest.mark.parametrize(
+    "combiner",
+    [mlc.MLCMr(alpha=-1), mlc.MLCMr(restart=1), mlc.BGCM(alpha=0), mlc.MLCMa(n_iter=-1), mlc.DawidSkene(tol=-1)],
+    ids=repr,
+)
+def test_bad_parameters_are_refused_at_fit(combiner):
+    with pytest.raises(mlc.InputError, match="found"):
+        combiner.fit(DEGENERATE["scores"])

@@ -47,3 +47,13 @@ def test_index_of_a_pandas_frame_names_the_instances(tmp_path: Path) -> None:
     assert read_table(tmp_path / "a.parquet").instances.tolist() == ["x", "y"]
     pd.DataFrame({"id": ["x", "y"], "a": [0.5, 1.0]}).to_parquet(tmp_path / "b.parquet")
     assert read_table(tmp_path / "b.parquet").instances.tolist() == ["x", "y"]
+
+
+def test_a_range_that_pandas_only_names_is_the_index_too(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"a": [0, 1], "b": [1, 0]}, index=pd.RangeIndex(7, 9, name="id"))
+    frame.to_parquet(tmp_path / "a.parquet")
+    table = read_table(tmp_path / "a.parquet")
+    assert list(table.instances) == ["7", "8"]
+    assert list(table.labels) == ["a", "b"]
+    frame.reset_index().to_parquet(tmp_path / "b.parquet")  # now a column, beside a range that says nothing
+    assert list(read_table(tmp_path / "b.parquet").instances) == ["7", "8"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -74,7 +75,7 @@ def command(
       mlconsensus combine *.csv --optimize ranking-loss --layout ranked --top-k 3 -o top.csv
       mlconsensus combine *.csv --decide instances -o tags.jsonl
     """
-    from ..consensus import combine
+    from ..consensus import combine, method_named
     from ..diagnostics import examine
     from ..errors import InputError
     from ..io import format_of, write_table
@@ -85,6 +86,10 @@ def command(
             "--json: found no --output, expected a file for the consensus, as JSON goes to standard output"
         )
     check_output(output, force=force)  # before the work, not after
+    if output != "-" and any(os.path.realpath(file) == os.path.realpath(output) for file in files):
+        raise InputError(f"{output}: found among the input files too, expected another place for the output")
+    if method is not None:
+        method_named(method)
     output_format = output_format or ("csv" if output == "-" else None)
     format_of(output, output_format)
     panel = read_panel(files, input_format, instances, labels)

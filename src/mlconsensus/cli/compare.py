@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
-
 import click
 
-from .options import panel_options, read_panel, say
+from .options import panel_options, print_json, read_panel, say
 
 
 @click.command("compare", short_help="Judge every method on a panel, side by side.")
@@ -46,7 +44,7 @@ def command(
         at = (matched.rows[:, None], matched.columns)
         results[name] = evaluate(matched.truth, scores[at], sets[at])
     if as_json:
-        click.echo(json.dumps(results))
+        print_json(results)
         return
     click.echo(metrics_table(results))
     click.echo("\nBM: mean of the base models; * best of its column.")

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
-
 import click
 
-from .options import say
+from .options import print_json, say
 
 
 @click.command("evaluate", short_help="Judge a file of scores against the truth.")
@@ -32,7 +30,7 @@ def command(scores: str, truth: str, input_format: str | None, as_json: bool) ->
     from ..tables import metrics_table
     from ..truth import match_truth
 
-    judged = read_table(scores, format=input_format, any_number=True)
+    judged = read_table(scores, format=input_format)
     matched = match_truth(read_table(truth, format=input_format), *named(judged))
     if matched.note:
         say(matched.note)
@@ -41,7 +39,7 @@ def command(scores: str, truth: str, input_format: str | None, as_json: bool) ->
     last = np.nanmin(values, initial=0.0) - 1  # a label without a score comes after all that have one
     found = evaluate(matched.truth, np.where(np.isnan(values), last, values))
     if as_json:
-        click.echo(json.dumps(found))
+        print_json(found)
     else:
         click.echo(metrics_table({judged.model: found}, RANKING_METRICS, first="scores", mark=False))
         if np.isin(values, (0, 1)).all():

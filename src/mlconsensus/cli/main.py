@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import traceback
@@ -18,6 +19,7 @@ from ..errors import InputError, nearest
 _COMMANDS = ("combine", "compare", "completion", "datasets", "demo", "evaluate", "reproduce")
 
 BAD_INPUT, FAULT, INTERRUPTED = 2, 1, 130
+_NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
 
 
 class _Commands(click.Group):
@@ -37,7 +39,11 @@ class _Commands(click.Group):
         return super().resolve_command(ctx, args)
 
 
-@click.command(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.command(
+    cls=_Commands,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
 @click.version_option(__version__, prog_name="mlconsensus")
 @click.option("--traceback", is_flag=True, hidden=True, help="Show where in the program an error arose.")
 @click.pass_context
@@ -49,8 +55,12 @@ def cli(ctx: click.Context, traceback: bool) -> None:
       mlconsensus combine a.csv b.csv c.csv --output consensus.csv
     """
     ctx.obj = {"traceback": traceback}
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
+        return
     if sys.stderr.isatty():
-        progress.reporter.set(_bar)
+        token = progress.reporter.set(_bar)
+        ctx.call_on_close(lambda: progress.reporter.reset(token))
 
 
 def main(args: list[str] | None = None) -> NoReturn:
@@ -69,6 +79,11 @@ def main(args: list[str] | None = None) -> NoReturn:
         # Whoever read our output has had enough, as `| head` does; Python must not complain while it exits.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
+    except OSError as error:
+        if error.errno not in _NO_SPACE:
+            _end(f"internal fault, please report it: {type(error).__name__}: {error}", FAULT, show_traceback)
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - what is left in the buffer has nowhere to go
+        _end(f"standard output: found {error.strerror!r}, expected a place to write to", BAD_INPUT, show_traceback)
     except Exception as error:
         _end(f"internal fault, please report it: {type(error).__name__}: {error}", FAULT, show_traceback)
     sys.exit(code if isinstance(code, int) else 0)

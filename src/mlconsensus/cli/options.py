@@ -57,6 +57,19 @@ def read_panel(files: Sequence[str], input_format: str | None, instances: str, l
     return panel
 
 
+def print_json(found: Any) -> None:
+    """Print JSON that every parser reads: a figure that has no value is null."""
+    import json
+
+    click.echo(json.dumps(_without_nan(found), allow_nan=False))
+
+
+def _without_nan(found: Any) -> Any:
+    if isinstance(found, dict):
+        return {key: _without_nan(value) for key, value in found.items()}
+    return None if found != found else found
+
+
 def say(message: str) -> None:
     """Tell the user something on standard error, where it stays out of what a pipe carries."""
     click.echo(message, err=True)

@@ -45,6 +45,9 @@ class Combiner(TransformerMixin, BaseEstimator):
     def _apply(self, block: Predictions, solution: Any) -> NDArray[np.float64]:
         raise NotImplementedError
 
+    def _check_parameters(self) -> None:
+        """Refuse what the constructor stored and no solution can be found with."""
+
     def fit(self, predictions: Any, y: object = None) -> Self:
         """Gather the statistics of `predictions`, in place of any fitted before.
 
@@ -55,6 +58,7 @@ class Combiner(TransformerMixin, BaseEstimator):
         y
             Ignored; here for scikit-learn's conventions.
         """
+        self._check_parameters()
         panel = as_predictions(predictions)
         self._take(panel, gather(panel, self._statistics), len(panel))
         return self

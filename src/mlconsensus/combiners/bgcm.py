@@ -124,6 +124,9 @@ class BGCM(Combiner):
     def __init__(self, alpha: float = 2.0) -> None:
         self.alpha = alpha
 
+    def _check_parameters(self) -> None:
+        positive(self.alpha, "alpha")
+
     def _statistics(self, block: Predictions) -> Statistics:
         return statistics(block)
 

@@ -230,6 +230,10 @@ class DawidSkene(Combiner):
         self.n_iter = n_iter
         self.tol = tol
 
+    def _check_parameters(self) -> None:
+        whole(self.n_iter, "n_iter", 1)
+        positive(self.tol, "tol")
+
     def _statistics(self, block: Predictions) -> Statistics:
         return statistics(block)
 

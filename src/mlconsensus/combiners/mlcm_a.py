@@ -157,6 +157,10 @@ class MLCMa(Combiner):
     def __init__(self, n_iter: int | None = 1) -> None:
         self.n_iter = n_iter
 
+    def _check_parameters(self) -> None:
+        if self.n_iter is not None:
+            whole(self.n_iter, "n_iter", 0)
+
     def _statistics(self, block: Predictions) -> Statistics:
         return statistics(block)
 

@@ -140,6 +140,11 @@ class MLCMr(Combiner):
         self.alpha = alpha
         self.restart = restart
 
+    def _check_parameters(self) -> None:
+        positive(self.alpha, "alpha")
+        if self.restart is not None:
+            _anchors(np.ones(1), self.restart)
+
     def _statistics(self, block: Predictions) -> Statistics:
         return statistics(block)
 

@@ -93,6 +93,17 @@ def format_of(path: AnyPath, name: str | None = None) -> Format:
     return _BY_SUFFIX[suffix]
 
 
+def is_told(path: AnyPath) -> bool:
+    """Tell whether a file's name says its format.
+
+    Examples
+    --------
+    >>> is_told("a.csv.gz"), is_told("a.txt"), is_told("-")
+    (True, False, False)
+    """
+    return os.fspath(path) != STANDARD and Path(_uncompressed(path)).suffix.lower() in _BY_SUFFIX
+
+
 def source_of(path: AnyPath) -> Source:
     """Tell where a file's bytes come from and what its model is called: its name without suffixes.
 

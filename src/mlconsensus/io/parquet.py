@@ -31,11 +31,13 @@ def read(source: Source) -> list[ModelTable]:
     try:
         frame = pl.read_parquet(content, glob=False, hive_partitioning=False)
         index = _pandas_index(pl.read_parquet_metadata(content))
+        if isinstance(index, range):
+            frame = frame.insert_column(0, pl.Series("\0index", list(index)))
     except (pl.exceptions.PolarsError, OSError, ValueError) as fault:
         raise InputError(
             f"{source.name}: found broken Parquet data ({first_line(fault)}), expected a Parquet file"
         ) from None
-    if index in frame.columns:
+    if isinstance(index, str) and index in frame.columns:
         frame = frame.select(index, pl.exclude(index))
     return frames.tables(frame, frame.columns, source.model, Place(source.name, "row", lambda row: row + 1))
 
@@ -55,7 +57,15 @@ def write(file: IO[bytes], table: ModelTable, layout: Layout) -> None:
     frames.whole(table, layout).write_parquet(file)
 
 
-def _pandas_index(metadata: Mapping[str, str]) -> str | None:
-    """Return the column that holds a pandas frame's index, which pandas writes last."""
+def _pandas_index(metadata: Mapping[str, str]) -> str | range | None:
+    """Return the column that holds a pandas frame's index, which pandas writes last, or a range that it only names.
+
+    An unnamed range from 0 is what a frame has that was given no index: it says nothing.
+    """
     columns = json.loads(metadata.get("pandas", "{}")).get("index_columns", [])
-    return columns[0] if len(columns) == 1 and isinstance(columns[0], str) else None
+    if len(columns) != 1:
+        return None
+    if isinstance(columns[0], str):
+        return columns[0]
+    index = range(columns[0]["start"], columns[0]["stop"], columns[0]["step"])
+    return None if columns[0]["name"] is None and index == range(len(index)) else index

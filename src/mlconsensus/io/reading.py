@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,7 +14,7 @@ from ..errors import InputError
 from ..predictions import ModelTable, Predictions
 from . import scores
 from .files import STANDARD, AnyPath
-from .formats import format_of, source_of
+from .formats import format_of, is_told, source_of
 
 
 class _Read(NamedTuple):
@@ -51,8 +50,8 @@ def read_tables(path: AnyPath, *, format: str | None = None) -> list[ModelTable]
     return format_of(path, format).read(source_of(path))
 
 
-def read_table(path: AnyPath, *, format: str | None = None, any_number: bool = False) -> ModelTable:
-    """Read a file that holds one table: the truth, or a consensus, whose scores may be `any_number`.
+def read_table(path: AnyPath, *, format: str | None = None) -> ModelTable:
+    """Read a file that holds one table: the truth, or a consensus, whose scores may be any finite numbers.
 
     Of an NPZ that holds ``truth`` beside predictions, it reads the truth.
 
@@ -65,7 +64,7 @@ def read_table(path: AnyPath, *, format: str | None = None, any_number: bool = F
     ['law']
     """
     source = source_of(path)
-    with scores.any_number() if any_number else contextlib.nullcontext():
+    with scores.any_number():
         tables = format_of(path, format).read_truth(source)
     if len(tables) > 1:
         models = ", ".join(repr(table.model) for table in tables[:3]) + (", …" if len(tables) > 3 else "")
@@ -91,7 +90,7 @@ def read_predictions(
     paths
         Files; ``-`` is standard input.
     format
-        One of `FORMATS` for all files; by default each file's suffix says it.
+        One of `FORMATS`, for files whose suffix does not say it (or for all, if all suffixes do).
     instances, labels
         ``"union"`` keeps all (what a model lacks is missing), ``"intersection"`` those that all models have.
     models
@@ -113,9 +112,12 @@ def read_predictions(
     if sum(os.fspath(path) == STANDARD for path in given) > 1:
         raise InputError("standard input: found twice among the files, expected once")
     found: list[_Read] = []
+    # A format is for the files whose names do not tell theirs; if all do, it is to be read against the names.
+    untold = [path for path in given if not is_told(path)]
     for path in given:
         source = source_of(path)
-        for table in format_of(path, format).read(source):
+        own = None if untold and path not in untold else format
+        for table in format_of(path, own).read(source):
             shared = _share_names(table, found[-1].table) if found else table
             found.append(_Read(source.name, source.path, table.model != source.model, shared))
     found = _renamed(found, models)
