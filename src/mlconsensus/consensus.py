@@ -41,6 +41,13 @@ CHOICES: dict[str, Choice] = {
 }
 
 
+# The filter keeps several matrices of (models × labels)²: beyond this they take gigabytes.
+_MOST_GROUPS = 8192
+_LARGE = Choice(
+    "MLCM-a", f"with more than {_MOST_GROUPS:,} pairs of a model and a label, Filter would take gigabytes of memory"
+)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Consensus:
     """What `combine` found.
@@ -173,6 +180,8 @@ def combine(predictions: Any, optimize: Optimize = "auto", *, method: str | Comb
                 f"optimize: found {optimize!r}, expected one of {', '.join(CHOICES)}{nearest(wanted, CHOICES)}"
             )
         name, reason = CHOICES[wanted]
+        if name == "Filter" and len(panel.models) * len(panel.labels) > _MOST_GROUPS:
+            name, reason = _LARGE
         combiner = COMBINERS[name]()
     elif isinstance(method, str):
         name, reason = method_named(method), "it was asked for"
