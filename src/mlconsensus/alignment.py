@@ -43,7 +43,7 @@ def as_names(given: Any, where: str) -> Names:
         dtype=np.int64 if found.dtype.kind in "iu" else _TEXT,
     )
     listed = names.tolist()
-    if names.dtype.kind == "T" and ("" in listed or any(name is None for name in given)):
+    if names.dtype.kind == "T" and ("" in listed or (found.dtype.kind == "O" and any(name is None for name in given))):
         at = next(at for at, name in enumerate(given) if name is None or str(name) == "")
         raise InputError(f"{where}: found {given[at]!r} at position {at}, expected a name")
     if len(set(listed)) < len(listed):

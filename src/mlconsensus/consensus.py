@@ -64,8 +64,6 @@ class Consensus:
         What rows and columns are called.
     predictions
         What was combined.
-    cardinality
-        How many labels the models gave each instance on average.
 
     Examples
     --------
@@ -82,7 +80,11 @@ class Consensus:
     instances: Names
     label_names: tuple[str, ...]
     predictions: Predictions
-    cardinality: NDArray[np.float64]  # (n,) how many labels the models gave each instance on average
+
+    @cached_property
+    def cardinality(self) -> NDArray[np.float64]:
+        """How many labels the models gave each instance on average (n,)."""
+        return cardinalities(self.predictions)
 
     @cached_property
     def labels(self) -> NDArray[np.bool_]:
@@ -190,4 +192,4 @@ def combine(predictions: Any, optimize: Optimize = "auto", *, method: str | Comb
         combiner, reason = method, "it was asked for"
         name = next((key for key, kind in COMBINERS.items() if type(method) is kind), type(method).__name__)
     scores = combiner.fit(panel).transform(panel)
-    return Consensus(scores, name, reason, combiner, panel.instances, panel.labels, panel, cardinalities(panel))
+    return Consensus(scores, name, reason, combiner, panel.instances, panel.labels, panel)

@@ -17,6 +17,7 @@ from ..progress import track
 from ..statistics import merge
 
 S = TypeVar("S", bound=tuple[Any, ...])
+A = TypeVar("A")
 T = TypeVar("T")
 
 
@@ -30,7 +31,9 @@ def gather(predictions: Predictions, statistics: Callable[[Predictions], S]) -> 
     >>> gather(mlc.Predictions([[[1, 0], [1, 1]]]), majority_vote.statistics)
     Statistics(total=array([2., 1.]), heard=array([2., 2.]))
     """
-    return reduce(merge, _each_block(predictions, statistics, "gathering"))
+    size = predictions.block_size
+    n_blocks = -(-len(predictions) // size)
+    return reduce(merge, _each(predictions.blocks(size), statistics, n_blocks, "gathering"))
 
 
 def spread(predictions: Predictions, apply: Callable[[Predictions], NDArray[np.float64]]) -> NDArray[np.float64]:
@@ -45,35 +48,36 @@ def spread(predictions: Predictions, apply: Callable[[Predictions], NDArray[np.f
     """
     _, n, l = predictions.shape
     scores = np.empty((n, l))
-    start = 0
-    for part in _each_block(predictions, apply, "combining"):
-        scores[start : start + len(part)] = part
-        start += len(part)
+    size = predictions.block_size
+    places = (scores[start : start + size] for start in range(0, n, size))
+
+    def into_place(work: tuple[Predictions, NDArray[np.float64]]) -> None:
+        block, place = work
+        place[:] = apply(block)  # in the worker's own thread: first touching 100 MB takes a while
+
+    for _ in _each(zip(predictions.blocks(size), places, strict=True), into_place, -(-n // size), "combining"):
+        pass
     return scores
 
 
-def _each_block(predictions: Predictions, function: Callable[[Predictions], T], doing: str) -> Iterator[T]:
-    size = predictions.block_size
-    n_blocks = -(-len(predictions) // size)
-    results = (
-        map(function, predictions.blocks(size)) if n_blocks == 1 else _on_all_cores(function, predictions.blocks(size))
-    )
-    return track(results, n_blocks, doing)
+def _each(items: Iterable[A], function: Callable[[A], T], total: int, doing: str) -> Iterator[T]:
+    results = map(function, items) if total == 1 else _on_all_cores(function, items)
+    return track(results, total, doing)
 
 
-def _on_all_cores(function: Callable[[Predictions], T], blocks: Iterable[Predictions]) -> Iterator[T]:
+def _on_all_cores(function: Callable[[A], T], items: Iterable[A]) -> Iterator[T]:
     """Run blocks on as many threads as there are cores, and pass on the results in order.
 
-    Threads are enough: NumPy's and SciPy's loops release the interpreter's lock. BLAS keeps to one thread meanwhile, as
-    two layers of threads would fight for the cores.
+    Threads are enough: NumPy's and SciPy's loops release the interpreter's lock. BLAS keeps to one thread meanwhile,
+    as two layers of threads would fight for the cores.
     """
     from threadpoolctl import threadpool_limits
 
     n_threads = cores()
     with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(n_threads) as pool:
         under_way: deque[Future[T]] = deque()
-        for block in blocks:
-            under_way.append(pool.submit(function, block))
+        for item in items:
+            under_way.append(pool.submit(function, item))
             if len(under_way) > n_threads:  # no more blocks in memory than are worked on
                 yield under_way.popleft().result()
         while under_way:

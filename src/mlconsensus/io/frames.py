@@ -21,6 +21,7 @@ from .formats import Layout
 LONG = frozenset({"instance", "label", "score"})
 
 _BLOCK_CELLS = 2**22  # what a writer holds at a time
+_last_text: tuple[pl.Series, Names] = (pl.Series([], dtype=pl.String), np.array([], dtype=np.dtypes.StringDType()))
 _WHOLE = frozenset({pl.UInt8, pl.UInt16, pl.UInt32, pl.UInt64, pl.Int8, pl.Int16, pl.Int32, pl.Int64})
 
 
@@ -109,7 +110,7 @@ def _wide(frame: pl.DataFrame, columns: Sequence[str], model: str, place: Place)
     for at, label in enumerate(labels):
         # Column by column, letting go of each: the whole is never there twice.
         out[:, at] = _scores(frame.drop_in_place(str(at + 1)), label, place, columns).to_numpy()
-    return ModelTable(model, out, text_array(ids), text_array(pl.Series(labels)))
+    return ModelTable(model, out, text_array(ids), np.array(labels, dtype=np.dtypes.StringDType()))
 
 
 def _long(frame: pl.DataFrame, model: str, place: Place) -> list[ModelTable]:
@@ -160,7 +161,11 @@ def text_array(cells: pl.Series) -> Names:
     >>> text_array(pl.Series(["007"])).tolist()
     ['007']
     """
-    return np.array(cells.to_list(), dtype=np.dtypes.StringDType())
+    global _last_text
+    if not (len(cells) == len(_last_text[0]) and cells.equals(_last_text[0])):
+        # Files of one panel mostly list the same instances: they are turned to Python's text and back once.
+        _last_text = cells, np.array(cells.to_list(), dtype=np.dtypes.StringDType())
+    return _last_text[1]
 
 
 def _scores(cells: pl.Series, column: str, place: Place, columns: Sequence[str]) -> pl.Series:
