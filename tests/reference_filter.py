@@ -1,4 +1,7 @@
-"""The rater filter as it was first written, dense and in one piece: what the package's own is checked against.
+"""The prototype from which the package's rater filter was made, dense and in one piece.
+
+It keeps the package's version, which goes over blocks, sparse input and shared kernels, to the same numbers. It is no
+independent derivation: two later changes (what counts as a copy, a fixed number of rounds) were made in both.
 
 statistics(block) -> dict   sums over instances (additive: merge = add)
 merge(a, b)       -> dict

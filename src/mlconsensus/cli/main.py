@@ -22,7 +22,17 @@ BAD_INPUT, FAULT, INTERRUPTED = 2, 1, 130
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
 
 
+class _ReaderGoneError(Exception):
+    """Whoever read our output has had enough, as `| head` does."""
+
+
 class _Commands(click.Group):
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:  # which click would end with 1, our code for a fault
+            raise _ReaderGoneError from None
+
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(_COMMANDS)
 
@@ -75,8 +85,8 @@ def main(args: list[str] | None = None) -> NoReturn:
         _end(error.format_message(), BAD_INPUT, show_traceback)
     except (KeyboardInterrupt, click.exceptions.Abort):
         _end("interrupted", INTERRUPTED, show_traceback)
-    except BrokenPipeError:
-        # Whoever read our output has had enough, as `| head` does; Python must not complain while it exits.
+    except (_ReaderGoneError, BrokenPipeError):
+        # Python must not complain of it while it exits.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
     except OSError as error:
