@@ -4,8 +4,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 INSTALLED_DEV := $(VENV)/.installed-dev
+PEERS := benchmarks/.peers
 
-.PHONY: demo test format clean
+.PHONY: demo test format clean bench bench-peers
 
 demo: $(INSTALLED)
 	$(BIN)/mlconsensus demo
@@ -20,8 +21,15 @@ format: $(INSTALLED_DEV)
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
+# Some sections only: make bench SECTIONS="small large"; going on with an interrupted run: make bench SECTIONS=--keep
+bench: $(INSTALLED_DEV)
+	$(BIN)/python benchmarks/run.py $(SECTIONS)
+
+# What the suite compares with, each in an environment of its own; no dependency of the package.
+bench-peers: $(PEERS)/crowdkit/.installed $(PEERS)/cleanlab/.installed $(PEERS)/snorkel/.installed
+
 clean:
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage mlconsensus-demo*
+	rm -rf $(VENV) benchmarks/.data $(PEERS) .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage mlconsensus-demo*
 
 # Made anew whenever the dependencies change; what tests and tools need comes on top of what users need.
 $(INSTALLED): pyproject.toml
@@ -31,4 +39,12 @@ $(INSTALLED): pyproject.toml
 
 $(INSTALLED_DEV): $(INSTALLED)
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	touch $@
+
+$(PEERS)/crowdkit/.installed: PACKAGE := crowd-kit==1.4.2
+$(PEERS)/cleanlab/.installed: PACKAGE := cleanlab==2.9.0
+$(PEERS)/snorkel/.installed: PACKAGE := snorkel==0.10.0
+$(PEERS)/%/.installed:
+	$(PYTHON) -m venv $(PEERS)/$*
+	$(PEERS)/$*/bin/python -m pip install --quiet $(PACKAGE)
 	touch $@

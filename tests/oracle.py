@@ -28,7 +28,9 @@ def _walk(A, B, alpha, prior, restart=None):
     """Eqs. cm_closed_sol_q and cm_closed_sol_u; 0/0 in a transition from a node without edges is no transition."""
     n, v = A.shape
     d_v, d_n = A.sum(axis=0), A.sum(axis=1)
+    anchored = B.sum(axis=1) > 0  # clusters stand for no label
     stop = alpha / (alpha + d_v) if restart is None else np.where(d_v > 0, restart, 1.0)
+    stop = np.where(anchored, stop, 0.0)
     D_lambda, D_1_lambda = np.diag(1 - stop), np.diag(stop)
     inv_d_v = np.diag([1 / d if d > 0 else 0.0 for d in d_v])
     inv_d_n = np.diag([1 / d if d > 0 else 0.0 for d in d_n])
@@ -40,11 +42,12 @@ def _walk(A, B, alpha, prior, restart=None):
     return Q, U
 
 
-def mlcm_r(scores, alpha=2.0, restart=None):
+def mlcm_r(scores, alpha=2.0, restart=None, clusters=None):
     m, n, l = scores.shape
     _, value = _says(scores)
-    A = np.zeros((n, m * l))
-    B = np.zeros((m * l, l))
+    clusters = np.zeros((n, 0)) if clusters is None else clusters
+    A = np.concatenate([np.zeros((n, m * l)), clusters], axis=1)
+    B = np.zeros((A.shape[1], l))
     for k in range(m):
         for label in range(l):
             A[:, k * l + label] = value[k, :, label]
@@ -54,19 +57,20 @@ def mlcm_r(scores, alpha=2.0, restart=None):
     return _walk(A, B, alpha, prior, restart)[1]
 
 
-def bgcm(scores, alpha=2.0):
+def bgcm(scores, alpha=2.0, clusters=None):
     m, n, l = scores.shape
     said, value = _says(scores)
+    clusters = np.zeros((n, 0)) if clusters is None else clusters
     out = np.empty((n, l))
     for label in range(l):
-        A = np.zeros((n, 2 * m))
-        B = np.zeros((2 * m, 2))
+        A = np.concatenate([np.zeros((n, 2 * m)), clusters], axis=1)
+        B = np.zeros((A.shape[1], 2))
         for k in range(m):
             A[:, 2 * k] = value[k, :, label]
             A[:, 2 * k + 1] = np.where(said[k, :, label], 1 - value[k, :, label], 0.0)
             B[2 * k, 0] = B[2 * k + 1, 1] = 1
-        yes = A[:, ::2].sum()
-        prior = yes / A.sum() if A.sum() > 0 else 0.0
+        yes, everything = A[:, : 2 * m : 2].sum(), A[:, : 2 * m].sum()
+        prior = yes / everything if everything > 0 else 0.0
         out[:, label] = _walk(A, B, alpha, np.array([prior, 1 - prior]))[1][:, 0]
     return out
 

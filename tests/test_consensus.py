@@ -64,7 +64,7 @@ def test_a_frame_of_truth_is_matched_by_name():
 
 
 def test_a_panel_too_large_for_the_filter_gets_another_method(monkeypatch):
-    monkeypatch.setattr("mlconsensus.consensus._MOST_GROUPS", 17)
+    monkeypatch.setattr("mlconsensus.consensus.MOST_GROUPS", 17)
     found = mlc.combine(PANEL)
     assert found.method == "MLCM-a"
     assert "gigabytes" in found.reason

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import mlconsensus as mlc
-from mlconsensus import decisions
+from mlconsensus import decisions, ranks
 from panels import panels
 
 SCORES = np.array([[0.9, 0.1, 0.5], [0.2, 0.3, 0.4], [0.0, 0.0, 0.0]])
@@ -69,3 +69,28 @@ def test_shapes_must_fit():
         decisions.match_instances(SCORES, [1, 1])
     with pytest.raises(mlc.InputError, match="scores: found 1 dimensions, expected 2"):
         decisions.top_k([0.1, 0.2], 1)
+
+
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    shape=st.tuples(st.integers(1, 6), st.integers(1, 9)),
+    levels=st.sampled_from([1, 2, 3, 1000]),
+    rows_at_once=st.sampled_from([1, 2**16]),
+)
+def test_the_highest_are_those_of_a_stable_sort(seed, shape, levels, rows_at_once):
+    rng = np.random.default_rng(seed)
+    scores = rng.integers(0, levels, shape) / levels - 0.5
+    wanted = rng.integers(-1, shape[1] + 2, shape[0])
+    expected = np.zeros(shape, dtype=bool)
+    for i in range(shape[0]):
+        by_score = sorted(range(shape[1]), key=lambda j, i=i: -scores[i, j])
+        expected[i, by_score[: max(wanted[i], 0)]] = True
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ranks, "_RANKED_AT_ONCE", rows_at_once)
+        assert decisions.match_instances(scores, wanted).tolist() == expected.tolist()
+        assert decisions.match_labels(scores.T, wanted).T.tolist() == expected.tolist()
+
+
+def test_scores_must_be_numbers():
+    with pytest.raises(mlc.InputError, match="scores: found NaN, expected numbers"):
+        decisions.top_k([[0.1, np.nan]], 1)

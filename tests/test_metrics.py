@@ -103,18 +103,6 @@ def test_sparse_truth(given):
 
 
 @given(given=judged())
-def test_many_instances_are_ranked_in_chunks(given):
-    truth, scores = given
-    chunk = metrics._CELLS_AT_ONCE
-    try:
-        whole = metrics.average_precision(truth, scores)
-        metrics._CELLS_AT_ONCE = 7
-        assert metrics.average_precision(truth, scores) == pytest.approx(whole)
-    finally:
-        metrics._CELLS_AT_ONCE = chunk
-
-
-@given(given=judged())
 def test_label_sets(given):
     truth, scores = given
     sets = scores > 0.5

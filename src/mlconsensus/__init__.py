@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from . import datasets, decisions, metrics
+    from . import datasets, decisions, metrics, privacy
     from .combiners import BGCM, COMBINERS, DawidSkene, MajorityVote, MLCMa, MLCMr, RaterFilter
     from .combiners.bgcm import bgcm
     from .combiners.dawid_skene import dawid_skene
@@ -20,15 +20,20 @@ if TYPE_CHECKING:
     from .combiners.mlcm_r import mlcm_r
     from .combiners.rater_filter import rater_filter
     from .consensus import Consensus, combine
+    from .engines.streaming import write_consensus
     from .errors import InputError
-    from .io import read_predictions
+    from .explain import Explanation
+    from .io import read_predictions, scan_predictions
     from .predictions import Predictions
+    from .scales import rescale
+    from .state import load, merge
 
 __all__ = [
     "BGCM",
     "COMBINERS",
     "Consensus",
     "DawidSkene",
+    "Explanation",
     "InputError",
     "MLCMa",
     "MLCMr",
@@ -40,12 +45,18 @@ __all__ = [
     "datasets",
     "dawid_skene",
     "decisions",
+    "load",
     "majority_vote",
+    "merge",
     "metrics",
     "mlcm_a",
     "mlcm_r",
+    "privacy",
     "rater_filter",
     "read_predictions",
+    "rescale",
+    "scan_predictions",
+    "write_consensus",
 ]
 
 _HOME = {
@@ -53,6 +64,7 @@ _HOME = {
     "COMBINERS": "combiners",
     "Consensus": "consensus",
     "DawidSkene": "combiners",
+    "Explanation": "explain",
     "InputError": "errors",
     "MLCMa": "combiners",
     "MLCMr": "combiners",
@@ -62,11 +74,16 @@ _HOME = {
     "bgcm": "combiners.bgcm",
     "combine": "consensus",
     "dawid_skene": "combiners.dawid_skene",
+    "load": "state",
     "majority_vote": "combiners.majority_vote",
+    "merge": "state",
     "mlcm_a": "combiners.mlcm_a",
     "mlcm_r": "combiners.mlcm_r",
     "rater_filter": "combiners.rater_filter",
     "read_predictions": "io",
+    "scan_predictions": "io",
+    "write_consensus": "engines.streaming",
+    "rescale": "scales",
 }
 
 

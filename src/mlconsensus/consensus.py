@@ -5,18 +5,24 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from . import metrics
 from .alignment import Names
-from .combiners import COMBINERS, Combiner
+from .combiners import COMBINERS, Combiner, name_of
+from .combiners.majority_vote import majority_vote
 from .decisions import cardinalities, match_instances
 from .diagnostics import Diagnostics, diagnose, leave_one_model_out
 from .errors import InputError, nearest
+from .explain import Explanation
+from .parameters import Weights
 from .predictions import ModelTable, Predictions, as_predictions
+
+if TYPE_CHECKING:
+    from .report import Report
 
 Optimize = Literal["auto", "ranking_loss", "micro_auc", "one_error", "average_precision"]
 
@@ -42,9 +48,9 @@ CHOICES: dict[str, Choice] = {
 
 
 # The filter keeps several matrices of (models × labels)²: beyond this they take gigabytes.
-_MOST_GROUPS = 8192
+MOST_GROUPS = 8192
 _LARGE = Choice(
-    "MLCM-a", f"with more than {_MOST_GROUPS:,} pairs of a model and a label, Filter would take gigabytes of memory"
+    "MLCM-a", f"with more than {MOST_GROUPS:,} pairs of a model and a label, Filter would take gigabytes of memory"
 )
 
 
@@ -92,11 +98,37 @@ class Consensus:
         return match_instances(self.scores, self.cardinality)
 
     @cached_property
+    def vote(self) -> NDArray[np.float64]:
+        """Scores (n, l) by majority voting, to compare with."""
+        return majority_vote(self.predictions)
+
+    @cached_property
     def diagnostics(self) -> Diagnostics:
         """Whether it helps here: who agrees, who looks random or copied, which labels are disputed, what moved."""
-        from .combiners.majority_vote import majority_vote
+        return diagnose(self.predictions, self.scores, self.vote, self.combiner)
 
-        return diagnose(self.predictions, self.scores, majority_vote(self.predictions), self.combiner)
+    def report(self, truth: Any = None) -> Report:
+        """Show how models and labels agree, what consensus changed and why; a notebook shows it as a page.
+
+        Parameters
+        ----------
+        truth
+            The relevant labels, to judge with: an array (n, l), or a DataFrame that is matched by its names.
+
+        Examples
+        --------
+        >>> import mlconsensus as mlc
+        >>> panel, truth = mlc.datasets.make_panel(n_instances=100, random_state=0)
+        >>> mlc.combine(panel).report(truth)
+        <Report: 5 models × 100 instances × 20 labels by Filter>
+        """
+        from .report import Report, summarise
+
+        return Report(summarise(self, truth))
+
+    def explain(self, instance: int | str, label: int | str) -> Explanation:
+        """Say which model's which statement raised or lowered a score, and by how much, against plain voting."""
+        return self.combiner.explain(self.predictions, instance, label)
 
     def intervals(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the lowest and highest score (n, l) of each cell when any one model is left out."""
@@ -118,10 +150,9 @@ class Consensus:
         """Give the metrics of these scores and label sets; a DataFrame of truth is matched by its names."""
         if not hasattr(truth, "iloc"):
             return metrics.evaluate(truth, self.scores, self.labels)
-        from .truth import match_truth
+        from .truth import as_matched
 
-        table = ModelTable("truth", truth.to_numpy(), truth.index, truth.columns)
-        matched = match_truth(table, self.instances.tolist(), self.label_names)
+        matched = as_matched(truth, self.instances, self.label_names)
         at = (matched.rows[:, None], matched.columns)
         return metrics.evaluate(matched.truth, self.scores[at], self.labels[at])
 
@@ -150,7 +181,13 @@ def method_named(name: str) -> str:
     raise InputError(f"method: found {name!r}, expected one of {known}{hint}")
 
 
-def combine(predictions: Any, optimize: Optimize = "auto", *, method: str | Combiner | None = None) -> Consensus:
+def combine(
+    predictions: Any,
+    optimize: Optimize = "auto",
+    *,
+    method: str | Combiner | None = None,
+    weights: Weights = None,
+) -> Consensus:
     """Combine predictions into consensus scores and label sets.
 
     Parameters
@@ -162,6 +199,8 @@ def combine(predictions: Any, optimize: Optimize = "auto", *, method: str | Comb
         ``"auto"`` for the method to use without knowing.
     method
         A method's name or a combiner, in place of the one that `optimize` would choose.
+    weights
+        How much each model counts: a number for each, in their order or by name; ``None``: all alike.
 
     Examples
     --------
@@ -175,6 +214,30 @@ def combine(predictions: Any, optimize: Optimize = "auto", *, method: str | Comb
     True
     """
     panel = as_predictions(predictions)
+    name, reason, combiner = choose(panel, optimize, method, weights)
+    scores = combiner.fit(panel).transform(panel)
+    return Consensus(scores, name, reason, combiner, panel.instances, panel.labels, panel)
+
+
+class Chosen(NamedTuple):
+    """A method, why it is the one to use, and its combiner."""
+
+    method: str
+    reason: str
+    combiner: Combiner
+
+
+def choose(
+    panel: Any, optimize: Optimize = "auto", method: str | Combiner | None = None, weights: Weights = None
+) -> Chosen:
+    """Pick the method for a metric, unless one is given.
+
+    Examples
+    --------
+    >>> import mlconsensus as mlc
+    >>> choose(mlc.Predictions([[[1, 0]]]), "ranking_loss").method
+    'MLCM-r'
+    """
     if method is None:
         wanted = str(optimize).replace("-", "_")
         if wanted not in CHOICES:
@@ -182,14 +245,15 @@ def combine(predictions: Any, optimize: Optimize = "auto", *, method: str | Comb
                 f"optimize: found {optimize!r}, expected one of {', '.join(CHOICES)}{nearest(wanted, CHOICES)}"
             )
         name, reason = CHOICES[wanted]
-        if name == "Filter" and len(panel.models) * len(panel.labels) > _MOST_GROUPS:
+        if name == "Filter" and len(panel.models) * len(panel.labels) > MOST_GROUPS:
             name, reason = _LARGE
-        combiner = COMBINERS[name]()
+        combiner = COMBINERS[name](weights=weights)
     elif isinstance(method, str):
         name, reason = method_named(method), "it was asked for"
-        combiner = COMBINERS[name]()
+        combiner = COMBINERS[name](weights=weights)
+    elif weights is not None:
+        raise InputError("weights: found some beside a combiner, which has its own, expected one of the two")
     else:
         combiner, reason = method, "it was asked for"
-        name = next((key for key, kind in COMBINERS.items() if type(method) is kind), type(method).__name__)
-    scores = combiner.fit(panel).transform(panel)
-    return Consensus(scores, name, reason, combiner, panel.instances, panel.labels, panel)
+        name = name_of(combiner)
+    return Chosen(name, reason, combiner)

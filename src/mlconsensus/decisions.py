@@ -12,6 +12,7 @@ from .errors import InputError
 from .kernels import FloatArray, column_sums, mean, row_sums, votes
 from .parameters import whole
 from .predictions import as_predictions
+from .ranks import over_rows
 
 BoolArray = NDArray[np.bool_]
 Empty = Literal["keep", "top"]
@@ -126,6 +127,8 @@ def _matrix(scores: ArrayLike) -> FloatArray:
     matrix = np.asarray(scores, dtype=np.float64)
     if matrix.ndim != 2:
         raise InputError(f"scores: found {matrix.ndim} dimensions, expected 2: instances, labels")
+    if matrix.size and np.isnan(matrix.max()):
+        raise InputError("scores: found NaN, expected numbers")
     return matrix
 
 
@@ -137,10 +140,25 @@ def _counts(given: ArrayLike, size: int, what: str) -> NDArray[np.int64]:
 
 
 def _top(scores: FloatArray, wanted: NDArray[np.int64]) -> BoolArray:
-    """Mark the ``wanted[i]`` highest scores of row i."""
-    order = np.argsort(-scores, axis=1, kind="stable")
+    """Mark the ``wanted[i]`` highest scores of row i; ties go to the first."""
+    l = scores.shape[1]
     chosen = np.empty(scores.shape, dtype=np.bool_)
-    np.put_along_axis(chosen, order, np.arange(scores.shape[1]) < wanted[:, None], axis=1)
+    wanted = np.clip(wanted, 0, l)
+
+    def mark(rows: slice) -> None:
+        falling, most = np.negative(scores[rows], order="C"), wanted[rows, None]
+        # Whole sorts are vectorised, and cheaper than partitions by each row's own number.
+        lowest = np.take_along_axis(np.sort(falling, axis=1), np.maximum(most - 1, 0), axis=1)
+        kept = falling <= lowest
+        over = np.flatnonzero(kept.sum(axis=1) > most[:, 0])  # ties at the lowest, or nothing wanted
+        ties = falling[over] == lowest[over]
+        surplus = kept[over].sum(axis=1, keepdims=True) - most[over]
+        left = ties.sum(axis=1, keepdims=True) - surplus
+        kept[over] &= ~ties | (np.cumsum(ties, axis=1) <= left)
+        chosen[rows] = kept
+
+    if chosen.size:
+        over_rows(scores.shape, mark)
     return chosen
 
 

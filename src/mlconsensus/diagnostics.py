@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 from .combiners import Combiner, RaterFilter, rater_filter
 from .combiners.raters import rate
-from .engines.local import gather
+from .engines import gather
 from .kernels import FloatArray, column_sums, connections, label_grams, ratio, spoken
 from .predictions import Predictions
 
@@ -195,10 +195,11 @@ def _dispute(sums: Statistics) -> FloatArray:
     m = sums.both.shape[1]
     different = ~np.eye(m, dtype=np.bool_)
     squares = np.einsum("jkk->jk", sums.products)
-    # Where all models spoke this is exact; with silence, squares are taken over all that each model said.
+    # Where all models spoke this is exact; with silence, squares are taken over all that each model said, and what
+    # that makes negative is 0.
     share = ratio(sums.both, np.einsum("jkk->jk", sums.both)[:, :, None], 0.0)
     apart = share * squares[:, :, None] + share.transpose(0, 2, 1) * squares[:, None, :] - 2 * sums.products
-    return ratio((apart * different).sum(axis=(1, 2)), (sums.both * different).sum(axis=(1, 2)), 0.0)
+    return ratio((np.maximum(apart, 0) * different).sum(axis=(1, 2)), (sums.both * different).sum(axis=(1, 2)), 0.0)
 
 
 def _order_kept(scores: FloatArray, vote: FloatArray) -> float:

@@ -6,12 +6,15 @@ are mostly zero is turned to CSR block by block, since real predictions fill a f
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from .machine import cores
 from .model_scores import Matrix
 from .predictions import Predictions
 
@@ -21,18 +24,23 @@ FloatArray = NDArray[np.float64]
 # one core at v = 2,000: equal at a fill of 0.06 (docs/decisions/0007).
 _SPARSE_FILL = 0.06
 
+# How many columns of a larger Gram matrix are worked out at a time: as a sparse product, these take some 100 MB.
+_PANEL = 4096
+
 
 class Votes(NamedTuple):
     """What the models of a block said together about each cell."""
 
-    total: Matrix  # (n, l) sum of the scores of the models that spoke; CSR if every model's matrix is
-    heard: FloatArray | float  # (n, l) how many models spoke; the number of models where all did
+    total: Matrix  # (n, l) weighted sum of the scores of the models that spoke; CSR if every model's matrix is
+    heard: FloatArray | float  # (n, l) the weight of the models that spoke, their number where all count alike; one
+    # number where all spoke
 
 
 def connections(block: Predictions) -> Matrix:
     """Build the paper's connection matrix A (n, m·l): an edge from each instance to each (model, label) group node.
 
-    Scores are edge weights; where a model was silent there is no edge. Dense float64 or CSR, whichever is cheaper.
+    Scores, times the model's weight, are edge weights; where a model was silent there is no edge. Dense float64 or CSR,
+    whichever is cheaper.
 
     Examples
     --------
@@ -41,18 +49,27 @@ def connections(block: Predictions) -> Matrix:
     >>> A.tolist()
     [[1.0, 0.0, 1.0, 0.5]]
     """
-    matrices = [values for values, _ in block.cells()]
+    matrices = [values for values, _, _ in _weighted_cells(block)]
     if all(sparse.issparse(matrix) for matrix in matrices):
         return sparse.hstack(matrices, format="csr") if len(matrices) > 1 else matrices[0]
     m, n, l = block.shape
-    joined = np.empty((n, m * l), dtype=np.result_type(*(matrix.dtype for matrix in matrices)))
+    kind = np.result_type(*(matrix.dtype for matrix in matrices))
+    if all(isinstance(matrix, np.ndarray) and matrix.flags.f_contiguous for matrix in matrices):
+        # Column by column, as files are read: half the time of turning it to rows first.
+        columns = np.concatenate([matrix.T for matrix in matrices], dtype=kind)
+        if _is_sparse(columns):
+            return _as_csr(columns).T.tocsr()
+        return np.ascontiguousarray(columns.T, dtype=np.float64)
+    joined = np.empty((n, m * l), dtype=kind)
     for k, matrix in enumerate(matrices):
         joined[:, k * l : (k + 1) * l] = matrix.toarray() if sparse.issparse(matrix) else matrix
-    return _cheaper(joined)
+    return _as_csr(joined) if _is_sparse(joined) else joined.astype(np.float64, copy=False)
 
 
 def spoken(block: Predictions) -> FloatArray | None:
-    """Tell as 1 or 0 where each group node's model spoke (n, m·l); ``None`` where all did everywhere.
+    """Tell as 1 (or the model's weight) or 0 where each group node's model spoke (n, m·l).
+
+    ``None``: all spoke everywhere, and count alike.
 
     Examples
     --------
@@ -61,14 +78,58 @@ def spoken(block: Predictions) -> FloatArray | None:
     >>> spoken(mlc.Predictions([[[1, np.nan]], [[0, 0]]])).tolist()
     [[1.0, 0.0, 1.0, 1.0]]
     """
-    if block.complete:
+    if block.complete and block.weights is None:
         return None
     m, n, l = block.shape
-    said = np.ones((n, m, l))
-    for k, (_, mask) in enumerate(block.cells()):
-        if mask is not None:
-            said[:, k] = mask
+    said = np.empty((n, m, l))
+    for k, (_, mask, weight) in enumerate(_weighted_cells(block)):
+        said[:, k] = weight if mask is None else weight * mask
     return said.reshape(n, m * l)
+
+
+def memberships(block: Predictions) -> Any:
+    """Tell as 1 or 0 which clusters each instance is in, as CSR (n, c); ``None`` where the panel has no clusterings.
+
+    Examples
+    --------
+    >>> import mlconsensus as mlc
+    >>> panel = mlc.Predictions([[[1], [0]]]).with_clusterings({"k-means": ["left", "right"]})
+    >>> memberships(panel).toarray().tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+    if not block.clusters:
+        return None
+    inside = block.members >= 0
+    starts = np.concatenate([[0], np.cumsum(inside.sum(axis=1))])
+    ones = np.ones(int(starts[-1]))
+    return sparse.csr_array((ones, block.members[inside], starts), shape=(len(block), len(block.clusters)))
+
+
+def pair_sums(C: Any, weights: FloatArray) -> FloatArray:
+    """Compute Σ_i w_iℓ c_i c_i' for each label, as (l, c, c), from memberships (n, c) and weights (n, l).
+
+    Examples
+    --------
+    >>> pair_sums(sparse.csr_array([[1.0, 0.0, 1.0]]), np.array([[0.5]])).tolist()
+    [[[0.5, 0.0, 0.5], [0.0, 0.0, 0.0], [0.5, 0.0, 0.5]]]
+    """
+    c = C.shape[1]
+    return np.array([(scaled(C, own).T @ C).toarray() for own in weights.T]).reshape(-1, c, c)
+
+
+def reaching(anchored: NDArray[np.bool_], between: FloatArray) -> NDArray[np.bool_]:
+    """Tell from which nodes (…, c) a path over `between` (…, c, c) leads to one that is `anchored`.
+
+    Examples
+    --------
+    >>> reaching(np.array([True, False, False]), np.array([[1, 1, 0], [1, 1, 0], [0, 0, 1]])).tolist()
+    [True, True, False]
+    """
+    while True:
+        further = anchored | ((between > 0) & anchored[..., None, :]).any(axis=-1)
+        if (further == anchored).all():
+            return anchored
+        anchored = further
 
 
 def weighted_sum(A: Matrix, weights: FloatArray) -> FloatArray:
@@ -123,21 +184,22 @@ def votes(block: Predictions) -> Votes:
     Votes(total=array([[2. , 0.5]]), heard=array([[2., 1.]]))
     """
     m, n, l = block.shape
+    every = float(m if block.weights is None else block.weights.sum())
     heard = None if block.complete else np.zeros((n, l))
     dense: Any = None
     entries: Any = None
-    for values, spoken in block.cells():
+    for values, spoken, weight in _weighted_cells(block):
         if sparse.issparse(values):
             entries = values if entries is None else entries + values
         else:
             dense = _added(dense, values)
         if heard is not None:
-            heard += 1.0 if spoken is None else spoken
+            heard += weight if spoken is None else weight * spoken
     if dense is None:
         total = entries
     else:
         total = dense.astype(np.float64, copy=False) if entries is None else np.asarray(dense + entries)
-    return Votes(total, float(m) if heard is None else heard)
+    return Votes(total, every if heard is None else heard)
 
 
 def mean(votes: Votes, prior: FloatArray) -> Matrix:
@@ -163,8 +225,21 @@ def gram(A: Matrix, weights: FloatArray | None = None) -> FloatArray:
     [[0.5, 1.0], [1.0, 2.0]]
     """
     left = A if weights is None else scaled(A, weights)
-    product = left.T @ A
-    return product.toarray() if sparse.issparse(product) else np.asarray(product)
+    v = A.shape[1]
+    if v <= _PANEL:
+        return product(left.T, A)
+    # In panels of columns, on all cores, and only what is on or above the diagonal.
+    out = np.empty((v, v))
+    left, right = (X.tocsc() if sparse.issparse(X) else X for X in (left, A))
+
+    def fill(start: int) -> None:
+        stop = min(start + _PANEL, v)
+        out[:stop, start:stop] = product(left[:, :stop].T, right[:, start:stop])
+        out[start:stop, :start] = out[:start, start:stop].T
+
+    with ThreadPoolExecutor(cores()) as pool:
+        list(pool.map(fill, range(0, v, _PANEL)))
+    return out
 
 
 def scaled(A: Matrix, weights: FloatArray) -> Matrix:
@@ -180,15 +255,16 @@ def scaled(A: Matrix, weights: FloatArray) -> Matrix:
     return sparse.csr_array((A.data * np.repeat(weights, np.diff(A.indptr)), A.indices, A.indptr), shape=A.shape)
 
 
-def product(A: Matrix, B: FloatArray) -> FloatArray:
-    """Compute A·B densely, for a dense or CSR A.
+def product(A: Matrix, B: Matrix) -> FloatArray:
+    """Compute A·B densely, whatever A and B are.
 
     Examples
     --------
     >>> product(sparse.csr_array([[2.0, 0.0]]), np.array([[1.0], [5.0]])).tolist()
     [[2.0]]
     """
-    return np.asarray(A @ B)
+    out = A @ B
+    return np.asarray(out.toarray() if sparse.issparse(out) else out)
 
 
 def row_sums(A: Matrix) -> FloatArray:
@@ -226,6 +302,13 @@ def ratio(numerator: FloatArray, denominator: FloatArray | float, otherwise: Flo
     return np.divide(numerator, below, out=out, where=below != 0)
 
 
+def _weighted_cells(block: Predictions) -> Iterator[tuple[Matrix, NDArray[np.bool_] | None, float]]:
+    """Yield for each model its scores times its weight, silence as 0, where it spoke, and the weight."""
+    weights = np.ones(len(block.models)) if block.weights is None else block.weights
+    for (values, spoken), weight in zip(block.cells(), weights.tolist(), strict=True):
+        yield values if weight == 1 else values * weight, spoken, weight
+
+
 def _by_cell(A: Any, n_labels: int) -> Any:
     """Turn (n, m·l) into (n·l, l·m): a row for each cell (i, ℓ), a column for each (ℓ, k)."""
     n, m = A.shape[0], A.shape[1] // n_labels
@@ -235,10 +318,13 @@ def _by_cell(A: Any, n_labels: int) -> Any:
     return sparse.coo_array((A.data, where), shape=(n * n_labels, n_labels * m)).tocsr()
 
 
-def _cheaper(dense: NDArray[Any]) -> Matrix:
-    """Turn a contiguous matrix to CSR where that makes what follows cheaper."""
-    if np.count_nonzero(dense) >= _SPARSE_FILL * dense.size:
-        return dense.astype(np.float64, copy=False)
+def _is_sparse(dense: NDArray[Any]) -> bool:
+    """Tell whether CSR makes what follows cheaper."""
+    return bool(np.count_nonzero(dense) < _SPARSE_FILL * dense.size)
+
+
+def _as_csr(dense: NDArray[Any]) -> Matrix:
+    """Turn a contiguous matrix to CSR."""
     n, width = dense.shape
     # SciPy's own conversion goes by way of COO, at four times the cost.
     flat = dense.ravel()

@@ -13,8 +13,8 @@ alike.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,29 +22,13 @@ from scipy import sparse
 
 from .decisions import threshold
 from .errors import InputError
+from .kernels import ratio
 from .predictions import as_predictions
-
-FloatArray = NDArray[np.float64]
-BoolArray = NDArray[np.bool_]
-
-# Rows ranked at a time: what is sorted stays in the processor's cache.
-_CELLS_AT_ONCE = 2**18
+from .ranks import BoolArray, FloatArray, Groups, each_group, pairs_of_cells
 
 RANKING_METRICS = ("micro_auc", "one_error", "ranking_loss", "average_precision")
 LABEL_SET_METRICS = ("hamming_loss", "subset_accuracy", "micro_f1", "macro_f1")
 LOWER_IS_BETTER = frozenset({"one_error", "ranking_loss", "hamming_loss"})
-
-
-class _Ranking(NamedTuple):
-    """Some instances' labels from highest score to lowest, and the group of equal scores each stands in."""
-
-    place: NDArray[np.intp]  # (l,) 0 for the first
-    relevant: FloatArray  # (n, l) whether the label at this place is relevant
-    start: FloatArray  # (n, l) how many labels stand above the group
-    size: FloatArray  # (n, l) how many labels are in the group
-    relevant_above: FloatArray  # (n, l) how many relevant labels stand above the group
-    relevant_within: FloatArray  # (n, l) how many relevant labels are in the group
-    n_relevant: FloatArray  # (n,)
 
 
 def micro_auc(truth: Any, scores: ArrayLike) -> float:
@@ -56,13 +40,9 @@ def micro_auc(truth: Any, scores: ArrayLike) -> float:
     >>> mlc.metrics.micro_auc([[1, 0], [0, 1]], [[0.9, 0.2], [0.4, 0.4]])
     0.875
     """
-    from sklearn.metrics import roc_auc_score
-
-    truth, scores = _pair(truth, scores)
-    dense = _dense(truth)
-    if dense.all() or not dense.any():
-        return float("nan")
-    return float(roc_auc_score(dense.ravel(), scores.ravel()))
+    known, found = _pair(truth, scores)
+    pairs = pairs_of_cells(_dense(known), found)
+    return (pairs.won + pairs.tied / 2) / pairs.number if pairs.number else float("nan")
 
 
 def one_error(truth: Any, scores: ArrayLike) -> float:
@@ -74,7 +54,7 @@ def one_error(truth: Any, scores: ArrayLike) -> float:
     >>> mlc.metrics.one_error([[1, 0], [0, 1]], [[0.9, 0.2], [0.4, 0.4]])
     0.25
     """
-    return _mean_over_instances(truth, scores, lambda r: 1 - r.relevant_within[:, 0] / r.size[:, 0])
+    return _mean_over_instances(*_pair(truth, scores), _wrong_at_top)[0]
 
 
 def ranking_loss(truth: Any, scores: ArrayLike) -> float:
@@ -86,7 +66,7 @@ def ranking_loss(truth: Any, scores: ArrayLike) -> float:
     >>> mlc.metrics.ranking_loss([[1, 0], [0, 1]], [[0.9, 0.2], [0.4, 0.4]])
     0.25
     """
-    return _mean_over_instances(truth, scores, lambda r: _pair_loss(r, tied=0.5))
+    return _mean_over_instances(*_pair(truth, scores), _pair_loss)[0]
 
 
 def average_precision(truth: Any, scores: ArrayLike) -> float:
@@ -101,7 +81,7 @@ def average_precision(truth: Any, scores: ArrayLike) -> float:
     >>> mlc.metrics.average_precision([[1, 0, 1]], [[0.9, 0.5, 0.2]]) == (1 / 1 + 2 / 3) / 2
     True
     """
-    return _mean_over_instances(truth, scores, _precision_at_relevant)
+    return _mean_over_instances(*_pair(truth, scores), _precision_at_relevant)[0]
 
 
 def micro_auc_printed(truth: Any, scores: ArrayLike) -> float:
@@ -113,13 +93,9 @@ def micro_auc_printed(truth: Any, scores: ArrayLike) -> float:
     >>> mlc.metrics.micro_auc_printed([[1, 0], [0, 1]], [[0.9, 0.2], [0.4, 0.4]])
     0.75
     """
-    truth, scores = _pair(truth, scores)
-    relevant = _dense(truth).ravel()
-    positive, negative = np.sort(scores.ravel()[relevant]), np.sort(scores.ravel()[~relevant])
-    if not (positive.size and negative.size):
-        return float("nan")
-    below = np.searchsorted(negative, positive, side="left")
-    return float(below.sum() / (positive.size * negative.size))
+    known, found = _pair(truth, scores)
+    pairs = pairs_of_cells(_dense(known), found)
+    return pairs.won / pairs.number if pairs.number else float("nan")
 
 
 def ranking_loss_printed(truth: Any, scores: ArrayLike) -> float:
@@ -131,8 +107,8 @@ def ranking_loss_printed(truth: Any, scores: ArrayLike) -> float:
     >>> mlc.metrics.ranking_loss_printed([[1, 0], [0, 1]], [[0.9, 0.2], [0.4, 0.4]])
     1.0
     """
-    truth, scores = _pair(truth, scores)
-    return float(sum(_pair_loss(r, tied=1.0).sum() for r in _rankings(truth, scores)))
+    known, found = _pair(truth, scores)
+    return _mean_over_instances(known, found, _pair_loss_printed)[0] * len(found)
 
 
 def average_precision_printed(truth: Any, scores: ArrayLike) -> float:
@@ -144,7 +120,7 @@ def average_precision_printed(truth: Any, scores: ArrayLike) -> float:
     >>> mlc.metrics.average_precision_printed([[1, 0]], [[0.9, 0.2]]) == (1 / 1 + 1 / 2) / 2
     True
     """
-    return _mean_over_instances(truth, scores, _precision_at_every_place)
+    return _mean_over_instances(*_pair(truth, scores), _precision_at_every_place)[0]
 
 
 def hamming_loss(truth: Any, label_sets: ArrayLike) -> float:
@@ -156,9 +132,8 @@ def hamming_loss(truth: Any, label_sets: ArrayLike) -> float:
     >>> mlc.metrics.hamming_loss([[1, 0], [0, 1]], [[True, False], [True, True]])
     0.25
     """
-    from sklearn.metrics import hamming_loss
-
-    return float(hamming_loss(*_label_sets(truth, label_sets)))
+    truth, label_sets = _label_sets(truth, label_sets)
+    return float((truth != label_sets).mean())
 
 
 def subset_accuracy(truth: Any, label_sets: ArrayLike) -> float:
@@ -171,7 +146,6 @@ def subset_accuracy(truth: Any, label_sets: ArrayLike) -> float:
     0.5
     """
     truth, label_sets = _label_sets(truth, label_sets)
-    # scikit-learn's accuracy_score means another thing for a single label than for several.
     return float((truth == label_sets).all(axis=1).mean())
 
 
@@ -184,7 +158,8 @@ def micro_f1(truth: Any, label_sets: ArrayLike) -> float:
     >>> mlc.metrics.micro_f1([[1, 0], [0, 1]], [[True, False], [True, True]])
     0.8
     """
-    return _f1(truth, label_sets, "micro")
+    both, either = _agreements(truth, label_sets)
+    return float(ratio(2 * both.sum(), either.sum(), 0.0))
 
 
 def macro_f1(truth: Any, label_sets: ArrayLike) -> float:
@@ -196,7 +171,8 @@ def macro_f1(truth: Any, label_sets: ArrayLike) -> float:
     >>> round(mlc.metrics.macro_f1([[1, 0], [0, 1]], [[True, False], [True, True]]), 4)
     0.8333
     """
-    return _f1(truth, label_sets, "macro")
+    both, either = _agreements(truth, label_sets)
+    return float(ratio(2 * both, either, 0.0).mean())
 
 
 def evaluate(truth: Any, scores: ArrayLike, label_sets: ArrayLike | None = None) -> dict[str, float]:
@@ -218,10 +194,11 @@ def evaluate(truth: Any, scores: ArrayLike, label_sets: ArrayLike | None = None)
     {'micro_auc': 1.0, 'one_error': 0.0, 'ranking_loss': 0.0, 'average_precision': 1.0,
      'hamming_loss': 0.0, 'subset_accuracy': 1.0, 'micro_f1': 1.0, 'macro_f1': 1.0}
     """
-    truth, scores = _pair(truth, scores)
-    sets = threshold(scores) if label_sets is None else label_sets
-    found = {name: globals()[name](truth, scores) for name in RANKING_METRICS}
-    return found | {name: globals()[name](truth, sets) for name in LABEL_SET_METRICS}
+    known, found = _pair(truth, scores)
+    sets = threshold(found) if label_sets is None else label_sets
+    ranked = _mean_over_instances(known, found, _wrong_at_top, _pair_loss, _precision_at_relevant)
+    of_scores = dict(zip(RANKING_METRICS, (micro_auc(known, found), *ranked), strict=True))
+    return of_scores | {name: globals()[name](known, sets) for name in LABEL_SET_METRICS}
 
 
 def evaluate_models(truth: Any, predictions: Any) -> dict[str, dict[str, float]]:
@@ -245,8 +222,8 @@ def evaluate_models(truth: Any, predictions: Any) -> dict[str, dict[str, float]]
     return found | {"BM": {name: float(np.mean([f[name] for f in found.values()])) for name in names}}
 
 
-def _pair(truth: Any, scores: ArrayLike) -> tuple[Any, FloatArray]:
-    """Check that truth is binary, scores are finite, and both have one shape."""
+def _pair(truth: Any, scores: ArrayLike) -> tuple[Any, NDArray[Any]]:
+    """Check that truth is binary, scores are finite, and both have one shape; give truth as bool, scores as floats."""
     if hasattr(truth, "iloc") and hasattr(scores, "iloc"):
         for axis in ("index", "columns"):
             if list(getattr(truth, axis)) != list(getattr(scores, axis)):
@@ -255,7 +232,7 @@ def _pair(truth: Any, scores: ArrayLike) -> tuple[Any, FloatArray]:
                 )
     known: Any = truth.tocsr() if sparse.issparse(truth) else np.asarray(truth)
     values = known.data if sparse.issparse(known) else known
-    if values.dtype.kind not in "biuf" or not np.isin(values, (0, 1)).all():
+    if not _is_binary(values):
         raise InputError("truth: found values other than 0 and 1, expected a binary matrix (n, l)")
     found = np.asarray(scores)
     if found.dtype.kind not in "biuf":
@@ -266,92 +243,83 @@ def _pair(truth: Any, scores: ArrayLike) -> tuple[Any, FloatArray]:
         raise InputError(f"scores: found shape {found.shape}, expected at least one instance and one label")
     if found.dtype.kind == "f" and not np.isfinite([found.min(), found.max()]).all():
         raise InputError("scores: found NaN or infinity, expected finite numbers")
-    return known.astype(np.bool_), found.astype(np.float64, copy=False)
+    as_float = found if found.dtype in (np.float32, np.float64) else found.astype(np.float64)
+    return known.astype(np.bool_, copy=False), as_float
 
 
 def _label_sets(truth: Any, label_sets: ArrayLike) -> tuple[BoolArray, BoolArray]:
     chosen = np.asarray(label_sets)
-    if chosen.dtype.kind not in "biuf" or not np.isin(chosen, (0, 1)).all():
+    if not _is_binary(chosen):
         raise InputError("label sets: found values other than 0 and 1, expected a binary matrix (n, l)")
     truth, _ = _pair(truth, chosen)
-    return _dense(truth), chosen.astype(np.bool_)
+    return _dense(truth), chosen.astype(np.bool_, copy=False)
 
 
 def _dense(truth: Any) -> BoolArray:
     return np.asarray(truth.toarray() if sparse.issparse(truth) else truth)
 
 
-def _f1(truth: Any, label_sets: ArrayLike, average: str) -> float:
-    from sklearn.metrics import f1_score
+def _is_binary(values: NDArray[Any]) -> bool:
+    kind = values.dtype.kind
+    return kind == "b" or (kind in "iuf" and bool(((values == 0) | (values == 1)).all()))
 
+
+def _agreements(truth: Any, label_sets: ArrayLike) -> tuple[FloatArray, FloatArray]:
+    """Count for each label where it is both relevant and kept (l,), and how often it is either, added up (l,)."""
     truth, label_sets = _label_sets(truth, label_sets)
-    if truth.shape[1] == 1:  # scikit-learn would take a single column for a two-class problem
-        return float(f1_score(truth[:, 0], label_sets[:, 0], zero_division=0.0))
-    return float(f1_score(truth, label_sets, average=average, zero_division=0.0))
+    both = (truth & label_sets).sum(axis=0, dtype=np.float64)
+    return both, truth.sum(axis=0, dtype=np.float64) + label_sets.sum(axis=0)
 
 
-def _rankings(truth: Any, scores: FloatArray) -> Iterator[_Ranking]:
-    """Sort the labels of a few instances at a time and find the groups of equal scores."""
-    n, l = scores.shape
-    step = max(1, _CELLS_AT_ONCE // l)
-    place = np.arange(l)
-    for first in range(0, n, step):
-        chunk = scores[first : first + step]
-        order = np.argsort(-chunk, axis=1)
-        ranked = np.take_along_axis(chunk, order, axis=1)
-        relevant = np.take_along_axis(_dense(truth[first : first + step]), order, axis=1)
-        opens = np.ones(ranked.shape, dtype=np.bool_)
-        np.not_equal(ranked[:, 1:], ranked[:, :-1], out=opens[:, 1:])
-        start = np.maximum.accumulate(np.where(opens, place, 0), axis=1)
-        closes = np.ones_like(opens)
-        closes[:, :-1] = opens[:, 1:]
-        end = np.minimum.accumulate(np.where(closes, place, l)[:, ::-1], axis=1)[:, ::-1]
-        counted = np.zeros((len(chunk), l + 1))
-        np.cumsum(relevant, axis=1, out=counted[:, 1:])
-        above = np.take_along_axis(counted, start, axis=1)
-        through = np.take_along_axis(counted, end + 1, axis=1)
-        yield _Ranking(
-            place,
-            relevant.astype(np.float64),
-            start.astype(np.float64),
-            (end + 1 - start).astype(np.float64),
-            above,
-            through - above,
-            counted[:, -1],
-        )
+def _mean_over_instances(truth: Any, scores: NDArray[Any], *metrics: Callable[[Groups], float]) -> list[float]:
+    """Add up each metric over a few instances at a time, then divide by how many there are."""
+    found = each_group(truth, scores, lambda groups: [metric(groups) for metric in metrics])
+    return [float(sum(values) / len(scores)) for values in zip(*found, strict=True)]
 
 
-def _mean_over_instances(truth: Any, scores: ArrayLike, metric: Callable[[_Ranking], FloatArray]) -> float:
-    truth, scores = _pair(truth, scores)
-    return float(sum(metric(ranking).sum() for ranking in _rankings(truth, scores)) / len(scores))
+# Each of these is a sum over instances, expected over the orders of ties.
 
 
-def _pair_loss(r: _Ranking, tied: float) -> FloatArray:
-    """Share of the pairs of each instance that are in the wrong order, a tied pair counted `tied`."""
-    irrelevant_above = r.start - r.relevant_above
-    irrelevant_within = r.size - r.relevant_within
-    wrong = (r.relevant * (irrelevant_above + tied * irrelevant_within)).sum(axis=1)
-    pairs = r.n_relevant * (r.relevant.shape[1] - r.n_relevant)
-    return np.asarray(wrong / np.maximum(pairs, 1))
+def _wrong_at_top(g: Groups) -> float:
+    return len(g.n_relevant) - float((g.relevant / g.size)[g.above == 0].sum())
 
 
-def _precision_at_relevant(r: _Ranking) -> FloatArray:
-    """Usual average precision of each instance, expected over the orders of ties.
+def _pair_loss(g: Groups, tied: float = 0.5) -> float:
+    """Add up the share of pairs in the wrong order, a tied pair counted `tied`."""
+    wrong = g.relevant * (g.above - g.relevant_above + tied * (g.size - g.relevant))
+    pairs = g.n_relevant * (g.n_labels - g.n_relevant)
+    return float((wrong / np.maximum(pairs, 1)[g.instance]).sum())
 
-    The label at a place of its group is relevant with probability ``relevant_within / size``; given that, each
-    of the places before it in the group holds one of the other relevant labels with probability
-    ``(relevant_within - 1) / (size - 1)``.
+
+def _pair_loss_printed(g: Groups) -> float:
+    return _pair_loss(g, tied=1.0)
+
+
+def _precision_at_relevant(g: Groups) -> float:
+    r"""Add up the usual average precision.
+
+    Place `t` of a group, counted from 0, holds a relevant label with probability ``relevant / size``; given that, each
+    of the `t` places before it holds one of the others with probability ``(relevant - 1) / (size - 1)``. What is to be
+    added up over the places is thus :math:`(a + b t) / (\text{above} + 1 + t)`, and harmonic numbers do that.
     """
-    others = np.maximum(r.relevant_within - 1, 0) / np.maximum(r.size - 1, 1)
-    before = r.relevant_above + (r.place - r.start) * others
-    expected = (r.relevant_within / r.size * (before + 1) / (r.place + 1)).sum(axis=1)
-    return np.where(r.n_relevant > 0, expected / np.maximum(r.n_relevant, 1), 1.0)
+    _, of_ones, of_places = _harmonic(g)
+    others = np.maximum(g.relevant - 1, 0) / np.maximum(g.size - 1, 1)
+    precision = g.relevant / g.size * ((g.relevant_above + 1) * of_ones + others * of_places)
+    return float((precision / g.n_relevant[g.instance]).sum() + (g.n_relevant == 0).sum())
 
 
-def _precision_at_every_place(r: _Ranking) -> FloatArray:
-    """Average the precision over all places, of each instance, expected over the orders of ties."""
-    retrieved = r.relevant_above + (r.place - r.start + 1) * r.relevant_within / r.size
-    return np.asarray((retrieved / (r.place + 1)).mean(axis=1))
+def _precision_at_every_place(g: Groups) -> float:
+    """Add up the precision averaged over all places: a relevant label counts from its own place on."""
+    below, of_ones, of_places = _harmonic(g)
+    return float((g.relevant * ((of_ones + of_places) / g.size + below)).sum() / g.n_labels)
+
+
+def _harmonic(g: Groups) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Add up 1/(p + 1) over the places p below each group, and 1/(p + 1) and t/(p + 1) over those in it."""
+    numbers = np.concatenate([[0.0], np.cumsum(1 / np.arange(1, g.n_labels + 1))])
+    through = numbers[(g.above + g.size).astype(np.intp)]
+    of_ones = through - numbers[g.above.astype(np.intp)]
+    return numbers[-1] - through, of_ones, g.size - (g.above + 1) * of_ones
 
 
 def is_better(metric: str, one: float, other: float) -> bool:

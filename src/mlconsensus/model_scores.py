@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from .alignment import IntArray
+from .scales import Knots, rescaled
 
 Matrix = Any  # NDArray (n, l) or scipy.sparse.csr_array (n, l)
 
@@ -20,6 +21,7 @@ class ModelScores(NamedTuple):
     rows: IntArray | None  # (n,) row of each of the panel's instances, -1: not seen; None: the same order
     columns: IntArray | None  # (l,) column of each of the panel's labels, -1: not known; None: the same order
     has_nan: bool  # whether single cells are missing
+    scale: Knots | None = None  # what brings the scores to the panel's scale
 
     @property
     def complete(self) -> bool:
@@ -37,8 +39,8 @@ class ModelScores(NamedTuple):
         return self._replace(rows=self.rows[instances])
 
     def take_labels(self, labels: IntArray) -> ModelScores:
-        """Restrict to some of the panel's labels."""
-        return self._replace(columns=labels if self.columns is None else self.columns[labels])
+        """Restrict to some of the panel's labels, -1: one that it does not have."""
+        return self._replace(columns=labels if self.columns is None else np.where(labels < 0, -1, self.columns[labels]))
 
     def cells(self) -> tuple[Matrix, NDArray[np.bool_] | None]:
         """Return the model's scores in the panel's order, silence as 0, and where it spoke.
@@ -46,7 +48,8 @@ class ModelScores(NamedTuple):
         The first is dense in the user's dtype, or CSR of float64; the second is ``None`` where
         the model spoke everywhere.
         """
-        return self._sparse_cells() if sparse.issparse(self.matrix) else self._dense_cells()
+        values, spoken = self._sparse_cells() if sparse.issparse(self.matrix) else self._dense_cells()
+        return (values if self.scale is None else rescaled(values, *self.scale)), spoken
 
     def _dense_cells(self) -> tuple[Matrix, NDArray[np.bool_] | None]:
         values = self.matrix

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from numbers import Integral, Real
 
-from .errors import InputError
+import numpy as np
+from numpy.typing import NDArray
+
+from .errors import InputError, nearest
+
+Weights = Mapping[str, float] | Sequence[float] | NDArray[np.float64] | None
 
 
 def positive(value: object, name: str) -> float:
@@ -47,6 +53,33 @@ def fraction(value: object, name: str) -> float:
     if not 0 <= number <= 1:
         raise InputError(f"{name}: found {value!r}, expected a number in [0, 1]")
     return number
+
+
+def model_weights(weights: Weights, models: Sequence[str]) -> NDArray[np.float64] | None:
+    """Return how much each model counts (m,), given in their order or by name; ``None``: all alike.
+
+    Examples
+    --------
+    >>> model_weights({"b": 0.5}, ["a", "b"])
+    array([1. , 0.5])
+    """
+    if weights is None:
+        return None
+    if isinstance(weights, Mapping):
+        strange = [name for name in weights if name not in models]
+        if strange:
+            hint = nearest(str(strange[0]), models)
+            raise InputError(f"weights: found one for {strange[0]!r}, expected names of models{hint}")
+        weights = [weights.get(name, 1.0) for name in models]
+    given = list(weights)
+    if len(given) != len(models):
+        raise InputError(f"weights: found {len(given)}, expected one for each of {len(models)} models")
+    for weight, model in zip(given, models, strict=True):
+        if not 0 <= _number(weight) < math.inf:
+            raise InputError(f"weights, model {model!r}: found {weight!r}, expected a finite number of at least 0")
+    if not any(given):
+        raise InputError("weights: found 0 for every model, expected at least one above 0")
+    return np.array(given, dtype=np.float64)
 
 
 def _number(value: object) -> float:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from .alignment import How, IntArray, Names, align, as_names
+from .clusterings import cluster_of_each
 from .errors import InputError
 from .model_scores import Matrix, ModelScores
+from .parameters import Weights, model_weights
+from .scales import Scales
+from .sources import Source
 
 # How many cells of all models one block of instances may hold: 128 MB as dense float64, 16 MB as bool.
 _BLOCK_CELLS = 2**24
@@ -26,7 +30,7 @@ class ModelTable(NamedTuple):
     labels: Sequence[Any] | NDArray[Any] | None = None
 
 
-class Predictions:
+class Predictions(Source):
     """Predictions of `m` models for `n` instances and `l` labels, named and immutable.
 
     Parameters
@@ -52,11 +56,14 @@ class Predictions:
     <Predictions: 2 models × 2 instances × 2 labels, 1 cell missing>
     """
 
-    __slots__ = ("_parts", "instances", "labels", "models")
+    __slots__ = ("_parts", "clusters", "instances", "labels", "members", "models", "weights")
 
     models: tuple[str, ...]
     labels: tuple[str, ...]
     instances: Names
+    weights: NDArray[np.float64] | None  # (m,) how much each model counts; None: all alike
+    clusters: tuple[str, ...]  # names of all clusterings' clusters
+    members: IntArray  # (n, number of clusterings) which of these each instance is in, -1: in none
     _parts: tuple[ModelScores, ...]
 
     def __init__(self, scores: Any, models: Any = None, labels: Any = None, instances: Any = None) -> None:
@@ -97,6 +104,25 @@ class Predictions:
         panel._fill(*_aligned(list(tables), instances, labels))
         return panel
 
+    @classmethod
+    def from_parts(
+        cls, models: Sequence[str], instances: Names, labels: Sequence[str], parts: Sequence[ModelScores]
+    ) -> Predictions:
+        """Put together what a reader has checked and aligned already.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import mlconsensus as mlc
+        >>> from mlconsensus.model_scores import ModelScores
+        >>> part = ModelScores(np.eye(2, dtype=bool), None, None, False)
+        >>> mlc.Predictions.from_parts(["a"], np.arange(2), ["x", "y"], [part])
+        <Predictions: 1 model × 2 instances × 2 labels>
+        """
+        panel = cls.__new__(cls)
+        panel._fill(tuple(models), instances, tuple(labels), tuple(parts))
+        return panel
+
     def _fill(
         self,
         models: tuple[str, ...],
@@ -104,19 +130,26 @@ class Predictions:
         labels: tuple[str, ...],
         parts: tuple[ModelScores, ...],
     ) -> None:
+        nowhere = np.empty((len(instances), 0), dtype=np.int64)
         for name, value in (
             ("models", models),
             ("instances", instances),
             ("labels", labels),
+            ("weights", None),
+            ("clusters", ()),
+            ("members", nowhere),
             ("_parts", parts),
         ):
             object.__setattr__(self, name, value)
+
+    def _with(self, **changes: Any) -> Predictions:
+        return _restore({name: getattr(self, name) for name in self.__slots__} | changes)
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"Predictions cannot be changed: found an assignment to {name!r}")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restore, (self.models, self.instances, self.labels, self._parts)
+        return _restore, ({name: getattr(self, name) for name in self.__slots__},)
 
     def __len__(self) -> int:
         return len(self.instances)
@@ -137,14 +170,8 @@ class Predictions:
             index = np.flatnonzero(index)
         if isinstance(index, np.ndarray) and index.ndim != 1:
             raise InputError(f"instances: found {instances!r}, expected a slice, a mask or a list of positions")
-        return _restore(
-            self.models, self.instances[index], self.labels, tuple(part.take(index) for part in self._parts)
-        )
-
-    @property
-    def shape(self) -> tuple[int, int, int]:
-        """Numbers of models, instances and labels."""
-        return len(self.models), len(self.instances), len(self.labels)
+        parts = tuple(part.take(index) for part in self._parts)
+        return self._with(instances=self.instances[index], members=self.members[index], _parts=parts)
 
     @property
     def complete(self) -> bool:
@@ -162,8 +189,7 @@ class Predictions:
     @property
     def block_size(self) -> int:
         """How many instances `blocks` gives at a time unless told: what keeps a block small."""
-        m, _, l = self.shape
-        return max(1, _BLOCK_CELLS // (m * l))
+        return usual_block_size(len(self.models), len(self.labels))
 
     def blocks(self, size: int | None = None) -> Iterator[Predictions]:
         """Walk the instances, `size` at a time, without copying the whole.
@@ -196,14 +222,84 @@ class Predictions:
         >>> panel.select(labels=["y"]).to_array().tolist()
         [[[0.0], [1.0]]]
         """
-        parts, models = self._parts, self.models if models is None else tuple(models)
+        parts, models, weights = self._parts, self.models if models is None else tuple(models), self.weights
         if models != self.models:
-            parts = tuple(parts[at] for at in _positions(models, self.models, "models"))
+            at_models = positions(models, self.models, "models")
+            parts = tuple(parts[at] for at in at_models)
+            weights = None if weights is None else weights[at_models]
         labels = self.labels if labels is None else tuple(labels)
         if labels != self.labels:
-            at_labels = _positions(labels, self.labels, "labels")
+            at_labels = positions(labels, self.labels, "labels")
             parts = tuple(part.take_labels(at_labels) for part in parts)
-        return _restore(models, self.instances, labels, parts)
+        return self._with(models=models, labels=labels, weights=weights, _parts=parts)
+
+    def with_labels(self, labels: Sequence[str]) -> Predictions:
+        """Give the panel exactly these labels, in this order: nobody spoke of those that it lacks, others are refused.
+
+        Examples
+        --------
+        >>> import mlconsensus as mlc
+        >>> mlc.Predictions([[[1]]], labels=["x"]).with_labels(["w", "x"]).to_array()
+        array([[[nan,  1.]]])
+        """
+        at = positions(self.labels, labels, "labels")
+        own = np.full(len(labels), -1)
+        own[at] = np.arange(len(self.labels))
+        return self._with(labels=tuple(labels), _parts=tuple(part.take_labels(own) for part in self._parts))
+
+    def weighted(self, weights: Weights) -> Predictions:
+        """Let models count as a combiner's `weights` say, for the kernels to see.
+
+        Parameters
+        ----------
+        weights
+            A number for each model, in their order or by name (1 where a mapping has none); ``None``: all alike.
+
+        Examples
+        --------
+        >>> import mlconsensus as mlc
+        >>> mlc.Predictions([[[1, 0]], [[0, 0]]], models=["a", "b"]).weighted({"a": 3}).weights
+        array([3., 1.])
+        """
+        if weights is None and self.weights is None:
+            return self
+        return self._with(weights=model_weights(weights, self.models))
+
+    def rescaled(self, scales: Scales) -> Predictions:
+        """Bring each model's scores to the scale that `rescale` or a combiner found."""
+        each = zip(self._parts, scales.of_each(), strict=True)
+        scaled = (part._replace(scale=part.scale.then(knots) if part.scale else knots) for part, knots in each)
+        return self._with(_parts=tuple(scaled))
+
+    @property
+    def has_scores(self) -> bool:
+        """Whether any model gives floats, not only decisions."""
+        return any(part.matrix.dtype.kind == "f" for part in self._parts)
+
+    def with_clusterings(self, clusterings: Mapping[str, Any]) -> Predictions:
+        """Add clusterings of the instances, which know no labels, beside the models; MLCM-r and BGCM use them.
+
+        Parameters
+        ----------
+        clusterings
+            For each, by its name, which cluster every instance is in: a sequence in the order of the instances, or a
+            mapping (or pandas Series) from instance to cluster. ``None`` and NaN: in no cluster.
+
+        Examples
+        --------
+        >>> import mlconsensus as mlc
+        >>> panel = mlc.Predictions([[[1, 0], [0, 0]]]).with_clusterings({"k-means": ["left", "left"]})
+        >>> mlc.mlcm_r(panel)
+        array([[1., 0.], [1., 0.]])
+        """
+        clusters, columns = list(self.clusters), [self.members]
+        for name, given in clusterings.items():
+            found = cluster_of_each(given, self.instances, f"clustering {name!r}")
+            names = list(dict.fromkeys(cluster for cluster in found if cluster is not None))
+            place = {cluster: len(clusters) + at for at, cluster in enumerate(names)} | {None: -1}
+            columns.append(np.array([[place[cluster]] for cluster in found], dtype=np.int64))
+            clusters += [f"{name}: {cluster}" for cluster in names]
+        return self._with(clusters=tuple(clusters), members=np.concatenate(columns, axis=1))
 
     def to_array(self) -> NDArray[np.float64]:
         """Return all scores as one float64 array (m, n, l), NaN where a model did not say.
@@ -222,22 +318,34 @@ class Predictions:
         return out
 
 
+def usual_block_size(m: int, l: int) -> int:
+    """How many instances of a panel make a block that is large enough to be fast and small enough for any machine.
+
+    Examples
+    --------
+    >>> usual_block_size(5, 100)
+    33554
+    """
+    return max(1, _BLOCK_CELLS // (m * l))
+
+
 def as_predictions(predictions: Any) -> Predictions:
     """Return `predictions` as `Predictions`, whatever form that class takes it has.
+
+    Predictions that are elsewhere, in files or on a cluster, are passed on as they are: blocks of them are `Predictions`.
 
     Examples
     --------
     >>> as_predictions([[[1, 0]]])
     <Predictions: 1 model × 1 instance × 2 labels>
     """
-    return predictions if isinstance(predictions, Predictions) else Predictions(predictions)
+    return cast("Predictions", predictions) if isinstance(predictions, Source) else Predictions(predictions)
 
 
-def _restore(
-    models: tuple[str, ...], instances: Names, labels: tuple[str, ...], parts: tuple[ModelScores, ...]
-) -> Predictions:
+def _restore(slots: Mapping[str, Any]) -> Predictions:
     panel = Predictions.__new__(Predictions)
-    panel._fill(models, instances, labels, parts)
+    for name, value in slots.items():
+        object.__setattr__(panel, name, value)
     return panel
 
 
@@ -245,7 +353,14 @@ def _counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
-def _positions(wanted: Sequence[str], names: Sequence[str], what: str) -> IntArray:
+def positions(wanted: Sequence[str], names: Sequence[str], what: str) -> IntArray:
+    """Find where the wanted names stand among all; refuse others.
+
+    Examples
+    --------
+    >>> positions(["b"], ["a", "b"], "labels")
+    array([1])
+    """
     lookup = {name: at for at, name in enumerate(names)}
     unknown = [name for name in wanted if name not in lookup]
     if unknown:
@@ -306,17 +421,24 @@ def _aligned(
 ) -> tuple[tuple[str, ...], Names, tuple[str, ...], tuple[ModelScores, ...]]:
     checked = [_checked(table) for table in tables]
     sizes = [matrix.shape for matrix, _ in checked]
-    instances, rows = _panel_names(tables, "instances", [size[0] for size in sizes], how_instances)
-    labels, columns = _panel_names(tables, "labels", [size[1] for size in sizes], how_labels)
+    instances, rows = panel_names(tables, "instances", [size[0] for size in sizes], how_instances)
+    labels, columns = panel_names(tables, "labels", [size[1] for size in sizes], how_labels)
     parts = tuple(ModelScores(matrix, rows[k], columns[k], has_nan) for k, (matrix, has_nan) in enumerate(checked))
     names = (f"label_{j}" for j in range(len(labels))) if tables[0].labels is None else map(str, labels.tolist())
     return tuple(table.model for table in tables), instances, tuple(names), parts
 
 
-def _panel_names(
+def panel_names(
     tables: list[ModelTable], what: str, sizes: list[int], how: How
 ) -> tuple[Names, list[IntArray | None]]:
-    """Find the panel's names of instances or labels, and each model's map to them."""
+    """Find the panel's names of instances or labels, and each model's map to them.
+
+    Examples
+    --------
+    >>> tables = [ModelTable("a", None, labels=["x"]), ModelTable("b", None, labels=["y", "x"])]
+    >>> panel_names(tables, "labels", [1, 2], "union")[1]
+    [array([ 0, -1]), array([1, 0])]
+    """
     given = [getattr(table, what) for table in tables]
     named = [k for k, names in enumerate(given) if names is not None]
     if named and len(named) < len(tables):

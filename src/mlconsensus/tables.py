@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from .metrics import LOWER_IS_BETTER, RANKING_METRICS, is_better
+from .terminal import padded, width
 
 TITLES = {
     "micro_auc": "microAUC",
@@ -49,12 +50,12 @@ def metrics_table(
     """
     heads = [f"{TITLES[metric]} {'↓' if metric in LOWER_IS_BETTER else '↑'}" for metric in metrics]
     best = {metric: best_rows(results, metric) if mark else set() for metric in metrics}
-    width = max(len(first), *(len(row) for row in results))
-    lines = [f"{first:<{width}}  " + "  ".join(f"{head:>11}" for head in heads)]
+    columns = max(width(name) for name in (first, *results))
+    lines = [f"{padded(first, columns)}  " + "  ".join(f"{head:>11}" for head in heads)]
     for row, cells in results.items():
         shown = [
             f"{cells[metric]:.4f}{'*' if row in best[metric] else ' '}".rjust(max(11, len(head)))
             for metric, head in zip(metrics, heads, strict=True)
         ]
-        lines.append(f"{row:<{width}}  {'  '.join(shown)}".rstrip())
+        lines.append(f"{padded(row, columns)}  {'  '.join(shown)}".rstrip())
     return "\n".join(lines)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from .alignment import IntArray
+from .alignment import IntArray, Names
 from .errors import InputError
 from .io import with_names
 from .predictions import ModelTable
@@ -54,6 +54,25 @@ def match_truth(table: ModelTable, instances: Iterable[Any], labels: Iterable[An
             ("label", len(columns), len(labels), known.shape[1]),
         ),
     )
+
+
+def as_matched(truth: Any, instances: Names, labels: tuple[str, ...]) -> Matched:
+    """Match whatever holds the truth: a table or a DataFrame by its names, an array (n, l) by position.
+
+    Examples
+    --------
+    >>> as_matched([[1, 0]], np.array(["i"]), ("x", "y")).truth.tolist()
+    [[True, False]]
+    """
+    if isinstance(truth, ModelTable):
+        return match_truth(truth, instances.tolist(), labels)
+    if hasattr(truth, "iloc"):
+        table = ModelTable("truth", truth.to_numpy(), truth.index, truth.columns)
+        return match_truth(table, instances.tolist(), labels)
+    known = truth if sparse.issparse(truth) else np.asarray(truth)
+    if known.shape != (len(instances), len(labels)):
+        raise InputError(f"truth: found shape {known.shape}, expected {(len(instances), len(labels))}")
+    return match_truth(ModelTable("truth", known, instances, labels), instances.tolist(), labels)
 
 
 def _note(*sides: tuple[str, int, int, int]) -> str:

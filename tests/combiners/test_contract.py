@@ -25,7 +25,7 @@ COMBINERS = [
     mlc.MLCMa(),
     mlc.MLCMa(n_iter=0),
     mlc.MLCMa(n_iter=4),
-    mlc.RaterFilter(),
+    mlc.RaterFilter(rescale=False),  # rescaling has tests of its own: it takes a round over all instances first
 ]
 LIMIT = mlc.MLCMa(n_iter=None)
 FUNCTIONS = {
@@ -44,6 +44,11 @@ def close(one, other):
     np.testing.assert_allclose(one, other, rtol=0, atol=1e-10)
 
 
+def literal_parameters(combiner):
+    """Parameters that the literal transcription knows; the others have tests of their own."""
+    return {name: value for name, value in combiner.get_params().items() if name not in ("weights", "rescale")}
+
+
 def test_every_registered_combiner_is_under_contract():
     assert {type(combiner) for combiner in COMBINERS} == set(mlc.COMBINERS.values()) == set(FUNCTIONS)
 
@@ -52,7 +57,7 @@ def test_every_registered_combiner_is_under_contract():
 @given(scores=panels())
 def test_equals_the_paper(combiner, scores):
     _, literal = FUNCTIONS[type(combiner)]
-    close(clone(combiner).fit_transform(scores), literal(scores, **combiner.get_params()))
+    close(clone(combiner).fit_transform(scores), literal(scores, **literal_parameters(combiner)))
 
 
 @pytest.mark.parametrize("combiner", COMBINERS, ids=repr)
@@ -61,7 +66,7 @@ def test_equals_the_paper_on_degenerate_panels(combiner, name):
     _, literal = FUNCTIONS[type(combiner)]
     found = clone(combiner).fit_transform(DEGENERATE[name])
     assert np.isfinite(found).all()
-    close(found, literal(DEGENERATE[name], **combiner.get_params()))
+    close(found, literal(DEGENERATE[name], **literal_parameters(combiner)))
 
 
 @every_combiner
@@ -179,7 +184,7 @@ def test_others_are_refused_at_transform(combiner):
 def test_parameters_may_change_after_fit(combiner):
     fitted = clone(combiner).fit(DEGENERATE["scores"])
     fitted.transform(DEGENERATE["scores"])
-    for name in combiner.get_params():
+    for name in literal_parameters(combiner):
         value = 0.25 if name in ("restart", "tol") else 3
         fitted.set_params(**{name: value})
         changed = clone(fitted)

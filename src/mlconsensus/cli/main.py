@@ -16,7 +16,10 @@ from .. import __version__, progress
 from ..errors import InputError, nearest
 
 # Each command's module is imported when it is used: `--help` answers at once.
-_COMMANDS = ("combine", "compare", "completion", "datasets", "demo", "evaluate", "reproduce")
+_COMMANDS = (
+    "apply", "combine", "compare", "completion", "datasets", "demo", "evaluate", "explain", "report", "reproduce",
+    "solve", "statistics",
+)  # fmt: skip
 
 BAD_INPUT, FAULT, INTERRUPTED = 2, 1, 130
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EIO)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def panel_options(command: F) -> F:
+def panel_options(command: F, format_option: str = "--format") -> F:
     """Add the files of a panel and how to read and match them."""
     for option in (
         click.option(
@@ -31,12 +31,28 @@ def panel_options(command: F) -> F:
             help="Keep the instances that any model has seen, or those that all have.",
         ),
         click.option(
-            "--format",
+            format_option,
             "input_format",
             metavar="NAME",
             help="Format of the input files, where their suffix does not tell.",
         ),
         click.argument("files", nargs=-1, required=True, metavar="FILE..."),
+    ):
+        command = option(command)
+    return command
+
+
+def method_options(command: F) -> F:
+    """Add the choice of the method, by its name or by the metric that matters."""
+    for option in (
+        click.option(
+            "--optimize",
+            type=click.Choice(["auto", "ranking-loss", "micro-auc", "one-error", "average-precision"]),
+            default="auto",
+            show_default=True,
+            help="The metric that matters; it chooses the method.",
+        ),
+        click.option("--method", metavar="NAME", help="Use this method: mv, ds, bgcm, mlcm-r, mlcm-a or filter."),
     ):
         command = option(command)
     return command

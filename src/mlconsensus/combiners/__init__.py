@@ -18,4 +18,16 @@ COMBINERS: dict[str, type[Combiner]] = {
     "Filter": RaterFilter,
 }
 
-__all__ = ["BGCM", "COMBINERS", "Combiner", "DawidSkene", "MLCMa", "MLCMr", "MajorityVote", "RaterFilter"]
+
+def name_of(combiner: Combiner) -> str:
+    """Return the name that tables, files and the command line use.
+
+    Examples
+    --------
+    >>> name_of(MLCMr(alpha=3.0))
+    'MLCM-r'
+    """
+    return next((name for name, kind in COMBINERS.items() if type(combiner) is kind), type(combiner).__name__)
+
+
+__all__ = ["BGCM", "COMBINERS", "Combiner", "DawidSkene", "MLCMa", "MLCMr", "MajorityVote", "RaterFilter", "name_of"]

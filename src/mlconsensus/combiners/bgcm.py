@@ -9,7 +9,8 @@ that spoke:
 
 The `l` systems are solved as one batch, and the score is `U`'s share of "yes". An instance that no model spoke
 about has no edge; it gets the label's prior, the share of all that was said which was "yes" (0 where nothing
-was).
+was). A model of weight `w` has edges and anchors `w` times as strong. Clusterings are group nodes without an
+anchor, and each counts among the models that spoke.
 
 Gao, Liang, Fan, Sun, Han: Graph-based consensus maximization among multiple supervised and unsupervised models.
 Xie, Kong, Gao, Fan, Yu: Multilabel Consensus Classification.
@@ -22,19 +23,39 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from ..engines.local import gather, spread
-from ..kernels import FloatArray, column_sums, connections, label_grams, ratio, spoken, weighted_sum
-from ..parameters import positive
+from ..engines import gather, spread
+from ..kernels import (
+    FloatArray,
+    column_sums,
+    connections,
+    label_grams,
+    memberships,
+    pair_sums,
+    product,
+    ratio,
+    reaching,
+    row_sums,
+    spoken,
+    weighted_sum,
+)
+from ..parameters import Weights, model_weights, positive
 from ..predictions import Predictions, as_predictions
 from .base import Combiner
+from .contributions import Contributions, of_label, statements
 
 
 class Statistics(NamedTuple):
-    """Sums over instances, for each label and pair of models; `a` is a score, `s` is 1 where the model spoke."""
+    """Sums over instances, for each label and pair of models; `a` is a score, `s` is 1 where the model spoke.
+
+    Both are multiplied by the model's weight; `c` is 1 for the clusters that the instance is in.
+    """
 
     yes_yes: Any  # (l, m, m) Σ a_k a_k' / d
     said_yes: Any  # (l, m, m) Σ s_k a_k' / d
     said_said: Any  # (l, m, m) Σ s_k s_k' / d
+    yes_in: Any = 0  # (l, m, c) Σ a_k c / d, where the panel has clusterings
+    said_in: Any = 0  # (l, m, c) Σ s_k c / d
+    in_in: Any = 0  # (l, c, c) Σ c c' / d
 
 
 class Solution(NamedTuple):
@@ -43,47 +64,85 @@ class Solution(NamedTuple):
     yes: FloatArray  # (m, l) at the models' "yes" nodes
     no: FloatArray  # (m, l) at the models' "no" nodes
     prior: FloatArray  # (l,) of an instance without edges
+    clusters: FloatArray | None = None  # (c, l) at the clusters
 
 
 def statistics(block: Predictions) -> Statistics:
     """Add up how often each pair of models says the same of each label."""
     m, n, l = block.shape
-    A, said = connections(block), spoken(block)
-    if said is None:  # s = 1 and d = m
+    A, said, C = connections(block), spoken(block), memberships(block)
+    if said is None and C is None:  # s = 1 and d = m
         yes = column_sums(A).reshape(m, l).T / m
         return Statistics(label_grams(A, A, l, 1 / m), np.repeat(yes[:, None, :], m, axis=1), np.full((l, m, m), n / m))
     A = A.toarray() if sparse.issparse(A) else A  # no larger than what says who spoke
-    share = ratio(np.ones((n, l)), weighted_sum(said, np.ones((m, l))), 0.0)
-    return Statistics(*(label_grams(one, other, l, share) for one, other in ((A, A), (said, A), (said, said))))
+    said = np.ones((n, m * l)) if said is None else said
+    heard = weighted_sum(said, np.ones((m, l)))
+    share = ratio(np.ones((n, l)), heard if C is None else heard + row_sums(C)[:, None], 0.0)
+    grams = Statistics(*(label_grams(one, other, l, share) for one, other in ((A, A), (said, A), (said, said))))
+    if C is None:
+        return grams
+    yes_in, said_in = (product(C.T, X * np.tile(share, m)).reshape(-1, m, l).transpose(2, 1, 0) for X in (A, said))
+    return grams._replace(yes_in=yes_in, said_in=said_in, in_in=pair_sums(C, share))
 
 
-def solve(statistics: Statistics, alpha: float = 2.0) -> Solution:
-    """Solve the labels' 2m × 2m systems as one batch."""
+def solve(statistics: Statistics, alpha: float = 2.0, weights: FloatArray | None = None) -> Solution:
+    """Solve the labels' systems of 2m nodes, and one for each cluster, as one batch."""
     alpha = positive(alpha, "alpha")
-    yes_yes, said_yes, said_said = statistics
+    yes_yes, said_yes, said_said = statistics[:3]
     l, m, _ = yes_yes.shape
     yes_no = said_yes.transpose(0, 2, 1) - yes_yes  # Σ a_k (s_k' − a_k') / d
     no_no = said_said - said_yes - said_yes.transpose(0, 2, 1) + yes_yes
     walk = np.block([[yes_yes, yes_no], [yes_no.transpose(0, 2, 1), no_no]])
-    degrees = walk.sum(axis=2)  # (l, 2m) the diagonals of D_v
-    system = (alpha + degrees)[:, :, None] * np.eye(2 * m) - walk
-    anchors = np.repeat([1.0, 0.0], m)  # B's column for "yes"
-    likely = np.linalg.solve(system, np.broadcast_to(alpha * anchors, (l, 2 * m))[..., None])[..., 0]
-    prior = ratio(degrees[:, :m].sum(axis=1), degrees.sum(axis=1), 0.0)
-    return Solution(likely[:, :m].T, likely[:, m:].T, prior)
+    anchors = np.tile(alpha * (np.ones(m) if weights is None else weights), 2)
+    anchors = np.tile(np.where(anchors > 0, anchors, 1.0), (l, 1))  # (l, nodes)
+    held = anchors * np.repeat([1.0, 0.0], m)  # α times B's column for "yes"
+    clustered = np.ndim(statistics.in_in) > 0
+    if clustered:
+        to_clusters = np.concatenate([statistics.yes_in, statistics.said_in - statistics.yes_in], axis=1)
+        walk = np.block([[walk, to_clusters], [to_clusters.transpose(0, 2, 1), statistics.in_in]])
+    degrees = walk.sum(axis=2)  # (l, nodes) the diagonals of D_v
+    prior = ratio(degrees[:, :m].sum(axis=1), degrees[:, : 2 * m].sum(axis=1), 0.0)
+    if clustered:
+        # Clusters that no walk to a model's node leaves from hold to the prior.
+        lost = ~reaching(np.asarray(to_clusters.any(axis=1)), statistics.in_in)
+        kept = np.concatenate([np.ones((l, 2 * m)), ~lost], axis=1)
+        walk, degrees = walk * kept[:, :, None] * kept[:, None, :], degrees * kept
+        anchors, held = np.concatenate([anchors, lost], axis=1), np.concatenate([held, lost * prior[:, None]], axis=1)
+    system = (anchors + degrees)[:, :, None] * np.eye(walk.shape[1]) - walk
+    likely = np.linalg.solve(system, held[..., None])[..., 0].T
+    return Solution(likely[:m], likely[m : 2 * m], prior, likely[2 * m :] if clustered else None)
 
 
 def apply(block: Predictions, solution: Solution) -> FloatArray:
     """Average over the models that spoke how likely "yes" is at the nodes that they chose."""
-    said = spoken(block)
+    said, C = spoken(block), memberships(block)
     scores = weighted_sum(connections(block), solution.yes - solution.no)  # a·yes + (s − a)·no
-    if said is None:
+    if said is None and C is None:
         return np.asarray((scores + solution.no.sum(axis=0)) / len(solution.no))
-    heard = weighted_sum(said, np.ones_like(solution.no))
-    return ratio(scores + weighted_sum(said, solution.no), heard, solution.prior)
+    m, n, l = block.shape
+    said = np.ones((n, m * l)) if said is None else said
+    scores += weighted_sum(said, solution.no)
+    heard = weighted_sum(said, np.ones((m, l)))
+    if C is not None:
+        scores += product(C, np.asarray(solution.clusters))
+        heard += row_sums(C)[:, None]
+    return ratio(scores, heard, solution.prior)
 
 
-def bgcm(predictions: Any, alpha: float = 2.0) -> FloatArray:
+def contributions(block: Predictions, solution: Solution, label: int) -> Contributions:
+    """Take the mean of the block's one instance apart: how likely "yes" is at the nodes that each model chose."""
+    scores, said = statements(block)
+    inside = memberships(block[:1])
+    heard = said[:, label].sum() + (0 if inside is None else inside.sum())
+    if heard == 0:
+        return Contributions(float(solution.prior[label]), np.zeros_like(scores))
+    yes, no = scores[:, label], (said - scores)[:, label]
+    likely = yes * solution.yes[:, label] + no * solution.no[:, label]
+    clusters = None if inside is None else inside.toarray()[0] * np.asarray(solution.clusters)[:, label] / heard
+    return Contributions(0.0, of_label(likely / heard, label, scores.shape), clusters=clusters)
+
+
+def bgcm(predictions: Any, alpha: float = 2.0, weights: Weights = None) -> FloatArray:
     """Score labels one by one by the consensus of the models on yes and no.
 
     Parameters
@@ -92,6 +151,9 @@ def bgcm(predictions: Any, alpha: float = 2.0) -> FloatArray:
         `Predictions`, or anything that its constructor takes.
     alpha
         How strongly each group node is held to its own class; positive.
+    weights
+        How much each model counts: a number for each, in their order or by name. One of weight 2 counts as if it were
+        there twice, of weight 0 as if it were not there; ``None``: all alike.
 
     Examples
     --------
@@ -100,8 +162,8 @@ def bgcm(predictions: Any, alpha: float = 2.0) -> FloatArray:
     array([[1.  , 0.49],
            [0.  , 0.09]])
     """
-    panel = as_predictions(predictions)
-    solution = solve(gather(panel, statistics), alpha)
+    panel = as_predictions(predictions).weighted(weights)
+    solution = solve(gather(panel, statistics), alpha, panel.weights)
     return spread(panel, lambda block: apply(block, solution))
 
 
@@ -112,6 +174,9 @@ class BGCM(Combiner):
     ----------
     alpha
         How strongly each group node is held to its own class; positive.
+    weights
+        How much each model counts: a number for each, in their order or by name. One of weight 2 counts as if it were
+        there twice, of weight 0 as if it were not there; ``None``: all alike.
 
     Examples
     --------
@@ -121,17 +186,23 @@ class BGCM(Combiner):
            [0.  , 0.09]])
     """
 
-    def __init__(self, alpha: float = 2.0) -> None:
+    _uses_clusterings = True
+
+    def __init__(self, alpha: float = 2.0, weights: Weights = None) -> None:
         self.alpha = alpha
+        self.weights = weights
 
     def _check_parameters(self) -> None:
         positive(self.alpha, "alpha")
 
     def _statistics(self, block: Predictions) -> Statistics:
-        return statistics(block)
+        return statistics(block.weighted(self.weights))
 
     def _solve(self, statistics: Statistics) -> Solution:
-        return solve(statistics, self.alpha)
+        return solve(statistics, self.alpha, model_weights(self.weights, self.models_))
 
     def _apply(self, block: Predictions, solution: Solution) -> FloatArray:
-        return apply(block, solution)
+        return apply(block.weighted(self.weights), solution)
+
+    def _contributions(self, block: Predictions, solution: Solution, label: int) -> Contributions:
+        return contributions(block.weighted(self.weights), solution, label)

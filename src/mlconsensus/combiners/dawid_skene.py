@@ -11,7 +11,8 @@ For each label by itself, an instance has it with probability :math:`\pi`, and m
 
 from the majority vote, sums taken over what was said (`s`). Scores of at least 0.5 are a yes. All that EM needs to know
 of the instances is how often each pattern of votes occurs, and these counts add up: one pass gathers them, and all
-rounds run in `solve`. An instance that no model spoke about gets :math:`\pi`; a label that nobody spoke about gets 0.
+rounds run in `solve`. Votes of a model of weight `w` count `w` times. An instance that no model spoke about gets
+:math:`\pi`; a label that nobody spoke about gets 0.
 
 A. P. Dawid, A. M. Skene: Maximum likelihood estimation of observer error-rates using the EM algorithm.
 doi:10.2307/2346806
@@ -25,11 +26,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse, special
 
-from ..engines.local import gather, spread
+from ..engines import gather, spread
+from ..errors import InputError
 from ..kernels import FloatArray, ratio
-from ..parameters import positive, whole
+from ..parameters import Weights, model_weights, positive, whole
 from ..predictions import Predictions, as_predictions
 from .base import Combiner
+from .contributions import Contributions, of_label
 
 _LEAST = 1e-10  # weight that every answer of every model keeps, so that no logarithm is infinite
 _LABEL_BYTES = 4
@@ -85,6 +88,34 @@ class PatternCounts:
         votes = np.unpackbits(bits, axis=2, count=m).astype(np.float64)
         return labels, votes[:, 0], votes[:, 1]
 
+    def reordered(self, models: NDArray[np.intp], labels: NDArray[np.intp]) -> PatternCounts:
+        """Put models and labels into another order: which old position each new one is taken from."""
+        old, yes, spoke = self.unpacked()
+        new = np.argsort(labels).astype(">u4")[old]
+        bits = [np.packbits(said[:, models] > 0, axis=1) for said in (yes, spoke)]
+        rows = np.concatenate([new.view(np.uint8).reshape(-1, _LABEL_BYTES), *bits], axis=1)
+        return PatternCounts.of(rows, self.shape, self.counts)
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return what a file needs to keep."""
+        return {"rows": self.rows, "counts": self.counts}
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, NDArray[Any]], shape: tuple[int, int], where: str) -> PatternCounts:
+        """Make counts of what a file kept, after checking that they can be counts of votes."""
+        m, l = shape
+        rows, counts = arrays.get("rows", np.empty(0)), arrays.get("counts", np.empty(0))
+        expected = (*counts.shape, _LABEL_BYTES + 2 * -(-m // 8))
+        if rows.dtype != np.uint8 or counts.dtype != np.float64 or counts.ndim != 1 or rows.shape != expected:
+            raise InputError(f"{where}: found rows {rows.shape}, counts {counts.shape}, expected patterns of {m} votes")
+        if counts.min() < 0:
+            raise InputError(f"{where}: found {counts.min():g}, expected no number below 0")
+        found = cls(rows, counts, shape)
+        labels, yes, spoke = found.unpacked()
+        if labels.max() >= l or (yes > spoke).any():
+            raise InputError(f"{where}: found patterns that no {m} models can give {l} labels, expected votes")
+        return found
+
 
 class Statistics(NamedTuple):
     """Sums over instances."""
@@ -98,6 +129,7 @@ class Solution(NamedTuple):
     prior: FloatArray  # (l,) π
     if_true: FloatArray  # (m, l) a, how often the model says yes to true
     if_false: FloatArray  # (m, l) b, how often the model says yes to false
+    weights: FloatArray | float = 1.0  # (m,) how often each vote counts
 
 
 def statistics(block: Predictions) -> Statistics:
@@ -114,22 +146,24 @@ def statistics(block: Predictions) -> Statistics:
     return Statistics(PatternCounts.of(rows.reshape(n * l, -1), (m, l)))
 
 
-def solve(statistics: Statistics, n_iter: int = 100, tol: float = 1e-5) -> Solution:
+def solve(statistics: Statistics, n_iter: int = 100, tol: float = 1e-5, weights: FloatArray | None = None) -> Solution:
     """Run EM on the patterns, all labels at once; a label rests when a round gains it less than `tol` for each vote."""
     labels, yes, spoke = statistics.patterns.unpacked()
-    counts = statistics.patterns.counts * spoke.any(axis=1)
-    l = statistics.patterns.shape[1]
-    no, n_votes = spoke - yes, _by_label(counts * spoke.sum(axis=1), labels, l)
+    m, l = statistics.patterns.shape
+    weights = np.ones(m) if weights is None else weights
+    counts = statistics.patterns.counts * (spoke @ weights > 0)
+    no, n_votes = spoke - yes, _by_label(counts * (spoke @ weights), labels, l)
 
-    true = ratio(yes.sum(axis=1), spoke.sum(axis=1), 0.0)  # start from the majority vote
+    true = ratio(yes @ weights, spoke @ weights, 0.0)  # start from the majority vote
     following = _maximise(true, labels, yes, no, counts, l)
     found, bound, active = following, np.full(l, -np.inf), np.ones(l, dtype=np.bool_)
     for _ in range(whole(n_iter, "n_iter", 1)):
-        found = Solution(*(np.where(active, new, old) for new, old in zip(following, found, strict=True)))
+        settled = (np.where(active, new, old) for new, old in zip(following[:3], found[:3], strict=True))
+        found = Solution(*settled)._replace(weights=weights)
         start, if_yes, if_no = _log_odds(found)
         true = special.expit(start[labels] + (yes * if_yes.T[labels] + no * if_no.T[labels]).sum(axis=1))  # E step
         following = _maximise(true, labels, yes, no, counts, l)  # M step
-        new_bound = _by_label(counts * _evidence(true, following, labels, yes, no), labels, l)
+        new_bound = _by_label(counts * _evidence(true, following, labels, yes * weights, no * weights), labels, l)
         active &= new_bound - bound >= positive(tol, "tol") * n_votes
         bound = new_bound
         if not active.any():
@@ -146,6 +180,16 @@ def apply(block: Predictions, solution: Solution) -> FloatArray:
         says_yes = _says_yes(values)
         odds += np.where(says_yes, for_yes, for_no) if said is None else said * np.where(says_yes, for_yes, for_no)
     return np.asarray(special.expit(odds))
+
+
+def contributions(block: Predictions, solution: Solution, label: int) -> Contributions:
+    """Take the log-odds of the block's one instance apart: the prior's, and those of each vote on the label."""
+    start, if_yes, if_no = _log_odds(solution)
+    odds = [
+        float(np.where(_says_yes(values), for_yes, for_no)[0, label]) * (said is None or bool(said[0, label]))
+        for (values, said), for_yes, for_no in zip(block.cells(), if_yes, if_no, strict=True)
+    ]
+    return Contributions(float(start[label]), of_label(np.array(odds), label, if_yes.shape), scale="log-odds")
 
 
 def _by_label(weights: FloatArray, labels: NDArray[np.intp], l: int) -> FloatArray:
@@ -166,17 +210,18 @@ def _maximise(
 
 def _log_odds(solution: Solution) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Find what is known before any vote, and what a yes and a no of each model add to it."""
-    prior, if_true, if_false = solution
+    prior, if_true, if_false, weights = solution
+    weights = np.reshape(weights, (-1, 1))
     with np.errstate(divide="ignore"):  # a label that is never, or always, true has infinite odds
         start = np.log(prior) - np.log1p(-prior)
-    return start, np.log(if_true / if_false), np.log((1 - if_true) / (1 - if_false))
+    return start, weights * np.log(if_true / if_false), weights * np.log((1 - if_true) / (1 - if_false))
 
 
 def _evidence(
     true: FloatArray, solution: Solution, labels: NDArray[np.intp], yes: FloatArray, no: FloatArray
 ) -> FloatArray:
     """Lower bound of the log-likelihood of one instance with each pattern; EM never lowers it."""
-    prior, if_true, if_false = (np.atleast_2d(part).T[labels] for part in solution)
+    prior, if_true, if_false = (np.atleast_2d(part).T[labels] for part in solution[:3])
     of_votes = [(yes * np.log(says) + no * np.log(1 - says)).sum(axis=1) for says in (if_true, if_false)]
     sides = zip((true, 1 - true), (prior[:, 0], 1 - prior[:, 0]), of_votes, strict=True)
     return np.asarray(sum(t * votes + special.xlogy(t, p) - special.xlogy(t, t) for t, p, votes in sides))
@@ -186,7 +231,7 @@ def _says_yes(values: Any) -> NDArray[np.bool_]:
     return np.asarray((values.toarray() if sparse.issparse(values) else values) >= 0.5)
 
 
-def dawid_skene(predictions: Any, n_iter: int = 100, tol: float = 1e-5) -> FloatArray:
+def dawid_skene(predictions: Any, n_iter: int = 100, tol: float = 1e-5, weights: Weights = None) -> FloatArray:
     """Score labels one by one by the probability that they are true, given how reliable each model turns out to be.
 
     Parameters
@@ -197,6 +242,9 @@ def dawid_skene(predictions: Any, n_iter: int = 100, tol: float = 1e-5) -> Float
         Rounds of EM at the most.
     tol
         A label rests when a round raises its log-likelihood by less than this for each vote.
+    weights
+        How much each model counts: a number for each, in their order or by name. One of weight 2 counts as if it were
+        there twice, of weight 0 as if it were not there; ``None``: all alike.
 
     Examples
     --------
@@ -205,7 +253,7 @@ def dawid_skene(predictions: Any, n_iter: int = 100, tol: float = 1e-5) -> Float
     array([[1.], [1.], [0.], [0.]])
     """
     panel = as_predictions(predictions)
-    solution = solve(gather(panel, statistics), n_iter, tol)
+    solution = solve(gather(panel, statistics), n_iter, tol, model_weights(weights, panel.models))
     return spread(panel, lambda block: apply(block, solution))
 
 
@@ -218,6 +266,9 @@ class DawidSkene(Combiner):
         Rounds of EM at the most.
     tol
         A label rests when a round raises its log-likelihood by less than this for each vote.
+    weights
+        How much each model counts: a number for each, in their order or by name. One of weight 2 counts as if it were
+        there twice, of weight 0 as if it were not there; ``None``: all alike.
 
     Examples
     --------
@@ -226,9 +277,10 @@ class DawidSkene(Combiner):
     array([[1.], [1.], [0.], [0.]])
     """
 
-    def __init__(self, n_iter: int = 100, tol: float = 1e-5) -> None:
+    def __init__(self, n_iter: int = 100, tol: float = 1e-5, weights: Weights = None) -> None:
         self.n_iter = n_iter
         self.tol = tol
+        self.weights = weights
 
     def _check_parameters(self) -> None:
         whole(self.n_iter, "n_iter", 1)
@@ -238,7 +290,10 @@ class DawidSkene(Combiner):
         return statistics(block)
 
     def _solve(self, statistics: Statistics) -> Solution:
-        return solve(statistics, self.n_iter, self.tol)
+        return solve(statistics, self.n_iter, self.tol, model_weights(self.weights, self.models_))
 
     def _apply(self, block: Predictions, solution: Solution) -> FloatArray:
         return apply(block, solution)
+
+    def _contributions(self, block: Predictions, solution: Solution, label: int) -> Contributions:
+        return contributions(block, solution, label)

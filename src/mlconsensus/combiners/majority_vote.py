@@ -2,8 +2,8 @@ r"""Majority voting (MV): the mean of the models' scores.
 
 .. math:: \bar Y = \frac{1}{m} \sum_{k=1}^m Y^k \qquad\text{(Eq. averaging)}
 
-The mean is taken over the models that spoke. A cell about which none did gets the label's prior, its mean
-over all that was said in `fit`; a label of which nobody ever spoke gets 0.
+The mean is taken over the models that spoke, weighted if the user gives weights. A cell about which none did
+gets the label's prior, its mean over all that was said in `fit`; a label of which nobody ever spoke gets 0.
 
 Xie, Kong, Gao, Fan, Yu: Multilabel Consensus Classification.
 """
@@ -15,10 +15,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from ..engines.local import gather, spread
+from ..engines import gather, spread
 from ..kernels import FloatArray, column_sums, mean, ratio, votes
+from ..parameters import Weights
 from ..predictions import Predictions, as_predictions
 from .base import Combiner
+from .contributions import Contributions, of_label, statements
 
 
 class Statistics(NamedTuple):
@@ -46,8 +48,25 @@ def apply(block: Predictions, prior: FloatArray) -> FloatArray:
     return np.asarray(average.toarray() if sparse.issparse(average) else average)
 
 
-def majority_vote(predictions: Any) -> FloatArray:
+def contributions(block: Predictions, prior: FloatArray, label: int) -> Contributions:
+    """Take the mean of the block's one instance apart: each model's own score for the label, by how many spoke."""
+    scores, said = statements(block)
+    heard = said[:, label].sum()
+    if heard == 0:
+        return Contributions(float(prior[label]), np.zeros_like(scores))
+    return Contributions(0.0, of_label(scores[:, label] / heard, label, scores.shape))
+
+
+def majority_vote(predictions: Any, weights: Weights = None) -> FloatArray:
     """Score labels by the mean of the models that spoke.
+
+    Parameters
+    ----------
+    predictions
+        `Predictions`, or anything that its constructor takes.
+    weights
+        How much each model counts: a number for each, in their order or by name. One of weight 2 counts as if it were
+        there twice, of weight 0 as if it were not there; ``None``: all alike.
 
     Examples
     --------
@@ -55,13 +74,19 @@ def majority_vote(predictions: Any) -> FloatArray:
     >>> mlc.majority_vote([[[1, 0, 1]], [[1, 0, 0]]])
     array([[1. , 0. , 0.5]])
     """
-    panel = as_predictions(predictions)
+    panel = as_predictions(predictions).weighted(weights)
     prior = solve(gather(panel, statistics))
     return spread(panel, lambda block: apply(block, prior))
 
 
 class MajorityVote(Combiner):
     """Majority voting: the mean of the models that spoke.
+
+    Parameters
+    ----------
+    weights
+        How much each model counts: a number for each, in their order or by name. One of weight 2 counts as if it were
+        there twice, of weight 0 as if it were not there; ``None``: all alike.
 
     Examples
     --------
@@ -70,11 +95,17 @@ class MajorityVote(Combiner):
     array([[1. , 0. , 0.5]])
     """
 
+    def __init__(self, weights: Weights = None) -> None:
+        self.weights = weights
+
     def _statistics(self, block: Predictions) -> Statistics:
-        return statistics(block)
+        return statistics(block.weighted(self.weights))
 
     def _solve(self, statistics: Statistics) -> FloatArray:
         return solve(statistics)
 
     def _apply(self, block: Predictions, solution: FloatArray) -> FloatArray:
-        return apply(block, solution)
+        return apply(block.weighted(self.weights), solution)
+
+    def _contributions(self, block: Predictions, solution: FloatArray, label: int) -> Contributions:
+        return contributions(block.weighted(self.weights), solution, label)

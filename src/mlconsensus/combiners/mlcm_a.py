@@ -18,7 +18,8 @@ Written so, nothing is inverted that may be singular (labels never predicted, l 
 :math:`x = m w` is the larger root of :math:`x^2 + (2 - m g) x + 1 = 0` where :math:`m g \ge 4`, and 0 elsewhere.
 
 The mean is taken over the models that spoke; a cell about which none did gets the label's prior, and `m` is the
-mean number of models that spoke about a cell. With nothing missing that is the paper's algorithm to the letter.
+mean number (with weights: the mean weight) of the models that spoke about a cell. With nothing missing and no weights
+that is the paper's algorithm to the letter.
 
 Xie, Kong, Gao, Fan, Yu: Multilabel Consensus Classification.
 """
@@ -28,25 +29,27 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import linalg
+from scipy import linalg, sparse
 
-from ..engines.local import gather, spread
+from ..engines import gather, spread
+from ..grams import Gram, as_gram
 from ..kernels import FloatArray, column_sums, gram, mean, product, ratio, votes
-from ..parameters import whole
+from ..parameters import Weights, whole
 from ..predictions import Predictions, as_predictions
 from .base import Combiner
+from .contributions import Contributions, statements
 
 
 class Statistics(NamedTuple):
     """Sums over instances; `z` is ȳ with 0 where nobody spoke, `u` is 1 there and 0 elsewhere."""
 
     n_instances: Any  # ()
-    spoken: Any  # () how many of the m·n·l cells were spoken about
+    spoken: Any  # () how many of the m·n·l cells were spoken about, each with its model's weight
     known: Any  # (l,) instances about which somebody spoke
     total: Any  # (l,) Σ z
     known_gram: Any  # (l, l) Σ zᵀz
-    cross_gram: Any  # (l, l) Σ uᵀz
-    unknown_gram: Any  # (l, l) Σ uᵀu
+    cross_gram: Any  # (l, l) Σ uᵀz; 0 where u is
+    unknown_gram: Any  # (l, l) Σ uᵀu; 0 where u is
 
 
 class Solution(NamedTuple):
@@ -61,19 +64,18 @@ def statistics(block: Predictions) -> Statistics:
     _, n, l = block.shape
     said = votes(block)
     average = mean(said, np.zeros(l))
-    none = np.zeros((l, l))
-    heard = said.heard
+    products, heard = Gram.of(average), said.heard
     if isinstance(heard, float):
-        return Statistics(n, heard * n * l, np.full(l, float(n)), column_sums(average), gram(average), none, none)
+        return Statistics(n, heard * n * l, np.full(l, float(n)), column_sums(average), products, 0, 0)
     silent = (heard == 0).astype(np.float64)
     return Statistics(
         n,
         heard.sum(),
         n - silent.sum(axis=0),
         column_sums(average),
-        gram(average),
-        np.asarray(silent.T @ average) if silent.any() else none,
-        gram(silent) if silent.any() else none,
+        products,
+        np.asarray(silent.T @ average) if silent.any() else 0,
+        gram(silent) if silent.any() else 0,
     )
 
 
@@ -82,10 +84,16 @@ def solve(statistics: Statistics, n_iter: int | None = 1) -> Solution:
     n, l = statistics.n_instances, len(statistics.total)
     m = statistics.spoken / (n * l)
     prior = ratio(statistics.total, statistics.known, 0.0)
-    # Ȳ = Z + U diag(prior), multiplied out.
-    cross = prior[:, None] * statistics.cross_gram
-    second = statistics.known_gram + cross + cross.T + np.outer(prior, prior) * statistics.unknown_gram
-    g, V = linalg.eigh(second / n, overwrite_a=True)
+    rows = as_gram(statistics.known_gram).rows
+    if rows is not None and rows.shape[0] < l and np.ndim(statistics.unknown_gram) == 0 and n_iter != 0:
+        # Fewer instances than labels: their singular values are all there is, and the rest of `h` is 0.
+        _, singular, directions = linalg.svd(rows.toarray() if sparse.issparse(rows) else rows, full_matrices=False)
+        g, V = singular**2 / n, directions.T
+    else:
+        # Ȳ = Z + U diag(prior), multiplied out.
+        cross = prior[:, None] * statistics.cross_gram
+        second = np.asarray(statistics.known_gram) + cross + cross.T + np.outer(prior, prior) * statistics.unknown_gram
+        g, V = linalg.eigh(second / n, overwrite_a=True)
     h = _limit(m * g) if n_iter is None else _rounds(m * g, whole(n_iter, "n_iter", 0))
     filter = (V * h) @ V.T
     # Labels that never go together have 0 here, up to rounding that would rank them by chance: make it 0 again.
@@ -96,6 +104,14 @@ def solve(statistics: Statistics, n_iter: int | None = 1) -> Solution:
 def apply(block: Predictions, solution: Solution) -> FloatArray:
     """Filter the mean prediction; Eq. averaging_omega."""
     return product(mean(votes(block), solution.prior), solution.filter)
+
+
+def contributions(block: Predictions, solution: Solution, label: int) -> Contributions:
+    """Take the filtered mean of the block's one instance apart; where nobody spoke, the prior is filtered too."""
+    scores, said = statements(block)
+    heard, passed = said.sum(axis=0), solution.filter[:, label]
+    unheard = (solution.prior * passed)[heard == 0].sum()
+    return Contributions(float(unheard), ratio(scores, heard, 0.0) * passed)
 
 
 def _rounds(mg: FloatArray, n_iter: int) -> FloatArray:
@@ -115,7 +131,7 @@ def _limit(mg: FloatArray) -> FloatArray:
     return np.where(mg >= 4, x / (1 + x), 0.0)
 
 
-def mlcm_a(predictions: Any, n_iter: int | None = 1) -> FloatArray:
+def mlcm_a(predictions: Any, n_iter: int | None = 1, weights: Weights = None) -> FloatArray:
     """Score labels by the mean prediction, shrunk along directions in which labels do not go together.
 
     Parameters
@@ -125,6 +141,9 @@ def mlcm_a(predictions: Any, n_iter: int | None = 1) -> FloatArray:
     n_iter
         Rounds `T` of Algorithm 1; 0 is majority voting, ``None`` the limit. Each round wipes out more of the weak
         directions, so that more than 1 seldom helps where labels are many and rare.
+    weights
+        How much each model counts: a number for each, in their order or by name. One of weight 2 counts as if it were
+        there twice, of weight 0 as if it were not there; ``None``: all alike.
 
     Examples
     --------
@@ -133,7 +152,7 @@ def mlcm_a(predictions: Any, n_iter: int | None = 1) -> FloatArray:
     array([[0.56, 0.28, 0.  ],
            [0.  , 0.  , 0.5 ]])
     """
-    panel = as_predictions(predictions)
+    panel = as_predictions(predictions).weighted(weights)
     solution = solve(gather(panel, statistics), n_iter)
     return spread(panel, lambda block: apply(block, solution))
 
@@ -145,6 +164,9 @@ class MLCMa(Combiner):
     ----------
     n_iter
         Rounds of Algorithm 1; ``None`` for the limit in closed form.
+    weights
+        How much each model counts: a number for each, in their order or by name. One of weight 2 counts as if it were
+        there twice, of weight 0 as if it were not there; ``None``: all alike.
 
     Examples
     --------
@@ -154,18 +176,22 @@ class MLCMa(Combiner):
            [0.  , 0.  , 0.5 ]])
     """
 
-    def __init__(self, n_iter: int | None = 1) -> None:
+    def __init__(self, n_iter: int | None = 1, weights: Weights = None) -> None:
         self.n_iter = n_iter
+        self.weights = weights
 
     def _check_parameters(self) -> None:
         if self.n_iter is not None:
             whole(self.n_iter, "n_iter", 0)
 
     def _statistics(self, block: Predictions) -> Statistics:
-        return statistics(block)
+        return statistics(block.weighted(self.weights))
 
     def _solve(self, statistics: Statistics) -> Solution:
         return solve(statistics, self.n_iter)
 
     def _apply(self, block: Predictions, solution: Solution) -> FloatArray:
-        return apply(block, solution)
+        return apply(block.weighted(self.weights), solution)
+
+    def _contributions(self, block: Predictions, solution: Solution, label: int) -> Contributions:
+        return contributions(block.weighted(self.weights), solution, label)

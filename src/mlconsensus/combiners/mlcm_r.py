@@ -19,6 +19,9 @@ That is a walk that stops at group node `j` with probability :math:`\alpha/(\alp
 instances are connected to the node. A walk with a constant `restart` probability `r` is the same system with an anchor
 of its own for each node, :math:`\alpha_j = d_j\, r/(1-r)` in place of :math:`\alpha`, and does not depend on `n`.
 
+A model of weight `w` has edges and anchors `w` times as strong, which is what `w` copies of it would have. Clusterings
+are group nodes without an anchor (:math:`\alpha_j = 0`): a walk passes through them and never stops there.
+
 Rows of `Q` and `U` are distributions over labels. An instance without any edge (no model predicted a label for it) has
 no row in the equations; it gets the label prior: the share of all edges that lead to each label.
 
@@ -30,20 +33,24 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import linalg
 
-from ..engines.local import gather, spread
+from ..engines import gather, spread
 from ..errors import InputError
-from ..kernels import FloatArray, connections, gram, product, ratio, row_sums, scaled
-from ..parameters import fraction, positive
+from ..grams import Gram, as_gram
+from ..kernels import FloatArray, connections, gram, memberships, product, ratio, reaching, row_sums, scaled
+from ..parameters import Weights, fraction, model_weights, positive
 from ..predictions import Predictions, as_predictions
 from .base import Combiner
+from .contributions import Contributions, statements
+from .walk_system import solved
 
 
 class Statistics(NamedTuple):
     """Sums over instances."""
 
-    walk: Any  # (m, l, m, l) Aᵀ D_n⁻¹ A; its row sums are D_v
+    walk: Any  # (m, l, m, l) Aᵀ D_n⁻¹ A; with what follows, its row sums are D_v
+    to_clusters: Any = 0  # (m·l, c) Aᵀ D_n⁻¹ C, where the panel has clusterings
+    clusters: Any = 0  # (c, c) Cᵀ D_n⁻¹ C
 
 
 class Solution(NamedTuple):
@@ -51,27 +58,46 @@ class Solution(NamedTuple):
 
     groups: FloatArray  # (m·l, l) Q, of each group node
     prior: FloatArray  # (l,) of an instance without edges
+    clusters: FloatArray | None = None  # (c, l) Q, of each cluster
 
 
 def statistics(block: Predictions) -> Statistics:
     """Add up what each instance contributes to the walk between group nodes."""
     m, _, l = block.shape
-    A = connections(block)
-    walk = gram(A, ratio(np.ones(len(block)), row_sums(A), 0.0))
-    return Statistics(walk.reshape(m, l, m, l))
+    A, C = connections(block), memberships(block)
+    per_edge = ratio(np.ones(len(block)), row_sums(A) if C is None else row_sums(A) + row_sums(C), 0.0)
+    walk = Gram.of(scaled(A, np.sqrt(per_edge)), (m, l, m, l))
+    return Statistics(walk) if C is None else Statistics(walk, product(scaled(C, per_edge).T, A).T, gram(C, per_edge))
 
 
-def solve(statistics: Statistics, alpha: float = 2.0, restart: float | None = None) -> Solution:
+def solve(
+    statistics: Statistics, alpha: float = 2.0, restart: float | None = None, weights: FloatArray | None = None
+) -> Solution:
     """Solve Eq. cm_closed_sol_q as one symmetric positive definite system."""
     m, l = statistics.walk.shape[:2]
-    walk = statistics.walk.reshape(m * l, m * l)
-    degrees = walk.sum(axis=1)  # the diagonal of D_v
-    anchors = np.full(m * l, positive(alpha, "alpha")) if restart is None else _anchors(degrees, restart)
-    system = np.diag(anchors + degrees) - walk
-    own_label = np.tile(np.eye(l), (m, 1))  # B
-    groups = linalg.solve(system, anchors[:, None] * own_label, assume_a="pos", overwrite_a=True, overwrite_b=True)
-    edges = degrees.reshape(m, l).sum(axis=0)
-    return Solution(groups, ratio(edges, edges.sum(), 1 / l))
+    walk, v = as_gram(statistics.walk), m * l
+    clustered = np.ndim(statistics.clusters) > 0
+    if clustered:
+        between = np.asarray(walk).reshape(v, v)
+        between = np.block([[between, statistics.to_clusters], [statistics.to_clusters.T, statistics.clusters]])
+        walk = as_gram(between)
+    degrees = walk.sums()  # the diagonal of D_v
+    edges = degrees[:v].reshape(m, l).sum(axis=0)
+    prior = ratio(edges, edges.sum(), 1 / l)
+    if restart is None:
+        anchors = np.repeat(positive(alpha, "alpha") * (np.ones(m) if weights is None else weights), l)
+    else:
+        anchors = _anchors(degrees[:v], restart)
+    anchors = np.where(anchors > 0, anchors, 1.0)  # a node without edges stays at home whatever α is
+    held = anchors[:, None] * np.tile(np.eye(l), (m, 1))  # α B
+    if clustered:
+        # Clusters that no walk to a label leaves from hold to the prior.
+        lost = ~reaching(statistics.to_clusters.any(axis=0), statistics.clusters)
+        between[v:][lost] = 0
+        between[:, v:][:, lost] = 0
+        anchors, held = np.append(anchors, lost), np.concatenate([held, lost[:, None] * prior])
+    groups = solved(walk, anchors, held)
+    return Solution(groups[:v], prior, groups[v:] if clustered else None)
 
 
 def _anchors(degrees: FloatArray, restart: float) -> FloatArray:
@@ -79,19 +105,33 @@ def _anchors(degrees: FloatArray, restart: float) -> FloatArray:
     stop = fraction(restart, "restart")
     if not 0 < stop < 1:
         raise InputError(f"restart: found {restart!r}, expected a number strictly between 0 and 1")
-    return np.where(degrees > 0, degrees * stop / (1 - stop), 1.0)  # a node without edges stays at home whatever α is
+    return np.asarray(degrees * stop / (1 - stop))
 
 
 def apply(block: Predictions, solution: Solution) -> FloatArray:
     """Mix the distributions of the group nodes that each instance is connected to; Eq. cm_closed_sol_u."""
-    A = connections(block)
-    degrees = row_sums(A)
-    scores = product(scaled(A, ratio(np.ones(len(block)), degrees, 0.0)), solution.groups)
+    A, C = connections(block), memberships(block)
+    degrees = row_sums(A) if C is None else row_sums(A) + row_sums(C)
+    per_edge = ratio(np.ones(len(block)), degrees, 0.0)
+    scores = product(scaled(A, per_edge), solution.groups)
+    if C is not None:
+        scores += product(scaled(C, per_edge), np.asarray(solution.clusters))
     scores[degrees == 0] = solution.prior
     return scores
 
 
-def mlcm_r(predictions: Any, alpha: float = 2.0, restart: float | None = None) -> FloatArray:
+def contributions(block: Predictions, solution: Solution, label: int) -> Contributions:
+    """Take the mixture of the block's one instance apart: each edge brings its share of its group node's label."""
+    scores, _ = statements(block)
+    inside = memberships(block[:1])
+    degree = scores.sum() + (0 if inside is None else inside.sum())
+    if degree == 0:
+        return Contributions(float(solution.prior[label]), np.zeros_like(scores))
+    clusters = None if inside is None else inside.toarray()[0] * np.asarray(solution.clusters)[:, label] / degree
+    return Contributions(0.0, scores * solution.groups[:, label].reshape(scores.shape) / degree, clusters=clusters)
+
+
+def mlcm_r(predictions: Any, alpha: float = 2.0, restart: float | None = None, weights: Weights = None) -> FloatArray:
     """Score labels by a random walk from what the models predicted; rows sum to 1.
 
     Parameters
@@ -103,6 +143,9 @@ def mlcm_r(predictions: Any, alpha: float = 2.0, restart: float | None = None) -
         ``alpha / (alpha + d_j)``, where ``d_j`` is the weight of its edges.
     restart
         Stop with this probability at every node, in place of `alpha`.
+    weights
+        How much each model counts: a number for each, in their order or by name. One of weight 2 counts as if it were
+        there twice, of weight 0 as if it were not there; ``None``: all alike.
 
     Examples
     --------
@@ -111,8 +154,8 @@ def mlcm_r(predictions: Any, alpha: float = 2.0, restart: float | None = None) -
     array([[0.67, 0.33, 0.  ],
            [0.  , 0.  , 1.  ]])
     """
-    panel = as_predictions(predictions)
-    solution = solve(gather(panel, statistics), alpha, restart)
+    panel = as_predictions(predictions).weighted(weights)
+    solution = solve(gather(panel, statistics), alpha, restart, panel.weights)
     return spread(panel, lambda block: apply(block, solution))
 
 
@@ -127,6 +170,9 @@ class MLCMr(Combiner):
     restart
         Probability strictly between 0 and 1 of stopping at each step, in place of `alpha`; does not depend on
         how many instances there are.
+    weights
+        How much each model counts: a number for each, in their order or by name. One of weight 2 counts as if it were
+        there twice, of weight 0 as if it were not there; ``None``: all alike.
 
     Examples
     --------
@@ -136,9 +182,12 @@ class MLCMr(Combiner):
            [0.  , 0.  , 1.  ]])
     """
 
-    def __init__(self, alpha: float = 2.0, restart: float | None = None) -> None:
+    _uses_clusterings = True
+
+    def __init__(self, alpha: float = 2.0, restart: float | None = None, weights: Weights = None) -> None:
         self.alpha = alpha
         self.restart = restart
+        self.weights = weights
 
     def _check_parameters(self) -> None:
         positive(self.alpha, "alpha")
@@ -146,10 +195,13 @@ class MLCMr(Combiner):
             _anchors(np.ones(1), self.restart)
 
     def _statistics(self, block: Predictions) -> Statistics:
-        return statistics(block)
+        return statistics(block.weighted(self.weights))
 
     def _solve(self, statistics: Statistics) -> Solution:
-        return solve(statistics, self.alpha, self.restart)
+        return solve(statistics, self.alpha, self.restart, model_weights(self.weights, self.models_))
 
     def _apply(self, block: Predictions, solution: Solution) -> FloatArray:
-        return apply(block, solution)
+        return apply(block.weighted(self.weights), solution)
+
+    def _contributions(self, block: Predictions, solution: Solution, label: int) -> Contributions:
+        return contributions(block.weighted(self.weights), solution, label)

@@ -24,10 +24,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
 
-from ..engines.local import gather, spread
-from ..kernels import FloatArray, column_sums, connections, gram, product, ratio, spoken, weighted_sum
-from ..predictions import Predictions, as_predictions
+from .. import scales as scales_of
+from ..engines import gather
+from ..errors import InputError
+from ..grams import Gram
+from ..kernels import FloatArray, column_sums, connections, product, ratio, spoken, weighted_sum
+from ..parameters import Weights, model_weights
+from ..predictions import Predictions
+from ..scales import Scales
+from ..sources import Source
 from .base import Combiner
+from .contributions import Contributions, statements
 from .raters import Moments, bounded, first_copies, kinship, leaning, prevalence, rate
 
 
@@ -56,14 +63,17 @@ class Solution(NamedTuple):
     filter: FloatArray  # (l, l) (Φ + N)⁻¹ Φ diag(g)
     prior: FloatArray  # (l,) π
     overall: FloatArray  # (m,) each model's reliability over all labels
+    scale_at: FloatArray  # (m, knots) what brings the models' scores to one scale; no knots: they stay as they are
+    scale_to: FloatArray
 
 
 def statistics(block: Predictions) -> Statistics:
     """Add up products of what pairs of models said about pairs of labels."""
     m, n, l = block.shape
+    block = block.weighted(None)  # what the user's weights do is left to `solve`
     A, said = connections(block), spoken(block)
     total = column_sums(A).reshape(m, l)
-    products = gram(A).reshape(m, l, m, l)
+    products = Gram.of(A, (m, l, m, l))
     if said is None:
         return Statistics(products, total, n, total, 0, 0)
     A = A.toarray() if sparse.issparse(A) else A  # no larger than what says who spoke
@@ -77,12 +87,13 @@ def statistics(block: Predictions) -> Statistics:
     )
 
 
-def solve(statistics: Statistics) -> Solution:
+def solve(statistics: Statistics, weights: FloatArray | None = None, scales: Scales | None = None) -> Solution:
     """Rate the models, pool their votes, and filter along the labels."""
     every = _moments(statistics)
     m, l = every.mean.shape
     first = first_copies(every)
     kept = np.flatnonzero(first == np.arange(m))
+    given = np.ones(m) if weights is None else np.array([weights[first == k].max(initial=0.0) for k in range(m)])
     moments = every.of_models(kept)
     raters = rate(moments.by_label(), moments.both)
     frequency, _ = prevalence(raters, raters.reliability, moments)
@@ -91,7 +102,7 @@ def solve(statistics: Statistics) -> Solution:
 
     # Generalised least squares: a vote weighs c/(1 − c²), shared among models whose errors go together.
     varies = raters.deviation > 0
-    weight = np.where(c != 0, c / (1 - c**2) / (raters.shared_errors**2).sum(axis=1), 0)  # (l, k)
+    weight = np.where(c != 0, c / (1 - c**2) / (raters.shared_errors**2).sum(axis=1), 0) * given[kept]  # (l, k)
     information = (weight * c).sum(axis=1)
     active = information > 1e-6
     pooled = np.where(active[:, None], weight / np.where(active, information, 1)[:, None], 0)
@@ -122,11 +133,13 @@ def solve(statistics: Statistics) -> Solution:
         filter,
         frequency,
         overall[first],
+        *(np.empty((2, m, 0)) if scales is None else scales),
     )
 
 
 def apply(block: Predictions, solution: Solution) -> FloatArray:
     """Pool the votes on each label and filter the readings."""
+    block = _on_scale(block, solution)
     A, said = connections(block), spoken(block)
     total = solution.information.sum(axis=0)
     if said is None:
@@ -136,16 +149,37 @@ def apply(block: Predictions, solution: Solution) -> FloatArray:
         scores += solution.prior - (solution.vote * solution.mean).sum(axis=0) @ filter
     else:
         votes = weighted_sum(A, solution.vote) - weighted_sum(said, solution.vote * solution.mean)
-        heard = weighted_sum(said, solution.information)
-        some = heard > 1e-9 * np.maximum(total, 1e-300)
-        # Fewer votes, more noise: the reading is shrunk by how much more there is than the filter expects.
-        fewer = solution.own_noise * total / np.where(some, heard, 1.0)
-        noise = fewer + solution.noise - solution.own_noise
-        reading = np.where(some, ratio(votes, heard, 0.0) * (1 + solution.noise) / (1 + noise), 0.0)
+        reading = votes * _per_vote(weighted_sum(said, solution.information), solution)
         scores = solution.prior + product(reading, solution.filter)
     np.maximum(scores, 0, out=scores)
     scores += 1e-6 * solution.prior
     return scores
+
+
+def contributions(block: Predictions, solution: Solution, label: int) -> Contributions:
+    """Take the score of the block's one instance apart: by how much each vote moves it away from the frequency."""
+    scores, said = statements(_on_scale(block, solution))
+    votes = solution.vote * (scores - said * solution.mean)
+    moved = votes * _per_vote((said * solution.information).sum(axis=0), solution) * solution.filter[:, label]
+    prior = float(solution.prior[label])
+    below = min(prior + float(moved.sum()), 0.0)
+    return Contributions(prior + 1e-6 * prior, moved, -below)
+
+
+def _on_scale(block: Predictions, solution: Solution) -> Predictions:
+    """Bring a block's scores to the scale that was fitted."""
+    block = block.weighted(None)
+    return block.rescaled(Scales(solution.scale_at, solution.scale_to)) if solution.scale_at.size else block
+
+
+def _per_vote(heard: FloatArray, solution: Solution) -> FloatArray:
+    """Tell by what votes are multiplied to give readings, where those that spoke bring the information `heard`."""
+    total = solution.information.sum(axis=0)
+    some = heard > 1e-9 * np.maximum(total, 1e-300)
+    # Fewer votes, more noise: the reading is shrunk by how much more there is than the filter expects.
+    fewer = solution.own_noise * total / np.where(some, heard, 1.0)
+    noise = fewer + solution.noise - solution.own_noise
+    return np.where(some, (1 + solution.noise) / (1 + noise) / np.where(some, heard, 1.0), 0.0)
 
 
 def _moments(statistics: Statistics) -> Moments:
@@ -157,7 +191,7 @@ def _moments(statistics: Statistics) -> Moments:
     mean = ratio(statistics.total, spoke, 0.0)
     here, there = mean[:, :, None, None], mean[None, None]
     crossed = said * there
-    products = statistics.products - crossed - crossed.transpose(2, 3, 0, 1) + together * here * there
+    products = np.asarray(statistics.products) - crossed - crossed.transpose(2, 3, 0, 1) + together * here * there
     covariance = products / np.maximum(together, 1)
     return Moments(mean, covariance, np.einsum("kjqj->jkq", together).copy())
 
@@ -208,8 +242,18 @@ def _correlations(found: FloatArray) -> FloatArray:
     return np.asarray(near / np.outer(size, size))
 
 
-def rater_filter(predictions: Any) -> FloatArray:
+def rater_filter(predictions: Any, weights: Weights = None, rescale: bool = True) -> FloatArray:
     """Score labels by what reliable models and related labels say; nothing needs to be set.
+
+    Parameters
+    ----------
+    predictions
+        `Predictions`, or anything that its constructor takes.
+    weights
+        How much each model counts beside what its agreement with the others says: a number for each, in their order or
+        by name. A vote of weight 2 weighs twice as much, one of weight 0 nothing; ``None``: all alike.
+    rescale
+        Whether models' scores are brought to one scale first (see `rescale`); decisions stay as they are.
 
     Examples
     --------
@@ -219,13 +263,19 @@ def rater_filter(predictions: Any) -> FloatArray:
     >>> loss < mlc.metrics.ranking_loss(truth, mlc.majority_vote(panel))
     True
     """
-    panel = as_predictions(predictions)
-    solution = solve(gather(panel, statistics))
-    return spread(panel, lambda block: apply(block, solution))
+    return RaterFilter(weights, rescale).fit_transform(predictions)
 
 
 class RaterFilter(Combiner):
-    """The rater filter: reliable models, label by label, and related labels; no parameter.
+    """The rater filter: reliable models, label by label, and related labels; nothing needs to be set.
+
+    Parameters
+    ----------
+    weights
+        How much each model counts beside what its agreement with the others says: a number for each, in their order or
+        by name. A vote of weight 2 weighs twice as much, one of weight 0 nothing; ``None``: all alike.
+    rescale
+        Whether models' scores are brought to one scale first (see `rescale`); decisions stay as they are.
 
     Attributes
     ----------
@@ -242,6 +292,20 @@ class RaterFilter(Combiner):
     np.True_
     """
 
+    scales_: Scales | None = None  # of the scores, where there are any
+
+    def __init__(self, weights: Weights = None, rescale: bool = True) -> None:
+        self.weights = weights
+        self.rescale = rescale
+
+    def _check_parameters(self) -> None:
+        if not isinstance(self.rescale, bool):
+            raise InputError(f"rescale: found {self.rescale!r}, expected True or False")
+
+    def _first_round(self, source: Source) -> None:
+        wanted = self.rescale and source.has_scores
+        self.scales_ = scales_of.solve(gather(source, scales_of.statistics)) if wanted else None
+
     @property
     def model_weights_(self) -> FloatArray:
         """How reliable each model is over all labels (m,)."""
@@ -249,10 +313,13 @@ class RaterFilter(Combiner):
         return weights
 
     def _statistics(self, block: Predictions) -> Statistics:
-        return statistics(block)
+        return statistics(block if self.scales_ is None else block.rescaled(self.scales_))
 
     def _solve(self, statistics: Statistics) -> Solution:
-        return solve(statistics)
+        return solve(statistics, model_weights(self.weights, self.models_), self.scales_)
 
     def _apply(self, block: Predictions, solution: Solution) -> FloatArray:
         return apply(block, solution)
+
+    def _contributions(self, block: Predictions, solution: Solution, label: int) -> Contributions:
+        return contributions(block, solution, label)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -12,8 +11,10 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ..machine import cores
 from ..predictions import Predictions
 from ..progress import track
+from ..sources import Source
 from ..statistics import merge
 
 S = TypeVar("S", bound=tuple[Any, ...])
@@ -21,7 +22,7 @@ A = TypeVar("A")
 T = TypeVar("T")
 
 
-def gather(predictions: Predictions, statistics: Callable[[Predictions], S]) -> S:
+def gather(predictions: Source, statistics: Callable[[Predictions], S]) -> S:
     """First pass: the statistics of each block, merged.
 
     Examples
@@ -33,11 +34,11 @@ def gather(predictions: Predictions, statistics: Callable[[Predictions], S]) -> 
     """
     size = predictions.block_size
     n_blocks = -(-len(predictions) // size)
-    return reduce(merge, _each(predictions.blocks(size), statistics, n_blocks, "gathering"))
+    return reduce(merge, each(predictions.blocks(size), statistics, n_blocks, "gathering"))
 
 
-def spread(predictions: Predictions, apply: Callable[[Predictions], NDArray[np.float64]]) -> NDArray[np.float64]:
-    """Second pass: the consensus scores (n, l), block by block.
+def spread(predictions: Source, apply: Callable[[Predictions], NDArray[Any]], dtype: Any = float) -> NDArray[Any]:
+    """Second pass: what `apply` makes of each block, (n, l) of `dtype`.
 
     Examples
     --------
@@ -47,20 +48,27 @@ def spread(predictions: Predictions, apply: Callable[[Predictions], NDArray[np.f
     array([[1., 0.], [1., 1.]])
     """
     _, n, l = predictions.shape
-    scores = np.empty((n, l))
+    scores = np.empty((n, l), dtype=dtype)
     size = predictions.block_size
     places = (scores[start : start + size] for start in range(0, n, size))
 
-    def into_place(work: tuple[Predictions, NDArray[np.float64]]) -> None:
+    def into_place(work: tuple[Predictions, NDArray[Any]]) -> None:
         block, place = work
         place[:] = apply(block)  # in the worker's own thread: first touching 100 MB takes a while
 
-    for _ in _each(zip(predictions.blocks(size), places, strict=True), into_place, -(-n // size), "combining"):
+    for _ in each(zip(predictions.blocks(size), places, strict=True), into_place, -(-n // size), "combining"):
         pass
     return scores
 
 
-def _each(items: Iterable[A], function: Callable[[A], T], total: int, doing: str) -> Iterator[T]:
+def each(items: Iterable[A], function: Callable[[A], T], total: int, doing: str) -> Iterator[T]:
+    """Pass on in order what `function` makes of each of `total` items, on all cores, telling how far it has come.
+
+    Examples
+    --------
+    >>> list(each([1, 2], str, 2, "turning"))
+    ['1', '2']
+    """
     results = map(function, items) if total == 1 else _on_all_cores(function, items)
     return track(results, total, doing)
 
@@ -82,16 +90,3 @@ def _on_all_cores(function: Callable[[A], T], items: Iterable[A]) -> Iterator[T]
                 yield under_way.popleft().result()
         while under_way:
             yield under_way.popleft().result()
-
-
-def cores() -> int:
-    """How many threads to use: the cores this process may run on, or fewer if ``OMP_NUM_THREADS`` says so.
-
-    Examples
-    --------
-    >>> cores() >= 1
-    True
-    """
-    available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    wanted = os.environ.get("OMP_NUM_THREADS", "")
-    return min(available, int(wanted)) if wanted.isdigit() and int(wanted) else available

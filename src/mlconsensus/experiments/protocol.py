@@ -28,6 +28,7 @@ class Figure(NamedTuple):
     mean: float
     std: float  # over the repeats, divided by their number
     paper: float | None  # None: not in the paper, or misprinted there
+    runs: Sequence[float] = ()  # of each repeat, in order
 
 
 Table = dict[str, dict[str, Figure]]  # method → metric → figure
@@ -114,17 +115,12 @@ def summarise(judged: Sequence[dict[str, dict[str, float]]], name: str) -> Table
     0.9321
     """
     printed = paper.tables()[name]
-    return {
-        method: {
-            metric: Figure(
-                float(np.mean([run[method][metric] for run in judged])),
-                float(np.std([run[method][metric] for run in judged])),
-                printed.figure(method, metric),
-            )
-            for metric in metrics.RANKING_METRICS
-        }
-        for method in judged[0]
-    }
+
+    def figure(method: str, metric: str) -> Figure:
+        runs = [run[method][metric] for run in judged]
+        return Figure(float(np.mean(runs)), float(np.std(runs)), printed.figure(method, metric), runs)
+
+    return {method: {metric: figure(method, metric) for metric in metrics.RANKING_METRICS} for method in judged[0]}
 
 
 def _judged(

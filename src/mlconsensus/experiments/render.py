@@ -20,7 +20,7 @@ _MISPRINT = "The paper's {metrics} of {name} is misprinted (it repeats another c
 
 
 def as_json(results: Results) -> str:
-    """Render as JSON: settings, and data set → method → metric → mean, std, paper.
+    """Render as JSON: settings, and data set → method → metric → mean, std, paper, runs.
 
     Examples
     --------

@@ -7,7 +7,7 @@ import io
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO
+from typing import IO, NamedTuple
 
 import polars as pl
 
@@ -33,24 +33,78 @@ def read(source: Source, separator: str = ",") -> list[ModelTable]:
     """
     content = source.content()
     with opened(content) as file:
-        head = file.read(_GLANCE)
-        check_text(head, source.name)
-        if b"\n" not in head and head.count(b"\r") > 1:
-            raise InputError(f"{source.name}: found bare carriage returns as line ends, expected line feeds")
+        _glance(file.read(_GLANCE), source.name)
         file.seek(max(0, file.seek(0, os.SEEK_END) - 4))
         if file.read().endswith((b"\n\n", b"\n\r\n")):  # to Polars, an empty line is a row
             content = source.read().rstrip(b"\r\n")
     columns, header_lines = _header(content, source.name, separator)
     frames.check_columns(columns, source.name)
     frame = _parse(content, columns, source.name, separator)
-    text = [frame.to_series(at) for at in _names(columns)]
     del content  # as bytes, a wide file can be as large as all the rest
+    return frames.tables(frame, columns, source.model, _place(frame, columns, source.name, header_lines))
+
+
+def pieces(path: Path, name: str, separator: str = ",", size: int = 2**24) -> Iterator[Piece]:
+    r"""Walk a file, some `size` bytes at a time.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "a.csv"
+    >>> _ = path.write_text("id,x\n" + "7,1\n" * 3)
+    >>> [(piece.columns, piece.frame.rows(), piece.place(0)) for piece in pieces(path, "a.csv", size=8)]
+    [(['id', 'x'], [('7', 1), ('7', 1)], 'a.csv, line 2'), (['id', 'x'], [('7', 1)], 'a.csv, line 4')]
+    """
+    columns, before = _header(path, name, separator)
+    frames.check_columns(columns, name)
+    head = separator.join(str(at) for at in range(len(columns))).encode() + b"\n"
+    with path.open("rb") as file:
+        _glance(file.read(_GLANCE), name)
+        file.seek(0)
+        for _ in range(before):
+            file.readline()
+        carried, data = b"", file.read(size)
+        while carried or data:
+            following = file.read(size)
+            text, carried = _whole_rows(carried + data) if following else ((carried + data).rstrip(b"\r\n"), b"")
+            data = following
+            if text:
+                frame = _parse(head + text, columns, name, separator, before - 1)
+                yield Piece(frame, columns, _place(frame, columns, name, before))
+                before += text.count(b"\n")
+
+
+class Piece(NamedTuple):
+    """Some rows of a file."""
+
+    frame: pl.DataFrame  # columns are called by their positions
+    columns: list[str]
+    place: Place
+
+
+def _whole_rows(text: bytes) -> tuple[bytes, bytes]:
+    """Cut after the last line end that is not within quotes."""
+    end = text.rfind(b"\n") + 1
+    while end and text.count(b'"', 0, end) % 2:
+        end = text.rfind(b"\n", 0, end - 1) + 1
+    return text[:end], text[end:]
+
+
+def _glance(head: bytes, name: str) -> None:
+    check_text(head, name)
+    if b"\n" not in head and head.count(b"\r") > 1:
+        raise InputError(f"{name}: found bare carriage returns as line ends, expected line feeds")
+
+
+def _place(frame: pl.DataFrame, columns: list[str], name: str, before: int) -> Place:
+    """Tell on which line of the file each row begins, `before` lines being before the first."""
+    text = [frame.to_series(at) for at in _names(columns)]
 
     def line(row: int) -> int:
         within = sum(int(cells[:row].str.count_matches("\n").sum()) for cells in text)
-        return header_lines + 1 + row + within
+        return before + 1 + row + within
 
-    return frames.tables(frame, columns, source.model, Place(source.name, "line", line))
+    return Place(name, "line", line)
 
 
 def write(file: IO[bytes], table: ModelTable, layout: Layout, separator: str = ",") -> None:
@@ -97,8 +151,11 @@ def _header(content: bytes | Path, name: str, separator: str) -> tuple[list[str]
     return columns, lines
 
 
-def _parse(content: bytes | Path, columns: list[str], name: str, separator: str) -> pl.DataFrame:
-    """Read all rows; names are text, scores the narrowest of whole numbers, floats and text that takes them all."""
+def _parse(content: bytes | Path, columns: list[str], name: str, separator: str, before: int = 0) -> pl.DataFrame:
+    """Read all rows; names are text, scores the narrowest of whole numbers, floats and text that takes them all.
+
+    The content begins with a header; `before` lines of the file come before it.
+    """
     text = set(_names(columns))
     fault: Exception | None = None
     for kind in (pl.UInt8, pl.Float64, pl.String):  # a type that does not fit fails at the first such cell
@@ -113,15 +170,15 @@ def _parse(content: bytes | Path, columns: list[str], name: str, separator: str)
         if frame.to_series(-1).null_count() and (
             _count(content, b'"') or _count(content, separator.encode()) != separators
         ):
-            _check_widths(content, len(columns), name, separator)
+            _check_widths(content, len(columns), name, separator, before)
         return frame
-    _check_widths(content, len(columns), name, separator)
+    _check_widths(content, len(columns), name, separator, before)
     raise InputError(f"{name}: found text that cannot be read ({first_line(fault)}), expected CSV")
 
 
-def _check_widths(content: bytes | Path, width: int, name: str, separator: str) -> None:
+def _check_widths(content: bytes | Path, width: int, name: str, separator: str, before: int) -> None:
     """Refuse the first record that does not have `width` fields, or is no CSV at all."""
-    ended = 0  # the line before the record
+    ended = before  # the line before the record
     try:
         for record, line in _records(content, separator):
             if len(record) != width:
@@ -129,10 +186,10 @@ def _check_widths(content: bytes | Path, width: int, name: str, separator: str) 
                 hint = f" with {_CALLED[others[0]]} in it" if len(record) == 1 and others else ""
                 found = f"{len(record)} field{'s' * (len(record) > 1)}{hint}" if record else "an empty line"
                 raise InputError(f"{name}, line {ended + 1}: found {found}, expected {width} fields, as the header has")
-            ended = line
+            ended = before + line
     except UnicodeDecodeError:
         with opened(content) as file:
-            raise_undecodable(file.read(), name)
+            raise_undecodable(file.read(), name, before)
     except csv.Error as fault:
         raise InputError(
             f"{name}, line {ended + 1}: found a stray or unclosed quote ({first_line(fault)}), expected CSV"

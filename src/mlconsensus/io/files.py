@@ -41,7 +41,7 @@ class Source(NamedTuple):
 
     def content(self) -> bytes | Path:
         """Return the file itself if a library can read it as it is, which spares memory, else its bytes."""
-        return self.path.absolute() if self.path is not None and _is_plain(self.path) else self.read()
+        return self.path.absolute() if self.path is not None and is_plain(self.path) else self.read()
 
 
 class Place(NamedTuple):
@@ -77,9 +77,28 @@ def read_bytes(path: AnyPath) -> bytes:
     ...
     mlconsensus.errors.InputError: no/such/file.csv: found no such file, expected a file to read
     """
+    shown, data = display(path), raw_bytes(path)
+    suffix = Path(path).suffix.lower()
+    if data.startswith(_GZIP) or suffix == ".gz":
+        return _gunzip(data, shown)
+    if data.startswith(_ZSTD) or suffix == ".zst":
+        return _unzstd(data, shown)
+    return data
+
+
+def raw_bytes(path: AnyPath) -> bytes:
+    """Return a file's bytes as they are; ``-`` is standard input.
+
+    Examples
+    --------
+    >>> raw_bytes("no/such/folder")
+    Traceback (most recent call last):
+    ...
+    mlconsensus.errors.InputError: no/such/folder: found no such file, expected a file to read
+    """
     shown = display(path)
     try:
-        data = sys.stdin.buffer.read() if os.fspath(path) == STANDARD else Path(path).read_bytes()
+        return sys.stdin.buffer.read() if os.fspath(path) == STANDARD else Path(path).read_bytes()
     except FileNotFoundError:
         raise InputError(f"{shown}: found no such file, expected a file to read{_neighbour(Path(path))}") from None
     except IsADirectoryError:
@@ -88,12 +107,6 @@ def read_bytes(path: AnyPath) -> bytes:
         raise InputError(f"{shown}: found no permission to read it, expected a readable file") from None
     except (OSError, ValueError) as fault:
         raise InputError(f"{shown}: found {_reason(fault)}, expected a file to read") from None
-    suffix = Path(path).suffix.lower()
-    if data.startswith(_GZIP) or suffix == ".gz":
-        return _gunzip(data, shown)
-    if data.startswith(_ZSTD) or suffix == ".zst":
-        return _unzstd(data, shown)
-    return data
 
 
 def display(path: AnyPath, standard: str = "standard input") -> str:
@@ -145,17 +158,32 @@ def whole_file(path: AnyPath, force: bool = False) -> Iterator[IO[bytes]]:
         sys.stdout.buffer.write(buffer.getbuffer())
         sys.stdout.buffer.flush()
         return
-    shown = display(path)
-    try:
+    with writable(path):
         target = Path(os.path.realpath(path))  # a link stays a link: what it points at is replaced
-        _check_target(target, shown, force)
+        _check_target(target, display(path), force)
         output = target.open("wb") if target.exists() and not target.is_file() else _renamed(target)
         with output as file:
             yield file
+
+
+@contextlib.contextmanager
+def writable(path: AnyPath) -> Iterator[None]:
+    """Say of an output that cannot be written why not.
+
+    Examples
+    --------
+    >>> with writable("out.csv"):
+    ...     raise OSError(28, "No space left on device")
+    Traceback (most recent call last):
+    ...
+    mlconsensus.errors.InputError: out.csv: found 'no space left on device', expected a place to write to
+    """
+    try:
+        yield
     except PermissionError:
-        raise InputError(f"{shown}: found no permission to write it, expected a writable place") from None
+        raise InputError(f"{display(path)}: found no permission to write it, expected a writable place") from None
     except OSError as fault:
-        raise InputError(f"{shown}: found {_reason(fault)}, expected a place to write to") from None
+        raise InputError(f"{display(path)}: found {_reason(fault)}, expected a place to write to") from None
 
 
 @contextlib.contextmanager
@@ -203,12 +231,28 @@ def _renamed(target: Path) -> Iterator[IO[bytes]]:
         with open(descriptor, "wb") as file:
             yield file
             file.flush()
-            os.fsync(file.fileno())
-        os.replace(part, target)
+        put_in_place(part, target)
     except BaseException:
         with contextlib.suppress(FileNotFoundError):
             part.unlink()
         raise
+
+
+def put_in_place(part: Path, target: Path) -> None:
+    """Let a file that is whole take its place, so that a loss of power leaves it or what was there before.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> _ = (folder / "part").write_text("all")
+    >>> put_in_place(folder / "part", folder / "out.txt")
+    >>> [path.name for path in folder.iterdir()]
+    ['out.txt']
+    """
+    with part.open("rb") as file:
+        os.fsync(file.fileno())
+    os.replace(part, target)
     with contextlib.suppress(OSError):  # not every system lets a folder be opened
         folder = os.open(target.parent, os.O_RDONLY)
         try:
@@ -217,8 +261,14 @@ def _renamed(target: Path) -> Iterator[IO[bytes]]:
             os.close(folder)
 
 
-def _is_plain(path: Path) -> bool:
-    """Whether a path is a regular file, not compressed; of any other, `read_bytes` says what is wrong."""
+def is_plain(path: Path) -> bool:
+    """Tell whether a path is a regular file, not compressed; of any other, `read_bytes` says what is wrong.
+
+    Examples
+    --------
+    >>> is_plain(Path("no/such/file.csv"))
+    False
+    """
     try:
         if path.suffix.lower() in COMPRESSIONS or not path.is_file():
             return False

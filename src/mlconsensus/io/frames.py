@@ -105,16 +105,37 @@ def _wide(frame: pl.DataFrame, columns: Sequence[str], model: str, place: Place)
             f"{place(second)}: found the instance {ids[second]!r} again (first in {place.short(first)}), "
             "expected each once"
         )
-    labels = columns[1:]
+    out = matrix(frame, columns, place)
+    return ModelTable(model, out, text_array(ids), np.array(columns[1:], dtype=np.dtypes.StringDType()))
+
+
+def matrix(frame: pl.DataFrame, columns: Sequence[str], place: Place) -> NDArray[Any]:
+    """Make one matrix of the columns of scores; the frame is used up.
+
+    Parameters
+    ----------
+    frame
+        One column a label, called by their positions ``"1"``, ``"2"``, … in the file.
+    columns
+        What the file calls all its columns; the first is that of the instances.
+    place
+        Where the rows stand.
+
+    Examples
+    --------
+    >>> matrix(pl.DataFrame({"1": [True, False]}), ["id", "x"], Place("a.parquet", "row", int))
+    array([[ True],
+           [False]])
+    """
     out = np.empty((frame.height, frame.width), dtype=_dtype(frame), order="F")
-    for at, label in enumerate(labels):
+    for at, label in enumerate(columns[1:]):
         # Column by column, letting go of each: the whole is never there twice.
-        out[:, at] = _scores(frame.drop_in_place(str(at + 1)), label, place, columns).to_numpy()
-    return ModelTable(model, out, text_array(ids), np.array(labels, dtype=np.dtypes.StringDType()))
+        out[:, at] = scores_of(frame.drop_in_place(str(at + 1)), label, place, columns).to_numpy()
+    return out
 
 
 def _long(frame: pl.DataFrame, model: str, place: Place) -> list[ModelTable]:
-    numbers = _scores(frame["score"], "score", place, frame.columns)
+    numbers = scores_of(frame["score"], "score", place, frame.columns)
     codes, listed = {}, {}
     for column in ("instance", "label", "model"):
         if column in frame.columns:
@@ -168,8 +189,14 @@ def text_array(cells: pl.Series) -> Names:
     return _last_text[1]
 
 
-def _scores(cells: pl.Series, column: str, place: Place, columns: Sequence[str]) -> pl.Series:
-    """Check one column; text becomes numbers."""
+def scores_of(cells: pl.Series, column: str, place: Place, columns: Sequence[str]) -> pl.Series:
+    """Check one column of scores; text becomes numbers.
+
+    Examples
+    --------
+    >>> scores_of(pl.Series(["0.5", "NA"]), "x", Place("a.csv", "line", int), ["id", "x"]).to_list()
+    [0.5, None]
+    """
     where = f"column {column!r}"
     if cells.dtype == pl.String:
         numbers, bad = scores.from_text(cells)
@@ -219,9 +246,19 @@ def blocks(table: ModelTable, layout: Layout) -> Iterator[pl.DataFrame]:
     if layout == "long" and sparse.issparse(matrix):
         matrix = listed(matrix)
     size = max(1, _BLOCK_CELLS // l)
-    block = {"wide": _wide_block, "long": _long_block, "ranked": _ranked_block}[layout]
     for start in range(0, n, size):
-        yield block(matrix[start : start + size], instances[start : start + size], labels)
+        yield block(matrix[start : start + size], instances[start : start + size], labels, layout)
+
+
+def block(scores: Any, instances: pl.Series, labels: pl.Series, layout: Layout) -> pl.DataFrame:
+    """Return some rows of a table as a frame.
+
+    Examples
+    --------
+    >>> block(np.array([[0.5]]), pl.Series(["7"]), pl.Series(["x"]), "long").rows()
+    [('7', 'x', 0.5)]
+    """
+    return {"wide": _wide_block, "long": _long_block, "ranked": _ranked_block}[layout](scores, instances, labels)
 
 
 def whole(table: ModelTable, layout: Layout) -> pl.DataFrame:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import IO
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
 
 import polars as pl
 
@@ -12,6 +14,7 @@ from ..errors import InputError
 from ..predictions import ModelTable
 from . import frames
 from .files import Place, Source, first_line
+from .folders import parts
 from .formats import Layout
 
 
@@ -27,16 +30,12 @@ def read(source: Source) -> list[ModelTable]:
     >>> read(Source("a.parquet", "a", file.getvalue))[0].labels.tolist()
     ['sports', 'law']
     """
-    content = source.content()
-    try:
+    content: Any = source.content() if source.path is None or not source.path.is_dir() else parts(source.path)
+    with sound(source.name):
         frame = pl.read_parquet(content, glob=False, hive_partitioning=False)
-        index = _pandas_index(pl.read_parquet_metadata(content))
+        index = pandas_index(content)
         if isinstance(index, range):
             frame = frame.insert_column(0, pl.Series("\0index", list(index)))
-    except (pl.exceptions.PolarsError, OSError, ValueError) as fault:
-        raise InputError(
-            f"{source.name}: found broken Parquet data ({first_line(fault)}), expected a Parquet file"
-        ) from None
     if isinstance(index, str) and index in frame.columns:
         frame = frame.select(index, pl.exclude(index))
     return frames.tables(frame, frame.columns, source.model, Place(source.name, "row", lambda row: row + 1))
@@ -57,11 +56,46 @@ def write(file: IO[bytes], table: ModelTable, layout: Layout) -> None:
     frames.whole(table, layout).write_parquet(file)
 
 
-def _pandas_index(metadata: Mapping[str, str]) -> str | range | None:
+@contextmanager
+def sound(name: str) -> Iterator[None]:
+    """Refuse a file that the table library cannot read.
+
+    Examples
+    --------
+    >>> with sound("a.parquet"):
+    ...     _ = pl.read_parquet(b"no")
+    Traceback (most recent call last):
+    ...
+    mlconsensus.errors.InputError: a.parquet: found broken Parquet data (...), expected a Parquet file
+    """
+    try:
+        yield
+    except InputError:
+        raise
+    except (pl.exceptions.PolarsError, OSError, ValueError) as fault:
+        raise InputError(f"{name}: found broken Parquet data ({first_line(fault)}), expected a Parquet file") from None
+
+
+def pandas_index(content: bytes | Path | list[Path]) -> str | range | None:
     """Return the column that holds a pandas frame's index, which pandas writes last, or a range that it only names.
 
-    An unnamed range from 0 is what a frame has that was given no index: it says nothing.
+    An unnamed range from 0 is what a frame has that was given no index: it says nothing. In a table of several files,
+    a range that each file counts for itself says nothing either.
+
+    Examples
+    --------
+    >>> import io
+    >>> file = io.BytesIO()
+    >>> pl.DataFrame({"x": [1]}).write_parquet(file)
+    >>> pandas_index(file.getvalue()) is None
+    True
     """
+    first = content[0] if isinstance(content, list) else content
+    index = _pandas_index(pl.read_parquet_metadata(first))
+    return None if isinstance(content, list) and len(content) > 1 and isinstance(index, range) else index
+
+
+def _pandas_index(metadata: Mapping[str, str]) -> str | range | None:
     columns = json.loads(metadata.get("pandas", "{}")).get("index_columns", [])
     if len(columns) != 1:
         return None

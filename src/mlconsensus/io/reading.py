@@ -13,11 +13,14 @@ from ..alignment import How, Names
 from ..errors import InputError
 from ..predictions import ModelTable, Predictions
 from . import scores
-from .files import STANDARD, AnyPath
-from .formats import format_of, is_told, source_of
+from .files import STANDARD, AnyPath, Source
+from .folders import expanded
+from .formats import Format, format_of, is_told, source_of
 
 
-class _Read(NamedTuple):
+class Read(NamedTuple):
+    """One model's table, and where it comes from."""
+
     name: str  # the file, as messages say it
     path: Path | None
     named: bool  # whether the file itself names the model
@@ -88,7 +91,7 @@ def read_predictions(
     Parameters
     ----------
     paths
-        Files; ``-`` is standard input.
+        Files, or folders of them; ``-`` is standard input. A folder called ``….parquet`` is one table in parts.
     format
         One of `FORMATS`, for files whose suffix does not say it (or for all, if all suffixes do).
     instances, labels
@@ -106,25 +109,34 @@ def read_predictions(
     >>> read_predictions([folder / "ann.csv", folder / "bob.jsonl"])
     <Predictions: 2 models × 2 instances × 3 labels, 6 cells missing>
     """
-    given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
+    found: list[Read] = []
+    for source, form in files_of(paths, format):
+        for table in form.read(source):
+            shared = _share_names(table, found[-1].table) if found else table
+            found.append(Read(source.name, source.path, table.model != source.model, shared))
+    found = renamed(found, models)
+    tables = with_names([read.table for read in found], [read.name for read in found])
+    check_overlap(found, tables, "instances")
+    check_overlap(found, tables, "labels")
+    return Predictions.from_tables(tables, instances=instances, labels=labels)
+
+
+def files_of(paths: AnyPath | Sequence[AnyPath], format: str | None = None) -> list[tuple[Source, Format]]:
+    """Tell for each file that a panel is to be read from, also in folders, what it is called and what format it has.
+
+    Examples
+    --------
+    >>> [(source.model, form.name) for source, form in files_of(["a.csv", "b"], "npz")]
+    [('a', 'csv'), ('b', 'npz')]
+    """
+    given = expanded([paths] if isinstance(paths, str | os.PathLike) else list(paths))
     if not given:
         raise InputError("predictions: found no file, expected at least one")
     if sum(os.fspath(path) == STANDARD for path in given) > 1:
         raise InputError("standard input: found twice among the files, expected once")
-    found: list[_Read] = []
     # A format is for the files whose names do not tell theirs; if all do, it is to be read against the names.
     untold = [path for path in given if not is_told(path)]
-    for path in given:
-        source = source_of(path)
-        own = None if untold and path not in untold else format
-        for table in format_of(path, own).read(source):
-            shared = _share_names(table, found[-1].table) if found else table
-            found.append(_Read(source.name, source.path, table.model != source.model, shared))
-    found = _renamed(found, models)
-    tables = with_names([read.table for read in found], [read.name for read in found])
-    _check_overlap(found, tables, "instances")
-    _check_overlap(found, tables, "labels")
-    return Predictions.from_tables(tables, instances=instances, labels=labels)
+    return [(source_of(path), format_of(path, None if untold and path not in untold else format)) for path in given]
 
 
 def with_names(tables: Sequence[ModelTable], files: Sequence[str]) -> list[ModelTable]:
@@ -185,8 +197,15 @@ def _share_names(table: ModelTable, before: ModelTable) -> ModelTable:
     return table
 
 
-def _renamed(found: list[_Read], models: Sequence[str] | None) -> list[_Read]:
-    """Give every model its own name."""
+def renamed(found: list[Read], models: Sequence[str] | None) -> list[Read]:
+    """Give every model its own name: those in `models`, or what the files say.
+
+    Examples
+    --------
+    >>> found = [Read(f"{day}/a.csv", Path(day, "a.csv"), False, ModelTable("a", None)) for day in ("mon", "tue")]
+    >>> [read.table.model for read in renamed(found, None)]
+    ['mon/a', 'tue/a']
+    """
     if models is not None:
         names = [str(name) for name in models]
         if len(names) != len(found):
@@ -208,14 +227,23 @@ def _renamed(found: list[_Read], models: Sequence[str] | None) -> list[_Read]:
     return [read._replace(table=read.table._replace(model=name)) for name, read in zip(names, found, strict=True)]
 
 
-def _in_folder(read: _Read) -> str:
+def _in_folder(read: Read) -> str:
     if read.named or read.path is None:
         return read.table.model
     return f"{read.path.absolute().parent.name}/{read.table.model}"
 
 
-def _check_overlap(found: list[_Read], tables: list[ModelTable], what: str) -> None:
-    """Refuse a model that shares no instance, or no label, with any other: most likely the names do not match."""
+def check_overlap(found: list[Read], tables: list[ModelTable], what: str) -> None:
+    """Refuse a model that shares no instance, or no label, with any other: most likely the names do not match.
+
+    Examples
+    --------
+    >>> tables = [ModelTable(name, None, labels=np.array([name])) for name in "ab"]
+    >>> check_overlap([Read(f"{table.model}.csv", None, False, table) for table in tables], tables, "labels")
+    Traceback (most recent call last):
+    ...
+    mlconsensus.errors.InputError: b.csv: found no label in model 'b' that another model has (such as ...
+    """
     names = [getattr(table, what) for table in tables]
     if len(tables) == 1 or any(own is None for own in names):
         return

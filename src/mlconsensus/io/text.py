@@ -45,8 +45,8 @@ def decoded(data: bytes, name: str) -> str:
         raise_undecodable(data, name)
 
 
-def raise_undecodable(data: bytes, name: str) -> NoReturn:
-    r"""Say which byte of bytes that are not UTF-8 is the first wrong one.
+def raise_undecodable(data: bytes, name: str, before: int = 0) -> NoReturn:
+    r"""Say which byte of bytes that are not UTF-8 is the first wrong one; `before` lines of the file come before them.
 
     Examples
     --------
@@ -58,7 +58,7 @@ def raise_undecodable(data: bytes, name: str) -> NoReturn:
     try:
         data.decode()
     except UnicodeDecodeError as fault:
-        line = data.count(b"\n", 0, fault.start) + 1
+        line = before + data.count(b"\n", 0, fault.start) + 1
         raise InputError(
             f"{name}, line {line}: found the byte 0x{data[fault.start]:02x}, expected UTF-8 text"
         ) from None

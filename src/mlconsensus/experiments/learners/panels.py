@@ -7,19 +7,18 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from sklearn.naive_bayes import BernoulliNB
 from sklearn.neighbors import KNeighborsClassifier
-from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
+from sklearn.tree import ExtraTreeClassifier
 
 from .base import BoolArray, Fold, Learner, binary_relevance, fold_by_fold, seed_of
 from .logistic import fit_logistic
+from .trees import fit_tree, for_trees
 
 N_VIEWS = 5
 Model = Callable[[Fold], BoolArray]
 
 logistic = binary_relevance(fit_logistic)
 bayes = binary_relevance(lambda features, targets, rng: BernoulliNB().fit(features, targets))
-tree = binary_relevance(
-    lambda features, targets, rng: DecisionTreeClassifier(random_state=seed_of(rng)).fit(features, targets)
-)
+tree = binary_relevance(fit_tree, for_trees)
 random_tree = binary_relevance(
     lambda features, targets, rng: ExtraTreeClassifier(random_state=seed_of(rng)).fit(features, targets)
 )
@@ -87,7 +86,7 @@ VIEWS_MODELS: dict[str, Model] = {
 def _panel(about: str, models: dict[str, Model]) -> Learner:
     kinds: Sequence[Model] = list(models.values())
     predict = fold_by_fold(lambda fold: kinds[fold.shuffle.model](fold))
-    return Learner(about, predict, folds=5, panel=tuple(models))
+    return Learner(about, predict, version=2, folds=5, panel=tuple(models))
 
 
 MIXED = _panel("ten models of different kinds, two of which answer at random", MIXED_MODELS)

@@ -1,0 +1,55 @@
+"""`mlconsensus explain`: why labels of one instance have their scores."""
+
+from __future__ import annotations
+
+import click
+
+from .options import method_options, panel_options, print_json, read_panel
+
+
+@click.command("explain", short_help="Say what makes up the scores of one instance.")
+@panel_options
+@click.option("--instance", required=True, metavar="ID", help="The instance whose scores to explain.")
+@click.option("--label", "label_names", multiple=True, metavar="NAME", help="The label; may be given several times.")
+@click.option(
+    "--top-k",
+    type=click.IntRange(min=1),
+    default=3,
+    show_default=True,
+    metavar="K",
+    help="Without --label: explain the K labels that the consensus puts first.",
+)
+@method_options
+@click.option("--rows", type=click.IntRange(min=1), default=12, show_default=True, help="Longest table to print.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, with every part.")
+def command(
+    files: tuple[str, ...], input_format: str | None, instances: str, labels: str, instance: str,
+    label_names: tuple[str, ...], top_k: int, method: str | None, optimize: str, rows: int, as_json: bool,
+) -> None:  # fmt: skip
+    """Combine the panel in FILE... and say why labels of one instance have their scores.
+
+    A table for each label tells which model's statement about which label raised or lowered its score and by how much,
+    and what the same statement counts in plain voting. The contributions sum to the score.
+
+    \b
+    Examples:
+      mlconsensus explain a.csv b.csv c.csv --instance 42
+      mlconsensus explain a.csv b.csv c.csv --instance 42 --label sport --method mlcm-r --json
+    """
+    from ..consensus import combine, method_named
+    from ..explain import label_position, one_instance
+
+    if method is not None:
+        method_named(method)
+    panel = read_panel(files, input_format, instances, labels)
+    one = one_instance(panel, instance)
+    chosen = [panel.labels[label_position(panel.labels, name)] for name in label_names]
+    found = combine(panel, optimize=optimize, method=method)  # type: ignore[arg-type]
+    if not chosen:
+        scores = found.combiner.transform(one)[0]
+        chosen = [panel.labels[j] for j in (-scores).argsort(kind="stable")[:top_k]]
+    explained = [found.explain(instance, label) for label in chosen]
+    if as_json:
+        print_json([one.to_dict() for one in explained])
+        return
+    click.echo("\n\n".join(one.to_text(rows) for one in explained))

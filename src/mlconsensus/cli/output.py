@@ -1,0 +1,107 @@
+"""What the commands that write a consensus share: their options, checks before the work, and the table to write."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from ..consensus import Consensus
+    from ..predictions import Predictions
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def output_options(command: F) -> F:
+    """Add where and in what form to write a consensus."""
+    for option in (
+        click.option("--json", "as_json", is_flag=True, help="Print what was done as JSON on standard output."),
+        click.option("--force", is_flag=True, help="Replace an existing output."),
+        click.option(
+            "--layout",
+            type=click.Choice(["wide", "long", "ranked"]),
+            default="wide",
+            show_default=True,
+            help="One column a label; one row a score; or one row a score from best to worst, with its rank.",
+        ),
+        click.option(
+            "--top-k", type=click.IntRange(min=1), metavar="K", help="Keep only the K best labels of each instance."
+        ),
+        click.option(
+            "--empty",
+            type=click.Choice(["keep", "top"]),
+            default="keep",
+            show_default=True,
+            help="With --decide: leave an instance without labels, or give it the top one.",
+        ),
+        click.option("--threshold", type=float, default=0.5, show_default=True, help="For --decide threshold."),
+        click.option(
+            "--decide",
+            type=click.Choice(["instances", "labels", "threshold"]),
+            help="Write label sets (0/1) instead of scores: as many labels for each instance, or instances for each "
+            "label, as the models gave on average; or all scores of at least --threshold.",
+        ),
+        click.option("--output-format", metavar="NAME", help="Format of the output, where its suffix does not tell."),
+        click.option(
+            "--output",
+            "-o",
+            default="-",
+            show_default=True,
+            metavar="FILE",
+            help="Where to write the consensus; - for standard output, as CSV unless --output-format says else.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def checked_output(
+    files: Sequence[str], output: str, output_format: str | None, force: bool, as_json: bool = False
+) -> str | None:
+    """Refuse an output that cannot be written or would replace an input; return its format, where that is known."""
+    from ..errors import InputError
+    from ..io import format_of
+
+    if as_json and output == "-":
+        raise InputError(
+            "--json: found no --output, expected a file for the consensus, as JSON goes to standard output"
+        )
+    check_place(files, output, force)
+    output_format = output_format or ("csv" if output == "-" else None)
+    format_of(output, output_format)
+    return output_format
+
+
+def check_place(files: Sequence[str], output: str, force: bool) -> None:
+    """Refuse a place that cannot be written to, or that an input has."""
+    from ..errors import InputError
+    from ..io.files import check_output
+
+    check_output(output, force=force)
+    if output != "-" and any(os.path.realpath(file) == os.path.realpath(output) for file in files):
+        raise InputError(f"{output}: found among the input files too, expected another place for the output")
+
+
+def table_of(
+    found: Consensus, panel: Predictions, decide: str | None, threshold: float, empty: Any, top_k: int | None
+) -> Any:
+    """Turn the consensus into what is to be written: scores or label sets, all or the best."""
+    import numpy as np
+
+    from .. import decisions
+    from ..predictions import ModelTable
+
+    values: Any = found.scores
+    if decide == "instances":
+        values = decisions.match_instances(found.scores, found.cardinality, empty=empty)
+    elif decide == "labels":
+        values = decisions.match_labels(found.scores, decisions.frequencies(panel), empty=empty)
+    elif decide == "threshold":
+        values = decisions.threshold(found.scores, threshold, empty=empty)
+    if top_k is not None:
+        best = decisions.top_k(found.scores, top_k)
+        values = values & best if decide else np.where(best, found.scores, np.nan)
+    return ModelTable(found.method, values, found.instances, found.label_names)

@@ -1,0 +1,49 @@
+"""`mlconsensus solve`: the sites' statistics in, one model out."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from .options import say
+from .output import check_place
+
+
+@click.command("solve", short_help="Add up sites' statistics and solve them to one model.")
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@click.option("--output", "-o", required=True, metavar="FILE", help="Where to write the model.")
+@click.option("--force", is_flag=True, help="Replace an existing output.")
+@click.option("--json", "as_json", is_flag=True, help="Print what was done as JSON on standard output.")
+def command(files: tuple[str, ...], output: str, force: bool, as_json: bool) -> None:
+    """Add up the statistics in FILE..., one file a site, and write the model that they give.
+
+    The model equals the one that all sites' data together would give. It has no statistics in it.
+
+    \b
+    Example:
+      mlconsensus solve a.stats b.stats c.stats --output consensus.model
+    """
+    from ..combiners import name_of
+    from ..errors import InputError
+    from ..io.files import raw_bytes
+    from ..state import load, merge
+
+    check_place(files, output, force)
+    first_with: dict[bytes, str] = {}
+    for file in files:
+        checksum = raw_bytes(file)[-32:]
+        if checksum in first_with:
+            raise InputError(f"{file}: found the same content as in {first_with[checksum]}, expected each site once")
+        first_with[checksum] = file
+    combined = merge([load(file) for file in files], files)
+    combined.save(output, force=force)
+    m, l, n = len(combined.models_), len(combined.labels_), combined.n_instances_
+    if as_json:
+        privacy = None if combined.privacy_ is None else combined.privacy_._asdict()
+        done = {"method": name_of(combined), "models": list(combined.models_), "labels": l, "instances": n}
+        click.echo(json.dumps(done | {"sites": len(files), "privacy": privacy, "output": output}))
+        return
+    of = f"{n:,} instances" if combined.privacy_ is None else f"private statistics ({combined.privacy_})"
+    sites = "1 file" if len(files) == 1 else f"{len(files)} files"
+    say(f"solved {name_of(combined)} for {m} models × {l:,} labels from {sites} of {of} → {output}")

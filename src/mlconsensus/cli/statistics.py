@@ -1,0 +1,114 @@
+"""`mlconsensus statistics`: what one site's panel adds to a consensus of several sites, as one small file."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from .options import panel_options, read_panel, say
+from .output import check_place
+
+
+@click.command("statistics", short_help="Gather a site's statistics, to be solved with other sites'.")
+@panel_options
+@click.option("--output", "-o", required=True, metavar="FILE", help="Where to write the statistics.")
+@click.option(
+    "--method",
+    default="filter",
+    show_default=True,
+    metavar="NAME",
+    help="The method they are for: mv, ds, bgcm, mlcm-r, mlcm-a or filter.",
+)
+@click.option(
+    "--label-names",
+    metavar="FILE",
+    help="The labels that all sites use, one a line; the panel may lack some, and others are refused.",
+)
+@click.option(
+    "--epsilon", type=float, metavar="E", help="Add noise, so that the file is (ε, δ)-differentially private."
+)
+@click.option("--delta", type=float, metavar="D", help="With --epsilon; far below 1 / number of instances, as 1e-6.")
+@click.option("--clip", type=float, metavar="C", help="With --epsilon, for mlcm-a; see docs/privacy.md.  [default: 1]")
+@click.option("--force", is_flag=True, help="Replace an existing output.")
+@click.option("--json", "as_json", is_flag=True, help="Print what was done as JSON on standard output.")
+def command(
+    files: tuple[str, ...], input_format: str | None, instances: str, labels: str, output: str, method: str,
+    label_names: str | None, epsilon: float | None, delta: float | None, clip: float | None, force: bool, as_json: bool,
+) -> None:  # fmt: skip
+    """Add up what the panel in FILE... says into one file of sums, in which no instance is listed.
+
+    'mlconsensus solve' adds up the files of all sites and makes one model of them, 'mlconsensus apply' applies it where
+    the data is.
+
+    \b
+    Examples:
+      mlconsensus statistics site_a/*.parquet --method mlcm-r --output a.stats
+      mlconsensus statistics *.csv --method mlcm-r --epsilon 1 --delta 1e-6 --output a.stats
+    """
+    from ..combiners import COMBINERS
+    from ..consensus import method_named
+    from ..errors import InputError
+
+    check_place(files, output, force)
+    name = method_named(method)
+    kind = COMBINERS[name]
+    # Bringing scores to one scale takes a round over all sites' instances, of which there is only one here.
+    combiner = kind(rescale=False) if "rescale" in kind().get_params() else kind()
+    if (epsilon is None) != (delta is None):
+        given, other = ("--epsilon", "--delta") if delta is None else ("--delta", "--epsilon")
+        raise InputError(f"{given}: found no {other} beside it, expected both")
+    if clip is not None and (epsilon is None or name != "MLCM-a"):
+        raise InputError("--clip: found without --epsilon and --method mlcm-a, expected both beside it")
+    if epsilon is not None:
+        from ..privacy import method_of
+
+        method_of(kind)
+    names = None if label_names is None else read_names(label_names)
+    panel = read_panel(files, input_format, instances, labels)
+    if names is not None:
+        panel = panel.with_labels(names)
+    if panel.has_scores and "rescale" in kind().get_params():
+        say("scores are taken as they are: bringing them to one scale would need all sites' instances")
+    if epsilon is None:
+        combiner.fit(panel)
+    else:
+        from ..privacy import fit
+
+        fit(combiner, panel, epsilon=epsilon, delta=delta, clip=1.0 if clip is None else clip)  # type: ignore[arg-type]
+    combiner.save_statistics(output, force=force)
+    m, n, l = panel.shape
+    if as_json:
+        privacy = None if combiner.privacy_ is None else combiner.privacy_._asdict()
+        done = {"method": name, "models": list(panel.models), "labels": l, "instances": n}
+        click.echo(json.dumps(done | {"privacy": privacy, "output": output}))
+    elif combiner.privacy_ is None:
+        say(f"gathered statistics of {m} models × {n:,} instances × {l:,} labels for {name} → {output}")
+    else:
+        say(
+            f"gathered private statistics ({combiner.privacy_}) of {m} models × {l:,} labels for {name} → {output}; "
+            "the names of models and labels are in it, the number of instances is not"
+        )
+
+
+def read_names(path: str) -> list[str]:
+    """Read names, one a line.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "labels.txt"
+    >>> _ = path.write_text("flu\\ncold\\n")
+    >>> read_names(str(path))
+    ['flu', 'cold']
+    """
+    from ..alignment import as_names
+    from ..errors import InputError
+    from ..io.files import read_bytes
+    from ..io.text import decoded
+
+    names = [line.strip() for line in decoded(read_bytes(path), path).splitlines()]
+    names = [name for name in names if name]
+    if not names:
+        raise InputError(f"{path}: found no name, expected one a line")
+    return [str(name) for name in as_names(names, path).tolist()]

@@ -1,0 +1,324 @@
+"""A consensus larger than memory: both passes over blocks from disk, written as it goes, resumed if interrupted.
+
+What is done so far is in a hidden folder beside the output: statistics, finished blocks, and a fingerprint of the work
+they belong to. The output takes its place when it is whole, and the folder goes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from .. import __version__
+from ..consensus import Optimize, choose
+from ..errors import InputError
+from ..fields import to_arrays
+from ..io.files import AnyPath, check_output, display, put_in_place, writable
+from ..io.formats import Layout, format_of
+from ..io.frames import block as frame_of
+from ..io.growing import KINDS, Kind, encoded, finish
+from ..io.state_file import read_state, write_state
+from ..predictions import Predictions
+from ..sources import LazySource, S
+from ..statistics import merge
+from .local import each
+
+if TYPE_CHECKING:
+    from ..combiners import Combiner
+    from ..io.scanning import ScannedPanel
+
+Values = Callable[[NDArray[np.float64], Predictions], NDArray[Any]]
+
+_KEEP_EVERY = 5.0  # seconds after which statistics are written down, and more if that takes long
+
+
+class Writable(Protocol):
+    """A panel that is not in memory."""
+
+    models: tuple[str, ...]
+    labels: tuple[str, ...]
+
+    @property
+    def block_size(self) -> int:
+        """How many instances are worked on at a time."""
+
+    def __len__(self) -> int: ...
+
+    def fingerprint(self) -> Any:
+        """Tell what would change if the predictions did."""
+
+    def resumable(self, folder: Path) -> Any:
+        """Return a source that keeps in the folder what it has done, and has ``write(encoder, folder)``."""
+
+
+class Written(NamedTuple):
+    """What `write_consensus` did."""
+
+    method: str
+    reason: str  # why that method
+    combiner: Combiner  # fitted
+    n_missing: int  # of all predictions
+
+
+class Encoder(NamedTuple):
+    """Turns a block into the bytes of its rows; light enough to be sent to another process."""
+
+    apply: Callable[[Predictions], NDArray[np.float64]]
+    values: Values | None
+    labels: tuple[str, ...]
+    layout: Layout
+    kind: Kind
+
+    def __call__(self, block: Predictions, names: pl.Series) -> tuple[bytes, int]:
+        """Return the bytes, and how many predictions are missing."""
+        scores = self.apply(block)
+        made = scores if self.values is None else self.values(scores, block)
+        frame = frame_of(made, names, pl.Series(self.labels, dtype=pl.String), self.layout)
+        first = bool(block.instances[0] == 0)
+        return encoded(frame, self.kind, first), block.n_missing
+
+
+def write_consensus(
+    panel: Writable,
+    path: AnyPath,
+    optimize: Optimize = "auto",
+    *,
+    method: str | Combiner | None = None,
+    format: str | None = None,
+    layout: Layout = "wide",
+    values: Values | None = None,
+    force: bool = False,
+    resume: bool = False,
+) -> Written:
+    r"""Combine predictions that are not in memory and write the consensus to a file, block by block.
+
+    Parameters
+    ----------
+    panel
+        What `scan_predictions` or `Predictions.from_dask` gives.
+    path
+        Where to write: Parquet, CSV or TSV. It appears when it is whole.
+    optimize, method
+        As in `combine`.
+    format
+        The format, where the suffix does not tell.
+    layout
+        As in `io.write_table`.
+    values
+        Turns the scores of a block into what is to be written; by default the scores themselves.
+    force
+        Whether to replace a file that exists.
+    resume
+        Whether to go on where the same work was interrupted, if it was. Otherwise it is done anew.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import mlconsensus as mlc
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> _ = (folder / "ann.csv").write_text("id,law,war\n7,1,0\n8,0,1\n")
+    >>> panel = mlc.scan_predictions(folder / "ann.csv")
+    >>> mlc.write_consensus(panel, folder / "consensus.csv", method="mv").method
+    'MV'
+    >>> print((folder / "consensus.csv").read_text(), end="")
+    instance,law,war
+    7,1.0,0.0
+    8,0.0,1.0
+    """
+    kind = streamed_kind(path, format)
+    check_output(path, force)
+    chosen = choose(panel, optimize, method)
+    work = {
+        "version": __version__,
+        "inputs": panel.fingerprint(),
+        "models": list(panel.models),
+        "labels": list(panel.labels),
+        "instances": len(panel),
+        "block size": panel.block_size,
+        "method": chosen.method,
+        "parameters": repr(sorted(chosen.combiner.get_params().items())),
+        "output": [kind, layout, repr(getattr(values, "keywords", values))],
+    }
+    target = Path(os.path.realpath(path))
+    with writable(path):
+        folder = _part_folder(target, work, resume)
+        try:
+            walked = panel.resumable(folder)
+            combiner = chosen.combiner.fit(walked)
+            missing = walked.write(Encoder(combiner.applying(), values, panel.labels, layout, kind), folder)
+        except InputError:  # with such input nobody can go on
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+        check_output(path, force)
+        put_in_place(folder / "rows", target)
+        shutil.rmtree(folder, ignore_errors=True)
+    return Written(chosen.method, chosen.reason, combiner, missing)
+
+
+def streamed_kind(path: AnyPath, format: str | None = None) -> Kind:
+    """Return the format of an output that can be written block by block.
+
+    Examples
+    --------
+    >>> streamed_kind("a.parquet")
+    'parquet'
+    """
+    name = format_of(path, format).name
+    if os.fspath(path) == "-":
+        raise InputError("standard output: found it as the place of a streamed consensus, expected --output FILE")
+    found = next((kind for kind in KINDS if kind == name), None)
+    if found is None or Path(path).suffix.lower() in (".gz", ".zst"):
+        raise InputError(
+            f"{display(path)}: found a format that cannot be written block by block, "
+            f"expected one of {', '.join(KINDS)}, not compressed"
+        )
+    return found
+
+
+def part_of(path: AnyPath) -> Path:
+    """Return the folder that holds what is done so far of an output.
+
+    Examples
+    --------
+    >>> part_of("consensus.parquet").name
+    '.consensus.parquet.part'
+    """
+    target = Path(os.path.realpath(path))
+    return target.with_name(f".{target.name[:100]}.part")
+
+
+def _part_folder(target: Path, work: dict[str, Any], resume: bool) -> Path:
+    folder = part_of(target)
+    described = json.dumps(work, indent=1, default=str)
+    if folder.exists():
+        if resume:
+            _check_same(folder, json.loads(described))
+            return folder
+        shutil.rmtree(folder)
+    folder.mkdir()
+    (folder / "work.json").write_text(described)
+    return folder
+
+
+def _check_same(folder: Path, work: dict[str, Any]) -> None:
+    try:
+        begun = json.loads((folder / "work.json").read_text())
+    except (OSError, ValueError):
+        begun = {}
+    other = [name for name in work if not isinstance(begun, dict) or begun.get(name) != work[name]]
+    if other:
+        raise InputError(
+            f"{folder}: found work begun with other {other[0]}, expected the same: without --resume it is done anew"
+        )
+
+
+class Resumable(LazySource):
+    """A panel on disk whose passes are written down in a folder, and gone on with from there."""
+
+    def __init__(self, panel: ScannedPanel, folder: Path) -> None:
+        super().__init__(panel.models, panel.labels)
+        self.panel, self.folder = panel, folder
+        self._rounds = count()
+
+    def __len__(self) -> int:
+        return len(self.panel)
+
+    @property
+    def has_scores(self) -> bool:
+        """Whether any model gives floats, not only decisions."""
+        return self.panel.has_scores
+
+    @property
+    def block_size(self) -> int:
+        """How many instances a block has."""
+        return self.panel.block_size
+
+    def blocks(self, size: int | None = None) -> Iterator[Predictions]:
+        """Walk the instances."""
+        return map(self.prepared, self.panel.blocks(size))
+
+    def gather(self, statistics: Callable[[Predictions], S]) -> S:
+        """First pass, from where it was interrupted; each pass of a fit has a file of its own."""
+        path = self.folder / f"round-{next(self._rounds)}.state"
+        starts = range(0, len(self), self.block_size)
+        merged: S | None = None
+        done = 0
+        if path.exists():
+            header, arrays = read_state(path)
+            done = int(header["blocks"])
+            merged = _restored(arrays, statistics(self._read(0)))
+        kept, cost = time.monotonic(), 0.0
+        todo = starts[done:]
+        try:
+            for found in each(map(self._read, todo), statistics, len(todo), "gathering"):
+                merged, done = found if merged is None else merge(merged, found), done + 1
+                if time.monotonic() - kept > max(_KEEP_EVERY, 20 * cost):
+                    began = time.monotonic()
+                    _keep(path, merged, done)
+                    kept, cost = time.monotonic(), time.monotonic() - began
+        finally:
+            if merged is not None and todo:
+                _keep(path, merged, done)
+        assert merged is not None
+        return merged
+
+    def write(self, encoder: Encoder, folder: Path) -> int:
+        """Second pass, from where it was interrupted: append the bytes of each block to the file ``rows``."""
+        journal = folder / "journal"
+        finished = _journal(journal)
+        lengths, missing = [length for length, _ in finished], sum(count for _, count in finished)
+        starts = range(len(finished) * self.block_size, len(self), self.block_size)
+        with (folder / "rows").open("r+b" if lengths else "w+b") as rows, journal.open("a") as lines:
+            rows.truncate(sum(lengths))
+            rows.seek(0, os.SEEK_END)
+            todo = ((self._read(start), self.panel.names(start, start + self.block_size)) for start in starts)
+            for data, silent in each(todo, lambda work: encoder(*work), len(starts), "combining"):
+                rows.write(data)
+                rows.flush()
+                lines.write(f"{len(data)} {silent}\n")
+                lines.flush()
+                lengths.append(len(data))
+                missing += silent
+            finish(rows, encoder.kind, lengths)
+        return missing
+
+    def _read(self, start: int) -> Predictions:
+        return self.prepared(self.panel.read(start, start + self.block_size))
+
+
+def _journal(path: Path) -> list[tuple[int, int]]:
+    """Read how long each finished block is and how many of its predictions are missing."""
+    text = path.read_text() if path.exists() else ""
+    whole = text[: text.rfind("\n") + 1]
+    if path.exists():
+        path.write_text(whole)  # a line that was cut off goes
+    return [(int(length), int(missing)) for length, missing in (line.split() for line in whole.splitlines())]
+
+
+def _keep(path: Path, statistics: Any, blocks: int) -> None:
+    new = path.with_suffix(".new")
+    with new.open("wb") as file:
+        write_state(file, {"kind": "part", "blocks": blocks}, to_arrays(statistics))
+    new.replace(path)
+
+
+def _restored(arrays: dict[str, NDArray[Any]], like: Any) -> Any:
+    """Put statistics together from named arrays, field by field as in the statistics of one block."""
+    fields = {}
+    for name, tried in like._asdict().items():
+        own = {key.partition(".")[2]: array for key, array in arrays.items() if key.partition(".")[0] == name}
+        if hasattr(tried, "arrays"):
+            fields[name] = type(tried).from_arrays(own, tried.shape, name)
+        elif own:
+            fields[name] = own[""] if own[""].shape else own[""].item()
+    return type(like)(**fields)

@@ -1,0 +1,47 @@
+"""Files that grow block by block: each block is a frame that was encoded by itself, perhaps by another process."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from typing import IO, Literal
+
+import polars as pl
+
+from . import parquet_footer
+
+Kind = Literal["parquet", "csv", "tsv"]
+KINDS: tuple[Kind, ...] = ("parquet", "csv", "tsv")
+
+
+def encoded(frame: pl.DataFrame, kind: Kind, first: bool) -> bytes:
+    r"""Return a block's bytes; of a text file, the first block has the header.
+
+    Examples
+    --------
+    >>> encoded(pl.DataFrame({"id": ["7"], "x": [0.5]}), "tsv", first=True)
+    b'id\tx\n7\t0.5\n'
+    """
+    out = io.BytesIO()
+    if kind == "parquet":
+        # Scores do not compress: snappy costs nothing, and nobody looks for a score by its size.
+        frame.write_parquet(out, compression="snappy", statistics=False, row_group_size=max(1, frame.height))
+    else:
+        text = frame.with_columns(pl.col(pl.Boolean).cast(pl.UInt8))
+        text.write_csv(out, include_header=first, separator="\t" if kind == "tsv" else ",")
+    return out.getvalue()
+
+
+def finish(file: IO[bytes], kind: Kind, lengths: Sequence[int]) -> None:
+    """Make one whole file of blocks of these lengths that stand behind each other.
+
+    Examples
+    --------
+    >>> blocks = [encoded(pl.DataFrame({"x": [value]}), "parquet", first=True) for value in (1, 2)]
+    >>> file = io.BytesIO(b"".join(blocks))
+    >>> finish(file, "parquet", [len(block) for block in blocks])
+    >>> pl.read_parquet(file.getvalue())["x"].to_list()
+    [1, 2]
+    """
+    if kind == "parquet":
+        parquet_footer.join(file, lengths)

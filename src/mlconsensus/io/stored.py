@@ -1,0 +1,423 @@
+"""One model's table on disk, read some rows at a time: a wide Parquet table where it is, others in scratch files."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from functools import partial
+from itertools import accumulate
+from pathlib import Path
+from typing import Any, NamedTuple, NoReturn, Protocol
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from scipy import sparse
+
+from ..alignment import IntArray
+from ..errors import InputError
+from ..predictions import ModelTable
+from . import csv, frames, parquet, statements
+from .files import Place, Source, is_plain
+from .folders import parts
+from .formats import Format
+from .growing import encoded, finish
+from .parquet_footer import group_rows
+from .scratch import Dense, DenseWriter, Names, Rows, Sparse, SparseWriter
+
+# Decoded bytes of one table that are kept while its rows are walked; at least so many rows are decoded at a time.
+_WINDOW_BYTES, _WINDOW_ROWS = 2**26, 2**15
+_SEPARATORS = {"csv": ",", "tsv": "\t"}
+
+
+class Part(NamedTuple):
+    """Some of a model's rows, as `ModelScores` wants them."""
+
+    matrix: Any  # (rows, l), dense or CSR
+    rows: IntArray | None  # where those that were asked for stand in it, -1: nowhere; None: in order
+    has_nan: bool
+
+
+class Columns:
+    """Columns of a Parquet table. Rows that are walked in order are decoded once, a row group at a time."""
+
+    def __init__(self, paths: Sequence[Path], names: Sequence[str], name: str, row_bytes: float = 16.0) -> None:
+        self.paths, self.names, self.name = list(paths), list(names), name
+        self.bounds = [0]  # where to cut: at row groups, and within those that are too large
+        most = max(1, int(_WINDOW_BYTES / max(row_bytes, 1 / 8)))
+        with parquet.sound(name):
+            groups = [rows for path in self.paths for rows in group_rows(path)]
+        last = 0
+        for end in accumulate(groups):
+            if end - self.bounds[-1] > most and last > self.bounds[-1]:
+                self.bounds.append(last)
+            while end - self.bounds[-1] > most:
+                self.bounds.append(self.bounds[-1] + most)
+            if end - self.bounds[-1] >= min(most, _WINDOW_ROWS):
+                self.bounds.append(end)
+            last = end
+        self.n = last
+        if self.bounds[-1] < last:
+            self.bounds.append(last)
+        self._window: tuple[int, pl.DataFrame] | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return vars(self) | {"_window": None}
+
+    def rows(self, start: int, stop: int) -> pl.DataFrame:
+        """Return some rows."""
+        found = []
+        while start < stop:
+            first, window = self._decoded(start)
+            end = min(stop, first + window.height)
+            if end <= start:
+                raise InputError(f"{self.name}: found fewer rows than before, expected a file that does not change")
+            found.append(window.slice(start - first, end - start))
+            start = end
+        return pl.concat(found, rechunk=False) if len(found) != 1 else found[0]
+
+    def _decoded(self, row: int) -> tuple[int, pl.DataFrame]:
+        if self._window is None or not self._window[0] <= row < self._window[0] + self._window[1].height:
+            self._window = None  # let go of it before the next
+            at = bisect_right(self.bounds, row) - 1
+            start, stop = self.bounds[at], self.bounds[at + 1]
+            with parquet.sound(self.name):
+                scan = pl.scan_parquet(self.paths, glob=False, hive_partitioning=False)
+                self._window = start, scan.select(self.names).slice(start, stop - start).collect()
+        return self._window
+
+
+class Ids(NamedTuple):
+    """The names of a table's instances, in its order."""
+
+    file: str  # as messages say it
+    n: int
+    columns: Columns | None = None  # None: a range of numbers
+    called: str = "instance"  # what the column is called
+    first: int = 0  # of the range
+    step: int = 1
+    unit: str = "row"
+    before: int = 1  # the number of the first row, in that unit
+
+    @property
+    def place(self) -> Place:
+        """Where the rows stand in the file."""
+        return Place(self.file, self.unit, lambda row: row + self.before)
+
+    def read(self, start: int, stop: int) -> pl.Series:
+        """Return some names."""
+        if self.columns is None:
+            numbers = range(self.first + start * self.step, self.first + stop * self.step, self.step)
+            return pl.Series("id", numbers, dtype=pl.Int64).cast(pl.String)
+        cells = self.columns.rows(start, stop).to_series()
+        place = Place(self.file, self.unit, lambda row: row + start + self.before)
+        return frames.names(cells, self.called, place).alias("id")
+
+
+class Table(Protocol):
+    """One model's rows on disk."""
+
+    n: int
+    has_scores: bool
+
+    def part(self, at: Rows) -> Part:
+        """Read rows: a slice, or positions of which -1 is nowhere."""
+
+
+class ParquetTable:
+    """A wide Parquet table, read where it is."""
+
+    def __init__(self, paths: Sequence[Path], columns: Sequence[str], schema: dict[str, Any], name: str) -> None:
+        self.names, self.name = list(columns), name
+        kinds = [schema[column] for column in columns[1:]]
+        self.columns = Columns(paths, columns[1:], name, sum(_bytes(kind) for kind in kinds))
+        self.n = self.columns.n
+        self.has_scores = any(not (kind == pl.Boolean or kind.is_integer()) for kind in kinds)
+
+    def part(self, at: Rows) -> Part:
+        """Read rows; positions must be rising."""
+        if isinstance(at, slice):
+            return _dense_part(self._matrix(at.start, at.stop), None)
+        known = at[at >= 0]
+        if len(known) == 0:
+            return _nothing(len(at), len(self.names) - 1)
+        first = int(known[0])
+        return _dense_part(self._matrix(first, int(known[-1]) + 1), np.where(at >= 0, at - first, -1))
+
+    def _matrix(self, start: int, stop: int) -> NDArray[Any]:
+        frame = self.columns.rows(start, stop)
+        frame.columns = [str(at + 1) for at in range(frame.width)]
+        return frames.matrix(frame, self.names, Place(self.name, "row", lambda row: row + start + 1))
+
+    def in_any_order(self, path: Path) -> DenseTable:
+        """Copy the table to where rows can be read in any order."""
+        writer = DenseWriter(path, len(self.names) - 1)
+        for start, stop in zip(self.columns.bounds, self.columns.bounds[1:], strict=False):
+            for at in range(start, stop, _WINDOW_ROWS):
+                writer.append(self._matrix(at, min(stop, at + _WINDOW_ROWS)))
+        return DenseTable(writer.whole())
+
+
+class DenseTable:
+    """Rows of a matrix in a scratch file."""
+
+    def __init__(self, matrix: Dense) -> None:
+        self.matrix, self.n, self.has_scores = matrix, matrix.shape[0], matrix.dtype != "int8"
+
+    def part(self, at: Rows) -> Part:
+        """Read rows."""
+        if isinstance(at, slice):
+            return _dense_part(self.matrix.rows(at), None)
+        known, rows = _found(at)
+        if len(known) == 0:
+            return _nothing(len(at), self.matrix.shape[1])
+        return _dense_part(self.matrix.rows(known), rows)
+
+
+class SparseTable:
+    """One model's statements in a scratch file that may hold several models'."""
+
+    def __init__(
+        self,
+        entries: Sparse,
+        own: IntArray | None,
+        columns: IntArray,
+        labels: Sequence[str],
+        ids: Ids,
+        order: Path | None,
+    ) -> None:
+        self.entries = entries
+        self.own = own  # which columns of the file are this model's, None: all
+        self.columns = columns  # (columns of the file,) where each stands among the model's labels
+        self.labels, self.ids, self.order = list(labels), ids, order  # file: instances of the file that it lists
+        self.n, self.has_scores = ids.n, True
+
+    def part(self, at: Rows) -> Part:
+        """Read rows."""
+        rows: IntArray | None = None
+        wanted: Any = at
+        if not isinstance(at, slice):
+            wanted, rows = _found(at)
+        if self.order is not None:
+            wanted = np.asarray(np.load(self.order, mmap_mode="r")[wanted])
+        said = self.entries.rows(wanted)
+        count = at.stop - at.start if isinstance(at, slice) else len(wanted)
+        if self.own is not None:
+            mine = np.isin(said.columns, self.own)
+            said = said._replace(rows=said.rows[mine], columns=said.columns[mine], scores=said.scores[mine])
+        columns = self.columns[said.columns]
+        cells = sparse.coo_array((said.scores, (said.rows, columns)), shape=(count, len(self.labels)))
+        matrix = cells.tocsr()
+        if matrix.nnz < len(said.rows):
+            self._raise_twice(cells, at, rows)
+        matrix.eliminate_zeros()
+        if count == 0:
+            return _nothing(len(rows) if rows is not None else 0, len(self.labels))
+        return Part(statements.compact(matrix), rows, bool(np.isnan(matrix.data).any()))
+
+    def _raise_twice(self, cells: Any, at: Rows, rows: IntArray | None) -> None:
+        key = cells.row.astype(np.int64) * cells.shape[1] + cells.col
+        found, counts = np.unique(key, return_counts=True)
+        row, column = divmod(int(found[counts > 1][0]), cells.shape[1])
+        own = at.start + row if isinstance(at, slice) else int(at[at >= 0][row])
+        raise InputError(
+            f"{self.ids.file}: found label {self.labels[column]!r} of instance {self.ids.read(own, own + 1)[0]!r} "
+            "again, expected each pair once"
+        )
+
+
+class StoredTable(NamedTuple):
+    """A model's table, and what it is called."""
+
+    model: str
+    named: bool  # whether the file itself names the model
+    labels: list[str] | None
+    n_labels: int
+    ids: Ids | None
+    table: Table
+
+
+def stored(source: Source, form: Format, scratch: Path) -> list[StoredTable]:
+    """Make a file's tables ready to be read some rows at a time; `scratch` is a new folder for what that takes."""
+    path = source.path
+    if path is not None and form.name == "parquet" and (path.is_dir() or is_plain(path)):
+        return _parquet(source, path, scratch)
+    if path is not None and form.name in _SEPARATORS and is_plain(path):
+        return _text(source, path, _SEPARATORS[form.name], scratch)
+    return [_copied(table, source, scratch / str(k)) for k, table in enumerate(form.read(source))]
+
+
+def _parquet(source: Source, path: Path, scratch: Path) -> list[StoredTable]:
+    paths = [part.absolute() for part in parts(path)]
+    with parquet.sound(source.name):
+        schema = dict(pl.scan_parquet(paths, glob=False, hive_partitioning=False).collect_schema())
+        index = parquet.pandas_index(paths if len(paths) > 1 else paths[0])
+    columns = list(schema)
+    if isinstance(index, str) and index in columns:
+        columns = [index, *(column for column in columns if column != index)]
+    if isinstance(index, range):
+        columns = ["\0index", *columns]
+    frames.check_columns(columns, source.name)
+    if frames.is_long(columns):
+        chunks = partial(_parquet_chunks, Columns(paths, columns, source.name, 64.0), columns, source.name)
+        return _long(chunks, source, scratch)
+    table = ParquetTable(paths, columns, schema, source.name)
+    if table.n == 0:
+        _raise_empty(source)
+    ids = Ids(source.name, table.n, first=index.start, step=index.step) if isinstance(index, range) else Ids(
+        source.name, table.n, Columns(paths, columns[:1], source.name), columns[0] or "instance"
+    )  # fmt: skip
+    return [StoredTable(source.model, False, columns[1:], len(columns) - 1, ids, table)]
+
+
+class _Chunk(NamedTuple):
+    frame: pl.DataFrame  # columns are called by their positions
+    columns: list[str]
+    place: Place
+
+
+def _parquet_chunks(columns: Columns, called: list[str], name: str) -> Iterator[_Chunk]:
+    for start, stop in zip(columns.bounds, columns.bounds[1:], strict=False):
+        frame = columns.rows(start, stop)
+        frame.columns = [str(at) for at in range(frame.width)]
+        yield _Chunk(frame, called, Place(name, "row", lambda row, start=start: row + start + 1))  # type: ignore[misc]
+
+
+def _text(source: Source, path: Path, separator: str, scratch: Path) -> list[StoredTable]:
+    chunks = partial(csv.pieces, path, source.name, separator)
+    first = next(iter(chunks()), None)
+    if first is None:
+        _raise_empty(source)
+    columns = first.columns
+    if frames.is_long(columns):
+        return _long(chunks, source, scratch)
+    scratch.mkdir()
+    writer, ids = DenseWriter(scratch / "scores", len(columns) - 1), IdWriter(scratch / "ids.parquet")
+    for frame, _, place in chunks():
+        ids.append(frames.names(frame.drop_in_place("0"), columns[0] or "instance", place))
+        writer.append(frames.matrix(frame, columns, place))
+    named = ids.whole(source.name)._replace(unit="line", before=2)
+    return [StoredTable(source.model, False, columns[1:], len(columns) - 1, named, DenseTable(writer.whole()))]
+
+
+def _long(chunks: Any, source: Source, scratch: Path) -> list[StoredTable]:
+    """Sort statements by instance. Two passes: one for the names, one for the statements."""
+    scratch.mkdir()
+    found = {column: Names() for column in ("instance", "label", "model")}
+    empty = True
+    for frame, columns, place in chunks():
+        if frame.height:
+            empty = False
+            named = frame.rename(dict(zip(frame.columns, columns, strict=True)))
+            frames.scores_of(named["score"], "score", place, columns)
+            for column, seen_so_far in found.items():
+                own = frames.names(named[column], column, place) if column in columns else pl.Series([source.model])
+                seen_so_far.add(own)
+    if empty:
+        _raise_empty(source)
+    names = {column: listed.whole() for column, listed in found.items()}
+    kinds = {column: pl.Enum(listed) for column, listed in names.items()}
+    m, n, l = (len(names[column]) for column in ("model", "instance", "label"))
+    writer = SparseWriter(scratch / "entries")
+    seen, known = np.zeros((m, n), dtype=np.bool_), np.zeros((m, l), dtype=np.bool_)
+    for frame, columns, place in chunks():
+        if frame.height == 0:
+            continue
+        named = frame.rename(dict(zip(frame.columns, columns, strict=True)))
+        codes = {
+            column: named[column].cast(pl.String).cast(kinds[column]).to_physical().to_numpy().astype(np.int64)
+            if column in columns
+            else np.zeros(frame.height, dtype=np.int64)
+            for column in found
+        }
+        scores = frames.scores_of(named["score"], "score", place, columns).cast(pl.Float64).to_numpy()
+        writer.append(codes["instance"], codes["model"] * l + codes["label"], scores)
+        seen[codes["model"], codes["instance"]] = True
+        known[codes["model"], codes["label"]] = True
+    entries = writer.whole(n)
+    out = []
+    for k, model in enumerate(names["model"].to_list()):
+        order = None if seen[k].all() else scratch / f"order-{k}.npy"
+        if order is not None:
+            np.save(order, np.flatnonzero(seen[k]))
+        writer_ids = IdWriter(scratch / f"ids-{k}.parquet")
+        writer_ids.append(names["instance"].filter(pl.Series(seen[k])))
+        labels = names["label"].filter(pl.Series(known[k])).to_list()
+        columns_of = np.zeros(m * l, dtype=np.int64)
+        columns_of[k * l : (k + 1) * l] = np.cumsum(known[k]) - 1
+        mine = None if m == 1 else np.arange(k * l, (k + 1) * l)
+        ids = writer_ids.whole(source.name)
+        table = SparseTable(entries, mine, columns_of, labels, ids, order)
+        out.append(StoredTable(model, model != source.model, labels, len(labels), ids, table))
+    return out
+
+
+def _copied(given: ModelTable, source: Source, scratch: Path) -> StoredTable:
+    """Put a table that was read whole into scratch files."""
+    scratch.mkdir(parents=True)
+    n, l = given.scores.shape
+    ids = None
+    if given.instances is not None:
+        writer = IdWriter(scratch / "ids.parquet")
+        writer.append(pl.Series([str(name) for name in given.instances], dtype=pl.String))
+        ids = writer.whole(source.name)
+    labels = None if given.labels is None else [str(label) for label in given.labels]
+    table: Table
+    if sparse.issparse(given.scores):
+        entries = SparseWriter(scratch / "entries")
+        matrix = sparse.csr_array(given.scores)
+        if matrix.nnz:
+            entries.append(np.repeat(np.arange(n), np.diff(matrix.indptr)), matrix.indices, matrix.data)
+        named = [f"label_{at}" for at in range(l)] if labels is None else labels
+        table = SparseTable(entries.whole(n), None, np.arange(l), named, ids or Ids(source.name, n), None)
+    else:
+        rows = DenseWriter(scratch / "scores", l)
+        rows.append(given.scores)
+        table = DenseTable(rows.whole())
+    return StoredTable(given.model, given.model != source.model, labels, l, ids, table)
+
+
+class IdWriter:
+    """Writes names to a file as they come."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.n = path, 0
+        self._file, self._lengths = path.open("w+b"), list[int]()
+
+    def append(self, ids: pl.Series) -> None:
+        """Add names."""
+        for start in range(0, len(ids), 2**18):
+            block = encoded(ids[start : start + 2**18].alias("id").to_frame(), "parquet", first=False)
+            self._file.write(block)
+            self._lengths.append(len(block))
+        self.n += len(ids)
+
+    def whole(self, file: str) -> Ids:
+        """End the file; `file` is what messages say the names come from."""
+        with self._file:
+            finish(self._file, "parquet", self._lengths)
+        return Ids(file, self.n, Columns([self.path], ["id"], file))
+
+
+def _dense_part(matrix: NDArray[Any], rows: IntArray | None) -> Part:
+    return Part(matrix, rows, matrix.dtype.kind == "f" and bool(np.isnan(matrix).any()))
+
+
+def _found(at: IntArray) -> tuple[IntArray, IntArray]:
+    """Return the positions that are somewhere, and where each of all stands among these."""
+    known = at >= 0
+    return at[known], np.where(known, np.cumsum(known) - 1, -1)
+
+
+def _nothing(n: int, l: int) -> Part:
+    """Return what is known about instances that the model has not seen."""
+    return Part(np.zeros((1, l), dtype=np.bool_), np.full(n, -1), False)
+
+
+def _bytes(kind: Any) -> float:
+    """Estimate how many bytes a decoded cell takes."""
+    return 1 / 8 if kind == pl.Boolean else 4.0 if kind == pl.Float32 else 1.0 if kind in (pl.UInt8, pl.Int8) else 8.0
+
+
+def _raise_empty(source: Source) -> NoReturn:
+    raise InputError(f"{source.name}: found a header and no rows, expected at least one")

@@ -1,0 +1,50 @@
+"""How many cores and how much memory there are, for choices between what is fast and what fits."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+_MEMINFO = Path("/proc/meminfo")
+_UNKNOWN = 4 * 2**30  # where the system does not tell
+
+
+def available_memory() -> int:
+    """Return how many bytes this process could still use without pushing others out.
+
+    Examples
+    --------
+    >>> available_memory() > 2**20
+    True
+    """
+    try:
+        lines = dict(line.split(":", 1) for line in _MEMINFO.read_text().splitlines())
+        return min(int(lines["MemAvailable"].split()[0]) * 1024, _group_limit())
+    except (OSError, KeyError, ValueError):
+        pass
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
+    except (AttributeError, OSError, ValueError):
+        return _UNKNOWN
+
+
+def cores() -> int:
+    """How many threads to use: the cores this process may run on, or fewer if ``OMP_NUM_THREADS`` says so.
+
+    Examples
+    --------
+    >>> cores() >= 1
+    True
+    """
+    available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    wanted = os.environ.get("OMP_NUM_THREADS", "")
+    return min(available, int(wanted)) if wanted.isdigit() and int(wanted) else available
+
+
+def _group_limit() -> int:
+    """Return what is left of a container's own limit, or a number beyond all memory where it has none."""
+    group = Path("/sys/fs/cgroup")
+    try:
+        return int((group / "memory.max").read_text()) - int((group / "memory.current").read_text())
+    except (OSError, ValueError):  # no such files, or the limit is "max"
+        return 2**62

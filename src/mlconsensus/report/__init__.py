@@ -1,0 +1,6 @@
+"""Reports people open: summarise once, render many."""
+
+from .report import Report
+from .summary import Summary, summarise
+
+__all__ = ["Report", "Summary", "summarise"]

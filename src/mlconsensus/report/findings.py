@@ -1,0 +1,135 @@
+"""The main points of a summary, one sentence each, for the top of every rendering."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..metrics import is_better
+from ..terminal import shown
+from .models import ModelsSummary
+from .summary import Summary
+
+_MOST_NAMED = 6
+_HARDLY = 0.1  # agreement below which models have hardly anything in common
+
+
+def findings(summary: Summary) -> list[str]:
+    """Say what a reader should know first.
+
+    Examples
+    --------
+    >>> import mlconsensus as mlc
+    >>> from mlconsensus.report import summarise
+    >>> panel, _ = mlc.datasets.make_panel(n_instances=100, random_state=0)
+    >>> findings(summarise(mlc.combine(panel, method="mv")))[1]
+    'The consensus gives every instance the labels that voting gives it. ...'
+    """
+    return [
+        _agreement(summary),
+        *warnings(summary.models),
+        changed(summary),
+        _disputed(summary),
+        *_quality(summary),
+    ]
+
+
+def warnings(models: ModelsSummary) -> list[str]:
+    """Say which models should be looked at."""
+    random, opposite = len(models.looks_random), len(models.opposite)
+    if random and random == len(models.rows):
+        return ["No model agrees with another more than chance lets expect: all look random."]
+    return [
+        *([f"{_listed(models.looks_random)} {_verb(random, 'answer')} as if at random."] if random else []),
+        *([f"{_listed(models.opposite)} {_verb(opposite, 'say')} the opposite of the others."] if opposite else []),
+        *(
+            f"{shown(one)} and {shown(other)} make the same errors, as copies do."
+            for one, other in models.copies[:_MOST_NAMED]
+        ),
+        *([f"So do {len(models.copies) - _MOST_NAMED:,} more pairs."] if len(models.copies) > _MOST_NAMED else []),
+    ]
+
+
+def changed(summary: Summary) -> str:
+    """Say how far the label sets of the consensus depart from those of voting."""
+    found = summary.changes
+    tied = f" Voting could not decide on the labels of {_of(found.n_tied, found.n_instances)}." if found.n_tied else ""
+    if not found.n_changed:
+        return f"The consensus gives every instance the labels that voting gives it.{tied}"
+    return (
+        f"The consensus gives other labels than voting to {_of(found.n_changed, found.n_instances)}: "
+        f"{found.n_added:,} added, {found.n_dropped:,} dropped.{tied}"
+    )
+
+
+def plural(count: int, noun: str) -> str:
+    """Count things.
+
+    Examples
+    --------
+    >>> plural(1, "label"), plural(2000, "label")
+    ('1 label', '2,000 labels')
+    """
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def figure(value: float | None, digits: int = 2) -> str:
+    """Write a number with a true minus sign; a dash where there is none.
+
+    Examples
+    --------
+    >>> figure(-0.125), figure(-0.001), figure(None)
+    ('−0.12', '0.00', '–')
+    """
+    if value is None or value != value:
+        return "–"
+    text = f"{value:.{digits}f}"
+    return text.removeprefix("-") if float(text) == 0 else text.replace("-", "−")
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Name a few, count the rest."""
+    first = [shown(name) for name in names[:_MOST_NAMED]]
+    if len(names) > _MOST_NAMED:
+        first.append(f"{len(names) - _MOST_NAMED:,} more")
+    return first[0] if len(first) == 1 else f"{', '.join(first[:-1])} and {first[-1]}"
+
+
+def _verb(count: int, verb: str) -> str:
+    return f"{verb}s" if count == 1 else verb
+
+
+def _of(count: int, total: int) -> str:
+    return f"{count:,} of {plural(total, 'instance')} ({count / total:.1%})"
+
+
+def _agreement(summary: Summary) -> str:
+    mean = summary.models.mean_agreement
+    if mean is None:
+        return "There is one model alone, and nothing to compare it with."
+    best = max(summary.models.rows, key=lambda row: row.agreement or 0.0)
+    closest = f"the closest are {shown(best.name)} and {shown(best.nearest)} ({figure(best.agreement)})"
+    how = "The models hardly agree: their" if (best.agreement or 0.0) < _HARDLY else "Models agree with a"
+    return f"{how} mean correlation {'is' if how.startswith('The') else 'of'} {figure(mean)}; {closest}."
+
+
+def _disputed(summary: Summary) -> str:
+    rows = sorted(summary.labels.rows, key=lambda row: -row.dispute)[:3]
+    if not rows or rows[0].dispute == 0:
+        return "The models differ on no label."
+    return "Most disputed: " + ", ".join(f"{shown(row.name)} ({row.dispute:.0%})" for row in rows if row.dispute) + "."
+
+
+def _quality(summary: Summary) -> list[str]:
+    if summary.judged is None:
+        return []
+    # With one label there is no order of labels to lose.
+    metric, title = ("ranking_loss", "ranking loss") if summary.panel.n_labels > 1 else ("micro_auc", "microAUC")
+    results = {row.name: row.metrics[metric] for row in summary.judged.results if row.kind != "model"}
+    own, voting, models = results[summary.judged.results[0].name], results["MV"], results["BM"]
+    if own != own:
+        return ["All cells of the truth are alike, so that no ranking can be judged."]
+    verdict = "the same as" if own == voting else "better than" if is_better(metric, own, voting) else "worse than"
+    return [
+        f"Against the truth, the {title} is {own:.4f}, {verdict} that of voting ({voting:.4f}); "
+        f"the models' mean is {models:.4f}."
+    ]

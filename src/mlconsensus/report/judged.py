@@ -1,0 +1,202 @@
+"""With the truth: how good every method and model is, and which labels the consensus mends or spoils."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..combiners import COMBINERS
+from ..consensus import MOST_GROUPS, Consensus
+from ..decisions import cardinalities, match_instances
+from ..kernels import FloatArray
+from ..metrics import evaluate, evaluate_models
+from ..progress import track
+from ..truth import Matched
+from .changes import evenly
+
+MOST_CELLS = 4_000_000  # cells of the truth that are judged; of more instances an even sample is taken
+_MOST_POINTS = 80  # of a curve
+_BINS = 10
+_LARGE = ("Filter", "MLCM-r")  # methods that keep matrices of (models × labels)²
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """One method or model against the truth."""
+
+    name: str
+    kind: str  # "consensus", "method", "model" or "mean" of the models
+    metrics: dict[str, float]
+
+
+@dataclass(frozen=True)
+class PrecisionRecall:
+    """Precision and recall over all cells, as ever more cells are taken, from the highest score down."""
+
+    name: str
+    kind: str  # "consensus" or "method": a curve; "model": the one point of scores of at least 0.5
+    recall: tuple[float, ...]
+    precision: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Reliability:
+    """How often cells of about the same score are relevant, in bins of the score."""
+
+    name: str
+    kind: str
+    score: tuple[float, ...]  # mean of each bin that holds any cell
+    relevant: tuple[float, ...]  # share of its cells
+    cells: tuple[int, ...]  # how many it holds
+
+
+@dataclass(frozen=True)
+class LabelGain:
+    """One label's sets, by consensus and by voting, against the truth."""
+
+    name: str
+    relevant: int  # instances
+    voting: float  # F1
+    consensus: float  # F1
+    mended: int  # cells that voting has wrong and the consensus right
+    spoiled: int  # the other way round
+
+
+@dataclass(frozen=True)
+class JudgedSummary:
+    """How good it is."""
+
+    note: str  # what could not be judged; empty if all could
+    n_instances: int
+    n_sampled: int  # instances the figures are over
+    left_out: tuple[str, ...]  # methods too large for the panel
+    results: tuple[Judgement, ...]
+    precision_recall: tuple[PrecisionRecall, ...]
+    reliability: tuple[Reliability, ...]
+    labels: tuple[LabelGain, ...]
+
+
+def judge(consensus: Consensus, matched: Matched) -> JudgedSummary:
+    """Judge the consensus, every other method with its defaults, and every model.
+
+    Examples
+    --------
+    >>> import mlconsensus as mlc
+    >>> from mlconsensus.truth import as_matched
+    >>> panel, truth = mlc.datasets.make_panel(n_instances=50, random_state=0)
+    >>> consensus = mlc.combine(panel)
+    >>> found = judge(consensus, as_matched(truth, consensus.instances, consensus.label_names))
+    >>> found.results[0].name, found.results[0].kind
+    ('Filter', 'consensus')
+    """
+    most = max(1, MOST_CELLS // len(matched.columns))
+    at = evenly(len(matched.rows), most)
+    truth, rows, columns = matched.truth[at], matched.rows[at], matched.columns
+    panel = consensus.predictions[rows]
+    judged = panel.select(labels=[consensus.label_names[j] for j in columns])
+    cardinality = cardinalities(panel)
+
+    results, curves, calibration, sets = [], [], [], {}
+    methods, left_out = _methods(consensus)
+    for name, kind, combiner in track(methods, len(methods), "judging"):
+        scores = combiner.transform(panel)
+        chosen = match_instances(scores, cardinality)[:, columns]
+        scores = scores[:, columns]
+        results.append(Judgement(name, kind, evaluate(truth, scores, chosen)))
+        curves.append(precision_recall(name, kind, truth, scores))
+        calibration.append(reliability(name, kind, truth, scores))
+        sets[name] = chosen
+    models = evaluate_models(truth, judged)
+    results += [Judgement(name, "mean" if name == "BM" else "model", metrics) for name, metrics in models.items()]
+    curves += [_point(name, truth, values) for name, (values, _) in zip(judged.models, judged.cells(), strict=True)]
+    names = [consensus.label_names[j] for j in columns]
+    voting = sets["MV"]
+    return JudgedSummary(
+        matched.note,
+        len(matched.rows),
+        len(rows),
+        left_out,
+        tuple(results),
+        tuple(curves),
+        tuple(calibration),
+        _gains(names, truth, voting, sets[methods[0][0]]),
+    )
+
+
+def precision_recall(name: str, kind: str, truth: NDArray[np.bool_], scores: FloatArray) -> PrecisionRecall:
+    """Draw the curve through at most a few dozen of its points; equal scores are taken together.
+
+    Examples
+    --------
+    >>> precision_recall("a", "method", np.array([[True, False, True, True]]), np.array([[0.9, 0.5, 0.2, 0.2]]))
+    PrecisionRecall(name='a', kind='method', recall=(0.3333333333333333, 1.0), precision=(1.0, 0.75))
+    """
+    flat = scores.ravel()
+    order = np.argsort(-flat, kind="stable")
+    ranked, relevant = flat[order], np.cumsum(truth.ravel()[order])
+    last = np.append(np.flatnonzero(np.diff(ranked)), len(ranked) - 1)  # of each group of equal scores
+    total = relevant[-1]
+    if not total:
+        return PrecisionRecall(name, kind, (), ())
+    recall, precision = relevant[last] / total, relevant[last] / (last + 1)
+    # Points are kept where recall has gone on by a step; of those of the same recall, the first has most precision.
+    kept = np.unique(np.searchsorted(recall, np.linspace(recall[0], recall[-1], _MOST_POINTS)))
+    return PrecisionRecall(name, kind, tuple(recall[kept].tolist()), tuple(precision[kept].tolist()))
+
+
+def reliability(name: str, kind: str, truth: NDArray[np.bool_], scores: FloatArray) -> Reliability:
+    """Bin cells by their score, a tenth each; scores above 1 are in the last bin, those below 0 in the first.
+
+    Examples
+    --------
+    >>> found = reliability("a", "method", np.array([[True, False, True]]), np.array([[0.92, 0.96, 0.2]]))
+    >>> found.relevant, found.cells
+    ((1.0, 0.5), (1, 2))
+    """
+    flat, relevant = scores.ravel(), truth.ravel()
+    at = np.clip((flat * _BINS).astype(np.int64), 0, _BINS - 1)
+    cells = np.bincount(at, minlength=_BINS)
+    full = cells > 0
+    mean = np.bincount(at, weights=flat, minlength=_BINS)[full] / cells[full]
+    share = np.bincount(at, weights=relevant, minlength=_BINS)[full] / cells[full]
+    return Reliability(name, kind, tuple(mean.tolist()), tuple(share.tolist()), tuple(cells[full].tolist()))
+
+
+def _methods(consensus: Consensus) -> tuple[list[tuple[str, str, Any]], tuple[str, ...]]:
+    """Return the fitted methods, the consensus first, and the names of those the panel is too large for."""
+    panel = consensus.predictions
+    others = [name for name in COMBINERS if name != consensus.method]
+    large = len(panel.models) * len(panel.labels) > MOST_GROUPS
+    left_out = tuple(name for name in others if large and name in _LARGE)
+    fitted = [(name, "method", COMBINERS[name]().fit(panel)) for name in others if name not in left_out]
+    return [(consensus.method, "consensus", consensus.combiner), *fitted], left_out
+
+
+def _point(name: str, truth: NDArray[np.bool_], values: Any) -> PrecisionRecall:
+    chosen = (values.toarray() if hasattr(values, "toarray") else values) >= 0.5
+    right = int((truth & chosen).sum())
+    if not right:
+        return PrecisionRecall(name, "model", (), ())
+    return PrecisionRecall(name, "model", (right / int(truth.sum()),), (right / int(chosen.sum()),))
+
+
+def _gains(
+    names: list[str], truth: NDArray[np.bool_], voting: NDArray[np.bool_], consensus: NDArray[np.bool_]
+) -> tuple[LabelGain, ...]:
+    before, after = _f1(truth, voting), _f1(truth, consensus)
+    mended = ((voting != truth) & (consensus == truth)).sum(axis=0)
+    spoiled = ((voting == truth) & (consensus != truth)).sum(axis=0)
+    relevant = truth.sum(axis=0)
+    return tuple(
+        LabelGain(name, int(relevant[j]), float(before[j]), float(after[j]), int(mended[j]), int(spoiled[j]))
+        for j, name in enumerate(names)
+    )
+
+
+def _f1(truth: NDArray[np.bool_], chosen: NDArray[np.bool_]) -> FloatArray:
+    """F1 of each label; 0 where it is neither relevant nor given."""
+    both = (truth & chosen).sum(axis=0)
+    return np.asarray(2 * both / np.maximum(truth.sum(axis=0) + chosen.sum(axis=0), 1))

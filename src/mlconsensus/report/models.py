@@ -1,0 +1,87 @@
+"""The models of a panel: who agrees with whom, who looks random or copied, whom the method trusts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..combiners import Combiner
+from ..diagnostics import Examined
+from ..kernels import FloatArray
+from .similarity import ordered, strongest
+
+MOST_MODELS = 40  # in the agreement matrix; more would not be readable
+
+
+@dataclass(frozen=True)
+class ModelRow:
+    """What the others' predictions tell about one model."""
+
+    name: str
+    reliability: float  # correlation of what it says with what models have in common
+    weight: float | None  # as the method learned it, if it learns any
+    nearest: str | None  # the model with which it agrees most; None if it is alone
+    agreement: float | None  # with the nearest
+    remark: str  # what should be looked at; empty if nothing
+
+
+@dataclass(frozen=True, eq=False)
+class ModelsSummary:
+    """Who agrees with whom."""
+
+    rows: tuple[ModelRow, ...]
+    order: tuple[str, ...]  # rows and columns of the agreement matrix, like beside like
+    agreement: FloatArray  # correlation of what two models say, over all labels together
+    mean_agreement: float | None  # over pairs of different models
+    looks_random: tuple[str, ...]
+    opposite: tuple[str, ...]  # models that say the opposite of the others
+    copies: tuple[tuple[str, str], ...]  # pairs that make the same errors
+
+
+def summarise_models(found: Examined, combiner: Combiner) -> ModelsSummary:
+    """Say of each model what the panel tells about it.
+
+    Examples
+    --------
+    >>> import mlconsensus as mlc
+    >>> panel, _ = mlc.datasets.make_panel(quality=[0.8, 0.8, 0.8, 0.8, 0], shared_errors=0, random_state=0)
+    >>> consensus = mlc.combine(panel)
+    >>> summarise_models(consensus.diagnostics.panel, consensus.combiner).rows[4].remark
+    'answers as if at random'
+    """
+    m = len(found.models)
+    weights = getattr(combiner, "model_weights_", None)
+    others = found.agreement - 3 * np.eye(m)
+    nearest = others.argmax(axis=1)
+    rows = tuple(
+        ModelRow(
+            name,
+            float(found.reliability[k]),
+            None if weights is None else float(weights[k]),
+            found.models[nearest[k]] if m > 1 else None,
+            float(found.agreement[k, nearest[k]]) if m > 1 else None,
+            _remark(found, name),
+        )
+        for k, name in enumerate(found.models)
+    )
+    kept = strongest(found.agreement, MOST_MODELS) if m > MOST_MODELS else np.arange(m)
+    kept = kept[ordered(found.agreement[np.ix_(kept, kept)])]
+    return ModelsSummary(
+        rows,
+        tuple(found.models[k] for k in kept),
+        found.agreement[np.ix_(kept, kept)],
+        float(found.agreement[~np.eye(m, dtype=np.bool_)].mean()) if m > 1 else None,
+        found.looks_random,
+        found.opposite,
+        found.copies,
+    )
+
+
+def _remark(found: Examined, name: str) -> str:
+    if name in found.looks_random:
+        return "answers as if at random"
+    if name in found.opposite:
+        return "says the opposite of the others"
+    alike = [one if other == name else other for one, other in found.copies if name in (one, other)]
+    return f"makes the same errors as {' and '.join(alike[:3])}, as copies do" if alike else ""

@@ -1,0 +1,86 @@
+"""How a report was made: command, method, versions and inputs; nothing that differs from run to run."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+from dataclasses import dataclass
+from importlib.metadata import version
+
+import numpy as np
+
+from .. import __version__
+from ..consensus import Consensus
+from ..predictions import Predictions
+
+
+@dataclass(frozen=True)
+class Input:
+    """A file, or data in memory, and what it held."""
+
+    name: str
+    sha256: str
+    size: int | None  # in bytes; None for data in memory
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where a report comes from."""
+
+    command: str  # empty if it was made in Python
+    method: str
+    reason: str
+    parameters: dict[str, str]
+    versions: dict[str, str]
+    inputs: tuple[Input, ...]
+
+
+def summarise_origin(consensus: Consensus, command: str = "", inputs: tuple[Input, ...] = ()) -> Origin:
+    """Say how a consensus was made; without `inputs`, its predictions are hashed.
+
+    Examples
+    --------
+    >>> import mlconsensus as mlc
+    >>> found = summarise_origin(mlc.combine([[[1, 0]]], method="mlcm-r"))
+    >>> found.method, found.parameters["alpha"]
+    ('MLCM-r', '2.0')
+    """
+    parameters = {name: repr(value) for name, value in sorted(consensus.combiner.get_params().items())}
+    versions = {
+        "mlconsensus": __version__,
+        "Python": platform.python_version(),
+        "NumPy": version("numpy"),
+        "SciPy": version("scipy"),
+    }
+    return Origin(
+        command,
+        consensus.method,
+        consensus.reason,
+        parameters,
+        versions,
+        inputs or (hash_predictions(consensus.predictions),),
+    )
+
+
+def hash_predictions(predictions: Predictions) -> Input:
+    """Hash names and scores, silence included; dense and sparse panels that say the same have the same hash.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import mlconsensus as mlc
+    >>> one = hash_predictions(mlc.Predictions(np.eye(2)[None]))
+    >>> one == hash_predictions(mlc.Predictions([np.eye(2, dtype=bool)]))
+    True
+    """
+    names = (predictions.models, predictions.labels, predictions.clusters)
+    found = hashlib.sha256(repr(names).encode("utf-8", "surrogatepass"))
+    for block in predictions.blocks():
+        found.update(repr([str(name) for name in block.instances.tolist()]).encode("utf-8", "surrogatepass"))
+        found.update(np.ascontiguousarray(block.members, dtype="<i8").data)
+        for values, spoken in block.cells():
+            dense = values.toarray() if hasattr(values, "toarray") else np.asarray(values, dtype=np.float64)
+            # One NaN of many, and one zero of two.
+            cells = np.where(True if spoken is None else spoken, dense + 0.0, np.nan)
+            found.update(np.ascontiguousarray(cells, dtype="<f8").data)
+    return Input("predictions", found.hexdigest(), None)

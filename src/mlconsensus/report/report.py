@@ -1,0 +1,99 @@
+"""A report: one summary, shown in a notebook, printed, or saved as a file."""
+
+from __future__ import annotations
+
+import os
+from html import escape
+from typing import Literal, get_args
+
+from ..errors import InputError, nearest
+from ..io.files import whole_file
+from .html import to_html
+from .json import to_json
+from .summary import Summary
+from .text import to_text
+
+Format = Literal["html", "json", "text"]
+_SUFFIXES: dict[str, Format] = {".html": "html", ".htm": "html", ".json": "json", ".txt": "text"}
+_RENDER = {"html": to_html, "json": to_json, "text": to_text}
+
+
+class Report:
+    """What a consensus is made of, as a page, a text or JSON; a notebook shows the page.
+
+    Attributes
+    ----------
+    summary
+        All that the report says.
+
+    Examples
+    --------
+    >>> import mlconsensus as mlc
+    >>> panel, _ = mlc.datasets.make_panel(n_instances=50, random_state=0)
+    >>> report = mlc.combine(panel).report()
+    >>> report
+    <Report: 5 models × 50 instances × 20 labels by Filter>
+    """
+
+    def __init__(self, summary: Summary) -> None:
+        self.summary = summary
+
+    def __repr__(self) -> str:
+        panel = self.summary.panel
+        sizes = f"{panel.n_models:,} models × {panel.n_instances:,} instances × {panel.n_labels:,} labels"
+        return f"<Report: {sizes} by {self.summary.origin.method}>"
+
+    def _repr_html_(self) -> str:
+        # In a frame of its own, the page neither takes the notebook's style nor gives it one.
+        page = escape(self.to_html())
+        style = "width:100%;height:720px;border:1px solid #8888;border-radius:8px"
+        return f'<iframe title="Consensus report" sandbox="allow-scripts" style="{style}" srcdoc="{page}"></iframe>'
+
+    def to_html(self) -> str:
+        """Return a page that needs no other file and no network."""
+        return to_html(self.summary)
+
+    def to_json(self) -> str:
+        """Return the whole summary as JSON."""
+        return to_json(self.summary)
+
+    def to_text(self) -> str:
+        """Return the main points for a terminal."""
+        return to_text(self.summary)
+
+    def save(self, path: str | os.PathLike[str], *, format: Format | None = None, force: bool = False) -> None:
+        """Write the report; the suffix says how (``.html``, ``.json``, ``.txt``) unless `format` does.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> import mlconsensus as mlc
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "report.html"
+        >>> mlc.combine([[[1, 0]]]).report().save(path)
+        >>> path.read_text(encoding="utf-8")[:15]
+        '<!doctype html>'
+        """
+        rendered = _RENDER[format_of(path, format)](self.summary).encode("utf-8")
+        with whole_file(path, force) as file:
+            file.write(rendered)
+
+
+def format_of(path: str | os.PathLike[str], format: str | None = None) -> Format:
+    """Say how a report is to be written: as `format` says, else as the suffix does; to standard output as text.
+
+    Examples
+    --------
+    >>> format_of("report.html"), format_of("report.html", "text"), format_of("-")
+    ('html', 'text', 'text')
+    """
+    if format is not None:
+        if format not in get_args(Format):
+            raise InputError(f"format: found {format!r}, expected one of {', '.join(get_args(Format))}")
+        return format  # type: ignore[return-value]
+    if os.fspath(path) == "-":
+        return "text"
+    suffix = os.path.splitext(os.fspath(path))[1].lower()
+    if suffix not in _SUFFIXES:
+        known = f"{', '.join(_SUFFIXES)}{nearest(suffix, _SUFFIXES)}"
+        raise InputError(f"{os.fspath(path)}: found the suffix {suffix!r}, expected one of {known}")
+    return _SUFFIXES[suffix]

@@ -1,0 +1,96 @@
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+import mlconsensus as mlc
+
+FILES = ["a.csv", "b.csv", "c.csv"]
+
+
+@pytest.fixture
+def combined(panel):
+    predictions = mlc.read_predictions([panel / file for file in FILES])
+    return lambda method: mlc.combine(predictions, method=method)
+
+
+@pytest.mark.parametrize("method", mlc.COMBINERS)
+def test_a_table_for_one_label(run, combined, method):
+    ran = run("explain", *FILES, "--instance", "2", "--label", "war", "--method", method.lower())
+    assert ran.code == 0
+    assert ran.out == combined(method).explain("2", "war").to_text() + "\n"
+    assert ran.err.startswith("25.9% of the")
+    assert ran.out.splitlines()[0].startswith("instance 2, label war: ")
+
+
+def test_the_labels_put_first_are_explained(run, panel):
+    ran = run("explain", *FILES, "--instance", "2", "--method", "mv", "--top-k", "2")
+    titles = [line for line in ran.out.splitlines() if line.startswith("instance")]
+    assert titles == [f"instance 2, label {label}: 1.0000 by MV, 1.0000 by voting" for label in ("news", "war")]
+    assert run("explain", *FILES, "--instance", "2").out.count("instance 2, label") == 3
+
+
+def test_several_labels_in_the_order_they_are_given(run, panel):
+    ran = run("explain", *FILES, "--instance", "1", "--label", "war", "--label", "sport")
+    assert ran.out.index("label war") < ran.out.index("label sport")
+
+
+def test_the_metric_chooses_the_method(run, panel):
+    ran = run("explain", *FILES, "--instance", "1", "--optimize", "ranking-loss")
+    assert "by MLCM-r" in ran.out
+
+
+def test_json_holds_every_part(run, combined):
+    ran = run("explain", *FILES, "--instance", "3", "--label", "news", "--json", "--rows", "1")
+    (found,) = json.loads(ran.out)
+    assert found == combined("filter").explain("3", "news").to_dict()
+    assert found["baseline"] + sum(part["contribution"] for part in found["parts"]) + found["remainder"] == (
+        pytest.approx(found["score"], abs=1e-10)
+    )
+    assert {(part["model"], part["said"]) for part in found["parts"] if part["label"] == "news"} == {
+        ("a", 1.0),
+        ("b", 1.0),
+        ("c", None),
+    }
+
+
+def test_json_of_infinite_log_odds(run, tmp_path):
+    (tmp_path / "x.csv").write_text("id,news,war\n1,1,\n2,0,\n")
+    ran = run("explain", "x.csv", "--instance", "1", "--label", "war", "--method", "ds", "--json")
+    assert json.loads(ran.out)[0]["baseline"] is None
+
+
+def test_short_tables(run, panel):
+    whole, short = (run("explain", *FILES, "--instance", "1", "--label", "war", "--rows", rows).out for rows in (12, 2))
+    assert " more " in short
+    assert len(short.splitlines()) < len(whole.splitlines())
+    assert short.splitlines()[-1].split() == whole.splitlines()[-1].split()
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        ([], ["--instance"]),
+        (["--instance", "9"], ["instance: found '9', expected one of 3 names, such as '1'"]),
+        (["--instance", "1", "--label", "sprot"], ["label: found 'sprot'", "did you mean 'sport'"]),
+        (["--instance", "1", "--method", "mlcmr"], ["did you mean 'mlcm-r'"]),
+        (["--instance", "1", "--top-k", "0"], ["--top-k"]),
+    ],
+)
+def test_bad_calls(run, panel, args, words):
+    ran = run("explain", *FILES, *args)
+    assert (ran.code, ran.out) == (2, "")
+    last = ran.err.splitlines()[-1]
+    for word in words:
+        assert word in last
+
+
+@pytest.mark.parametrize("page", ["explanations.md", "command-line.md"])
+def test_the_docs_show_what_is_printed(run, monkeypatch, page):
+    root = Path(__file__).parent.parent.parent
+    shown = re.search(r"\$ mlconsensus explain (.*)\n((?:    .*\n|\n(?=    ))+)", (root / "docs" / page).read_text())
+    monkeypatch.chdir(root / "examples" / "news")
+    ran = run("explain", *shown[1].split())
+    expected = [line.strip() for line in shown[2].splitlines() if "are missing" not in line]
+    assert [line.strip() for line in ran.out.splitlines()] == expected

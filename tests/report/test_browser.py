@@ -1,0 +1,247 @@
+"""Reports in a real browser: nothing on the console, nothing from the network, and what is clicked works."""
+
+import itertools
+import shutil
+from pathlib import Path
+
+import pytest
+from report_panels import PANELS, report_of
+
+import mlconsensus as mlc
+from mlconsensus.cli import main
+
+SECTIONS = ["The panel", "Models", "Labels", "What consensus changed", "Against the truth", "How it was made"]
+NEWS = ["newsroom.csv", "agency.tsv", "archive.parquet", "readers.jsonl", "startup.csv.gz"]
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """One browser for all of these tests, closed after them: its event loop would be in others' way."""
+    api = pytest.importorskip("playwright.sync_api", reason="Playwright for Python is not installed")
+    path = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if path is None:
+        pytest.skip("there is no Chromium here (apt-get install chromium)")
+    with api.sync_playwright() as running:
+        started = running.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield started
+        started.close()
+
+
+def run(*args):
+    with pytest.raises(SystemExit) as end:
+        main([str(arg) for arg in args])
+    assert end.value.code == 0
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """The report of each panel as a file, made when first asked for."""
+    folder = tmp_path_factory.mktemp("reports")
+
+    def file(name):
+        path = folder / f"{['demo', 'news', *PANELS].index(name)}.html"
+        if path.exists():
+            return path
+        if name == "demo":
+            run("demo", "--output", folder / "demo")
+            panel = [folder / "demo" / f"{model}.csv" for model in ("ana", "bert", "carl", "dora", "emil")]
+            run("report", *panel, "--truth", folder / "demo" / "truth.csv", "--output", path)
+        elif name == "news":
+            news = Path(__file__).parents[2] / "examples" / "news"
+            run("report", *(news / name for name in NEWS), "--truth", news / "truth.csv", "--output", path)
+        else:
+            report_of(name).save(path)
+        return path
+
+    return file
+
+
+@pytest.fixture
+def opened(browser, files):
+    """Open a report in a new page; in the end nothing may have been said on the console or asked of the network."""
+    said, pages = [], []
+
+    def opened(name, **settings):
+        page = browser.new_page(**settings)
+        pages.append(page)
+        page.on("console", lambda message: said.append(message.text))
+        page.on("pageerror", lambda error: said.append(str(error)))
+        page.on("dialog", lambda dialog: (said.append(dialog.message), dialog.dismiss()))
+        page.on("request", lambda request: said.append(request.url) if not _own(request.url) else None)
+        page.goto(files(name).as_uri())
+        return page
+
+    yield opened
+    for page in pages:
+        page.close()
+    assert said == []
+
+
+def _own(url):
+    return url.startswith(("file:", "data:", "about:"))
+
+
+@pytest.fixture(params=["demo", "news", *PANELS])
+def page(request, opened):
+    return opened(request.param)
+
+
+def shown(table):
+    """The first cells of the rows that can be seen."""
+    return table.locator("tbody > tr:visible > th").all_inner_texts()
+
+
+def test_every_section_is_there(page):
+    assert page.locator("h2").all_inner_texts() == SECTIONS
+    assert page.locator("nav a").all_inner_texts() == SECTIONS
+    assert page.evaluate("window.ran") is None
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_an_explanation_by_click(page):
+    button = page.locator("#instances .why").first
+    button.click()
+    assert button.get_attribute("aria-expanded") == "true"
+    why = page.locator("#instances tr.reasons")
+    assert why.count() == 1
+    for reason in why.locator("table").all():
+        cells = [row.split("\t") for row in reason.locator("tbody").inner_text().splitlines()]
+        figures = [float(row[3].strip().replace("−", "-")) for row in cells]
+        if "log-odds" not in reason.inner_text():
+            assert sum(figures[:-1]) == pytest.approx(figures[-1], abs=1e-3)
+            assert f"{figures[-1]:.4f}".lstrip("-") in reason.locator("caption").inner_text()
+    button.click()
+    assert why.count() == 0
+    assert button.get_attribute("aria-expanded") == "false"
+
+
+@pytest.mark.parametrize("what", ["models", "labels", "instances"])
+def test_a_search(page, what):
+    box = page.locator(f"main .table[data-rows={what}]", has=page.locator("input")).first
+    if what == "labels" and not box.count():
+        pytest.skip("one label is not searched")
+    names = box.locator("tbody > tr > th").all_text_contents()
+    wanted = names[-1][:30]
+    box.locator("input").fill(wanted.upper())
+    expected = [name for name in names if wanted.lower() in name.lower()]
+    assert len(shown(box)) == min(len(expected), 12)
+    assert f"{len(expected)} of {len(names)} {what} found" in box.locator(".status").inner_text()
+    box.locator("input").fill("no such name")
+    assert shown(box) == []
+    assert box.locator(".status").inner_text() == f"none of the {len(names)} {what} is called that"
+    box.locator("input").fill("")
+    assert len(shown(box)) == min(len(names), 12)
+
+
+def test_a_sort(page):
+    box = page.locator("#labels .table").last
+    heading = box.locator("th", has_text="Disputed")
+    assert heading.get_attribute("aria-sort") == "descending"
+
+    def figures():
+        return [float(value) for value in box.locator("tbody > tr > td:nth-child(2)").evaluate_all(
+            "cells => cells.map((cell) => cell.dataset.v)"
+        )]  # fmt: skip
+
+    before = figures()
+    assert before == sorted(before, reverse=True)
+    heading.locator("button").click()
+    assert heading.get_attribute("aria-sort") == "ascending"
+    assert figures() == sorted(before)
+    box.locator("th", has_text="Instances").locator("button").press("Enter")
+    assert heading.get_attribute("aria-sort") is None
+    counts = [int(text.replace(",", "")) for text in box.locator("tbody > tr > td:nth-child(3)").all_text_contents()]
+    assert counts == sorted(counts, reverse=True)
+
+
+def test_names_sort_as_people_count(opened):
+    box = opened("500 labels × 20 models").locator("#models .table").first
+    box.locator("th", has_text="Model").locator("button").click()
+    assert shown(box)[:3] == ["model_0", "model_1", "model_2"]
+    assert box.locator(".status").inner_text().startswith("12 of 20 models shown")
+    box.locator(".status button").click()
+    assert shown(box) == [f"model_{k}" for k in range(20)]
+
+
+def test_sorting_closes_what_was_explained_and_keeps_each_explanation_with_its_instance(opened):
+    page = opened("demo")
+    page.locator("#instances .why").first.click()
+    first = page.locator("#instances tr.reasons").inner_text()
+    name = page.locator("#instances .why").first.inner_text()
+    page.locator("#instances th", has_text="Instance").locator("button").first.click()
+    assert page.locator("#instances tr.reasons").count() == 0
+    page.locator("#changes input").fill(name)
+    page.locator("#instances .why:visible").click()
+    assert page.locator("#instances tr.reasons").inner_text() == first
+
+
+def test_a_cell_of_a_heat_map_is_read_out(opened):
+    page = opened("demo")
+    svg = page.locator("#models svg.heat")
+    left, top, size, _ = map(int, svg.get_attribute("data-frame").split())
+    svg.scroll_into_view_if_needed()
+    svg.hover(position={"x": left + 1.5 * size, "y": top + 0.5 * size})
+    names = svg.locator(".r").all_text_contents()
+    figure = svg.locator(".t").first.text_content()
+    assert page.locator("#models .readout").inner_text() == f"{names[0]} and {names[1]}: {figure}"
+
+
+def test_light_and_dark(opened):
+    for scheme, other in itertools.permutations(["light", "dark"]):
+        page = opened("news", color_scheme=scheme)
+        ground = "getComputedStyle(document.body).backgroundColor"
+        before = page.evaluate(ground)
+        button = page.locator("#theme")
+        assert button.inner_text().lower() == other
+        button.click()
+        assert page.evaluate(ground) != before
+        button.click()
+        assert page.evaluate(ground) == before
+
+
+@pytest.mark.parametrize("name", ["demo", "news", *PANELS])
+def test_a_phone_scrolls_no_page_sideways(opened, name):
+    page = opened(name, viewport={"width": 390, "height": 844})
+    page.locator("#instances .why").first.click()
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+
+
+def test_by_keyboard(opened):
+    page = opened("demo")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.className") == "skip"
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "main"
+    page.locator("#instances .why").first.focus()
+    page.keyboard.press("Enter")
+    assert page.locator("#instances tr.reasons").count() == 1
+
+
+def test_on_paper(opened):
+    page = opened("demo")
+    page.emulate_media(media="print", color_scheme="dark")
+    assert not page.locator("nav").is_visible()
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert page.pdf(format="A4").startswith(b"%PDF")
+
+
+def test_without_scripts_all_rows_are_there(browser, files):
+    with browser.new_context(java_script_enabled=False) as context:
+        page = context.new_page()
+        page.goto(files("demo").as_uri())
+        assert page.locator("#instances tbody > tr").count() == 300
+        assert page.locator("#instances tbody > tr").last.is_visible()
+
+
+def test_in_the_frame_of_a_notebook(browser):
+    said = []
+    page = browser.new_page()
+    page.on("console", lambda message: said.append(message.text))
+    page.on("pageerror", lambda error: said.append(str(error)))
+    panel, _ = mlc.datasets.make_panel(30, 5, 3, random_state=0)
+    page.set_content(mlc.combine(panel).report()._repr_html_())
+    frame = page.frame_locator("iframe")
+    frame.locator(".why").first.click()
+    assert frame.locator("tr.reasons").count() == 1
+    page.close()
+    assert said == []

@@ -1,0 +1,189 @@
+"""One summary, three renderings, whatever names are made of."""
+
+import itertools
+import json
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from report_panels import HOSTILE, PANELS, report_of
+
+import mlconsensus as mlc
+from mlconsensus.report.html.markup import el
+from mlconsensus.report.report import format_of
+
+EMPTY = {"meta", "link", "input"}
+ELEMENTS = {
+    "html", "head", "meta", "title", "link", "style", "body", "a", "header", "p", "h1", "h2", "h3", "ul", "li", "nav", "button", "main", "section", "dl", "dt", "dd", "div", "table", "caption", "thead", "tbody", "tr", "th", "td", "span", "i", "bdi", "strong", "code", "pre", "figure", "figcaption", "svg", "g", "path", "text", "polyline", "circle", "label", "input", "details", "summary", "del", "footer", "script",
+}  # fmt: skip
+
+
+class Page(HTMLParser):
+    """The elements of a page, checked to be closed in order."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.open, self.elements, self.texts = [], [], []
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag, attributes):
+        self.elements.append((tag, dict(attributes), [name for name, _ in self.open]))
+        if tag not in EMPTY:
+            self.open.append((tag, len(self.texts)))
+
+    def handle_endtag(self, tag):
+        name, first = self.open.pop()
+        assert name == tag
+        if tag in ("bdi", "caption", "h1", "h2", "h3"):
+            self.texts.append((tag, "".join(text for kind, text in self.texts[first:] if kind == "")))
+
+    def handle_data(self, text):
+        self.texts.append(("", text))
+
+    def all(self, tag):
+        return [attributes for name, attributes, _ in self.elements if name == tag]
+
+
+@pytest.fixture(scope="module", params=PANELS)
+def page(request):
+    return Page(report_of(request.param).to_html())
+
+
+def test_only_our_own_elements(page):
+    assert page.open == []
+    assert {tag for tag, _, _ in page.elements} <= ELEMENTS
+    assert [attributes.get("type") for attributes in page.all("script")] == ["application/json", None]
+    for tag, attributes, _ in page.elements:
+        assert not [name for name in attributes if name.startswith("on")], tag
+        assert "javascript:" not in attributes.get("href", "")
+        if tag not in ("path", "bdi"):
+            assert len(attributes.get("style", "")) < 20
+
+
+def test_it_asks_no_network_for_anything(page):
+    for tag, attributes, _ in page.elements:
+        for name in ("src", "href"):
+            assert attributes.get(name, "#").startswith(("#", "data:")), tag
+    assert "default-src 'none'" in page.all("meta")[1]["content"]
+
+
+def test_what_a_screen_reader_needs(page):
+    ids = [attributes["id"] for _, attributes, _ in page.elements if "id" in attributes]
+    assert len(ids) == len(set(ids))
+    assert all(attributes.get("aria-label") for attributes in page.all("svg"))
+    assert len(page.all("caption")) == len(page.all("table"))
+    assert all(above[-1] == "label" for tag, _, above in page.elements if tag == "input")
+    assert all(attributes.get("scope") for attributes in page.all("th"))
+    levels = [int(tag[1]) for tag, _, _ in page.elements if tag in ("h1", "h2", "h3")]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(after <= before + 1 for before, after in itertools.pairwise(levels))
+    assert page.all("a")[0]["href"] == "#main"
+    assert page.all("html")[0]["lang"] == "en"
+
+
+def test_hostile_names_are_text_and_the_long_one_is_there_in_full():
+    page = Page(report_of("hostile names").to_html())
+    names = {text for tag, text in page.texts if tag == "bdi"}
+    assert {
+        "<script>window.ran = 1</script>",
+        "\"'><img src=x onerror='window.ran = 1'>",
+        "x" * 10_000,
+        "x" * 35 + "…",
+        "👩‍👩‍👧‍👦 family",
+        "שלום <b>עולם</b>",
+        "a\\nb\\tc\\x00\\x1b[31m",
+        "\\u202eevil",
+        "$script ${7*7} {{x}} &amp;",
+    } <= names
+
+
+def test_embedded_data_cannot_end_its_script_and_holds_the_explanations():
+    text = report_of("hostile names").to_html()
+    data = re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)[1]
+    assert not set("<>&") & set(data)
+    found = json.loads(data)
+    assert "</script><script>window.ran = 1</script>" in found["explanations"]["names"]
+    assert len(found["explanations"]["reasons"]) == 40
+
+
+def test_a_name_longer_than_reason_is_cut_and_says_so():
+    panel = mlc.Predictions([[[1, 0]], [[1, 1]]], labels=["y" * 12_000, "z"])
+    text = mlc.combine(panel).report().to_html()
+    assert "y" * 10_000 in text
+    assert "y" * 10_001 not in text
+    assert "… and 2,000 more characters" in text
+
+
+def test_json_is_the_whole_summary():
+    report = report_of("hostile names")
+    found = json.loads(report.to_json(), parse_constant=pytest.fail)
+    assert list(found) == ["panel", "models", "labels", "changes", "judged", "origin"]
+    assert [model["name"] for model in found["panel"]["models"]] == HOSTILE
+    assert np.shape(found["models"]["agreement"]) == (11, 11)
+    reason = found["changes"]["instances"][0]["reasons"][0]
+    assert set(reason["parts"][0]) == {"model", "label", "said", "contribution", "vote"}
+    assert len(found["judged"]["results"]) == len(mlc.COMBINERS) + 11 + 1
+    assert json.loads(report_of("no agreement").to_json())["judged"] is None
+
+
+def test_figures_without_a_value_are_null():
+    report = mlc.combine([[[1]]], method="ds").report(np.array([[True]]))
+    assert (
+        json.loads(report.to_json(), parse_constant=pytest.fail)["judged"]["results"][0]["metrics"]["micro_auc"] is None
+    )
+    assert "no ranking can be judged" in report.to_text()
+
+
+@pytest.mark.parametrize("name", PANELS)
+def test_text_has_every_section_and_stays_within_its_lines(name):
+    text = report_of(name).to_text()
+    for heading in ("The panel", "Models", "Labels", "What consensus changed", "Against the truth", "How it was made"):
+        assert f"\n{heading}\n{'=' * len(heading)}\n" in text
+    assert all(line.isprintable() or "\u200d" in line for line in text.splitlines())
+    assert max(map(len, text.splitlines())) < 260
+
+
+def test_what_a_reader_should_know_first():
+    text = report_of("no agreement").to_text()
+    assert "- No model agrees with another more than chance lets expect: all look random." in text
+    assert "The models hardly agree: their mean correlation is " in text
+    assert "- There is one model alone" in mlc.combine([[[1, 0]]]).report().to_text()
+    rng = np.random.default_rng(1)
+    four = mlc.datasets.make_panel(2000, 8, 4, quality=0.8, shared_errors=0, random_state=0).predictions.to_array()
+    five = [*four, rng.permuted(four[0], axis=0), rng.permuted(four[1], axis=0), 1 - four[2], four[1]]
+    text = mlc.combine(mlc.Predictions(five, models=list("abcdefgh"))).report().to_text()
+    assert "- e and f answer as if at random." in text
+    assert "- g says the opposite of the others." in text
+    assert "- b and h make the same errors, as copies do." in text
+
+
+def test_a_notebook_shows_the_page_in_a_frame():
+    report = report_of("two models")
+    frame = Page(report._repr_html_())
+    assert [tag for tag, _, _ in frame.elements] == ["iframe"]
+    attributes = frame.all("iframe")[0]
+    assert attributes["srcdoc"] == report.to_html()
+    assert attributes["sandbox"] == "allow-scripts"
+    assert repr(report) == "<Report: 2 models × 300 instances × 12 labels by Filter>"
+
+
+def test_save(tmp_path):
+    report = report_of("two models")
+    for end, text in ((".html", report.to_html()), (".json", report.to_json()), (".txt", report.to_text())):
+        report.save(tmp_path / f"report{end}")
+        assert (tmp_path / f"report{end}").read_text(encoding="utf-8") == text
+    report.save(tmp_path / "report", format="text")
+    with pytest.raises(mlc.InputError, match="found an existing file"):
+        report.save(tmp_path / "report", format="text")
+    with pytest.raises(mlc.InputError, match=r"report.htlm: found the suffix '.htlm', expected one of .* mean '.htm'"):
+        report.save(tmp_path / "report.htlm")
+    with pytest.raises(mlc.InputError, match="format: found 'pdf', expected one of html, json, text"):
+        format_of("report", "pdf")
+
+
+def test_markup_is_escaped_unless_it_is_markup():
+    assert el("p", "<", el("b", "&"), title='"') == '<p title="&quot;">&lt;<b>&amp;</b></p>'
+    assert el("input", type="search", hidden=False) == '<input type="search">'
