@@ -218,3 +218,11 @@ def test_input_is_left_as_it_was(combiner):
 def test_bad_parameters_are_refused_at_fit(combiner):
     with pytest.raises(mlc.InputError, match="found"):
         combiner.fit(DEGENERATE["scores"])
+
+
+@every_combiner
+def test_scores_as_float32(combiner):
+    fitted = clone(combiner).fit(DEGENERATE["scores"])
+    half = fitted.transform(DEGENERATE["scores"], dtype=np.float32)
+    assert half.dtype == np.float32
+    np.testing.assert_array_equal(half, fitted.transform(DEGENERATE["scores"]).astype(np.float32))

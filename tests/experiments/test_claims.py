@@ -70,7 +70,7 @@ def test_json(papers_own):
     read = json.loads(as_json(papers_own))
     assert read["settings"]["learner"] == "svm"
     assert read["settings"]["repeats"] == 10
-    assert read["enron"]["MV"]["ranking_loss"] == {"mean": 0.1848, "std": 0.001, "paper": 0.1848}
+    assert read["enron"]["MV"]["ranking_loss"] == {"mean": 0.1848, "std": 0.001, "paper": 0.1848, "runs": []}
     assert read["rcv1subset2"]["MV"]["ranking_loss"]["paper"] is None
     assert read["claims"][0]["verdict"] == "holds"
 

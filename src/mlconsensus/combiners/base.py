@@ -109,11 +109,19 @@ class Combiner(TransformerMixin, BaseEstimator):
         self._take(panel, statistics, self.n_instances_ + len(panel))
         return self
 
-    def transform(self, predictions: Any) -> NDArray[np.float64]:
-        """Return consensus scores (n, l), higher = more relevant, also of instances never seen in `fit`."""
+    def transform(self, predictions: Any, dtype: Any = np.float64) -> Any:
+        """Return consensus scores (n, l), higher = more relevant, also of instances never seen in `fit`.
+
+        Parameters
+        ----------
+        predictions
+            `Predictions`, or anything that its constructor takes; the models and labels that were fitted.
+        dtype
+            What the scores are returned as; ``numpy.float32`` takes half the memory.
+        """
         check_is_fitted(self, "models_")
         panel = self._in_fitted_order(as_predictions(predictions))
-        return spread(panel, self.applying())
+        return spread(panel, self.applying(), dtype)
 
     def fit_transform(self, predictions: Any, y: object = None, **fit_params: Any) -> NDArray[np.float64]:
         """Fit to `predictions` and return their consensus scores."""
