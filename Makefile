@@ -6,7 +6,7 @@ INSTALLED := $(VENV)/.installed
 INSTALLED_DEV := $(VENV)/.installed-dev
 PEERS := benchmarks/.peers
 
-.PHONY: demo test format clean bench bench-peers
+.PHONY: demo test format pictures clean bench bench-peers
 
 demo: $(INSTALLED)
 	$(BIN)/mlconsensus demo
@@ -27,6 +27,10 @@ bench: $(INSTALLED_DEV)
 
 # What the suite compares with, each in an environment of its own; no dependency of the package.
 bench-peers: $(PEERS)/crowdkit/.installed $(PEERS)/cleanlab/.installed $(PEERS)/snorkel/.installed
+
+# The docs' pictures of the report; needs Chromium.
+pictures: $(INSTALLED_DEV)
+	$(BIN)/python docs/images/make.py
 
 clean:
 	rm -rf $(VENV) benchmarks/.data $(PEERS) .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage mlconsensus-demo*

@@ -2,7 +2,8 @@
 
     python benchmarks/combine_csv.py [--models 5] [--instances 1000000] [--labels 100] [--folder FOLDER] [--scores]
 
-Both run in processes of their own, one after the other, and report wall time, CPU time and peak memory.
+Both run in processes of their own, one after the other; prints wall time, CPU time and peak memory as one JSON object.
+`make bench` runs it as its section ``csv``.
 """
 
 import argparse
@@ -39,7 +40,7 @@ def measured(command: list[str]) -> dict[str, float]:
     if status:
         sys.exit(f"{command[:4]} ended with {status}")
     wall = time.perf_counter() - began
-    return {"seconds": wall, "cpu": usage.ru_utime + usage.ru_stime, "peak_gib": usage.ru_maxrss / 2**20}
+    return {"seconds": wall, "cpu": usage.ru_utime + usage.ru_stime, "peak_mib": usage.ru_maxrss / 2**10}
 
 
 def main() -> None:
@@ -72,7 +73,7 @@ def main() -> None:
                     best[name] = found
     for found in best.values():
         found["times_read"] = found["seconds"] / best["read"]["seconds"]
-    print(json.dumps(best, indent=1))
+    print(json.dumps(best))
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """The examples, through the real command, as their README says."""
 
+import importlib.util
 import json
 import shutil
 import subprocess
@@ -44,3 +45,22 @@ def test_llm_panel(tmp_path):
     assert all(isinstance(line["labels"], list) for line in tags)
     found = json.loads(mlconsensus(folder, "compare", "answers.jsonl", "--truth", "truth.jsonl", "--json").stdout)
     assert found["MLCM-a"]["ranking_loss"] < found["MV"]["ranking_loss"] < found["BM"]["ranking_loss"]
+
+
+@pytest.mark.slow
+def test_three_hospitals(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(EXAMPLES / "three_hospitals"))
+    spec = importlib.util.spec_from_file_location("three_hospitals", EXAMPLES / "three_hospitals" / "run.py")
+    example = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(example)
+    apart, losses = example.run(tmp_path)
+    assert apart < 1e-10
+    sent = sorted(path.name for path in tmp_path.iterdir() if path.is_file())
+    assert len(sent) == 8  # three files of statistics and a model, exact and private: all that crosses
+    for name in sent:
+        content = (tmp_path / name).read_bytes()
+        assert not any(hospital in content for hospital in (b"north", b"south", b"west"))
+        assert len(content) < 10_000
+    for found in losses.values():
+        assert found["together"] < found["majority voting"]
+        assert found["private, ε = 1"] < found["majority voting"]

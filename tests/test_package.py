@@ -23,7 +23,7 @@ def test_importing_stays_light():
     """Nothing heavy, and for the sake of --help not even scikit-learn, is loaded before it is used."""
     code = "import sys, mlconsensus, mlconsensus.cli; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    assert not {"dask", "pandas", "matplotlib", "polars", "sklearn", "numba"} & set(loaded)
+    assert not {"dask", "opendp", "pandas", "matplotlib", "polars", "sklearn", "numba"} & set(loaded)
 
 
 def test_combining_loads_no_table_library():

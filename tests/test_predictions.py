@@ -278,3 +278,18 @@ def test_bad_input(name):
     assert message in str(error.value)
     assert "expected" in str(error.value)
     assert "\n" not in str(error.value)
+
+
+def test_labels_that_nobody_spoke_of_are_added_and_others_refused():
+    """Also where models know labels of their own, in an order of their own."""
+    tables = [ModelTable("a", [[1, 0]], ["i"], ["x", "y"]), ModelTable("b", [[1, 1]], ["i"], ["z", "y"])]
+    panel = mlc.Predictions.from_tables(tables).with_labels(["new", "z", "y", "x"])
+    np.testing.assert_array_equal(panel.to_array(), [[[np.nan, np.nan, 0, 1]], [[np.nan, 1, 1, np.nan]]])
+    assert panel.labels == ("new", "z", "y", "x")
+    with pytest.raises(mlc.InputError, match="labels: found 'x', expected some of 'z', 'y'"):
+        panel.select(labels=["z", "y", "x"]).with_labels(["z", "y"])
+
+
+def test_a_name_that_is_no_text():
+    with pytest.raises(mlc.InputError, match="expected a name that can be written as UTF-8"):
+        mlc.Predictions([[[1]]], labels=["broken \ud800 name"])

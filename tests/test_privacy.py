@@ -1,5 +1,9 @@
 """Private statistics: what one instance can add, how much noise that takes, and that it is solved in any noise."""
 
+import contextlib
+import hashlib
+import re
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -113,7 +117,7 @@ def test_a_symmetric_matrix_keeps_its_norm_as_a_vector(size):
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.1, 1e-6), (1.0, 1e-6), (1.0, 1e-9), (8.0, 1e-5)])
 def test_the_scale_is_no_less_than_the_guarantee_needs_and_hardly_more(epsilon, delta):
-    """The closed form of δ(ε) for Gaussian noise (Balle and Wang 2018) is met, and with a fifth less noise it is not."""
+    """The closed form of δ(ε) for Gaussian noise (Balle and Wang 2018) is met; with a fifth less noise it is not."""
 
     def exact_delta(scale):
         a, b = 1 / (2 * scale), epsilon * scale
@@ -135,10 +139,10 @@ def test_noise_has_the_scale_that_the_guarantee_says():
 
 @every_method
 def test_what_is_released_differs_from_the_sums_by_such_noise(kind):
-    found, method = private(kind), METHODS[kind]
+    found, method = private(kind, clip=1.0), METHODS[kind]
     assert found.privacy_.sensitivity == method.SENSITIVITY
     assert found.privacy_.scale == pytest.approx(noise.noise_scale(1.0, 1e-6, method.SENSITIVITY, 500), rel=1e-6)
-    exact = vector(kind, PANEL.to_array())
+    exact = vector(kind, PANEL.to_array(), 1.0)
     released = released_vector(found)
     low, high = stats.chi2.ppf([5e-13, 1 - 5e-13], len(exact))
     assert low < ((released - exact) ** 2).sum() / found.privacy_.scale**2 < high
@@ -207,7 +211,7 @@ def test_the_file_says_the_guarantee_and_not_how_many_instances(kind, tmp_path):
     assert header["instances"] is None
     said = header["privacy"]
     assert (said["epsilon"], said["delta"], said["releases"]) == (1.0, 1e-6, 1)
-    assert said["clip"] == (1.0 if kind is mlc.MLCMa else None)
+    assert said["clip"] == (1.5 if kind is mlc.MLCMa else None)
     assert "adding or removing one instance" in said["neighbours"]
     assert "3000" not in str(header)
     read = mlc.load(tmp_path / "a.stats")
@@ -237,7 +241,7 @@ def test_private_sites_add_up(kind):
     [
         (lambda: mlc.MLCMa().fit(PANEL), "found exact statistics, expected private statistics with epsilon = 1.0"),
         (lambda: private(mlc.MLCMa, epsilon=2.0), "found private statistics with epsilon = 2.0, expected .* = 1.0"),
-        (lambda: private(mlc.MLCMa, clip=2.0), "with clip = 2.0, expected private statistics with clip = 1.0"),
+        (lambda: private(mlc.MLCMa, clip=2.0), "with clip = 2.0, expected private statistics with clip = 1.5"),
     ],
 )
 def test_releases_with_other_guarantees_are_refused(other, message):
@@ -261,10 +265,11 @@ def test_other_methods_are_refused(name):
         ({"delta": 0.0}, "delta: found 0.0"),
         ({"delta": 1.0}, "delta: found 1.0"),
         ({"clip": 0.0}, "clip: found 0.0"),
+        ({"epsilon": 1e9}, "found ε = 1e+09, δ = 1e-06, for which OpenDP has no noise, expected a smaller ε"),
     ],
 )
 def test_bad_budgets_are_refused(options, message):
-    with pytest.raises(mlc.InputError, match=message):
+    with pytest.raises(mlc.InputError, match=re.escape(message)):
         mlc.privacy.fit(mlc.MLCMa(), PANEL, **({"epsilon": 1.0, "delta": 1e-6} | options))
 
 
@@ -302,5 +307,30 @@ def test_broken_guarantees_are_refused(changes, tmp_path):
         mlc.load(path)
 
 
-def test_a_guarantee_in_a_repr():
+def test_a_guarantee_for_another_method_is_refused(tmp_path):
+    path = tmp_path / "a.stats"
+    mlc.MajorityVote().fit(PANEL).save_statistics(path)
+    header, arrays = read_state(path)
+    with path.open("wb") as file:
+        write_state(file, header | {"privacy": Guarantee(1.0, 1e-6, 4.5, 1.0)._asdict(), "instances": None}, arrays)
+    with pytest.raises(mlc.InputError, match="a.stats, privacy: found MV"):
+        mlc.load(path)
+
+
+@every_method
+def test_flipped_bytes_under_a_right_checksum_are_refused_or_harmless(kind, tmp_path):
+    path, panel = tmp_path / "a.stats", PANEL[:20].select(labels=PANEL.labels[:2])
+    private(kind, 100.0, panel).save_statistics(path)
+    content = path.read_bytes()[:-32]
+    rng = np.random.default_rng(0)
+    for at in rng.choice(np.arange(20, len(content)), 150, replace=False):
+        broken = content[:at] + bytes([content[at] ^ (1 << rng.integers(8))]) + content[at + 1 :]
+        path.write_bytes(broken + hashlib.sha256(broken).digest())
+        with contextlib.suppress(mlc.InputError):
+            read = mlc.load(path)
+            read.save(tmp_path / "solved.model", force=True)
+            assert np.isfinite(read.transform(mlc.Predictions(panel.to_array(), read.models_, read.labels_))).all()
+
+
+def test_the_guarantee_of_several_releases():
     assert Guarantee(1.0, 1e-6, 4.5, 1.0, releases=4).total_scale == 9.0

@@ -38,10 +38,13 @@ def as_names(given: Any, where: str) -> Names:
         raise InputError(f"{where}: found {found.ndim} dimensions, expected a flat list of names")
     # A list that mixes numbers and text must not be turned to text by way of floats.
     mixed = found.dtype.kind in "US" and not hasattr(given, "__array__")
-    names = np.array(
-        [str(name) for name in given] if mixed or found.dtype.kind == "O" else found,
-        dtype=np.int64 if found.dtype.kind in "iu" else _TEXT,
-    )
+    try:
+        names = np.array(
+            [str(name) for name in given] if mixed or found.dtype.kind == "O" else found,
+            dtype=np.int64 if found.dtype.kind in "iu" else _TEXT,
+        )
+    except UnicodeEncodeError as broken:
+        raise InputError(f"{where}: found {broken.object!a}, expected a name that can be written as UTF-8") from None
     listed = names.tolist()
     if names.dtype.kind == "T" and ("" in listed or (found.dtype.kind == "O" and any(name is None for name in given))):
         at = next(at for at, name in enumerate(given) if name is None or str(name) == "")

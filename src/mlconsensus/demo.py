@@ -77,5 +77,6 @@ def run(folder: str | Path, seed: int = 0) -> str:
             f"  mlconsensus combine {files} --output consensus.csv",
             f"  mlconsensus evaluate consensus.csv --truth {folder / 'truth.csv'}",
             f"  mlconsensus compare {files} --truth {folder / 'truth.csv'}",
+            f"  mlconsensus report {files} --truth {folder / 'truth.csv'} --output report.html",
         ]
     )

@@ -104,13 +104,15 @@ class Explanation:
         votes = np.where(spoke[:, own], self.said[:, own], 0.0) / max(spoke[:, own].sum(), 1)
         counts = self.contributions != 0
         counts[:, own] = True
+        # Thousands of statements: numbers of lists are reached faster than those of arrays.
+        said, given, heard, voted = (a.tolist() for a in (self.said, self.contributions, spoke, votes))
         found = [
             Part(
                 self.models[k],
                 self.labels[j],
-                float(self.said[k, j]) if spoke[k, j] else None,
-                float(self.contributions[k, j]),
-                float(votes[k]) if j == own else 0.0,
+                said[k][j] if heard[k][j] else None,
+                given[k][j],
+                voted[k] if j == own else 0.0,
             )
             for k, j in np.argwhere(counts).tolist()
         ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,9 @@ from .model_scores import Matrix, ModelScores
 from .parameters import Weights, model_weights
 from .scales import Scales
 from .sources import Source
+
+if TYPE_CHECKING:
+    from .engines.dask import DaskPanel
 
 # How many cells of all models one block of instances may hold: 128 MB as dense float64, 16 MB as bool.
 _BLOCK_CELLS = 2**24
@@ -103,6 +106,32 @@ class Predictions(Source):
         panel = cls.__new__(cls)
         panel._fill(*_aligned(list(tables), instances, labels))
         return panel
+
+    @staticmethod
+    def from_dask(arrays: Any, models: Any = None, labels: Any = None) -> DaskPanel:
+        """Take predictions that are Dask arrays: `fit` runs on the cluster, and `transform` gives a lazy array.
+
+        Parameters
+        ----------
+        arrays
+            One array ``(m, n, l)``; or a sequence of `m` arrays ``(n, l)``; or ``{model name: array}``. Instances are
+            worked on as they are chunked.
+        models, labels
+            Names, where `arrays` does not bring them.
+
+        Examples
+        --------
+        >>> import dask.array as da
+        >>> import mlconsensus as mlc
+        >>> panel = mlc.Predictions.from_dask({"a": da.zeros((4, 2), chunks=2), "b": da.ones((4, 2), chunks=2)})
+        >>> panel
+        <DaskPanel: 2 models × 4 instances × 2 labels>
+        >>> mlc.MajorityVote().fit(panel).transform(panel).compute()[0]
+        array([0.5, 0.5])
+        """
+        from .engines.dask import DaskPanel
+
+        return DaskPanel.from_arrays(arrays, models, labels)
 
     @classmethod
     def from_parts(
@@ -332,7 +361,7 @@ def usual_block_size(m: int, l: int) -> int:
 def as_predictions(predictions: Any) -> Predictions:
     """Return `predictions` as `Predictions`, whatever form that class takes it has.
 
-    Predictions that are elsewhere, in files or on a cluster, are passed on as they are: blocks of them are `Predictions`.
+    What is elsewhere, in files or on a cluster, is passed on as it is: blocks of it are `Predictions`.
 
     Examples
     --------

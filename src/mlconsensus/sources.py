@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from .scales import Scales
 
 S = TypeVar("S", bound=tuple[Any, ...])
+Steps = tuple[tuple[str, tuple[Any, ...]], ...]  # methods of `Predictions` and their arguments
 
 
 class Source(ABC):
@@ -97,13 +98,11 @@ class LazySource(Source):
         self.models, self.labels = tuple(models), tuple(labels)
         self.weights: NDArray[np.float64] | None = None
         self.clusters: tuple[str, ...] = ()
-        self._steps: tuple[tuple[str, tuple[Any, ...]], ...] = ()
+        self._steps: Steps = ()
 
     def prepared(self, block: Predictions) -> Predictions:
         """Do to a block all that was asked of the whole."""
-        for name, arguments in self._steps:
-            block = getattr(block, name)(*arguments)
-        return block
+        return prepared(block, self._steps)
 
     @property
     def block_size(self) -> int:
@@ -152,3 +151,17 @@ class LazySource(Source):
     def __repr__(self) -> str:
         m, n, l = self.shape
         return f"<{type(self).__name__}: {m:,} models × {n:,} instances × {l:,} labels>"
+
+
+def prepared(block: Predictions, steps: Steps) -> Predictions:
+    """Do to a block, one after the other, what was asked of the whole.
+
+    Examples
+    --------
+    >>> import mlconsensus as mlc
+    >>> prepared(mlc.Predictions([[[1, 0]]]), (("select", (None, ["label_1"])),)).labels
+    ('label_1',)
+    """
+    for name, arguments in steps:
+        block = getattr(block, name)(*arguments)
+    return block

@@ -49,6 +49,8 @@ def load(path: AnyPath) -> Combiner:
         if not names:
             raise InputError(f"{where}, {what}: found none, expected at least one")
     privacy = None if header.get("privacy") is None else Guarantee.from_header(header["privacy"], f"{where}, privacy")
+    if privacy is not None:
+        _check_private(combiner, where)
     n = header.get("instances")
     if not (type(n) is int and 0 < n < 2**53 if privacy is None else n is None):
         raise InputError(f"{where}, instances: found {n!r}, expected a number above 0, or null where it is private")
@@ -222,6 +224,15 @@ def _unfitted(header: Mapping[str, Any], where: str) -> Combiner:
     except InputError as fault:
         raise InputError(f"{where}, parameters: {fault}") from None
     return combiner
+
+
+def _check_private(combiner: Combiner, where: str) -> None:
+    from .privacy import method_of
+
+    try:
+        method_of(type(combiner))
+    except InputError as fault:
+        raise InputError(f"{where}, {fault}") from None
 
 
 def _names(found: Any, where: str) -> tuple[str, ...]:

@@ -57,15 +57,15 @@ def match_truth(table: ModelTable, instances: Iterable[Any], labels: Iterable[An
 
 
 def as_matched(truth: Any, instances: Names, labels: tuple[str, ...]) -> Matched:
-    """Match whatever holds the truth: a table or a DataFrame by its names, an array (n, l) by position.
+    """Match whatever holds the truth: a DataFrame by its names, an array (n, l) by position.
 
     Examples
     --------
     >>> as_matched([[1, 0]], np.array(["i"]), ("x", "y")).truth.tolist()
     [[True, False]]
     """
-    if isinstance(truth, ModelTable):
-        return match_truth(truth, instances.tolist(), labels)
+    if isinstance(truth, Matched):
+        return truth
     if hasattr(truth, "iloc"):
         table = ModelTable("truth", truth.to_numpy(), truth.index, truth.columns)
         return match_truth(table, instances.tolist(), labels)

@@ -15,7 +15,10 @@ from mlconsensus.report.report import format_of
 
 EMPTY = {"meta", "link", "input"}
 ELEMENTS = {
-    "html", "head", "meta", "title", "link", "style", "body", "a", "header", "p", "h1", "h2", "h3", "ul", "li", "nav", "button", "main", "section", "dl", "dt", "dd", "div", "table", "caption", "thead", "tbody", "tr", "th", "td", "span", "i", "bdi", "strong", "code", "pre", "figure", "figcaption", "svg", "g", "path", "text", "polyline", "circle", "label", "input", "details", "summary", "del", "footer", "script",
+    "html", "head", "meta", "title", "link", "style", "body", "a", "header", "p", "h1", "h2", "h3", "ul", "li",
+    "nav", "button", "main", "section", "dl", "dt", "dd", "div", "table", "caption", "thead", "tbody", "tr", "th",
+    "td", "span", "i", "bdi", "strong", "code", "pre", "figure", "figcaption", "svg", "g", "path", "text",
+    "polyline", "circle", "label", "input", "details", "summary", "del", "footer", "script",
 }  # fmt: skip
 
 
@@ -49,6 +52,17 @@ class Page(HTMLParser):
 @pytest.fixture(scope="module", params=PANELS)
 def page(request):
     return Page(report_of(request.param).to_html())
+
+
+def test_many_instances_are_sampled_and_the_page_stays_small():
+    made, _ = mlc.datasets.make_panel(3000, 200, 5, cardinality=5, random_state=0)
+    report = mlc.combine(made, method="mlcm-a").report()
+    changes = report.summary.changes
+    assert (len(changes.instances), changes.n_moved_shown) == (300, 200)
+    page = report.to_html()
+    assert "The 200 that moved most, and an even sample of 100 of the others, of 3,000 in all." in page
+    assert "Shown are the 40 with the strongest ties of 200." in page
+    assert len(page.encode()) < 1_000_000  # and no more of ten times as many instances
 
 
 def test_only_our_own_elements(page):

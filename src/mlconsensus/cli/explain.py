@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from .members import member_options, weights_of, with_members
 from .options import method_options, panel_options, print_json, read_panel
 
 
@@ -20,11 +21,13 @@ from .options import method_options, panel_options, print_json, read_panel
     help="Without --label: explain the K labels that the consensus puts first.",
 )
 @method_options
+@member_options
 @click.option("--rows", type=click.IntRange(min=1), default=12, show_default=True, help="Longest table to print.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, with every part.")
 def command(
     files: tuple[str, ...], input_format: str | None, instances: str, labels: str, instance: str,
     label_names: tuple[str, ...], top_k: int, method: str | None, optimize: str, rows: int, as_json: bool,
+    weight: tuple[str, ...], clustering: tuple[str, ...], rescale: bool,
 ) -> None:  # fmt: skip
     """Combine the panel in FILE... and say why labels of one instance have their scores.
 
@@ -41,10 +44,11 @@ def command(
 
     if method is not None:
         method_named(method)
-    panel = read_panel(files, input_format, instances, labels)
+    weights = weights_of(weight)
+    panel = with_members(read_panel(files, input_format, instances, labels), clustering, rescale)
     one = one_instance(panel, instance)
     chosen = [panel.labels[label_position(panel.labels, name)] for name in label_names]
-    found = combine(panel, optimize=optimize, method=method)  # type: ignore[arg-type]
+    found = combine(panel, optimize=optimize, method=method, weights=weights)  # type: ignore[arg-type]
     if not chosen:
         scores = found.combiner.transform(one)[0]
         chosen = [panel.labels[j] for j in (-scores).argsort(kind="stable")[:top_k]]

@@ -86,8 +86,9 @@ def main(args: list[str] | None = None) -> NoReturn:
         _end(str(error), BAD_INPUT, show_traceback)
     except click.ClickException as error:
         _end(error.format_message(), BAD_INPUT, show_traceback)
-    except (KeyboardInterrupt, click.exceptions.Abort):
-        _end("interrupted", INTERRUPTED, show_traceback)
+    except (KeyboardInterrupt, click.exceptions.Abort) as stop:
+        # Work that can be gone on with says so in the interruption that click wraps.
+        _end(str(stop.__cause__ or stop) or "interrupted", INTERRUPTED, show_traceback)
     except (_ReaderGoneError, BrokenPipeError):
         # Python must not complain of it while it exits.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -63,14 +63,18 @@ def read_panel(files: Sequence[str], input_format: str | None, instances: str, l
     from ..io import read_predictions
 
     panel = read_predictions(files, format=input_format, instances=instances, labels=labels)  # type: ignore[arg-type]
-    missing = panel.n_missing
+    say_missing(panel.n_missing, panel.shape)
+    return panel
+
+
+def say_missing(missing: int, shape: tuple[int, int, int]) -> None:
+    """Say in one line how many predictions of a panel of this shape are missing, if any are."""
     if missing:
-        m, n, l = panel.shape
+        m, n, l = shape
         say(
             f"{missing / (m * n * l):.1%} of the {m:,} × {n:,} × {l:,} predictions are missing "
             "(instances a model has not seen, labels it does not know, empty cells); they count as silence, not as no"
         )
-    return panel
 
 
 def print_json(found: Any) -> None:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from .options import say
+
 if TYPE_CHECKING:
     from ..consensus import Consensus
     from ..predictions import Predictions
+    from ..sources import Source
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -89,19 +93,43 @@ def table_of(
     found: Consensus, panel: Predictions, decide: str | None, threshold: float, empty: Any, top_k: int | None
 ) -> Any:
     """Turn the consensus into what is to be written: scores or label sets, all or the best."""
+    from ..predictions import ModelTable
+
+    values = decided(found.scores, panel, decide, threshold, empty, top_k)
+    return ModelTable(found.method, values, found.instances, found.label_names)
+
+
+def decided(
+    scores: Any, panel: Predictions, decide: str | None, threshold: float, empty: Any, top_k: int | None
+) -> Any:
+    """Turn the scores of a panel into what is to be written, as the options say."""
     import numpy as np
 
     from .. import decisions
-    from ..predictions import ModelTable
 
-    values: Any = found.scores
+    values: Any = scores
     if decide == "instances":
-        values = decisions.match_instances(found.scores, found.cardinality, empty=empty)
+        values = decisions.match_instances(scores, decisions.cardinalities(panel), empty=empty)
     elif decide == "labels":
-        values = decisions.match_labels(found.scores, decisions.frequencies(panel), empty=empty)
+        values = decisions.match_labels(scores, decisions.frequencies(panel), empty=empty)
     elif decide == "threshold":
-        values = decisions.threshold(found.scores, threshold, empty=empty)
+        values = decisions.threshold(scores, threshold, empty=empty)
     if top_k is not None:
-        best = decisions.top_k(found.scores, top_k)
-        values = values & best if decide else np.where(best, found.scores, np.nan)
-    return ModelTable(found.method, values, found.instances, found.label_names)
+        best = decisions.top_k(scores, top_k)
+        values = values & best if decide else np.where(best, scores, np.nan)
+    return values
+
+
+def say_done(
+    method: str, reason: str, panel: Source, missing: int, warnings: list[str], output: str, as_json: bool
+) -> None:
+    """Say what was combined with what, in one line or as JSON, after what is wrong with models."""
+    m, n, l = panel.shape
+    for warning in warnings:
+        say(warning)
+    if as_json:
+        done = {"method": method, "reason": reason, "models": list(panel.models), "instances": n, "labels": l}
+        click.echo(json.dumps(done | {"missing": missing, "output": output, "warnings": warnings}))
+    else:
+        where = "" if output == "-" else f" → {output}"
+        say(f"combined {m} models × {n:,} instances × {l:,} labels with {method} ({reason}){where}")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from .members import member_options, weights_of, with_members
 from .options import method_options, panel_options, read_panel, say
 
 if TYPE_CHECKING:
@@ -35,10 +36,12 @@ if TYPE_CHECKING:
 )
 @click.option("--truth", metavar="FILE", help="The relevant labels, to judge with, never to combine; in any format.")
 @method_options
+@member_options
 @click.option("--force", is_flag=True, help="Replace an existing output.")
 def command(
     files: tuple[str, ...], input_format: str | None, instances: str, labels: str, output: str,
     output_format: str | None, truth: str | None, method: str | None, optimize: str, force: bool,
+    weight: tuple[str, ...], clustering: tuple[str, ...], rescale: bool,
 ) -> None:  # fmt: skip
     """Combine the panel in FILE... and write a report of it: one HTML file, which needs no network.
 
@@ -60,17 +63,18 @@ def command(
 
     form = format_of(output, output_format)
     check_output(output, force=force)  # before the work, not after
-    used = [*files, truth] if truth else [*files]
+    weights = weights_of(weight)
+    used = [*files, *clustering, truth] if truth else [*files, *clustering]
     if output != "-" and any(os.path.realpath(file) == os.path.realpath(output) for file in used):
         raise InputError(f"{output}: found among the input files too, expected another place for the output")
     if method is not None:
         method_named(method)
-    panel = read_panel(files, input_format, instances, labels)
-    known = read_table(truth) if truth else None
-    if known is not None:
-        match_truth(known, panel.instances, panel.labels)  # before the work, not after
-    found = combine(panel, optimize=optimize, method=method)  # type: ignore[arg-type]
-    line = _line(files, truth, method, optimize, instances, labels)
+    panel = with_members(read_panel(files, input_format, instances, labels), clustering, rescale)
+    known = match_truth(read_table(truth), panel.instances, panel.labels) if truth else None  # before the work
+    found = combine(panel, optimize=optimize, method=method, weights=weights)  # type: ignore[arg-type]
+    members = [f"--weight={given}" for given in weight]
+    members += [f"--clustering={os.path.basename(given)}" for given in clustering] + ["--rescale"] * rescale
+    line = _line(files, truth, method, optimize, instances, labels, members)
     report = Report(summarise(found, known, command=line, inputs=_inputs(used, panel)))
     report.save(output, format=form, force=force)
     if output != "-":
@@ -79,8 +83,9 @@ def command(
 
 
 def _line(
-    files: Sequence[str], truth: str | None, method: str | None, optimize: str, instances: str, labels: str
-) -> str:
+    files: Sequence[str], truth: str | None, method: str | None, optimize: str, instances: str, labels: str,
+    members: Sequence[str],
+) -> str:  # fmt: skip
     """Write down what was asked for; without folders and output, which say nothing about the report."""
     words = ["mlconsensus", "report", *(os.path.basename(file) for file in files)]
     words += ["--truth", os.path.basename(truth)] if truth else []
@@ -88,7 +93,7 @@ def _line(
     words += ["--optimize", optimize] if optimize != "auto" else []
     words += ["--instances", instances] if instances != "union" else []
     words += ["--labels", labels] if labels != "union" else []
-    return shlex.join(words)
+    return shlex.join([*words, *members])
 
 
 def _inputs(files: Sequence[str], panel: Predictions) -> tuple[Input, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 
 import click
@@ -30,13 +31,13 @@ def command(files: tuple[str, ...], output: str, force: bool, as_json: bool) -> 
     from ..state import load, merge
 
     check_place(files, output, force)
+    parts = [load(file) for file in files]
     first_with: dict[bytes, str] = {}
     for file in files:
-        checksum = raw_bytes(file)[-32:]
-        if checksum in first_with:
-            raise InputError(f"{file}: found the same content as in {first_with[checksum]}, expected each site once")
-        first_with[checksum] = file
-    combined = merge([load(file) for file in files], files)
+        first = first_with.setdefault(hashlib.sha256(raw_bytes(file)).digest(), file)
+        if first is not file:
+            raise InputError(f"{file}: found the same content as in {first}, expected each site once")
+    combined = merge(parts, files)
     combined.save(output, force=force)
     m, l, n = len(combined.models_), len(combined.labels_), combined.n_instances_
     if as_json:

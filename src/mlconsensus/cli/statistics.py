@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import click
 
@@ -29,12 +30,21 @@ from .output import check_place
     "--epsilon", type=float, metavar="E", help="Add noise, so that the file is (ε, δ)-differentially private."
 )
 @click.option("--delta", type=float, metavar="D", help="With --epsilon; far below 1 / number of instances, as 1e-6.")
-@click.option("--clip", type=float, metavar="C", help="With --epsilon, for mlcm-a; see docs/privacy.md.  [default: 1]")
+@click.option(
+    "--clip", type=float, metavar="C", help="With --epsilon, for mlcm-a; see docs/privacy.md.  [default: 1.5]"
+)
+@click.option(
+    "--stream/--no-stream",
+    default=None,
+    help="Walk the files block by block with little memory, or read them whole; by default what the memory "
+    "that is free suggests.",
+)
 @click.option("--force", is_flag=True, help="Replace an existing output.")
 @click.option("--json", "as_json", is_flag=True, help="Print what was done as JSON on standard output.")
 def command(
     files: tuple[str, ...], input_format: str | None, instances: str, labels: str, output: str, method: str,
-    label_names: str | None, epsilon: float | None, delta: float | None, clip: float | None, force: bool, as_json: bool,
+    label_names: str | None, epsilon: float | None, delta: float | None, clip: float | None, stream: bool | None,
+    force: bool, as_json: bool,
 ) -> None:  # fmt: skip
     """Add up what the panel in FILE... says into one file of sums, in which no instance is listed.
 
@@ -60,12 +70,14 @@ def command(
         raise InputError(f"{given}: found no {other} beside it, expected both")
     if clip is not None and (epsilon is None or name != "MLCM-a"):
         raise InputError("--clip: found without --epsilon and --method mlcm-a, expected both beside it")
+    budget = {"epsilon": epsilon, "delta": delta} | ({} if clip is None else {"clip": clip})
     if epsilon is not None:
-        from ..privacy import method_of
+        from ..privacy import check_budget, method_of
 
         method_of(kind)
+        check_budget(**budget)  # type: ignore[arg-type]
     names = None if label_names is None else read_names(label_names)
-    panel = read_panel(files, input_format, instances, labels)
+    panel = _panel(files, input_format, instances, labels, stream)
     if names is not None:
         panel = panel.with_labels(names)
     if panel.has_scores and "rescale" in kind().get_params():
@@ -75,20 +87,32 @@ def command(
     else:
         from ..privacy import fit
 
-        fit(combiner, panel, epsilon=epsilon, delta=delta, clip=1.0 if clip is None else clip)  # type: ignore[arg-type]
+        fit(combiner, panel, **budget)  # type: ignore[arg-type]
     combiner.save_statistics(output, force=force)
     m, n, l = panel.shape
     if as_json:
         privacy = None if combiner.privacy_ is None else combiner.privacy_._asdict()
-        done = {"method": name, "models": list(panel.models), "labels": l, "instances": n}
+        done = {"method": name, "models": list(panel.models), "labels": l, "instances": combiner.n_instances_}
         click.echo(json.dumps(done | {"privacy": privacy, "output": output}))
     elif combiner.privacy_ is None:
         say(f"gathered statistics of {m} models × {n:,} instances × {l:,} labels for {name} → {output}")
     else:
         say(
             f"gathered private statistics ({combiner.privacy_}) of {m} models × {l:,} labels for {name} → {output}; "
-            "the names of models and labels are in it, the number of instances is not"
+            "the names of models and labels are in it, the exact number of instances is not"
         )
+
+
+def _panel(files: tuple[str, ...], input_format: str | None, instances: str, labels: str, stream: bool | None) -> Any:
+    """Read the panel, or leave it on disk where it would take too much memory."""
+    from ..io import scan_predictions
+    from ..io.sizes import available_memory, needed_memory
+
+    if stream is None:
+        stream = needed_memory(files, input_format) > available_memory() / 2
+    if not stream:
+        return read_panel(files, input_format, instances, labels)
+    return scan_predictions(files, format=input_format, instances=instances, labels=labels)  # type: ignore[arg-type]
 
 
 def read_names(path: str) -> list[str]:

@@ -126,7 +126,8 @@ class Combiner(TransformerMixin, BaseEstimator):
     def fit_transform(self, predictions: Any, y: object = None, **fit_params: Any) -> NDArray[np.float64]:
         """Fit to `predictions` and return their consensus scores."""
         panel = as_predictions(predictions)
-        return self.fit(panel).transform(panel)
+        scores: NDArray[np.float64] = self.fit(panel).transform(panel)
+        return scores
 
     def predict(self, predictions: Any) -> NDArray[np.bool_]:
         """Return label sets (n, l): for each instance as many top labels as the models gave it on average."""

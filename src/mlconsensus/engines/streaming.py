@@ -6,6 +6,7 @@ they belong to. The output takes its place when it is whole, and the folder goes
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
@@ -28,6 +29,7 @@ from ..io.formats import Layout, format_of
 from ..io.frames import block as frame_of
 from ..io.growing import KINDS, Kind, encoded, finish
 from ..io.state_file import read_state, write_state
+from ..parameters import Weights
 from ..predictions import Predictions
 from ..sources import LazySource, S
 from ..statistics import merge
@@ -94,11 +96,13 @@ def write_consensus(
     optimize: Optimize = "auto",
     *,
     method: str | Combiner | None = None,
+    weights: Weights = None,
     format: str | None = None,
     layout: Layout = "wide",
     values: Values | None = None,
     force: bool = False,
     resume: bool = False,
+    solved: bool = False,
 ) -> Written:
     r"""Combine predictions that are not in memory and write the consensus to a file, block by block.
 
@@ -108,7 +112,7 @@ def write_consensus(
         What `scan_predictions` or `Predictions.from_dask` gives.
     path
         Where to write: Parquet, CSV or TSV. It appears when it is whole.
-    optimize, method
+    optimize, method, weights
         As in `combine`.
     format
         The format, where the suffix does not tell.
@@ -120,6 +124,8 @@ def write_consensus(
         Whether to replace a file that exists.
     resume
         Whether to go on where the same work was interrupted, if it was. Otherwise it is done anew.
+    solved
+        Whether `method` is a combiner that was fitted or loaded before, and is only to be applied.
 
     Examples
     --------
@@ -137,7 +143,8 @@ def write_consensus(
     """
     kind = streamed_kind(path, format)
     check_output(path, force)
-    chosen = choose(panel, optimize, method)
+    chosen = choose(panel, optimize, method, weights)
+    panel = chosen.combiner._in_fitted_order(panel) if solved else panel  # type: ignore[arg-type,assignment]
     work = {
         "version": __version__,
         "inputs": panel.fingerprint(),
@@ -148,13 +155,14 @@ def write_consensus(
         "method": chosen.method,
         "parameters": repr(sorted(chosen.combiner.get_params().items())),
         "output": [kind, layout, repr(getattr(values, "keywords", values))],
+        "model": _digest(chosen.combiner) if solved else None,
     }
     target = Path(os.path.realpath(path))
     with writable(path):
         folder = _part_folder(target, work, resume)
         try:
             walked = panel.resumable(folder)
-            combiner = chosen.combiner.fit(walked)
+            combiner = chosen.combiner if solved else chosen.combiner.fit(walked)
             missing = walked.write(Encoder(combiner.applying(), values, panel.labels, layout, kind), folder)
         except InputError:  # with such input nobody can go on
             shutil.rmtree(folder, ignore_errors=True)
@@ -195,6 +203,12 @@ def part_of(path: AnyPath) -> Path:
     """
     target = Path(os.path.realpath(path))
     return target.with_name(f".{target.name[:100]}.part")
+
+
+def _digest(combiner: Combiner) -> str:
+    """Tell solved models apart."""
+    arrays = to_arrays(combiner.solution_)
+    return hashlib.sha256(b"".join(np.ascontiguousarray(array).tobytes() for array in arrays.values())).hexdigest()
 
 
 def _part_folder(target: Path, work: dict[str, Any], resume: bool) -> Path:

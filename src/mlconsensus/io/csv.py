@@ -55,12 +55,12 @@ def pieces(path: Path, name: str, separator: str = ",", size: int = 2**24) -> It
     >>> [(piece.columns, piece.frame.rows(), piece.place(0)) for piece in pieces(path, "a.csv", size=8)]
     [(['id', 'x'], [('7', 1), ('7', 1)], 'a.csv, line 2'), (['id', 'x'], [('7', 1)], 'a.csv, line 4')]
     """
+    with path.open("rb") as file:
+        _glance(file.read(_GLANCE), name)
     columns, before = _header(path, name, separator)
     frames.check_columns(columns, name)
     head = separator.join(str(at) for at in range(len(columns))).encode() + b"\n"
     with path.open("rb") as file:
-        _glance(file.read(_GLANCE), name)
-        file.seek(0)
         for _ in range(before):
             file.readline()
         carried, data = b"", file.read(size)
@@ -83,10 +83,12 @@ class Piece(NamedTuple):
 
 
 def _whole_rows(text: bytes) -> tuple[bytes, bytes]:
-    """Cut after the last line end that is not within quotes."""
+    """Cut after the last line end that is not within quotes; empty lines before it may be the end of the file."""
     end = text.rfind(b"\n") + 1
     while end and text.count(b'"', 0, end) % 2:
         end = text.rfind(b"\n", 0, end - 1) + 1
+    filled = len(text[:end].rstrip(b"\r\n"))
+    end = text.find(b"\n", filled, end) + 1 if filled else 0
     return text[:end], text[end:]
 
 

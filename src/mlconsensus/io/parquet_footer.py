@@ -7,6 +7,7 @@ compact protocol; here it is taken apart into fields and put together again, wit
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
@@ -43,11 +44,15 @@ def group_rows(path: Path) -> list[int]:
     >>> group_rows(path)
     [3, 2]
     """
+    state = path.stat()
+    return list(_group_rows(path, state.st_size, state.st_mtime_ns))
+
+
+@lru_cache(maxsize=64)
+def _group_rows(path: Path, size: int, time: int) -> tuple[int, ...]:
     with path.open("rb") as file:
-        size = file.seek(0, 2)
-        footer = _footer(file, 0, size)
-    groups = _find(footer, _ROW_GROUPS)
-    return [int(_find(group, _GROUP_ROWS)) for group in groups[1]] if groups else []
+        groups = _find(_footer(file, 0, size), _ROW_GROUPS)
+    return tuple(int(_find(group, _GROUP_ROWS)) for group in groups[1]) if groups else ()
 
 
 def join(file: IO[bytes], lengths: Sequence[int]) -> None:

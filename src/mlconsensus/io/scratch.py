@@ -49,7 +49,7 @@ class DenseWriter:
 
     def __init__(self, path: Path, width: int) -> None:
         self.path, self.width, self.n, self.dtype = path, width, 0, "int8"
-        self._file = path.open("w+b")
+        path.touch()
 
     def append(self, scores: NDArray[Any]) -> None:
         """Add rows."""
@@ -59,25 +59,21 @@ class DenseWriter:
                 self._widen()
             else:
                 scores = codes
-        self._file.write(np.ascontiguousarray(scores, dtype=self.dtype).data)
+        with self.path.open("ab") as file:
+            file.write(np.ascontiguousarray(scores, dtype=self.dtype).data)
         self.n += len(scores)
 
     def whole(self) -> Dense:
-        """End the file."""
-        self._file.close()
+        """Return what was written."""
         return Dense(self.path, self.dtype, (self.n, self.width))
 
     def _widen(self) -> None:
         wider = self.path.with_suffix(".wide")
-        with wider.open("w+b") as file:
-            self._file.seek(0)
-            while data := self._file.read(_CHUNK):
-                file.write(_with_nan(np.frombuffer(data, dtype=np.int8)).astype(np.float64).data)
-        self._file.close()
+        with self.path.open("rb") as narrow, wider.open("wb") as wide:
+            while data := narrow.read(_CHUNK):
+                wide.write(_with_nan(np.frombuffer(data, dtype=np.int8)).astype(np.float64).data)
         wider.replace(self.path)
         self.dtype = "float64"
-        self._file = self.path.open("r+b")
-        self._file.seek(0, 2)
 
 
 class Entries(NamedTuple):
@@ -130,19 +126,19 @@ class SparseWriter:
     def __init__(self, folder: Path) -> None:
         folder.mkdir()
         self.folder, self._sorted, self._last = folder, True, 0
-        self._files = {name: (folder / f"{name}.npy").open("w+b") for name in _KINDS}
+        for name in _KINDS:
+            (folder / f"{name}.npy").touch()
 
     def append(self, instances: NDArray[Any], columns: NDArray[Any], scores: NDArray[Any]) -> None:
         """Add statements; instances are positions."""
         self._sorted &= bool(instances[0] >= self._last and (np.diff(instances) >= 0).all())
         self._last = int(instances[-1])
         for (name, kind), values in zip(_KINDS.items(), (instances, columns, scores), strict=True):
-            self._files[name].write(np.ascontiguousarray(values, dtype=kind).data)
+            with (self.folder / f"{name}.npy").open("ab") as file:
+                file.write(np.ascontiguousarray(values, dtype=kind).data)
 
     def whole(self, n: int) -> Sparse:
         """Sort the statements about `n` instances, if they are not."""
-        for file in self._files.values():
-            file.close()
         counts = np.zeros(n + 1, dtype=np.int64)
         for instances, _, _ in self._chunks():
             counts[1:] += np.bincount(instances, minlength=n)

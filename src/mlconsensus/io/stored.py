@@ -26,7 +26,7 @@ from .parquet_footer import group_rows
 from .scratch import Dense, DenseWriter, Names, Rows, Sparse, SparseWriter
 
 # Decoded bytes of one table that are kept while its rows are walked; at least so many rows are decoded at a time.
-_WINDOW_BYTES, _WINDOW_ROWS = 2**26, 2**15
+_WINDOW_BYTES, _WINDOW_ROWS = 2**26, 2**17
 _SEPARATORS = {"csv": ",", "tsv": "\t"}
 
 
@@ -77,14 +77,15 @@ class Columns:
         return pl.concat(found, rechunk=False) if len(found) != 1 else found[0]
 
     def _decoded(self, row: int) -> tuple[int, pl.DataFrame]:
-        if self._window is None or not self._window[0] <= row < self._window[0] + self._window[1].height:
-            self._window = None  # let go of it before the next
+        window = self._window
+        if window is None or not window[0] <= row < window[0] + window[1].height:
+            window = self._window = None  # let go of it before the next
             at = bisect_right(self.bounds, row) - 1
             start, stop = self.bounds[at], self.bounds[at + 1]
             with parquet.sound(self.name):
                 scan = pl.scan_parquet(self.paths, glob=False, hive_partitioning=False)
-                self._window = start, scan.select(self.names).slice(start, stop - start).collect()
-        return self._window
+                window = self._window = start, scan.select(self.names).slice(start, stop - start).collect()
+        return window
 
 
 class Ids(NamedTuple):
@@ -152,9 +153,10 @@ class ParquetTable:
     def in_any_order(self, path: Path) -> DenseTable:
         """Copy the table to where rows can be read in any order."""
         writer = DenseWriter(path, len(self.names) - 1)
+        step = max(1, _WINDOW_BYTES // 8 // len(self.names))
         for start, stop in zip(self.columns.bounds, self.columns.bounds[1:], strict=False):
-            for at in range(start, stop, _WINDOW_ROWS):
-                writer.append(self._matrix(at, min(stop, at + _WINDOW_ROWS)))
+            for at in range(start, stop, step):
+                writer.append(self._matrix(at, min(stop, at + step)))
         return DenseTable(writer.whole())
 
 
@@ -208,22 +210,10 @@ class SparseTable:
         columns = self.columns[said.columns]
         cells = sparse.coo_array((said.scores, (said.rows, columns)), shape=(count, len(self.labels)))
         matrix = cells.tocsr()
-        if matrix.nnz < len(said.rows):
-            self._raise_twice(cells, at, rows)
         matrix.eliminate_zeros()
         if count == 0:
             return _nothing(len(rows) if rows is not None else 0, len(self.labels))
         return Part(statements.compact(matrix), rows, bool(np.isnan(matrix.data).any()))
-
-    def _raise_twice(self, cells: Any, at: Rows, rows: IntArray | None) -> None:
-        key = cells.row.astype(np.int64) * cells.shape[1] + cells.col
-        found, counts = np.unique(key, return_counts=True)
-        row, column = divmod(int(found[counts > 1][0]), cells.shape[1])
-        own = at.start + row if isinstance(at, slice) else int(at[at >= 0][row])
-        raise InputError(
-            f"{self.ids.file}: found label {self.labels[column]!r} of instance {self.ids.read(own, own + 1)[0]!r} "
-            "again, expected each pair once"
-        )
 
 
 class StoredTable(NamedTuple):
@@ -320,21 +310,12 @@ def _long(chunks: Any, source: Source, scratch: Path) -> list[StoredTable]:
     m, n, l = (len(names[column]) for column in ("model", "instance", "label"))
     writer = SparseWriter(scratch / "entries")
     seen, known = np.zeros((m, n), dtype=np.bool_), np.zeros((m, l), dtype=np.bool_)
-    for frame, columns, place in chunks():
-        if frame.height == 0:
-            continue
-        named = frame.rename(dict(zip(frame.columns, columns, strict=True)))
-        codes = {
-            column: named[column].cast(pl.String).cast(kinds[column]).to_physical().to_numpy().astype(np.int64)
-            if column in columns
-            else np.zeros(frame.height, dtype=np.int64)
-            for column in found
-        }
-        scores = frames.scores_of(named["score"], "score", place, columns).cast(pl.Float64).to_numpy()
-        writer.append(codes["instance"], codes["model"] * l + codes["label"], scores)
-        seen[codes["model"], codes["instance"]] = True
-        known[codes["model"], codes["label"]] = True
+    for at, pairs, scores, _ in _statements(chunks, kinds, l):
+        writer.append(at, pairs, scores)
+        seen[pairs // l, at] = True
+        known[pairs // l, pairs % l] = True
     entries = writer.whole(n)
+    _check_pairs(entries, m * l, partial(_statements, chunks, kinds, l), names)
     out = []
     for k, model in enumerate(names["model"].to_list()):
         order = None if seen[k].all() else scratch / f"order-{k}.npy"
@@ -350,6 +331,46 @@ def _long(chunks: Any, source: Source, scratch: Path) -> list[StoredTable]:
         table = SparseTable(entries, mine, columns_of, labels, ids, order)
         out.append(StoredTable(model, model != source.model, labels, len(labels), ids, table))
     return out
+
+
+def _statements(
+    chunks: Any, kinds: dict[str, Any], l: int
+) -> Iterator[tuple[IntArray, IntArray, NDArray[np.float64], Place]]:
+    """Walk a long table as positions of instances, columns (a label of a model), scores, and where they stand."""
+    for frame, columns, place in chunks():
+        if frame.height == 0:
+            continue
+        named = frame.rename(dict(zip(frame.columns, columns, strict=True)))
+        instance, label, model = (
+            named[column].cast(pl.String).cast(kinds[column]).to_physical().to_numpy().astype(np.int64)
+            if column in columns
+            else np.zeros(frame.height, dtype=np.int64)
+            for column in ("instance", "label", "model")
+        )
+        scores = frames.scores_of(named["score"], "score", place, columns).cast(pl.Float64).to_numpy()
+        yield instance, model * l + label, scores, place
+
+
+def _check_pairs(entries: Sparse, width: int, statements: Any, names: dict[str, pl.Series]) -> None:
+    """Refuse a pair of an instance and a label that a model lists twice; only then are the places looked for."""
+    twice: set[int] = set()
+    for start in range(0, entries.n, _WINDOW_ROWS):
+        said = entries.rows(slice(start, min(entries.n, start + _WINDOW_ROWS)))
+        pairs = np.sort((said.rows + start) * width + said.columns)
+        twice |= set(pairs[1:][pairs[1:] == pairs[:-1]].tolist())
+    first: dict[int, tuple[Place, int]] = {}
+    for at, column, _, place in statements() if twice else ():
+        pairs = at * width + column
+        for row in np.flatnonzero(np.isin(pairs, list(twice))).tolist():
+            pair = int(pairs[row])
+            if pair in first:
+                before, first_row = first[pair]
+                raise InputError(
+                    f"{place(row)}: found label {names['label'][int(column[row]) % len(names['label'])]!r} of instance "
+                    f"{names['instance'][int(at[row])]!r} again (first in {before.short(first_row)}), "
+                    "expected each pair once"
+                )
+            first[pair] = place, row
 
 
 def _copied(given: ModelTable, source: Source, scratch: Path) -> StoredTable:
@@ -382,20 +403,22 @@ class IdWriter:
 
     def __init__(self, path: Path) -> None:
         self.path, self.n = path, 0
-        self._file, self._lengths = path.open("w+b"), list[int]()
+        self._lengths: list[int] = []
+        path.touch()
 
     def append(self, ids: pl.Series) -> None:
         """Add names."""
         for start in range(0, len(ids), 2**18):
             block = encoded(ids[start : start + 2**18].alias("id").to_frame(), "parquet", first=False)
-            self._file.write(block)
+            with self.path.open("ab") as file:
+                file.write(block)
             self._lengths.append(len(block))
         self.n += len(ids)
 
     def whole(self, file: str) -> Ids:
         """End the file; `file` is what messages say the names come from."""
-        with self._file:
-            finish(self._file, "parquet", self._lengths)
+        with self.path.open("r+b") as output:
+            finish(output, "parquet", self._lengths)
         return Ids(file, self.n, Columns([self.path], ["id"], file))
 
 

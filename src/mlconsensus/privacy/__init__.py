@@ -23,10 +23,11 @@ __all__ = ["Guarantee", "cleared", "fit"]
 
 C = TypeVar("C", bound=Combiner)
 
+CLIP = 1.5  # a little more than the norm of two labels that all models give
 _METHODS: dict[type[Combiner], Any] = {MLCMr: mlcm_r, MLCMa: mlcm_a}
 
 
-def fit(combiner: C, predictions: Any, *, epsilon: float, delta: float, clip: float = 1.0) -> C:
+def fit(combiner: C, predictions: Any, *, epsilon: float, delta: float, clip: float = CLIP) -> C:
     """Fit a combiner to statistics with noise, so that they are (ε, δ)-differentially private.
 
     Whoever sees the statistics, or anything made of them, can hardly tell whether any one instance was in the
@@ -54,9 +55,7 @@ def fit(combiner: C, predictions: Any, *, epsilon: float, delta: float, clip: fl
     ε = 1, δ = 1e-06 None
     """
     method = method_of(type(combiner))
-    epsilon, clip = positive(epsilon, "epsilon"), positive(clip, "clip")
-    if not positive(delta, "delta") < 1:
-        raise InputError(f"delta: found {delta!r}, expected a number above 0 and below 1")
+    check_budget(epsilon, delta, clip)
     panel = combiner._checked(predictions)
     if panel.clusters:
         raise InputError("privacy: found clusterings, whose clusters are made of the instances, expected none")
@@ -68,7 +67,8 @@ def fit(combiner: C, predictions: Any, *, epsilon: float, delta: float, clip: fl
     scale = noise_scale(epsilon, delta, method.SENSITIVITY, len(values))
     noisy = add_noise(values, scale)
     statistics = method.from_vector(noisy, len(panel.models), len(panel.labels), weights, clip)
-    privacy = Guarantee(epsilon, float(delta), scale, method.SENSITIVITY, clip if method is mlcm_a else None)
+    clipped = float(clip) if method is mlcm_a else None
+    privacy = Guarantee(float(epsilon), float(delta), scale, method.SENSITIVITY, clipped)
 
     from ..state import fitted  # which knows what a guarantee is
 
@@ -78,6 +78,22 @@ def fit(combiner: C, predictions: Any, *, epsilon: float, delta: float, clip: fl
 def cleared(combiner: Combiner) -> Any:
     """Return private statistics as the method can solve them, without what only noise can have made."""
     return _METHODS[type(combiner)].cleared(combiner)
+
+
+def check_budget(epsilon: float, delta: float, clip: float = CLIP) -> None:
+    """Refuse numbers that promise no privacy, or none that noise can give.
+
+    Examples
+    --------
+    >>> check_budget(1.0, 1.5)
+    Traceback (most recent call last):
+    ...
+    mlconsensus.errors.InputError: delta: found 1.5, expected a number above 0 and below 1
+    """
+    positive(epsilon, "epsilon")
+    positive(clip, "clip")
+    if not positive(delta, "delta") < 1:
+        raise InputError(f"delta: found {delta!r}, expected a number above 0 and below 1")
 
 
 def _sums(sums: Callable[[Predictions, float], Any], weights: Weights, clip: float, block: Predictions) -> Any:

@@ -86,7 +86,7 @@ def noise_scale(epsilon: float, delta: float, sensitivity: float, size: int) -> 
     enough = 1.001 * sensitivity / (math.sqrt(2) * (math.sqrt(log + epsilon) - math.sqrt(log)))
     if not private(enough):
         raise InputError(
-            f"privacy: found ε = {epsilon:g}, δ = {delta:g}, for which OpenDP has no noise, expected others"
+            f"privacy: found ε = {epsilon:g}, δ = {delta:g}, for which OpenDP has no noise, expected a smaller ε"
         )
     less = enough / 1000
     while enough - less > 1e-9 * enough:

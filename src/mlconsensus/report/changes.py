@@ -24,15 +24,21 @@ _SAME = 1e-12  # votes closer than this are tied
 class Departure(NamedTuple):
     """How the label sets of the consensus differ from those that voting would give, of the same sizes.
 
-    Voting cuts each instance's labels where it has as many as the consensus gives. A label at the cut is one that
-    voting ties with others for the last places: to take it or leave it settles a tie and changes nothing.
+    Voting gives each instance the labels of most votes, as many as the consensus gives it. Where the last that it
+    gives and the first that it leaves out have the same votes, it cannot decide between them: to take one or the
+    other changes nothing.
     """
 
-    cut: FloatArray  # (n,) vote of the last label that voting would give; inf where there is none
-    overruled: FloatArray  # (n,) how far the votes of added and dropped labels are from the cut, summed
-    tied: NDArray[np.bool_]  # (n,) whether voting could not decide which labels come last
+    last_in: FloatArray  # (n,) vote of the last label that voting gives; inf where it gives none
+    first_out: FloatArray  # (n,) vote of the first that it leaves out; -inf where it gives all
+    overruled: FloatArray  # (n,) votes that added labels lack to be in, and that dropped ones have to spare, summed
     added: NDArray[np.int64]  # (l,) instances to which only the consensus gives a label
     dropped: NDArray[np.int64]  # (l,) instances to which only voting does
+
+    @property
+    def tied(self) -> NDArray[np.bool_]:
+        """Whether voting cannot decide which labels of an instance come last (n,)."""
+        return np.asarray(self.last_in <= self.first_out + _SAME)
 
 
 @dataclass(frozen=True)
@@ -89,22 +95,20 @@ def departure(vote: FloatArray, chosen: NDArray[np.bool_]) -> Departure:
     >>> chosen = np.array([[True, False, True], [False, True, False]])
     >>> found = departure(vote, chosen)
     >>> found.added.tolist(), found.dropped.tolist(), found.overruled.tolist(), found.tied.tolist()
-    ([0, 0, 1], [0, 0, 0], [0.5, 0.0], [False, True])
+    ([0, 0, 1], [0, 1, 0], [1.0, 0.0], [False, True])
     """
     n, l = vote.shape
-    cut, overruled, tied = np.empty(n), np.empty(n), np.empty(n, dtype=np.bool_)
+    last_in, first_out, overruled = np.empty(n), np.empty(n), np.empty(n)
     added, dropped = np.zeros(l, dtype=np.int64), np.zeros(l, dtype=np.int64)
     step = max(1, _ROWS_AT_ONCE // l)
     for first in range(0, n, step):
         at = slice(first, first + step)
-        cut[at] = _cuts(vote[at], chosen[at].sum(axis=1))
-        more, less = _differences(vote[at], chosen[at], cut[at])
-        overruled[at] = np.where(more | less, np.abs(vote[at] - cut[at][:, None]), 0).sum(axis=1)
-        above, at_cut = vote[at] > cut[at][:, None] + _SAME, np.abs(vote[at] - cut[at][:, None]) <= _SAME
-        tied[at] = above.sum(axis=1) + at_cut.sum(axis=1) > chosen[at].sum(axis=1)
-        added += more.sum(axis=0)
-        dropped += less.sum(axis=0)
-    return Departure(cut, overruled, tied, added, dropped)
+        last_in[at], first_out[at] = _ends(vote[at], chosen[at].sum(axis=1))
+        lacking, spare = overruling(vote[at], chosen[at], last_in[at], first_out[at])
+        overruled[at] = lacking.sum(axis=1) + spare.sum(axis=1)
+        added += (lacking > 0).sum(axis=0)
+        dropped += (spare > 0).sum(axis=0)
+    return Departure(last_in, first_out, overruled, added, dropped)
 
 
 def summarise_changes(consensus: Consensus, found: Departure) -> ChangesSummary:
@@ -138,18 +142,29 @@ def summarise_changes(consensus: Consensus, found: Departure) -> ChangesSummary:
     )
 
 
-def _cuts(vote: FloatArray, count: NDArray[np.int64]) -> FloatArray:
-    """Find the vote of each instance's last label, if it gets `count` labels."""
-    ranked = np.sort(vote, axis=1)[:, ::-1]
-    last = np.take_along_axis(ranked, np.maximum(count - 1, 0)[:, None], axis=1)[:, 0]
-    return np.where(count > 0, last, np.inf)
+def overruling(
+    vote: FloatArray, chosen: NDArray[np.bool_], last_in: FloatArray, first_out: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Find the votes (n, l) that each added label lacks, and that each dropped one has to spare; 0 for all others.
+
+    Examples
+    --------
+    >>> vote, chosen = np.array([[0.75, 0.5, 0.25]]), np.array([[True, False, True]])
+    >>> overruling(vote, chosen, np.array([0.5]), np.array([0.25]))
+    (array([[0.  , 0.  , 0.25]]), array([[0.  , 0.25, 0.  ]]))
+    """
+    lacking = np.where(chosen, last_in[:, None] - vote, 0.0)
+    spare = np.where(chosen, 0.0, vote - first_out[:, None])
+    return np.where(lacking > _SAME, lacking, 0.0), np.where(spare > _SAME, spare, 0.0)
 
 
-def _differences(
-    vote: FloatArray, chosen: NDArray[np.bool_], cut: FloatArray
-) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Mark the cells (n, l) that the consensus adds, and those that it drops."""
-    return chosen & (vote < cut[:, None] - _SAME), ~chosen & (vote > cut[:, None] + _SAME)
+def _ends(vote: FloatArray, count: NDArray[np.int64]) -> tuple[FloatArray, FloatArray]:
+    """Find the votes of the last label in and the first out, if each instance gets `count` labels."""
+    ranked = -np.sort(-vote, axis=1)
+    sides = np.full((len(vote), 1), np.inf)
+    ranked = np.concatenate([sides, ranked, -sides], axis=1)
+    ends = np.take_along_axis(ranked, count[:, None] + np.arange(2), axis=1)
+    return ends[:, 0], ends[:, 1]
 
 
 def evenly(count: int, most: int) -> NDArray[np.int64]:
@@ -165,45 +180,37 @@ def evenly(count: int, most: int) -> NDArray[np.int64]:
 
 def _rows(consensus: Consensus, found: Departure, shown: NDArray[np.int64]) -> tuple[InstanceRow, ...]:
     """Describe the instances that stand at some positions."""
-    scores, vote, chosen, cut = (
-        consensus.scores[shown],
-        consensus.vote[shown],
-        consensus.labels[shown],
-        found.cut[shown],
-    )
-    added, dropped = _differences(vote, chosen, cut)
+    scores, vote, chosen = consensus.scores[shown], consensus.vote[shown], consensus.labels[shown]
+    lacking, spare = overruling(vote, chosen, found.last_in[shown], found.first_out[shown])
+    added, dropped, overruled = lacking > 0, spare > 0, lacking + spare
     order = np.argsort(-scores, axis=1, kind="stable")
-    panel = consensus.predictions[shown]
+    panel, tied = consensus.predictions[shown], found.tied[shown]
     rows = []
     for i, name in enumerate(panel.instances.tolist()):
-        ranked = order[i]
         labels, more, less = (
-            tuple(consensus.label_names[j] for j in ranked if kind[i, j]) for kind in (chosen, added, dropped)
+            tuple(consensus.label_names[j] for j in order[i] if kind[i, j]) for kind in (chosen, added, dropped)
         )
-        overruled = np.abs(vote[i] - cut[i])
-        wanted = sorted((j for j in ranked if added[i, j] or dropped[i, j]), key=lambda j: -overruled[j])
-        wanted = [*wanted[: _MOST_EXPLAINED - 1], *ranked[:1]]
+        changed = [j for j in np.argsort(-overruled[i], kind="stable") if overruled[i, j] > 0]
+        wanted = dict.fromkeys([*changed[: _MOST_EXPLAINED - 1], order[i, 0]])
         reasons = tuple(
             _reason(
-                consensus.combiner.explain(panel, name, consensus.label_names[j]),
+                consensus.combiner.explain(panel[[i]], name, consensus.label_names[j]),
                 "added" if added[i, j] else "dropped" if dropped[i, j] else "first",
+                float(vote[i, j]),
             )
-            for j in dict.fromkeys(wanted)
+            for j in wanted
         )
-        at = shown[i]
-        rows.append(
-            InstanceRow(str(name), labels, more, less, float(found.overruled[at]), bool(found.tied[at]), reasons)
-        )
+        rows.append(InstanceRow(str(name), labels, more, less, float(overruled[i].sum()), bool(tied[i]), reasons))
     return tuple(rows)
 
 
-def _reason(why: Explanation, change: str) -> Reason:
+def _reason(why: Explanation, change: str, vote: float) -> Reason:
     parts, others = why.parts[:_MOST_PARTS], why.parts[_MOST_PARTS:]
     return Reason(
         why.label,
         change,
         why.score,
-        why.vote,
+        vote,  # of the whole panel, which has the prior of a label that nobody spoke about
         why.scale,
         why.baseline,
         why.remainder,

@@ -17,7 +17,7 @@ from ..progress import track
 from ..truth import Matched
 from .changes import evenly
 
-MOST_CELLS = 4_000_000  # cells of the truth that are judged; of more instances an even sample is taken
+MOST_CELLS = 2_000_000  # cells of the truth that are judged; of more instances an even sample is taken
 _MOST_POINTS = 80  # of a curve
 _BINS = 10
 _LARGE = ("Filter", "MLCM-r")  # methods that keep matrices of (models × labels)²

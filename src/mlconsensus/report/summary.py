@@ -34,7 +34,7 @@ def summarise(consensus: Consensus, truth: Any = None, *, command: str = "", inp
     consensus
         What `combine` found.
     truth
-        The relevant labels: an array (n, l), a DataFrame or a `ModelTable`, matched by its names.
+        The relevant labels: an array (n, l), a DataFrame, which is matched by its names, or what `match_truth` found.
     command
         The line that made it, if it was made on the command line.
     inputs

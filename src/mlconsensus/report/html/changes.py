@@ -36,9 +36,9 @@ def changes_section(changes: ChangesSummary, method: str) -> Html:
         _instances(changes),
         el(
             "p",
-            "Overruled: how far the votes of added labels lie below that of voting's last label, and those of dropped "
-            "ones above it, added up. Each explanation is an exact sum: where it starts and what each statement pushes "
-            f"up or down make the score by {method}.",
+            "Overruled: the votes that added labels lack to be among those that voting gives, and that dropped ones "
+            "have to spare, added up. Each explanation is an exact sum: where it starts and what each statement "
+            f"pushes up or down make the score by {method}.",
             class_="note",
         ),
     )
@@ -49,7 +49,7 @@ def explanations(changes: ChangesSummary) -> dict[str, Any]:
     places: dict[str, int] = {}
 
     def place(text: object) -> int:
-        return places.setdefault(shown(text, 60), len(places))
+        return places.setdefault(shown(text, 40), len(places))
 
     def reason(found: Reason) -> list[Any]:
         parts = [
@@ -80,7 +80,7 @@ def _instances(changes: ChangesSummary) -> Html:
     columns = [
         Column("Instance", number=False),
         Column("Labels", number=False, sort=False),
-        Column("Overruled", about="How far the vote was overruled"),
+        Column("Overruled", about="Votes that added labels lack and dropped ones have to spare"),
     ]
     rows = [
         [
@@ -90,7 +90,7 @@ def _instances(changes: ChangesSummary) -> Html:
         ]
         for row in changes.instances
     ]
-    caption = "Labels of the consensus; + added to what voting gives, − dropped from it"
+    caption = "Labels of the consensus: + added, − dropped against voting"
     return table(caption, columns, rows, what="instances", sorted_by=2, id="instances")
 
 

@@ -36,7 +36,7 @@ def heat_map(key: str, names: Sequence[str], values: FloatArray, about: str, lim
     (2, True)
     """
     k = len(names)
-    cell = 46 if k <= 8 else 34 if k <= _WITH_FIGURES else 18 if k <= 24 else 15
+    cell = 46 if k <= 8 else 38 if k <= _WITH_FIGURES else 18 if k <= 24 else 15
     texts = [shown(name, 18) for name in names]
     left = 10 + round(6.6 * max(map(width, texts)))
     top = 10 + round(6.6 * max(map(width, texts)))

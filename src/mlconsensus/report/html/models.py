@@ -18,6 +18,8 @@ from .tables import Cell, Column, bar, table
 def models_section(models: ModelsSummary) -> Html:
     """Show who agrees with whom, and what should be looked at."""
     told = "Near 0 a model answers at random; below 0 it says the opposite of the others."
+    if models.rows[0].weight is not None and not _differ(models):
+        told += " These are also the weights that the method learned."
     return join(
         _warnings(models),
         el("h3", "Who agrees with whom"),
@@ -68,7 +70,7 @@ def _table(models: ModelsSummary) -> Html:
             lambda row: Cell(bar(row.reliability, figure(row.reliability)), row.reliability, "bars"),
         ),
     ]
-    if any(row.weight is not None and figure(row.weight) != figure(row.reliability) for row in rows):
+    if _differ(models):
         about = "What the method learned of each model"
         columns.append((Column("Weight", about=about), lambda row: Cell(figure(row.weight), row.weight)))
     if len(models.rows) > 1:
@@ -81,6 +83,11 @@ def _table(models: ModelsSummary) -> Html:
         [[cell(row) for _, cell in columns] for row in rows],
         what="models",
     )
+
+
+def _differ(models: ModelsSummary) -> bool:
+    """Whether the method learned weights that are not the reliabilities beside which they would stand."""
+    return any(row.weight is not None and figure(row.weight) != figure(row.reliability) for row in models.rows)
 
 
 def _nearest(row: ModelRow) -> Cell:

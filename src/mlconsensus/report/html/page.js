@@ -192,9 +192,9 @@
   const links = new Map([...document.querySelectorAll("nav a")].map((link) => [link.hash.slice(1), link]));
   const watch = new IntersectionObserver((entries) => {
     for (const entry of entries) {
-      if (!entry.isIntersecting) continue;
-      links.forEach((link) => link.removeAttribute("aria-current"));
-      links.get(entry.target.id).setAttribute("aria-current", "true");
+      const link = links.get(entry.target.id);
+      if (entry.isIntersecting) link.setAttribute("aria-current", "true");
+      else link.removeAttribute("aria-current");
     }
   }, { rootMargin: "-20% 0px -75% 0px" });
   document.querySelectorAll("main section").forEach((section) => watch.observe(section));

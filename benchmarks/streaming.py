@@ -1,0 +1,99 @@
+"""How long `mlconsensus combine --stream` takes on Parquet files, and with how much memory, beside plain scans of them.
+
+    python benchmarks/streaming.py [--instances 10000000] [--labels 100] [--models 5] [--method filter] [--folder F]
+
+A plain scan reads every row group of every file with the table library and turns it into a NumPy array, which is the
+least that any program must do that computes with all of it. `decode` leaves out the arrays. Each runs in a process of
+its own and reports wall time, CPU time and peak memory. The bar: at most twice the time of two plain scans, and less
+than 1 GiB.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from polars.io.plugins import register_io_source
+
+ROWS = 100_000
+SCAN = """
+import sys, polars as pl
+for _ in range(2):
+    for path in sys.argv[2:]:
+        n = pl.scan_parquet(path).select(pl.len()).collect().item()
+        for start in range(0, n, 100_000):
+            frame = pl.scan_parquet(path).slice(start, 100_000).select(pl.exclude("id")).collect()
+            if sys.argv[1] == "arrays":
+                frame.to_numpy()
+"""
+
+
+def make(path: Path, n: int, l: int, model: int) -> None:
+    """Write decisions that five models mostly agree on, 2 % of them yes."""
+    labels = [f"label_{j}" for j in range(l)]
+
+    def blocks(columns: Any, predicate: Any, rows: Any, batch: Any) -> Iterator[pl.DataFrame]:
+        rng = np.random.default_rng(model)
+        for start in range(0, n, ROWS):
+            size = min(ROWS, n - start)
+            truth = np.random.default_rng(10**6 + start).random((size, l), dtype=np.float32) < 0.02
+            votes = truth ^ (rng.random((size, l), dtype=np.float32) < 0.006)
+            ids = pl.select(pl.format("item-{}", pl.int_range(start, start + size))).to_series().alias("id")
+            yield pl.DataFrame(np.asfortranarray(votes), schema=labels).insert_column(0, ids)
+
+    schema = {"id": pl.String} | dict.fromkeys(labels, pl.Boolean)
+    register_io_source(blocks, schema=schema).sink_parquet(path, row_group_size=ROWS)
+
+
+def measured(command: list[str]) -> dict[str, float]:
+    began = time.perf_counter()
+    process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    if status:
+        sys.exit(f"{command[:4]} ended with {status}")
+    wall = time.perf_counter() - began
+    return {"seconds": wall, "cpu": usage.ru_utime + usage.ru_stime, "peak_gib": usage.ru_maxrss / 2**20}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    for name, default in (("models", 5), ("instances", 10_000_000), ("labels", 100), ("repeats", 1)):
+        parser.add_argument(f"--{name}", type=int, default=default)
+    parser.add_argument("--method", default="filter")
+    parser.add_argument("--folder", type=Path)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = options.folder or Path(temporary)
+        folder.mkdir(exist_ok=True)
+        paths = [folder / f"model_{k}.parquet" for k in range(options.models)]
+        for k, path in enumerate(paths):
+            if not path.exists():
+                make(path, options.instances, options.labels, k)
+        files = [str(path) for path in paths]
+        command = [str(Path(sys.executable).with_name("mlconsensus")), "combine", *files, "--stream", "--force"]
+        runs = {
+            "decode": [sys.executable, "-c", SCAN, "frames", *files],
+            "two plain scans": [sys.executable, "-c", SCAN, "arrays", *files],
+            "combine": [*command, "--method", options.method, "--output", str(folder / "out.parquet")],
+        }
+        best: dict[str, dict[str, float]] = {}
+        for _ in range(options.repeats):
+            for name, run in runs.items():
+                found = measured(run)
+                if name not in best or found["seconds"] < best[name]["seconds"]:
+                    best[name] = found
+    for found in best.values():
+        found["times_two_scans"] = found["seconds"] / best["two plain scans"]["seconds"]
+    print(json.dumps(best, indent=1))
+
+
+if __name__ == "__main__":
+    main()

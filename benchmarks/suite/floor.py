@@ -1,0 +1,235 @@
+"""The floor of each method: its unavoidable arithmetic with NumPy and SciPy, on complete votes in their best form.
+
+`FLOORS` has for each method a function that brings votes, bool (m, n, l), into that form, which is not timed, and one
+that does the arithmetic. Nothing is checked, named or kept; both cores are used, as the package does.
+tests/test_floors.py holds the results to the package's.
+"""
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+
+import numpy as np
+from scipy import linalg, sparse, special
+from threadpoolctl import threadpool_limits
+
+ALPHA = 2.0
+_CORES = len(os.sched_getaffinity(0))
+
+
+def majority_vote(votes):
+    m, n, l = votes.shape
+    scores = np.empty((n, l))
+    _over_rows(n, l, lambda rows: np.multiply(_counts(votes, rows), 1 / m, out=scores[rows]))
+    return scores
+
+
+def mlcm_a(votes):
+    m, n, l = votes.shape
+    # Sums of counts are whole numbers, which float32 holds exactly while they are small.
+    narrow = np.float32 if m * m * _at_once(n, l) < 2**24 else np.float64
+
+    def second(rows):
+        counts = _counts(votes, rows).astype(narrow)
+        return (counts.T @ counts).astype(np.float64)
+
+    g, V = linalg.eigh(sum(_over_rows(n, l, second)) / (m * m * n))
+    h = m * g / (1 + m * g)
+    filter = (V * (h / m)) @ V.T
+    scores = np.empty((n, l))
+    _over_rows(n, l, lambda rows: np.matmul(_counts(votes, rows).astype(np.float64), filter, out=scores[rows]))
+    return scores
+
+
+def mlcm_r(form):
+    blocks, (m, n, l) = form
+    walk = np.zeros((m * l, m * l))
+    with _one_blas_thread(), ThreadPoolExecutor(_CORES) as pool:
+        for part in pool.map(lambda block: block.T @ _by_degree(block), blocks):
+            walk += part.toarray()
+    degrees = walk.sum(axis=1)
+    np.negative(walk, out=walk)
+    walk.flat[:: m * l + 1] += ALPHA + degrees
+    factor = linalg.cho_factor(walk, lower=True, overwrite_a=True, check_finite=False)
+    groups = linalg.cho_solve(factor, np.tile(ALPHA * np.eye(l), (m, 1)), overwrite_b=True, check_finite=False)
+    prior = degrees.reshape(m, l).sum(axis=0) / degrees.sum()
+    scores = np.empty((n, l))
+    places = np.cumsum([0] + [block.shape[0] for block in blocks])
+
+    def place(block, first):
+        here = scores[first : first + block.shape[0]]
+        here[:] = _by_degree(block) @ groups
+        here[np.diff(block.indptr) == 0] = prior
+
+    with ThreadPoolExecutor(_CORES) as pool:
+        list(pool.map(place, blocks, places[:-1]))
+    return scores
+
+
+def bgcm(form):
+    m, n, l = form[-1]
+    keys, counts, bits = _patterns(form)
+    pairs = (bits[:, :, None] * bits[:, None, :]).reshape(-1, m * m)
+    yes_yes = (counts @ pairs).reshape(l, m, m) / m
+    yes = np.diagonal(yes_yes, axis1=1, axis2=2)  # votes are 0 or 1: Σ a² = Σ a
+    yes_no = yes[:, :, None] - yes_yes
+    no_no = n / m - yes[:, :, None] - yes[:, None, :] + yes_yes
+    walk = np.block([[yes_yes, yes_no], [yes_no.transpose(0, 2, 1), no_no]])
+    system = (ALPHA + walk.sum(axis=2))[:, :, None] * np.eye(2 * m) - walk
+    likely = np.linalg.solve(system, np.broadcast_to(ALPHA * np.repeat([1.0, 0.0], m), (l, 2 * m))[..., None])[..., 0]
+    gain, base = likely[:, :m] - likely[:, m:], likely[:, m:].sum(axis=1, keepdims=True)
+    return _looked_up(form, keys, (base + gain @ bits.T) / m)
+
+
+def dawid_skene(form, n_iter=100, tol=1e-5):
+    m, n, l = form[-1]
+    keys, counts, bits = _patterns(form)
+
+    def maximise(true):
+        says = []
+        for weight in (counts * true, counts * (1 - true)):
+            yes, total = weight @ bits, weight.sum(axis=1, keepdims=True)
+            yes, no = np.maximum(yes, 1e-10), np.maximum(total - yes, 1e-10)
+            says.append(yes / (yes + no))
+        return (counts * true).sum(axis=1, keepdims=True) / n, *says
+
+    def odds(prior, if_true, if_false):
+        for_no = np.log1p(-if_true) - np.log1p(-if_false)
+        for_yes = np.log(if_true) - np.log(if_false)
+        return special.logit(prior) + for_no.sum(axis=1, keepdims=True) + (for_yes - for_no) @ bits.T
+
+    def evidence(true, prior, *says):
+        likely = (np.log1p(-p).sum(axis=1, keepdims=True) + special.logit(p) @ bits.T for p in says)
+        sides = zip((true, 1 - true), (prior, 1 - prior), likely, strict=True)
+        return sum((counts * (t * of + special.xlogy(t, p) - special.xlogy(t, t))).sum(axis=1) for t, p, of in sides)
+
+    following = maximise(np.broadcast_to(bits.mean(axis=1), counts.shape))
+    found, bound, active = following, np.full(l, -np.inf), np.ones(l, dtype=bool)
+    for _ in range(n_iter):
+        found = [np.where(active[:, None], new, old) for new, old in zip(following, found, strict=True)]
+        true = special.expit(odds(*found))
+        following = maximise(true)
+        new_bound = evidence(true, *following)
+        active &= new_bound - bound >= tol * m * n
+        bound = new_bound
+        if not active.any():
+            break
+    return _looked_up(form, keys, special.expit(odds(*found)))
+
+
+def rater_filter(form):
+    """Gram matrix and application are done here; the solve between them is the package's own."""
+    from mlconsensus.combiners.rater_filter import Statistics, solve
+
+    blocks, *voted, (m, n, l) = form
+    products = np.zeros((m * l, m * l))
+    with _one_blas_thread(), ThreadPoolExecutor(_CORES) as pool:
+        for part in pool.map(lambda block: block.T @ block, blocks):
+            products += part.toarray()
+    total = np.diagonal(products).reshape(m, l)
+    found = solve(Statistics(products.reshape(m, l, m, l), total, n, total, 0, 0))
+    information = found.information.sum(axis=0)
+    filter = found.filter * np.divide(1, information, out=np.zeros(l), where=information != 0)[:, None]
+    start = found.prior - (found.vote * found.mean).sum(axis=0) @ filter
+    keys, _, bits = _patterns((*voted, form[-1]))
+    readings = _looked_up((*voted, form[-1]), keys, found.vote.T @ bits.T)
+    scores = np.empty((n, l))
+
+    def place(rows):
+        here = np.matmul(readings[rows], filter, out=scores[rows])
+        here += start
+        np.maximum(here, 0, out=here)
+        here += 1e-6 * found.prior
+
+    _over_rows(n, l, place)
+    return scores
+
+
+def connected(votes):
+    """The paper's connection matrix (n, m·l) as CSR, in blocks of a size that suits SciPy's product."""
+    m, n, l = votes.shape
+    blocks = []
+    for first, last in pairwise(np.linspace(0, n, max(_CORES, n // 2**14) + 1, dtype=int)):
+        row, column = np.nonzero(votes[:, first:last].transpose(1, 0, 2).reshape(last - first, m * l))
+        blocks.append(sparse.csr_array((np.ones(len(row)), (row, column)), shape=(last - first, m * l)))
+    return blocks, votes.shape
+
+
+def voted(votes):
+    """The cells (i, ℓ) that anybody votes for: where they are in (n, l), and the models' votes on them (m, cells)."""
+    m, n, l = votes.shape
+    where = np.flatnonzero(votes.any(axis=0))
+    return where, votes.reshape(m, n * l)[:, where], votes.shape
+
+
+def connected_and_voted(votes):
+    return connected(votes)[0], *voted(votes)
+
+
+# Method: how votes are brought into the best form, and the arithmetic.
+FLOORS = {
+    "MV": (lambda votes: votes, majority_vote),
+    "DS": (voted, dawid_skene),
+    "BGCM": (voted, bgcm),
+    "MLCM-r": (connected, mlcm_r),
+    "MLCM-a": (lambda votes: votes, mlcm_a),
+    "Filter": (connected_and_voted, rater_filter),
+}
+
+
+def _patterns(form):
+    """Count patterns of votes: the pattern of each cell, its number for each label (l, 2^m), and who votes in each."""
+    where, said, (m, n, l) = form
+    bits = (np.arange(2**m)[:, None] >> np.arange(m) & 1).astype(np.float64)
+    keys = np.empty(len(where), dtype=np.intp)
+
+    def count(cells):
+        pattern = said[0, cells].astype(np.uint16)
+        for k in range(1, m):
+            pattern |= said[k, cells].astype(np.uint16) << k
+        np.add(where[cells] % l * 2**m, pattern, out=keys[cells])
+        return np.bincount(keys[cells], minlength=l * 2**m)
+
+    counts = sum(_over_rows(len(where), 1, count)).reshape(l, 2**m).astype(np.float64)
+    counts[:, 0] = n - counts.sum(axis=1)
+    return keys, counts, bits
+
+
+def _looked_up(form, keys, table):
+    """Give each cell the score (l, 2^m) of its pattern; 0 is that of a cell without votes."""
+    where, _, (_, n, l) = form
+    scores = np.empty((n, l))
+    flat, of_pattern = scores.ravel(), table.ravel()
+    edges = np.searchsorted(where, np.arange(n + 1) * l)
+
+    def place(rows):
+        scores[rows] = table[:, 0]
+        cells = slice(edges[rows.start], edges[rows.stop])
+        flat[where[cells]] = of_pattern[keys[cells]]
+
+    _over_rows(n, l, place)
+    return scores
+
+
+def _counts(votes, rows):
+    return np.add.reduce(votes[:, rows].view(np.uint8), axis=0, dtype=np.uint8)
+
+
+def _by_degree(block):
+    degrees = np.diff(block.indptr)
+    return sparse.csr_array((np.repeat(1 / np.maximum(degrees, 1), degrees), block.indices, block.indptr), block.shape)
+
+
+def _at_once(n, l):
+    return min(-(-n // _CORES), max(1, 2**19 // l))
+
+
+def _over_rows(n, l, function):
+    """Call a function with slices of the instances, on all cores, with BLAS on one thread in each."""
+    step = _at_once(n, l)
+    with _one_blas_thread(), ThreadPoolExecutor(_CORES) as pool:
+        return list(pool.map(function, [slice(first, min(first + step, n)) for first in range(0, n, step)]))
+
+
+def _one_blas_thread():
+    return threadpool_limits(1, user_api="blas")

@@ -1,0 +1,116 @@
+"""`mlconsensus combine` for panels that do not fit into memory: from disk, or on a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from .options import say, say_missing
+from .output import decided, say_done
+
+if TYPE_CHECKING:
+    from ..combiners import Combiner
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_LOCAL = "local"  # a cluster of this machine's own
+
+
+def large_options(command: F) -> F:
+    """Add how to combine what does not fit into memory."""
+    for option in (
+        click.option(
+            "--dask",
+            is_flag=False,
+            flag_value=_LOCAL,
+            metavar="[ADDRESS]",
+            help="Let the workers of a Dask cluster do the work; without an address, one of this machine's own.",
+        ),
+        click.option("--resume", is_flag=True, help="Go on where streaming was interrupted."),
+        click.option(
+            "--stream/--no-stream",
+            default=None,
+            help="Walk the files block by block with little memory, or read them whole; by default what the memory "
+            "that is free suggests.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def is_large(files: Sequence[str], input_format: str | None, output: str, output_format: str | None, decide: str | None,
+             stream: bool | None, resume: bool, dask: str | None) -> bool:  # fmt: skip
+    """Tell whether to leave the files on disk, and refuse what cannot be done then."""
+    from ..engines.streaming import streamed_kind
+    from ..errors import InputError
+    from ..io.sizes import available_memory, needed_memory
+
+    asked = next(
+        (name for name, given in (("--dask", dask), ("--resume", resume), ("--stream", stream)) if given), None
+    )
+    if dask is not None and resume:
+        raise InputError("--resume: found together with --dask, expected one of the two")
+    if stream is False:
+        if asked is not None:
+            raise InputError(f"{asked}: found together with --no-stream, expected one of the two")
+        return False
+    try:
+        streamed_kind(output, output_format)
+        if decide == "labels":
+            raise InputError("--decide labels: found a panel to be streamed, expected one that fits into memory")
+    except InputError:
+        if asked is not None:
+            raise
+        return False
+    if asked is None and needed_memory(files, input_format) > available_memory() / 2:
+        say("streaming: the files would take more than half of the memory that is free (--no-stream reads them whole)")
+        return True
+    return asked is not None
+
+
+def combine_large(
+    files: Sequence[str], input_format: str | None, instances: str, labels: str, output: str,
+    output_format: str | None, method: str | Combiner | None, optimize: str, decide: str | None, threshold: float,
+    empty: str, top_k: int | None, layout: str, force: bool, as_json: bool, resume: bool, dask: str | None,
+    weights: dict[str, float] | None, in_memory: Sequence[str],
+) -> None:  # fmt: skip
+    """Combine files that stay on disk, and say what was done."""
+    from contextlib import nullcontext
+
+    from ..diagnostics import examine
+    from ..engines.streaming import part_of, write_consensus
+    from ..errors import InputError
+    from ..io import scan_predictions
+
+    if in_memory:
+        raise InputError(f"{in_memory[0]}: found with a panel to be streamed, expected one that fits into memory")
+    values = None
+    if decide is not None or top_k is not None:
+        values = partial(decided, decide=decide, threshold=threshold, empty=empty, top_k=top_k)
+    cluster: Any = nullcontext()
+    if dask is not None:
+        from ..engines.dask import connected
+
+        cluster = connected(None if dask == _LOCAL else dask)
+    with cluster as client:
+        panel: Any = scan_predictions(files, format=input_format, instances=instances, labels=labels)  # type: ignore[arg-type]
+        if client is not None:
+            from ..engines.dask import DaskPanel
+
+            panel = DaskPanel.from_scanned(panel)
+        try:
+            done = write_consensus(
+                panel, output, optimize, method=method, weights=weights, format=output_format, layout=layout,  # type: ignore[arg-type]
+                values=values, force=force, resume=resume,
+            )  # fmt: skip
+        except KeyboardInterrupt:
+            if dask is None and part_of(output).exists():
+                raise KeyboardInterrupt("interrupted: what is done so far is kept, and --resume goes on") from None
+            raise
+    say_missing(done.n_missing, panel.shape)
+    # Only what takes no further pass over the files is said.
+    warnings = examine(panel, done.combiner).warnings() if done.method == "Filter" else []
+    say_done(done.method, done.reason, panel, done.n_missing, warnings, output, as_json)

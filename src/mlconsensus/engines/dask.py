@@ -1,0 +1,422 @@
+"""Both passes on a Dask cluster: a task for each block, statistics merged in a tree, rows written by workers.
+
+Nothing whose size depends on the number of instances comes to the client.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial, reduce
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, cast
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from ..alignment import Names, as_names
+from ..errors import InputError
+from ..io.frames import text_array
+from ..io.growing import finish
+from ..machine import cores
+from ..predictions import Predictions
+from ..progress import track
+from ..sources import LazySource, S, Steps, prepared
+from ..statistics import merge
+
+if TYPE_CHECKING:
+    from ..io.scanning import ScannedPanel
+    from .streaming import Encoder
+
+_FAN_IN = 8  # statistics that are merged by one task
+_BLOCKS = 4  # blocks that one task reads from files, one after the other
+_PATIENCE = 10.0  # seconds to wait for a worker when there is none: one that died may be started anew
+
+
+class Piece(NamedTuple):
+    """Some instances, and what they are called."""
+
+    block: Predictions
+    names: pl.Series
+
+
+class Rows(NamedTuple):
+    """The instances of one task."""
+
+    start: int
+    stop: int
+    pieces: Any  # delayed: calling it walks their `Piece`s
+
+
+class DaskPanel(LazySource):
+    """Predictions that the workers of a cluster have, or read; `Predictions.from_dask` makes it of arrays."""
+
+    def __init__(self, models: Sequence[str], labels: Sequence[str], rows: Sequence[Rows], has_scores: bool) -> None:
+        super().__init__(models, labels)
+        self._rows, self._has_scores = tuple(rows), has_scores
+        self._scanned: ScannedPanel | None = None
+
+    @classmethod
+    def from_arrays(cls, arrays: Any, models: Any = None, labels: Any = None) -> Self:
+        """Make a panel of Dask arrays; see `Predictions.from_dask`."""
+        delayed = _dask().delayed
+        named = _named(arrays, models)
+        first = next(iter(named.values()))
+        for name, array in named.items():
+            _check(name, array, first)
+        l = first.shape[1]
+        named_labels = range(l) if labels is None else as_names(labels, "labels").tolist()
+        names = [f"label_{at}" if labels is None else str(at) for at in named_labels]
+        if len(names) != l:
+            raise InputError(f"labels: found {len(names)} names, expected one for each of {l} labels")
+        sizes = first.chunks[0]
+        even = [array.rechunk({0: sizes, 1: -1}).to_delayed(optimize_graph=False).ravel() for array in named.values()]
+        starts = np.cumsum([0, *sizes]).tolist()
+        kinds = delayed((tuple(named), tuple(names)), traverse=False)
+        rows = [
+            Rows(start, stop, delayed(_of_arrays, pure=False)(kinds, start, stop, *(chunks[at] for chunks in even)))
+            for at, (start, stop) in enumerate(pairwise(starts))
+            if stop > start
+        ]
+        return cls(tuple(named), names, rows, any(array.dtype.kind == "f" for array in named.values()))
+
+    @classmethod
+    def from_scanned(cls, panel: ScannedPanel) -> Self:
+        """Let workers read the files of a panel, which must be where they can see them."""
+        delayed = _dask().delayed
+        size = _BLOCKS * panel.block_size
+        shared = delayed(panel, traverse=False)
+        rows = [
+            Rows(start, stop, delayed(_of_files, pure=False)(shared, start, stop))
+            for start, stop in ((start, min(len(panel), start + size)) for start in range(0, len(panel), size))
+        ]
+        out = cls(panel.models, panel.labels, rows, panel.has_scores)
+        out._scanned = panel
+        return out
+
+    def __len__(self) -> int:
+        return self._rows[-1].stop
+
+    @property
+    def has_scores(self) -> bool:
+        """Whether any model gives floats, not only decisions."""
+        return self._has_scores
+
+    @property
+    def instances(self) -> Names:  # type: ignore[override]
+        """The names of all instances."""
+        if self._scanned is None:
+            return np.arange(len(self))
+        return text_array(self._scanned.names(0, len(self)))
+
+    def blocks(self, size: int | None = None) -> Iterator[Predictions]:
+        """Bring the instances here, block by block."""
+        delayed = _dask().delayed
+        for rows in self._rows:
+            for block in _computed([delayed(_here, pure=False)(rows.pieces, self._steps)], "fetching")[0]:
+                yield from block.blocks(size)
+
+    def gather(self, statistics: Callable[[Predictions], S]) -> S:
+        """First pass: a task for each of the blocks, and a tree of tasks that merge what they found."""
+        delayed = _dask().delayed
+        function = delayed(partial(_statistics_of, statistics, self._steps), traverse=False)
+        parts = [delayed(_called, pure=False)(function, rows.pieces) for rows in self._rows]
+        merged = delayed(_merged, pure=False)
+        parts = [merged(parts[at : at + _FAN_IN]) for at in range(0, len(parts), _FAN_IN)]
+        whole: S = _computed(parts, "gathering", merged)[0]
+        return whole
+
+    def spread(self, apply: Callable[[Predictions], Any], dtype: Any = float) -> NDArray[Any]:
+        """Second pass: a lazy Dask array (n, l)."""
+        import dask.array
+
+        delayed, da = _dask().delayed, cast("Any", dask.array)
+        function = delayed(partial(_applied, apply, self._steps, dtype), traverse=False)
+        called, l = delayed(_called, pure=False), len(self.labels)
+        blocks = [
+            da.from_delayed(called(function, rows.pieces), (rows.stop - rows.start, l), dtype=dtype)
+            for rows in self._rows
+        ]
+        lazy: NDArray[Any] = da.concatenate(blocks)
+        return lazy
+
+    def fingerprint(self) -> Any:
+        """Tell what would change if the predictions did."""
+        return None if self._scanned is None else self._scanned.fingerprint()
+
+    def resumable(self, folder: Path) -> Self:
+        """Return the panel itself: work on a cluster is done in one go."""
+        return self
+
+    def write(self, encoder: Encoder, folder: Path) -> int:
+        """Second pass: workers write the rows of their blocks, and one puts them together in the file ``rows``."""
+        delayed = _dask().delayed
+        try:
+            function = delayed(partial(_written, encoder, self._steps), traverse=False)
+            called = delayed(_called, pure=False)
+            paths = [folder / f"rows-{at}" for at in range(len(self._rows))]
+            tasks = [called(function, rows.pieces, path) for rows, path in zip(self._rows, paths, strict=True)]
+            written = _computed(tasks, "combining")
+            lengths = [length for block in written for length, _ in block]
+            _computed([delayed(_joined, pure=False)(paths, folder / "rows", encoder.kind, lengths)], "joining")
+            return sum(missing for block in written for _, missing in block)
+        except BaseException:
+            shutil.rmtree(folder, ignore_errors=True)  # there is nothing to go on from
+            raise
+
+
+@contextmanager
+def connected(address: str | None) -> Iterator[Any]:
+    """Use the cluster at an address, or one of this machine's own, a process for each core, while work is done.
+
+    Examples
+    --------
+    >>> with connected("nowhere"):
+    ...     pass
+    Traceback (most recent call last):
+    ...
+    mlconsensus.errors.InputError: --dask: found 'nowhere', expected an address such as tcp://host:8786, or none
+    """
+    if address is not None and ":" not in address:
+        raise InputError(f"--dask: found {address!r}, expected an address such as tcp://host:8786, or none")
+    distributed = _distributed()
+    if address is None:
+        with (
+            distributed.LocalCluster(
+                n_workers=cores(), threads_per_worker=1, processes=True, dashboard_address=":0"
+            ) as cluster,
+            distributed.Client(cluster) as client,
+        ):
+            yield client
+        return
+    try:
+        client = distributed.Client(address, timeout=_PATIENCE)
+    except (OSError, ValueError) as fault:
+        reason = str(fault).splitlines()[0]
+        raise InputError(f"--dask: found no scheduler at {address!r} ({reason}), expected one") from None
+    with client:
+        try:
+            client.wait_for_workers(1, timeout=_PATIENCE)
+        except TimeoutError:
+            raise InputError(f"--dask: found no worker at {address!r}, expected at least one") from None
+        yield client
+
+
+def _dask() -> Any:
+    try:
+        import dask
+    except ImportError:
+        raise InputError("Dask: found none installed, expected pip install 'mlconsensus[dask]'") from None
+    return dask
+
+
+def _distributed() -> Any:
+    try:
+        import distributed
+    except ImportError:
+        raise InputError("Dask: found none installed, expected pip install 'mlconsensus[dask]'") from None
+    return distributed
+
+
+def _computed(tasks: list[Any], doing: str, then: Any = None) -> list[Any]:
+    """Run tasks on the cluster, or on threads where there is none, and bring their results here.
+
+    `then`, a delayed function of a list of results, makes one of all, where they are.
+    """
+    client = _client()
+    if client is None:
+        results = list(_dask().compute(*([then(tasks)] if then else tasks)))
+    else:
+        futures = client.compute(_optimised(tasks))
+        try:
+            for _ in track(_finished(client, futures), len(futures), doing):
+                pass
+            if then is not None and len(futures) > 1:
+                futures = [client.compute(then(futures))]
+                for _ in _finished(client, futures):
+                    pass
+            results = client.gather(futures)
+        except BaseException:
+            client.cancel(futures, force=True)
+            raise
+    return results
+
+
+def _optimised(tasks: list[Any]) -> list[Any]:
+    """Optimise tasks as arrays are when they are computed: tasks of one name must be the same in both passes."""
+    from dask.array.optimization import optimize
+    from dask.delayed import Delayed
+    from dask.highlevelgraph import HighLevelGraph
+
+    keys = [task.key for task in tasks]
+    graph = optimize(HighLevelGraph.merge(*(task.dask for task in tasks)), keys)  # type: ignore[no-untyped-call]
+    return [Delayed(key, graph) for key in keys]
+
+
+def _client() -> Any:
+    """Return the cluster in use, if there is one; without one, Dask's own threads do the work."""
+    if "distributed" not in sys.modules:
+        return None
+    try:
+        return _distributed().default_client()
+    except ValueError:
+        return None
+
+
+def _finished(client: Any, futures: list[Any]) -> Iterator[Any]:
+    """Pass on futures as they are done; end with an error if one fails or all workers are gone."""
+    distributed = _distributed()
+    waiting, alone = set(futures), time.monotonic()
+    while waiting:
+        try:
+            done = distributed.wait(list(waiting), timeout=0.5, return_when="FIRST_COMPLETED").done
+        except TimeoutError:
+            done = set()
+        except (distributed.client.FutureCancelledError, distributed.comm.CommClosedError, OSError):
+            raise InputError(
+                "Dask: found that the scheduler is gone, expected it to stay; nothing is written"
+            ) from None
+        for future in done:
+            if future.status != "finished":
+                _raise(future)
+            waiting.discard(future)
+            yield future
+        try:
+            if done or client.scheduler_info(n_workers=-1)["workers"]:
+                alone = time.monotonic()
+        except OSError:
+            pass
+        if time.monotonic() - alone > _PATIENCE:
+            raise InputError("Dask: found no worker left, expected at least one; nothing is written")
+
+
+def _raise(future: Any) -> None:
+    fault = future.exception() if future.status == "error" else None
+    if isinstance(fault, _distributed().KilledWorker):
+        raise InputError(
+            "Dask: found a task during which one worker after the other died, expected workers with enough memory"
+        ) from None
+    if fault is None:
+        raise InputError(f"Dask: found that work was {future.status}, expected the cluster to finish it")
+    raise fault
+
+
+def _named(arrays: Any, models: Any) -> dict[str, Any]:
+    """Take apart the forms that `Predictions.from_dask` accepts into one array (n, l) a model."""
+    if isinstance(arrays, Mapping):
+        if models is not None:
+            raise InputError("models: found models=… beside a mapping, which names its own, expected one of the two")
+        models, given = list(arrays), list(arrays.values())
+    elif isinstance(arrays, (list, tuple)):
+        given = list(arrays)
+    elif getattr(arrays, "ndim", None) == 3:
+        given = [arrays[k] for k in range(arrays.shape[0])]
+    else:
+        raise InputError(
+            f"predictions: found {type(arrays).__name__}, expected a Dask array (m, n, l), a sequence of m arrays "
+            "(n, l), or a mapping from model name to array"
+        )
+    if not given:
+        raise InputError("predictions: found no model, expected at least one")
+    names = [f"model_{k}" for k in range(len(given))] if models is None else [str(name) for name in models]
+    if len(as_names(names, "models")) != len(given):
+        raise InputError(f"models: found {len(names)} names, expected one for each of {len(given)} models")
+    return dict(zip(names, given, strict=True))
+
+
+def _check(name: str, array: Any, first: Any) -> None:
+    where = f"model {name!r}"
+    if not hasattr(array, "to_delayed") or not hasattr(array, "chunks"):
+        raise InputError(f"{where}: found {type(array).__name__}, expected a Dask array")
+    if array.ndim != 2:
+        raise InputError(f"{where}: found {array.ndim} dimensions, expected 2: instances, labels")
+    if array.dtype.kind not in "biuf":
+        raise InputError(f"{where}: found {array.dtype} values, expected bool, 0/1 integers or floats in [0, 1]")
+    if any(np.isnan(size) for size in array.shape):
+        raise InputError(f"{where}: found chunks of unknown size, expected known ones: see compute_chunk_sizes")
+    if array.shape != first.shape:
+        raise InputError(f"{where}: found shape {array.shape}, expected {first.shape} as the first model has")
+    if 0 in array.shape:
+        raise InputError(f"{where}: found no {'instance' if array.shape[0] == 0 else 'label'}, expected at least one")
+
+
+# What follows runs on workers.
+
+
+class _of_arrays:  # noqa: N801 - called like a function
+    """Walks chunks that are in memory."""
+
+    def __init__(self, kinds: tuple[Any, Any], start: int, stop: int, *chunks: Any) -> None:
+        models, labels = kinds
+        self.panel = Predictions(list(chunks), models=models, labels=labels, instances=range(start, stop))
+
+    def __call__(self) -> Iterator[Piece]:
+        for block in self.panel.blocks():
+            yield Piece(block, pl.Series(block.instances).cast(pl.String))
+
+
+class _of_files:  # noqa: N801 - called like a function
+    """Reads files block by block."""
+
+    def __init__(self, panel: ScannedPanel, start: int, stop: int) -> None:
+        self.panel, self.start, self.stop = panel, start, stop
+
+    def __call__(self) -> Iterator[Piece]:
+        size = self.panel.block_size
+        for start in range(self.start, self.stop, size):
+            stop = min(self.stop, start + size)
+            yield Piece(self.panel.read(start, stop), self.panel.names(start, stop))
+
+
+def _called(function: Callable[..., Any], pieces: Callable[[], Iterator[Piece]], *others: Any) -> Any:
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(1, user_api="blas"):  # workers are as many as there are cores
+        return function(pieces, *others)
+
+
+def _statistics_of(statistics: Any, steps: Steps, pieces: Callable[[], Iterator[Piece]]) -> Any:
+    return reduce(merge, (statistics(prepared(piece.block, steps)) for piece in pieces()))
+
+
+def _merged(parts: list[Any]) -> Any:
+    return reduce(merge, parts)
+
+
+def _applied(apply: Any, steps: Steps, dtype: Any, pieces: Callable[[], Iterator[Piece]]) -> Any:
+    return np.concatenate([apply(prepared(piece.block, steps)) for piece in pieces()]).astype(dtype, copy=False)
+
+
+def _here(pieces: Callable[[], Iterator[Piece]], steps: Steps) -> list[Predictions]:
+    return [prepared(piece.block, steps) for piece in pieces()]
+
+
+def _written(
+    encoder: Encoder, steps: Steps, pieces: Callable[[], Iterator[Piece]], path: Path
+) -> list[tuple[int, int]]:
+    """Write the rows of some blocks; a task that is run again writes the same."""
+    part = path.with_name(f"{path.name}.{os.getpid()}")
+    found = []
+    with part.open("wb") as file:
+        for block, names in pieces():
+            data, missing = encoder(prepared(block, steps), names)
+            file.write(data)
+            found.append((len(data), missing))
+    part.replace(path)
+    return found
+
+
+def _joined(paths: list[Path], target: Path, kind: Any, lengths: list[int]) -> None:
+    with target.open("w+b") as file:
+        for path in paths:
+            with path.open("rb") as part:
+                shutil.copyfileobj(part, file, 2**24)
+        finish(file, kind, lengths)
+    for path in paths:
+        path.unlink()

@@ -1,0 +1,146 @@
+"""`combine` with files that stay on disk: by itself, when asked for, interrupted and gone on with, on a cluster."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+import mlconsensus as mlc
+from mlconsensus.io import write_table
+from mlconsensus.predictions import ModelTable
+
+
+def rows(text):
+    return [line.split(",") for line in text.splitlines()]
+
+
+def same_scores(one, other):
+    (head, *found), (expected_head, *expected) = rows(one), rows(other)
+    assert head == expected_head
+    assert [row[0] for row in found] == [row[0] for row in expected]
+    cells = [np.array([[float(cell or "nan") for cell in row[1:]] for row in table]) for table in (found, expected)]
+    np.testing.assert_allclose(*cells, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("options", [[], ["--top-k", "2"], ["--decide", "instances"], ["--decide", "threshold"]])
+def test_streaming_says_and_writes_the_same(run, panel, options):
+    files = ["a.csv", "b.csv", "c.csv"]
+    read = run("combine", *files, "-o", "read.csv", "--no-stream", *options)
+    streamed = run("combine", *files, "-o", "streamed.csv", "--stream", *options)
+    assert (read.code, streamed.code, streamed.out) == (0, 0, "")
+    assert streamed.err == read.err.replace("read.csv", "streamed.csv")
+    same_scores((panel / "streamed.csv").read_text(), (panel / "read.csv").read_text())
+    assert not [path for path in panel.iterdir() if path.name.startswith(".")]
+
+
+def test_json_says_the_same(run, panel):
+    read = run("combine", "a.csv", "c.csv", "-o", "x.csv", "--json")
+    streamed = run("combine", "a.csv", "c.csv", "-o", "x.csv", "--json", "--stream", "--force")
+    assert json.loads(streamed.out) == json.loads(read.out)
+
+
+def test_what_would_not_fit_is_streamed(run, panel, monkeypatch):
+    monkeypatch.setattr("mlconsensus.io.sizes.available_memory", lambda: 100)
+    ran = run("combine", "a.csv", "b.csv", "-o", "x.parquet")
+    assert ran.code == 0
+    assert ran.err.startswith("streaming: the files would take more than half of the memory that is free")
+    assert pl.read_parquet(panel / "x.parquet").shape == (3, 4)
+    for others in (["-o", "x.jsonl"], ["-o", "y.csv", "--no-stream"], ["-o", "z.csv", "--decide", "labels"], []):
+        ran = run("combine", "a.csv", "b.csv", *others)
+        assert ran.code == 0
+        assert "streaming" not in ran.err
+
+
+def test_folders(run, panel):
+    (panel / "more").mkdir()
+    for name in ("a.csv", "b.csv"):
+        (panel / name).rename(panel / "more" / name)
+    (panel / "more" / "readme.txt").write_text("not a file of predictions")
+    (panel / "c.parquet").mkdir()
+    frame = pl.read_csv(panel / "c.csv", schema_overrides={"id": pl.String})
+    frame[:1].write_parquet(panel / "c.parquet" / "part-0.parquet")
+    frame[1:].write_parquet(panel / "c.parquet" / "part-1.parquet")
+    assert run("combine", "more", "c.parquet", "-o", "read.csv", "--no-stream").code == 0
+    assert run("combine", "more", "c.parquet", "-o", "streamed.csv", "--stream").code == 0
+    alone = run("combine", "more/a.csv", "more/b.csv", "c.csv")
+    same_scores((panel / "read.csv").read_text(), alone.out)
+    same_scores((panel / "streamed.csv").read_text(), alone.out)
+    (panel / "empty").mkdir()
+    assert "empty: found a folder without files of predictions" in run("combine", "empty").err
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (["a.csv", "--stream"], "standard output: found it as the place of a streamed consensus"),
+        (["a.csv", "--stream", "-o", "x.jsonl"], "x.jsonl: found a format that cannot be written block by block"),
+        (["a.csv", "--stream", "-o", "x.csv", "--decide", "labels"], "--decide labels: found a panel to be streamed"),
+        (["a.csv", "--resume", "--no-stream", "-o", "x.csv"], "--resume: found together with --no-stream"),
+        (["a.csv", "--resume", "-o", "x.csv", "--dask"], "--resume: found together with --dask"),
+        (["a.csv", "-o", "x.csv", "--dask", "b.csv"], "--dask: found 'b.csv', expected an address"),
+        (["a.csv", "nothere.csv", "-o", "x.csv", "--stream"], "nothere.csv: found no such file"),
+    ],
+)
+def test_bad_calls(run, panel, args, words):
+    ran = run("combine", *args)
+    assert (ran.code, ran.out) == (2, "")
+    assert len(ran.err.splitlines()) == 1
+    assert words in ran.err
+    assert sorted(path.name for path in panel.iterdir()) == ["a.csv", "b.csv", "c.csv", "truth.csv"]
+
+
+SLOW = """
+import time
+from mlconsensus.cli import main
+from mlconsensus.io import ScannedPanel
+ScannedPanel.block_size = 20
+read = ScannedPanel.read
+def slow(panel, start, stop):
+    time.sleep(0.05)
+    return read(panel, start, stop)
+ScannedPanel.read = slow
+main()
+"""
+
+
+def test_an_interruption_says_how_to_go_on(tmp_path):
+    panel, _ = mlc.datasets.make_panel(600, 4, 3, random_state=0)
+    names = [f"i{at}" for at in range(600)]
+    files = []
+    for model, scores in zip(panel.models, panel.to_array(), strict=True):
+        files.append(f"{model}.parquet")
+        write_table(tmp_path / files[-1], ModelTable(model, scores.astype(bool), names, panel.labels))
+    command = [sys.executable, "-c", SLOW, "combine", *files, "-o", "out.parquet", "--stream"]
+    process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    part = Path(tmp_path, ".out.parquet.part")
+    deadline = time.monotonic() + 60
+    while not (part / "journal").exists() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    os.kill(process.pid, signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert err.strip() == "mlconsensus: interrupted: what is done so far is kept, and --resume goes on"
+    assert not (tmp_path / "out.parquet").exists()
+    done = subprocess.run([*command, "--resume"], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stderr.startswith("combined 3 models × 600 instances × 4 labels with Filter")
+    assert not part.exists()
+    scores = pl.read_parquet(tmp_path / "out.parquet").drop("instance").to_numpy()
+    np.testing.assert_allclose(scores, mlc.combine(panel).scores, rtol=0, atol=1e-10)
+
+
+def test_a_cluster_of_this_machines_own(tmp_path):
+    pytest.importorskip("distributed")
+    (tmp_path / "a.csv").write_text("id,sport,news\n1,1,0\n2,0,1\n")
+    (tmp_path / "b.csv").write_text("id,news,sport\n2,1,1\n1,0,1\n")
+    command = [str(Path(sys.executable).with_name("mlconsensus")), "combine", "a.csv", "b.csv", "-o", "x.csv", "--dask"]
+    done = subprocess.run([*command, "--method", "mv"], cwd=tmp_path, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "")
+    assert done.stderr.splitlines() == ["combined 2 models × 2 instances × 2 labels with MV (it was asked for) → x.csv"]
+    assert (tmp_path / "x.csv").read_text() == "instance,sport,news\n1,1.0,0.0\n2,0.5,1.0\n"

@@ -1,0 +1,194 @@
+"""`statistics`, `solve` and `apply`: sites that show each other no instance, through the command line."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+
+import mlconsensus as mlc
+from mlconsensus.io import read_table, write_table
+from mlconsensus.predictions import ModelTable
+
+LABELS = ["flu", "cold", "cough", "fever"]
+MODELS = ["ann", "bob", "carl"]
+
+
+@pytest.fixture
+def sites(tmp_path):
+    """Two sites' folders with a file for each model, and all of it in a third; labels in other orders."""
+    panel, _ = mlc.datasets.make_panel(90, 4, 3, cardinality=1.5, missing=0.1, random_state=0)
+    places = {
+        "north": (slice(0, 30), [0, 1, 2, 3]),
+        "south": (slice(30, 90), [2, 0, 3, 1]),
+        "all": (slice(90), [3, 2, 1, 0]),
+    }
+    for place, (rows, columns) in places.items():
+        (tmp_path / place).mkdir()
+        ids = [f"{place}{at}" if place == "all" else f"{at}" for at in range(rows.start or 0, rows.stop)]
+        for model, scores in zip(MODELS, panel.to_array(), strict=True):
+            table = ModelTable(model, scores[rows][:, columns], ids, [LABELS[at] for at in columns])
+            write_table(tmp_path / place / f"{model}.csv", table)
+    return tmp_path
+
+
+def files(place, models=MODELS):
+    return [f"{place}/{model}.csv" for model in models]
+
+
+@pytest.mark.parametrize("method", [name.lower() for name in mlc.COMBINERS])
+def test_sites_give_what_pooled_data_give(run, sites, method):
+    assert run("statistics", *files("north"), "--method", method, "-o", "n.stats").code == 0
+    assert run("statistics", *files("south", MODELS[::-1]), "--method", method, "-o", "s.stats").code == 0
+    ran = run("solve", "n.stats", "s.stats", "--output", "both.model")
+    assert (ran.code, ran.out) == (0, "")
+    name = next(name for name in mlc.COMBINERS if name.lower() == method)
+    assert ran.err == f"solved {name} for 3 models × 4 labels from 2 files of 90 instances → both.model\n"
+    ran = run("apply", "both.model", *files("all"), "-o", "federated.csv")
+    assert ran.code == 0
+    assert ran.err.splitlines()[-1] == f"applied {name} to 3 models × 90 instances × 4 labels → federated.csv"
+    assert run("combine", *files("all"), "--method", method, "-o", "pooled.csv").code == 0
+    federated, pooled = (read_table(sites / f"{name}.csv") for name in ("federated", "pooled"))
+    order = [list(federated.labels).index(label) for label in pooled.labels]
+    np.testing.assert_allclose(federated.scores[:, order], pooled.scores, rtol=0, atol=1e-10)
+
+
+def test_what_apply_writes_is_chosen_as_for_combine(run, sites):
+    run("statistics", *files("north"), "--method", "mlcm-r", "-o", "n.stats")
+    run("solve", "n.stats", "-o", "n.model")
+    assert run("apply", "n.model", *files("north"), "--decide", "instances", "-o", "tags.jsonl").code == 0
+    assert isinstance(json.loads((sites / "tags.jsonl").read_text().splitlines()[0])["labels"], list)
+    ran = run("apply", "n.model", *files("north"), "--layout", "ranked", "--top-k", "1", "--output-format", "tsv")
+    assert len(ran.out.splitlines()) == 31
+    ran = run("apply", "n.model", *files("south"), "-o", "x.parquet", "--json")
+    assert json.loads(ran.out)["instances"] == 60
+
+
+def test_json_says_what_was_done(run, sites):
+    ran = run("statistics", *files("north"), "--method", "mlcm-a", "-o", "n.stats", "--json")
+    done = json.loads(ran.out)
+    assert (done["method"], done["instances"], done["labels"], done["privacy"]) == ("MLCM-a", 30, 4, None)
+    done = json.loads(run("solve", "n.stats", "-o", "n.model", "--json").out)
+    assert (done["sites"], done["instances"], done["models"]) == (1, 30, MODELS)
+
+
+@pytest.mark.parametrize("method", ["mlcm-r", "mlcm-a"])
+def test_private_statistics(run, sites, method):
+    options = ["--method", method, "--epsilon", "5", "--delta", "1e-5"]
+    for place in ("north", "south"):
+        ran = run("statistics", *files(place), *options, "-o", f"{place}.stats")
+        assert ran.code == 0
+        assert "gathered private statistics (ε = 5, δ = 1e-05) of 3 models × 4 labels" in ran.err
+        assert "the exact number of instances is not" in ran.err
+    ran = run("solve", "north.stats", "south.stats", "-o", "both.model")
+    assert "from 2 files of private statistics (ε = 5, δ = 1e-05)" in ran.err
+    assert run("apply", "both.model", *files("all"), "-o", "out.csv").code == 0
+    assert np.isfinite(read_table(sites / "out.csv").scores).all()
+    done = json.loads(run("solve", "north.stats", "-o", "x.model", "--json").out)
+    assert (done["instances"], done["privacy"]["epsilon"]) == (None, 5.0)
+
+
+def test_a_list_of_labels_makes_sites_agree(run, sites):
+    (sites / "tags.jsonl").write_text('{"instance": "1", "labels": ["flu"]}\n{"instance": "2", "labels": ["fever"]}\n')
+    (sites / "labels.txt").write_text("flu\ncold\n\ncough\nfever\n")
+    assert (
+        run("statistics", "tags.jsonl", "--label-names", "labels.txt", "--method", "mlcm-r", "-o", "t.stats").code == 0
+    )
+    assert mlc.load(sites / "t.stats").labels_ == tuple(LABELS)
+    run("solve", "t.stats", "-o", "t.model")
+    ran = run("apply", "t.model", "tags.jsonl")
+    assert ran.out.splitlines()[0] == "instance,flu,cold,cough,fever"
+    (sites / "labels.txt").write_text("flu\ncold\nfevers\n")
+    ran = run("statistics", "tags.jsonl", "--label-names", "labels.txt", "-o", "x.stats")
+    assert (ran.code, len(ran.err.splitlines())) == (2, 1)
+    assert "found 'fever', expected some of 'flu', 'cold', 'fevers'" in ran.err
+
+
+def test_scores_are_taken_as_they_are_by_the_filter(run, sites):
+    panel, _ = mlc.datasets.make_panel(40, 4, 3, probabilities=True, random_state=0)
+    for model, scores in zip(MODELS, panel.to_array(), strict=True):
+        write_table(sites / f"{model}.csv", ModelTable(model, scores, [str(at) for at in range(40)], LABELS))
+    ran = run("statistics", *[f"{model}.csv" for model in MODELS], "-o", "x.stats")
+    assert "scores are taken as they are" in ran.err
+    assert mlc.load(sites / "x.stats").get_params()["rescale"] is False
+
+
+@pytest.fixture
+def stats(run, sites):
+    """Files that fit and files that do not."""
+    run("statistics", *files("north"), "--method", "mlcm-r", "-o", "n.stats")
+    run("statistics", *files("south"), "--method", "mlcm-r", "-o", "s.stats")
+    run("statistics", *files("south"), "--method", "mlcm-a", "-o", "a.stats")
+    run("statistics", *files("south", MODELS[:2]), "--method", "mlcm-r", "-o", "two.stats")
+    run("statistics", *files("south"), "--method", "mlcm-r", "--epsilon", "1", "--delta", "1e-6", "-o", "private.stats")
+    run("solve", "n.stats", "-o", "n.model")
+    shutil.copy(sites / "n.stats", sites / "again.stats")
+    data = (sites / "n.stats").read_bytes()
+    (sites / "flipped.stats").write_bytes(data[:700] + bytes([data[700] ^ 1]) + data[701:])
+    (sites / "short.stats").write_bytes(data[:500])
+    (sites / "newer.stats").write_bytes(data.replace(b"state 1", b"state 9", 1))
+    return sites
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        ("solve n.stats a.stats -o x.model", "a.stats: found the method MLCM-a, expected MLCM-r as in n.stats"),
+        ("solve n.stats two.stats -o x.model", "two.stats: found no model 'carl', expected it, as n.stats has it"),
+        ("solve n.stats private.stats -o x.model", "private.stats: found private statistics with epsilon = 1.0"),
+        ("solve private.stats n.stats -o x.model", "n.stats: found exact statistics, expected private"),
+        ("solve n.stats again.stats -o x.model", "again.stats: found the same content as in n.stats"),
+        ("solve n.stats n.model -o x.model", "n.model: found a solved model, which has no statistics"),
+        ("solve n.stats flipped.stats -o x.model", "flipped.stats: found content that does not fit its checksum"),
+        ("solve short.stats -o x.model", "short.stats: found content that does not fit its checksum"),
+        ("solve newer.stats -o x.model", "newer.stats: found version 9 of the format, expected 1"),
+        ("solve north/ann.csv -o x.model", "north/ann.csv: found no statistics or model file"),
+        ("solve nn.stats -o x.model", "did you mean 'n.stats'?"),
+        ("solve n.stats -o s.stats", "s.stats: found an existing file"),
+        ("solve n.stats -o n.stats --force", "n.stats: found among the input files too"),
+        ("solve -o x.model", "FILE"),
+        ("apply n.model north/ann.csv north/bob.csv -o x.csv", "models: found 2, expected the 3"),
+        ("apply flipped.stats north/ann.csv -o x.csv", "flipped.stats: found content"),
+        ("apply n.model north/ann.csv north/bob.csv north/carl.csv -o x.cvs", "x.cvs: found the suffix '.cvs'"),
+        ("apply n.model -o x.csv", "FILE"),
+        ("statistics north/ann.csv -o x.stats --method mlcmr", "did you mean 'mlcm-r'?"),
+        ("statistics north/ann.csv --method mlcm-r", "--output"),
+        ("statistics north/ann.csv -o x.stats --epsilon 1", "--epsilon: found no --delta beside it"),
+        ("statistics north/ann.csv -o x.stats --delta 1e-6", "--delta: found no --epsilon beside it"),
+        ("statistics north/ann.csv -o x.stats --epsilon 1 --delta 1e-6", "found Filter, for whose statistics no bound"),
+        ("statistics north/ann.csv -o x.stats --clip 1", "--clip: found without"),
+        ("statistics north/ann.csv -o x.stats --method mlcm-r --epsilon -1 --delta 1e-6", "epsilon: found -1.0"),
+        ("statistics north/ann.csv -o x.stats --method mlcm-r --epsilon 1 --delta 2", "delta: found 2.0"),
+        ("statistics north/ann.csv -o x.stats --label-names none.txt", "none.txt: found no such file"),
+    ],
+)
+def test_what_does_not_fit_is_refused_in_one_line(run, stats, args, words):
+    before = sorted(path.name for path in stats.iterdir())
+    ran = run(*args.split())
+    assert (ran.code, ran.out) == (2, "")
+    *notes, error = ran.err.splitlines()
+    assert words in error
+    assert all("predictions are missing" in note for note in notes)
+    assert sorted(path.name for path in stats.iterdir()) == before
+
+
+def test_files_that_stay_on_disk(run, sites):
+    """Streamed or read whole, the files and the consensus are the same."""
+    options = ["--method", "mlcm-r"]
+    assert run("statistics", *files("north"), *options, "--stream", "-o", "disk.stats").code == 0
+    assert run("statistics", *files("north"), *options, "--no-stream", "-o", "memory.stats").code == 0
+    one, other = (np.asarray(mlc.load(sites / f"{name}.stats").statistics_.walk) for name in ("disk", "memory"))
+    np.testing.assert_allclose(one, other, rtol=0, atol=1e-10)
+    assert run("solve", "disk.stats", "-o", "north.model").code == 0
+    for extra in ([], ["--decide", "instances"], ["--top-k", "2", "--layout", "ranked"]):
+        place = files("south", MODELS[::-1])
+        ran = run("apply", "north.model", *place, *extra, "--stream", "-o", "disk.csv", "--force")
+        assert ran.err.splitlines()[-1] == "applied MLCM-r to 3 models × 60 instances × 4 labels → disk.csv"
+        assert run("apply", "north.model", *place, *extra, "--no-stream", "-o", "memory.csv", "--force").code == 0
+        assert (sites / "disk.csv").read_text() == (sites / "memory.csv").read_text()
+    budget = ["--epsilon", "1000", "--delta", "1e-6"]
+    assert run("statistics", *files("north"), *options, *budget, "--stream", "-o", "private.stats").code == 0
+    np.testing.assert_allclose(np.asarray(mlc.load(sites / "private.stats").statistics_.walk), other, atol=0.5)
+    ran = run("apply", "north.model", *files("south", ["ann"]), "--stream", "-o", "x.csv")
+    assert (ran.code, len(ran.err.splitlines())) == (2, 1)
+    assert not [path for path in sites.iterdir() if "x.csv" in path.name]

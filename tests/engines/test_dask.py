@@ -1,0 +1,225 @@
+"""Dask: workers in processes of their own give the same scores as memory does, also when one of them is killed."""
+
+import os
+import signal
+import threading
+import time
+
+import numpy as np
+import polars as pl
+import pytest
+
+import mlconsensus as mlc
+from mlconsensus.engines import dask as engine
+from mlconsensus.io import ScannedPanel, read_table, write_table
+from mlconsensus.predictions import ModelTable
+
+da = pytest.importorskip("dask.array")
+distributed = pytest.importorskip("distributed")
+
+# Clusters that come and go leave sockets to the garbage collector.
+pytestmark = pytest.mark.filterwarnings("default")
+
+
+@pytest.fixture(scope="module", params=[1, 2])
+def client(request):
+    with (
+        distributed.LocalCluster(
+            request.param, threads_per_worker=1, processes=True, dashboard_address=":0"
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
+@pytest.fixture
+def panel():
+    return mlc.datasets.make_panel(120, 5, 3, missing=0.1, probabilities=True, random_state=0)[0]
+
+
+def as_arrays(panel, form):
+    cube = panel.to_array()
+    if form == "cube":
+        return mlc.Predictions.from_dask(da.from_array(cube, chunks=(2, 50, 3)))
+    arrays = [da.from_array(matrix, chunks=(30 + 20 * k, 5)) for k, matrix in enumerate(cube)]
+    if form == "list":
+        return mlc.Predictions.from_dask(arrays, models=panel.models, labels=panel.labels)
+    return mlc.Predictions.from_dask(dict(zip(panel.models, arrays, strict=True)), labels=panel.labels)
+
+
+def as_files(panel, folder):
+    instances = [f"i{at}" for at in range(len(panel))]
+    for model, scores in zip(panel.models, panel.to_array(), strict=True):
+        write_table(folder / f"{model}.parquet", ModelTable(model, scores, instances, panel.labels))
+    return [folder / f"{model}.parquet" for model in panel.models]
+
+
+def close(found, expected):
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("method", mlc.COMBINERS)
+def test_every_method_gives_the_same_as_in_memory(client, panel, method, tmp_path, monkeypatch):
+    whole = mlc.COMBINERS[method]().fit(panel)
+    arrays = as_arrays(panel, "list")
+    fitted = mlc.COMBINERS[method]().fit(arrays)
+    lazy = fitted.transform(arrays)
+    assert isinstance(lazy, da.Array)
+    assert lazy.shape == (120, 5)
+    close(lazy.compute(), whole.transform(panel))
+    np.testing.assert_array_equal(fitted.predict(arrays).compute(), whole.predict(panel))
+    monkeypatch.setattr(ScannedPanel, "block_size", 16)
+    scanned = engine.DaskPanel.from_scanned(mlc.scan_predictions(as_files(panel, tmp_path)))
+    for suffix in ("parquet", "csv"):
+        done = mlc.write_consensus(scanned, tmp_path / f"out.{suffix}", method=method)
+        assert done.n_missing == panel.n_missing
+        table = read_table(tmp_path / f"out.{suffix}")
+        assert table.instances.tolist() == [f"i{at}" for at in range(120)]
+        close(table.scores, whole.transform(panel))
+    assert len(list(tmp_path.iterdir())) == 3 + 2
+
+
+@pytest.mark.parametrize("form", ["cube", "list", "mapping"])
+def test_forms_of_arrays(panel, form):
+    """Without a cluster, threads do the work."""
+    arrays = as_arrays(panel, form)
+    assert arrays.shape == panel.shape
+    assert arrays.models == panel.models
+    np.testing.assert_array_equal(
+        np.concatenate([block.to_array() for block in arrays.blocks(40)], axis=1), panel.to_array()
+    )
+    close(mlc.MLCMr().fit(arrays).transform(arrays).compute(), mlc.mlcm_r(panel))
+    close(mlc.combine(arrays).scores.compute(), mlc.combine(panel).scores)
+    assert arrays.instances.tolist() == list(range(120))
+
+
+@pytest.mark.parametrize(
+    ("arrays", "words"),
+    [
+        (lambda: np.zeros((2, 3)), "found ndarray, expected a Dask array"),
+        (list, "found no model"),
+        (lambda: [np.zeros((2, 3))], "model 'model_0': found ndarray, expected a Dask array"),
+        (lambda: [da.zeros(3)], "found 1 dimensions, expected 2"),
+        (lambda: [da.zeros((2, 3)), da.zeros((2, 4))], r"model 'model_1': found shape \(2, 4\), expected \(2, 3\)"),
+        (lambda: [da.zeros((0, 3))], "found no instance"),
+        (lambda: [da.zeros((2, 3)).astype(str)], "expected bool, 0/1 integers or floats"),
+        (lambda: [da.zeros((4, 3))[da.zeros(4) == 0]], "found chunks of unknown size"),
+    ],
+)
+def test_bad_arrays(arrays, words):
+    with pytest.raises(mlc.InputError, match=words):
+        mlc.Predictions.from_dask(arrays())
+
+
+def test_bad_scores_are_refused_by_their_place(client):
+    scores = np.zeros((60, 3))
+    scores[41, 2] = 1.5
+    arrays = mlc.Predictions.from_dask([da.from_array(scores, chunks=(20, 3))])
+    with pytest.raises(mlc.InputError, match="model 'model_0', instance 41, label 'label_2': found 1.5"):
+        mlc.MajorityVote().fit(arrays)
+
+
+def test_the_client_gets_nothing_that_grows_with_instances(client, panel, tmp_path, monkeypatch):
+    """All that is brought here is counted."""
+    monkeypatch.setattr(ScannedPanel, "block_size", 4)
+    scanned = engine.DaskPanel.from_scanned(mlc.scan_predictions(as_files(panel, tmp_path)))
+    brought = []
+    gather = distributed.Client.gather
+
+    def counted(self, futures, *args, **kwargs):
+        found = gather(self, futures, *args, **kwargs)
+        brought.extend(found if isinstance(found, list) else [found])
+        return found
+
+    monkeypatch.setattr(distributed.Client, "gather", counted)
+    mlc.write_consensus(scanned, tmp_path / "out.parquet", method="mlcm-r")
+    statistics, *written = brought
+    assert statistics.walk.shape == (3, 5, 3, 5)
+    assert all(isinstance(pair, tuple) and len(pair) == 2 for block in written[:-1] for pair in block)
+    assert written[-1] is None
+
+
+def _slow(statistics):
+    """Give somebody time to kill the worker."""
+
+    def slowed(self, *args, **kwargs):
+        time.sleep(0.15)
+        return statistics(self, *args, **kwargs)
+
+    return slowed
+
+
+@pytest.mark.parametrize("client", [2], indirect=True)
+@pytest.mark.parametrize("during", ["_statistics", "_apply"])
+def test_a_killed_worker_changes_nothing(client, panel, tmp_path, monkeypatch, during):
+    monkeypatch.setattr(ScannedPanel, "block_size", 2)
+    scanned = engine.DaskPanel.from_scanned(mlc.scan_predictions(as_files(panel, tmp_path)))
+
+    class Slow(mlc.MLCMr):
+        pass
+
+    setattr(Slow, during, _slow(getattr(mlc.MLCMr, during)))
+    victims = []
+
+    def kill():
+        deadline = time.monotonic() + 30
+        while time.monotonic() < deadline and not victims:
+            busy = [address for address, keys in client.processing().items() if keys]
+            begun = during == "_statistics" or list((tmp_path / ".out.parquet.part").glob("rows-*"))
+            if busy and begun:
+                victims.append(client.run(os.getpid)[busy[0]])
+                os.kill(victims[0], signal.SIGKILL)
+            time.sleep(0.05)
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    mlc.write_consensus(scanned, tmp_path / "out.parquet", method=Slow())
+    killer.join()
+    assert victims
+    assert victims[0] not in client.run(os.getpid).values()
+    close(read_table(tmp_path / "out.parquet").scores, mlc.mlcm_r(panel))
+    assert not (tmp_path / ".out.parquet.part").exists()
+
+
+def test_without_any_worker_left_there_is_an_error_and_no_output(panel, tmp_path, monkeypatch):
+    monkeypatch.setattr(ScannedPanel, "block_size", 2)
+    monkeypatch.setattr(engine, "_PATIENCE", 1.0)
+    scanned = engine.DaskPanel.from_scanned(mlc.scan_predictions(as_files(panel, tmp_path)))
+
+    class Deadly(mlc.MLCMr):
+        def _apply(self, block, solution):
+            time.sleep(1)
+            return super()._apply(block, solution)
+
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0") as cluster,
+        distributed.Client(cluster),
+    ):
+        threading.Timer(2.0, lambda: cluster.scale(0)).start()
+        with pytest.raises(mlc.InputError, match="Dask: found no worker left"):
+            mlc.write_consensus(scanned, tmp_path / "out.parquet", method=Deadly())
+    assert sorted(path.suffix for path in tmp_path.iterdir()) == [".parquet"] * 3
+
+
+def test_an_address_without_a_cluster(monkeypatch):
+    monkeypatch.setattr(engine, "_PATIENCE", 0.5)
+    with (
+        pytest.raises(mlc.InputError, match=r"--dask: found no scheduler at 'tcp://127\.0\.0\.1:9'"),
+        engine.connected("tcp://127.0.0.1:9"),
+    ):
+        pass
+
+
+def test_commands_on_a_cluster(client, panel, tmp_path, monkeypatch):
+    from mlconsensus.cli import main
+
+    monkeypatch.chdir(tmp_path)
+    as_files(panel, tmp_path)
+    address = client.scheduler.address
+    with pytest.raises(SystemExit) as end:
+        main(
+            ["combine", "model_0.parquet", "model_1.parquet", "model_2.parquet", "-o", "out.parquet", "--dask", address]
+        )
+    assert end.value.code == 0
+    frame = pl.read_parquet("out.parquet")
+    close(frame.drop("instance").to_numpy(), mlc.combine(panel).scores)
