@@ -1,7 +1,7 @@
 """The floor of each method: its unavoidable arithmetic with NumPy and SciPy, on complete votes in their best form.
 
-`FLOORS` has for each method a function that brings votes, bool (m, n, l), into that form, which is not timed, and one
-that does the arithmetic. Nothing is checked, named or kept; both cores are used, as the package does.
+`FLOORS` has for each method a function that brings votes, bool (m, n, l), into that form, a NumPy array or SciPy
+matrices, which is not timed, and one that does the arithmetic. Nothing is checked or named, and all cores are used.
 tests/test_floors.py holds the results to the package's.
 """
 
@@ -66,9 +66,9 @@ def mlcm_r(form):
     return scores
 
 
-def bgcm(form):
-    m, n, l = form[-1]
-    keys, counts, bits = _patterns(form)
+def bgcm(votes):
+    m, n, l = votes.shape
+    cells, counts, bits = _patterns(votes)
     pairs = (bits[:, :, None] * bits[:, None, :]).reshape(-1, m * m)
     yes_yes = (counts @ pairs).reshape(l, m, m) / m
     yes = np.diagonal(yes_yes, axis1=1, axis2=2)  # votes are 0 or 1: Σ a² = Σ a
@@ -78,12 +78,12 @@ def bgcm(form):
     system = (ALPHA + walk.sum(axis=2))[:, :, None] * np.eye(2 * m) - walk
     likely = np.linalg.solve(system, np.broadcast_to(ALPHA * np.repeat([1.0, 0.0], m), (l, 2 * m))[..., None])[..., 0]
     gain, base = likely[:, :m] - likely[:, m:], likely[:, m:].sum(axis=1, keepdims=True)
-    return _looked_up(form, keys, (base + gain @ bits.T) / m)
+    return _looked_up(votes, cells, (base + gain @ bits.T) / m)
 
 
-def dawid_skene(form, n_iter=100, tol=1e-5):
-    m, n, l = form[-1]
-    keys, counts, bits = _patterns(form)
+def dawid_skene(votes, n_iter=100, tol=1e-5):
+    m, n, l = votes.shape
+    cells, counts, bits = _patterns(votes)
 
     def maximise(true):
         says = []
@@ -114,14 +114,15 @@ def dawid_skene(form, n_iter=100, tol=1e-5):
         bound = new_bound
         if not active.any():
             break
-    return _looked_up(form, keys, special.expit(odds(*found)))
+    return _looked_up(votes, cells, special.expit(odds(*found)))
 
 
 def rater_filter(form):
     """Gram matrix and application are done here; the solve between them is the package's own."""
     from mlconsensus.combiners.rater_filter import Statistics, solve
 
-    blocks, *voted, (m, n, l) = form
+    votes, blocks = form
+    m, n, l = votes.shape
     products = np.zeros((m * l, m * l))
     with _one_blas_thread(), ThreadPoolExecutor(_CORES) as pool:
         for part in pool.map(lambda block: block.T @ block, blocks):
@@ -131,8 +132,8 @@ def rater_filter(form):
     information = found.information.sum(axis=0)
     filter = found.filter * np.divide(1, information, out=np.zeros(l), where=information != 0)[:, None]
     start = found.prior - (found.vote * found.mean).sum(axis=0) @ filter
-    keys, _, bits = _patterns((*voted, form[-1]))
-    readings = _looked_up((*voted, form[-1]), keys, found.vote.T @ bits.T)
+    cells, _, bits = _patterns(votes)
+    readings = _looked_up(votes, cells, found.vote.T @ bits.T)
     scores = np.empty((n, l))
 
     def place(rows):
@@ -155,59 +156,50 @@ def connected(votes):
     return blocks, votes.shape
 
 
-def voted(votes):
-    """The cells (i, ℓ) that anybody votes for: where they are in (n, l), and the models' votes on them (m, cells)."""
-    m, n, l = votes.shape
-    where = np.flatnonzero(votes.any(axis=0))
-    return where, votes.reshape(m, n * l)[:, where], votes.shape
-
-
-def connected_and_voted(votes):
-    return connected(votes)[0], *voted(votes)
-
-
 # Method: how votes are brought into the best form, and the arithmetic.
 FLOORS = {
     "MV": (lambda votes: votes, majority_vote),
-    "DS": (voted, dawid_skene),
-    "BGCM": (voted, bgcm),
+    "DS": (lambda votes: votes, dawid_skene),
+    "BGCM": (lambda votes: votes, bgcm),
     "MLCM-r": (connected, mlcm_r),
     "MLCM-a": (lambda votes: votes, mlcm_a),
-    "Filter": (connected_and_voted, rater_filter),
+    "Filter": (lambda votes: (votes, connected(votes)[0]), rater_filter),
 }
 
 
-def _patterns(form):
-    """Count patterns of votes: the pattern of each cell, its number for each label (l, 2^m), and who votes in each."""
-    where, said, (m, n, l) = form
+def _patterns(votes):
+    """Count patterns of votes: where cells have which, how often each label gets each (l, 2^m), and who votes in each."""
+    m, n, l = votes.shape
     bits = (np.arange(2**m)[:, None] >> np.arange(m) & 1).astype(np.float64)
-    keys = np.empty(len(where), dtype=np.intp)
 
-    def count(cells):
-        pattern = said[0, cells].astype(np.uint16)
+    def find(rows):
+        by_model = votes[:, rows].reshape(m, -1).view(np.uint8)
+        where = np.flatnonzero(np.bitwise_or.reduce(by_model, axis=0))
+        keys = by_model[0, where].astype(np.intp)
         for k in range(1, m):
-            pattern |= said[k, cells].astype(np.uint16) << k
-        np.add(where[cells] % l * 2**m, pattern, out=keys[cells])
-        return np.bincount(keys[cells], minlength=l * 2**m)
+            keys |= by_model[k, where].astype(np.intp) << k
+        keys += where % l * 2**m
+        return rows, where, keys
 
-    counts = sum(_over_rows(len(where), 1, count)).reshape(l, 2**m).astype(np.float64)
+    cells = _over_rows(n, l, find)
+    counts = sum(np.bincount(keys, minlength=l * 2**m) for _, _, keys in cells).reshape(l, 2**m).astype(np.float64)
     counts[:, 0] = n - counts.sum(axis=1)
-    return keys, counts, bits
+    return cells, counts, bits
 
 
-def _looked_up(form, keys, table):
+def _looked_up(votes, cells, table):
     """Give each cell the score (l, 2^m) of its pattern; 0 is that of a cell without votes."""
-    where, _, (_, n, l) = form
-    scores = np.empty((n, l))
-    flat, of_pattern = scores.ravel(), table.ravel()
-    edges = np.searchsorted(where, np.arange(n + 1) * l)
+    scores = np.empty(votes.shape[1:])
+    of_pattern = table.ravel()
 
-    def place(rows):
-        scores[rows] = table[:, 0]
-        cells = slice(edges[rows.start], edges[rows.stop])
-        flat[where[cells]] = of_pattern[keys[cells]]
+    def place(found):
+        rows, where, keys = found
+        here = scores[rows]
+        here[:] = table[:, 0]
+        here.ravel()[where] = of_pattern[keys]
 
-    _over_rows(n, l, place)
+    with ThreadPoolExecutor(_CORES) as pool:
+        list(pool.map(place, cells))
     return scores
 
 

@@ -256,7 +256,7 @@ def _optimised(tasks: list[Any]) -> list[Any]:
 
     keys = [task.key for task in tasks]
     graph = optimize(HighLevelGraph.merge(*(task.dask for task in tasks)), keys)  # type: ignore[no-untyped-call]
-    return [Delayed(key, graph) for key in keys]
+    return [Delayed(key, graph) for key in keys]  # type: ignore[no-untyped-call]
 
 
 def _client() -> Any:
