@@ -168,7 +168,7 @@ FLOORS = {
 
 
 def _patterns(votes):
-    """Count patterns of votes: where cells have which, how often each label gets each (l, 2^m), and who votes in each."""
+    """Count patterns of votes: where cells have which, their number for each label (l, 2^m), and who votes in each."""
     m, n, l = votes.shape
     bits = (np.arange(2**m)[:, None] >> np.arange(m) & 1).astype(np.float64)
 

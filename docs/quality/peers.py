@@ -5,7 +5,7 @@
     python docs/quality/peers.py FOLDER
 
 Each library runs in the environment of its own that `make bench-peers` made. What is in peers.json already is kept, so
-that the script can be stopped and started. snorkel takes some 5 s for each label and is asked only where labels are few.
+that the script can be stopped and started. snorkel takes a second or more for each label and is asked only where labels are few.
 """
 
 import json
@@ -26,15 +26,18 @@ HERE = Path(__file__).parent
 BENCHMARKS = HERE.parents[1] / "benchmarks"
 DATASETS = ("enron", "medical", "slashdot", "bibtex", "rcv1subset1", "rcv1subset2")
 PEERS = {"crowdlab": "cleanlab", "snorkel": "snorkel"}
-MOST_LABELS = {"snorkel": 50}
+MOST_LABELS = {"snorkel": 60}
 
 
 def judged(peer, truth, votes, folder):
-    """Return the four metrics of a peer's answer."""
+    """Return the four metrics of a peer's answer; None where it ends with an error."""
     paths = folder / "votes.npy", folder / "scores.npy"
     np.save(paths[0], votes)
     python = BENCHMARKS / ".peers" / PEERS[peer] / "bin" / "python"
-    subprocess.run([python, BENCHMARKS / "suite" / "peer.py", peer, *paths], check=True, stdout=subprocess.DEVNULL)
+    run = [python, BENCHMARKS / "suite" / "peer.py", peer, *paths, str(votes.shape[2])]
+    done = subprocess.run(run, stdout=subprocess.DEVNULL)
+    if done.returncode:
+        return None
     scores = np.load(paths[1])
     return {metric: getattr(metrics, metric)(truth, scores) for metric in metrics.RANKING_METRICS}
 

@@ -108,10 +108,17 @@ def all_cells(kind: str) -> str:
             spread = f" ± {runs.std():.4f}" if len(runs) > 1 else ""
             figures.append(f"{abs(means[method]):.4f}{chr(92) + '*' if means[method] == best else ''}{spread}")
         judged: dict[str, Any] = peers.get(cell.dataset, {})
-        others = [f"{judged[peer][cell.metric]:.4f}" if peer in judged else "" for peer in ("crowdlab", "snorkel")]
+        others = [shown_peer(judged.get(peer, {}), cell.metric) for peer in ("crowdlab", "snorkel")]
         arrow = "↓" if cell.metric in LOWER_IS_BETTER else "↑"
         rows.append([cell.dataset, f"{TITLES[cell.metric]} {arrow}", *figures, *others])
     return piped(heads, rows)
+
+
+def shown_peer(judged: dict[str, float] | None, metric: str) -> str:
+    """Write a peer's figure, nothing where it was not asked, and that it failed where it did."""
+    if judged is None:
+        return "error"
+    return f"{judged[metric]:.4f}" if judged else ""
 
 
 def shown(p: float | None) -> str:

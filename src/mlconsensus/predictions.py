@@ -457,9 +457,7 @@ def _aligned(
     return tuple(table.model for table in tables), instances, tuple(names), parts
 
 
-def panel_names(
-    tables: list[ModelTable], what: str, sizes: list[int], how: How
-) -> tuple[Names, list[IntArray | None]]:
+def panel_names(tables: list[ModelTable], what: str, sizes: list[int], how: How) -> tuple[Names, list[IntArray | None]]:
     """Find the panel's names of instances or labels, and each model's map to them.
 
     Examples

@@ -72,6 +72,8 @@ def test_folders(run, panel):
     alone = run("combine", "more/a.csv", "more/b.csv", "c.csv")
     same_scores((panel / "read.csv").read_text(), alone.out)
     same_scores((panel / "streamed.csv").read_text(), alone.out)
+    ran = run("combine", "more", "-o", "more/a.csv", "--force")
+    assert "more/a.csv: found among the input files too" in ran.err
     (panel / "empty").mkdir()
     assert "empty: found a folder without files of predictions" in run("combine", "empty").err
 
@@ -110,6 +112,7 @@ main()
 """
 
 
+@pytest.mark.slow
 def test_an_interruption_says_how_to_go_on(tmp_path):
     panel, _ = mlc.datasets.make_panel(600, 4, 3, random_state=0)
     names = [f"i{at}" for at in range(600)]
@@ -135,6 +138,7 @@ def test_an_interruption_says_how_to_go_on(tmp_path):
     np.testing.assert_allclose(scores, mlc.combine(panel).scores, rtol=0, atol=1e-10)
 
 
+@pytest.mark.slow
 def test_a_cluster_of_this_machines_own(tmp_path):
     pytest.importorskip("distributed")
     (tmp_path / "a.csv").write_text("id,sport,news\n1,1,0\n2,0,1\n")

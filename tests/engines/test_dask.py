@@ -149,6 +149,7 @@ def _slow(statistics):
     return slowed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("client", [2], indirect=True)
 @pytest.mark.parametrize("during", ["_statistics", "_apply"])
 def test_a_killed_worker_changes_nothing(client, panel, tmp_path, monkeypatch, during):
@@ -181,6 +182,7 @@ def test_a_killed_worker_changes_nothing(client, panel, tmp_path, monkeypatch, d
     assert not (tmp_path / ".out.parquet.part").exists()
 
 
+@pytest.mark.slow
 def test_without_any_worker_left_there_is_an_error_and_no_output(panel, tmp_path, monkeypatch):
     monkeypatch.setattr(ScannedPanel, "block_size", 2)
     monkeypatch.setattr(engine, "_PATIENCE", 1.0)

@@ -229,6 +229,7 @@ mlc.write_consensus(mlc.scan_predictions(sys.argv[2:]), sys.argv[1], method="mlc
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("blocks", [8, 30])
 def test_work_that_was_killed_is_gone_on_with(tmp_path, panel, paths, blocks):
     command = [sys.executable, "-c", PROGRAM, str(tmp_path / "out.parquet"), *map(str, paths)]

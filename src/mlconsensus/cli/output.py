@@ -83,9 +83,10 @@ def check_place(files: Sequence[str], output: str, force: bool) -> None:
     """Refuse a place that cannot be written to, or that an input has."""
     from ..errors import InputError
     from ..io.files import check_output
+    from ..io.folders import expanded
 
     check_output(output, force=force)
-    if output != "-" and any(os.path.realpath(file) == os.path.realpath(output) for file in files):
+    if output != "-" and any(os.path.realpath(file) == os.path.realpath(output) for file in expanded(files)):
         raise InputError(f"{output}: found among the input files too, expected another place for the output")
 
 

@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
+from .. import patterns
 from ..engines import gather, spread
 from ..kernels import (
     FloatArray,
@@ -70,6 +71,11 @@ class Solution(NamedTuple):
 def statistics(block: Predictions) -> Statistics:
     """Add up how often each pair of models says the same of each label."""
     m, n, l = block.shape
+    if _plain(block) and (found := patterns.codes(block)) is not None:
+        who = patterns.bits(m)
+        together = (patterns.counts(found, m) @ (who[:, :, None] * who[:, None, :]).reshape(-1, m * m)).reshape(l, m, m)
+        yes = np.einsum("jkk->jk", together) / m  # votes are 0 or 1: Σ a² = Σ a
+        return Statistics(together / m, np.repeat(yes[:, None, :], m, axis=1), np.full((l, m, m), n / m))
     A, said, C = connections(block), spoken(block), memberships(block)
     if said is None and C is None:  # s = 1 and d = m
         yes = column_sums(A).reshape(m, l).T / m
@@ -115,6 +121,9 @@ def solve(statistics: Statistics, alpha: float = 2.0, weights: FloatArray | None
 
 def apply(block: Predictions, solution: Solution) -> FloatArray:
     """Average over the models that spoke how likely "yes" is at the nodes that they chose."""
+    if _plain(block) and (found := patterns.codes(block)) is not None:
+        table = (patterns.bits(len(solution.no)) @ (solution.yes - solution.no) + solution.no.sum(axis=0)).T
+        return patterns.looked_up(found, table / len(solution.no))
     said, C = spoken(block), memberships(block)
     scores = weighted_sum(connections(block), solution.yes - solution.no)  # a·yes + (s − a)·no
     if said is None and C is None:
@@ -127,6 +136,11 @@ def apply(block: Predictions, solution: Solution) -> FloatArray:
         scores += product(C, np.asarray(solution.clusters))
         heard += row_sums(C)[:, None]
     return ratio(scores, heard, solution.prior)
+
+
+def _plain(block: Predictions) -> bool:
+    """Tell whether all models count alike and no clusterings stand beside them."""
+    return block.weights is None and not block.clusters
 
 
 def contributions(block: Predictions, solution: Solution, label: int) -> Contributions:

@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse, special
 
+from .. import patterns
 from ..engines import gather, spread
 from ..errors import InputError
 from ..kernels import FloatArray, ratio
@@ -135,6 +136,13 @@ class Solution(NamedTuple):
 def statistics(block: Predictions) -> Statistics:
     """Count the patterns of votes."""
     m, n, l = block.shape
+    if (found := patterns.codes(block)) is not None:
+        counts = patterns.counts(found, m)
+        labels, kinds = np.nonzero(counts)
+        names = np.ascontiguousarray(labels.astype(">u4")).view(np.uint8).reshape(-1, _LABEL_BYTES)
+        yes = np.packbits(patterns.bits(m).astype(np.bool_), axis=1)[kinds]
+        spoke = np.broadcast_to(np.packbits(np.ones(m, dtype=np.bool_)), yes.shape)
+        return Statistics(PatternCounts(np.hstack([names, yes, spoke]), counts[labels, kinds], (m, l)))
     width = -(-m // 8)
     rows = np.zeros((n, l, _LABEL_BYTES + 2 * width), dtype=np.uint8)
     rows[:, :, :_LABEL_BYTES] = np.arange(l, dtype=">u4")[:, None].view(np.uint8)
@@ -175,6 +183,9 @@ def apply(block: Predictions, solution: Solution) -> FloatArray:
     """Add up the log-odds of the votes; E step."""
     _, n, l = block.shape
     start, if_yes, if_no = _log_odds(solution)
+    if (found := patterns.codes(block)) is not None:
+        table = start + if_no.sum(axis=0) + patterns.bits(len(if_no)) @ (if_yes - if_no)  # (2**m, l)
+        return patterns.looked_up(found, special.expit(table).T)
     odds = np.broadcast_to(start, (n, l)).copy()
     for (values, said), for_yes, for_no in zip(block.cells(), if_yes, if_no, strict=True):
         says_yes = _says_yes(values)
@@ -221,9 +232,12 @@ def _evidence(
     true: FloatArray, solution: Solution, labels: NDArray[np.intp], yes: FloatArray, no: FloatArray
 ) -> FloatArray:
     """Lower bound of the log-likelihood of one instance with each pattern; EM never lowers it."""
-    prior, if_true, if_false = (np.atleast_2d(part).T[labels] for part in solution[:3])
-    of_votes = [(yes * np.log(says) + no * np.log(1 - says)).sum(axis=1) for says in (if_true, if_false)]
-    sides = zip((true, 1 - true), (prior[:, 0], 1 - prior[:, 0]), of_votes, strict=True)
+    prior = solution.prior[labels]
+    of_votes = [
+        (yes * np.log(says).T[labels] + no * np.log(1 - says).T[labels]).sum(axis=1)
+        for says in (solution.if_true, solution.if_false)
+    ]
+    sides = zip((true, 1 - true), (prior, 1 - prior), of_votes, strict=True)
     return np.asarray(sum(t * votes + special.xlogy(t, p) - special.xlogy(t, t) for t, p, votes in sides))
 
 

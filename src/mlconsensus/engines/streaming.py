@@ -11,10 +11,12 @@ import json
 import os
 import shutil
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 import polars as pl
@@ -81,7 +83,7 @@ class Encoder(NamedTuple):
     layout: Layout
     kind: Kind
 
-    def __call__(self, block: Predictions, names: pl.Series) -> tuple[bytes, int]:
+    def __call__(self, block: Predictions, names: pl.Series) -> tuple[memoryview, int]:
         """Return the bytes, and how many predictions are missing."""
         scores = self.apply(block)
         made = scores if self.values is None else self.values(scores, block)
@@ -296,18 +298,29 @@ class Resumable(LazySource):
             rows.truncate(sum(lengths))
             rows.seek(0, os.SEEK_END)
             todo = ((self._read(start), self.panel.names(start, start + self.block_size)) for start in starts)
-            for data, silent in each(todo, lambda work: encoder(*work), len(starts), "combining"):
-                rows.write(data)
-                rows.flush()
-                lines.write(f"{len(data)} {silent}\n")
-                lines.flush()
-                lengths.append(len(data))
-                missing += silent
+            under_way: deque[Future[None]] = deque()
+            with ThreadPoolExecutor(1) as writer:  # the disk need not be waited for
+                for data, silent in each(todo, lambda work: encoder(*work), len(starts), "combining"):
+                    if len(under_way) > 1:
+                        under_way.popleft().result()
+                    under_way.append(writer.submit(_append, rows, lines, data, silent))
+                    lengths.append(len(data))
+                    missing += silent
+                for written in under_way:
+                    written.result()
             finish(rows, encoder.kind, lengths)
         return missing
 
     def _read(self, start: int) -> Predictions:
         return self.prepared(self.panel.read(start, start + self.block_size))
+
+
+def _append(rows: IO[bytes], lines: IO[str], data: memoryview, silent: int) -> None:
+    """Write a block, and only then that it is there."""
+    rows.write(data)
+    rows.flush()
+    lines.write(f"{len(data)} {silent}\n")
+    lines.flush()
 
 
 def _journal(path: Path) -> list[tuple[int, int]]:

@@ -357,4 +357,5 @@ def _nullable(values: NDArray[Any]) -> pl.Series:
         return pl.Series(values.astype(np.bool_))
     if values.dtype.kind in "iu":
         return pl.Series(values.astype(np.uint8))
-    return pl.Series(values.astype(np.float64), nan_to_null=True)  # text must not round a float32
+    wide = values.astype(np.float64, copy=False)  # text must not round a float32
+    return pl.Series(wide, nan_to_null=bool(np.isnan(wide.min())) if len(wide) else False)

@@ -16,6 +16,7 @@ from ..alignment import How, IntArray, Names
 from ..errors import InputError
 from ..model_scores import ModelScores
 from ..predictions import ModelTable, Predictions, panel_names
+from ..progress import track
 from ..sources import LazySource
 from .files import AnyPath
 from .folders import parts
@@ -160,7 +161,8 @@ def scan_predictions(
     held = Scratch(scratch)
     folder = held.folder
     found: list[tuple[Read, StoredTable]] = []
-    for k, (source, form) in enumerate(files_of(paths, format)):
+    files = files_of(paths, format)
+    for k, (source, form) in enumerate(track(files, len(files), "scanning")):
         for table in stored(source, form, folder / f"file-{k}"):
             # Names stand for the whole: nothing but the shape of the scores is ever asked for.
             shape = np.broadcast_to(np.False_, (table.table.n, table.n_labels))

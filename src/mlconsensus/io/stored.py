@@ -80,12 +80,16 @@ class Columns:
         window = self._window
         if window is None or not window[0] <= row < window[0] + window[1].height:
             window = self._window = None  # let go of it before the next
-            at = bisect_right(self.bounds, row) - 1
-            start, stop = self.bounds[at], self.bounds[at + 1]
-            with parquet.sound(self.name):
-                scan = pl.scan_parquet(self.paths, glob=False, hive_partitioning=False)
-                window = self._window = start, scan.select(self.names).slice(start, stop - start).collect()
+            window = self._window = self.window(row)
         return window
+
+    def window(self, row: int) -> tuple[int, pl.DataFrame]:
+        """Decode the rows around one: where they begin, and what they are."""
+        at = bisect_right(self.bounds, row) - 1
+        start, stop = self.bounds[at], self.bounds[at + 1]
+        with parquet.sound(self.name):
+            scan = pl.scan_parquet(self.paths, glob=False, hive_partitioning=False)
+            return start, scan.select(self.names).slice(start, stop - start).collect()
 
 
 class Ids(NamedTuple):
@@ -134,6 +138,7 @@ class ParquetTable:
         self.columns = Columns(paths, columns[1:], name, sum(_bytes(kind) for kind in kinds))
         self.n = self.columns.n
         self.has_scores = any(not (kind == pl.Boolean or kind.is_integer()) for kind in kinds)
+        self._window: tuple[int, NDArray[Any]] | None = None
 
     def part(self, at: Rows) -> Part:
         """Read rows; positions must be rising."""
@@ -145,10 +150,30 @@ class ParquetTable:
         first = int(known[0])
         return _dense_part(self._matrix(first, int(known[-1]) + 1), np.where(at >= 0, at - first, -1))
 
+    def __getstate__(self) -> dict[str, Any]:
+        return vars(self) | {"_window": None}
+
     def _matrix(self, start: int, stop: int) -> NDArray[Any]:
-        frame = self.columns.rows(start, stop)
-        frame.columns = [str(at + 1) for at in range(frame.width)]
-        return frames.matrix(frame, self.names, Place(self.name, "row", lambda row: row + start + 1))
+        found = []
+        while start < stop:
+            first, window = self._decoded(start)
+            end = min(stop, first + len(window))
+            if end <= start:
+                raise InputError(f"{self.name}: found fewer rows than before, expected a file that does not change")
+            found.append(window[start - first : end - first])
+            start = end
+        return found[0] if len(found) == 1 else np.concatenate([part.T for part in found], axis=1).T
+
+    def _decoded(self, row: int) -> tuple[int, NDArray[Any]]:
+        """Turn all decoded rows to a matrix at once: each column costs more than its rows."""
+        window = self._window
+        if window is None or not window[0] <= row < window[0] + len(window[1]):
+            window = self._window = None  # let go of it before the next
+            start, frame = self.columns.window(row)
+            frame.columns = [str(at + 1) for at in range(frame.width)]
+            place = Place(self.name, "row", lambda row: row + start + 1)
+            window = self._window = start, frames.matrix(frame, self.names, place)
+        return window
 
     def in_any_order(self, path: Path) -> DenseTable:
         """Copy the table to where rows can be read in any order."""
