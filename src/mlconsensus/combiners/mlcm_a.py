@@ -33,7 +33,7 @@ from scipy import linalg, sparse
 
 from ..engines import gather, spread
 from ..grams import Gram, as_gram
-from ..kernels import FloatArray, Votes, column_sums, gram, mean, product, ratio, votes
+from ..kernels import FloatArray, column_sums, gram, mean, product, ratio, votes
 from ..model_scores import Matrix
 from ..parameters import Weights, whole
 from ..predictions import Predictions, as_predictions
@@ -64,29 +64,29 @@ def statistics(block: Predictions) -> Statistics:
     """Add up the products of the mean predictions."""
     _, n, l = block.shape
     said = votes(block)
-    average = mean(said, np.zeros(l))
-    products, heard = _products(said, average), said.heard
+    heard = said.heard
     if isinstance(heard, float):
-        return Statistics(n, heard * n * l, np.full(l, float(n)), column_sums(average), products, 0, 0)
+        every = np.full(l, float(n))
+        return Statistics(n, heard * n * l, every, column_sums(said.total) / heard, _products(said.total, heard), 0, 0)
+    average = mean(said, np.zeros(l))
     silent = (heard == 0).astype(np.float64)
     return Statistics(
         n,
         heard.sum(),
         n - silent.sum(axis=0),
         column_sums(average),
-        products,
+        Gram.of(average),
         np.asarray(silent.T @ average) if silent.any() else 0,
         gram(silent) if silent.any() else 0,
     )
 
 
-def _products(said: Votes, average: Matrix) -> Gram:
-    """Multiply the mean predictions; counted decisions in float32, twice as fast and exact while sums are small."""
-    n, l = average.shape
-    m = said.heard
-    if not isinstance(m, float) or said.total.dtype.kind == "f" or n < l or m**2 * n >= 2**24:
-        return Gram.of(average)
-    return as_gram(gram(said.total.astype(np.float32)).astype(np.float64) / m**2)
+def _products(total: Matrix, m: float) -> Gram:
+    """Multiply the means of `m` models; counted decisions in float32, twice as fast and exact while sums are small."""
+    n, l = total.shape
+    if total.dtype.kind == "f" or n < l or m**2 * n >= 2**24:
+        return Gram.of(total / m)
+    return as_gram(gram(total.astype(np.float32)).astype(np.float64) / m**2)
 
 
 def solve(statistics: Statistics, n_iter: int | None = 1) -> Solution:
