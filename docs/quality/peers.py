@@ -5,7 +5,8 @@
     python docs/quality/peers.py FOLDER
 
 Each library runs in the environment of its own that `make bench-peers` made. What is in peers.json already is kept, so
-that the script can be stopped and started. snorkel takes a second or more for each label and is asked only where labels are few.
+that the script can be stopped and started. snorkel takes a second or more for each label, so it is asked only where
+labels are few.
 """
 
 import json
