@@ -46,7 +46,8 @@ def is_large(files: Sequence[str], input_format: str | None, output: str, output
     """Tell whether to leave the files on disk, and refuse what cannot be done then."""
     from ..engines.streaming import streamed_kind
     from ..errors import InputError
-    from ..io.sizes import available_memory, needed_memory
+    from ..io.sizes import needed_memory
+    from ..machine import available_memory
 
     asked = next(
         (name for name, given in (("--dask", dask), ("--resume", resume), ("--stream", stream)) if given), None

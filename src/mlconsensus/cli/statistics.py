@@ -106,7 +106,8 @@ def command(
 def _panel(files: tuple[str, ...], input_format: str | None, instances: str, labels: str, stream: bool | None) -> Any:
     """Read the panel, or leave it on disk where it would take too much memory."""
     from ..io import scan_predictions
-    from ..io.sizes import available_memory, needed_memory
+    from ..io.sizes import needed_memory
+    from ..machine import available_memory
 
     if stream is None:
         stream = needed_memory(files, input_format) > available_memory() / 2

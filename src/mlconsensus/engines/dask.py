@@ -231,7 +231,7 @@ def _computed(tasks: list[Any], doing: str, then: Any = None) -> list[Any]:
     """
     client = _client()
     if client is None:
-        results = list(_dask().compute(*([then(tasks)] if then else tasks)))
+        results = list(_dask().compute(*(tasks if then is None else [then(tasks)])))
     else:
         futures = client.compute(_optimised(tasks))
         try:

@@ -1,8 +1,7 @@
-"""How much memory a panel would take, from a look at its files, and how much there is."""
+"""How much memory a panel would take, from a look at its files."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -38,27 +37,6 @@ def needed_memory(paths: AnyPath | Sequence[AnyPath], format: str | None = None)
     """
     sizes = [_size(source, form) for source, form in files_of(paths, format)]
     return int(sum(size.held for size in sizes) + _CELL * max(size.cells for size in sizes))
-
-
-def available_memory() -> int:
-    """Return how many bytes of memory this process could take without pushing others out.
-
-    Examples
-    --------
-    >>> available_memory() > 0
-    True
-    """
-    try:
-        lines = (line.split() for line in Path("/proc/meminfo").read_text().splitlines())
-        free = next(int(line[1]) * 1024 for line in lines if line[0] == "MemAvailable:")
-    except (OSError, StopIteration):
-        free = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2 if hasattr(os, "sysconf") else 2**32
-    try:  # a container may have less
-        limit = int(Path("/sys/fs/cgroup/memory.max").read_text())
-        free = min(free, limit - int(Path("/sys/fs/cgroup/memory.current").read_text()))
-    except (OSError, ValueError):
-        pass
-    return max(free, 1)
 
 
 def _size(source: Source, form: Format) -> _Size:
