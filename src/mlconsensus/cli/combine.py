@@ -31,7 +31,7 @@ def command(
       mlconsensus combine a.csv b.parquet c.jsonl --output consensus.csv
       mlconsensus combine *.csv --optimize ranking-loss --layout ranked --top-k 3 -o top.csv
       mlconsensus combine *.csv --decide instances -o tags.jsonl
-      mlconsensus combine year/*.parquet --stream -o consensus.parquet
+      mlconsensus combine models/*.parquet --stream -o consensus.parquet
     """
     from ..consensus import combine, method_named
     from ..diagnostics import examine

@@ -159,19 +159,23 @@ def solve(statistics: Statistics, n_iter: int = 100, tol: float = 1e-5, weights:
     labels, yes, spoke = statistics.patterns.unpacked()
     m, l = statistics.patterns.shape
     weights = np.ones(m) if weights is None else weights
-    counts = statistics.patterns.counts * (spoke @ weights > 0)
-    no, n_votes = spoke - yes, _by_label(counts * (spoke @ weights), labels, l)
+    heard = spoke @ weights
+    counts = statistics.patterns.counts * (heard > 0)
+    votes = np.hstack([yes, spoke - yes])  # (p, 2m) who said yes, who said no
+    # Multiplying by it adds up over each label's patterns.
+    sums = sparse.csr_array((np.ones(len(labels)), (labels, np.arange(len(labels)))), shape=(l, len(labels)))
+    n_votes = sums @ (counts * heard)
 
-    true = ratio(yes @ weights, spoke @ weights, 0.0)  # start from the majority vote
-    following = _maximise(true, labels, yes, no, counts, l)
+    true = ratio(yes @ weights, heard, 0.0)  # start from the majority vote
+    following = _maximise(true, sums, votes, counts)
     found, bound, active = following, np.full(l, -np.inf), np.ones(l, dtype=np.bool_)
     for _ in range(whole(n_iter, "n_iter", 1)):
         settled = (np.where(active, new, old) for new, old in zip(following[:3], found[:3], strict=True))
         found = Solution(*settled)._replace(weights=weights)
         start, if_yes, if_no = _log_odds(found)
-        true = special.expit(start[labels] + (yes * if_yes.T[labels] + no * if_no.T[labels]).sum(axis=1))  # E step
-        following = _maximise(true, labels, yes, no, counts, l)  # M step
-        new_bound = _by_label(counts * _evidence(true, following, labels, yes * weights, no * weights), labels, l)
+        true = special.expit(start[labels] + _added(votes, if_yes, if_no, labels))  # E step
+        following = _maximise(true, sums, votes, counts)  # M step
+        new_bound = sums @ (counts * _evidence(true, following._replace(weights=weights), labels, votes))
         active &= new_bound - bound >= positive(tol, "tol") * n_votes
         bound = new_bound
         if not active.any():
@@ -203,20 +207,19 @@ def contributions(block: Predictions, solution: Solution, label: int) -> Contrib
     return Contributions(float(start[label]), of_label(np.array(odds), label, if_yes.shape), scale="log-odds")
 
 
-def _by_label(weights: FloatArray, labels: NDArray[np.intp], l: int) -> FloatArray:
-    return np.bincount(labels, weights=weights, minlength=l).astype(np.float64, copy=False)
+def _added(votes: FloatArray, for_yes: FloatArray, for_no: FloatArray, labels: NDArray[np.intp]) -> FloatArray:
+    """Add up for each pattern (p,) what its votes count, given (m, l) for a yes and for a no."""
+    return np.asarray(np.einsum("pk,pk->p", votes, np.vstack([for_yes, for_no]).T[labels]))
 
 
-def _maximise(
-    true: FloatArray, labels: NDArray[np.intp], yes: FloatArray, no: FloatArray, counts: FloatArray, l: int
-) -> Solution:
+def _maximise(true: FloatArray, sums: Any, votes: FloatArray, counts: FloatArray) -> Solution:
     """M step."""
-    prior = ratio(_by_label(counts * true, labels, l), _by_label(counts, labels, l), 0.0)
-    (yes_true, no_true), (yes_false, no_false) = (
-        [np.array([np.maximum(_by_label(weight * said, labels, l), _LEAST) for said in vote.T]) for vote in (yes, no)]
-        for weight in (counts * true, counts * (1 - true))
-    )
-    return Solution(prior, yes_true / (yes_true + no_true), yes_false / (yes_false + no_false))
+    prior = ratio(sums @ (counts * true), sums @ counts, 0.0)
+    rates = []
+    for weight in (counts * true, counts * (1 - true)):
+        yes, no = np.split(np.maximum(sums @ (weight[:, None] * votes), _LEAST).T, 2)
+        rates.append(yes / (yes + no))
+    return Solution(prior, *rates)
 
 
 def _log_odds(solution: Solution) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -228,13 +231,11 @@ def _log_odds(solution: Solution) -> tuple[FloatArray, FloatArray, FloatArray]:
     return start, weights * np.log(if_true / if_false), weights * np.log((1 - if_true) / (1 - if_false))
 
 
-def _evidence(
-    true: FloatArray, solution: Solution, labels: NDArray[np.intp], yes: FloatArray, no: FloatArray
-) -> FloatArray:
+def _evidence(true: FloatArray, solution: Solution, labels: NDArray[np.intp], votes: FloatArray) -> FloatArray:
     """Lower bound of the log-likelihood of one instance with each pattern; EM never lowers it."""
-    prior = solution.prior[labels]
+    prior, weights = solution.prior[labels], np.reshape(solution.weights, (-1, 1))
     of_votes = [
-        (yes * np.log(says).T[labels] + no * np.log(1 - says).T[labels]).sum(axis=1)
+        _added(votes, weights * np.log(says), weights * np.log(1 - says), labels)
         for says in (solution.if_true, solution.if_false)
     ]
     sides = zip((true, 1 - true), (prior, 1 - prior), of_votes, strict=True)

@@ -37,6 +37,8 @@ from .base import Combiner
 from .contributions import Contributions, statements
 from .raters import Moments, bounded, first_copies, kinship, leaning, prevalence, rate
 
+_FEW_LABELS = 512  # below this, BLAS is faster with one thread than with two
+
 
 class Statistics(NamedTuple):
     """Sums over instances; `a` is a score with silence as 0, `s` is 1 where the model spoke.
@@ -316,7 +318,11 @@ class RaterFilter(Combiner):
         return statistics(block if self.scales_ is None else block.rescaled(self.scales_))
 
     def _solve(self, statistics: Statistics) -> Solution:
-        return solve(statistics, model_weights(self.weights, self.models_), self.scales_)
+        from threadpoolctl import threadpool_limits
+
+        # Small matrices are worked on faster by one thread than by several that wait for each other.
+        with threadpool_limits(1 if len(self.labels_) <= _FEW_LABELS else None, user_api="blas"):
+            return solve(statistics, model_weights(self.weights, self.models_), self.scales_)
 
     def _apply(self, block: Predictions, solution: Solution) -> FloatArray:
         return apply(block, solution)

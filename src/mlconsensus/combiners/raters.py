@@ -122,18 +122,22 @@ def rate(within: FloatArray, both: FloatArray, rounds: int = 80) -> Raters:
     usable = different & varies[:, :, None] & varies[:, None, :] & (both > 1)
     trusted = (1 - shared**2) ** 4  # near copies say nothing about each other
     spread = np.maximum(deviation, _SILENT)
+    rarity = 1 / (spread[:, :, None] * spread[:, None, :])
+    witnesses = np.where(usable, trusted * np.maximum(both, 1), 0)
     product = np.outer(overall, overall)
     of_label, ease = np.tile(overall, (l, 1)), np.ones(l)
     model_spread, label_spread = np.full(m, 0.03), 0.1
     for at in range(rounds):
-        expected = np.clip(overall * ease[:, None], -0.99, 0.99)
-        # Sampling variance of the correlation of two rare binary variables.
-        rare = np.abs(expected[:, :, None] * expected[:, None, :]) / (spread[:, :, None] * spread[:, None, :])
-        precision = np.where(usable, trusted * np.maximum(both, 1) / (1 + rare), 0)
+        if at == 0 or at % 5 == 1:  # what hangs on `ease`, which the round before may have changed
+            expected = np.clip(overall * ease[:, None], -0.99, 0.99)
+            # Sampling variance of the correlation of two rare binary variables.
+            rare = np.abs(expected[:, :, None] * expected[:, None, :]) * rarity
+            precision = witnesses / (1 + rare)
+            agreed = precision * agreement
         if at % 5 == 0:
-            ease, label_spread = _ease(precision, agreement, product, label_spread)
+            ease, label_spread = _ease(precision, agreed, product, label_spread)
         information = np.einsum("jkq,jq->jk", precision, of_label**2)
-        weighted = np.einsum("jkq,jkq,jq->jk", precision, agreement, of_label)
+        weighted = np.einsum("jkq,jq->jk", agreed, of_label)
         drawn = np.clip((weighted + expected / model_spread) / (information + 1 / model_spread), -0.99, 0.99)
         of_label = 0.5 * of_label + 0.5 * np.where(opposite, np.minimum(drawn, 0), np.maximum(drawn, 0))
         if at > 10:
@@ -199,14 +203,20 @@ def _common_factor(agreement: FloatArray, rounds: int = 300) -> FloatArray:
     r = np.full(m, np.sqrt(max(agreement[different].mean(), 1e-6)))
     for _ in range(rounds):
         weight = different / (np.abs(agreement - np.outer(r, r)) + 1e-3)
+        before = r
         r = 0.5 * r + 0.5 * np.clip((weight * agreement) @ r / np.maximum(weight @ (r * r), 1e-12), -1, 1)
+        if np.abs(r - before).max() < 1e-15:
+            break
     return r if r.sum() >= 0 else -r
 
 
-def _ease(precision: FloatArray, agreement: FloatArray, product: FloatArray, spread: float) -> tuple[FloatArray, float]:
-    """Estimate how easy each label is (l,), 1 on average, drawn to 1 by a spread that is estimated with it."""
+def _ease(precision: FloatArray, agreed: FloatArray, product: FloatArray, spread: float) -> tuple[FloatArray, float]:
+    """Estimate how easy each label is (l,), 1 on average, drawn to 1 by a spread that is estimated with it.
+
+    `agreed` are the agreements times their precision.
+    """
     information = np.einsum("jkq,kq->j", precision, product**2) / 2
-    weighted = np.einsum("jkq,jkq,kq->j", precision, agreement, product) / 2
+    weighted = np.einsum("jkq,kq->j", agreed, product) / 2
     raw = weighted / np.maximum(information, 1e-12)
     for _ in range(10):
         trust = (information / (information + 1 / spread)) ** 2 * (information > 0)
