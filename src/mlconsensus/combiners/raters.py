@@ -199,14 +199,14 @@ def _common_factor(agreement: FloatArray, rounds: int = 300) -> FloatArray:
     m = len(agreement)
     if m == 1:
         return np.ones(1)
-    different = ~np.eye(m, dtype=np.bool_)
-    r = np.full(m, np.sqrt(max(agreement[different].mean(), 1e-6)))
+    different = 1 - np.eye(m)
+    r = np.full(m, np.sqrt(max(agreement[different > 0].mean(), 1e-6)))
     for _ in range(rounds):
-        weight = different / (np.abs(agreement - np.outer(r, r)) + 1e-3)
-        before = r
-        r = 0.5 * r + 0.5 * np.clip((weight * agreement) @ r / np.maximum(weight @ (r * r), 1e-12), -1, 1)
-        if np.abs(r - before).max() < 1e-15:
-            break
+        weight = np.abs(agreement - r[:, None] * r)
+        weight += 1e-3
+        np.divide(different, weight, out=weight)
+        fitted = ((weight * agreement) @ r) / np.maximum(weight @ (r * r), 1e-12)
+        r = 0.5 * r + 0.5 * np.minimum(np.maximum(fitted, -1.0), 1.0)  # in such small arrays twice as fast as clip
     return r if r.sum() >= 0 else -r
 
 
