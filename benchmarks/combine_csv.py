@@ -8,15 +8,13 @@ Both run in processes of their own, one after the other; prints wall time, CPU t
 
 import argparse
 import json
-import os
-import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 import numpy as np
 import polars as pl
+from processes import measured
 
 FILL = 0.025
 READ = "import sys, polars as pl\nfor path in sys.argv[1:]: pl.read_csv(path, infer_schema_length=100)"
@@ -31,16 +29,6 @@ def make(path: Path, n: int, l: int, seed: int, scores: bool) -> None:
             frame = pl.DataFrame(values, schema=[f"label_{j}" for j in range(l)])
             ids = pl.Series("id", [f"item-{i}" for i in range(start, start + rows)])
             frame.insert_column(0, ids).write_csv(file, include_header=start == 0)
-
-
-def measured(command: list[str]) -> dict[str, float]:
-    began = time.perf_counter()
-    process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
-    _, status, usage = os.wait4(process.pid, 0)
-    if status:
-        sys.exit(f"{command[:4]} ended with {status}")
-    wall = time.perf_counter() - began
-    return {"seconds": wall, "cpu": usage.ru_utime + usage.ru_stime, "peak_mib": usage.ru_maxrss / 2**10}
 
 
 def main() -> None:

@@ -10,11 +10,8 @@ than 1 GiB.
 
 import argparse
 import json
-import os
-import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -22,6 +19,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 from polars.io.plugins import register_io_source
+from processes import measured
 
 ROWS = 100_000
 SCAN = """
@@ -51,16 +49,6 @@ def make(path: Path, n: int, l: int, model: int) -> None:
 
     schema = {"id": pl.String} | dict.fromkeys(labels, pl.Boolean)
     register_io_source(blocks, schema=schema).sink_parquet(path, row_group_size=ROWS)
-
-
-def measured(command: list[str]) -> dict[str, float]:
-    began = time.perf_counter()
-    process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
-    _, status, usage = os.wait4(process.pid, 0)
-    if status:
-        sys.exit(f"{command[:4]} ended with {status}")
-    wall = time.perf_counter() - began
-    return {"seconds": wall, "cpu": usage.ru_utime + usage.ru_stime, "peak_gib": usage.ru_maxrss / 2**20}
 
 
 def main() -> None:
