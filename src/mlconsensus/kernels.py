@@ -22,7 +22,7 @@ FloatArray = NDArray[np.float64]
 
 # Below this fill SciPy's sparse Gram matrix, which costs Σ nnz(row)², is cheaper than BLAS on dense rows. Measured on
 # one core at v = 2,000: equal at a fill of 0.06 (docs/decisions/0007).
-_SPARSE_FILL = 0.06
+SPARSE_FILL = 0.06
 
 # How many columns of a larger Gram matrix are worked out at a time: as a sparse product, these take some 100 MB.
 _PANEL = 4096
@@ -318,7 +318,7 @@ def _by_cell(A: Any, n_labels: int) -> Any:
 
 def _is_sparse(dense: NDArray[Any]) -> bool:
     """Tell whether CSR makes what follows cheaper."""
-    return bool(np.count_nonzero(dense) < _SPARSE_FILL * dense.size)
+    return bool(np.count_nonzero(dense) < SPARSE_FILL * dense.size)
 
 
 def _as_csr(dense: NDArray[Any]) -> Matrix:

@@ -160,6 +160,11 @@ def stats(run, sites):
         ("statistics north/ann.csv -o x.stats --method mlcm-r --epsilon -1 --delta 1e-6", "epsilon: found -1.0"),
         ("statistics north/ann.csv -o x.stats --method mlcm-r --epsilon 1 --delta 2", "delta: found 2.0"),
         ("statistics north/ann.csv -o x.stats --label-names none.txt", "none.txt: found no such file"),
+        ("statistics north/ann.csv -o x.stats --dask nowhere", "--dask: found 'nowhere', expected an address"),
+        ("statistics north/ann.csv -o x.stats --no-stream --dask", "--dask: found together with --no-stream"),
+        ("apply n.model north/ann.csv -o x.csv --dask nowhere", "--dask: found 'nowhere', expected an address"),
+        ("apply n.model north/ann.csv -o x.csv --resume --dask", "--resume: found together with --dask"),
+        ("apply n.model north/ann.csv -o x.jsonl --dask", "x.jsonl: found a format that cannot be written block"),
     ],
 )
 def test_what_does_not_fit_is_refused_in_one_line(run, stats, args, words):
@@ -170,6 +175,14 @@ def test_what_does_not_fit_is_refused_in_one_line(run, stats, args, words):
     assert words in error
     assert all("predictions are missing" in note for note in notes)
     assert sorted(path.name for path in stats.iterdir()) == before
+
+
+def test_statistics_that_would_not_fit_are_streamed(run, sites, monkeypatch):
+    monkeypatch.setattr("mlconsensus.machine.available_memory", lambda: 100)
+    ran = run("statistics", *files("north"), "-o", "n.stats")
+    assert ran.code == 0
+    assert ran.err.startswith("streaming: the files would take more than half of the memory that is free")
+    assert "streaming" not in run("statistics", *files("north"), "--no-stream", "-o", "other.stats").err
 
 
 def test_files_that_stay_on_disk(run, sites):

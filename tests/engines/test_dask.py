@@ -11,6 +11,7 @@ import pytest
 
 import mlconsensus as mlc
 from mlconsensus.engines import dask as engine
+from mlconsensus.fields import to_arrays
 from mlconsensus.io import ScannedPanel, read_table, write_table
 from mlconsensus.predictions import ModelTable
 
@@ -212,16 +213,52 @@ def test_an_address_without_a_cluster(monkeypatch):
         pass
 
 
-def test_commands_on_a_cluster(client, panel, tmp_path, monkeypatch):
+@pytest.fixture
+def command(client, panel, tmp_path, monkeypatch):
+    """Run a command on the panel's files, on the cluster unless told."""
     from mlconsensus.cli import main
 
     monkeypatch.chdir(tmp_path)
-    as_files(panel, tmp_path)
-    address = client.scheduler.address
-    with pytest.raises(SystemExit) as end:
-        main(
-            ["combine", "model_0.parquet", "model_1.parquet", "model_2.parquet", "-o", "out.parquet", "--dask", address]
-        )
-    assert end.value.code == 0
+    files = [path.name for path in as_files(panel, tmp_path)]
+    used, computed = [], engine._computed
+    monkeypatch.setattr(engine, "_computed", lambda *args: used.append(args) or computed(*args))
+
+    def command(*args, options=("--dask", client.scheduler.address)):
+        with pytest.raises(SystemExit) as end:
+            main([*args[:-1], *files, "-o", args[-1], *options])
+        assert end.value.code == 0
+        assert bool(used) == ("--dask" in options)
+        used.clear()
+
+    return command
+
+
+def test_commands_on_a_cluster(command, panel):
+    command("combine", "out.parquet")
     frame = pl.read_parquet("out.parquet")
     close(frame.drop("instance").to_numpy(), mlc.combine(panel).scores)
+
+
+@pytest.mark.parametrize("method", mlc.COMBINERS)
+def test_statistics_of_a_site_on_a_cluster(command, panel, method):
+    command("statistics", "--method", method, "cluster.stats")
+    command("statistics", "--method", method, "local.stats", options=["--no-stream"])
+    found, expected = (mlc.load(f"{name}.stats") for name in ("cluster", "local"))
+    assert (found.n_instances_, found.labels_) == (expected.n_instances_, expected.labels_)
+    arrays = to_arrays(found.statistics_)
+    assert arrays.keys() == to_arrays(expected.statistics_).keys()
+    for name, array in to_arrays(expected.statistics_).items():
+        close(arrays[name], array)
+    mlc.merge([found]).save("a.model")
+    command("apply", "a.model", "cluster.parquet")
+    command("apply", "a.model", "--decide", "instances", "--layout", "long", "cluster.csv")
+    close(read_table("cluster.parquet").scores, expected.transform(panel))
+    assert read_table("cluster.csv").scores.sum() == expected.predict(panel).sum()
+
+
+@pytest.mark.parametrize("client", [1], indirect=True)
+def test_private_statistics_on_a_cluster(command, panel):
+    pytest.importorskip("opendp")
+    command("statistics", "--method", "mlcm-r", "--epsilon", "1000", "--delta", "1e-6", "private.stats")
+    found, exact = mlc.load("private.stats"), mlc.MLCMr().fit(panel)
+    np.testing.assert_allclose(found.statistics_.walk, exact.statistics_.walk, atol=0.5)

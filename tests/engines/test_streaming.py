@@ -136,6 +136,37 @@ def test_interrupted_work_is_gone_on_with(tmp_path, paths, monkeypatch, at, meth
 
 
 @pytest.mark.usefixtures("small_blocks")
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+@pytest.mark.parametrize("method", ["DS", "MLCM-r", "Filter"])
+@pytest.mark.parametrize("at", [1, 8, 20])
+def test_an_interrupted_application_is_gone_on_with(tmp_path, panel, paths, monkeypatch, at, method, suffix):
+    """Of a model that was solved before, with its models in another order and a label more."""
+    wider = panel.select(models=panel.models[::-1]).with_labels([*panel.labels[::-1], "one more"])
+    mlc.COMBINERS[method]().fit(wider).save(tmp_path / "in" / "a.model")
+    solved = mlc.load(tmp_path / "in" / "a.model")
+    scanned = mlc.scan_predictions(paths).with_labels(solved.labels_)
+    out = tmp_path / f"out.{suffix}"
+    with monkeypatch.context() as patch:
+        first = Interrupted(patch, at)
+        with pytest.raises(KeyboardInterrupt):
+            mlc.write_consensus(scanned, out, method=solved, solved=True)
+    assert names(tmp_path) == [f".out.{suffix}.part", "in"]
+    other = mlc.COMBINERS[method]().fit(wider[:100])
+    with pytest.raises(mlc.InputError, match="found work begun with other model"):
+        mlc.write_consensus(scanned, out, method=other, solved=True, resume=True)
+    again = mlc.scan_predictions(paths).with_labels(solved.labels_)
+    with monkeypatch.context() as patch:
+        second = Interrupted(patch, -1)
+        done = mlc.write_consensus(again, out, method=solved, solved=True, resume=True)
+    assert names(tmp_path) == ["in", f"out.{suffix}"]
+    assert done.n_missing == wider.n_missing
+    table = read_table(out)
+    assert table.labels.tolist() == list(wider.labels)
+    np.testing.assert_allclose(table.scores, solved.transform(wider), rtol=0, atol=1e-10)
+    assert len(first.starts) + len(second.starts) <= -(-150 // 7) + 10
+
+
+@pytest.mark.usefixtures("small_blocks")
 def test_a_block_that_was_cut_off_is_written_again(tmp_path, paths, monkeypatch):
     scanned, out = mlc.scan_predictions(paths), tmp_path / "out.parquet"
     mlc.write_consensus(scanned, tmp_path / "whole.parquet")
@@ -167,6 +198,26 @@ def test_other_work_is_not_gone_on_with(tmp_path, paths, monkeypatch):
         mlc.write_consensus(mlc.scan_predictions(paths), out, method="mv", resume=True)
     mlc.write_consensus(mlc.scan_predictions(paths), out, method="mv")
     assert names(tmp_path) == ["in", "out.csv"]
+
+
+@pytest.mark.usefixtures("small_blocks")
+@pytest.mark.parametrize("resume", [False, True])
+def test_the_second_at_work_on_an_output_gives_way_to_the_first(tmp_path, panel, paths, monkeypatch, resume):
+    scanned, out = mlc.scan_predictions(paths), tmp_path / "out.parquet"
+    read, refused = ScannedPanel.read, []
+
+    def interfering(panel, start, stop):
+        if start == 70:  # once in each pass
+            with pytest.raises(mlc.InputError, match=r"out\.parquet: found other work on it under way") as found:
+                mlc.write_consensus(scanned, out, method="mlcm-r", force=True, resume=resume)
+            refused.append(found.value)
+        return read(panel, start, stop)
+
+    monkeypatch.setattr(ScannedPanel, "read", interfering)
+    mlc.write_consensus(scanned, out, method="mlcm-r")
+    assert len(refused) == 2
+    np.testing.assert_allclose(read_table(out).scores, mlc.mlcm_r(panel), rtol=0, atol=1e-10)
+    assert names(tmp_path) == ["in", "out.parquet"]
 
 
 @pytest.mark.usefixtures("small_blocks")
@@ -240,7 +291,23 @@ def test_work_that_was_killed_is_gone_on_with(tmp_path, panel, paths, blocks):
     process.wait()
     process.stdout.close()
     assert names(tmp_path) == [".out.parquet.part", "in"]
+    assert (streaming.part_of(tmp_path / "out.parquet") / "lock").exists()  # of somebody who is gone
     done = subprocess.run(command, stdout=subprocess.PIPE, check=True)
     assert len(done.stdout.split()) < 2 * 22 - blocks + 12
     np.testing.assert_allclose(read_table(tmp_path / "out.parquet").scores, mlc.mlcm_r(panel), rtol=0, atol=1e-10)
+    assert names(tmp_path) == ["in", "out.parquet"]
+
+
+def test_work_killed_when_the_output_was_in_place_is_done_anew(tmp_path, panel, paths, monkeypatch):
+    def killed(folder, **options):
+        raise SystemExit
+
+    monkeypatch.setattr(streaming, "emptied", lambda folder, **options: killed(folder) if options else None)
+    target = tmp_path / "out.parquet"
+    with pytest.raises(SystemExit):
+        mlc.write_consensus(mlc.scan_predictions(paths), target, method="mv")
+    assert (streaming.part_of(target) / "journal").exists()
+    monkeypatch.undo()
+    mlc.write_consensus(mlc.scan_predictions(paths), target, method="mv", resume=True, force=True)
+    np.testing.assert_allclose(read_table(target).scores, mlc.majority_vote(panel), rtol=0, atol=1e-10)
     assert names(tmp_path) == ["in", "out.parquet"]

@@ -1,5 +1,7 @@
 """CSV in pieces of any size: the same rows, and faults on the same lines, as in one."""
 
+import time
+
 import polars as pl
 import pytest
 
@@ -39,6 +41,36 @@ def test_faults_are_found_on_the_same_line(tmp_path, size, fault):
 def _walk(pieces):
     for piece in pieces:
         frames.tables(piece.frame, piece.columns, "a", piece.place)
+
+
+@pytest.mark.parametrize("row", ["5,1,1", '"5, or so",1,1', '"5""",,'])
+@pytest.mark.parametrize(
+    ("fault", "line"), [('4,1,"', 4), ('"4,1,1', 4), ('"two\nlines",1,"', 4), ('\n\n"4,1,1', 6), ('4" nail,1,1', 4)]
+)
+def test_of_an_unclosed_quote_little_is_read(tmp_path, monkeypatch, fault, line, row):
+    monkeypatch.setattr(csv, "_LONGEST", 1000)
+    path = tmp_path / "a.csv"
+    path.write_text("id,x,y\n1,1,0\n2,0,1\n" + fault + "\n" + f"{row}\n" * 10_000)
+    seen, whole_rows = [], csv._whole_rows
+    monkeypatch.setattr(csv, "_whole_rows", lambda text: seen.append(len(text)) or whole_rows(text))
+    with pytest.raises(InputError, match=rf"^a.csv, line {line}: found a stray or unclosed quote \(open after 1,"):
+        _walk(csv.pieces(path, "a.csv", size=100))
+    assert max(seen) <= 1000 + 2 * 100
+
+
+def test_long_lines_and_long_names_are_no_unclosed_quotes(tmp_path, monkeypatch):
+    monkeypatch.setattr(csv, "_LONGEST", 100)
+    path, named = tmp_path / "a.csv", ["n" * 500, "q," * 250, "two\n" * 20, "last"]
+    path.write_text("id,x\n" + "".join(f'"{name}",1\n' if name != named[0] else f"{name},1\n" for name in named))
+    found = [name for piece in csv.pieces(path, "a.csv", size=10) for name in piece.frame["0"]]
+    assert found == named
+
+
+def test_looking_for_the_end_of_a_row_takes_one_pass():
+    text = b'1,"' + b"1,1\n" * 2**19
+    began = time.process_time()
+    assert csv._whole_rows(text) == (b"", text)
+    assert time.process_time() - began < 2  # line by line it would be minutes
 
 
 @pytest.mark.parametrize("suffix", ["csv", "tsv", "parquet", "jsonl"])

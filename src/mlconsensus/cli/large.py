@@ -1,8 +1,9 @@
-"""`mlconsensus combine` for panels that do not fit into memory: from disk, or on a cluster."""
+"""What commands share for panels that do not fit into memory: from disk, or on a cluster."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -13,45 +14,61 @@ from .output import decided, say_done
 
 if TYPE_CHECKING:
     from ..combiners import Combiner
+    from ..engines.streaming import Written
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 _LOCAL = "local"  # a cluster of this machine's own
 
+stream_option = click.option(
+    "--stream/--no-stream",
+    default=None,
+    help="Walk the files block by block with little memory, or read them whole; by default what the memory that is "
+    "free suggests.",
+)
+dask_option = click.option(
+    "--dask",
+    is_flag=False,
+    flag_value=_LOCAL,
+    metavar="[ADDRESS]",
+    help="Let the workers of a Dask cluster do the work; without an address, one of this machine's own.",
+)
+
 
 def large_options(command: F) -> F:
-    """Add how to combine what does not fit into memory."""
-    for option in (
-        click.option(
-            "--dask",
-            is_flag=False,
-            flag_value=_LOCAL,
-            metavar="[ADDRESS]",
-            help="Let the workers of a Dask cluster do the work; without an address, one of this machine's own.",
-        ),
-        click.option("--resume", is_flag=True, help="Go on where streaming was interrupted."),
-        click.option(
-            "--stream/--no-stream",
-            default=None,
-            help="Walk the files block by block with little memory, or read them whole; by default what the memory "
-            "that is free suggests.",
-        ),
-    ):
-        command = option(command)
-    return command
+    """Add how to make a consensus that does not fit into memory."""
+    resume_option = click.option("--resume", is_flag=True, help="Go on where streaming was interrupted.")
+    return stream_option(resume_option(dask_option(command)))
 
 
 def is_large(files: Sequence[str], input_format: str | None, output: str, output_format: str | None, decide: str | None,
              stream: bool | None, resume: bool, dask: str | None) -> bool:  # fmt: skip
     """Tell whether to leave the files on disk, and refuse what cannot be done then."""
+    check = partial(_check_streamable, output, output_format, decide)
+    return stays_on_disk(files, input_format, stream, dask, resume, check)
+
+
+def _check_streamable(output: str, output_format: str | None, decide: str | None) -> None:
     from ..engines.streaming import streamed_kind
+    from ..errors import InputError
+
+    streamed_kind(output, output_format)
+    if decide == "labels":
+        raise InputError("--decide labels: found a panel to be streamed, expected one that fits into memory")
+
+
+def stays_on_disk(files: Sequence[str], input_format: str | None, stream: bool | None, dask: str | None,
+                  resume: bool = False, check: Callable[[], None] = lambda: None) -> bool:  # fmt: skip
+    """Tell whether to leave the files on disk: as the options say, or as the memory that is free suggests.
+
+    `check` raises an `InputError` where it cannot be done; that is an error only if it was asked for.
+    """
     from ..errors import InputError
     from ..io.sizes import needed_memory
     from ..machine import available_memory
 
-    asked = next(
-        (name for name, given in (("--dask", dask), ("--resume", resume), ("--stream", stream)) if given), None
-    )
+    given = {"--dask": dask is not None, "--resume": resume, "--stream": stream}
+    asked = next((name for name, value in given.items() if value), None)
     if dask is not None and resume:
         raise InputError("--resume: found together with --dask, expected one of the two")
     if stream is False:
@@ -59,9 +76,7 @@ def is_large(files: Sequence[str], input_format: str | None, output: str, output
             raise InputError(f"{asked}: found together with --no-stream, expected one of the two")
         return False
     try:
-        streamed_kind(output, output_format)
-        if decide == "labels":
-            raise InputError("--decide labels: found a panel to be streamed, expected one that fits into memory")
+        check()
     except InputError:
         if asked is not None:
             raise
@@ -72,6 +87,41 @@ def is_large(files: Sequence[str], input_format: str | None, output: str, output
     return asked is not None
 
 
+@contextmanager
+def scanned(
+    files: Sequence[str], input_format: str | None, instances: str, labels: str, dask: str | None
+) -> Iterator[Any]:
+    """Scan files that stay on disk, to be walked here or by the workers of a cluster, which may end after it."""
+    from ..io import scan_predictions
+
+    scan = partial(scan_predictions, files, format=input_format, instances=instances, labels=labels)  # type: ignore[arg-type]
+    if dask is None:
+        yield scan()
+        return
+    from ..engines.dask import DaskPanel, connected
+
+    with connected(None if dask == _LOCAL else dask):
+        yield DaskPanel.from_scanned(scan())
+
+
+def write_large(panel: Any, output: str, decide: str | None, threshold: float, empty: str, top_k: int | None,
+                dask: str | None, **options: Any) -> Written:  # fmt: skip
+    """Write the consensus of a scanned panel; an interruption says how to go on, where that can be done."""
+    from ..engines.streaming import part_of, write_consensus
+
+    values = None
+    if decide is not None or top_k is not None:
+        values = partial(decided, decide=decide, threshold=threshold, empty=empty, top_k=top_k)
+    try:
+        done = write_consensus(panel, output, values=values, **options)
+    except KeyboardInterrupt:
+        if dask is None and part_of(output).exists():
+            raise KeyboardInterrupt("interrupted: what is done so far is kept, and --resume goes on") from None
+        raise
+    say_missing(done.n_missing, panel.shape)
+    return done
+
+
 def combine_large(
     files: Sequence[str], input_format: str | None, instances: str, labels: str, output: str,
     output_format: str | None, method: str | Combiner | None, optimize: str, decide: str | None, threshold: float,
@@ -79,39 +129,16 @@ def combine_large(
     weights: dict[str, float] | None, in_memory: Sequence[str],
 ) -> None:  # fmt: skip
     """Combine files that stay on disk, and say what was done."""
-    from contextlib import nullcontext
-
     from ..diagnostics import examine
-    from ..engines.streaming import part_of, write_consensus
     from ..errors import InputError
-    from ..io import scan_predictions
 
     if in_memory:
         raise InputError(f"{in_memory[0]}: found with a panel to be streamed, expected one that fits into memory")
-    values = None
-    if decide is not None or top_k is not None:
-        values = partial(decided, decide=decide, threshold=threshold, empty=empty, top_k=top_k)
-    cluster: Any = nullcontext()
-    if dask is not None:
-        from ..engines.dask import connected
-
-        cluster = connected(None if dask == _LOCAL else dask)
-    with cluster as client:
-        panel: Any = scan_predictions(files, format=input_format, instances=instances, labels=labels)  # type: ignore[arg-type]
-        if client is not None:
-            from ..engines.dask import DaskPanel
-
-            panel = DaskPanel.from_scanned(panel)
-        try:
-            done = write_consensus(
-                panel, output, optimize, method=method, weights=weights, format=output_format, layout=layout,  # type: ignore[arg-type]
-                values=values, force=force, resume=resume,
-            )  # fmt: skip
-        except KeyboardInterrupt:
-            if dask is None and part_of(output).exists():
-                raise KeyboardInterrupt("interrupted: what is done so far is kept, and --resume goes on") from None
-            raise
-    say_missing(done.n_missing, panel.shape)
+    with scanned(files, input_format, instances, labels, dask) as panel:
+        done = write_large(
+            panel, output, decide, threshold, empty, top_k, dask, optimize=optimize, method=method, weights=weights,
+            format=output_format, layout=layout, force=force, resume=resume,
+        )  # fmt: skip
     # Only what takes no further pass over the files is said.
     warnings = examine(panel, done.combiner).warnings() if done.method == "Filter" else []
     say_done(done.method, done.reason, panel, done.n_missing, warnings, output, as_json)

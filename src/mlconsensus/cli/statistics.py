@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext
 from typing import Any
 
 import click
 
+from .large import dask_option, scanned, stays_on_disk, stream_option
 from .options import panel_options, read_panel, say
 from .output import check_place
 
@@ -33,18 +35,14 @@ from .output import check_place
 @click.option(
     "--clip", type=float, metavar="C", help="With --epsilon, for mlcm-a; see docs/privacy.md.  [default: 1.5]"
 )
-@click.option(
-    "--stream/--no-stream",
-    default=None,
-    help="Walk the files block by block with little memory, or read them whole; by default what the memory "
-    "that is free suggests.",
-)
+@stream_option
+@dask_option
 @click.option("--force", is_flag=True, help="Replace an existing output.")
 @click.option("--json", "as_json", is_flag=True, help="Print what was done as JSON on standard output.")
 def command(
     files: tuple[str, ...], input_format: str | None, instances: str, labels: str, output: str, method: str,
     label_names: str | None, epsilon: float | None, delta: float | None, clip: float | None, stream: bool | None,
-    force: bool, as_json: bool,
+    dask: str | None, force: bool, as_json: bool,
 ) -> None:  # fmt: skip
     """Add up what the panel in FILE... says into one file of sums, in which no instance is listed.
 
@@ -77,17 +75,22 @@ def command(
         method_of(kind)
         check_budget(**budget)  # type: ignore[arg-type]
     names = None if label_names is None else read_names(label_names)
-    panel = _panel(files, input_format, instances, labels, stream)
-    if names is not None:
-        panel = panel.with_labels(names)
-    if panel.has_scores and "rescale" in kind().get_params():
-        say("scores are taken as they are: bringing them to one scale would need all sites' instances")
-    if epsilon is None:
-        combiner.fit(panel)
-    else:
-        from ..privacy import fit
+    reading: Any = (
+        scanned(files, input_format, instances, labels, dask)
+        if stays_on_disk(files, input_format, stream, dask)
+        else nullcontext(read_panel(files, input_format, instances, labels))
+    )
+    with reading as panel:
+        if names is not None:
+            panel = panel.with_labels(names)
+        if panel.has_scores and "rescale" in kind().get_params():
+            say("scores are taken as they are: bringing them to one scale would need all sites' instances")
+        if epsilon is None:
+            combiner.fit(panel)
+        else:
+            from ..privacy import fit
 
-        fit(combiner, panel, **budget)  # type: ignore[arg-type]
+            fit(combiner, panel, **budget)  # type: ignore[arg-type]
     combiner.save_statistics(output, force=force)
     m, n, l = panel.shape
     if as_json:
@@ -101,19 +104,6 @@ def command(
             f"gathered private statistics ({combiner.privacy_}) of {m} models × {l:,} labels for {name} → {output}; "
             "the names of models and labels are in it, the exact number of instances is not"
         )
-
-
-def _panel(files: tuple[str, ...], input_format: str | None, instances: str, labels: str, stream: bool | None) -> Any:
-    """Read the panel, or leave it on disk where it would take too much memory."""
-    from ..io import scan_predictions
-    from ..io.sizes import needed_memory
-    from ..machine import available_memory
-
-    if stream is None:
-        stream = needed_memory(files, input_format) > available_memory() / 2
-    if not stream:
-        return read_panel(files, input_format, instances, labels)
-    return scan_predictions(files, format=input_format, instances=instances, labels=labels)  # type: ignore[arg-type]
 
 
 def read_names(path: str) -> list[str]:

@@ -29,6 +29,7 @@ from ..predictions import Predictions
 from ..progress import track
 from ..sources import LazySource, S, Steps, prepared
 from ..statistics import merge
+from .part import emptied
 
 if TYPE_CHECKING:
     from ..io.scanning import ScannedPanel
@@ -167,7 +168,7 @@ class DaskPanel(LazySource):
             _computed([delayed(_joined, pure=False)(paths, folder / "rows", encoder.kind, lengths)], "joining")
             return sum(missing for block in written for _, missing in block)
         except BaseException:
-            shutil.rmtree(folder, ignore_errors=True)  # there is nothing to go on from
+            emptied(folder, ignore_errors=True)  # there is nothing to go on from
             raise
 
 

@@ -9,14 +9,15 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import shutil
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from io import BytesIO
 from itertools import count
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, NamedTuple, Protocol
+from queue import Empty, SimpleQueue
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 import polars as pl
@@ -36,6 +37,7 @@ from ..predictions import Predictions
 from ..sources import LazySource, S
 from ..statistics import merge
 from .local import each
+from .part import emptied, held
 
 if TYPE_CHECKING:
     from ..combiners import Combiner
@@ -83,13 +85,13 @@ class Encoder(NamedTuple):
     layout: Layout
     kind: Kind
 
-    def __call__(self, block: Predictions, names: pl.Series) -> tuple[memoryview, int]:
-        """Return the bytes, and how many predictions are missing."""
+    def __call__(self, block: Predictions, names: pl.Series, out: BytesIO | None = None) -> tuple[memoryview, int]:
+        """Return the bytes, kept in `out` if it is given, and how many predictions are missing."""
         scores = self.apply(block)
         made = scores if self.values is None else self.values(scores, block)
         frame = frame_of(made, names, pl.Series(self.labels, dtype=pl.String), self.layout)
         first = bool(block.instances[0] == 0)
-        return encoded(frame, self.kind, first), block.n_missing
+        return encoded(frame, self.kind, first, out), block.n_missing
 
 
 def write_consensus(
@@ -159,19 +161,19 @@ def write_consensus(
         "output": [kind, layout, repr(getattr(values, "keywords", values))],
         "model": _digest(chosen.combiner) if solved else None,
     }
-    target = Path(os.path.realpath(path))
-    with writable(path):
-        folder = _part_folder(target, work, resume)
+    target, folder = Path(os.path.realpath(path)), part_of(path)
+    with writable(path), held(folder, display(path)):
+        _begin(folder, work, resume)
         try:
             walked = panel.resumable(folder)
             combiner = chosen.combiner if solved else chosen.combiner.fit(walked)
             missing = walked.write(Encoder(combiner.applying(), values, panel.labels, layout, kind), folder)
         except InputError:  # with such input nobody can go on
-            shutil.rmtree(folder, ignore_errors=True)
+            emptied(folder, ignore_errors=True)
             raise
         check_output(path, force)
         put_in_place(folder / "rows", target)
-        shutil.rmtree(folder, ignore_errors=True)
+        emptied(folder, ignore_errors=True)
     return Written(chosen.method, chosen.reason, combiner, missing)
 
 
@@ -213,17 +215,16 @@ def _digest(combiner: Combiner) -> str:
     return hashlib.sha256(b"".join(np.ascontiguousarray(array).tobytes() for array in arrays.values())).hexdigest()
 
 
-def _part_folder(target: Path, work: dict[str, Any], resume: bool) -> Path:
-    folder = part_of(target)
+def _begin(folder: Path, work: dict[str, Any], resume: bool) -> None:
+    """Leave in the folder what the work can go on from, and what work it is."""
+    begun = folder / "work.json"
     described = json.dumps(work, indent=1, default=str)
-    if folder.exists():
-        if resume:
-            _check_same(folder, json.loads(described))
-            return folder
-        shutil.rmtree(folder)
-    folder.mkdir()
-    (folder / "work.json").write_text(described)
-    return folder
+    if resume and begun.exists():
+        _check_same(folder, json.loads(described))
+        return
+    begun.unlink(missing_ok=True)  # first: without it nobody goes on with the rest, should this be interrupted
+    emptied(folder)
+    begun.write_text(described)
 
 
 def _check_same(folder: Path, work: dict[str, Any]) -> None:
@@ -291,6 +292,8 @@ class Resumable(LazySource):
     def write(self, encoder: Encoder, folder: Path) -> int:
         """Second pass, from where it was interrupted: append the bytes of each block to the file ``rows``."""
         journal = folder / "journal"
+        if not (folder / "rows").exists():  # not begun, or in its place already
+            journal.unlink(missing_ok=True)
         finished = _journal(journal)
         lengths, missing = [length for length, _ in finished], sum(count for _, count in finished)
         starts = range(len(finished) * self.block_size, len(self), self.block_size)
@@ -298,14 +301,32 @@ class Resumable(LazySource):
             rows.truncate(sum(lengths))
             rows.seek(0, os.SEEK_END)
             todo = ((self._read(start), self.panel.names(start, start + self.block_size)) for start in starts)
+            free: SimpleQueue[BytesIO] = SimpleQueue()  # buffers that have been written
+
+            def encode(work: tuple[Predictions, pl.Series]) -> tuple[BytesIO, memoryview, int]:
+                try:
+                    out = free.get_nowait()
+                except Empty:
+                    out = BytesIO()
+                return out, *encoder(*work, out)
+
+            def append(out: BytesIO, data: memoryview, silent: int) -> None:
+                """Write a block, and only then that it is there."""
+                rows.write(data)
+                rows.flush()
+                lines.write(f"{len(data)} {silent}\n")
+                lines.flush()
+                data.release()
+                free.put(out)
+
             under_way: deque[Future[None]] = deque()
             with ThreadPoolExecutor(1) as writer:  # the disk need not be waited for
-                for data, silent in each(todo, lambda work: encoder(*work), len(starts), "combining"):
-                    if len(under_way) > 1:
-                        under_way.popleft().result()
-                    under_way.append(writer.submit(_append, rows, lines, data, silent))
+                for out, data, silent in each(todo, encode, len(starts), "combining"):
                     lengths.append(len(data))
                     missing += silent
+                    if len(under_way) > 1:
+                        under_way.popleft().result()
+                    under_way.append(writer.submit(append, out, data, silent))
                 for written in under_way:
                     written.result()
             finish(rows, encoder.kind, lengths)
@@ -313,14 +334,6 @@ class Resumable(LazySource):
 
     def _read(self, start: int) -> Predictions:
         return self.prepared(self.panel.read(start, start + self.block_size))
-
-
-def _append(rows: IO[bytes], lines: IO[str], data: memoryview, silent: int) -> None:
-    """Write a block, and only then that it is there."""
-    rows.write(data)
-    rows.flush()
-    lines.write(f"{len(data)} {silent}\n")
-    lines.flush()
 
 
 def _journal(path: Path) -> list[tuple[int, int]]:

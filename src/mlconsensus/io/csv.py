@@ -19,6 +19,7 @@ from .formats import Layout
 from .text import check_text, raise_undecodable
 
 _GLANCE = 2**16  # bytes that tell text from anything else
+_LONGEST = 2**26  # bytes within which quoted text that goes over line ends must be closed
 _CALLED = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 
 
@@ -72,6 +73,8 @@ def pieces(path: Path, name: str, separator: str = ",", size: int = 2**24) -> It
                 frame = _parse(head + text, columns, name, separator, before - 1)
                 yield Piece(frame, columns, _place(frame, columns, name, before))
                 before += text.count(b"\n")
+            if len(carried) > _LONGEST:
+                _check_closed(carried, name, before)
 
 
 class Piece(NamedTuple):
@@ -85,11 +88,24 @@ class Piece(NamedTuple):
 def _whole_rows(text: bytes) -> tuple[bytes, bytes]:
     """Cut after the last line end that is not within quotes; empty lines before it may be the end of the file."""
     end = text.rfind(b"\n") + 1
-    while end and text.count(b'"', 0, end) % 2:
-        end = text.rfind(b"\n", 0, end - 1) + 1
+    quotes = text.count(b'"', 0, end)
+    while quotes % 2:
+        line = text.rfind(b"\n", 0, text.rfind(b'"', 0, end)) + 1
+        quotes -= text.count(b'"', line, end)
+        end = line
     filled = len(text[:end].rstrip(b"\r\n"))
     end = text.find(b"\n", filled, end) + 1 if filled else 0
     return text[:end], text[end:]
+
+
+def _check_closed(carried: bytes, name: str, before: int) -> None:
+    """Refuse a record that goes on over line ends, as only quoted text does; a long line alone may be one."""
+    record = carried.lstrip(b"\r\n")
+    if b"\n" in record:
+        line = before + 1 + carried.count(b"\n", 0, len(carried) - len(record))
+        raise InputError(
+            f"{name}, line {line}: found a stray or unclosed quote (open after {len(record):,} bytes), expected CSV"
+        )
 
 
 def _glance(head: bytes, name: str) -> None:

@@ -15,6 +15,7 @@ from ..alignment import Names
 from ..errors import InputError
 from ..predictions import ModelTable
 from . import scores, statements
+from .bits import unpacked
 from .files import Place
 from .formats import Layout
 
@@ -127,7 +128,10 @@ def matrix(frame: pl.DataFrame, columns: Sequence[str], place: Place) -> NDArray
     array([[ True],
            [False]])
     """
-    out = np.empty((frame.height, frame.width), dtype=_dtype(frame), order="F")
+    kind = _dtype(frame)
+    if kind is np.bool_:
+        return unpacked(frame)
+    out = np.empty((frame.height, frame.width), dtype=kind, order="F")
     for at, label in enumerate(columns[1:]):
         # Column by column, letting go of each: the whole is never there twice.
         out[:, at] = scores_of(frame.drop_in_place(str(at + 1)), label, place, columns).to_numpy()

@@ -6,6 +6,7 @@ import shutil
 import tempfile
 import weakref
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,6 +15,7 @@ import polars as pl
 
 from ..alignment import How, IntArray, Names
 from ..errors import InputError
+from ..machine import cores
 from ..model_scores import ModelScores
 from ..predictions import ModelTable, Predictions, panel_names
 from ..progress import track
@@ -264,11 +266,13 @@ def _all_named(reads: list[Read], tables: list[StoredTable]) -> list[Ids]:
 def _same_order(ids: list[Ids]) -> list[bool]:
     """Tell of each list of names whether it is the first, name by name."""
     same = [own.n == ids[0].n for own in ids]
-    for start in range(0, ids[0].n, _ROWS):
-        stop = min(ids[0].n, start + _ROWS)
-        first = ids[0].read(start, stop)
-        for k in range(1, len(ids)):
-            same[k] = same[k] and (ids[k] is ids[0] or ids[k].read(start, stop).equals(first))
+    with ThreadPoolExecutor(cores()) as pool:
+        for start in range(0, ids[0].n, _ROWS):
+            stop = min(ids[0].n, start + _ROWS)
+            open_ = [k for k, own in enumerate(ids) if same[k] and (k == 0 or own is not ids[0])]
+            first, *others = pool.map(lambda k: ids[k].read(start, stop), open_)  # noqa: B023, it is used at once
+            for k, names in zip(open_[1:], others, strict=True):
+                same[k] = names.equals(first)
     return same
 
 

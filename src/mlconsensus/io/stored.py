@@ -17,7 +17,7 @@ from scipy import sparse
 from ..alignment import IntArray
 from ..errors import InputError
 from ..predictions import ModelTable
-from . import csv, frames, parquet, statements
+from . import bits, csv, frames, parquet, statements
 from .files import Place, Source, is_plain
 from .folders import parts
 from .formats import Format
@@ -138,42 +138,51 @@ class ParquetTable:
         self.columns = Columns(paths, columns[1:], name, sum(_bytes(kind) for kind in kinds))
         self.n = self.columns.n
         self.has_scores = any(not (kind == pl.Boolean or kind.is_integer()) for kind in kinds)
-        self._window: tuple[int, NDArray[Any]] | None = None
+        self._window: tuple[int, Any] | None = None
 
     def part(self, at: Rows) -> Part:
         """Read rows; positions must be rising."""
         if isinstance(at, slice):
-            return _dense_part(self._matrix(at.start, at.stop), None)
+            return _whole_part(self._matrix(at.start, at.stop), None)
         known = at[at >= 0]
         if len(known) == 0:
             return _nothing(len(at), len(self.names) - 1)
         first = int(known[0])
-        return _dense_part(self._matrix(first, int(known[-1]) + 1), np.where(at >= 0, at - first, -1))
+        return _whole_part(self._matrix(first, int(known[-1]) + 1), np.where(at >= 0, at - first, -1))
 
     def __getstate__(self) -> dict[str, Any]:
         return vars(self) | {"_window": None}
 
-    def _matrix(self, start: int, stop: int) -> NDArray[Any]:
-        found = []
+    def _matrix(self, start: int, stop: int) -> Any:
+        found: list[Any] = []
         while start < stop:
             first, window = self._decoded(start)
-            end = min(stop, first + len(window))
+            end = min(stop, first + window.shape[0])
             if end <= start:
                 raise InputError(f"{self.name}: found fewer rows than before, expected a file that does not change")
             found.append(window[start - first : end - first])
             start = end
-        return found[0] if len(found) == 1 else np.concatenate([part.T for part in found], axis=1).T
+        if len(found) == 1:
+            return found[0]
+        if any(sparse.issparse(part) for part in found):
+            return sparse.vstack(found, format="csr")
+        return np.concatenate([part.T for part in found], axis=1).T
 
-    def _decoded(self, row: int) -> tuple[int, NDArray[Any]]:
+    def _decoded(self, row: int) -> tuple[int, Any]:
         """Turn all decoded rows to a matrix at once: each column costs more than its rows."""
         window = self._window
-        if window is None or not window[0] <= row < window[0] + len(window[1]):
+        if window is None or not window[0] <= row < window[0] + window[1].shape[0]:
             window = self._window = None  # let go of it before the next
             start, frame = self.columns.window(row)
-            frame.columns = [str(at + 1) for at in range(frame.width)]
-            place = Place(self.name, "row", lambda row: row + start + 1)
-            window = self._window = start, frames.matrix(frame, self.names, place)
+            window = self._window = start, self._turned(frame, start)
         return window
+
+    def _turned(self, frame: pl.DataFrame, start: int) -> Any:
+        """Make a matrix of decoded rows, CSR of decisions that are mostly no."""
+        if not self.has_scores and bits.few(frame):
+            return bits.entries(frame)
+        frame.columns = [str(at + 1) for at in range(frame.width)]
+        return frames.matrix(frame, self.names, Place(self.name, "row", lambda row: row + start + 1))
 
     def in_any_order(self, path: Path) -> DenseTable:
         """Copy the table to where rows can be read in any order."""
@@ -181,7 +190,8 @@ class ParquetTable:
         step = max(1, _WINDOW_BYTES // 8 // len(self.names))
         for start, stop in zip(self.columns.bounds, self.columns.bounds[1:], strict=False):
             for at in range(start, stop, step):
-                writer.append(self._matrix(at, min(stop, at + step)))
+                matrix = self._matrix(at, min(stop, at + step))
+                writer.append(matrix.toarray() if sparse.issparse(matrix) else matrix)
         return DenseTable(writer.whole())
 
 
@@ -194,11 +204,11 @@ class DenseTable:
     def part(self, at: Rows) -> Part:
         """Read rows."""
         if isinstance(at, slice):
-            return _dense_part(self.matrix.rows(at), None)
+            return _whole_part(self.matrix.rows(at), None)
         known, rows = _found(at)
         if len(known) == 0:
             return _nothing(len(at), self.matrix.shape[1])
-        return _dense_part(self.matrix.rows(known), rows)
+        return _whole_part(self.matrix.rows(known), rows)
 
 
 class SparseTable:
@@ -447,7 +457,7 @@ class IdWriter:
         return Ids(file, self.n, Columns([self.path], ["id"], file))
 
 
-def _dense_part(matrix: NDArray[Any], rows: IntArray | None) -> Part:
+def _whole_part(matrix: Any, rows: IntArray | None) -> Part:
     return Part(matrix, rows, matrix.dtype.kind == "f" and bool(np.isnan(matrix).any()))
 
 
