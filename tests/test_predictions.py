@@ -9,7 +9,7 @@ from numpy import nan
 from scipy import sparse
 
 import mlconsensus as mlc
-from mlconsensus.predictions import ModelTable
+from mlconsensus.model_tables import ModelTable
 from panels import panels
 
 

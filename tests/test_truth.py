@@ -3,7 +3,7 @@ import pytest
 from scipy import sparse
 
 import mlconsensus as mlc
-from mlconsensus.predictions import ModelTable
+from mlconsensus.model_tables import ModelTable
 from mlconsensus.truth import match_truth
 
 

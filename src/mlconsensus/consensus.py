@@ -18,8 +18,9 @@ from .decisions import cardinalities, match_instances
 from .diagnostics import Diagnostics, diagnose, leave_one_model_out
 from .errors import InputError, nearest
 from .explain import Explanation
+from .model_tables import ModelTable
 from .parameters import Weights
-from .predictions import ModelTable, Predictions, as_predictions
+from .predictions import Predictions, as_predictions
 
 if TYPE_CHECKING:
     from .report import Report

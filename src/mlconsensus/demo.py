@@ -9,7 +9,8 @@ from .datasets import make_panel
 from .errors import InputError
 from .io import write_table
 from .metrics import evaluate, evaluate_models
-from .predictions import ModelTable, Predictions
+from .model_tables import ModelTable
+from .predictions import Predictions
 from .tables import metrics_table
 
 _LABELS = [

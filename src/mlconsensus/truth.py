@@ -12,7 +12,7 @@ from scipy import sparse
 from .alignment import IntArray, Names
 from .errors import InputError
 from .io import with_names
-from .predictions import ModelTable
+from .model_tables import ModelTable
 
 
 class Matched(NamedTuple):

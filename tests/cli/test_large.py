@@ -14,7 +14,7 @@ import pytest
 
 import mlconsensus as mlc
 from mlconsensus.io import write_table
-from mlconsensus.predictions import ModelTable
+from mlconsensus.model_tables import ModelTable
 
 
 def rows(text):

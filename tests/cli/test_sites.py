@@ -8,7 +8,7 @@ import pytest
 
 import mlconsensus as mlc
 from mlconsensus.io import read_table, write_table
-from mlconsensus.predictions import ModelTable
+from mlconsensus.model_tables import ModelTable
 
 LABELS = ["flu", "cold", "cough", "fever"]
 MODELS = ["ann", "bob", "carl"]

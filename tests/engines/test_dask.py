@@ -13,7 +13,7 @@ import mlconsensus as mlc
 from mlconsensus.engines import dask as engine
 from mlconsensus.fields import to_arrays
 from mlconsensus.io import ScannedPanel, read_table, write_table
-from mlconsensus.predictions import ModelTable
+from mlconsensus.model_tables import ModelTable
 
 da = pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")

@@ -94,7 +94,7 @@ def table_of(
     found: Consensus, panel: Predictions, decide: str | None, threshold: float, empty: Any, top_k: int | None
 ) -> Any:
     """Turn the consensus into what is to be written: scores or label sets, all or the best."""
-    from ..predictions import ModelTable
+    from ..model_tables import ModelTable
 
     values = decided(found.scores, panel, decide, threshold, empty, top_k)
     return ModelTable(found.method, values, found.instances, found.label_names)

@@ -18,7 +18,7 @@ from scipy import sparse
 
 from ..alignment import as_names
 from ..errors import InputError, nearest
-from ..predictions import ModelTable
+from ..model_tables import ModelTable
 from . import frames, scores
 from .arff_text import Arff, parse, quoted
 from .files import AnyPath, Source, first_line, read_bytes

@@ -13,7 +13,7 @@ from scipy import sparse
 
 from ..alignment import Names
 from ..errors import InputError
-from ..predictions import ModelTable
+from ..model_tables import ModelTable
 from . import scores, statements
 from .bits import unpacked
 from .files import Place

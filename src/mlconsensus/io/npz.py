@@ -12,7 +12,7 @@ from scipy import sparse
 
 from ..alignment import as_names
 from ..errors import InputError, nearest
-from ..predictions import ModelTable
+from ..model_tables import ModelTable
 from . import frames, scores
 from .files import Source, first_line
 from .formats import Layout

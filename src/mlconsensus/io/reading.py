@@ -11,7 +11,8 @@ import numpy as np
 
 from ..alignment import How, Names
 from ..errors import InputError
-from ..predictions import ModelTable, Predictions
+from ..model_tables import ModelTable
+from ..predictions import Predictions
 from . import scores
 from .files import STANDARD, AnyPath, Source
 from .folders import expanded

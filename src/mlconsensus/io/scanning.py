@@ -17,7 +17,8 @@ from ..alignment import How, IntArray, Names
 from ..errors import InputError
 from ..machine import cores
 from ..model_scores import ModelScores
-from ..predictions import ModelTable, Predictions, panel_names
+from ..model_tables import ModelTable, panel_names
+from ..predictions import Predictions
 from ..progress import track
 from ..sources import LazySource
 from .files import AnyPath

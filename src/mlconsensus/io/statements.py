@@ -14,7 +14,7 @@ from scipy import sparse
 
 from ..alignment import Names
 from ..errors import InputError
-from ..predictions import ModelTable
+from ..model_tables import ModelTable
 from .files import Place
 
 Codes = NDArray[np.int64]

@@ -16,7 +16,7 @@ from scipy import sparse
 
 from ..alignment import IntArray
 from ..errors import InputError
-from ..predictions import ModelTable
+from ..model_tables import ModelTable
 from . import bits, csv, frames, parquet, statements
 from .files import Place, Source, is_plain
 from .folders import parts
