@@ -1,7 +1,8 @@
 """The prototype from which the package's rater filter was made, dense and in one piece.
 
 It keeps the package's version, which goes over blocks, sparse input and shared kernels, to the same numbers. It is no
-independent derivation: two later changes (what counts as a copy, a fixed number of rounds) were made in both.
+independent derivation: three later changes (what counts as a copy, a fixed number of rounds, Newton's method at the end
+of `_rank_one`) were made in both.
 
 statistics(block) -> dict   sums over instances (additive: merge = add)
 merge(a, b)       -> dict
@@ -13,6 +14,7 @@ Y is (m, n, l), bool / 0-1 / [0,1]; NaN = the model did not say.
 from types import SimpleNamespace
 
 import numpy as np
+from scipy.stats import norm
 
 
 # ---------------------------------------------------------------- statistics
@@ -105,11 +107,42 @@ def _rank_one(R, it=300):
         return np.ones(1)
     off = ~np.eye(m, dtype=bool)
     r = np.full(m, np.sqrt(max(R[off].mean(), 1e-6)))
-    for _ in range(it):
+    for t in range(1, it + 1):
         w = off / (np.abs(R - np.outer(r, r)) + 1e-3)
         new = 0.5 * r + 0.5 * np.clip((w * R) @ r / np.maximum(w @ (r * r), 1e-12), -1, 1)
         r = new
+        if t in (20, 40, 80, 160, 300):
+            x = _stationary(R, r)
+            if x is not None:
+                r = x
+                break
     return r if r.sum() >= 0 else -r
+
+
+def _stationary(R, r0):
+    """minimum of sum f(R - r r'), f(e) = |e| - 1e-3 log(1 + |e|/1e-3), if Newton's steps lead to one within 0.05."""
+    m = len(R)
+    x = r0.copy()
+    for _ in range(12):
+        g, H = np.zeros(m), np.zeros((m, m))
+        for k in range(m):
+            for q in range(m):
+                if k != q:
+                    e = R[k, q] - x[k] * x[q]
+                    f1, f2 = e / (abs(e) + 1e-3), 1e-3 / (abs(e) + 1e-3) ** 2
+                    g[k] -= f1 * x[q]
+                    H[k, k] += f2 * x[q] ** 2
+                    H[k, q] += f2 * x[k] * x[q] - f1
+        lowest, highest = np.linalg.eigvalsh(H)[[0, -1]]
+        if lowest <= 1e-8 * highest:
+            return None
+        d = np.linalg.solve(H, -g)
+        x = x + d
+        if np.abs(x - r0).max() > 0.05 or np.abs(x).max() > 1:
+            return None
+        if np.abs(d).max() <= 1e-12:
+            return x
+    return None
 
 
 def _loadings(mu, S, cnt, it=80):
@@ -172,8 +205,9 @@ def _loadings(mu, S, cnt, it=80):
     return np.where(ok, rj, 0), sd, r, eta, rj
 
 
-def _prevalence(c, call, ok, mu, nk):
-    """label frequencies as the trusted models see them, and their mean reliability."""
+def _prevalence(c, call, ok, mu, nk, bend=1.0):
+    """label frequencies as the trusted models see them, unbent by `bend` on the probit scale, and their mean
+    reliability."""
     k = c.shape[1]
     mu = np.clip(mu, 0, 1)
     om = np.maximum(c, 0) ** 2 * ok
@@ -185,8 +219,48 @@ def _prevalence(c, call, ok, mu, nk):
     zero = np.exp(-nk * (np.minimum(pi, 1 - pi) * rb**2)[:, None])
     oa = np.where(ok, np.maximum(c, 0) ** 2, np.maximum(call, 0) ** 2 * zero)
     ta = oa.sum(1, keepdims=True)
-    pi = (np.where(ta > 1e-12, oa / np.maximum(ta, 1e-12), 1 / k) * mu.T).sum(1)
+    pi = (np.where(ta > 1e-12, oa / np.maximum(ta, 1e-12), 1 / k) * norm.cdf(bend * norm.ppf(mu.T))).sum(1)
     return pi, rb, om
+
+
+def _bend(c, rb, pi, r, Th, beta, mu, S):
+    """what models know when they say yes where it is likelier than no: probit(rate) = probit(frequency) / b."""
+    m, l = mu.shape
+    for k in range(m):  # whoever gives scores does not decide
+        if sum(S[j, k, k] for j in range(l)) < 0.999 * sum(mu[k, j] * (1 - mu[k, j]) for j in range(l)):
+            return 1.0
+    pairs = [(r[k] ** 2 * r[q] ** 2, Th[k, q]) for k in range(m) for q in range(m) if k != q]
+    kin = sum(w * th for w, th in pairs) / max(sum(w for w, _ in pairs), 1e-12)
+    return _level(rb, pi) ** ((1 - kin) * (1 + min(beta, 0)) / 2)
+
+
+def _level(rb, pi):
+    """r bar"""
+    var = np.maximum(pi * (1 - pi), 0)
+    return max(np.sqrt((var * rb**2).sum() / max(var.sum(), 1e-12)), 0.03)
+
+
+def _drawn(P, V, S, nk):
+    """correlations of labels drawn to 0: E[P_ji^2] = s + chance_ji, s estimated from all pairs, heavily where chance is
+    small."""
+    l = len(P)
+    var, n = np.zeros(l), np.zeros(l)
+    for j in range(l):
+        var[j] = V[j] @ S[j] @ V[j]
+        n[j] = max(np.abs(V[j]) @ nk[j] / max(np.abs(V[j]).sum(), 1e-300), 1)
+    pairs = [(j, i) for j in range(l) for i in range(l) if i != j]
+    if not pairs:
+        return P
+    chance = {(j, i): var[j] * var[i] / np.sqrt(n[j] * n[i]) for j, i in pairs}
+    over = {pair: P[pair] ** 2 - chance[pair] for pair in pairs}
+    s = max(sum(over.values()) / len(pairs), 1e-6)
+    for _ in range(50):
+        weight = {pair: (s / (s + chance[pair])) ** 2 for pair in pairs}
+        s = max(sum(weight[pair] * over[pair] for pair in pairs) / max(sum(weight.values()), 1e-300), 1e-8)
+    out = P.copy()
+    for pair in pairs:
+        out[pair] *= s / (s + chance[pair])
+    return out
 
 
 def _mechanism(c, mu, pi, nk):
@@ -225,6 +299,9 @@ def solve(s):
     q = np.clip(pi, 1e-9, 1 - 1e-9)[:, None]
     c = np.sign(c) * np.minimum(np.abs(c), np.exp(-np.abs(np.log(p / (1 - p) * (1 - q) / q)) / 2))
     pi, rb, _ = _prevalence(c, call, ok, mu_, nk)
+    beta = _mechanism(c, mu_, pi, nk)
+    level = _level(rb, pi)
+    pi, _, _ = _prevalence(c, call, ok, mu_, nk, _bend(c, rb, pi, r, Th, beta, mu_, S_))
     w = np.where(ok, c / (1 - c * c) / t, 0)  # evidence per standardised vote
     h = (w * c).sum(1)  # information
     act = h > 1e-6
@@ -233,10 +310,7 @@ def solve(s):
     own = (u * u).sum(1)
     sh = np.maximum(np.einsum("jk,kq,jq->j", u, Th, u) - own, 0)
     noise = np.maximum(own, np.minimum((1 + sh) ** 2 - 1, 2))
-    beta = _mechanism(c, mu_, pi, nk)
-    var = np.maximum(pi * (1 - pi), 0)
-    level = np.sqrt((var * act * rb**2).sum() / max((var * act).sum(), 1e-12))  # r bar
-    gain = np.maximum(rb, 0.03) ** (1 - beta / 2) / np.sqrt(max(level, 0.03)) * np.sqrt(var)
+    gain = np.maximum(rb, 0.03) ** (1 - beta / 2) / np.sqrt(level) * np.sqrt(np.maximum(pi * (1 - pi), 0))
     gain = np.where(rb > 0, gain, 0)
     # label correlations of the common signal, from pairs of different models
     V = W * isd
@@ -251,7 +325,7 @@ def solve(s):
     i = np.where(act)[0]
     F = np.zeros((l, l))
     if len(i):
-        P = Phi[np.ix_(i, i)]
+        P = _drawn(Phi[np.ix_(i, i)], V[i], S_[i], nk[i])
         e, E = np.linalg.eigh(P)
         if e[0] < 0:
             P = (E * np.maximum(e, 0)) @ E.T

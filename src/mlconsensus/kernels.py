@@ -24,6 +24,9 @@ FloatArray = NDArray[np.float64]
 # one core at v = 2,000: equal at a fill of 0.06 (docs/decisions/0007).
 SPARSE_FILL = 0.06
 
+# Below so many votes a cell, their sums are multiplied faster as CSR than as a dense matrix (docs/decisions/0007).
+_FEW_SUMS = 0.2
+
 # How many columns of a larger Gram matrix are worked out at a time: as a sparse product, these take some 100 MB.
 _PANEL = 4096
 
@@ -37,11 +40,11 @@ class Votes(NamedTuple):
     # number where all spoke
 
 
-def connections(block: Predictions) -> Matrix:
+def connections(block: Predictions, dtype: Any = np.float64) -> Matrix:
     """Build the paper's connection matrix A (n, m·l): an edge from each instance to each (model, label) group node.
 
-    Scores, times the model's weight, are edge weights; where a model was silent there is no edge. Dense float64 or CSR,
-    whichever is cheaper.
+    Scores, times the model's weight, are edge weights; where a model was silent there is no edge. Dense or CSR of
+    `dtype`, whichever is cheaper.
 
     Examples
     --------
@@ -52,23 +55,24 @@ def connections(block: Predictions) -> Matrix:
     """
     matrices = [values for values, _, _ in _weighted_cells(block)]
     if all(sparse.issparse(matrix) for matrix in matrices):
-        return sparse.hstack(matrices, format="csr") if len(matrices) > 1 else matrices[0]
+        joined = sparse.hstack(matrices, format="csr") if len(matrices) > 1 else matrices[0]
+        return joined.astype(dtype, copy=False)
     m, n, l = block.shape
     kind = np.result_type(*(matrix.dtype for matrix in matrices))
     if all(isinstance(matrix, np.ndarray) and matrix.strides[0] == matrix.itemsize for matrix in matrices):
         # Column by column, as files are read: half the time of turning it to rows first.
         columns = np.concatenate([matrix.T for matrix in matrices], dtype=kind)
         if _is_sparse(columns):
-            return _as_csr(columns).T.tocsr()
-        return np.ascontiguousarray(columns.T, dtype=np.float64)
+            return _as_csr(columns, dtype).T.tocsr()
+        return np.ascontiguousarray(columns.T, dtype=dtype)
     joined = np.empty((n, m * l), dtype=kind)
     for k, matrix in enumerate(matrices):
         joined[:, k * l : (k + 1) * l] = matrix.toarray() if sparse.issparse(matrix) else matrix
-    return _as_csr(joined) if _is_sparse(joined) else joined.astype(np.float64, copy=False)
+    return _as_csr(joined, dtype) if _is_sparse(joined) else joined.astype(dtype, copy=False)
 
 
-def spoken(block: Predictions) -> FloatArray | None:
-    """Tell as 1 (or the model's weight) or 0 where each group node's model spoke (n, m·l).
+def spoken(block: Predictions, dtype: Any = np.float64) -> FloatArray | None:
+    """Tell as 1 (or the model's weight) or 0 where each group node's model spoke (n, m·l), as `dtype`.
 
     ``None``: all spoke everywhere, and count alike.
 
@@ -82,7 +86,7 @@ def spoken(block: Predictions) -> FloatArray | None:
     if block.complete and block.weights is None:
         return None
     m, n, l = block.shape
-    said = np.empty((n, m, l))
+    said = np.empty((n, m, l), dtype)
     for k, (_, mask, weight) in enumerate(_weighted_cells(block)):
         said[:, k] = weight if mask is None else weight * mask
     return said.reshape(n, m * l)
@@ -141,12 +145,35 @@ def weighted_sum(A: Matrix, weights: FloatArray) -> FloatArray:
     >>> weighted_sum(np.array([[1.0, 0.0, 0.5, 1.0]]), np.array([[2.0, 2.0], [4.0, 4.0]])).tolist()
     [[4.0, 4.0]]
     """
+    folded = _folded(A, weights)
+    return np.asarray(folded.toarray() if sparse.issparse(folded) else folded)
+
+
+def weighted_product(A: Matrix, weights: FloatArray, B: FloatArray) -> FloatArray:
+    """Multiply the same sums by a matrix B (l, l), without making them dense where they are few.
+
+    Examples
+    --------
+    >>> A = sparse.csr_array([[1.0, 0.0, 0.5, 1.0]])
+    >>> weighted_product(A, np.array([[2.0, 2.0], [4.0, 4.0]]), np.eye(2)).tolist()
+    [[4.0, 4.0]]
+    """
+    folded = _folded(A, weights)
+    if sparse.issparse(folded):
+        if folded.nnz < _FEW_SUMS * folded.shape[0] * folded.shape[1]:
+            folded.sum_duplicates()
+        else:
+            folded = folded.toarray()
+    return product(folded, B)
+
+
+def _folded(A: Matrix, weights: FloatArray) -> Matrix:
+    """Let columns of the same label fall on each other; turning a sparse result to dense adds what does."""
     m, l = weights.shape
     if not sparse.issparse(A):
-        return np.asarray(np.einsum("ikl,kl->il", A.reshape(len(A), m, l), weights))
-    # Columns of the same label fall on each other, and turning to dense adds what does.
-    folded = (A.data * weights.ravel()[A.indices], A.indices % l, A.indptr)
-    return np.asarray(sparse.csr_array(folded, shape=(A.shape[0], l)).toarray())
+        return np.einsum("ikl,kl->il", A.reshape(len(A), m, l), weights)
+    folded = (A.data * weights.ravel()[A.indices], A.indices % l, A.indptr.copy())  # A stays as it is
+    return sparse.csr_array(folded, shape=(A.shape[0], l))
 
 
 def label_grams(A: Matrix, B: Matrix, n_labels: int, weights: FloatArray | float) -> FloatArray:
@@ -203,6 +230,8 @@ def votes(block: Predictions) -> Votes:
 def mean(votes: Votes, prior: FloatArray) -> Matrix:
     """Average over the models that spoke (Eq. averaging), the prior where none did; CSR while all models speak.
 
+    In the prior's arithmetic: float32 if it is.
+
     Examples
     --------
     >>> mean(Votes(np.array([[2.0, 0.0]]), np.array([[4.0, 0.0]])), np.array([0.1, 0.2])).tolist()
@@ -210,7 +239,9 @@ def mean(votes: Votes, prior: FloatArray) -> Matrix:
     """
     total, heard = votes
     if isinstance(heard, float):
-        return total / heard
+        if sparse.issparse(total):
+            return (total / heard).astype(prior.dtype, copy=False)
+        return np.divide(total, heard, dtype=prior.dtype, casting="same_kind")
     return ratio(total.toarray() if sparse.issparse(total) else total, heard, prior)
 
 
@@ -288,7 +319,7 @@ def column_sums(A: Matrix) -> FloatArray:
 
 
 def ratio(numerator: FloatArray, denominator: FloatArray | float, otherwise: FloatArray | float) -> FloatArray:
-    """Divide, with a defined value where the denominator is 0.
+    """Divide, with a defined value where the denominator is 0, whose arithmetic it is: float32 if that is.
 
     Examples
     --------
@@ -296,8 +327,9 @@ def ratio(numerator: FloatArray, denominator: FloatArray | float, otherwise: Flo
     [0.5, 7.0]
     """
     below = np.broadcast_to(np.asarray(denominator, dtype=np.float64), np.shape(numerator))
-    out = np.array(np.broadcast_to(np.asarray(otherwise, dtype=np.float64), np.shape(numerator)))
-    return np.divide(numerator, below, out=out, where=below != 0)
+    kind = np.float32 if getattr(otherwise, "dtype", None) == np.float32 else np.float64
+    out = np.array(np.broadcast_to(np.asarray(otherwise, dtype=kind), np.shape(numerator)))
+    return np.asarray(np.divide(numerator, below, out=out, where=below != 0))
 
 
 def _weighted_cells(block: Predictions) -> Iterator[tuple[Matrix, NDArray[np.bool_] | None, float]]:
@@ -321,15 +353,15 @@ def _is_sparse(dense: NDArray[Any]) -> bool:
     return bool(np.count_nonzero(dense) < SPARSE_FILL * dense.size)
 
 
-def _as_csr(dense: NDArray[Any]) -> Matrix:
-    """Turn a contiguous matrix to CSR."""
+def _as_csr(dense: NDArray[Any], dtype: Any) -> Matrix:
+    """Turn a contiguous matrix to CSR of `dtype`."""
     n, width = dense.shape
     # SciPy's own conversion goes by way of COO, at four times the cost.
     flat = dense.ravel()
     filled = np.flatnonzero(flat)
     starts = np.searchsorted(filled, np.arange(n + 1) * width)
     columns = filled - np.repeat(np.arange(n) * width, np.diff(starts))
-    data = np.ones(len(filled)) if dense.dtype.kind == "b" else flat[filled].astype(np.float64)
+    data = np.ones(len(filled), dtype) if dense.dtype.kind == "b" else flat[filled].astype(dtype)
     return sparse.csr_array((data, columns.astype(np.int32), starts.astype(np.int32)), shape=dense.shape)
 
 

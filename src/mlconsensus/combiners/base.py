@@ -49,6 +49,7 @@ class Combiner(TransformerMixin, BaseEstimator):
     privacy_: Guarantee | None = None
     clusters_: tuple[str, ...] = ()  # names of the fitted panel's clusters
     _uses_clusterings = False
+    _in_float32: tuple[str, ...] = ()  # parts of the solution that are, where scores are asked for in float32
     _solved: tuple[str | None, Any]  # the parameters it was solved for, and the solution
 
     def _statistics(self, block: Predictions) -> Any:
@@ -117,11 +118,12 @@ class Combiner(TransformerMixin, BaseEstimator):
         predictions
             `Predictions`, or anything that its constructor takes; the models and labels that were fitted.
         dtype
-            What the scores are returned as; ``numpy.float32`` takes half the memory.
+            What the scores are returned as; ``numpy.float32`` takes half the memory, and linear methods are worked out
+            in it.
         """
         check_is_fitted(self, "models_")
         panel = self._in_fitted_order(as_predictions(predictions))
-        return spread(panel, self.applying(), dtype)
+        return spread(panel, self.applying(dtype), dtype)
 
     def fit_transform(self, predictions: Any, y: object = None, **fit_params: Any) -> NDArray[np.float64]:
         """Fit to `predictions` and return their consensus scores."""
@@ -136,9 +138,14 @@ class Combiner(TransformerMixin, BaseEstimator):
         panel = self._in_fitted_order(panel)
         return spread(panel, partial(_label_sets, self.applying()), bool)
 
-    def applying(self) -> Callable[[Predictions], NDArray[np.float64]]:
+    def applying(self, dtype: Any = np.float64) -> Callable[[Predictions], NDArray[np.float64]]:
         """Return what turns a block into its scores, light enough to be sent to another process."""
-        return partial(self._bare()._apply, solution=self.solution_)
+        solution = self.solution_
+        if np.dtype(dtype) == np.float32:
+            parts = {name: getattr(solution, name) for name in self._in_float32}
+            cast = {name: part.astype(np.float32) for name, part in parts.items() if part is not None}
+            solution = solution._replace(**cast) if cast else solution
+        return partial(self._bare()._apply, solution=solution)
 
     def explain(self, predictions: Any, instance: int | str, label: int | str) -> Explanation:
         """Say which model's which statement raised or lowered a score, and by how much, against plain voting.

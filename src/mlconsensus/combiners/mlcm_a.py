@@ -186,6 +186,8 @@ class MLCMa(Combiner):
            [0.  , 0.  , 0.5 ]])
     """
 
+    _in_float32 = ("filter", "prior")
+
     def __init__(self, n_iter: int | None = 1, weights: Weights = None) -> None:
         self.n_iter = n_iter
         self.weights = weights

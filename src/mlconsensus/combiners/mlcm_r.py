@@ -110,9 +110,10 @@ def _anchors(degrees: FloatArray, restart: float) -> FloatArray:
 
 def apply(block: Predictions, solution: Solution) -> FloatArray:
     """Mix the distributions of the group nodes that each instance is connected to; Eq. cm_closed_sol_u."""
-    A, C = connections(block), memberships(block)
+    kind = solution.groups.dtype
+    A, C = connections(block, kind), memberships(block)
     degrees = row_sums(A) if C is None else row_sums(A) + row_sums(C)
-    per_edge = ratio(np.ones(len(block)), degrees, 0.0)
+    per_edge = ratio(np.ones(len(block)), degrees, kind.type(0))
     scores = product(scaled(A, per_edge), solution.groups)
     if C is not None:
         scores += product(scaled(C, per_edge), np.asarray(solution.clusters))
@@ -183,6 +184,7 @@ class MLCMr(Combiner):
     """
 
     _uses_clusterings = True
+    _in_float32 = ("groups", "prior", "clusters")
 
     def __init__(self, alpha: float = 2.0, restart: float | None = None, weights: Weights = None) -> None:
         self.alpha = alpha

@@ -18,17 +18,17 @@ Scores are floored at 0; where nothing is left, labels keep the order of their f
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import linalg, sparse
 
 from .. import scales as scales_of
 from ..engines import gather
 from ..errors import InputError
 from ..grams import Gram
-from ..kernels import FloatArray, column_sums, connections, product, ratio, spoken, weighted_sum
+from ..kernels import FloatArray, column_sums, connections, product, ratio, spoken, weighted_product, weighted_sum
 from ..parameters import Weights, model_weights
 from ..predictions import Predictions
 from ..scales import Scales
@@ -96,11 +96,14 @@ def solve(statistics: Statistics, weights: FloatArray | None = None, scales: Sca
     first = first_copies(every)
     kept = np.flatnonzero(first == np.arange(m))
     given = np.ones(m) if weights is None else np.array([weights[first == k].max(initial=0.0) for k in range(m)])
-    moments = every.of_models(kept)
+    moments = every if len(kept) == m else every.of_models(kept)
     raters = rate(moments.by_label(), moments.both)
     frequency, _ = prevalence(raters, raters.reliability, moments)
     c = bounded(raters.reliability, frequency, moments)
     frequency, mean_reliability = prevalence(raters, c, moments)
+    alike, lean, level = kinship(moments), leaning(c, frequency, moments), _level(mean_reliability, frequency)
+    bend = level ** (_strangeness(alike, raters.overall) * (1 + min(lean, 0)) / 2)
+    frequency, _ = prevalence(raters, c, moments, bend)
 
     # Generalised least squares: a vote weighs c/(1 − c²), shared among models whose errors go together.
     varies = raters.deviation > 0
@@ -109,14 +112,16 @@ def solve(statistics: Statistics, weights: FloatArray | None = None, scales: Sca
     active = information > 1e-6
     pooled = np.where(active[:, None], weight / np.where(active, information, 1)[:, None], 0)
     scale = np.where(varies, 1 / np.where(varies, raters.deviation, 1), 0) * (c != 0)
-    own_noise, noise = _noise(pooled * np.sqrt(1 - c**2), kinship(moments))
+    own_noise, noise = _noise(pooled * np.sqrt(1 - c**2), alike)
 
-    gain = _gain(mean_reliability, leaning(c, frequency, moments), frequency, active)
+    gain = _gain(mean_reliability, lean, level, frequency)
     filter = np.zeros((l, l))
     if active.any():
-        signal = _correlations(_signal(pooled * scale, pooled * c, moments)[np.ix_(active, active)])
+        those = np.ix_(active, active)
+        found, chance = _signal(pooled * scale, pooled * c, moments), _chance(pooled * scale, moments)
+        signal = _correlations(_shrunk(found[those], chance[those]))
         system = signal + np.diag(noise[active] + 1e-6)
-        filter[np.ix_(active, active)] = linalg.solve(system, signal, assume_a="pos") * gain[active]
+        filter[those] = linalg.solve(system, signal, assume_a="pos") * gain[active]
 
     def for_all(values: FloatArray) -> FloatArray:
         """Give (l, k) values of the kept models to all models, 0 for copies, as (m, l)."""
@@ -142,12 +147,13 @@ def solve(statistics: Statistics, weights: FloatArray | None = None, scales: Sca
 def apply(block: Predictions, solution: Solution) -> FloatArray:
     """Pool the votes on each label and filter the readings."""
     block = _on_scale(block, solution)
-    A, said = connections(block), spoken(block)
+    kind = solution.vote.dtype
+    A, said = connections(block, kind), spoken(block, kind)
     total = solution.information.sum(axis=0)
     if said is None:
         # The same for all instances are the information, which goes into the filter, and what the means take off.
-        filter = solution.filter * ratio(np.ones_like(total), total, 0.0)[:, None]
-        scores = product(weighted_sum(A, solution.vote), filter)
+        filter = solution.filter * ratio(np.ones_like(total), total, np.zeros_like(total))[:, None]
+        scores = weighted_product(A, solution.vote, filter)
         scores += solution.prior - (solution.vote * solution.mean).sum(axis=0) @ filter
     else:
         votes = weighted_sum(A, solution.vote) - weighted_sum(said, solution.vote * solution.mean)
@@ -187,15 +193,18 @@ def _per_vote(heard: FloatArray, solution: Solution) -> FloatArray:
 def _moments(statistics: Statistics) -> Moments:
     """Turn sums to means and covariances, each over the instances about which both models spoke."""
     m, l = statistics.total.shape
-    together = np.broadcast_to(statistics.together + float(statistics.n_complete), (m, l, m, l))
+    together = statistics.together + float(statistics.n_complete)
+    pairs = np.broadcast_to(together, (m, l, m, l))
     said = statistics.said_together + statistics.complete[:, :, None, None]
-    spoke = np.einsum("kjkj->kj", together)
+    spoke = np.einsum("kjkj->kj", pairs)
     mean = ratio(statistics.total, spoke, 0.0)
     here, there = mean[:, :, None, None], mean[None, None]
     crossed = said * there
-    products = np.asarray(statistics.products) - crossed - crossed.transpose(2, 3, 0, 1) + together * here * there
-    covariance = products / np.maximum(together, 1)
-    return Moments(mean, covariance, np.einsum("kjqj->jkq", together).copy())
+    covariance = np.asarray(statistics.products) - crossed  # large, so worked on in place
+    covariance -= crossed.transpose(2, 3, 0, 1)
+    covariance += np.multiply(together * here, there, out=crossed)
+    covariance /= np.maximum(together, 1)
+    return Moments(mean, covariance, np.einsum("kjqj->jkq", pairs).copy())
 
 
 def _noise(errors: FloatArray, alike: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -210,15 +219,26 @@ def _noise(errors: FloatArray, alike: FloatArray) -> tuple[FloatArray, FloatArra
     return own, np.maximum(own, np.minimum((1 + kin) ** 2 - 1, 2.0))
 
 
-def _gain(reliability: FloatArray, lean: float, frequency: FloatArray, active: NDArray[np.bool_]) -> FloatArray:
+def _level(reliability: FloatArray, frequency: FloatArray) -> float:
+    """Average the squared reliability over labels, each by its variance, and return its root."""
+    variance = np.maximum(frequency * (1 - frequency), 0)
+    return max(float(np.sqrt((variance * reliability**2).sum() / max(variance.sum(), 1e-12))), 0.03)
+
+
+def _strangeness(alike: FloatArray, overall: FloatArray) -> float:
+    """Average 1 minus the kinship over pairs of different models, each pair by how reliable both are."""
+    weight = np.outer(overall**2, overall**2) * (1 - np.eye(len(overall)))
+    return 1 - float((weight * alike).sum() / max(weight.sum(), 1e-12))
+
+
+def _gain(reliability: FloatArray, lean: float, level: float, frequency: FloatArray) -> FloatArray:
     """Find the scale of the truth on each label (l,).
 
     The truth reads like one more rater, as reliable on a label as those who are trusted there; over the panel its
-    reliability lies between theirs and 1, and the middle (of the logarithms) is taken.
+    reliability lies between theirs, `level`, and 1, and the middle (of the logarithms) is taken.
     """
     variance = np.maximum(frequency * (1 - frequency), 0)
-    level = np.sqrt((variance * active * reliability**2).sum() / max((variance * active).sum(), 1e-12))
-    gain = np.maximum(reliability, 0.03) ** (1 - lean / 2) / np.sqrt(max(level, 0.03)) * np.sqrt(variance)
+    gain = np.maximum(reliability, 0.03) ** (1 - lean / 2) / np.sqrt(level) * np.sqrt(variance)
     return np.asarray(np.where(reliability > 0, gain, 0))
 
 
@@ -234,6 +254,29 @@ def _signal(votes: FloatArray, reliable: FloatArray, moments: Moments) -> FloatA
     return np.asarray(found)
 
 
+def _chance(votes: FloatArray, moments: Moments) -> FloatArray:
+    """Tell the sampling variance of the correlations that `_signal` finds (l, l), were the labels unrelated."""
+    variance = np.einsum("jk,jkq,jq->j", votes, moments.by_label(), votes, optimize=True)
+    size, n = np.abs(votes), np.einsum("jkk->jk", moments.both)
+    n = np.maximum((size * n).sum(axis=1) / np.maximum(size.sum(axis=1), 1e-300), 1)
+    return np.asarray(np.outer(variance, variance) / np.sqrt(np.outer(n, n)))
+
+
+def _shrunk(found: FloatArray, chance: FloatArray, rounds: int = 50) -> FloatArray:
+    """Draw correlations to 0 as far as chance explains them; their spread is estimated from all of them."""
+    different = ~np.eye(len(found), dtype=np.bool_)
+    squared, chance = found[different] ** 2, chance[different]
+    if not squared.size:
+        return found
+    spread = max(float((squared - chance).mean()), 1e-6)
+    for _ in range(rounds):
+        trust = (spread / (spread + chance)) ** 2
+        spread = max(float((trust * (squared - chance)).sum() / max(trust.sum(), 1e-300)), 1e-8)
+    drawn = found.copy()
+    drawn[different] *= spread / (spread + chance)
+    return drawn
+
+
 def _correlations(found: FloatArray) -> FloatArray:
     """Make a matrix of estimates one that correlations can have: no negative eigenvalue, ones on the diagonal."""
     values, vectors = linalg.eigh(found)
@@ -242,6 +285,14 @@ def _correlations(found: FloatArray) -> FloatArray:
     near = (vectors * np.maximum(values, 0)) @ vectors.T
     size = np.sqrt(np.maximum(np.diag(near), 1e-12))
     return np.asarray(near / np.outer(size, size))
+
+
+@cache
+def _threads() -> Any:
+    """Find the libraries that have threads, once: it takes as long as rating ten models."""
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
 
 
 def rater_filter(predictions: Any, weights: Weights = None, rescale: bool = True) -> FloatArray:
@@ -295,6 +346,7 @@ class RaterFilter(Combiner):
     """
 
     scales_: Scales | None = None  # of the scores, where there are any
+    _in_float32 = ("mean", "vote", "information", "own_noise", "noise", "filter", "prior")
 
     def __init__(self, weights: Weights = None, rescale: bool = True) -> None:
         self.weights = weights
@@ -318,10 +370,8 @@ class RaterFilter(Combiner):
         return statistics(block if self.scales_ is None else block.rescaled(self.scales_))
 
     def _solve(self, statistics: Statistics) -> Solution:
-        from threadpoolctl import threadpool_limits
-
         # Small matrices are worked on faster by one thread than by several that wait for each other.
-        with threadpool_limits(1 if len(self.labels_) <= _FEW_LABELS else None, user_api="blas"):
+        with _threads().limit(limits=1 if len(self.labels_) <= _FEW_LABELS else None, user_api="blas"):
             return solve(statistics, model_weights(self.weights, self.models_), self.scales_)
 
     def _apply(self, block: Predictions, solution: Solution) -> FloatArray:

@@ -13,10 +13,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special
 
 from ..kernels import FloatArray
 
 _SILENT = 1e-9  # a standard deviation below this says that a model never changes its mind on a label
+_KINK = 1e-3  # how small a deviation is no longer an absolute one
+_ROUNDS = (20, 40, 80, 160, 300)  # after which a minimum is looked for nearby; after the last there need be none
+_NEAR = 0.05  # how far from where the rounds have led it may be
 
 
 class Moments(NamedTuple):
@@ -38,6 +42,13 @@ class Moments(NamedTuple):
         """Return the models' covariances on each label by itself (l, m, m)."""
         return np.ascontiguousarray(np.einsum("kjqj->jkq", self.covariance))
 
+    def differences(self) -> tuple[FloatArray, FloatArray]:
+        """Return the squared difference of two models' means, and the mean of their squared difference (l, m, m)."""
+        within, mean = self.by_label(), self.mean.T
+        variance = np.einsum("jkk->jk", within)
+        shift = (mean[:, :, None] - mean[:, None, :]) ** 2
+        return shift, variance[:, :, None] + variance[:, None, :] - 2 * within + shift
+
 
 class Raters(NamedTuple):
     """What agreement tells about the models."""
@@ -51,17 +62,14 @@ class Raters(NamedTuple):
 
 def first_copies(moments: Moments) -> NDArray[np.intp]:
     """Find for each model the first that says exactly the same of the same instances (m,); itself if there is none."""
-    within, both = moments.by_label(), moments.both
-    variance = np.einsum("jkk->jk", within)
-    m = len(moments.mean)
-    first = np.arange(m)
-    for k in range(m):
-        for q in np.flatnonzero(first[:k] == np.arange(k)):
-            apart = variance[:, k] + variance[:, q] - 2 * within[:, k, q] + (moments.mean[k] - moments.mean[q]) ** 2
-            spoke_alike = (both[:, k, q] == both[:, k, k]) & (both[:, k, q] == both[:, q, q])
-            if spoke_alike.all() and apart.max() <= 1e-10:
-                first[k] = q
-                break
+    both, (_, apart) = moments.both, moments.differences()
+    spoke = np.einsum("jkk->jk", both)
+    spoke_alike = (both == spoke[:, :, None]) & (both == spoke[:, None, :])
+    same = (spoke_alike & (apart <= 1e-10)).all(axis=0)
+    every = np.arange(len(same))
+    first = every.copy()
+    for k in every:
+        first[k] = np.argmax(same[k] & (first == every))  # itself at the latest
     return first
 
 
@@ -72,20 +80,12 @@ def kinship(moments: Moments) -> FloatArray:
     what chance explains; the share that chance explains is squared, and it is the correlation of errors that
     agreement cannot show.
     """
-    within = moments.by_label()
-    variance = np.einsum("jkk->jk", within)
-    m = len(moments.mean)
-    alike = np.eye(m)
-    for k in range(m):
-        for q in range(k):
-            n = moments.both[:, k, q]
-            shift = (moments.mean[k] - moments.mean[q]) ** 2
-            apart = variance[:, k] + variance[:, q] - 2 * within[:, k, q] + shift
-            differ = apart * n > 0.5
-            statistic = float((n[differ] * shift[differ] / apart[differ]).sum())
-            share = min(1.0, int(differ.sum()) / max(statistic, 1e-12)) if differ.any() else 1.0
-            alike[k, q] = alike[q, k] = share**2
-    return alike
+    n, (shift, apart) = moments.both, moments.differences()
+    differ = apart * n > 0.5
+    statistic = np.where(differ, n * shift / np.where(differ, apart, 1), 0).sum(axis=0)
+    expected = differ.sum(axis=0)
+    share = np.where(expected > 0, np.minimum(1, expected / np.maximum(statistic, 1e-12)), 1)
+    return np.asarray(share**2)
 
 
 def rate(within: FloatArray, both: FloatArray, rounds: int = 80) -> Raters:
@@ -125,6 +125,7 @@ def rate(within: FloatArray, both: FloatArray, rounds: int = 80) -> Raters:
     rarity = 1 / (spread[:, :, None] * spread[:, None, :])
     witnesses = np.where(usable, trusted * np.maximum(both, 1), 0)
     product = np.outer(overall, overall)
+    least, most = np.where(opposite, -0.99, 0.0), np.where(opposite, 0.0, 0.99)
     of_label, ease = np.tile(overall, (l, 1)), np.ones(l)
     model_spread, label_spread = np.full(m, 0.03), 0.1
     for at in range(rounds):
@@ -138,19 +139,28 @@ def rate(within: FloatArray, both: FloatArray, rounds: int = 80) -> Raters:
             ease, label_spread = _ease(precision, agreed, product, label_spread)
         information = np.einsum("jkq,jq->jk", precision, of_label**2)
         weighted = np.einsum("jkq,jq->jk", agreed, of_label)
-        drawn = np.clip((weighted + expected / model_spread) / (information + 1 / model_spread), -0.99, 0.99)
-        of_label = 0.5 * of_label + 0.5 * np.where(opposite, np.minimum(drawn, 0), np.maximum(drawn, 0))
+        drawn_by = 1 / model_spread
+        whole = information + drawn_by
+        drawn = (weighted + expected * drawn_by) / whole
+        of_label = 0.5 * of_label + 0.5 * np.minimum(np.maximum(drawn, least), most)
         if at > 10:
-            trust = (information / (information + 1 / model_spread)) ** 2 * (information > 0)
-            raw = weighted / np.maximum(information, 1e-12)
-            excess = trust * ((raw - expected) ** 2 - 1 / np.maximum(information, 1e-12))
+            trust = (information / whole) ** 2
+            known = np.maximum(information, 1e-12)
+            excess = trust * ((weighted / known - expected) ** 2 - 1 / known)
             found = excess.sum(axis=0) / np.maximum(trust.sum(axis=0), 1e-12)
             model_spread = np.maximum(1e-5, 0.5 * model_spread + 0.5 * found)
     return Raters(np.where(varies, of_label, 0), of_label, overall, deviation, shared)
 
 
-def prevalence(raters: Raters, reliability: FloatArray, moments: Moments) -> tuple[FloatArray, FloatArray]:
-    """Tell how frequent labels are as trusted models see it (l,), and how reliable these are on the whole (l,)."""
+def prevalence(
+    raters: Raters, reliability: FloatArray, moments: Moments, bend: float = 1.0
+) -> tuple[FloatArray, FloatArray]:
+    """Tell how frequent labels are as trusted models see it (l,), and how reliable these are on the whole (l,).
+
+    A model that says yes when that is likelier than no says rare labels too seldom and frequent ones too often, the
+    more the less it knows: the probit of its rate is that of the frequency divided by what it knows. `bend` takes that
+    back, where all models decide; scores are not bent.
+    """
     varies = raters.deviation > _SILENT
     m = reliability.shape[1]
     mean = np.clip(moments.mean, 0, 1).T
@@ -161,6 +171,10 @@ def prevalence(raters: Raters, reliability: FloatArray, moments: Moments) -> tup
     n = np.einsum("jkk->jk", moments.both)
     still = np.exp(-n * (np.minimum(frequency, 1 - frequency) * mean_reliability**2)[:, None])
     trust = _shares(np.where(varies, np.maximum(reliability, 0) ** 2, np.maximum(raters.believed, 0) ** 2 * still), m)
+    if bend < 1:
+        variance = np.maximum(np.einsum("kjkj->jk", moments.covariance), 0)
+        if (variance.sum(axis=0) >= 0.999 * (mean * (1 - mean)).sum(axis=0)).all():
+            mean = special.ndtr(bend * special.ndtri(mean))
     return (trust * mean).sum(axis=1), mean_reliability
 
 
@@ -194,20 +208,50 @@ def leaning(reliability: FloatArray, frequency: FloatArray, moments: Moments) ->
     return float(np.clip((weight * often * known).sum() / max((weight * often**2).sum() + chance, 1e-12), -1, 1))
 
 
-def _common_factor(agreement: FloatArray, rounds: int = 300) -> FloatArray:
-    """Fit the correlations of different models by a product r_k r_q; least absolute deviations leave copies aside."""
+def _common_factor(agreement: FloatArray) -> FloatArray:
+    """Fit the correlations of different models by a product r_k r_q; least absolute deviations leave copies aside.
+
+    Reweighted least squares, slow in the end, show which of several minima is meant; Newton's method goes there.
+    """
     m = len(agreement)
     if m == 1:
         return np.ones(1)
     different = 1 - np.eye(m)
     r = np.full(m, np.sqrt(max(agreement[different > 0].mean(), 1e-6)))
-    for _ in range(rounds):
+    for at in range(1, _ROUNDS[-1] + 1):
         weight = np.abs(agreement - r[:, None] * r)
-        weight += 1e-3
+        weight += _KINK
         np.divide(different, weight, out=weight)
         fitted = ((weight * agreement) @ r) / np.maximum(weight @ (r * r), 1e-12)
         r = 0.5 * r + 0.5 * np.minimum(np.maximum(fitted, -1.0), 1.0)  # in such small arrays twice as fast as clip
+        if at in _ROUNDS and (there := _minimum_near(agreement, different, r)) is not None:
+            r = there
+            break
     return r if r.sum() >= 0 else -r
+
+
+def _minimum_near(agreement: FloatArray, different: FloatArray, start: FloatArray) -> FloatArray | None:
+    r"""Minimise Σ ρ(a_kq − r_k r_q), ρ'(e) = e/(|e| + κ), by Newton's method; ``None`` where that leads away.
+
+    The gradient is 0 just where `_common_factor`'s rounds come to rest.
+    """
+    r = start
+    for _ in range(12):
+        error = agreement - r[:, None] * r
+        weight = different / (np.abs(error) + _KINK)
+        slope, bend = weight * error, _KINK * weight**2  # ρ' and ρ''
+        hessian = bend * (r[:, None] * r) - slope
+        np.fill_diagonal(hessian, bend @ (r * r))
+        values, vectors = np.linalg.eigh(hessian)
+        if values[0] <= 1e-8 * values[-1]:  # no minimum, or a valley of them as two models have
+            return None
+        step: FloatArray = vectors @ ((slope @ r) @ vectors / values)
+        r = r + step
+        if max(np.abs(r - start).max() / _NEAR, np.abs(r).max()) > 1:
+            return None
+        if np.abs(step).max() <= 1e-12:
+            return r
+    return None
 
 
 def _ease(precision: FloatArray, agreed: FloatArray, product: FloatArray, spread: float) -> tuple[FloatArray, float]:
@@ -217,11 +261,11 @@ def _ease(precision: FloatArray, agreed: FloatArray, product: FloatArray, spread
     """
     information = np.einsum("jkq,kq->j", precision, product**2) / 2
     weighted = np.einsum("jkq,kq->j", agreed, product) / 2
-    raw = weighted / np.maximum(information, 1e-12)
+    known = np.maximum(information, 1e-12)
+    excess = (weighted / known - 1) ** 2 - 1 / known
     for _ in range(10):
-        trust = (information / (information + 1 / spread)) ** 2 * (information > 0)
-        excess = trust * ((raw - 1) ** 2 - 1 / np.maximum(information, 1e-12))
-        spread = max(1e-4, float(excess.sum() / max(trust.sum(), 1e-12)))
+        trust = (information / (information + 1 / spread)) ** 2
+        spread = max(1e-4, float(trust @ excess / max(trust.sum(), 1e-12)))
     return np.sqrt(np.clip((weighted + 1 / spread) / (information + 1 / spread), 0.01, 4)), spread
 
 
