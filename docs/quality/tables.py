@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy import stats
@@ -24,6 +24,7 @@ KINDS = {
     "views": ("models on disjoint groups of features", ["views", "views-rcv1"]),
 }
 OURS = "Filter"
+PEERS = {"crowdlab": "CROWDLAB", "snorkel": "snorkel"}
 
 
 class Cell(NamedTuple):
@@ -93,32 +94,49 @@ def not_first() -> str:
     return piped(heads, rows)
 
 
+def peers_ahead() -> str:
+    """List the cells in which another library is ahead of ours, over the repeats that it was judged on."""
+    heads = ["panels", "data set", "metric", "library", "its figure", OURS, "p"]
+    rows = []
+    for kind in KINDS:
+        for cell in cells(kind):
+            for peer, title in PEERS.items():
+                runs = peer_runs(kind, cell, peer)
+                same = Cell(cell.dataset, cell.metric, {OURS: cell.runs[OURS][: len(runs)], peer: runs})
+                apart, p = same.difference(peer)
+                if apart < 0:
+                    figures = [f"{abs(same.means()[method]):.4f}" for method in (peer, OURS)]
+                    rows.append([kind, cell.dataset, TITLES[cell.metric], title, *figures, shown(p)])
+    return piped(heads, rows)
+
+
+def peer_runs(kind: str, cell: Cell, peer: str) -> np.ndarray:
+    """Read another library's value in every repeat that it was judged on, higher = better."""
+    found = json.loads((HERE / "peers.json").read_text())[kind][cell.dataset][peer]
+    sign = -1 if cell.metric in LOWER_IS_BETTER else 1
+    return sign * np.array([judged[cell.metric] for judged in found])
+
+
 def all_cells(kind: str) -> str:
-    """Show every method's mean and standard deviation, the first one starred, and the peers' first repeat."""
-    peers = json.loads((HERE / "peers.json").read_text()).get(kind, {})
+    """Show every method's mean and standard deviation, the first one of ours starred, and the other libraries'."""
     own = cells(kind)
     methods = list(own[0].runs)
-    heads = ["data set", "metric", *methods, "CROWDLAB¹", "snorkel¹"]
+    heads = ["data set", "metric", *methods, *(f"{title}¹" for title in PEERS.values())]
     rows = []
     for cell in own:
         means = cell.means()
         best = max(means.values())
-        figures = []
-        for method, runs in cell.runs.items():
-            spread = f" ± {runs.std():.4f}" if len(runs) > 1 else ""
-            figures.append(f"{abs(means[method]):.4f}{chr(92) + '*' if means[method] == best else ''}{spread}")
-        judged: dict[str, Any] = peers.get(cell.dataset, {})
-        others = [shown_peer(judged.get(peer, {}), cell.metric) for peer in ("crowdlab", "snorkel")]
+        figures = [spread(runs, means[method] == best) for method, runs in cell.runs.items()]
+        others = [spread(peer_runs(kind, cell, peer)) for peer in PEERS]
         arrow = "↓" if cell.metric in LOWER_IS_BETTER else "↑"
         rows.append([cell.dataset, f"{TITLES[cell.metric]} {arrow}", *figures, *others])
     return piped(heads, rows)
 
 
-def shown_peer(judged: dict[str, float] | None, metric: str) -> str:
-    """Write a peer's figure, nothing where it was not asked, and that it failed where it did."""
-    if judged is None:
-        return "error"
-    return f"{judged[metric]:.4f}" if judged else ""
+def spread(runs: np.ndarray, best: bool = False) -> str:
+    """Write mean and standard deviation."""
+    apart = f" ± {runs.std():.4f}" if len(runs) > 1 else ""
+    return f"{abs(runs.mean()):.4f}{chr(92) + '*' if best else ''}{apart}"
 
 
 def shown(p: float | None) -> str:
@@ -135,7 +153,8 @@ def piped(heads: list[str], rows: list[list[str]]) -> str:
 
 def tables() -> dict[str, str]:
     """Return all tables by the name that marks their place in docs/quality.md."""
-    return {"summary": summary(), "not first": not_first()} | {kind: all_cells(kind) for kind in KINDS}
+    listed = {"summary": summary(), "not first": not_first(), "peers ahead": peers_ahead()}
+    return listed | {kind: all_cells(kind) for kind in KINDS}
 
 
 if __name__ == "__main__":

@@ -41,6 +41,27 @@ def cores() -> int:
     return min(available, int(wanted)) if wanted.isdigit() and int(wanted) else available
 
 
+def keep_memory() -> None:
+    """Let this process keep what arrays gave back for the next ones; for a program that walks blocks, not a library.
+
+    The C library of Linux hands large arrays back to the system at once and asks for fresh memory, which the system
+    clears. Walking 10,000,000 instances that took a seventh of the time (docs/decisions/0008). Other systems: nothing.
+
+    Examples
+    --------
+    >>> keep_memory()
+    """
+    import ctypes
+
+    trim_threshold, mmap_threshold, arena_max = -1, -3, -8  # as <malloc.h> numbers them
+    try:
+        mallopt = ctypes.CDLL(None).mallopt
+    except (OSError, AttributeError, TypeError):
+        return
+    for option, value in ((mmap_threshold, 2**30), (trim_threshold, 2**31 - 1), (arena_max, 1)):
+        mallopt(option, value)
+
+
 def _group_limit() -> int:
     """Return what is left of a container's own limit, or a number beyond all memory where it has none."""
     group = Path("/sys/fs/cgroup")

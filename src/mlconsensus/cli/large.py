@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -94,6 +95,7 @@ def scanned(
     """Scan files that stay on disk, to be walked here or by the workers of a cluster, which may end after it."""
     from ..io import scan_predictions
 
+    gc.freeze()  # what is imported stays, and need not be looked through again and again
     scan = partial(scan_predictions, files, format=input_format, instances=instances, labels=labels)  # type: ignore[arg-type]
     if dask is None:
         yield scan()

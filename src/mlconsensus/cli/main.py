@@ -14,6 +14,7 @@ import click
 
 from .. import __version__, progress
 from ..errors import InputError, nearest
+from ..machine import keep_memory
 
 # Each command's module is imported when it is used: `--help` answers at once.
 _COMMANDS = (
@@ -79,6 +80,8 @@ def cli(ctx: click.Context, traceback: bool) -> None:
 def main(args: list[str] | None = None) -> NoReturn:
     """Run the command line and exit: 0 done, 2 the input is bad, 1 a fault of the program, 130 interrupted."""
     show_traceback = "--traceback" in (sys.argv[1:] if args is None else args)
+    if args is None:  # in a process of our own
+        keep_memory()
     try:
         code = cli.main(args, prog_name="mlconsensus", standalone_mode=False)
         sys.stdout.flush()

@@ -30,7 +30,7 @@ from ..fields import to_arrays
 from ..io.files import AnyPath, check_output, display, put_in_place, writable
 from ..io.formats import Layout, format_of
 from ..io.frames import block as frame_of
-from ..io.growing import KINDS, Kind, encoded, finish
+from ..io.growing import KINDS, Growing, Kind, encoded
 from ..io.state_file import read_state, write_state
 from ..parameters import Weights
 from ..predictions import Predictions
@@ -298,8 +298,7 @@ class Resumable(LazySource):
         lengths, missing = [length for length, _ in finished], sum(count for _, count in finished)
         starts = range(len(finished) * self.block_size, len(self), self.block_size)
         with (folder / "rows").open("r+b" if lengths else "w+b") as rows, journal.open("a") as lines:
-            rows.truncate(sum(lengths))
-            rows.seek(0, os.SEEK_END)
+            growing = Growing(rows, encoder.kind, lengths)
             todo = ((self._read(start), self.panel.names(start, start + self.block_size)) for start in starts)
             free: SimpleQueue[BytesIO] = SimpleQueue()  # buffers that have been written
 
@@ -312,8 +311,7 @@ class Resumable(LazySource):
 
             def append(out: BytesIO, data: memoryview, silent: int) -> None:
                 """Write a block, and only then that it is there."""
-                rows.write(data)
-                rows.flush()
+                growing.append(data)
                 lines.write(f"{len(data)} {silent}\n")
                 lines.flush()
                 data.release()
@@ -322,14 +320,13 @@ class Resumable(LazySource):
             under_way: deque[Future[None]] = deque()
             with ThreadPoolExecutor(1) as writer:  # the disk need not be waited for
                 for out, data, silent in each(todo, encode, len(starts), "combining"):
-                    lengths.append(len(data))
                     missing += silent
                     if len(under_way) > 1:
                         under_way.popleft().result()
                     under_way.append(writer.submit(append, out, data, silent))
                 for written in under_way:
                     written.result()
-            finish(rows, encoder.kind, lengths)
+            growing.finish()
         return missing
 
     def _read(self, start: int) -> Predictions:

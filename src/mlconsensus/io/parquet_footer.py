@@ -6,7 +6,7 @@ compact protocol; here it is taken apart into fields and put together again, wit
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import IO, Any, NamedTuple
@@ -22,6 +22,9 @@ _NUM_ROWS, _ROW_GROUPS = 3, 4  # FileMetaData
 _COLUMNS, _GROUP_ROWS, _GROUP_OFFSET, _ORDINAL = 1, 3, 5, 7  # RowGroup
 _CHUNK_OFFSET, _META_DATA, _CHUNK_INDEXES = 2, 3, (4, 6)  # ColumnChunk
 _PAGE_OFFSETS = (9, 10, 11, 14)  # ColumnMetaData
+
+
+Wanted = Mapping[int, Any] | None  # numbers of the fields to read, and what of each; None: all
 
 
 class Field(NamedTuple):
@@ -51,7 +54,7 @@ def group_rows(path: Path) -> list[int]:
 @lru_cache(maxsize=64)
 def _group_rows(path: Path, size: int, time: int) -> tuple[int, ...]:
     with path.open("rb") as file:
-        groups = _find(_footer(file, 0, size), _ROW_GROUPS)
+        groups = _find(_read_footer(_part(file, 0, size), {_ROW_GROUPS: {_GROUP_ROWS: None}}), _ROW_GROUPS)
     return tuple(int(_find(group, _GROUP_ROWS)) for group in groups[1]) if groups else ()
 
 
@@ -73,38 +76,57 @@ def join(file: IO[bytes], lengths: Sequence[int]) -> None:
     >>> pl.read_parquet(file.getvalue())["x"].to_list()
     [1, 2, 3]
     """
-    start, rows = 0, 0
-    groups: list[list[Field]] = []
-    first: list[Field] = []
+    joint = Joint()
     for length in lengths:
-        footer = _footer(file, start, length)
-        first = first or footer
-        rows += int(_find(footer, _NUM_ROWS))
+        joint.take(file, length)
+    joint.finish(file)
+
+
+class Joint:
+    """The one footer, as file after file is written."""
+
+    def __init__(self) -> None:
+        self.length, self.rows = 0, 0  # of all files so far
+        self._first: list[Field] = []
+        self._groups: list[bytes] = []
+
+    def take(self, file: IO[bytes], length: int) -> None:
+        """Read the footer of the next file, which stands in `file` behind the others."""
+        self.add(_part(file, self.length, length), length)
+
+    def add(self, end: bytes | memoryview, length: int) -> None:
+        """Take in the next file, of which `end` is all or the last part, with its footer."""
+        footer = _read_footer(end, {_NUM_ROWS: None, _ROW_GROUPS: None} if self._first else None)
+        self._first = self._first or footer
+        self.rows += int(_find(footer, _NUM_ROWS))
         for group in _find(footer, _ROW_GROUPS)[1]:
-            groups.append(_moved(group, start, len(groups)))
-        start += length
-    whole = [
-        field._replace(value=rows)
-        if field.number == _NUM_ROWS
-        else field._replace(value=(_STRUCT, groups))
-        if field.number == _ROW_GROUPS
-        else field
-        for field in first
-    ]
-    out = bytearray()
-    _write_struct(out, whole)
-    file.seek(start)
-    file.write(bytes(out) + len(out).to_bytes(4, "little") + _MAGIC)
+            out = bytearray()
+            _write_struct(out, _moved(group, self.length, len(self._groups)))
+            self._groups.append(bytes(out))
+        self.length += length
+
+    def finish(self, file: IO[bytes]) -> None:
+        """Write it behind all files."""
+        changed = {_NUM_ROWS: self.rows, _ROW_GROUPS: (_STRUCT, self._groups)}
+        out = bytearray()
+        _write_struct(out, [field._replace(value=changed.get(field.number, field.value)) for field in self._first])
+        file.seek(self.length)
+        file.write(bytes(out) + len(out).to_bytes(4, "little") + _MAGIC)
 
 
-def _footer(file: IO[bytes], start: int, length: int) -> list[Field]:
+def _part(file: IO[bytes], start: int, length: int) -> bytes:
+    """Read the end of one of the files that stand behind each other in `file`: its footer, and what says how long."""
     file.seek(start + max(0, length - 8))
-    tail = file.read(8)
-    size = int.from_bytes(tail[:4], "little")
-    if tail[4:] != _MAGIC or size > length - 8:
+    size = int.from_bytes(file.read(4), "little")
+    file.seek(start + max(0, length - 8 - size))
+    return file.read(min(length, size + 8))
+
+
+def _read_footer(end: bytes | memoryview, wanted: Wanted = None) -> list[Field]:
+    size = int.from_bytes(end[-8:-4], "little")
+    if end[-4:] != _MAGIC or size > len(end) - 8:
         raise InputError("Parquet footer: found broken data, expected a whole Parquet file")
-    file.seek(start + length - 8 - size)
-    return _read_struct(_Bytes(file.read(size)))
+    return _read_struct(bytes(end[len(end) - 8 - size : -8]), 0, wanted)[0]
 
 
 def _moved(group: list[Field], by: int, ordinal: int) -> list[Field]:
@@ -141,60 +163,96 @@ def _find(fields: list[Field], number: int) -> Any:
     return next((field.value for field in fields if field.number == number), None)
 
 
-class _Bytes:
-    """Bytes and how far they have been read."""
-
-    def __init__(self, data: bytes) -> None:
-        self.data, self.at = data, 0
-
-    def take(self, count: int) -> bytes:
-        self.at += count
-        return self.data[self.at - count : self.at]
-
-    def byte(self) -> int:
-        self.at += 1
-        return self.data[self.at - 1]
-
-    def varint(self) -> int:
-        found = shift = 0
-        while True:
-            byte = self.byte()
-            found |= (byte & 127) << shift
-            if byte < 128:
-                return found
-            shift += 7
-
-    def zigzag(self) -> int:
-        found = self.varint()
-        return (found >> 1) ^ -(found & 1)
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    found = data[at] & 127
+    shift = 0
+    while data[at] > 127:
+        at += 1
+        shift += 7
+        found |= (data[at] & 127) << shift
+    return found, at + 1
 
 
-def _read_struct(data: _Bytes) -> list[Field]:
+def _read_struct(data: bytes, at: int, wanted: Wanted = None) -> tuple[list[Field], int]:
+    """Read a structure's fields, or some of them, and where it ends. Files have many thousand: each step counts."""
     fields, number = [], 0
-    while (head := data.byte()) != 0:
-        number = number + (head >> 4) if head >> 4 else data.zigzag()
+    while (head := data[at]) != 0:
+        at += 1
+        if head > 15:
+            number += head >> 4
+        else:
+            number, at = _varint(data, at)
+            number = (number >> 1) ^ -(number & 1)
         kind = head & 15
-        value = kind == _TRUE if kind in (_TRUE, _FALSE) else _read(data, kind)
-        fields.append(Field(number, kind, value))
-    return fields
+        if wanted is not None and number not in wanted:
+            at = _skip(data, at, kind)
+        elif kind in _WHOLE:
+            value, at = _varint(data, at)
+            fields.append(Field(number, kind, (value >> 1) ^ -(value & 1)))
+        elif kind in (_TRUE, _FALSE):
+            fields.append(Field(number, kind, kind == _TRUE))
+        else:
+            value, at = _read(data, at, kind, None if wanted is None else wanted[number])
+            fields.append(Field(number, kind, value))
+    return fields, at + 1
 
 
-def _read(data: _Bytes, kind: int) -> Any:
-    if kind in _WHOLE:
-        return data.zigzag()
-    if kind == _BINARY:
-        return data.take(data.varint())
+def _read(data: bytes, at: int, kind: int, wanted: Wanted = None) -> tuple[Any, int]:
     if kind == _STRUCT:
-        return _read_struct(data)
+        return _read_struct(data, at, wanted)
     if kind in (_LIST, _SET):
-        head = data.byte()
-        size = data.varint() if head >> 4 == 15 else head >> 4
-        return head & 15, [_read(data, head & 15) for _ in range(size)]
+        size, inner, at = _list_head(data, at)
+        items = []
+        for _ in range(size):
+            item, at = _read(data, at, inner, wanted)
+            items.append(item)
+        return (inner, items), at
+    if kind in _WHOLE:
+        value, at = _varint(data, at)
+        return (value >> 1) ^ -(value & 1), at
     if kind in (_TRUE, _FALSE, _BYTE):  # in a list, a truth value has a byte of its own
-        return data.byte()
+        return data[at], at + 1
+    end = _skip(data, at, kind)
+    start = end - 8 if kind == _DOUBLE else _varint(data, at)[1]
+    return data[start:end], end
+
+
+def _skip(data: bytes, at: int, kind: int) -> int:
+    """Tell where a value ends."""
+    if kind in _WHOLE:
+        while data[at] > 127:
+            at += 1
+        return at + 1
+    if kind == _BINARY:
+        size, at = _varint(data, at)
+        return at + size
+    if kind == _STRUCT:
+        while (head := data[at]) != 0:
+            at += 1
+            if head < 16:
+                at = _varint(data, at)[1]
+            if head & 15 > _FALSE:
+                at = _skip(data, at, head & 15)
+        return at + 1
+    if kind in (_LIST, _SET):
+        size, inner, at = _list_head(data, at)
+        for _ in range(size):
+            at = _skip(data, at, _BYTE if inner in (_TRUE, _FALSE) else inner)
+        return at
+    if kind in (_TRUE, _FALSE):
+        return at
+    if kind == _BYTE:
+        return at + 1
     if kind == _DOUBLE:
-        return data.take(8)
+        return at + 8
     raise InputError(f"Parquet footer: found a field of kind {kind}, expected one that Parquet has")
+
+
+def _list_head(data: bytes, at: int) -> tuple[int, int, int]:
+    """Read how many items a list has and of what kind, and where the first stands."""
+    head = data[at]
+    size, at = _varint(data, at + 1) if head >> 4 == 15 else (head >> 4, at + 1)
+    return size, head & 15, at
 
 
 def _write_varint(out: bytearray, value: int) -> None:
@@ -230,7 +288,10 @@ def _write(out: bytearray, kind: int, value: Any) -> None:
         _write_varint(out, len(value))
         out.extend(value)
     elif kind == _STRUCT:
-        _write_struct(out, value)
+        if isinstance(value, bytes):  # written before
+            out.extend(value)
+        else:
+            _write_struct(out, value)
     elif kind in (_LIST, _SET):
         inner, items = value
         if len(items) < 15:

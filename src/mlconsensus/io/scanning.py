@@ -270,10 +270,11 @@ def _same_order(ids: list[Ids]) -> list[bool]:
     with ThreadPoolExecutor(cores()) as pool:
         for start in range(0, ids[0].n, _ROWS):
             stop = min(ids[0].n, start + _ROWS)
-            open_ = [k for k, own in enumerate(ids) if same[k] and (k == 0 or own is not ids[0])]
-            first, *others = pool.map(lambda k: ids[k].read(start, stop), open_)  # noqa: B023, it is used at once
-            for k, names in zip(open_[1:], others, strict=True):
-                same[k] = names.equals(first)
+            first = ids[0].read(start, stop)
+            others = [k for k, own in enumerate(ids) if same[k] and own is not ids[0]]
+            read = [pool.submit(ids[k].read, start, stop, first) for k in others]
+            for k, names in zip(others, read, strict=True):
+                same[k] = names.result().equals(first)
     return same
 
 

@@ -60,9 +60,10 @@ class Columns:
         if self.bounds[-1] < last:
             self.bounds.append(last)
         self._window: tuple[int, pl.DataFrame] | None = None
+        self._scan: pl.LazyFrame | None = None  # which keeps the footer, once it was read
 
     def __getstate__(self) -> dict[str, Any]:
-        return vars(self) | {"_window": None}
+        return vars(self) | {"_window": None, "_scan": None}
 
     def rows(self, start: int, stop: int) -> pl.DataFrame:
         """Return some rows."""
@@ -88,8 +89,9 @@ class Columns:
         at = bisect_right(self.bounds, row) - 1
         start, stop = self.bounds[at], self.bounds[at + 1]
         with parquet.sound(self.name):
-            scan = pl.scan_parquet(self.paths, glob=False, hive_partitioning=False)
-            return start, scan.select(self.names).slice(start, stop - start).collect()
+            if self._scan is None:
+                self._scan = pl.scan_parquet(self.paths, glob=False, hive_partitioning=False).select(self.names)
+            return start, self._scan.slice(start, stop - start).collect()
 
 
 class Ids(NamedTuple):
@@ -109,12 +111,14 @@ class Ids(NamedTuple):
         """Where the rows stand in the file."""
         return Place(self.file, self.unit, lambda row: row + self.before)
 
-    def read(self, start: int, stop: int) -> pl.Series:
-        """Return some names."""
+    def read(self, start: int, stop: int, like: pl.Series | None = None) -> pl.Series:
+        """Return some names; `like` names that are sound, where these may be the same."""
         if self.columns is None:
             numbers = range(self.first + start * self.step, self.first + stop * self.step, self.step)
             return pl.Series("id", numbers, dtype=pl.Int64).cast(pl.String)
         cells = self.columns.rows(start, stop).to_series()
+        if like is not None and cells.dtype == like.dtype and cells.equals(like):
+            return like
         place = Place(self.file, self.unit, lambda row: row + start + self.before)
         return frames.names(cells, self.called, place).alias("id")
 
