@@ -72,7 +72,7 @@ def unpacked(frame: pl.DataFrame) -> NDArray[np.bool_]:
            [False,  True]])
     """
     parts = [np.unpackbits(bits, axis=1, count=n, bitorder="little") for bits, n in _chunks(frame)]
-    columns = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
+    columns = parts[0] if len(parts) == 1 else np.concatenate([np.empty((frame.width, 0), np.uint8), *parts], axis=1)
     return columns.view(np.bool_).T
 
 
