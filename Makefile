@@ -15,7 +15,7 @@ test: $(INSTALLED_DEV)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/pytest --cov --cov-report=term
+	$(BIN)/pytest --numprocesses=auto --dist=loadfile --cov --cov-report=term
 
 format: $(INSTALLED_DEV)
 	$(BIN)/ruff format .
