@@ -27,8 +27,8 @@ SPARSE_FILL = 0.06
 # Below so many votes a cell, their sums are multiplied faster as CSR than as a dense matrix (docs/decisions/0007).
 _FEW_SUMS = 0.2
 
-# How many columns of a larger Gram matrix are worked out at a time: as a sparse product, these take some 100 MB.
-_PANEL = 4096
+# How many columns of a larger Gram matrix are worked out at a time: at v = 20,000, half a GB as a sparse product.
+_PANEL = 2048
 
 
 class Votes(NamedTuple):
@@ -255,7 +255,7 @@ def gram(A: Matrix, weights: FloatArray | None = None) -> FloatArray:
     """
     left = A if weights is None else scaled(A, weights)
     v = A.shape[1]
-    if v <= _PANEL:
+    if v <= 2 * _PANEL:
         return product(left.T, A)
     # In panels of columns, on all cores, and only what is on or above the diagonal.
     out = np.empty((v, v))
