@@ -2,9 +2,9 @@
 
     python benchmarks/dask_workers.py [--instances 2000000] [--labels 200] [--models 5] [--method mlcm-r]
 
-Workers are processes with one thread each on this machine and make their own chunks of decisions, 2.5 % of them yes, so
-that nothing has to be sent to them. `fit` gathers the statistics, `transform` adds up the scores where they are. The
-bar: two workers are at least 1.6 times as fast as one.
+Workers are processes with one thread each on this machine, as `combine --dask` starts them, and make their own chunks
+of decisions, 2.5 % of them yes, so that nothing has to be sent to them. `fit` gathers the statistics, `transform` adds
+up the scores where they are. The bar: two workers are at least 1.6 times as fast as one.
 """
 
 import argparse
@@ -15,10 +15,11 @@ from typing import Any
 
 import dask.array as da
 import numpy as np
-from distributed import Client, LocalCluster
+from distributed import Client
 
 import mlconsensus as mlc
 from mlconsensus.consensus import method_named
+from mlconsensus.engines.dask import local_cluster
 
 FILL = 0.025
 
@@ -35,7 +36,7 @@ def votes(model: int, block_info: Any = None) -> np.ndarray:
 
 def measured(workers: int, options: argparse.Namespace) -> dict[str, float]:
     n, l = options.instances, options.labels
-    with LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=":0") as cluster, Client(cluster):
+    with local_cluster(workers) as cluster, Client(cluster):
         arrays = [
             da.map_blocks(votes, k, chunks=da.core.normalize_chunks((options.rows, l), (n, l)), dtype=bool)
             for k in range(options.models)

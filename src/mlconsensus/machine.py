@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+# What tells the C library of Linux to keep memory, as variables of a process that is yet to begin.
+KEPT = {"MALLOC_MMAP_THRESHOLD_": 2**30, "MALLOC_TRIM_THRESHOLD_": 2**31 - 1, "MALLOC_ARENA_MAX": 1}
+
 _MEMINFO = Path("/proc/meminfo")
 _UNKNOWN = 4 * 2**30  # where the system does not tell
 
@@ -53,13 +56,12 @@ def keep_memory() -> None:
     """
     import ctypes
 
-    trim_threshold, mmap_threshold, arena_max = -1, -3, -8  # as <malloc.h> numbers them
     try:
         mallopt = ctypes.CDLL(None).mallopt
     except (OSError, AttributeError, TypeError):
         return
-    for option, value in ((mmap_threshold, 2**30), (trim_threshold, 2**31 - 1), (arena_max, 1)):
-        mallopt(option, value)
+    for name, number in {"MALLOC_MMAP_THRESHOLD_": -3, "MALLOC_TRIM_THRESHOLD_": -1, "MALLOC_ARENA_MAX": -8}.items():
+        mallopt(number, KEPT[name])  # as <malloc.h> numbers them
 
 
 def _group_limit() -> int:
