@@ -88,7 +88,7 @@ def measure(given, function):
 
 
 def quality(truth, scores):
-    from mlconsensus import metrics
+    from mlconsensus.evaluation import metrics
 
     found = {name: getattr(metrics, name)(truth, scores) for name in ("micro_auc", "ranking_loss")}
     return {name: round(value, 5) for name, value in found.items()}

@@ -19,7 +19,7 @@ LEVELS = 10  # of the scores with ties, as a vote of ten models has them
 
 def _metric(name):
     def run(given):
-        from mlconsensus import metrics
+        from mlconsensus.evaluation import metrics
 
         return np.array(getattr(metrics, name)(*given))
 
@@ -27,7 +27,7 @@ def _metric(name):
 
 
 def _label_sets(given):
-    from mlconsensus import decisions
+    from mlconsensus.evaluation import decisions
 
     truth, scores = given
     return decisions.match_instances(scores, truth.sum(axis=1))

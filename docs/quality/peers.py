@@ -17,9 +17,9 @@ from pathlib import Path
 
 import numpy as np
 
-from mlconsensus import metrics
 from mlconsensus.datasets import load
 from mlconsensus.datasets.catalogue import entry
+from mlconsensus.evaluation import metrics
 from mlconsensus.experiments import Settings
 from mlconsensus.experiments.base_models import base_predictions
 

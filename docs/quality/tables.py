@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import stats
 
-from mlconsensus.metrics import LOWER_IS_BETTER, RANKING_METRICS
+from mlconsensus.evaluation.metrics import LOWER_IS_BETTER, RANKING_METRICS
 from mlconsensus.tables import TITLES
 
 HERE = Path(__file__).parent

@@ -14,10 +14,10 @@ import numpy as np
 import mlconsensus as mlc
 from mlconsensus.datasets.catalogue import entry, registry
 from mlconsensus.datasets.fetch import cache_folder
+from mlconsensus.evaluation.metrics import average_precision, micro_auc, one_error, ranking_loss
 from mlconsensus.experiments import Settings
 from mlconsensus.experiments.base_models import base_predictions
 from mlconsensus.experiments.paper import tables
-from mlconsensus.metrics import average_precision, micro_auc, one_error, ranking_loss
 
 
 def ties(name: str, truth: np.ndarray, repeats: list[np.ndarray]) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 import mlconsensus as mlc
 from mlconsensus.io import write_table
-from mlconsensus.model_tables import ModelTable
+from mlconsensus.panel.model_tables import ModelTable
 
 LABELS = ["politics", "elections", "economy", "banking", "trade", "energy", "climate", "science", "health", "sports"]
 LABELS += ["football", "culture", "music"]

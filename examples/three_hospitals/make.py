@@ -10,7 +10,7 @@ import numpy as np
 
 import mlconsensus as mlc
 from mlconsensus.io import write_table
-from mlconsensus.model_tables import ModelTable
+from mlconsensus.panel.model_tables import ModelTable
 
 HOSPITALS = {"north": 1200, "south": 3000, "west": 1800}  # patients of each
 VENDORS = {"acme": 0.75, "bolt": 0.6, "core": 0.4}  # how good each one's model is

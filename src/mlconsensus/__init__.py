@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from . import datasets, decisions, metrics, privacy
+    from . import datasets
     from .combiners import BGCM, COMBINERS, DawidSkene, MajorityVote, MLCMa, MLCMr, RaterFilter
     from .combiners.bgcm import bgcm
     from .combiners.dawid_skene import dawid_skene
@@ -22,11 +22,13 @@ if TYPE_CHECKING:
     from .consensus import Consensus, combine
     from .engines.streaming import write_consensus
     from .errors import InputError
-    from .explain import Explanation
+    from .evaluation import decisions, metrics
+    from .insight.explanations import Explanation
     from .io import read_predictions, scan_predictions
-    from .predictions import Predictions
-    from .scales import rescale
-    from .state import load, merge
+    from .panel.predictions import Predictions
+    from .panel.scales import rescale
+    from .sites import privacy
+    from .sites.state import load, merge
 
 __all__ = [
     "BGCM",
@@ -64,34 +66,40 @@ _HOME = {
     "COMBINERS": "combiners",
     "Consensus": "consensus",
     "DawidSkene": "combiners",
-    "Explanation": "explain",
+    "Explanation": "insight.explanations",
     "InputError": "errors",
     "MLCMa": "combiners",
     "MLCMr": "combiners",
     "MajorityVote": "combiners",
-    "Predictions": "predictions",
+    "Predictions": "panel.predictions",
     "RaterFilter": "combiners",
     "bgcm": "combiners.bgcm",
     "combine": "consensus",
     "dawid_skene": "combiners.dawid_skene",
-    "load": "state",
+    "load": "sites.state",
     "majority_vote": "combiners.majority_vote",
-    "merge": "state",
+    "merge": "sites.state",
     "mlcm_a": "combiners.mlcm_a",
     "mlcm_r": "combiners.mlcm_r",
     "rater_filter": "combiners.rater_filter",
     "read_predictions": "io",
+    "rescale": "panel.scales",
     "scan_predictions": "io",
     "write_consensus": "engines.streaming",
-    "rescale": "scales",
+}
+_MODULES = {
+    "datasets": "datasets",
+    "decisions": "evaluation.decisions",
+    "metrics": "evaluation.metrics",
+    "privacy": "sites.privacy",
 }
 
 
 def __getattr__(name: str) -> Any:
     if name in _HOME:
         return getattr(import_module(f".{_HOME[name]}", __name__), name)
-    if name in __all__:
-        return import_module(f".{name}", __name__)
+    if name in _MODULES:
+        return import_module(f".{_MODULES[name]}", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from . import metrics
-from .alignment import Names
 from .combiners import COMBINERS, Combiner, name_of
 from .combiners.majority_vote import majority_vote
-from .decisions import cardinalities, match_instances
-from .diagnostics import Diagnostics, diagnose, leave_one_model_out
 from .errors import InputError, nearest
-from .explain import Explanation
-from .model_tables import ModelTable
+from .evaluation import metrics
+from .evaluation.decisions import cardinalities, match_instances
+from .insight.diagnostics import Diagnostics, diagnose, leave_one_model_out
+from .insight.explanations import Explanation
+from .panel.alignment import Names
+from .panel.model_tables import ModelTable
+from .panel.predictions import Predictions, as_predictions
 from .parameters import Weights
-from .predictions import Predictions, as_predictions
 
 if TYPE_CHECKING:
     from .report import Report
@@ -151,7 +151,7 @@ class Consensus:
         """Give the metrics of these scores and label sets; a DataFrame of truth is matched by its names."""
         if not hasattr(truth, "iloc"):
             return metrics.evaluate(truth, self.scores, self.labels)
-        from .truth import as_matched
+        from .evaluation.truth import as_matched
 
         matched = as_matched(truth, self.instances, self.label_names)
         at = (matched.rows[:, None], matched.columns)

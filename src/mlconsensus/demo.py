@@ -7,10 +7,10 @@ from pathlib import Path
 from .combiners import COMBINERS
 from .datasets import make_panel
 from .errors import InputError
+from .evaluation.metrics import evaluate, evaluate_models
 from .io import write_table
-from .metrics import evaluate, evaluate_models
-from .model_tables import ModelTable
-from .predictions import Predictions
+from .panel.model_tables import ModelTable
+from .panel.predictions import Predictions
 from .tables import metrics_table
 
 _LABELS = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from .metrics import LOWER_IS_BETTER, RANKING_METRICS, is_better
+from .evaluation.metrics import LOWER_IS_BETTER, RANKING_METRICS, is_better
 from .terminal import padded, width
 
 TITLES = {

@@ -7,7 +7,7 @@ from bad_files import BAD_FILES
 
 import mlconsensus as mlc
 from mlconsensus.io import write_table
-from mlconsensus.model_tables import ModelTable
+from mlconsensus.panel.model_tables import ModelTable
 
 
 def _expected(method):

@@ -5,7 +5,7 @@ import json
 import pytest
 
 import mlconsensus as mlc
-from mlconsensus.metrics import LABEL_SET_METRICS, RANKING_METRICS
+from mlconsensus.evaluation.metrics import LABEL_SET_METRICS, RANKING_METRICS
 
 
 def test_evaluate(run, panel):

@@ -14,7 +14,7 @@ import pytest
 
 import mlconsensus as mlc
 from mlconsensus.io import write_table
-from mlconsensus.model_tables import ModelTable
+from mlconsensus.panel.model_tables import ModelTable
 
 
 def rows(text):
@@ -47,7 +47,7 @@ def test_json_says_the_same(run, panel):
 
 
 def test_what_would_not_fit_is_streamed(run, panel, monkeypatch):
-    monkeypatch.setattr("mlconsensus.machine.available_memory", lambda: 100)
+    monkeypatch.setattr("mlconsensus.engines.machine.available_memory", lambda: 100)
     ran = run("combine", "a.csv", "b.csv", "-o", "x.parquet")
     assert ran.code == 0
     assert ran.err.startswith("streaming: the files would take more than half of the memory that is free")

@@ -5,9 +5,9 @@ import pytest
 from scipy import sparse
 
 import mlconsensus as mlc
-from mlconsensus import grams
+from mlconsensus.arithmetic import grams
+from mlconsensus.arithmetic.grams import Gram, as_gram
 from mlconsensus.combiners import mlcm_r, walk_system
-from mlconsensus.grams import Gram, as_gram
 
 RNG = np.random.default_rng(0)
 

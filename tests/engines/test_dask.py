@@ -11,9 +11,9 @@ import pytest
 
 import mlconsensus as mlc
 from mlconsensus.engines import dask as engine
-from mlconsensus.fields import to_arrays
 from mlconsensus.io import ScannedPanel, read_table, write_table
-from mlconsensus.model_tables import ModelTable
+from mlconsensus.panel.model_tables import ModelTable
+from mlconsensus.sites.fields import to_arrays
 
 da = pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")

@@ -12,7 +12,7 @@ import pytest
 import mlconsensus as mlc
 from mlconsensus.engines import streaming
 from mlconsensus.io import ScannedPanel, read_table, write_table
-from mlconsensus.model_tables import ModelTable
+from mlconsensus.panel.model_tables import ModelTable
 
 
 def written(folder, panel, suffix="parquet"):

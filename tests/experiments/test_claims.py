@@ -5,10 +5,10 @@ import re
 
 import pytest
 
+from mlconsensus.evaluation.metrics import RANKING_METRICS
 from mlconsensus.experiments import Settings, as_json, as_markdown, as_text, judge_claims
 from mlconsensus.experiments.paper import tables
 from mlconsensus.experiments.protocol import Figure, Results
-from mlconsensus.metrics import RANKING_METRICS
 
 
 @pytest.fixture

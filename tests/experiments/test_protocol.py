@@ -3,9 +3,9 @@ import pytest
 
 from mlconsensus.combiners import COMBINERS
 from mlconsensus.errors import InputError
+from mlconsensus.evaluation.metrics import RANKING_METRICS, average_precision, evaluate_models, ranking_loss
 from mlconsensus.experiments import Settings, reproduce
 from mlconsensus.experiments.protocol import judge, summarise
-from mlconsensus.metrics import RANKING_METRICS, average_precision, evaluate_models, ranking_loss
 
 pytest_plugins = ["shared_data"]
 

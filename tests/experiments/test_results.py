@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from mlconsensus.evaluation.metrics import RANKING_METRICS, is_better
 from mlconsensus.experiments import Settings, as_json, judge_claims
 from mlconsensus.experiments.paper import tables
 from mlconsensus.experiments.protocol import Figure, Results
-from mlconsensus.metrics import RANKING_METRICS, is_better
 
 FOLDER = Path(__file__).parents[2] / "docs" / "reproduction"
 

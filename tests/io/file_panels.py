@@ -3,7 +3,7 @@
 import numpy as np
 from scipy import sparse
 
-from mlconsensus.model_tables import ModelTable
+from mlconsensus.panel.model_tables import ModelTable
 
 LABELS = ["sports", "law, order", 'the "arts"', "énergie", "war"]
 

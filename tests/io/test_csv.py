@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mlconsensus.io import read_table, read_tables
-from mlconsensus.model_tables import ModelTable
+from mlconsensus.panel.model_tables import ModelTable
 
 
 def read(folder: Path, text: str | bytes, name: str = "a.csv") -> ModelTable:

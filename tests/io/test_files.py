@@ -16,7 +16,7 @@ import zstandard
 from mlconsensus.errors import InputError
 from mlconsensus.io import files, read_table, write_table
 from mlconsensus.io.files import read_bytes, whole_file
-from mlconsensus.model_tables import ModelTable
+from mlconsensus.panel.model_tables import ModelTable
 
 TABLE = ModelTable("t", np.full((3, 2), 0.5), ["1", "2", "3"], ["a", "b"])
 

@@ -3,7 +3,7 @@ from pathlib import Path
 import numpy as np
 
 from mlconsensus.io import read_tables, write_table
-from mlconsensus.model_tables import ModelTable
+from mlconsensus.panel.model_tables import ModelTable
 
 
 def test_lists_scores_and_models_in_one_file(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 from mlconsensus.errors import InputError
 from mlconsensus.io import csv, frames, read_predictions, write_table
 from mlconsensus.io.sizes import needed_memory
-from mlconsensus.model_tables import ModelTable
+from mlconsensus.panel.model_tables import ModelTable
 
 TEXT = 'id,x,"a ""label"""\r\n1,0.5,1\r\n"two\r\nlines",0,\r\n3,1,0.25\r\n"4, and more",,1\r\n'
 

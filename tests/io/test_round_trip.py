@@ -13,7 +13,7 @@ from scipy import sparse
 
 import mlconsensus as mlc
 from mlconsensus.io import FORMATS, read_predictions, read_table, write_table
-from mlconsensus.model_tables import ModelTable
+from mlconsensus.panel.model_tables import ModelTable
 
 LAYOUTS = {"csv": ("wide", "long"), "tsv": ("wide", "long"), "parquet": ("wide", "long"), "feather": ("wide", "long")}
 WRITABLE = [name for name in FORMATS if name != "libsvm"]

@@ -8,7 +8,7 @@ from bad_files import BAD_FILES
 
 import mlconsensus as mlc
 from mlconsensus.io import read_predictions, scan_predictions, write_table
-from mlconsensus.model_tables import ModelTable
+from mlconsensus.panel.model_tables import ModelTable
 
 FORMATS = ["parquet", "csv", "tsv", "feather", "jsonl", "npz", "csv.gz"]
 

@@ -32,7 +32,7 @@ def command(
     from ..combiners import name_of
     from ..consensus import Consensus
     from ..io import write_table
-    from ..state import load
+    from ..sites.state import load
 
     output_format = checked_output((model, *files), output, output_format, force, as_json)
     combiner = load(model)

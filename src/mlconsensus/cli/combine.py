@@ -34,7 +34,7 @@ def command(
       mlconsensus combine models/*.parquet --stream -o consensus.parquet
     """
     from ..consensus import combine, method_named
-    from ..diagnostics import examine
+    from ..insight.diagnostics import examine
     from ..io import write_table
 
     output_format = checked_output(files, output, output_format, force, as_json)  # before the work, not after

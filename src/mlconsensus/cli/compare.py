@@ -25,11 +25,11 @@ def command(
       mlconsensus compare a.csv b.csv c.csv --truth truth.csv
     """
     from ..combiners import COMBINERS
+    from ..engines.progress import track
+    from ..evaluation.metrics import evaluate, evaluate_models
+    from ..evaluation.truth import match_truth
     from ..io import read_table
-    from ..metrics import evaluate, evaluate_models
-    from ..progress import track
     from ..tables import metrics_table
-    from ..truth import match_truth
 
     panel = read_panel(files, input_format, instances, labels)
     matched = match_truth(read_table(truth), panel.instances, panel.labels)

@@ -24,11 +24,11 @@ def command(scores: str, truth: str, input_format: str | None, as_json: bool) ->
     """
     import numpy as np
 
+    from ..evaluation.metrics import LABEL_SET_METRICS, RANKING_METRICS, evaluate
+    from ..evaluation.truth import match_truth
     from ..io import read_table
     from ..io.frames import named
-    from ..metrics import LABEL_SET_METRICS, RANKING_METRICS, evaluate
     from ..tables import metrics_table
-    from ..truth import match_truth
 
     judged = read_table(scores, format=input_format)
     matched = match_truth(read_table(truth, format=input_format), *named(judged))

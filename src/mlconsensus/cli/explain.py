@@ -40,7 +40,7 @@ def command(
       mlconsensus explain a.csv b.csv c.csv --instance 42 --label sport --method mlcm-r --json
     """
     from ..consensus import combine, method_named
-    from ..explain import label_position, one_instance
+    from ..insight.explanations import label_position, one_instance
 
     if method is not None:
         method_named(method)

@@ -64,9 +64,9 @@ def stays_on_disk(files: Sequence[str], input_format: str | None, stream: bool |
 
     `check` raises an `InputError` where it cannot be done; that is an error only if it was asked for.
     """
+    from ..engines.machine import available_memory
     from ..errors import InputError
     from ..io.sizes import needed_memory
-    from ..machine import available_memory
 
     given = {"--dask": dask is not None, "--resume": resume, "--stream": stream}
     asked = next((name for name, value in given.items() if value), None)
@@ -131,8 +131,8 @@ def combine_large(
     weights: dict[str, float] | None, in_memory: Sequence[str],
 ) -> None:  # fmt: skip
     """Combine files that stay on disk, and say what was done."""
-    from ..diagnostics import examine
     from ..errors import InputError
+    from ..insight.diagnostics import examine
 
     if in_memory:
         raise InputError(f"{in_memory[0]}: found with a panel to be streamed, expected one that fits into memory")

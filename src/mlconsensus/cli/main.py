@@ -12,9 +12,10 @@ from typing import Any, NoReturn
 
 import click
 
-from .. import __version__, progress
+from .. import __version__
+from ..engines import progress
+from ..engines.machine import keep_memory
 from ..errors import InputError, nearest
-from ..machine import keep_memory
 
 # Each command's module is imported when it is used: `--help` answers at once.
 _COMMANDS = (

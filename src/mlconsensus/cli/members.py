@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 if TYPE_CHECKING:
-    from ..predictions import Predictions
+    from ..panel.predictions import Predictions
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -69,7 +69,7 @@ def with_members(panel: Predictions, clustering: Sequence[str], rescale: bool) -
     """Do what `--rescale` and `--clustering` ask for."""
     from ..errors import InputError
     from ..io.clusterings import read_clustering
-    from ..scales import rescale as rescaled
+    from ..panel.scales import rescale as rescaled
 
     names = [Path(path).name.split(".")[0] for path in clustering]
     if len(set(names)) < len(names):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 if TYPE_CHECKING:
-    from ..predictions import Predictions
+    from ..panel.predictions import Predictions
 
 F = TypeVar("F", bound=Callable[..., Any])
 

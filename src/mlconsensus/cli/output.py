@@ -13,8 +13,8 @@ from .options import say
 
 if TYPE_CHECKING:
     from ..consensus import Consensus
-    from ..predictions import Predictions
-    from ..sources import Source
+    from ..panel.predictions import Predictions
+    from ..panel.sources import Source
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -94,7 +94,7 @@ def table_of(
     found: Consensus, panel: Predictions, decide: str | None, threshold: float, empty: Any, top_k: int | None
 ) -> Any:
     """Turn the consensus into what is to be written: scores or label sets, all or the best."""
-    from ..model_tables import ModelTable
+    from ..panel.model_tables import ModelTable
 
     values = decided(found.scores, panel, decide, threshold, empty, top_k)
     return ModelTable(found.method, values, found.instances, found.label_names)
@@ -106,7 +106,7 @@ def decided(
     """Turn the scores of a panel into what is to be written, as the options say."""
     import numpy as np
 
-    from .. import decisions
+    from ..evaluation import decisions
 
     values: Any = scores
     if decide == "instances":

@@ -14,7 +14,7 @@ from .members import member_options, weights_of, with_members
 from .options import method_options, panel_options, read_panel, say
 
 if TYPE_CHECKING:
-    from ..predictions import Predictions
+    from ..panel.predictions import Predictions
     from ..report.origin import Input
 
 
@@ -55,11 +55,11 @@ def command(
     """
     from ..consensus import combine, method_named
     from ..errors import InputError
+    from ..evaluation.truth import match_truth
     from ..io import read_table
     from ..io.files import check_output
     from ..report import Report, summarise
     from ..report.report import format_of
-    from ..truth import match_truth
 
     form = format_of(output, output_format)
     check_output(output, force=force)  # before the work, not after

@@ -28,7 +28,7 @@ def command(files: tuple[str, ...], output: str, force: bool, as_json: bool) -> 
     from ..combiners import name_of
     from ..errors import InputError
     from ..io.files import raw_bytes
-    from ..state import load, merge
+    from ..sites.state import load, merge
 
     check_place(files, output, force)
     parts = [load(file) for file in files]

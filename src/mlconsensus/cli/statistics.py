@@ -70,7 +70,7 @@ def command(
         raise InputError("--clip: found without --epsilon and --method mlcm-a, expected both beside it")
     budget = {"epsilon": epsilon, "delta": delta} | ({} if clip is None else {"clip": clip})
     if epsilon is not None:
-        from ..privacy import check_budget, method_of
+        from ..sites.privacy import check_budget, method_of
 
         method_of(kind)
         check_budget(**budget)  # type: ignore[arg-type]
@@ -88,7 +88,7 @@ def command(
         if epsilon is None:
             combiner.fit(panel)
         else:
-            from ..privacy import fit
+            from ..sites.privacy import fit
 
             fit(combiner, panel, **budget)  # type: ignore[arg-type]
     combiner.save_statistics(output, force=force)
@@ -117,10 +117,10 @@ def read_names(path: str) -> list[str]:
     >>> read_names(str(path))
     ['flu', 'cold']
     """
-    from ..alignment import as_names
     from ..errors import InputError
     from ..io.files import read_bytes
     from ..io.text import decoded
+    from ..panel.alignment import as_names
 
     names = [line.strip() for line in decoded(read_bytes(path), path).splitlines()]
     names = [name for name in names if name]

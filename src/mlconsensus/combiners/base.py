@@ -12,19 +12,19 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ..decisions import cardinalities, match_instances
 from ..engines import gather, spread
 from ..errors import InputError
-from ..explain import Explanation, describe, label_position, one_instance
-from ..predictions import Predictions, as_predictions
-from ..sources import Source
-from ..statistics import merge
+from ..evaluation.decisions import cardinalities, match_instances
+from ..insight.explanations import Explanation, describe, label_position, one_instance
+from ..panel.predictions import Predictions, as_predictions
+from ..panel.sources import Source
 from .contributions import Contributions
+from .statistics import merge
 
 if TYPE_CHECKING:
     import os
 
-    from ..privacy import Guarantee
+    from ..sites.privacy import Guarantee
 
 
 class Combiner(TransformerMixin, BaseEstimator):
@@ -201,7 +201,7 @@ class Combiner(TransformerMixin, BaseEstimator):
         >>> abs(both.transform(panel) - mlc.mlcm_r(panel)).max() < 1e-10
         np.True_
         """
-        from ..state import fitted
+        from ..sites.state import fitted
 
         return fitted(cls(**parameters), tuple(models), tuple(labels), n_instances, statistics=statistics)
 
@@ -219,7 +219,7 @@ class Combiner(TransformerMixin, BaseEstimator):
         >>> (mlc.load(path).transform(panel) == combiner.transform(panel)).all()
         np.True_
         """
-        from ..state import save_model
+        from ..sites.state import save_model
 
         save_model(self, path, force=force)
 
@@ -236,7 +236,7 @@ class Combiner(TransformerMixin, BaseEstimator):
         >>> mlc.load(path).n_instances_
         1000
         """
-        from ..state import save_statistics
+        from ..sites.state import save_statistics
 
         save_statistics(self, path, force=force)
 
@@ -265,7 +265,7 @@ class Combiner(TransformerMixin, BaseEstimator):
         """Return the statistics as `_solve` takes them: private ones cleared of what is mere noise."""
         if self.privacy_ is None:
             return self.statistics_
-        from ..privacy import cleared
+        from ..sites.privacy import cleared
 
         return cleared(self)
 

@@ -23,9 +23,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from .. import patterns
-from ..engines import gather, spread
-from ..kernels import (
+from ..arithmetic import patterns
+from ..arithmetic.products import (
     FloatArray,
     column_sums,
     connections,
@@ -39,8 +38,9 @@ from ..kernels import (
     spoken,
     weighted_sum,
 )
+from ..engines import gather, spread
+from ..panel.predictions import Predictions, as_predictions
 from ..parameters import Weights, model_weights, positive
-from ..predictions import Predictions, as_predictions
 from .base import Combiner
 from .contributions import Contributions, of_label, statements
 

@@ -7,8 +7,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from ..kernels import FloatArray, connections, spoken
-from ..predictions import Predictions
+from ..arithmetic.products import FloatArray, connections, spoken
+from ..panel.predictions import Predictions
 
 Scale = Literal["score", "log-odds"]
 

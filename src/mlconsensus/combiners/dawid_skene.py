@@ -26,12 +26,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse, special
 
-from .. import patterns
+from ..arithmetic import patterns
+from ..arithmetic.products import FloatArray, ratio
 from ..engines import gather, spread
 from ..errors import InputError
-from ..kernels import FloatArray, ratio
+from ..panel.predictions import Predictions, as_predictions
 from ..parameters import Weights, model_weights, positive, whole
-from ..predictions import Predictions, as_predictions
 from .base import Combiner
 from .contributions import Contributions, of_label
 

@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
+from ..arithmetic.products import FloatArray, column_sums, mean, ratio, votes
 from ..engines import gather, spread
-from ..kernels import FloatArray, column_sums, mean, ratio, votes
+from ..panel.predictions import Predictions, as_predictions
 from ..parameters import Weights
-from ..predictions import Predictions, as_predictions
 from .base import Combiner
 from .contributions import Contributions, of_label, statements
 

@@ -31,12 +31,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import linalg, sparse
 
+from ..arithmetic.grams import Gram, as_gram
+from ..arithmetic.products import FloatArray, column_sums, gram, mean, product, ratio, votes
 from ..engines import gather, spread
-from ..grams import Gram, as_gram
-from ..kernels import FloatArray, column_sums, gram, mean, product, ratio, votes
-from ..model_scores import Matrix
+from ..panel.model_scores import Matrix
+from ..panel.predictions import Predictions, as_predictions
 from ..parameters import Weights, whole
-from ..predictions import Predictions, as_predictions
 from .base import Combiner
 from .contributions import Contributions, statements
 

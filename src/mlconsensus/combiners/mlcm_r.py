@@ -34,12 +34,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..arithmetic.grams import Gram, as_gram
+from ..arithmetic.products import FloatArray, connections, gram, memberships, product, ratio, reaching, row_sums, scaled
 from ..engines import gather, spread
 from ..errors import InputError
-from ..grams import Gram, as_gram
-from ..kernels import FloatArray, connections, gram, memberships, product, ratio, reaching, row_sums, scaled
+from ..panel.predictions import Predictions, as_predictions
 from ..parameters import Weights, fraction, model_weights, positive
-from ..predictions import Predictions, as_predictions
 from .base import Combiner
 from .contributions import Contributions, statements
 from .walk_system import solved

@@ -24,15 +24,24 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import linalg, sparse
 
-from .. import scales as scales_of
+from ..arithmetic.grams import Gram
+from ..arithmetic.products import (
+    FloatArray,
+    column_sums,
+    connections,
+    product,
+    ratio,
+    spoken,
+    weighted_product,
+    weighted_sum,
+)
 from ..engines import gather
 from ..errors import InputError
-from ..grams import Gram
-from ..kernels import FloatArray, column_sums, connections, product, ratio, spoken, weighted_product, weighted_sum
+from ..panel import scales as scales_of
+from ..panel.predictions import Predictions
+from ..panel.scales import Scales
+from ..panel.sources import Source
 from ..parameters import Weights, model_weights
-from ..predictions import Predictions
-from ..scales import Scales
-from ..sources import Source
 from .base import Combiner
 from .contributions import Contributions, statements
 from .raters import Moments, bounded, first_copies, kinship, leaning, prevalence, rate

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from ..kernels import FloatArray
+from ..arithmetic.products import FloatArray
 
 _SILENT = 1e-9  # a standard deviation below this says that a model never changes its mind on a label
 _KINK = 1e-3  # how small a deviation is no longer an absolute one

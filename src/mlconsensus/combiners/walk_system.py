@@ -22,9 +22,9 @@ from typing import Any
 import numpy as np
 from scipy import linalg, sparse
 
-from ..grams import Gram
-from ..kernels import FloatArray, product, scaled
-from ..machine import available_memory, cores
+from ..arithmetic.grams import Gram
+from ..arithmetic.products import FloatArray, product, scaled
+from ..engines.machine import available_memory, cores
 
 _ERROR = 1e-9  # that conjugate gradients leave in the solution, which is made of shares
 _ARRAYS = 6  # of the solution's size that they need at once

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import InputError
+from ..panel.predictions import Predictions
 from ..parameters import fraction, positive, whole
-from ..predictions import Predictions
 
 
 class Panel(NamedTuple):

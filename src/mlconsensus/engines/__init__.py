@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
-from ..sources import S, Source
+from ..panel.sources import S, Source
 
 if TYPE_CHECKING:
-    from ..predictions import Predictions
+    from ..panel.predictions import Predictions
 
 
 def gather(source: Source, statistics: Callable[[Predictions], S]) -> S:
@@ -32,7 +32,7 @@ def spread(source: Source, apply: Callable[[Predictions], Any], dtype: Any = flo
     Examples
     --------
     >>> import mlconsensus as mlc
-    >>> from mlconsensus.kernels import votes
+    >>> from mlconsensus.arithmetic.products import votes
     >>> spread(mlc.Predictions([[[1, 0], [1, 1]]]), lambda block: votes(block).total)
     array([[1., 0.], [1., 1.]])
     """

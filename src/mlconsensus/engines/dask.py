@@ -20,16 +20,16 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from ..alignment import Names, as_names
+from ..combiners.statistics import merge
 from ..errors import InputError
 from ..io.frames import text_array
 from ..io.growing import finish
-from ..machine import KEPT, cores
-from ..predictions import Predictions
-from ..progress import track
-from ..sources import LazySource, S, Steps, prepared
-from ..statistics import merge
+from ..panel.alignment import Names, as_names
+from ..panel.predictions import Predictions
+from ..panel.sources import LazySource, S, Steps, prepared
+from .machine import KEPT, cores
 from .part import emptied
+from .progress import track
 
 if TYPE_CHECKING:
     from ..io.scanning import ScannedPanel

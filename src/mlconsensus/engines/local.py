@@ -11,11 +11,11 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..machine import cores
-from ..predictions import Predictions
-from ..progress import track
-from ..sources import Source
-from ..statistics import merge
+from ..combiners.statistics import merge
+from ..panel.predictions import Predictions
+from ..panel.sources import Source
+from .machine import cores
+from .progress import track
 
 S = TypeVar("S", bound=tuple[Any, ...])
 A = TypeVar("A")
@@ -43,7 +43,7 @@ def spread(predictions: Source, apply: Callable[[Predictions], NDArray[Any]], dt
     Examples
     --------
     >>> import mlconsensus as mlc
-    >>> from mlconsensus.kernels import votes
+    >>> from mlconsensus.arithmetic.products import votes
     >>> spread(mlc.Predictions([[[1, 0], [1, 1]]]), lambda block: votes(block).total)
     array([[1., 0.], [1., 1.]])
     """

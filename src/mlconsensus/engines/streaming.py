@@ -24,18 +24,18 @@ import polars as pl
 from numpy.typing import NDArray
 
 from .. import __version__
+from ..combiners.statistics import merge
 from ..consensus import Optimize, choose
 from ..errors import InputError
-from ..fields import to_arrays
 from ..io.files import AnyPath, check_output, display, put_in_place, writable
 from ..io.formats import Layout, format_of
 from ..io.frames import block as frame_of
 from ..io.growing import KINDS, Growing, Kind, encoded
-from ..io.state_file import read_state, write_state
+from ..panel.predictions import Predictions
+from ..panel.sources import LazySource, S
 from ..parameters import Weights
-from ..predictions import Predictions
-from ..sources import LazySource, S
-from ..statistics import merge
+from ..sites.fields import to_arrays
+from ..sites.state_file import read_state, write_state
 from .local import each
 from .part import emptied, held
 

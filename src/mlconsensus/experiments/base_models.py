@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..datasets import Dataset
-from ..progress import track
+from ..engines.progress import track
 from . import cache
 from .learners import LEARNERS
 from .learners.base import BoolArray, Problem

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Literal, NamedTuple
 
-from ..metrics import LOWER_IS_BETTER, RANKING_METRICS, is_better
+from ..evaluation.metrics import LOWER_IS_BETTER, RANKING_METRICS, is_better
 from . import paper
 from .protocol import Results
 

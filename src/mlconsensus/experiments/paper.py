@@ -7,7 +7,7 @@ from functools import cache
 from importlib import resources
 from typing import NamedTuple
 
-from ..metrics import RANKING_METRICS
+from ..evaluation.metrics import RANKING_METRICS
 
 
 class Printed(NamedTuple):

@@ -9,13 +9,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .. import metrics
 from ..combiners import COMBINERS
 from ..datasets import Dataset, load
 from ..datasets.catalogue import entry
+from ..engines.progress import track
 from ..errors import InputError
-from ..predictions import Predictions
-from ..progress import track
+from ..evaluation import metrics
+from ..panel.predictions import Predictions
 from . import paper
 from .base_models import base_predictions
 from .learners.base import BoolArray

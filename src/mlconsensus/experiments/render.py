@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..metrics import LOWER_IS_BETTER, RANKING_METRICS
+from ..evaluation.metrics import LOWER_IS_BETTER, RANKING_METRICS
 from ..tables import TITLES, best_rows
 from .claims import judge_claims
 from .paper import tables as printed_tables

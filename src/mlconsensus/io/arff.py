@@ -16,9 +16,9 @@ import numpy as np
 import polars as pl
 from scipy import sparse
 
-from ..alignment import as_names
 from ..errors import InputError, nearest
-from ..model_tables import ModelTable
+from ..panel.alignment import as_names
+from ..panel.model_tables import ModelTable
 from . import frames, scores
 from .arff_text import Arff, parse, quoted
 from .files import AnyPath, Source, first_line, read_bytes

@@ -16,7 +16,7 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ..kernels import SPARSE_FILL
+from ..arithmetic.products import SPARSE_FILL
 
 
 class _Array(ctypes.Structure):

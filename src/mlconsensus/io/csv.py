@@ -12,7 +12,7 @@ from typing import IO, NamedTuple
 import polars as pl
 
 from ..errors import InputError
-from ..model_tables import ModelTable
+from ..panel.model_tables import ModelTable
 from . import frames
 from .files import Place, Source, first_line, opened
 from .formats import Layout

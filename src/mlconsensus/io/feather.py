@@ -8,7 +8,7 @@ from typing import IO
 import polars as pl
 
 from ..errors import InputError
-from ..model_tables import ModelTable
+from ..panel.model_tables import ModelTable
 from . import frames
 from .files import Place, Source, first_line
 from .formats import Layout

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import IO, Any, Literal, NamedTuple, cast
 
 from ..errors import InputError, nearest
-from ..model_tables import ModelTable
+from ..panel.model_tables import ModelTable
 from .files import COMPRESSIONS, STANDARD, AnyPath, Source, display, read_bytes
 
 Layout = Literal["wide", "long", "ranked"]

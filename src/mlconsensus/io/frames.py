@@ -11,9 +11,9 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ..alignment import Names
 from ..errors import InputError
-from ..model_tables import ModelTable
+from ..panel.alignment import Names
+from ..panel.model_tables import ModelTable
 from . import scores, statements
 from .bits import unpacked
 from .files import Place

@@ -14,7 +14,7 @@ import numpy as np
 from scipy import sparse
 
 from ..errors import InputError, nearest
-from ..model_tables import ModelTable
+from ..panel.model_tables import ModelTable
 from . import frames, scores
 from .files import Place, Source, first_line
 from .formats import Layout

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from ..errors import InputError
-from ..model_tables import ModelTable
+from ..panel.model_tables import ModelTable
 from . import statements
 from .files import Place, Source
 from .formats import Layout

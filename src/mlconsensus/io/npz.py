@@ -10,9 +10,9 @@ from typing import IO, Any
 import numpy as np
 from scipy import sparse
 
-from ..alignment import as_names
 from ..errors import InputError, nearest
-from ..model_tables import ModelTable
+from ..panel.alignment import as_names
+from ..panel.model_tables import ModelTable
 from . import frames, scores
 from .files import Source, first_line
 from .formats import Layout

@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..alignment import How, Names
 from ..errors import InputError
-from ..model_tables import ModelTable
-from ..predictions import Predictions
+from ..panel.alignment import How, Names
+from ..panel.model_tables import ModelTable
+from ..panel.predictions import Predictions
 from . import scores
 from .files import STANDARD, AnyPath, Source
 from .folders import expanded

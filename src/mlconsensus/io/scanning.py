@@ -13,14 +13,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from ..alignment import How, IntArray, Names
+from ..engines.machine import cores
+from ..engines.progress import track
 from ..errors import InputError
-from ..machine import cores
-from ..model_scores import ModelScores
-from ..model_tables import ModelTable, panel_names
-from ..predictions import Predictions
-from ..progress import track
-from ..sources import LazySource
+from ..panel.alignment import How, IntArray, Names
+from ..panel.model_scores import ModelScores
+from ..panel.model_tables import ModelTable, panel_names
+from ..panel.predictions import Predictions
+from ..panel.sources import LazySource
 from .files import AnyPath
 from .folders import parts
 from .frames import text_array

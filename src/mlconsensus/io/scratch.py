@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from ..alignment import IntArray
+from ..panel.alignment import IntArray
 
 Rows = slice | IntArray
 

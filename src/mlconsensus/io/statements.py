@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ..alignment import Names
 from ..errors import InputError
-from ..model_tables import ModelTable
+from ..panel.alignment import Names
+from ..panel.model_tables import ModelTable
 from .files import Place
 
 Codes = NDArray[np.int64]

@@ -14,9 +14,9 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ..alignment import IntArray
 from ..errors import InputError
-from ..model_tables import ModelTable
+from ..panel.alignment import IntArray
+from ..panel.model_tables import ModelTable
 from . import bits, csv, frames, parquet, statements
 from .files import Place, Source, is_plain
 from .folders import parts

@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from ..errors import InputError
-from ..model_tables import ModelTable
+from ..panel.model_tables import ModelTable
 from .files import AnyPath, compressed, whole_file
 from .formats import Layout, format_of
 

@@ -9,9 +9,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arithmetic.products import FloatArray
 from ..consensus import Consensus
-from ..explain import Explanation, Part
-from ..kernels import FloatArray
+from ..insight.explanations import Explanation, Part
 
 MOST_MOVED = 200  # instances in the report that moved most
 MOST_INSTANCES = 300  # with those of an even sample of the others

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..metrics import is_better
+from ..evaluation.metrics import is_better
 from ..terminal import shown
 from .models import ModelsSummary
 from .summary import Summary

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arithmetic.products import FloatArray
 from ..combiners import COMBINERS
 from ..consensus import MOST_GROUPS, Consensus
-from ..decisions import cardinalities, match_instances
-from ..kernels import FloatArray
-from ..metrics import evaluate, evaluate_models
-from ..progress import track
-from ..truth import Matched
+from ..engines.progress import track
+from ..evaluation.decisions import cardinalities, match_instances
+from ..evaluation.metrics import evaluate, evaluate_models
+from ..evaluation.truth import Matched
 from .changes import evenly
 
 MOST_CELLS = 2_000_000  # cells of the truth that are judged; of more instances an even sample is taken
@@ -85,7 +85,7 @@ def judge(consensus: Consensus, matched: Matched) -> JudgedSummary:
     Examples
     --------
     >>> import mlconsensus as mlc
-    >>> from mlconsensus.truth import as_matched
+    >>> from mlconsensus.evaluation.truth import as_matched
     >>> panel, truth = mlc.datasets.make_panel(n_instances=50, random_state=0)
     >>> consensus = mlc.combine(panel)
     >>> found = judge(consensus, as_matched(truth, consensus.instances, consensus.label_names))

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ..kernels import FloatArray
+from ..arithmetic.products import FloatArray
 from .similarity import ordered, strongest
 
 MOST_LABELS = 40  # in the heat map; more would not be readable

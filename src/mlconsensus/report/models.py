@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..arithmetic.products import FloatArray
 from ..combiners import Combiner
-from ..diagnostics import Examined
-from ..kernels import FloatArray
+from ..insight.diagnostics import Examined
 from .similarity import ordered, strongest
 
 MOST_MODELS = 40  # in the agreement matrix; more would not be readable

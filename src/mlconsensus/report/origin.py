@@ -11,7 +11,7 @@ import numpy as np
 
 from .. import __version__
 from ..consensus import Consensus
-from ..predictions import Predictions
+from ..panel.predictions import Predictions
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ..predictions import Predictions
+from ..panel.predictions import Predictions
 
 
 @dataclass(frozen=True)

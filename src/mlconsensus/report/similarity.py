@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from scipy.cluster.hierarchy import leaves_list, linkage
 from scipy.spatial.distance import squareform
 
-from ..kernels import FloatArray
+from ..arithmetic.products import FloatArray
 
 
 def ordered(similarity: FloatArray) -> NDArray[np.intp]:

@@ -48,7 +48,7 @@ def summarise(consensus: Consensus, truth: Any = None, *, command: str = "", inp
     >>> found.panel.n_models, found.judged.results[0].name
     (5, 'Filter')
     """
-    from ..truth import as_matched
+    from ..evaluation.truth import as_matched
 
     # Before the work: a truth that does not fit is refused at once.
     matched = None if truth is None else as_matched(truth, consensus.instances, consensus.label_names)

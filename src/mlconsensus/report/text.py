@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..metrics import RANKING_METRICS
+from ..evaluation.metrics import RANKING_METRICS
 from ..tables import metrics_table
 from ..terminal import padded, shown, width
 from .changes import ChangesSummary

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...kernels import FloatArray
+from ...arithmetic.products import FloatArray
 from ...terminal import shown, width
 from ..findings import figure
 from .markup import Html, el, join

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...metrics import LABEL_SET_METRICS, LOWER_IS_BETTER, RANKING_METRICS
+from ...evaluation.metrics import LABEL_SET_METRICS, LOWER_IS_BETTER, RANKING_METRICS
 from ...tables import TITLES, best_rows
 from ...terminal import shown
 from ..judged import JudgedSummary, Judgement, PrecisionRecall, Reliability

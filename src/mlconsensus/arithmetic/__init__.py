@@ -1,0 +1,1 @@
+"""Dense and sparse products, Gram matrices and vote patterns; knows no method."""

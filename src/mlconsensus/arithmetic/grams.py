@@ -1,0 +1,127 @@
+r"""Gram matrices :math:`R^\top R` of rows that come block by block, kept in the smaller of two forms.
+
+While there are fewer rows than columns, the rows themselves are kept: they are smaller than their Gram matrix, and what
+is solved with it can be solved on their side. From then on it is the product. Where that would not fit into memory the
+rows stay, and solvers use them to multiply by the matrix without making it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from ..engines.machine import available_memory
+from ..panel.model_scores import Matrix
+from .products import FloatArray, gram
+
+_COPIES = 3  # how many matrices of this size there are at once: the sum, what is added to it, and a solver's own
+
+
+class Gram:
+    """The Gram matrix of some rows; adding two gives that of all their rows.
+
+    Examples
+    --------
+    >>> few = Gram.of(np.array([[1.0, 2.0, 0.0]]))
+    >>> few.rows is not None, np.asarray(few + few).tolist()
+    (True, [[2.0, 4.0, 0.0], [4.0, 8.0, 0.0], [0.0, 0.0, 0.0]])
+    >>> (few + few + few).rows is None
+    True
+    """
+
+    __slots__ = ("_pieces", "_product", "shape")
+
+    def __init__(self, pieces: tuple[Matrix, ...], product: FloatArray | None, shape: tuple[int, ...]) -> None:
+        self._pieces = pieces  # rows that are not in the product yet
+        self._product = product  # (v, v)
+        self.shape = shape  # (v, v), or how v divides
+
+    @classmethod
+    def of(cls, rows: Matrix, shape: tuple[int, ...] | None = None) -> Gram:
+        """Take rows (r, v), dense or CSR; `shape` says how the matrix (v, v) is to be seen, such as (m, l, m, l)."""
+        v = rows.shape[1]
+        return cls((rows,), None, shape or (v, v))._in_smaller_form()
+
+    @property
+    def rows(self) -> Matrix | None:
+        """The rows (r, v), where they are what is kept."""
+        if self._product is not None:
+            return None
+        return _stacked(self._pieces)
+
+    @property
+    def ndim(self) -> int:
+        """How many axes the matrix is seen with."""
+        return len(self.shape)
+
+    def __add__(self, other: Gram | FloatArray | int) -> Gram:
+        if isinstance(other, int):  # the empty statistics
+            return self
+        if not isinstance(other, Gram):
+            v = self._width
+            return Gram((), np.asarray(self).reshape(v, v) + other.reshape(v, v), self.shape)
+        products = [own for own in (self._product, other._product) if own is not None]
+        product = products[0] + products[1] if len(products) == 2 else products[0] if products else None
+        return Gram(self._pieces + other._pieces, product, self.shape)._in_smaller_form()
+
+    __radd__ = __add__
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> FloatArray:
+        product = self._product if self._product is not None else gram(_stacked(self._pieces))
+        if self._product is not None and self._pieces:
+            product = product + gram(_stacked(self._pieces))
+        return product.reshape(self.shape).astype(dtype or np.float64, copy=bool(copy))
+
+    def sums(self) -> FloatArray:
+        """Return the matrix's row sums (v,).
+
+        Examples
+        --------
+        >>> Gram.of(np.array([[1.0, 2.0, 0.0]])).sums()
+        array([3., 6., 0.])
+        """
+        rows = self.rows
+        if rows is None:
+            v = self._width
+            return np.asarray(np.asarray(self).reshape(v, v).sum(axis=1))
+        return np.asarray(rows.T @ np.asarray(rows.sum(axis=1)).ravel())
+
+    @property
+    def _width(self) -> int:
+        return int(np.prod(self.shape[: self.ndim // 2]))
+
+    def _in_smaller_form(self) -> Gram:
+        """Multiply out what rows there are, once there are as many as columns."""
+        v = self._width
+        if sum(piece.shape[0] for piece in self._pieces) < v:
+            return self
+        if self._product is None and _COPIES * 8 * v**2 > available_memory():
+            return self
+        product = gram(_stacked(self._pieces))
+        if self._product is not None:
+            product += self._product
+        return Gram((), product, self.shape)
+
+
+def as_gram(matrix: Gram | FloatArray) -> Gram:
+    """Return a Gram matrix that may have come as an array, as files give it.
+
+    Examples
+    --------
+    >>> as_gram(np.eye(2)).sums()
+    array([1., 1.])
+    """
+    if isinstance(matrix, Gram):
+        return matrix
+    width = int(np.prod(matrix.shape[: matrix.ndim // 2]))
+    return Gram((), matrix.reshape(width, width), matrix.shape)
+
+
+def _stacked(pieces: tuple[Matrix, ...]) -> Matrix:
+    if len(pieces) == 1:
+        return pieces[0]
+    if all(sparse.issparse(piece) for piece in pieces):
+        return sparse.vstack(pieces, format="csr")
+    return np.concatenate([piece.toarray() if sparse.issparse(piece) else piece for piece in pieces])

@@ -1,0 +1,378 @@
+"""The arithmetic on one block of instances that combiners share, dense or sparse by what the block is.
+
+Sparse input stays sparse: no dense array of shape (n, m·l) is made from it. Dense input whose cells
+are mostly zero is turned to CSR block by block, since real predictions fill a few percent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from ..engines.machine import cores
+from ..panel.model_scores import Matrix
+from ..panel.predictions import Predictions
+
+FloatArray = NDArray[np.float64]
+
+# Below this fill SciPy's sparse Gram matrix, which costs Σ nnz(row)², is cheaper than BLAS on dense rows. Measured on
+# one core at v = 2,000: equal at a fill of 0.06 (docs/decisions/0007).
+SPARSE_FILL = 0.06
+
+# Below so many votes a cell, their sums are multiplied faster as CSR than as a dense matrix (docs/decisions/0007).
+_FEW_SUMS = 0.2
+
+# How many columns of a larger Gram matrix are worked out at a time: at v = 20,000, half a GB as a sparse product.
+_PANEL = 2048
+
+
+class Votes(NamedTuple):
+    """What the models of a block said together about each cell."""
+
+    total: Matrix  # (n, l) weighted sum of the scores of the models that spoke; CSR if every model's matrix is, and
+    # small integers if all are dense decisions
+    heard: FloatArray | float  # (n, l) the weight of the models that spoke, their number where all count alike; one
+    # number where all spoke
+
+
+def connections(block: Predictions, dtype: Any = np.float64) -> Matrix:
+    """Build the paper's connection matrix A (n, m·l): an edge from each instance to each (model, label) group node.
+
+    Scores, times the model's weight, are edge weights; where a model was silent there is no edge. Dense or CSR of
+    `dtype`, whichever is cheaper.
+
+    Examples
+    --------
+    >>> import mlconsensus as mlc
+    >>> A = connections(mlc.Predictions([[[1, 0]], [[1, 0.5]]]))
+    >>> A.tolist()
+    [[1.0, 0.0, 1.0, 0.5]]
+    """
+    matrices = [values for values, _, _ in _weighted_cells(block)]
+    if all(sparse.issparse(matrix) for matrix in matrices):
+        joined = sparse.hstack(matrices, format="csr") if len(matrices) > 1 else matrices[0]
+        return joined.astype(dtype, copy=False)
+    m, n, l = block.shape
+    kind = np.result_type(*(matrix.dtype for matrix in matrices))
+    if all(isinstance(matrix, np.ndarray) and matrix.strides[0] == matrix.itemsize for matrix in matrices):
+        # Column by column, as files are read: half the time of turning it to rows first.
+        columns = np.concatenate([matrix.T for matrix in matrices], dtype=kind)
+        if _is_sparse(columns):
+            return _as_csr(columns, dtype).T.tocsr()
+        return np.ascontiguousarray(columns.T, dtype=dtype)
+    joined = np.empty((n, m * l), dtype=kind)
+    for k, matrix in enumerate(matrices):
+        joined[:, k * l : (k + 1) * l] = matrix.toarray() if sparse.issparse(matrix) else matrix
+    return _as_csr(joined, dtype) if _is_sparse(joined) else joined.astype(dtype, copy=False)
+
+
+def spoken(block: Predictions, dtype: Any = np.float64) -> FloatArray | None:
+    """Tell as 1 (or the model's weight) or 0 where each group node's model spoke (n, m·l), as `dtype`.
+
+    ``None``: all spoke everywhere, and count alike.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import mlconsensus as mlc
+    >>> spoken(mlc.Predictions([[[1, np.nan]], [[0, 0]]])).tolist()
+    [[1.0, 0.0, 1.0, 1.0]]
+    """
+    if block.complete and block.weights is None:
+        return None
+    m, n, l = block.shape
+    said = np.empty((n, m, l), dtype)
+    for k, (_, mask, weight) in enumerate(_weighted_cells(block)):
+        said[:, k] = weight if mask is None else weight * mask
+    return said.reshape(n, m * l)
+
+
+def memberships(block: Predictions) -> Any:
+    """Tell as 1 or 0 which clusters each instance is in, as CSR (n, c); ``None`` where the panel has no clusterings.
+
+    Examples
+    --------
+    >>> import mlconsensus as mlc
+    >>> panel = mlc.Predictions([[[1], [0]]]).with_clusterings({"k-means": ["left", "right"]})
+    >>> memberships(panel).toarray().tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+    if not block.clusters:
+        return None
+    inside = block.members >= 0
+    starts = np.concatenate([[0], np.cumsum(inside.sum(axis=1))])
+    ones = np.ones(int(starts[-1]))
+    return sparse.csr_array((ones, block.members[inside], starts), shape=(len(block), len(block.clusters)))
+
+
+def pair_sums(C: Any, weights: FloatArray) -> FloatArray:
+    """Compute Σ_i w_iℓ c_i c_i' for each label, as (l, c, c), from memberships (n, c) and weights (n, l).
+
+    Examples
+    --------
+    >>> pair_sums(sparse.csr_array([[1.0, 0.0, 1.0]]), np.array([[0.5]])).tolist()
+    [[[0.5, 0.0, 0.5], [0.0, 0.0, 0.0], [0.5, 0.0, 0.5]]]
+    """
+    c = C.shape[1]
+    return np.array([(scaled(C, own).T @ C).toarray() for own in weights.T]).reshape(-1, c, c)
+
+
+def reaching(anchored: NDArray[np.bool_], between: FloatArray) -> NDArray[np.bool_]:
+    """Tell from which nodes (…, c) a path over `between` (…, c, c) leads to one that is `anchored`.
+
+    Examples
+    --------
+    >>> reaching(np.array([True, False, False]), np.array([[1, 1, 0], [1, 1, 0], [0, 0, 1]])).tolist()
+    [True, True, False]
+    """
+    while True:
+        further = anchored | ((between > 0) & anchored[..., None, :]).any(axis=-1)
+        if (further == anchored).all():
+            return anchored
+        anchored = further
+
+
+def weighted_sum(A: Matrix, weights: FloatArray) -> FloatArray:
+    """Add up each label's columns of A (n, m·l) with the models' weights (m, l): Σ_k w_kℓ a_ikℓ, dense (n, l).
+
+    Examples
+    --------
+    >>> weighted_sum(np.array([[1.0, 0.0, 0.5, 1.0]]), np.array([[2.0, 2.0], [4.0, 4.0]])).tolist()
+    [[4.0, 4.0]]
+    """
+    folded = _folded(A, weights)
+    return np.asarray(folded.toarray() if sparse.issparse(folded) else folded)
+
+
+def weighted_product(A: Matrix, weights: FloatArray, B: FloatArray) -> FloatArray:
+    """Multiply the same sums by a matrix B (l, l), without making them dense where they are few.
+
+    Examples
+    --------
+    >>> A = sparse.csr_array([[1.0, 0.0, 0.5, 1.0]])
+    >>> weighted_product(A, np.array([[2.0, 2.0], [4.0, 4.0]]), np.eye(2)).tolist()
+    [[4.0, 4.0]]
+    """
+    folded = _folded(A, weights)
+    if sparse.issparse(folded):
+        if folded.nnz < _FEW_SUMS * folded.shape[0] * folded.shape[1]:
+            folded.sum_duplicates()
+        else:
+            folded = folded.toarray()
+    return product(folded, B)
+
+
+def _folded(A: Matrix, weights: FloatArray) -> Matrix:
+    """Let columns of the same label fall on each other; turning a sparse result to dense adds what does."""
+    m, l = weights.shape
+    if not sparse.issparse(A):
+        return np.einsum("ikl,kl->il", A.reshape(len(A), m, l), weights)
+    folded = (A.data * weights.ravel()[A.indices], A.indices % l, A.indptr.copy())  # A stays as it is
+    return sparse.csr_array(folded, shape=(A.shape[0], l))
+
+
+def label_grams(A: Matrix, B: Matrix, n_labels: int, weights: FloatArray | float) -> FloatArray:
+    """Multiply the models' columns of A and B (n, m·l), label by label: Σ_i w_iℓ a_ikℓ b_ijℓ, as (l, m, m).
+
+    Examples
+    --------
+    >>> A = np.array([[1.0, 0.0, 0.5, 1.0]])
+    >>> label_grams(A, A, 2, 1.0).tolist()
+    [[[1.0, 0.5], [0.5, 0.25]], [[0.0, 0.0], [0.0, 1.0]]]
+    """
+    if not sparse.issparse(A):
+        n, m = len(A), A.shape[1] // n_labels
+        left, right = (X.reshape(n, m, n_labels).transpose(2, 1, 0) for X in (A, B))
+        by_label = np.broadcast_to(weights, (n, n_labels)).T[:, None, :]
+        return np.asarray((left * by_label) @ right.transpose(0, 2, 1))
+    # One row for each cell (i, ℓ), one column for each (ℓ, k): the Gram matrix has a block for each label and no more.
+    rows, columns = _by_cell(A, n_labels), _by_cell(B, n_labels)
+    if not isinstance(weights, float):
+        rows = scaled(rows, np.broadcast_to(weights, (A.shape[0], n_labels)).ravel())
+    blocks = (rows.T @ columns).tocoo()
+    m = A.shape[1] // n_labels
+    out = np.zeros((n_labels, m, m))
+    out[blocks.row // m, blocks.row % m, blocks.col % m] = blocks.data
+    return out * weights if isinstance(weights, float) else out
+
+
+def votes(block: Predictions) -> Votes:
+    """Add up the models' scores cell by cell, and count who spoke.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import mlconsensus as mlc
+    >>> votes(mlc.Predictions([[[1, 0.5]], [[1, np.nan]]]))
+    Votes(total=array([[2. , 0.5]]), heard=array([[2., 1.]]))
+    """
+    m, n, l = block.shape
+    every = float(m if block.weights is None else block.weights.sum())
+    heard = None if block.complete else np.zeros((n, l))
+    dense: Any = None
+    entries: Any = None
+    for values, spoken, weight in _weighted_cells(block):
+        if sparse.issparse(values):
+            entries = values if entries is None else entries + values
+        else:
+            dense = _added(dense, values, m)
+        if heard is not None:
+            heard += weight if spoken is None else weight * spoken
+    total = entries if dense is None else dense if entries is None else np.asarray(dense + entries)
+    return Votes(total, every if heard is None else heard)
+
+
+def mean(votes: Votes, prior: FloatArray) -> Matrix:
+    """Average over the models that spoke (Eq. averaging), the prior where none did; CSR while all models speak.
+
+    In the prior's arithmetic: float32 if it is.
+
+    Examples
+    --------
+    >>> mean(Votes(np.array([[2.0, 0.0]]), np.array([[4.0, 0.0]])), np.array([0.1, 0.2])).tolist()
+    [[0.5, 0.2]]
+    """
+    total, heard = votes
+    if isinstance(heard, float):
+        if sparse.issparse(total):
+            return (total / heard).astype(prior.dtype, copy=False)
+        return np.divide(total, heard, dtype=prior.dtype, casting="same_kind")
+    return ratio(total.toarray() if sparse.issparse(total) else total, heard, prior)
+
+
+def gram(A: Matrix, weights: FloatArray | None = None) -> FloatArray:
+    """Compute AᵀDA for a diagonal D of `weights` (the identity without), as a dense float64 matrix.
+
+    Examples
+    --------
+    >>> gram(np.array([[1.0, 2.0]]), np.array([0.5])).tolist()
+    [[0.5, 1.0], [1.0, 2.0]]
+    """
+    left = A if weights is None else scaled(A, weights)
+    v = A.shape[1]
+    if v <= 2 * _PANEL:
+        return product(left.T, A)
+    # In panels of columns, on all cores, and only what is on or above the diagonal.
+    out = np.empty((v, v))
+    left, right = (X.tocsc() if sparse.issparse(X) else X for X in (left, A))
+
+    def fill(start: int) -> None:
+        stop = min(start + _PANEL, v)
+        out[:stop, start:stop] = product(left[:, :stop].T, right[:, start:stop])
+        out[start:stop, :start] = out[:start, start:stop].T
+
+    with ThreadPoolExecutor(cores()) as pool:
+        list(pool.map(fill, range(0, v, _PANEL)))
+    return out
+
+
+def scaled(A: Matrix, weights: FloatArray) -> Matrix:
+    """Multiply row i of A by ``weights[i]``.
+
+    Examples
+    --------
+    >>> scaled(np.ones((2, 2)), np.array([1.0, 3.0])).tolist()
+    [[1.0, 1.0], [3.0, 3.0]]
+    """
+    if not sparse.issparse(A):
+        return A * weights[:, None]
+    return sparse.csr_array((A.data * np.repeat(weights, np.diff(A.indptr)), A.indices, A.indptr), shape=A.shape)
+
+
+def product(A: Matrix, B: Matrix) -> FloatArray:
+    """Compute A·B densely, whatever A and B are.
+
+    Examples
+    --------
+    >>> product(sparse.csr_array([[2.0, 0.0]]), np.array([[1.0], [5.0]])).tolist()
+    [[2.0]]
+    """
+    out = A @ B
+    return np.asarray(out.toarray() if sparse.issparse(out) else out)
+
+
+def row_sums(A: Matrix) -> FloatArray:
+    """Sum each row of a dense or CSR matrix.
+
+    Examples
+    --------
+    >>> row_sums(np.eye(2)).tolist()
+    [1.0, 1.0]
+    """
+    return np.asarray(A.sum(axis=1), dtype=np.float64).ravel()
+
+
+def column_sums(A: Matrix) -> FloatArray:
+    """Sum each column of a dense or CSR matrix.
+
+    Examples
+    --------
+    >>> column_sums(np.eye(2)).tolist()
+    [1.0, 1.0]
+    """
+    return np.asarray(A.sum(axis=0), dtype=np.float64).ravel()
+
+
+def ratio(numerator: FloatArray, denominator: FloatArray | float, otherwise: FloatArray | float) -> FloatArray:
+    """Divide, with a defined value where the denominator is 0, whose arithmetic it is: float32 if that is.
+
+    Examples
+    --------
+    >>> ratio(np.array([1.0, 0.0]), np.array([2.0, 0.0]), 7.0).tolist()
+    [0.5, 7.0]
+    """
+    below = np.broadcast_to(np.asarray(denominator, dtype=np.float64), np.shape(numerator))
+    kind = np.float32 if getattr(otherwise, "dtype", None) == np.float32 else np.float64
+    out = np.array(np.broadcast_to(np.asarray(otherwise, dtype=kind), np.shape(numerator)))
+    return np.asarray(np.divide(numerator, below, out=out, where=below != 0))
+
+
+def _weighted_cells(block: Predictions) -> Iterator[tuple[Matrix, NDArray[np.bool_] | None, float]]:
+    """Yield for each model its scores times its weight, silence as 0, where it spoke, and the weight."""
+    weights = np.ones(len(block.models)) if block.weights is None else block.weights
+    for (values, spoken), weight in zip(block.cells(), weights.tolist(), strict=True):
+        yield values if weight == 1 else values * weight, spoken, weight
+
+
+def _by_cell(A: Any, n_labels: int) -> Any:
+    """Turn (n, m·l) into (n·l, l·m): a row for each cell (i, ℓ), a column for each (ℓ, k)."""
+    n, m = A.shape[0], A.shape[1] // n_labels
+    instance = np.repeat(np.arange(n, dtype=np.int64), np.diff(A.indptr))
+    model, label = np.divmod(A.indices, n_labels)
+    where = (instance * n_labels + label, label * m + model)
+    return sparse.coo_array((A.data, where), shape=(n * n_labels, n_labels * m)).tocsr()
+
+
+def _is_sparse(dense: NDArray[Any]) -> bool:
+    """Tell whether CSR makes what follows cheaper."""
+    return bool(np.count_nonzero(dense) < SPARSE_FILL * dense.size)
+
+
+def _as_csr(dense: NDArray[Any], dtype: Any) -> Matrix:
+    """Turn a contiguous matrix to CSR of `dtype`."""
+    n, width = dense.shape
+    # SciPy's own conversion goes by way of COO, at four times the cost.
+    flat = dense.ravel()
+    filled = np.flatnonzero(flat)
+    starts = np.searchsorted(filled, np.arange(n + 1) * width)
+    columns = filled - np.repeat(np.arange(n) * width, np.diff(starts))
+    data = np.ones(len(filled), dtype) if dense.dtype.kind == "b" else flat[filled].astype(dtype)
+    return sparse.csr_array((data, columns.astype(np.int32), starts.astype(np.int32)), shape=dense.shape)
+
+
+def _added(total: NDArray[Any] | None, values: NDArray[Any], m: int) -> NDArray[Any]:
+    """Add to a running sum of `m` models; decisions are counted in small integers, many at a time."""
+    if values.dtype.kind == "b":
+        values = values.view(np.uint8)
+    if total is None:
+        kind = np.float64 if values.dtype.kind == "f" else np.uint8 if m < 256 else np.int32
+        return values.astype(kind)
+    if values.dtype.kind == "f" and total.dtype.kind != "f":
+        total = total.astype(np.float64)
+    np.add(total, values, out=total, casting="unsafe")
+    return total

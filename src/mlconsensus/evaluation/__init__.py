@@ -1,0 +1,1 @@
+"""Metrics, decisions (label sets from scores), and truth matched to what it judges."""

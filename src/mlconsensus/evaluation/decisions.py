@@ -1,0 +1,171 @@
+"""From scores to label sets: rules that say which labels of each instance to keep."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..arithmetic.products import FloatArray, column_sums, mean, row_sums, votes
+from ..errors import InputError
+from ..panel.predictions import as_predictions
+from ..parameters import whole
+from .ranks import over_rows
+
+BoolArray = NDArray[np.bool_]
+Empty = Literal["keep", "top"]
+
+
+def cardinalities(predictions: Any) -> FloatArray:
+    """How many labels the models gave each instance on average (n,), each cell averaged over those that spoke.
+
+    Examples
+    --------
+    >>> import mlconsensus as mlc
+    >>> mlc.decisions.cardinalities([[[1, 1, 0]], [[1, 0, 0]]])
+    array([1.5])
+    """
+    return np.concatenate([row_sums(block) for block in _means(predictions)])
+
+
+def frequencies(predictions: Any) -> FloatArray:
+    """How many instances the models gave each label on average (l,), each cell averaged over those that spoke.
+
+    Examples
+    --------
+    >>> import mlconsensus as mlc
+    >>> mlc.decisions.frequencies([[[1, 1, 0]], [[1, 0, 0]]])
+    array([1. , 0.5, 0. ])
+    """
+    return np.asarray(sum(column_sums(block) for block in _means(predictions)))
+
+
+def top_k(scores: ArrayLike, k: int) -> BoolArray:
+    """Keep the `k` labels of highest score of each instance; ties go to the label that comes first.
+
+    Examples
+    --------
+    >>> import mlconsensus as mlc
+    >>> mlc.decisions.top_k([[0.2, 0.9, 0.5]], 2)
+    array([[False,  True,  True]])
+    """
+    scores = _matrix(scores)
+    return _top(scores, np.full(len(scores), whole(k, "k", 0)))
+
+
+def threshold(scores: ArrayLike, at_least: float = 0.5, *, empty: Empty = "keep") -> BoolArray:
+    """Keep the labels whose score is at least a number.
+
+    Examples
+    --------
+    >>> import mlconsensus as mlc
+    >>> mlc.decisions.threshold([[0.2, 0.9, 0.5], [0.1, 0.3, 0.2]], empty="top")
+    array([[False,  True,  True],
+           [False,  True, False]])
+    """
+    scores = _matrix(scores)
+    return _filled(scores, scores >= at_least, empty)
+
+
+def match_instances(scores: ArrayLike, cardinality: ArrayLike, *, empty: Empty = "keep") -> BoolArray:
+    """Keep, for each instance, as many labels as the models gave it on average; the default of `predict`.
+
+    Parameters
+    ----------
+    scores
+        Consensus scores (n, l).
+    cardinality
+        How many labels each instance should have (n,), rounded half up; see `cardinalities`.
+    empty
+        What becomes of an instance that would get no label: ``"keep"`` it empty, or give it the ``"top"`` one.
+
+    Examples
+    --------
+    >>> import mlconsensus as mlc
+    >>> mlc.decisions.match_instances([[0.2, 0.9, 0.5], [0.1, 0.3, 0.2]], [1.5, 0.4])
+    array([[False,  True,  True],
+           [False, False, False]])
+    """
+    scores = _matrix(scores)
+    wanted = _counts(cardinality, len(scores), "instances")
+    return _filled(scores, _top(scores, wanted), empty)
+
+
+def match_labels(scores: ArrayLike, frequency: ArrayLike, *, empty: Empty = "keep") -> BoolArray:
+    """Keep, for each label, as many instances as the models gave it on average, those of highest score.
+
+    Parameters
+    ----------
+    scores
+        Consensus scores (n, l).
+    frequency
+        How many instances each label should have (l,), rounded half up; see `frequencies`.
+    empty
+        What becomes of an instance that would get no label: ``"keep"`` it empty, or give it the ``"top"`` one.
+
+    Examples
+    --------
+    >>> import mlconsensus as mlc
+    >>> mlc.decisions.match_labels([[0.2, 0.9], [0.1, 0.3]], [1.0, 1.6])
+    array([[ True,  True],
+           [False,  True]])
+    """
+    scores = _matrix(scores)
+    wanted = _counts(frequency, scores.shape[1], "labels")
+    return _filled(scores, _top(scores.T, wanted).T, empty)
+
+
+def _means(predictions: Any) -> Iterator[Any]:
+    """Yield the mean prediction of each block, 0 where nobody spoke."""
+    panel = as_predictions(predictions)
+    return (mean(votes(block), np.zeros(panel.shape[2])) for block in panel.blocks())
+
+
+def _matrix(scores: ArrayLike) -> FloatArray:
+    matrix = np.asarray(scores, dtype=np.float64)
+    if matrix.ndim != 2:
+        raise InputError(f"scores: found {matrix.ndim} dimensions, expected 2: instances, labels")
+    if matrix.size and np.isnan(matrix.max()):
+        raise InputError("scores: found NaN, expected numbers")
+    return matrix
+
+
+def _counts(given: ArrayLike, size: int, what: str) -> NDArray[np.int64]:
+    counts = np.asarray(given, dtype=np.float64)
+    if counts.shape != (size,):
+        raise InputError(f"counts: found shape {counts.shape}, expected ({size},): one number for each of the {what}")
+    return np.floor(counts + 0.5).astype(np.int64)
+
+
+def _top(scores: FloatArray, wanted: NDArray[np.int64]) -> BoolArray:
+    """Mark the ``wanted[i]`` highest scores of row i; ties go to the first."""
+    l = scores.shape[1]
+    chosen = np.empty(scores.shape, dtype=np.bool_)
+    wanted = np.clip(wanted, 0, l)
+
+    def mark(rows: slice) -> None:
+        falling, most = np.negative(scores[rows], order="C"), wanted[rows, None]
+        # Whole sorts are vectorised, and cheaper than partitions by each row's own number.
+        lowest = np.take_along_axis(np.sort(falling, axis=1), np.maximum(most - 1, 0), axis=1)
+        kept = falling <= lowest
+        over = np.flatnonzero(kept.sum(axis=1) > most[:, 0])  # ties at the lowest, or nothing wanted
+        ties = falling[over] == lowest[over]
+        surplus = kept[over].sum(axis=1, keepdims=True) - most[over]
+        left = ties.sum(axis=1, keepdims=True) - surplus
+        kept[over] &= ~ties | (np.cumsum(ties, axis=1) <= left)
+        chosen[rows] = kept
+
+    if chosen.size:
+        over_rows(scores.shape, mark)
+    return chosen
+
+
+def _filled(scores: FloatArray, chosen: BoolArray, empty: Empty) -> BoolArray:
+    if empty not in ("keep", "top"):
+        raise InputError(f"empty: found {empty!r}, expected 'keep' or 'top'")
+    if empty == "top":
+        lacking = np.flatnonzero(~chosen.any(axis=1))
+        chosen[lacking, scores[lacking].argmax(axis=1)] = True
+    return chosen

@@ -1,0 +1,97 @@
+"""Matching a truth file to what it is to judge, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from ..errors import InputError
+from ..io import with_names
+from ..panel.alignment import IntArray, Names
+from ..panel.model_tables import ModelTable
+
+
+class Matched(NamedTuple):
+    """The truth about the instances and labels that both sides have, and where these stand in what is judged."""
+
+    truth: NDArray[np.bool_]  # (n', l')
+    rows: IntArray  # (n',)
+    columns: IntArray  # (l',)
+    note: str  # what was left out, in one sentence; empty if nothing was
+
+
+def match_truth(table: ModelTable, instances: Iterable[Any], labels: Iterable[Any]) -> Matched:
+    """Restrict the truth to the instances and labels that are judged.
+
+    Examples
+    --------
+    >>> table = ModelTable("truth", [[0, 1], [1, 1]], ["i", "j"], ["x", "y"])
+    >>> found = match_truth(table, ["j", "k"], ["y", "x", "z"])
+    >>> found.truth.tolist(), found.rows.tolist(), found.columns.tolist()
+    ([[True, True]], [0], [0, 1])
+    >>> found.note
+    'judged on 1 of 2 instances and 2 of 3 labels; the truth has 1 more instances'
+    """
+    known = table.scores.toarray() if sparse.issparse(table.scores) else np.asarray(table.scores)
+    if known.dtype.kind not in "biuf" or not np.isin(known, (0, 1)).all():
+        bad = known[~np.isin(known, (0, 1))][0] if known.dtype.kind in "biuf" else known.dtype
+        raise InputError(f"{table.model}: found {bad}, expected only 0 and 1 in the truth")
+    instances, labels = list(instances), list(labels)
+    judged = ModelTable("judged", np.broadcast_to(0.0, (len(instances), len(labels))), instances, labels)
+    table = with_names([judged, table], ["what is judged", table.model])[1]
+    rows, true_rows = _common(instances, table.instances, table.model)
+    columns, true_columns = _common(labels, table.labels, table.model)
+    return Matched(
+        known[np.ix_(true_rows, true_columns)].astype(np.bool_),
+        rows,
+        columns,
+        _note(
+            ("instance", len(rows), len(instances), len(known)),
+            ("label", len(columns), len(labels), known.shape[1]),
+        ),
+    )
+
+
+def as_matched(truth: Any, instances: Names, labels: tuple[str, ...]) -> Matched:
+    """Match whatever holds the truth: a DataFrame by its names, an array (n, l) by position.
+
+    Examples
+    --------
+    >>> as_matched([[1, 0]], np.array(["i"]), ("x", "y")).truth.tolist()
+    [[True, False]]
+    """
+    if isinstance(truth, Matched):
+        return truth
+    if hasattr(truth, "iloc"):
+        table = ModelTable("truth", truth.to_numpy(), truth.index, truth.columns)
+        return match_truth(table, instances.tolist(), labels)
+    known = truth if sparse.issparse(truth) else np.asarray(truth)
+    if known.shape != (len(instances), len(labels)):
+        raise InputError(f"truth: found shape {known.shape}, expected {(len(instances), len(labels))}")
+    return match_truth(ModelTable("truth", known, instances, labels), instances.tolist(), labels)
+
+
+def _note(*sides: tuple[str, int, int, int]) -> str:
+    """Say what was left out on either side: (noun, in common, judged, in the truth)."""
+    judged = [f"{common:,} of {judged:,} {noun}s" for noun, common, judged, _ in sides]
+    more = [f"{known - common:,} more {noun}s" for noun, common, _, known in sides if known > common]
+    said = [f"judged on {' and '.join(judged)}"] if any(side[1] < side[2] for side in sides) else []
+    return "; ".join(said + ([f"the truth has {' and '.join(more)}"] if more else []))
+
+
+def _common(given: list[Any], truth: Any, where: str) -> tuple[IntArray, IntArray]:
+    """Find where the names that both sides have stand in each."""
+    judged, known = [str(name) for name in given], [str(name) for name in truth]
+    lookup = {name: at for at, name in enumerate(known)}
+    pairs = [(at, lookup[name]) for at, name in enumerate(judged) if name in lookup]
+    if not pairs:
+        raise InputError(
+            f"{where}: found none of the names that are judged (it has {known[0]!r}, …), "
+            f"expected some such as {judged[0]!r}"
+        )
+    both = np.array(pairs, dtype=np.int64)
+    return both[:, 0], both[:, 1]

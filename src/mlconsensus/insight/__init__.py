@@ -1,0 +1,1 @@
+"""What a panel and a score tell without truth: diagnostics and explanations."""

@@ -1,0 +1,296 @@
+"""Why a label has its score: what each model's statement about each label added to it or took off."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from html import escape
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+
+import numpy as np
+
+from ..arithmetic.products import FloatArray
+from ..engines import gather
+from ..errors import InputError, nearest
+from ..panel.predictions import Predictions
+from ..panel.sources import Source
+from ..terminal import padded, shown, width
+
+if TYPE_CHECKING:
+    from ..combiners.contributions import Contributions, Scale
+
+_MOST_SEARCHED = 20_000  # names among which the one that was meant is looked for; more would take seconds
+
+
+class Part(NamedTuple):
+    """One model's statement about one label, and what came of it."""
+
+    model: str  # or the cluster that the instance is in
+    label: str  # empty for a cluster, which knows no labels
+    said: float | None  # None: nothing
+    contribution: float  # to the consensus
+    vote: float  # to the majority vote
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Explanation:
+    """Why a label has its score: an exact sum over what the models said.
+
+    Attributes
+    ----------
+    method, instance, label
+        What is explained.
+    score, vote
+        The consensus score, and what plain majority voting gives in its place.
+    scale
+        ``"score"``: the parts sum to the score; ``"log-odds"``: they sum to its log-odds, as Dawid–Skene's do.
+    baseline
+        Where the sum starts before any statement counts, such as the label's frequency.
+    remainder
+        What the method does to the sum in the end: the rater filter lifts what is below 0 to 0.
+    contributions
+        What each model's statement about each label adds (m, l), 0 where it was silent.
+    said
+        What each model said (m, l), NaN where it was silent.
+    models, labels
+        What rows and columns are called.
+    clusters
+        What being in its clusters adds, by their names, where the panel has clusterings and the method uses them.
+
+    Examples
+    --------
+    >>> import mlconsensus as mlc
+    >>> panel = mlc.Predictions([[[1, 1], [1, 0]], [[0, 1], [1, 0]]], models=["ana", "bert"], labels=["news", "war"])
+    >>> print(mlc.MLCMr().fit(panel).explain(panel, 0, "news").to_text())
+    instance 0, label news: 0.3462 by MLCM-r, 0.5000 by voting
+    <BLANKLINE>
+    model  label  said  consensus   voting
+    ana    news      1    +0.2692  +0.5000
+    ana    war       1    +0.0385
+    bert   war       1    +0.0385
+    bert   news      0     0.0000   0.0000
+    sum                    0.3462   0.5000
+    """
+
+    method: str
+    instance: int | str
+    label: str
+    score: float
+    vote: float
+    scale: Scale
+    baseline: float
+    remainder: float
+    contributions: FloatArray
+    said: FloatArray
+    models: tuple[str, ...]
+    labels: tuple[str, ...]
+    clusters: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def total(self) -> float:
+        """What baseline, contributions and remainder sum to: the score, or its log-odds."""
+        return math.fsum([self.baseline, *(part.contribution for part in self.parts), self.remainder])
+
+    @cached_property
+    def parts(self) -> list[Part]:
+        """The statements that count, from the largest contribution to the smallest.
+
+        Those are all that contribute anything, and all about the label itself, silence too.
+        """
+        own = self.labels.index(self.label)
+        spoke = ~np.isnan(self.said)
+        votes = np.where(spoke[:, own], self.said[:, own], 0.0) / max(spoke[:, own].sum(), 1)
+        counts = self.contributions != 0
+        counts[:, own] = True
+        # Thousands of statements: numbers of lists are reached faster than those of arrays.
+        said, given, heard, voted = (a.tolist() for a in (self.said, self.contributions, spoke, votes))
+        found = [
+            Part(
+                self.models[k],
+                self.labels[j],
+                said[k][j] if heard[k][j] else None,
+                given[k][j],
+                voted[k] if j == own else 0.0,
+            )
+            for k, j in np.argwhere(counts).tolist()
+        ]
+        found += [Part(name, "", 1.0, contribution, 0.0) for name, contribution in self.clusters.items()]
+        return sorted(found, key=lambda part: (-abs(part.contribution), part.label != self.label))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what JSON can hold: all but the arrays; infinite log-odds, of what is never or always true, are None.
+
+        Examples
+        --------
+        >>> import mlconsensus as mlc
+        >>> mlc.MajorityVote().fit([[[1]]]).explain([[[1]]], 0, 0).to_dict()["parts"]
+        [{'model': 'model_0', 'label': 'label_0', 'said': 1.0, 'contribution': 1.0, 'vote': 1.0}]
+        """
+        return {
+            "method": self.method,
+            "instance": self.instance,
+            "label": self.label,
+            "score": self.score,
+            "vote": self.vote,
+            "scale": self.scale,
+            "baseline": self.baseline if math.isfinite(self.baseline) else None,
+            "remainder": self.remainder,
+            "parts": [part._asdict() for part in self.parts],
+        }
+
+    def to_text(self, most: int = 12) -> str:
+        """Lay out a table for a terminal: the `most` largest parts, the others in one row, and the sum."""
+        rows = [self._heads(), *self._rows(most, 30)]
+        columns = [max(width(cell) for cell in column) for column in zip(*rows, strict=True)]
+        lines = [
+            "  ".join(
+                padded(cell, columns[at]) if at < 2 else " " * (columns[at] - width(cell)) + cell
+                for at, cell in enumerate(row)
+            ).rstrip()
+            for row in rows
+        ]
+        title = f"instance {shown(self.instance)}, label {shown(self.label)}: {self._scores()}"
+        return "\n".join([title, "", *lines, *(["", self._note()] if self._note() else [])])
+
+    def __repr__(self) -> str:
+        return f"<Explanation: instance {shown(self.instance)}, label {shown(self.label)}: {self._scores()}>"
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            "<tr>"
+            + "".join(
+                f"<td><bdi>{escape(cell)}</bdi></td>" if at < 2 else f'<td style="text-align:right">{cell}</td>'
+                for at, cell in enumerate(row)
+            )
+            + "</tr>"
+            for row in self._rows(20, 60)
+        )
+        heads = "".join(f'<th scope="col">{head}</th>' for head in self._heads())
+        names = (
+            f"instance <bdi>{escape(shown(self.instance, 60))}</bdi>, label <bdi>{escape(shown(self.label, 60))}</bdi>"
+        )
+        caption = f"<caption>{names}: {escape(self._scores())}</caption>"
+        note = f"<p>{escape(self._note())}</p>" if self._note() else ""
+        return f"<table>{caption}<thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>{note}"
+
+    def _scores(self) -> str:
+        return f"{self.score:.4f} by {self.method}, {self.vote:.4f} by voting"
+
+    def _heads(self) -> tuple[str, ...]:
+        return "model", "label", "said", "consensus" if self.scale == "score" else self.scale, "voting"
+
+    def _rows(self, most: int, most_columns: int) -> list[tuple[str, ...]]:
+        """Return the rows of a table, names shortened: the baseline, the largest parts, what is left, and the sum."""
+        parts, others = self.parts[:most], self.parts[most:]
+        digits = _digits([part.contribution for part in parts])
+        rows: list[tuple[str, ...]] = []
+        nobody_spoke = all(part.said is None for part in self.parts if part.label == self.label)
+        if self.baseline or nobody_spoke:
+            prior = _signed(self.vote, digits) if nobody_spoke else ""
+            rows.append(("baseline", "", "", _signed(self.baseline, digits), prior))
+        for model, label, said, contribution, vote in parts:
+            names = shown(model, most_columns), shown(label, most_columns)
+            voice = "–" if said is None else f"{said:.4g}"
+            own = _signed(vote, digits) if label == self.label else ""
+            rows.append((*names, voice, _signed(contribution, digits), own))
+        if others:
+            left = _signed(math.fsum(part.contribution for part in others), digits)
+            votes = [part.vote for part in others if part.label == self.label]
+            rows.append((f"{len(others):,} more", "", "", left, _signed(math.fsum(votes), digits) if votes else ""))
+        if self.remainder:
+            rows.append(("floor at 0", "", "", _signed(self.remainder, digits), ""))
+        return [*rows, ("sum", "", "", f"{self.total:.{digits}f}", f"{self.vote:.{digits}f}")]
+
+    def _note(self) -> str:
+        if self.scale == "score":
+            return ""
+        if math.isinf(self.baseline):
+            how_often = "always" if self.baseline > 0 else "never"
+            return f"{self.method} found the label to be {how_often} true, which no vote can change."
+        return f"{self.method} adds up log-odds: {self.total:.4f} is a score of {self.score:.4f}."
+
+
+def describe(
+    panel: Source, one: Predictions, label: int, method: str, score: float, found: Contributions
+) -> Explanation:
+    """Put names and the majority vote to what makes up one score of the `one` instance of a panel."""
+    from ..combiners import majority_vote  # which imports this file
+
+    said, name = one.to_array()[:, 0], panel.labels[label]
+    # Where nobody spoke, voting falls back on all that was said about the label.
+    asked = panel if np.isnan(said[:, label]).all() else one
+    prior = majority_vote.solve(gather(asked.weighted(None).select(labels=[name]), majority_vote.statistics))
+    inside = {} if found.clusters is None else dict(zip(panel.clusters, found.clusters.tolist(), strict=True))
+    return Explanation(
+        method,
+        one.instances.tolist()[0],
+        name,
+        score,
+        float(prior[0]),
+        found.scale,
+        found.baseline,
+        found.remainder,
+        found.statements,
+        said,
+        panel.models,
+        panel.labels,
+        {cluster: contribution for cluster, contribution in inside.items() if contribution},
+    )
+
+
+def one_instance(panel: Source, name: int | str) -> Predictions:
+    """Find an instance by its name, and return it by itself.
+
+    Examples
+    --------
+    >>> import mlconsensus as mlc
+    >>> panel = mlc.Predictions([[[1], [0]]], instances=["a1", "a2"])
+    >>> one_instance(panel, "a2").to_array()
+    array([[[0.]]])
+    >>> one_instance(panel, "b2")
+    Traceback (most recent call last):
+    ...
+    mlconsensus.errors.InputError: instance: found 'b2', expected one of 2 names, such as 'a1'; did you mean 'a2'?
+    """
+    seen: list[str] = []
+    for block in [panel] if isinstance(panel, Predictions) else panel.blocks():
+        names = block.instances
+        if names.dtype.kind != "T" and isinstance(name, str):  # as the command line gives it
+            names = names.astype(np.dtypes.StringDType())
+        at = np.flatnonzero(names == (str(name) if names.dtype.kind == "T" else name))
+        if len(at):
+            return block[at]
+        seen += map(str, names[: _MOST_SEARCHED - len(seen)].tolist())
+    return _unknown("instance", name, seen, len(panel))
+
+
+def label_position(labels: tuple[str, ...], name: int | str) -> int:
+    """Find a label by its name, or by its position where labels have no names of their own.
+
+    Examples
+    --------
+    >>> label_position(("news", "war"), "war"), label_position(("label_0", "label_1"), 1)
+    (1, 1)
+    """
+    for wanted in (str(name), f"label_{name}"):
+        if wanted in labels:
+            return labels.index(wanted)
+    return _unknown("label", name, labels, len(labels))
+
+
+def _unknown(what: str, name: object, names: Sequence[str], count: int) -> NoReturn:
+    expected = f"expected one of {count:,} names, such as {names[0]!r}"
+    raise InputError(f"{what}: found {str(name)!r}, {expected}{nearest(str(name), names)}")
+
+
+def _digits(contributions: Sequence[float]) -> int:
+    """How many decimals show three figures of the largest contribution: at least four."""
+    largest = max((abs(value) for value in contributions), default=0.0)
+    return 4 if largest == 0 else min(max(4, 2 - math.floor(math.log10(largest))), 12)
+
+
+def _signed(value: float, digits: int) -> str:
+    text = f"{value:+.{digits}f}"
+    return text if float(text) else text[1:]  # no sign where nothing is left of it

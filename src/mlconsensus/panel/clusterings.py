@@ -1,0 +1,48 @@
+"""Clusterings of the instances: panel members that say who belongs together, and nothing of labels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..errors import InputError
+from .alignment import Names
+
+
+def cluster_of_each(given: Any, instances: Names, where: str) -> list[str | None]:
+    """Return the name of the cluster that each instance is in, ``None`` for those in none.
+
+    Parameters
+    ----------
+    given
+        A sequence in the order of `instances`, or a mapping (or pandas Series) from instance to cluster.
+    instances
+        The panel's.
+    where
+        Says in error messages what was given.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> cluster_of_each({"b": 3}, np.array(["a", "b"]), "clustering 'k-means'")
+    [None, '3']
+    """
+    if isinstance(given, str) or not hasattr(given, "__len__"):
+        raise InputError(f"{where}: found {given!r}, expected the cluster of each instance")
+    names = instances.tolist()
+    if isinstance(given, Mapping) or hasattr(given, "iloc"):
+        by_name = {str(name): cluster for name, cluster in given.items()}
+        if not any(str(name) in by_name for name in names):
+            raise InputError(f"{where}: found none of the panel's instances, expected some such as {names[0]!r}")
+        found = [by_name.get(str(name)) for name in names]
+    else:
+        found = list(given)
+        if len(found) != len(names):
+            raise InputError(f"{where}: found {len(found)} instances, expected {len(names)} as the panel has")
+    return [_name(cluster) for cluster in found]
+
+
+def _name(cluster: Any) -> str | None:
+    if cluster is None or cluster != cluster or cluster == "":  # NaN differs from itself
+        return None
+    return str(int(cluster)) if isinstance(cluster, float) and cluster.is_integer() else str(cluster)

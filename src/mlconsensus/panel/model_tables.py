@@ -1,0 +1,221 @@
+"""What users give for each model, checked and aligned by name. The only place that validates data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from ..errors import InputError
+from .alignment import How, IntArray, Names, align, as_names
+from .model_scores import Matrix, ModelScores
+
+
+class ModelTable(NamedTuple):
+    """One model's scores as a file or a frame gives them, before they are aligned with the others."""
+
+    model: str
+    scores: Any  # dense or scipy.sparse (n_k, l_k)
+    instances: Sequence[Any] | NDArray[Any] | None = None
+    labels: Sequence[Any] | NDArray[Any] | None = None
+
+
+def tables_of(scores: Any, models: Any) -> list[ModelTable]:
+    """Take apart the forms that `Predictions` accepts.
+
+    Examples
+    --------
+    >>> [table.model for table in tables_of({"ann": [[1, 0]], "bob": [[0, 1]]}, None)]
+    ['ann', 'bob']
+    """
+    if isinstance(scores, Mapping):
+        if models is not None:
+            raise InputError("models: found models=… beside a mapping, which names its own, expected one of the two")
+        models, matrices = list(scores), list(scores.values())
+    else:
+        matrices = _matrices(scores)
+        models = [f"model_{k}" for k in range(len(matrices))] if models is None else models
+    names = as_names([str(name) for name in models], "models").tolist()
+    if not matrices:
+        raise InputError("predictions: found no model, expected at least one")
+    if len(names) != len(matrices):
+        raise InputError(f"models: found {len(names)} names, expected one for each of {len(matrices)} models")
+    return [
+        ModelTable(name, matrix, matrix.index, matrix.columns) if _is_frame(matrix) else ModelTable(name, matrix)
+        for name, matrix in zip(names, matrices, strict=True)
+    ]
+
+
+def _matrices(scores: Any) -> list[Any]:
+    if isinstance(scores, (list, tuple)):
+        return list(scores)
+    single = "found a single matrix, expected one for each model: put it in a list for a panel of one model"
+    if sparse.issparse(scores) or _is_frame(scores):
+        raise InputError(f"predictions: {single}")
+    if not hasattr(scores, "__array__"):
+        raise InputError(
+            f"predictions: found {type(scores).__name__}, expected an array (m, n, l), "
+            "a sequence of m matrices (n, l), or a mapping from model name to matrix"
+        )
+    array = scores if isinstance(scores, np.ma.MaskedArray) else np.asarray(scores)
+    if array.ndim == 2:
+        raise InputError(f"predictions: {single}")
+    if array.ndim != 3:
+        raise InputError(f"predictions: found {array.ndim} dimensions, expected 3: models, instances, labels")
+    return list(array)
+
+
+def _is_frame(matrix: Any) -> bool:
+    return hasattr(matrix, "iloc") and hasattr(matrix, "columns")
+
+
+def aligned(
+    tables: list[ModelTable], how_instances: How, how_labels: How
+) -> tuple[tuple[str, ...], Names, tuple[str, ...], tuple[ModelScores, ...]]:
+    """Check all tables, and give the names of models, instances and labels, and each model's scores seen through them.
+
+    Examples
+    --------
+    >>> aligned([ModelTable("a", [[1, 0]], labels=["x", "y"])], "union", "union")[:3]
+    (('a',), array([0]), ('x', 'y'))
+    """
+    checked = [_checked(table) for table in tables]
+    sizes = [matrix.shape for matrix, _ in checked]
+    instances, rows = panel_names(tables, "instances", [size[0] for size in sizes], how_instances)
+    labels, columns = panel_names(tables, "labels", [size[1] for size in sizes], how_labels)
+    parts = tuple(ModelScores(matrix, rows[k], columns[k], has_nan) for k, (matrix, has_nan) in enumerate(checked))
+    names = (f"label_{j}" for j in range(len(labels))) if tables[0].labels is None else map(str, labels.tolist())
+    return tuple(table.model for table in tables), instances, tuple(names), parts
+
+
+def panel_names(tables: list[ModelTable], what: str, sizes: list[int], how: How) -> tuple[Names, list[IntArray | None]]:
+    """Find the panel's names of instances or labels, and each model's map to them.
+
+    Examples
+    --------
+    >>> tables = [ModelTable("a", None, labels=["x"]), ModelTable("b", None, labels=["y", "x"])]
+    >>> panel_names(tables, "labels", [1, 2], "union")[1]
+    [array([ 0, -1]), array([1, 0])]
+    """
+    given = [getattr(table, what) for table in tables]
+    named = [k for k, names in enumerate(given) if names is not None]
+    if named and len(named) < len(tables):
+        without = next(table.model for table, names in zip(tables, given, strict=True) if names is None)
+        raise InputError(
+            f"{what}: found names in model {tables[named[0]].model!r} and none in model {without!r}, "
+            "expected all models to name them, or none"
+        )
+    for table, size in zip(tables, sizes, strict=True):
+        if not named and size != sizes[0]:
+            raise InputError(
+                f"model {table.model!r}: found {size} {what}, expected {sizes[0]} as model {tables[0].model!r} has"
+            )
+    if not named:
+        positions = np.arange(sizes[0])
+        positions.flags.writeable = False
+        return positions, [None] * len(tables)
+    arrays: list[Names] = []
+    for k, table in enumerate(tables):
+        if k > 0 and given[k] is given[k - 1]:
+            arrays.append(arrays[-1])
+            continue
+        names = as_names(given[k], f"model {table.model!r}, {what}")
+        if len(names) != sizes[k]:
+            raise InputError(f"model {table.model!r}: found {len(names)} names of {what}, expected {sizes[k]}")
+        arrays.append(names)
+    if what == "instances":
+        _check_overlap(tables, arrays)
+    return align(arrays, how, what)
+
+
+def _check_overlap(tables: list[ModelTable], names: list[Names]) -> None:
+    """Refuse a model that has seen no instance that any other has: most likely their names do not match."""
+    sets = {id(own): set(map(str, own.tolist())) for own in names} if len({id(own) for own in names}) > 1 else {}
+    for k, own in enumerate(names if sets else []):
+        others = [other for j, other in enumerate(names) if j != k]
+        if not any(own is other or not sets[id(own)].isdisjoint(sets[id(other)]) for other in others):
+            raise InputError(
+                f"model {tables[k].model!r}: found no instance that another model has (its own are such as "
+                f"{own[0]!r}, others' such as {others[0][0]!r}), expected some in common"
+            )
+
+
+def _checked(table: ModelTable) -> tuple[Matrix, bool]:
+    """Return one model's matrix as an ndarray or canonical CSR that is fit to use, and whether it has NaN."""
+    where = f"model {table.model!r}"
+    raw = table.scores
+    matrix: Matrix = _canonical_csr(raw) if sparse.issparse(raw) else _dense(raw, where)
+    kind = matrix.dtype.kind
+    if kind not in "biuf":
+        raise InputError(f"{where}: found {matrix.dtype} values, expected bool, 0/1 integers or floats in [0, 1]")
+    if matrix.ndim != 2:
+        raise InputError(f"{where}: found {matrix.ndim} dimensions, expected 2: instances, labels")
+    if 0 in matrix.shape:
+        lacks = "instance" if matrix.shape[0] == 0 else "label"
+        raise InputError(f"{where}: found no {lacks}, expected at least one")
+    values = matrix.data if sparse.issparse(matrix) else matrix
+    has_nan, in_range = _range(values)
+    if not in_range:
+        _raise_out_of_range(table, matrix)
+    return matrix, has_nan
+
+
+def _dense(raw: Any, where: str) -> NDArray[Any]:
+    if _is_frame(raw):
+        text = [str(name) for name, dtype in raw.dtypes.items() if getattr(dtype, "kind", "O") not in "biuf"]
+        if text:
+            raise InputError(f"{where}, column {text[0]!r}: found {raw.dtypes.iloc[0]} values, expected numbers")
+        plain = all(isinstance(dtype, np.dtype) for dtype in raw.dtypes)
+        raw = raw.to_numpy() if plain else raw.to_numpy(dtype=np.float64, na_value=np.nan)
+    if isinstance(raw, np.ma.MaskedArray):
+        raw = np.ma.filled(raw.astype(np.float64), np.nan)
+    try:
+        array = np.asarray(raw)
+    except ValueError as ragged:
+        raise InputError(f"{where}: found rows of different lengths, expected a matrix (n, l)") from ragged
+    if array.dtype.kind == "f" and array.dtype.char not in "fd":
+        array = array.astype(np.float32 if array.dtype.itemsize < 4 else np.float64)
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def _canonical_csr(raw: Any) -> Any:
+    matrix = sparse.csr_array(raw)
+    if not matrix.has_canonical_format:
+        matrix = matrix.copy()
+        matrix.sum_duplicates()
+    return matrix
+
+
+def _range(values: NDArray[Any]) -> tuple[bool, bool]:
+    """Whether there is a NaN, and whether all else is in [0, 1]; in two passes without temporaries."""
+    if values.dtype.kind == "b" or values.size == 0:
+        return False, True
+    low, high = values.min(), values.max()
+    has_nan = bool(np.isnan(low))
+    if has_nan:
+        low, high = np.fmin.reduce(values, axis=None), np.fmax.reduce(values, axis=None)
+    return has_nan, not (low < 0 or high > 1)
+
+
+def _raise_out_of_range(table: ModelTable, matrix: Matrix) -> None:
+    values = matrix.data if sparse.issparse(matrix) else matrix
+    bad = np.argwhere((values < 0) | (values > 1))[0]
+    if sparse.issparse(matrix):
+        row, column = (
+            int(np.searchsorted(matrix.indptr, bad[0], side="right")) - 1,
+            int(matrix.indices[bad[0]]),
+        )
+    else:
+        row, column = (int(at) for at in bad)
+    instance = row if table.instances is None else list(table.instances)[row]
+    label = f"label_{column}" if table.labels is None else str(list(table.labels)[column])
+    expected = "0 or 1" if values.dtype.kind in "iu" else "a number in [0, 1] or NaN"
+    raise InputError(
+        f"model {table.model!r}, instance {instance!r}, label {label!r}: "
+        f"found {values[tuple(bad)]}, expected {expected}"
+    )

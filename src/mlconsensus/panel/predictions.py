@@ -1,0 +1,394 @@
+"""`Predictions`: what m models said of n instances and l labels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from ..errors import InputError
+from ..parameters import Weights, model_weights
+from .alignment import How, IntArray, Names
+from .clusterings import cluster_of_each
+from .model_scores import Matrix, ModelScores
+from .model_tables import ModelTable, aligned, tables_of
+from .scales import Scales
+from .sources import Source
+
+if TYPE_CHECKING:
+    from ..engines.dask import DaskPanel
+
+# How many cells of all models one block of instances may hold: 128 MB as dense float64, 16 MB as bool.
+_BLOCK_CELLS = 2**24
+
+
+class Predictions(Source):
+    """Predictions of `m` models for `n` instances and `l` labels, named and immutable.
+
+    Parameters
+    ----------
+    scores
+        An array ``(m, n, l)``; or a sequence of `m` matrices ``(n, l)``, each dense or scipy.sparse; or
+        ``{model name: matrix or DataFrame}``. Values are bool, 0/1 integers, or floats in [0, 1]; NaN (or a masked
+        cell) means that the model did not say. DataFrames are matched by their index (instances) and columns (labels);
+        what a model's frame does not have is missing.
+    models, labels, instances
+        Names, where `scores` does not bring them. Without names, models are matched by position and
+        called ``model_0``, …, labels ``label_0``, …, and instances 0, 1, ….
+
+    Notes
+    -----
+    Arrays are not copied: dense, read-only, memory-mapped and CSR input is looked at in place.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import mlconsensus as mlc
+    >>> mlc.Predictions({"a": np.array([[1, 0], [0, 1]]), "b": np.array([[1, 1], [0, np.nan]])})
+    <Predictions: 2 models × 2 instances × 2 labels, 1 cell missing>
+    """
+
+    __slots__ = ("_parts", "clusters", "instances", "labels", "members", "models", "weights")
+
+    models: tuple[str, ...]
+    labels: tuple[str, ...]
+    instances: Names
+    weights: NDArray[np.float64] | None  # (m,) how much each model counts; None: all alike
+    clusters: tuple[str, ...]  # names of all clusterings' clusters
+    members: IntArray  # (n, number of clusterings) which of these each instance is in, -1: in none
+    _parts: tuple[ModelScores, ...]
+
+    def __init__(self, scores: Any, models: Any = None, labels: Any = None, instances: Any = None) -> None:
+        tables = tables_of(scores, models)
+        for what, given in (("labels", labels), ("instances", instances)):
+            own = [table.model for table in tables if getattr(table, what) is not None]
+            if given is not None and own:
+                raise InputError(
+                    f"{what}: found {what}=… beside model {own[0]!r}, which names its own, expected one of the two"
+                )
+        if labels is not None or instances is not None:
+            tables = [table._replace(labels=labels, instances=instances) for table in tables]
+        self._fill(*aligned(tables, "union", "union"))
+
+    @classmethod
+    def from_tables(
+        cls, tables: Sequence[ModelTable], *, instances: How = "union", labels: How = "union"
+    ) -> Predictions:
+        """Align models that have not seen the same instances or do not know the same labels, by name.
+
+        Parameters
+        ----------
+        tables
+            One for each model.
+        instances, labels
+            ``"union"`` keeps all (what a model lacks is missing), ``"intersection"`` those that all models have.
+
+        Examples
+        --------
+        >>> import mlconsensus as mlc
+        >>> from mlconsensus.panel.model_tables import ModelTable
+        >>> a = ModelTable("a", [[1, 0]], instances=["i"], labels=["x", "y"])
+        >>> b = ModelTable("b", [[1, 1]], instances=["i"], labels=["y", "z"])
+        >>> mlc.Predictions.from_tables([a, b], labels="intersection").labels
+        ('y',)
+        """
+        panel = cls.__new__(cls)
+        panel._fill(*aligned(list(tables), instances, labels))
+        return panel
+
+    @staticmethod
+    def from_dask(arrays: Any, models: Any = None, labels: Any = None) -> DaskPanel:
+        """Take predictions that are Dask arrays: `fit` runs on the cluster, and `transform` gives a lazy array.
+
+        Parameters
+        ----------
+        arrays
+            One array ``(m, n, l)``; or a sequence of `m` arrays ``(n, l)``; or ``{model name: array}``. Instances are
+            worked on as they are chunked.
+        models, labels
+            Names, where `arrays` does not bring them.
+
+        Examples
+        --------
+        >>> import dask.array as da
+        >>> import mlconsensus as mlc
+        >>> panel = mlc.Predictions.from_dask({"a": da.zeros((4, 2), chunks=2), "b": da.ones((4, 2), chunks=2)})
+        >>> panel
+        <DaskPanel: 2 models × 4 instances × 2 labels>
+        >>> mlc.MajorityVote().fit(panel).transform(panel).compute()[0]
+        array([0.5, 0.5])
+        """
+        from ..engines.dask import DaskPanel
+
+        return DaskPanel.from_arrays(arrays, models, labels)
+
+    @classmethod
+    def from_parts(
+        cls, models: Sequence[str], instances: Names, labels: Sequence[str], parts: Sequence[ModelScores]
+    ) -> Predictions:
+        """Put together what a reader has checked and aligned already.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import mlconsensus as mlc
+        >>> from mlconsensus.panel.model_scores import ModelScores
+        >>> part = ModelScores(np.eye(2, dtype=bool), None, None, False)
+        >>> mlc.Predictions.from_parts(["a"], np.arange(2), ["x", "y"], [part])
+        <Predictions: 1 model × 2 instances × 2 labels>
+        """
+        panel = cls.__new__(cls)
+        panel._fill(tuple(models), instances, tuple(labels), tuple(parts))
+        return panel
+
+    def _fill(
+        self,
+        models: tuple[str, ...],
+        instances: Names,
+        labels: tuple[str, ...],
+        parts: tuple[ModelScores, ...],
+    ) -> None:
+        nowhere = np.empty((len(instances), 0), dtype=np.int64)
+        for name, value in (
+            ("models", models),
+            ("instances", instances),
+            ("labels", labels),
+            ("weights", None),
+            ("clusters", ()),
+            ("members", nowhere),
+            ("_parts", parts),
+        ):
+            object.__setattr__(self, name, value)
+
+    def _with(self, **changes: Any) -> Predictions:
+        return _restore({name: getattr(self, name) for name in self.__slots__} | changes)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"Predictions cannot be changed: found an assignment to {name!r}")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restore, ({name: getattr(self, name) for name in self.__slots__},)
+
+    def __len__(self) -> int:
+        return len(self.instances)
+
+    def __repr__(self) -> str:
+        sizes = " × ".join(
+            _counted(count, noun) for count, noun in zip(self.shape, ("model", "instance", "label"), strict=True)
+        )
+        missing = f", {_counted(self.n_missing, 'cell')} missing" if self.n_missing else ""
+        return f"<Predictions: {sizes}{missing}>"
+
+    def __getitem__(self, instances: slice | Sequence[int] | NDArray[Any]) -> Predictions:
+        """Restrict to some instances, by position."""
+        index = instances if isinstance(instances, slice) else np.asarray(instances)
+        if isinstance(index, np.ndarray) and index.dtype.kind == "b":
+            if index.shape != (len(self),):
+                raise InputError(f"instances: found a mask of shape {index.shape}, expected ({len(self)},)")
+            index = np.flatnonzero(index)
+        if isinstance(index, np.ndarray) and index.ndim != 1:
+            raise InputError(f"instances: found {instances!r}, expected a slice, a mask or a list of positions")
+        parts = tuple(part.take(index) for part in self._parts)
+        return self._with(instances=self.instances[index], members=self.members[index], _parts=parts)
+
+    @property
+    def complete(self) -> bool:
+        """Whether every model spoke about every instance and label."""
+        return all(part.complete for part in self._parts)
+
+    @property
+    def n_missing(self) -> int:
+        """How many of the m·n·l cells no prediction was given for."""
+        if self.complete:
+            return 0
+        silences = (part.cells()[1] for block in self.blocks() for part in block._parts)
+        return sum(int((~spoken).sum()) for spoken in silences if spoken is not None)
+
+    @property
+    def block_size(self) -> int:
+        """How many instances `blocks` gives at a time unless told: what keeps a block small."""
+        return usual_block_size(len(self.models), len(self.labels))
+
+    def blocks(self, size: int | None = None) -> Iterator[Predictions]:
+        """Walk the instances, `size` at a time, without copying the whole.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import mlconsensus as mlc
+        >>> [len(block) for block in mlc.Predictions(np.zeros((3, 5, 2))).blocks(2)]
+        [2, 2, 1]
+        """
+        size = self.block_size if size is None else size
+        if size < 1:
+            raise InputError(f"blocks: found size {size}, expected at least 1")
+        for start in range(0, len(self), size):
+            yield self[start : start + size]
+
+    def cells(self) -> Iterator[tuple[Matrix, NDArray[np.bool_] | None]]:
+        """Yield for each model its scores (n, l), silence as 0, and where it spoke (``None``: everywhere)."""
+        return (part.cells() for part in self._parts)
+
+    def select(self, models: Sequence[str] | None = None, labels: Sequence[str] | None = None) -> Predictions:
+        """Choose or reorder models and labels by name.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import mlconsensus as mlc
+        >>> panel = mlc.Predictions(np.eye(2)[None], models=["a"], labels=["x", "y"])
+        >>> panel.select(labels=["y"]).to_array().tolist()
+        [[[0.0], [1.0]]]
+        """
+        parts, models, weights = self._parts, self.models if models is None else tuple(models), self.weights
+        if models != self.models:
+            at_models = positions(models, self.models, "models")
+            parts = tuple(parts[at] for at in at_models)
+            weights = None if weights is None else weights[at_models]
+        labels = self.labels if labels is None else tuple(labels)
+        if labels != self.labels:
+            at_labels = positions(labels, self.labels, "labels")
+            parts = tuple(part.take_labels(at_labels) for part in parts)
+        return self._with(models=models, labels=labels, weights=weights, _parts=parts)
+
+    def with_labels(self, labels: Sequence[str]) -> Predictions:
+        """Give the panel exactly these labels, in this order: nobody spoke of those that it lacks, others are refused.
+
+        Examples
+        --------
+        >>> import mlconsensus as mlc
+        >>> mlc.Predictions([[[1]]], labels=["x"]).with_labels(["w", "x"]).to_array()
+        array([[[nan,  1.]]])
+        """
+        at = positions(self.labels, labels, "labels")
+        own = np.full(len(labels), -1)
+        own[at] = np.arange(len(self.labels))
+        return self._with(labels=tuple(labels), _parts=tuple(part.take_labels(own) for part in self._parts))
+
+    def weighted(self, weights: Weights) -> Predictions:
+        """Let models count as a combiner's `weights` say, for the kernels to see.
+
+        Parameters
+        ----------
+        weights
+            A number for each model, in their order or by name (1 where a mapping has none); ``None``: all alike.
+
+        Examples
+        --------
+        >>> import mlconsensus as mlc
+        >>> mlc.Predictions([[[1, 0]], [[0, 0]]], models=["a", "b"]).weighted({"a": 3}).weights
+        array([3., 1.])
+        """
+        if weights is None and self.weights is None:
+            return self
+        return self._with(weights=model_weights(weights, self.models))
+
+    def rescaled(self, scales: Scales) -> Predictions:
+        """Bring each model's scores to the scale that `rescale` or a combiner found."""
+        each = zip(self._parts, scales.of_each(), strict=True)
+        scaled = (part._replace(scale=part.scale.then(knots) if part.scale else knots) for part, knots in each)
+        return self._with(_parts=tuple(scaled))
+
+    @property
+    def has_scores(self) -> bool:
+        """Whether any model gives floats, not only decisions."""
+        return any(part.matrix.dtype.kind == "f" for part in self._parts)
+
+    def with_clusterings(self, clusterings: Mapping[str, Any]) -> Predictions:
+        """Add clusterings of the instances, which know no labels, beside the models; MLCM-r and BGCM use them.
+
+        Parameters
+        ----------
+        clusterings
+            For each, by its name, which cluster every instance is in: a sequence in the order of the instances, or a
+            mapping (or pandas Series) from instance to cluster. ``None`` and NaN: in no cluster.
+
+        Examples
+        --------
+        >>> import mlconsensus as mlc
+        >>> panel = mlc.Predictions([[[1, 0], [0, 0]]]).with_clusterings({"k-means": ["left", "left"]})
+        >>> mlc.mlcm_r(panel)
+        array([[1., 0.], [1., 0.]])
+        """
+        clusters, columns = list(self.clusters), [self.members]
+        for name, given in clusterings.items():
+            found = cluster_of_each(given, self.instances, f"clustering {name!r}")
+            names = list(dict.fromkeys(cluster for cluster in found if cluster is not None))
+            place = {cluster: len(clusters) + at for at, cluster in enumerate(names)} | {None: -1}
+            columns.append(np.array([[place[cluster]] for cluster in found], dtype=np.int64))
+            clusters += [f"{name}: {cluster}" for cluster in names]
+        return self._with(clusters=tuple(clusters), members=np.concatenate(columns, axis=1))
+
+    def to_array(self) -> NDArray[np.float64]:
+        """Return all scores as one float64 array (m, n, l), NaN where a model did not say.
+
+        Examples
+        --------
+        >>> import mlconsensus as mlc
+        >>> mlc.Predictions([[[True, False]]]).to_array()
+        array([[[1., 0.]]])
+        """
+        out = np.empty(self.shape)
+        for k, (values, spoken) in enumerate(self.cells()):
+            out[k] = values.toarray() if sparse.issparse(values) else values
+            if spoken is not None:
+                out[k][~spoken] = np.nan
+        return out
+
+
+def usual_block_size(m: int, l: int) -> int:
+    """How many instances of a panel make a block that is large enough to be fast and small enough for any machine.
+
+    Examples
+    --------
+    >>> usual_block_size(5, 100)
+    33554
+    """
+    return max(1, _BLOCK_CELLS // (m * l))
+
+
+def as_predictions(predictions: Any) -> Predictions:
+    """Return `predictions` as `Predictions`, whatever form that class takes it has.
+
+    What is elsewhere, in files or on a cluster, is passed on as it is: blocks of it are `Predictions`.
+
+    Examples
+    --------
+    >>> as_predictions([[[1, 0]]])
+    <Predictions: 1 model × 1 instance × 2 labels>
+    """
+    return cast("Predictions", predictions) if isinstance(predictions, Source) else Predictions(predictions)
+
+
+def _restore(slots: Mapping[str, Any]) -> Predictions:
+    panel = Predictions.__new__(Predictions)
+    for name, value in slots.items():
+        object.__setattr__(panel, name, value)
+    return panel
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def positions(wanted: Sequence[str], names: Sequence[str], what: str) -> IntArray:
+    """Find where the wanted names stand among all; refuse others.
+
+    Examples
+    --------
+    >>> positions(["b"], ["a", "b"], "labels")
+    array([1])
+    """
+    lookup = {name: at for at, name in enumerate(names)}
+    unknown = [name for name in wanted if name not in lookup]
+    if unknown:
+        raise InputError(f"{what}: found {unknown[0]!r}, expected some of {_listed(names)}")
+    return np.array([lookup[name] for name in wanted], dtype=np.int64)
+
+
+def _listed(names: Sequence[str], most: int = 5) -> str:
+    more = f", … ({len(names)} in all)" if len(names) > most else ""
+    return ", ".join(repr(name) for name in names[:most]) + more

@@ -1,0 +1,24 @@
+"""Arithmetic on a block gives the same whichever way it is done, and leaves the block as it is."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from mlconsensus.arithmetic import products as kernels
+
+
+@pytest.mark.parametrize("fill", [0.0, 0.01, 0.04, 0.5])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_sums_of_votes_times_a_matrix(fill, dtype):
+    rng = np.random.default_rng(0)
+    m, n, l = 4, 60, 30
+    dense = np.where(rng.random((n, m * l)) < fill, rng.random((n, m * l)), 0).astype(dtype)
+    weights, B = rng.random((m, l)).astype(dtype), rng.random((l, l)).astype(dtype)
+    expected = sum(dense[:, k * l : (k + 1) * l] * weights[k] for k in range(m)) @ B
+    A = sparse.csr_array(dense)
+    tolerance = 1e-12 if dtype is np.float64 else 1e-5
+    for given in (A, dense):
+        found = kernels.weighted_product(given, weights, B)
+        assert found.dtype == dtype
+        np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance)
+    assert (A.toarray() == dense).all()

@@ -1,0 +1,96 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import mlconsensus as mlc
+from mlconsensus.evaluation import decisions, ranks
+from panels import panels
+
+SCORES = np.array([[0.9, 0.1, 0.5], [0.2, 0.3, 0.4], [0.0, 0.0, 0.0]])
+
+
+@given(k=st.integers(0, 5))
+def test_top_k_keeps_k_of_the_highest(k):
+    chosen = decisions.top_k(SCORES, k)
+    assert (chosen.sum(axis=1) == min(k, 3)).all()
+    for kept, scores in zip(chosen, SCORES, strict=True):
+        assert not kept.any() or kept.all() or scores[kept].min() >= scores[~kept].max()
+
+
+def test_ties_go_to_the_first_label():
+    assert decisions.top_k([[0.5, 0.5, 0.5]], 2).tolist() == [[True, True, False]]
+
+
+def test_threshold_includes_its_value():
+    assert decisions.threshold(SCORES, 0.5).tolist() == [[True, False, True], [False] * 3, [False] * 3]
+
+
+def test_empty_sets_are_kept_or_filled():
+    filled = decisions.threshold(SCORES, 0.5, empty="top")
+    assert filled.tolist() == [[True, False, True], [False, False, True], [True, False, False]]
+    assert decisions.match_instances(SCORES, [2, 0, 0], empty="top").sum(axis=1).tolist() == [2, 1, 1]
+    assert decisions.match_labels(SCORES, [0, 0, 0], empty="top").sum(axis=1).tolist() == [1, 1, 1]
+    with pytest.raises(mlc.InputError, match="empty: found 'drop', expected 'keep' or 'top'"):
+        decisions.threshold(SCORES, 0.5, empty="drop")
+
+
+def test_instances_get_as_many_labels_as_models_gave_them():
+    chosen = decisions.match_instances(SCORES, [1.5, 1.49, 0])
+    assert chosen.tolist() == [[True, False, True], [False, False, True], [False] * 3]
+
+
+def test_labels_get_as_many_instances_as_models_gave_them():
+    chosen = decisions.match_labels(SCORES, [2, 0, 1])
+    assert chosen.tolist() == [[True, False, True], [True, False, False], [False] * 3]
+
+
+@given(scores=panels())
+def test_counts_are_over_those_who_spoke(scores):
+    said = (~np.isnan(scores)).sum(axis=0)
+    mean = np.nansum(scores, axis=0) / np.maximum(said, 1)
+    np.testing.assert_allclose(decisions.cardinalities(scores), mean.sum(axis=1))
+    np.testing.assert_allclose(decisions.frequencies(scores), mean.sum(axis=0))
+
+
+def test_predict_matches_the_models_cardinality():
+    scores = np.array([[[1, 1, 0], [0, 0, 0]], [[1, 0, 0], [0, 0, 1]], [[1, 1, 0], [0, 0, 1]]])
+    assert mlc.MLCMr().fit(scores).predict(scores).tolist() == [[True, True, False], [False, False, True]]
+
+
+@pytest.mark.parametrize("k", [-1, 1.5, None])
+def test_k_must_be_whole(k):
+    with pytest.raises(mlc.InputError, match="k: found"):
+        decisions.top_k(SCORES, k)
+
+
+def test_shapes_must_fit():
+    with pytest.raises(mlc.InputError, match=r"counts: found shape \(2,\), expected \(3,\)"):
+        decisions.match_instances(SCORES, [1, 1])
+    with pytest.raises(mlc.InputError, match="scores: found 1 dimensions, expected 2"):
+        decisions.top_k([0.1, 0.2], 1)
+
+
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    shape=st.tuples(st.integers(1, 6), st.integers(1, 9)),
+    levels=st.sampled_from([1, 2, 3, 1000]),
+    rows_at_once=st.sampled_from([1, 2**16]),
+)
+def test_the_highest_are_those_of_a_stable_sort(seed, shape, levels, rows_at_once):
+    rng = np.random.default_rng(seed)
+    scores = rng.integers(0, levels, shape) / levels - 0.5
+    wanted = rng.integers(-1, shape[1] + 2, shape[0])
+    expected = np.zeros(shape, dtype=bool)
+    for i in range(shape[0]):
+        by_score = sorted(range(shape[1]), key=lambda j, i=i: -scores[i, j])
+        expected[i, by_score[: max(wanted[i], 0)]] = True
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ranks, "_RANKED_AT_ONCE", rows_at_once)
+        assert decisions.match_instances(scores, wanted).tolist() == expected.tolist()
+        assert decisions.match_labels(scores.T, wanted).T.tolist() == expected.tolist()
+
+
+def test_scores_must_be_numbers():
+    with pytest.raises(mlc.InputError, match="scores: found NaN, expected numbers"):
+        decisions.top_k([[0.1, np.nan]], 1)

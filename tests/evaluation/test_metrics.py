@@ -1,0 +1,158 @@
+"""Metrics against definitions written as loops over pairs, and against scikit-learn where it means the same."""
+
+from itertools import pairwise, permutations
+
+import numpy as np
+import pytest
+import sklearn.metrics
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse
+
+import mlconsensus as mlc
+from mlconsensus.evaluation import metrics
+
+
+@st.composite
+def judged(draw, max_labels=5):
+    n, l = draw(st.integers(1, 5)), draw(st.integers(1, max_labels))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    levels = draw(st.sampled_from([1, 2, 3, 1000]))
+    return rng.random((n, l)) < draw(st.sampled_from([0.2, 0.5, 0.9])), rng.integers(0, levels, (n, l)) / levels
+
+
+def over_all_orders(metric_of_order, truth, scores):
+    """Mean of a metric of one ranked instance over all orders that the scores allow."""
+    total = []
+    for z, s in zip(truth, scores, strict=True):
+        orders = [o for o in permutations(range(len(s))) if all(s[a] >= s[b] for a, b in pairwise(o))]
+        total.append(np.mean([metric_of_order([bool(z[j]) for j in o]) for o in orders]))
+    return np.mean(total)
+
+
+def _one_error(ranked):
+    return not ranked[0]
+
+
+def _ranking_loss(ranked):
+    pairs = [(a, b) for a in range(len(ranked)) for b in range(len(ranked)) if ranked[a] and not ranked[b]]
+    return np.mean([a > b for a, b in pairs]) if pairs else 0.0
+
+
+def _average_precision(ranked):
+    found = [sum(ranked[: s + 1]) / (s + 1) for s in range(len(ranked)) if ranked[s]]
+    return np.mean(found) if found else 1.0
+
+
+def _average_precision_printed(ranked):
+    return np.mean([sum(ranked[:s]) / s for s in range(1, len(ranked) + 1)])
+
+
+@pytest.mark.parametrize(
+    ("metric", "of_order"),
+    [
+        (metrics.one_error, _one_error),
+        (metrics.ranking_loss, _ranking_loss),
+        (metrics.average_precision, _average_precision),
+        (metrics.average_precision_printed, _average_precision_printed),
+    ],
+    ids=lambda function: function.__name__,
+)
+@given(given=judged())
+def test_is_the_mean_over_the_orders_of_ties(metric, of_order, given):
+    assert metric(*given) == pytest.approx(over_all_orders(of_order, *given), abs=1e-12)
+
+
+def _cell_pairs(truth, scores, tied):
+    positive, negative = scores[truth], scores[~truth]
+    if not (positive.size and negative.size):
+        return np.nan
+    return np.mean([(p > q) + tied * (p == q) for p in positive for q in negative])
+
+
+@given(given=judged())
+def test_micro_auc_counts_pairs_of_cells(given):
+    assert metrics.micro_auc(*given) == pytest.approx(_cell_pairs(*given, tied=0.5), nan_ok=True)
+    assert metrics.micro_auc_printed(*given) == pytest.approx(_cell_pairs(*given, tied=0.0), nan_ok=True)
+
+
+@given(given=judged())
+def test_printed_ranking_loss_is_scikit_learns_times_n(given):
+    truth, scores = given
+    if truth.shape[1] == 1:  # which scikit-learn refuses
+        return
+    expected = sklearn.metrics.label_ranking_loss(truth, scores) * len(truth)
+    assert metrics.ranking_loss_printed(truth, scores) == pytest.approx(expected)
+
+
+def test_without_ties_scikit_learn_agrees():
+    rng = np.random.default_rng(0)
+    truth, scores = rng.random((200, 30)) < 0.1, rng.random((200, 30))
+    assert metrics.ranking_loss(truth, scores) == pytest.approx(sklearn.metrics.label_ranking_loss(truth, scores))
+    expected = sklearn.metrics.label_ranking_average_precision_score(truth, scores)
+    assert metrics.average_precision(truth, scores) == pytest.approx(expected)
+
+
+@given(given=judged())
+def test_sparse_truth(given):
+    truth, scores = given
+    sets = scores > 0.5
+    assert metrics.evaluate(sparse.csr_array(truth), scores, sets) == pytest.approx(
+        metrics.evaluate(truth, scores, sets), nan_ok=True
+    )
+
+
+@given(given=judged())
+def test_label_sets(given):
+    truth, scores = given
+    sets = scores > 0.5
+    right = truth == sets
+    assert metrics.hamming_loss(truth, sets) == pytest.approx(1 - right.mean())
+    assert metrics.subset_accuracy(truth, sets) == pytest.approx(right.all(axis=1).mean())
+
+    def f1(z, y):
+        return 2 * (z & y).sum() / (z.sum() + y.sum()) if z.sum() + y.sum() else 0.0
+
+    assert metrics.micro_f1(truth, sets) == pytest.approx(f1(truth, sets))
+    by_label = [f1(truth[:, j], sets[:, j]) for j in range(truth.shape[1])]
+    assert metrics.macro_f1(truth, sets) == pytest.approx(np.mean(by_label))
+
+
+def test_evaluate_takes_label_sets_or_a_threshold():
+    truth, scores = np.array([[1, 0]]), np.array([[0.4, 0.1]])
+    assert metrics.evaluate(truth, scores)["micro_f1"] == 0
+    assert metrics.evaluate(truth, scores, [[True, False]])["micro_f1"] == 1
+    assert list(metrics.evaluate(truth, scores)) == [*metrics.RANKING_METRICS, *metrics.LABEL_SET_METRICS]
+
+
+def test_base_models_are_averaged():
+    panel, truth = mlc.datasets.make_panel(50, 6, 3, missing=0.2, random_state=0)
+    found = metrics.evaluate_models(truth, panel)
+    assert list(found) == [*panel.models, "BM"]
+    alone = [metrics.ranking_loss(truth, np.nan_to_num(scores)) for scores in panel.to_array()]
+    assert found["BM"]["ranking_loss"] == pytest.approx(np.mean(alone))
+    as_sparse = [sparse.csr_array(scores) for scores in panel.to_array()]
+    assert metrics.evaluate_models(truth, as_sparse)["BM"] == pytest.approx(found["BM"])
+
+
+@pytest.mark.parametrize(
+    ("truth", "scores", "message"),
+    [
+        ([[1, 2]], [[0, 1]], "truth: found values other than 0 and 1"),
+        ([["a", "b"]], [[0, 1]], "truth: found values other than 0 and 1"),
+        ([[1, 0]], [[0, 1], [1, 0]], r"scores: found shape \(2, 2\), expected \(1, 2\)"),
+        ([1, 0], [0, 1], r"scores: found shape \(2,\)"),
+        ([[1, 0]], [[0, np.nan]], "scores: found NaN or infinity"),
+        ([[1, 0]], [["a", "b"]], "scores: found <U1 values"),
+        (np.zeros((0, 2)), np.zeros((0, 2)), "at least one instance"),
+    ],
+)
+def test_bad_input(truth, scores, message):
+    for metric in metrics.RANKING_METRICS:
+        with pytest.raises(mlc.InputError, match=message):
+            getattr(metrics, metric)(truth, scores)
+
+
+def test_label_sets_must_be_binary():
+    with pytest.raises(mlc.InputError, match="label sets: found values other than 0 and 1"):
+        metrics.hamming_loss([[1, 0]], [[0.5, 0.1]])

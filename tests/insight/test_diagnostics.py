@@ -1,0 +1,98 @@
+import numpy as np
+import pytest
+from hypothesis import given
+
+import mlconsensus as mlc
+from mlconsensus.insight.diagnostics import examine
+from panels import DEGENERATE, panels
+
+
+def _panel(scores):
+    return mlc.Predictions(scores, models=[f"m{k}" for k in range(len(scores))])
+
+
+@pytest.fixture(scope="module")
+def four():
+    return mlc.datasets.make_panel(2000, 8, 4, quality=0.8, shared_errors=0, random_state=0).predictions.to_array()
+
+
+def test_random_inverted_and_copied_models_are_named(four):
+    rng = np.random.default_rng(1)
+    at_random = rng.permuted(four[0], axis=0)
+    copied = np.where(rng.random(four[1].shape) < 0.002, 1 - four[1], four[1])
+    found = mlc.combine(_panel([*four, at_random, 1 - four[2], copied])).diagnostics.panel
+    assert found.looks_random == ("m4",)
+    assert found.opposite == ("m5",)
+    assert found.copies == (("m1", "m6"),)
+    assert found.reliability[4] == pytest.approx(0, abs=0.05)
+    assert found.warnings() == [
+        "m4 answers as if at random",
+        "m5 says the opposite of the others",
+        "m1 and m6 make the same errors, as copies do",
+    ]
+
+
+def test_sound_models_are_left_in_peace(four):
+    found = mlc.combine(_panel(four)).diagnostics.panel
+    assert (found.looks_random, found.opposite, found.copies) == ((), (), ())
+    assert (found.reliability > 0.5).all()
+
+
+def test_agreement_is_the_correlation_over_all_labels(four):
+    found = mlc.combine(_panel(four)).diagnostics.panel
+    centred = four - four.mean(axis=1, keepdims=True)
+    expected = np.corrcoef(centred.reshape(4, -1))
+    np.testing.assert_allclose(found.agreement, expected, atol=1e-10)
+
+
+def test_dispute_is_how_often_two_models_differ(four):
+    found = mlc.combine(_panel(four)).diagnostics.panel
+    pairs = [(k, q) for k in range(4) for q in range(4) if k != q]
+    expected = np.mean([(four[k] != four[q]).mean(axis=0) for k, q in pairs], axis=0)
+    np.testing.assert_allclose(found.dispute, expected, atol=1e-10)
+    assert found.most_disputed(1)[0][1] == pytest.approx(expected.max())
+
+
+def test_departure_from_voting(four):
+    found = mlc.combine(_panel(four), method="mv").diagnostics
+    assert found.moved == 0
+    assert found.order_kept == pytest.approx(1)
+    moved = mlc.combine(_panel(four), method="mlcm-r").diagnostics
+    assert moved.moved > 0
+    assert moved.order_kept < 1
+
+
+def test_intervals_hold_every_leave_one_out_score(four):
+    consensus = mlc.combine(_panel(four[:, :50]))
+    low, high = consensus.intervals()
+    assert (low <= consensus.scores).all()
+    assert (consensus.scores <= high).all()
+    without = mlc.RaterFilter().fit_transform(four[1:, :50])
+    assert (low <= without + 1e-12).all()
+    assert (without <= high + 1e-12).all()
+
+
+@given(scores=panels())
+def test_always_finite(scores):
+    found = mlc.combine(scores).diagnostics
+    panel = found.panel
+    for figures in (panel.agreement, panel.reliability, panel.dispute, found.moved, found.order_kept):
+        assert np.isfinite(figures).all()
+    assert (panel.dispute >= -1e-12).all()
+    assert str(found)
+
+
+@pytest.mark.parametrize("name", DEGENERATE)
+def test_degenerate_panels(name):
+    consensus = mlc.combine(DEGENERATE[name])
+    assert np.isfinite(consensus.diagnostics.panel.agreement).all()
+    assert all(np.isfinite(end).all() for end in consensus.intervals())
+
+
+@given(scores=panels())
+def test_a_fitted_filter_has_gathered_all_that_is_needed(scores):
+    panel = mlc.Predictions(scores)
+    anew, from_fit = examine(panel), examine(panel, mlc.RaterFilter(rescale=False).fit(panel))
+    np.testing.assert_allclose(from_fit.agreement, anew.agreement, atol=1e-10)
+    np.testing.assert_allclose(from_fit.reliability, anew.reliability, atol=1e-8)
+    np.testing.assert_allclose(from_fit.dispute, anew.dispute, atol=1e-10)

@@ -1,0 +1,486 @@
+"""Files of statistics and models: what goes in comes out; what does not fit together, or is broken, is refused."""
+
+import contextlib
+import hashlib
+import json
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+import mlconsensus as mlc
+from mlconsensus.combiners.statistics import merge
+from mlconsensus.sites.state_file import read_state, write_state
+from panels import DEGENERATE, panels
+
+MAGIC = b"mlconsensus state 1\n"
+every_method = pytest.mark.parametrize("name", mlc.COMBINERS)
+
+
+def combiner_named(name, **parameters):
+    """A combiner whose statistics do not hang on other sites' instances."""
+    return mlc.COMBINERS[name](**({"rescale": False} if name == "Filter" else {}), **parameters)
+
+
+def close(one, other):
+    """Equal but for the order of additions, which hangs on how arrays lie in memory."""
+    np.testing.assert_allclose(one, other, rtol=0, atol=1e-12)
+
+
+def saved(path, header, arrays):
+    """Write a file whose checksum is right, whatever is in it."""
+    with path.open("wb") as file:
+        write_state(file, header, arrays)
+
+
+def changed(path, **changes):
+    """Change entries of a file's header, and put the checksum right."""
+    header, arrays = read_state(path)
+    saved(path, header | changes, arrays)
+
+
+@pytest.fixture
+def stats(tmp_path):
+    panel, _ = mlc.datasets.make_panel(40, 4, 3, random_state=0)
+    mlc.MLCMr().fit(panel).save_statistics(tmp_path / "a.stats")
+    return tmp_path / "a.stats"
+
+
+# What goes in comes out.
+
+
+@every_method
+@settings(max_examples=15)
+@given(scores=panels(), cut=st.integers(0, 9))
+def test_sites_give_what_pooled_data_give(name, scores, cut, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("sites")
+    panel = mlc.Predictions(scores)
+    parts = [part for part in (panel[:cut], panel[cut:]) if len(part)]
+    for at, part in enumerate(parts):
+        turned = part.select(models=part.models[::-1], labels=part.labels[::-1]) if at else part
+        combiner_named(name).fit(turned).save_statistics(folder / f"{at}.stats")
+    mlc.merge([mlc.load(folder / f"{at}.stats") for at in range(len(parts))]).save(folder / "all.model")
+    found = mlc.load(folder / "all.model").transform(panel)
+    np.testing.assert_allclose(found, combiner_named(name).fit_transform(panel), rtol=0, atol=1e-10)
+
+
+@every_method
+@pytest.mark.parametrize("case", DEGENERATE)
+def test_degenerate_panels_go_through_files(name, case, tmp_path):
+    fitted = combiner_named(name).fit(DEGENERATE[case])
+    fitted.save_statistics(tmp_path / "a.stats")
+    fitted.save(tmp_path / "a.model")
+    for file in ("a.stats", "a.model"):
+        close(mlc.load(tmp_path / file).transform(DEGENERATE[case]), fitted.transform(DEGENERATE[case]))
+
+
+@every_method
+def test_a_model_is_applied_without_statistics(name, tmp_path):
+    panel, _ = mlc.datasets.make_panel(60, 5, 3, missing=0.1, random_state=0)
+    fitted = combiner_named(name).fit(panel)
+    fitted.save(tmp_path / "a.model")
+    model = mlc.load(tmp_path / "a.model")
+    assert not hasattr(model, "statistics_")
+    assert (model.models_, model.labels_, model.n_instances_) == (fitted.models_, fitted.labels_, 60)
+    np.testing.assert_array_equal(model.predict(panel), fitted.predict(panel))
+    assert model.explain(panel, 0, "label_1").score == fitted.explain(panel, 0, "label_1").score
+    assert list(model.get_feature_names_out()) == list(panel.labels)
+    with pytest.raises(mlc.InputError, match="partial_fit: found a solved model"):
+        model.partial_fit(panel)
+    with pytest.raises(mlc.InputError, match="found a solved model, which has none"):
+        model.save_statistics(tmp_path / "b.stats")
+    model.save(tmp_path / "b.model")
+    assert (tmp_path / "b.model").read_bytes() == (tmp_path / "a.model").read_bytes()
+    assert model.fit(panel[:30]).n_instances_ == 30
+
+
+def test_statistics_from_a_file_can_be_added_to(stats):
+    panel, _ = mlc.datasets.make_panel(100, 4, 3, random_state=1)
+    more = mlc.load(stats).partial_fit(panel)
+    assert more.n_instances_ == 140
+
+
+def test_statistics_sent_some_other_way():
+    panel, _ = mlc.datasets.make_panel(100, 4, 3, random_state=0)
+    one, other = (mlc.MLCMr(alpha=0.5).fit(part).statistics_ for part in (panel[:30], panel[30:]))
+    whole = mlc.MLCMr.from_statistics(
+        merge(one, other), models=panel.models, labels=panel.labels, n_instances=100, alpha=0.5
+    )
+    np.testing.assert_allclose(whole.transform(panel), mlc.mlcm_r(panel, alpha=0.5), rtol=0, atol=1e-10)
+
+
+def test_parameters_of_a_model_cannot_change(tmp_path):
+    panel, _ = mlc.datasets.make_panel(50, 4, 3, random_state=0)
+    mlc.MLCMr().fit(panel).save(tmp_path / "a.model")
+    model = mlc.load(tmp_path / "a.model").set_params(alpha=3.0)
+    with pytest.raises(mlc.InputError, match="found others than the model was solved for"):
+        model.transform(panel)
+
+
+def test_parameters_and_weights_are_kept(tmp_path):
+    panel, _ = mlc.datasets.make_panel(50, 4, 3, random_state=0)
+    fitted = mlc.MLCMr(alpha=np.float64(0.5), weights=np.array([1.0, 2.0, 0.5])).fit(panel)
+    fitted.save_statistics(tmp_path / "a.stats")
+    turned = panel.select(models=panel.models[::-1])
+    mlc.MLCMr(alpha=0.5, weights=[0.5, 2.0, 1.0]).fit(turned).save_statistics(tmp_path / "b.stats")
+    a, b = mlc.load(tmp_path / "a.stats"), mlc.load(tmp_path / "b.stats")
+    assert a.get_params() == {"alpha": 0.5, "restart": None, "weights": {"model_0": 1, "model_1": 2, "model_2": 0.5}}
+    close(a.transform(panel), fitted.transform(panel))
+    assert mlc.merge([a, b]).n_instances_ == 100
+
+
+@pytest.mark.parametrize("kind", [mlc.MLCMr, mlc.BGCM])
+def test_clusterings_go_through_files(kind, tmp_path):
+    panel, _ = mlc.datasets.make_panel(60, 4, 3, random_state=0)
+    panel = panel.with_clusterings({"k-means": [str(at % 5) for at in range(60)]})
+    for at, part in enumerate((panel[:20], panel[20:])):
+        kind().fit(part).save_statistics(tmp_path / f"{at}.stats")
+    whole = mlc.merge([mlc.load(tmp_path / f"{at}.stats") for at in range(2)])
+    whole.save(tmp_path / "all.model")
+    found = mlc.load(tmp_path / "all.model").transform(panel)
+    np.testing.assert_allclose(found, kind().fit_transform(panel), rtol=0, atol=1e-10)
+
+
+def test_scales_stay_in_a_model_and_keep_statistics_at_home(tmp_path):
+    panel, _ = mlc.datasets.make_panel(60, 4, 3, probabilities=True, random_state=0)
+    fitted = mlc.RaterFilter().fit(panel)
+    fitted.save(tmp_path / "a.model")
+    close(mlc.load(tmp_path / "a.model").transform(panel), fitted.transform(panel))
+    with pytest.raises(mlc.InputError, match="expected rescale=False"):
+        fitted.save_statistics(tmp_path / "a.stats")
+    with pytest.raises(mlc.InputError, match="combiner 0: found .* expected rescale=False"):
+        mlc.merge([fitted, fitted])
+
+
+def test_the_same_content_gives_the_same_bytes(stats, tmp_path):
+    mlc.load(stats).save_statistics(tmp_path / "again.stats")
+    assert stats.read_bytes() == (tmp_path / "again.stats").read_bytes()
+
+
+def test_the_documented_bytes(stats):
+    """What docs/state-files.md says, read without the package."""
+    data = stats.read_bytes()
+    assert hashlib.sha256(data[:-32]).digest() == data[-32:]
+    magic, header, rest = data[:-32].split(b"\n", 2)
+    assert magic == b"mlconsensus state 1"
+    header = json.loads(header)
+    assert (header["kind"], header["method"], header["instances"], header["privacy"]) == (
+        "statistics",
+        "MLCM-r",
+        40,
+        None,
+    )
+    assert header["arrays"][0] == {"name": "walk", "type": "float64", "shape": [3, 4, 3, 4]}
+    walk = np.frombuffer(rest[: 8 * 144], "<f8").reshape(3, 4, 3, 4)
+    np.testing.assert_array_equal(walk, mlc.load(stats).statistics_.walk)
+
+
+def test_a_file_without_a_field_that_came_later_is_read(stats):
+    header, arrays = read_state(stats)
+    del arrays["to_clusters"], arrays["clusters"]
+    saved(stats, header | {"a later note": 1}, arrays)
+    assert mlc.load(stats).n_instances_ == 40
+
+
+def test_nothing_is_written_unfitted_or_over_a_file(stats):
+    with pytest.raises(NotFittedError):
+        mlc.MLCMr().save("x.model")
+    with pytest.raises(mlc.InputError, match="found an existing file"):
+        mlc.load(stats).save(stats)
+    mlc.load(stats).save(stats, force=True)
+    assert not hasattr(mlc.load(stats), "statistics_")
+
+
+def test_a_method_of_ones_own_has_no_file(tmp_path):
+    class Mine(mlc.MLCMr):
+        pass
+
+    with pytest.raises(mlc.InputError, match="method: found Mine"):
+        Mine().fit([[[1, 0]]]).save(tmp_path / "x.model")
+
+
+# What does not fit together is refused.
+
+PANEL = mlc.Predictions(np.eye(3)[None].repeat(2, axis=0), models=["ann", "bob"], labels=["flu", "cold", "cough"])
+
+
+@pytest.mark.parametrize(
+    ("other", "message"),
+    [
+        (mlc.MLCMa().fit(PANEL), "combiner 1: found the method MLCM-a, expected MLCM-r as in combiner 0"),
+        (mlc.MLCMr(alpha=3.0).fit(PANEL), "combiner 1: found alpha = 3.0, expected 2.0 as in combiner 0"),
+        (mlc.MLCMr(weights=[2, 1]).fit(PANEL), "found weights = {'ann': 2.0, 'bob': 1.0}, expected None"),
+        (mlc.MLCMr().fit(PANEL.select(models=["ann"])), "found no model 'bob', expected it, as combiner 0 has it"),
+        (mlc.MLCMr().fit(PANEL.select(labels=["flu", "cold"])), "found no label 'cough'"),
+        (mlc.MLCMr().fit(PANEL.with_clusterings({"c": [1, 2, 1]})), "found the cluster 'c: 1', expected only"),
+        (mlc.MLCMr().fit(PANEL.with_labels(["flu", "cold", "cough", "coughs"])), "'coughs', expected only those of"),
+    ],
+)
+def test_statistics_that_do_not_fit_are_refused(other, message):
+    with pytest.raises(mlc.InputError) as error:
+        mlc.merge([mlc.MLCMr().fit(PANEL), other])
+    assert message in str(error.value)
+
+
+def test_a_label_that_is_spelled_otherwise_is_named():
+    other = mlc.Predictions(PANEL.to_array(), models=["ann", "bob"], labels=["flu", "colds", "cough"])
+    with pytest.raises(mlc.InputError, match="found the label 'colds', expected only .*; did you mean 'cold'?"):
+        mlc.merge([mlc.MLCMr().fit(PANEL), mlc.MLCMr().fit(other)])
+
+
+def test_merging_leaves_the_parts_alone():
+    parts = [mlc.MLCMr().fit(PANEL), mlc.MLCMr().fit(PANEL)]
+    before = np.array(parts[0].statistics_.walk)
+    assert mlc.merge(parts).n_instances_ == 6
+    np.testing.assert_array_equal(parts[0].statistics_.walk, before)
+    with pytest.raises(mlc.InputError, match="found no statistics"):
+        mlc.merge([])
+    with pytest.raises(NotFittedError):
+        mlc.merge([clone(parts[0])])
+
+
+# Broken and hostile files are refused in one sentence.
+
+
+def refused(path):
+    with pytest.raises(mlc.InputError) as error:
+        mlc.load(path)
+    assert str(error.value).startswith(str(path))
+    assert "expected" in str(error.value)
+    return str(error.value)
+
+
+@pytest.mark.parametrize("kind", ["stats", "model"])
+def test_every_flipped_byte_and_every_cut_is_refused(kind, tmp_path):
+    path = tmp_path / f"a.{kind}"
+    fitted = mlc.MajorityVote().fit([[[1, 0]]])
+    (fitted.save_statistics if kind == "stats" else fitted.save)(path)
+    whole = path.read_bytes()
+    for at in range(len(whole)):
+        path.write_bytes(whole[:at] + bytes([whole[at] ^ (1 << at % 8)]) + whole[at + 1 :])
+        refused(path)
+        path.write_bytes(whole[:at])
+        refused(path)
+    path.write_bytes(whole + b"x")
+    refused(path)
+
+
+@every_method
+@pytest.mark.parametrize("kind", ["stats", "model"])
+def test_flipped_bytes_under_a_right_checksum_are_refused_or_harmless(name, kind, tmp_path):
+    """As someone would do it who wants to do harm: what is read is refused in one sentence, or gives finite scores."""
+    panel, _ = mlc.datasets.make_panel(20, 2, 2, missing=0.1, random_state=0)
+    path = tmp_path / f"a.{kind}"
+    fitted = combiner_named(name).fit(panel)
+    (fitted.save_statistics if kind == "stats" else fitted.save)(path)
+    content = path.read_bytes()[:-32]
+    rng = np.random.default_rng(0)
+    for at in rng.choice(np.arange(len(MAGIC), len(content)), 150, replace=False):
+        broken = content[:at] + bytes([content[at] ^ (1 << rng.integers(8))]) + content[at + 1 :]
+        path.write_bytes(broken + hashlib.sha256(broken).digest())
+        with contextlib.suppress(mlc.InputError):
+            read = mlc.load(path)
+            read.save(tmp_path / "solved.model", force=True)
+            own = mlc.Predictions(panel.to_array(), read.models_, read.labels_)
+            assert np.isfinite(read.transform(own)).all()
+
+
+def test_other_files_are_refused(tmp_path):
+    class Trap:
+        def __reduce__(self):
+            return pytest.fail, ("a pickle was opened",)
+
+    npz = tmp_path / "x.npz"
+    np.savez(npz, a=np.array([Trap()], dtype=object), allow_pickle=True)
+    for content in (
+        b"",
+        b"\n",
+        b"mlconsensus",
+        pickle.dumps(Trap()),
+        npz.read_bytes(),
+        b"id,a\n1,0\n",
+        b"\x1f\x8b",
+        MAGIC,
+    ):
+        (tmp_path / "x").write_bytes(content)
+        refused(tmp_path / "x")
+    (tmp_path / "x").write_bytes(MAGIC + pickle.dumps(Trap()))
+    refused(tmp_path / "x")
+    refused(tmp_path)
+    refused(tmp_path / "not there")
+
+
+def test_another_version_is_refused_with_what_to_do(stats):
+    stats.write_bytes(stats.read_bytes().replace(b"state 1\n", b"state 2\n", 1))
+    assert "found version 2 of the format, expected 1: read it with a newer mlconsensus" in refused(stats)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"kind": "pickle"},
+        {"kind": None},
+        {"method": "MLCM-x"},
+        {"method": ["MLCM-r"]},
+        {"parameters": None},
+        {"parameters": {"alpha": -1}},
+        {"parameters": {"alpha": "2"}},
+        {"parameters": {"alpha": [2]}},
+        {"parameters": {"beta": 1}},
+        {"parameters": {"weights": 7}},
+        {"parameters": {"weights": [1, 2]}},
+        {"parameters": {"weights": {"nobody": 1}}},
+        {"parameters": {"weights": ["a", "b", "c"]}},
+        {"models": []},
+        {"models": ["a", "b"]},
+        {"models": ["a", "a", "b"]},
+        {"models": "abc"},
+        {"models": None},
+        {"labels": [1, 2, 3, 4]},
+        {"labels": ["a", "b", "c", ""]},
+        {"labels": ["a", "b", "c", "d", "e"]},
+        {"clusters": None},
+        {"instances": None},
+        {"instances": 0},
+        {"instances": -5},
+        {"instances": 1.5},
+        {"instances": True},
+        {"instances": 10**30},
+        {"privacy": {}},
+        {"privacy": {"epsilon": 1}},
+        {"privacy": "none"},
+    ],
+    ids=str,
+)
+def test_headers_that_do_not_make_sense_are_refused(stats, changes):
+    changed(stats, **changes)
+    assert "\n" not in refused(stats)
+
+
+@pytest.mark.parametrize(
+    "listed",
+    [
+        None,
+        "walk",
+        [1],
+        [{}],
+        [{"name": "walk", "type": "object", "shape": [1]}],
+        [{"name": "walk", "type": "float64", "shape": [10**13]}],
+        [{"name": "walk", "type": "float64", "shape": [2**30, 2**30, 2**30]}],
+        [{"name": "walk", "type": "float64", "shape": [2**30, 2**30, 2**30, 0]}],
+        [{"name": "walk", "type": "float64", "shape": [-1]}],
+        [{"name": "walk", "type": "float64", "shape": [1.0]}],
+        [{"name": "walk", "type": "float64", "shape": [1] * 40}],
+        [{"name": "walk", "type": ["float64"], "shape": [1]}],
+        [{"name": "walk", "type": "float64", "shape": []}] * 2,
+    ],
+    ids=str,
+)
+def test_lists_of_arrays_that_lie_are_refused(stats, listed):
+    header, _ = read_state(stats)
+    for bytes_of_arrays in (b"", bytes(8), bytes(16)):
+        content = MAGIC + json.dumps(header | {"arrays": listed}).encode() + b"\n" + bytes_of_arrays
+        stats.write_bytes(content + hashlib.sha256(content).digest())
+        assert "\n" not in refused(stats)
+
+
+@pytest.mark.parametrize(
+    "header", [b"", b"{", b"[]", b"null", b'{"kind": NaN}', b"[" * 100_000, b"1" * 5000, b'{"kind": "\xff"}']
+)
+def test_headers_that_are_no_json_objects_are_refused(stats, header):
+    content = MAGIC + header + b"\n"
+    stats.write_bytes(content + hashlib.sha256(content).digest())
+    refused(stats)
+
+
+def walk_of(change):
+    def changed_walk(arrays):
+        arrays["walk"] = change(arrays["walk"].copy())
+        return arrays
+
+    return changed_walk
+
+
+def put(where, value):
+    def change(walk):
+        walk[where] = value
+        return walk
+
+    return walk_of(change)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (put((0, 0, 0, 0), np.nan), "walk: found NaN or infinite values"),
+        (put((0, 0, 0, 0), np.inf), "walk: found NaN or infinite values"),
+        (put((0, 0, 0, 0), -1.0), "walk: found -1, expected no number below 0"),
+        (put((0, 0, 1, 1), 99.0), "walk: found a matrix that is not symmetric"),
+        (walk_of(lambda walk: walk[:2]), "walk: found the shape (2, 4, 3, 4), expected m × l × m × l"),
+        (walk_of(lambda walk: walk.reshape(12, 12)), "walk: found the shape (12, 12)"),
+        (walk_of(lambda walk: walk[..., None]), "walk: found the shape (3, 4, 3, 4, 1)"),
+        (walk_of(lambda walk: np.float64(5.0)), "walk: found the shape ()"),
+        (walk_of(lambda walk: walk.astype(np.uint8)), "walk: found no numbers that fit"),
+        (lambda arrays: {"walks": arrays["walk"]}, "found the array 'walks', expected walk"),
+        (lambda arrays: {"walk.more": arrays["walk"]}, "walk: found no numbers that fit"),
+        (lambda arrays: {}, "found no array 'walk', expected one"),
+    ],
+)
+def test_sums_that_cannot_be_are_refused(stats, change, words):
+    header, arrays = read_state(stats)
+    saved(stats, header, {name: np.asarray(array) for name, array in change(arrays).items()})
+    assert words in refused(stats)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda rows, counts: (rows, -counts), "expected no number below 0"),
+        (lambda rows, counts: (rows, counts * np.nan), "found NaN or infinite"),
+        (lambda rows, counts: (rows, counts[1:]), "expected patterns of 3 votes"),
+        (lambda rows, counts: (rows[:, :-1], counts), "expected patterns of 3 votes"),
+        (lambda rows, counts: (rows.astype(float), counts), "expected patterns of 3 votes"),
+        (lambda rows, counts: (rows | 64, counts), "expected votes"),
+        (lambda rows, counts: (rows * [1, 1, 1, 1, 1, 0], counts), "expected votes"),
+    ],
+)
+def test_patterns_that_cannot_be_are_refused(tmp_path, change, words):
+    path = tmp_path / "a.stats"
+    panel, _ = mlc.datasets.make_panel(40, 4, 3, random_state=0)
+    mlc.DawidSkene().fit(panel).save_statistics(path)
+    header, arrays = read_state(path)
+    rows, counts = change(arrays["patterns.rows"], arrays["patterns.counts"])
+    rows = rows.astype(np.uint8) if rows.dtype.kind == "i" else rows
+    saved(path, header, {"patterns.rows": rows, "patterns.counts": counts})
+    assert words in refused(path)
+
+
+def test_statistics_without_a_solution_are_refused(tmp_path):
+    path = tmp_path / "a.stats"
+    mlc.MLCMa().fit([[[1, 0]]]).save_statistics(path)
+    header, arrays = read_state(path)
+    saved(path, header, arrays | {"n_instances": np.array(0)})
+    with pytest.raises(mlc.InputError, match="statistics: found no solution"):
+        mlc.load(path).save(tmp_path / "a.model")
+    assert not (tmp_path / "a.model").exists()
+
+
+def test_a_model_that_gives_no_finite_scores_is_refused(tmp_path):
+    path = tmp_path / "a.model"
+    mlc.DawidSkene().fit([[[1, 0]], [[1, 1]]]).save(path)
+    header, arrays = read_state(path)
+    saved(path, header, arrays | {"if_true": -arrays["if_true"]})
+    assert "scores that are not finite" in refused(path)
+
+
+def test_models_for_more_than_any_panel_are_refused(tmp_path):
+    path = tmp_path / "a.model"
+    mlc.MajorityVote().fit([[[1]]]).save(path)
+    names = [str(at) for at in range(5000)]
+    header, _ = read_state(path)
+    saved(path, header | {"models": names, "labels": names}, {"value": np.zeros(5000)})
+    assert "found 5,000 models × 5,000 labels" in refused(path)
