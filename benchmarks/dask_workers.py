@@ -41,9 +41,9 @@ def measured(workers: int, options: argparse.Namespace) -> dict[str, float]:
             da.map_blocks(votes, k, chunks=da.core.normalize_chunks((options.rows, l), (n, l)), dtype=bool)
             for k in range(options.models)
         ]
-        panel = mlc.Predictions.from_dask(arrays)
+        panel = mlc.from_dask(arrays)
         kind = mlc.COMBINERS[method_named(options.method)]
-        small = mlc.Predictions.from_dask([array[: options.rows * workers] for array in arrays])
+        small = mlc.from_dask([array[: options.rows * workers] for array in arrays])
         kind().fit(small).transform(small).sum().compute()  # workers import what they need
         began = time.perf_counter()
         combiner = kind().fit(panel)

@@ -12,23 +12,33 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from . import datasets
-    from .combiners import BGCM, COMBINERS, DawidSkene, MajorityVote, MLCMa, MLCMr, RaterFilter
-    from .combiners.bgcm import bgcm
-    from .combiners.dawid_skene import dawid_skene
-    from .combiners.majority_vote import majority_vote
-    from .combiners.mlcm_a import mlcm_a
-    from .combiners.mlcm_r import mlcm_r
-    from .combiners.rater_filter import rater_filter
     from .consensus import Consensus, combine
+    from .engines.dask import from_dask
     from .engines.streaming import write_consensus
     from .errors import InputError
+    from .estimators import (
+        BGCM,
+        COMBINERS,
+        DawidSkene,
+        MajorityVote,
+        MLCMa,
+        MLCMr,
+        RaterFilter,
+        bgcm,
+        dawid_skene,
+        majority_vote,
+        mlcm_a,
+        mlcm_r,
+        rater_filter,
+        register,
+        rescale,
+    )
     from .evaluation import decisions, metrics
-    from .insight.explanations import Explanation
+    from .insight.explanations import Explanation, explain
     from .io import read_predictions, scan_predictions
     from .panel.predictions import Predictions
-    from .panel.scales import rescale
     from .sites import privacy
-    from .sites.state import load, merge
+    from .sites.state import load, merge, save, save_statistics
 
 __all__ = [
     "BGCM",
@@ -47,6 +57,8 @@ __all__ = [
     "datasets",
     "dawid_skene",
     "decisions",
+    "explain",
+    "from_dask",
     "load",
     "majority_vote",
     "merge",
@@ -56,34 +68,42 @@ __all__ = [
     "privacy",
     "rater_filter",
     "read_predictions",
+    "register",
     "rescale",
+    "save",
+    "save_statistics",
     "scan_predictions",
     "write_consensus",
 ]
 
 _HOME = {
-    "BGCM": "combiners",
-    "COMBINERS": "combiners",
+    "BGCM": "estimators",
+    "COMBINERS": "estimators",
     "Consensus": "consensus",
-    "DawidSkene": "combiners",
+    "DawidSkene": "estimators",
     "Explanation": "insight.explanations",
+    "explain": "insight.explanations",
+    "from_dask": "engines.dask",
+    "register": "estimators",
+    "save": "sites.state",
+    "save_statistics": "sites.state",
     "InputError": "errors",
-    "MLCMa": "combiners",
-    "MLCMr": "combiners",
-    "MajorityVote": "combiners",
+    "MLCMa": "estimators",
+    "MLCMr": "estimators",
+    "MajorityVote": "estimators",
     "Predictions": "panel.predictions",
-    "RaterFilter": "combiners",
-    "bgcm": "combiners.bgcm",
+    "RaterFilter": "estimators",
+    "bgcm": "estimators",
     "combine": "consensus",
-    "dawid_skene": "combiners.dawid_skene",
+    "dawid_skene": "estimators",
     "load": "sites.state",
-    "majority_vote": "combiners.majority_vote",
+    "majority_vote": "estimators",
     "merge": "sites.state",
-    "mlcm_a": "combiners.mlcm_a",
-    "mlcm_r": "combiners.mlcm_r",
-    "rater_filter": "combiners.rater_filter",
+    "mlcm_a": "estimators",
+    "mlcm_r": "estimators",
+    "rater_filter": "estimators",
     "read_predictions": "io",
-    "rescale": "panel.scales",
+    "rescale": "estimators",
     "scan_predictions": "io",
     "write_consensus": "engines.streaming",
 }

@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .combiners import COMBINERS, Combiner, name_of
-from .combiners.majority_vote import majority_vote
 from .errors import InputError, nearest
+from .estimators import COMBINERS, Combiner, majority_vote, method_named
 from .evaluation import metrics
 from .evaluation.decisions import cardinalities, match_instances
 from .insight.diagnostics import Diagnostics, diagnose, leave_one_model_out
-from .insight.explanations import Explanation
+from .insight.explanations import Explanation, explain
 from .panel.alignment import Names
 from .panel.model_tables import ModelTable
 from .panel.predictions import Predictions, as_predictions
@@ -101,7 +100,8 @@ class Consensus:
     @cached_property
     def vote(self) -> NDArray[np.float64]:
         """Scores (n, l) by majority voting, to compare with."""
-        return majority_vote(self.predictions)
+        scores: NDArray[np.float64] = majority_vote(self.predictions)
+        return scores
 
     @cached_property
     def diagnostics(self) -> Diagnostics:
@@ -129,7 +129,7 @@ class Consensus:
 
     def explain(self, instance: int | str, label: int | str) -> Explanation:
         """Say which model's which statement raised or lowered a score, and by how much, against plain voting."""
-        return self.combiner.explain(self.predictions, instance, label)
+        return explain(self.combiner, self.predictions, instance, label)
 
     def intervals(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the lowest and highest score (n, l) of each cell when any one model is left out."""
@@ -163,23 +163,6 @@ class Consensus:
 
         table = ModelTable(self.method, self.scores, self.instances, self.label_names)
         write_table(path, table, force=force)
-
-
-def method_named(name: str) -> str:
-    """Return the method's name as tables write it, however the user wrote it.
-
-    Examples
-    --------
-    >>> method_named("mlcm_r")
-    'MLCM-r'
-    """
-    wanted = name.lower().replace("_", "-")
-    for method in COMBINERS:
-        if method.lower() == wanted:
-            return method
-    known = ", ".join(method.lower() for method in COMBINERS)
-    hint = nearest(wanted, [method.lower() for method in COMBINERS])
-    raise InputError(f"method: found {name!r}, expected one of {known}{hint}")
 
 
 def combine(
@@ -256,5 +239,5 @@ def choose(
         raise InputError("weights: found some beside a combiner, which has its own, expected one of the two")
     else:
         combiner, reason = method, "it was asked for"
-        name = name_of(combiner)
+        name = combiner.name
     return Chosen(name, reason, combiner)

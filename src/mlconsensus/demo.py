@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from .combiners import COMBINERS
 from .datasets import make_panel
 from .errors import InputError
+from .estimators import COMBINERS
 from .evaluation.metrics import evaluate, evaluate_models
 from .io import write_table
 from .panel.model_tables import ModelTable

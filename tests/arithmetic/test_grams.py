@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from mlconsensus.arithmetic import grams
+from mlconsensus.arithmetic import budget
 from mlconsensus.arithmetic.grams import Gram, as_gram
 
 RNG = np.random.default_rng(0)
@@ -28,11 +28,11 @@ def test_rows_are_kept_while_they_are_few():
 
 
 def test_rows_are_kept_where_the_product_would_not_fit(monkeypatch):
-    monkeypatch.setattr(grams, "available_memory", lambda: 3 * 8 * 25 - 1)
+    monkeypatch.setattr(budget, "_granted", budget.Budget(3 * 8 * 25 - 1))
     many = Gram.of(ROWS[:6]) + Gram.of(ROWS[6:])
     np.testing.assert_array_equal(many.rows, ROWS)
     np.testing.assert_allclose(many.sums(), (ROWS.T @ ROWS).sum(axis=1))
-    monkeypatch.setattr(grams, "available_memory", lambda: 3 * 8 * 25)
+    monkeypatch.setattr(budget, "_granted", budget.Budget(3 * 8 * 25))
     assert (many + Gram.of(ROWS[:1])).rows is None
 
 

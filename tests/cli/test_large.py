@@ -125,7 +125,7 @@ def halting(tmp_path):
         files.append(f"{model}.parquet")
         write_table(tmp_path / files[-1], ModelTable(model, scores.astype(bool), names, panel.labels))
     consensus = mlc.combine(panel)
-    consensus.combiner.save(tmp_path / "a.model")
+    mlc.save(consensus.combiner, tmp_path / "a.model")
     (tmp_path / "halt").touch()
     begun = []
 

@@ -101,7 +101,7 @@ def test_bad_clusterings():
 @pytest.mark.parametrize("kind", [kind for kind in mlc.COMBINERS.values() if kind not in KINDS])
 def test_other_methods_say_that_they_cannot_use_them(kind):
     panel = mlc.Predictions([[[1], [0]]]).with_clusterings({"k": [0, 1]})
-    with pytest.raises(mlc.InputError, match="expected MLCMr or BGCM"):
+    with pytest.raises(mlc.InputError, match="expected BGCM or MLCMr"):
         kind().fit(panel)
 
 

@@ -10,32 +10,35 @@ from sklearn.exceptions import NotFittedError
 
 import mlconsensus as mlc
 import oracle
-import reference_filter
 from panels import DEGENERATE, NAN, panels
 
-COMBINERS = [
-    mlc.MajorityVote(),
-    mlc.BGCM(),
+# Every registered method as it is, and some with other settings.
+OTHERS = [
     mlc.BGCM(alpha=0.3),
-    mlc.DawidSkene(),
     mlc.DawidSkene(n_iter=4),
-    mlc.MLCMr(),
     mlc.MLCMr(alpha=0.3),
     mlc.MLCMr(restart=0.5),
-    mlc.MLCMa(),
     mlc.MLCMa(n_iter=0),
     mlc.MLCMa(n_iter=4),
-    mlc.RaterFilter(rescale=False),  # rescaling has tests of its own: it takes a round over all instances first
 ]
+
+
+def without_rescaling(kind):
+    """Bringing scores to one scale takes a pass over all instances first, and has tests of its own."""
+    return kind(rescale=False) if "rescale" in kind().get_params() else kind()
+
+
+COMBINERS = [*(without_rescaling(kind) for kind in mlc.COMBINERS.values()), *OTHERS]
 LIMIT = mlc.MLCMa(n_iter=None)
-FUNCTIONS = {
-    mlc.MajorityVote: (mlc.majority_vote, oracle.majority_vote),
-    mlc.BGCM: (mlc.bgcm, oracle.bgcm),
-    mlc.DawidSkene: (mlc.dawid_skene, oracle.dawid_skene),
-    mlc.MLCMr: (mlc.mlcm_r, oracle.mlcm_r),
-    mlc.MLCMa: (mlc.mlcm_a, oracle.mlcm_a),
-    mlc.RaterFilter: (mlc.rater_filter, reference_filter.consensus),
+# The equations written out with loops; methods of our own have none that somebody else wrote.
+LITERAL = {
+    "MV": oracle.majority_vote,
+    "BGCM": oracle.bgcm,
+    "DS": oracle.dawid_skene,
+    "MLCM-r": oracle.mlcm_r,
+    "MLCM-a": oracle.mlcm_a,
 }
+TRANSCRIBED = [combiner for combiner in COMBINERS if combiner.name in LITERAL]
 
 every_combiner = pytest.mark.parametrize("combiner", [*COMBINERS, LIMIT], ids=repr)
 
@@ -49,30 +52,29 @@ def literal_parameters(combiner):
     return {name: value for name, value in combiner.get_params().items() if name not in ("weights", "rescale")}
 
 
-def test_every_registered_combiner_is_under_contract():
-    assert {type(combiner) for combiner in COMBINERS} == set(mlc.COMBINERS.values()) == set(FUNCTIONS)
-
-
-@pytest.mark.parametrize("combiner", COMBINERS, ids=repr)
+@pytest.mark.parametrize("combiner", TRANSCRIBED, ids=repr)
 @given(scores=panels())
-def test_equals_the_paper(combiner, scores):
-    _, literal = FUNCTIONS[type(combiner)]
-    close(clone(combiner).fit_transform(scores), literal(scores, **literal_parameters(combiner)))
+def test_equals_the_literal_transcription(combiner, scores):
+    close(clone(combiner).fit_transform(scores), LITERAL[combiner.name](scores, **literal_parameters(combiner)))
 
 
-@pytest.mark.parametrize("combiner", COMBINERS, ids=repr)
+@pytest.mark.parametrize("combiner", TRANSCRIBED, ids=repr)
 @pytest.mark.parametrize("name", DEGENERATE)
-def test_equals_the_paper_on_degenerate_panels(combiner, name):
-    _, literal = FUNCTIONS[type(combiner)]
-    found = clone(combiner).fit_transform(DEGENERATE[name])
-    assert np.isfinite(found).all()
-    close(found, literal(DEGENERATE[name], **literal_parameters(combiner)))
+def test_equals_the_literal_transcription_on_degenerate_panels(combiner, name):
+    expected = LITERAL[combiner.name](DEGENERATE[name], **literal_parameters(combiner))
+    close(clone(combiner).fit_transform(DEGENERATE[name]), expected)
+
+
+@every_combiner
+@pytest.mark.parametrize("name", DEGENERATE)
+def test_scores_are_finite_on_degenerate_panels(combiner, name):
+    assert np.isfinite(clone(combiner).fit_transform(DEGENERATE[name])).all()
 
 
 @every_combiner
 @given(scores=panels())
 def test_function_equals_estimator(combiner, scores):
-    function, _ = FUNCTIONS[type(combiner)]
+    function = getattr(mlc.estimators, combiner.function_name)
     close(function(scores, **combiner.get_params()), clone(combiner).fit_transform(scores))
 
 
@@ -189,6 +191,17 @@ def test_parameters_may_change_after_fit(combiner):
         fitted.set_params(**{name: value})
         changed = clone(fitted)
         close(fitted.transform(DEGENERATE["scores"]), changed.fit_transform(DEGENERATE["scores"]))
+
+
+@every_combiner
+def test_weights_count_from_the_next_fit_on(combiner):
+    """Sums that were gathered with some weights are never solved, applied or written with others."""
+    fitted = clone(combiner).fit(DEGENERATE["scores"])
+    before = fitted.transform(DEGENERATE["scores"])
+    fitted.set_params(weights=[1.0, 2.0, 0.5])
+    close(fitted.transform(DEGENERATE["scores"]), before)
+    close(fitted.fit_transform(DEGENERATE["scores"]), clone(fitted).fit_transform(DEGENERATE["scores"]))
+    assert fitted.weights_.tolist() == [1.0, 2.0, 0.5]
 
 
 @every_combiner

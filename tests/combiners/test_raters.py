@@ -1,15 +1,24 @@
+import itertools
+
 import numpy as np
 import pytest
 
-import reference_filter
-from mlconsensus.combiners import raters
-from mlconsensus.combiners.raters import Moments
+import mlconsensus as mlc
+from mlconsensus.combiners import rater_filter, raters
 
 
 def one_round(agreement, r):
     """What reweighted least squares make of r, undamped."""
     weight = (1 - np.eye(len(r))) / (np.abs(agreement - np.outer(r, r)) + 1e-3)
     return (weight * agreement) @ r / (weight @ r**2)
+
+
+def mcnemar_share(one, other):
+    """How much of the difference of two models' rates chance explains, over all labels (McNemar's statistic)."""
+    n, differ = len(one), (one != other).sum(axis=0)
+    labels = differ > 0
+    statistic = (n * (one.mean(axis=0) - other.mean(axis=0)))[labels] ** 2 / differ[labels]
+    return min(1, labels.sum() / max(statistic.sum(), 1e-12)) if labels.any() else 1.0
 
 
 def factor(reliable, noise, seed):
@@ -46,18 +55,26 @@ def test_two_models_have_a_valley_of_minima():
     assert r[0] == pytest.approx(r[1])
 
 
-@pytest.mark.parametrize("silent", [0.0, 0.2])
-def test_copies_and_kin_are_found_as_by_loops_over_pairs(silent):
+def seven_models(silent):
+    """Copies (1, 3, 5), all but a copy that says yes more often (0, 2), strangers, and one that never says yes."""
     rng = np.random.default_rng(0)
     Y = (rng.random((7, 60, 4)) < 0.4).astype(float)
     Y[rng.random(Y.shape) < silent] = np.nan
     Y[3] = Y[5] = Y[1]
     Y[2] = Y[0]
-    Y[2, :4] = 1.0  # all but a copy, which says yes more often
+    Y[2, :4] = 1.0
     Y[6] = 0.0
-    mean, covariance, both = reference_filter._moments(reference_filter.statistics(Y))
-    moments = Moments(mean, covariance, both)
+    return Y, rater_filter._moments(rater_filter.statistics(mlc.Predictions(Y)))
+
+
+@pytest.mark.parametrize("silent", [0.0, 0.2])
+def test_copies_are_found(silent):
+    _, moments = seven_models(silent)
     assert raters.first_copies(moments).tolist() == [0, 1, 2, 1, 4, 1, 6]
-    assert raters.first_copies(moments).tolist() == reference_filter._distinct(mean, moments.by_label(), both).tolist()
-    kin = reference_filter._kinship(mean, moments.by_label(), both)
-    np.testing.assert_allclose(raters.kinship(moments), kin, rtol=1e-12)
+
+
+def test_kin_are_found_as_by_loops_over_pairs():
+    Y, moments = seven_models(0.0)
+    kin = raters.kinship(moments)
+    for k, q in itertools.combinations(range(7), 2):
+        assert kin[k, q] == pytest.approx(mcnemar_share(Y[k], Y[q]) ** 2)

@@ -41,11 +41,11 @@ def panel():
 def as_arrays(panel, form):
     cube = panel.to_array()
     if form == "cube":
-        return mlc.Predictions.from_dask(da.from_array(cube, chunks=(2, 50, 3)))
+        return mlc.from_dask(da.from_array(cube, chunks=(2, 50, 3)))
     arrays = [da.from_array(matrix, chunks=(30 + 20 * k, 5)) for k, matrix in enumerate(cube)]
     if form == "list":
-        return mlc.Predictions.from_dask(arrays, models=panel.models, labels=panel.labels)
-    return mlc.Predictions.from_dask(dict(zip(panel.models, arrays, strict=True)), labels=panel.labels)
+        return mlc.from_dask(arrays, models=panel.models, labels=panel.labels)
+    return mlc.from_dask(dict(zip(panel.models, arrays, strict=True)), labels=panel.labels)
 
 
 def as_files(panel, folder):
@@ -109,13 +109,13 @@ def test_forms_of_arrays(panel, form):
 )
 def test_bad_arrays(arrays, words):
     with pytest.raises(mlc.InputError, match=words):
-        mlc.Predictions.from_dask(arrays())
+        mlc.from_dask(arrays())
 
 
 def test_bad_scores_are_refused_by_their_place(client):
     scores = np.zeros((60, 3))
     scores[41, 2] = 1.5
-    arrays = mlc.Predictions.from_dask([da.from_array(scores, chunks=(20, 3))])
+    arrays = mlc.from_dask([da.from_array(scores, chunks=(20, 3))])
     with pytest.raises(mlc.InputError, match="model 'model_0', instance 41, label 'label_2': found 1.5"):
         mlc.MajorityVote().fit(arrays)
 
@@ -249,7 +249,7 @@ def test_statistics_of_a_site_on_a_cluster(command, panel, method):
     assert arrays.keys() == to_arrays(expected.statistics_).keys()
     for name, array in to_arrays(expected.statistics_).items():
         close(arrays[name], array)
-    mlc.merge([found]).save("a.model")
+    mlc.save(mlc.merge([found]), "a.model")
     command("apply", "a.model", "cluster.parquet")
     command("apply", "a.model", "--decide", "instances", "--layout", "long", "cluster.csv")
     close(read_table("cluster.parquet").scores, expected.transform(panel))

@@ -142,7 +142,7 @@ def test_interrupted_work_is_gone_on_with(tmp_path, paths, monkeypatch, at, meth
 def test_an_interrupted_application_is_gone_on_with(tmp_path, panel, paths, monkeypatch, at, method, suffix):
     """Of a model that was solved before, with its models in another order and a label more."""
     wider = panel.select(models=panel.models[::-1]).with_labels([*panel.labels[::-1], "one more"])
-    mlc.COMBINERS[method]().fit(wider).save(tmp_path / "in" / "a.model")
+    mlc.save(mlc.COMBINERS[method]().fit(wider), tmp_path / "in" / "a.model")
     solved = mlc.load(tmp_path / "in" / "a.model")
     scanned = mlc.scan_predictions(paths).with_labels(solved.labels_)
     out = tmp_path / f"out.{suffix}"

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from mlconsensus.combiners import COMBINERS
 from mlconsensus.errors import InputError
+from mlconsensus.estimators import COMBINERS
 from mlconsensus.evaluation.metrics import RANKING_METRICS, average_precision, evaluate_models, ranking_loss
 from mlconsensus.experiments import Settings, reproduce
 from mlconsensus.experiments.protocol import judge, summarise

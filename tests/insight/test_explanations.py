@@ -12,6 +12,7 @@ from sklearn.exceptions import NotFittedError
 
 import mlconsensus as mlc
 import oracle
+from mlconsensus.estimators import Combiner
 from mlconsensus.panel.sources import LazySource
 from panels import DEGENERATE, NAN, panels
 
@@ -50,7 +51,7 @@ def assert_is_consistent(combiner, scores):
     fitted = clone(combiner).fit(panel)
     consensus, vote = fitted.transform(panel), mlc.majority_vote(panel)
     for i, label in cells(scores):
-        why = fitted.explain(panel, i, label)
+        why = mlc.explain(fitted, panel, i, label)
         assert_sums_to(why, consensus[i, label])
         assert why.vote == pytest.approx(vote[i, label], abs=1e-12)
         np.testing.assert_array_equal(why.said, scores[:, i])
@@ -78,7 +79,7 @@ def test_sparse_and_dense_input_are_explained_alike(combiner, name):
     fitted = clone(combiner).fit(scores)
     as_sparse = mlc.Predictions([sparse.csr_array(matrix) for matrix in scores])
     for label in range(scores.shape[2]):
-        one, other = (fitted.explain(panel, scores.shape[1] - 1, label) for panel in (scores, as_sparse))
+        one, other = (mlc.explain(fitted, panel, scores.shape[1] - 1, label) for panel in (scores, as_sparse))
         np.testing.assert_allclose(one.contributions, other.contributions, rtol=0, atol=1e-12)
         np.testing.assert_array_equal(one.said, other.said)
 
@@ -95,8 +96,8 @@ def test_new_instances_in_another_order_of_models_and_labels(combiner):
     models, labels = ["x", "y", "z"], ["a", "b", "c", "d"]
     fitted = clone(combiner).fit(mlc.Predictions(DEGENERATE["scores"], models, labels))
     new = mlc.Predictions(np.random.default_rng(1).random((3, 2, 4)), models, labels, ["new", "newer"])
-    straight = fitted.explain(new, "newer", "c")
-    turned = fitted.explain(new.select(["z", "x", "y"], ["d", "c", "b", "a"]), "newer", "c")
+    straight = mlc.explain(fitted, new, "newer", "c")
+    turned = mlc.explain(fitted, new.select(["z", "x", "y"], ["d", "c", "b", "a"]), "newer", "c")
     assert_sums_to(straight, fitted.transform(new)[1, 2])
     assert straight.to_dict() == turned.to_dict()
 
@@ -121,11 +122,11 @@ def test_clusters_have_their_part(combiner, name):
     fitted = clone(combiner).fit(panel)
     consensus = fitted.transform(panel)
     for i, label in cells(scores):
-        why = fitted.explain(panel, i, label)
+        why = mlc.explain(fitted, panel, i, label)
         assert_sums_to(why, consensus[i, label])
         assert set(why.clusters) <= {f"{name}: {clusters[i]}" for name, clusters in groups.items()}
         assert {part.model: part.contribution for part in why.parts if part.label == ""} == why.clusters
-    assert fitted.explain(panel, n - 1, 0).clusters
+    assert mlc.explain(fitted, panel, n - 1, 0).clusters
 
 
 @pytest.mark.parametrize("combiner", LINEAR, ids=repr)
@@ -141,7 +142,7 @@ def test_another_statement_moves_the_score_by_its_own_contribution_alone(combine
             continue
         changed = scores.copy()
         changed[k, i, j] = rng.random()
-        before, after = (fitted.explain(panel, i, label) for panel in (scores, changed))
+        before, after = (mlc.explain(fitted, panel, i, label) for panel in (scores, changed))
         moved = after.contributions - before.contributions
         assert moved[k, j] == pytest.approx((after.total - after.remainder) - (before.total - before.remainder))
         moved[k, j] = 0
@@ -153,7 +154,7 @@ def test_another_statement_moves_the_score_by_its_own_contribution_alone(combine
 def test_methods_that_go_label_by_label_listen_to_their_own_label_only(combiner):
     scores = DEGENERATE["scores"]
     fitted = combiner.fit(scores)
-    why = fitted.explain(scores, 2, 1)
+    why = mlc.explain(fitted, scores, 2, 1)
     assert {part.label for part in why.parts} == {"label_1"}
     silenced = scores.copy()
     silenced[:, 2, [0, 2, 3]] = NAN
@@ -163,7 +164,7 @@ def test_methods_that_go_label_by_label_listen_to_their_own_label_only(combiner)
 def test_a_no_adds_nothing_to_a_walk():
     scores = DEGENERATE["one model"]
     fitted = mlc.MLCMr().fit(scores)
-    assert (fitted.explain(scores, 3, 0).contributions[scores[:, 3] == 0] == 0).all()
+    assert (mlc.explain(fitted, scores, 3, 0).contributions[scores[:, 3] == 0] == 0).all()
     silenced = np.where(scores == 0, NAN, scores)
     np.testing.assert_array_equal(fitted.transform(silenced), fitted.transform(scores))
 
@@ -212,14 +213,14 @@ def literal_majority_vote(scores, i, label):
         (mlc.MLCMr(alpha=0.7), lambda *cell: literal_mlcm_r(*cell, alpha=0.7)),
         (mlc.MLCMa(), literal_mlcm_a),
     ],
-    ids=lambda value: repr(value) if isinstance(value, mlc.combiners.Combiner) else "",
+    ids=lambda value: repr(value) if isinstance(value, Combiner) else "",
 )
 def test_parts_are_the_terms_of_the_equations(combiner, literal):
     scores = np.random.default_rng(5).random((3, 9, 4)).round(1)
     scores[0, 2, 1] = scores[1, 4, 3] = scores[2, 4, 3] = NAN
     fitted = combiner.fit(scores)
     for i, label in cells(scores):
-        found = fitted.explain(scores, i, label)
+        found = mlc.explain(fitted, scores, i, label)
         np.testing.assert_allclose(found.contributions, literal(scores, i, label), rtol=0, atol=1e-10)
         assert (found.baseline, found.remainder, found.scale) == (0.0, 0.0, "score")
 
@@ -231,7 +232,7 @@ def test_dawid_skene_adds_log_likelihood_ratios():
     scores[2, 0] = NAN
     fitted = mlc.DawidSkene().fit(scores)
     posterior = fitted.transform(scores)[:, 0]
-    why = fitted.explain(scores, 0, 0)
+    why = mlc.explain(fitted, scores, 0, 0)
     assert why.scale == "log-odds"
     known = ~np.isnan(scores[0, :, 0])
     for k in range(2):
@@ -249,7 +250,7 @@ def test_dawid_skene_adds_log_likelihood_ratios():
 
 def test_infinite_log_odds():
     scores = DEGENERATE["a label nobody spoke of"]
-    why = mlc.DawidSkene().fit(scores).explain(scores, 0, 4)
+    why = mlc.explain(mlc.DawidSkene().fit(scores), scores, 0, 4)
     assert (why.score, why.baseline, why.total, why.to_dict()["baseline"]) == (0.0, -np.inf, -np.inf, None)
     assert "never true" in why.to_text()
     assert "never true" in why._repr_html_()
@@ -263,7 +264,7 @@ def test_the_filters_baseline_is_the_frequency_and_its_floor_a_remainder():
     floored = 0
     for i in range(20):
         for label in range(6):
-            why = fitted.explain(panel, i, label)
+            why = mlc.explain(fitted, panel, i, label)
             assert why.baseline == pytest.approx(fitted.transform(silent)[0, label], abs=1e-12)
             assert why.remainder >= 0
             if why.remainder > 0:
@@ -287,13 +288,13 @@ def test_names_that_are_not_there():
     panel = mlc.Predictions(np.ones((1, 2, 2)), labels=["sport", "news"], instances=["a1", "a2"])
     fitted = mlc.MajorityVote().fit(panel)
     with pytest.raises(mlc.InputError, match="instance: found 'b2', expected one of 2 names, .*did you mean 'a2'"):
-        fitted.explain(panel, "b2", "news")
+        mlc.explain(fitted, panel, "b2", "news")
     with pytest.raises(mlc.InputError, match="label: found 'nws', expected one of 2 names, .*did you mean 'news'"):
-        fitted.explain(panel, "a1", "nws")
+        mlc.explain(fitted, panel, "a1", "nws")
     with pytest.raises(mlc.InputError, match="label: found '1'"):
-        fitted.explain(panel, "a1", 1)
+        mlc.explain(fitted, panel, "a1", 1)
     with pytest.raises(NotFittedError):
-        mlc.MajorityVote().explain(panel, "a1", "news")
+        mlc.explain(mlc.MajorityVote(), panel, "a1", "news")
 
 
 @pytest.mark.parametrize("names", [[7, 11], ["7", "11"]])
@@ -301,10 +302,10 @@ def test_instances_are_found_by_number_or_text(names):
     panel = mlc.Predictions([[[1], [0]]], instances=names)
     fitted = mlc.MajorityVote().fit(panel)
     for name in (11, "11", np.int64(11)):
-        why = fitted.explain(panel, name, 0)
+        why = mlc.explain(fitted, panel, name, 0)
         assert (why.instance, why.score) == (names[1], 0.0)
     with pytest.raises(mlc.InputError, match="instance: found '0', expected one of 2 names, such as '7'"):
-        fitted.explain(panel, 0, 0)
+        mlc.explain(fitted, panel, 0, 0)
 
 
 class Elsewhere(LazySource):
@@ -329,10 +330,10 @@ def test_panels_that_are_not_in_memory(combiner):
     panel = mlc.Predictions(scores, instances=[f"i{k}" for k in range(9)])
     fitted = clone(combiner).fit(panel)
     for name in ("i3", "i8"):
-        straight, elsewhere = (fitted.explain(source, name, 2) for source in (panel, Elsewhere(panel)))
+        straight, elsewhere = (mlc.explain(fitted, source, name, 2) for source in (panel, Elsewhere(panel)))
         assert straight.to_dict() == elsewhere.to_dict()
     with pytest.raises(mlc.InputError, match="instance: found 'x7', expected one of 9 names, .*did you mean 'i7'"):
-        fitted.explain(Elsewhere(panel), "x7", 2)
+        mlc.explain(fitted, Elsewhere(panel), "x7", 2)
 
 
 HOSTILE = [
@@ -349,7 +350,7 @@ HOSTILE = [
 @pytest.mark.parametrize("name", HOSTILE, ids=range(len(HOSTILE)))
 def test_names_are_shown_as_text(name):
     panel = mlc.Predictions(np.ones((2, 1, 2)), models=[name, "b"], labels=[name, "y"], instances=[name])
-    why = mlc.MLCMa().fit(panel).explain(panel, name, name)
+    why = mlc.explain(mlc.MLCMa().fit(panel), panel, name, name)
     lines = why.to_text().split("\n")
     assert lines == why.to_text().splitlines()
     assert len(lines) == 2 + 1 + 4 + 1
@@ -365,7 +366,7 @@ def test_names_are_shown_as_text(name):
 
 def test_tables_are_aligned_and_say_what_they_leave_out():
     panel = mlc.Predictions(np.full((3, 1, 4), 0.5), models=["ana", "体育", "c"], labels=list("pqrs"), instances=["i"])
-    why = mlc.MLCMr().fit(panel).explain(panel, "i", "q")
+    why = mlc.explain(mlc.MLCMr().fit(panel), panel, "i", "q")
     lines = why.to_text(most=2).splitlines()
     assert lines[0] == "instance i, label q: 0.2500 by MLCM-r, 0.5000 by voting"
     assert lines[2].split() == ["model", "label", "said", "consensus", "voting"]
@@ -376,7 +377,7 @@ def test_tables_are_aligned_and_say_what_they_leave_out():
 
 def test_small_contributions_keep_their_figures():
     panel = mlc.Predictions(np.ones((2, 1, 400)))
-    why = mlc.MLCMr().fit(panel).explain(panel, 0, 7)
+    why = mlc.explain(mlc.MLCMr().fit(panel), panel, 0, 7)
     first = why.to_text().splitlines()[3].split()
     assert float(first[3]) == pytest.approx(why.parts[0].contribution, rel=0.005)
     assert why.parts[0].contribution < 0.003
@@ -384,7 +385,7 @@ def test_small_contributions_keep_their_figures():
 
 def test_where_nobody_spoke_the_prior_is_shown():
     scores = np.array([[[1.0, 1.0], [0.0, 1.0], [NAN, 0.0]]])
-    why = mlc.MajorityVote().fit(scores).explain(scores, 2, 0)
+    why = mlc.explain(mlc.MajorityVote().fit(scores), scores, 2, 0)
     assert (why.score, why.vote, why.baseline) == (0.5, 0.5, 0.5)
     assert [part.said for part in why.parts] == [None]
     assert "baseline" in why.to_text()
@@ -393,6 +394,6 @@ def test_where_nobody_spoke_the_prior_is_shown():
 
 def test_plain_voting_knows_no_weights():
     panel = mlc.Predictions([[[1.0], [0.0]], [[0.0], [0.0]]]).weighted([3.0, 1.0])
-    why = mlc.MajorityVote(weights=[3.0, 1.0]).fit(panel).explain(panel, 0, 0)
+    why = mlc.explain(mlc.MajorityVote(weights=[3.0, 1.0]).fit(panel), panel, 0, 0)
     assert (why.score, why.vote) == (0.75, 0.5)
     assert [(part.contribution, part.vote) for part in why.parts] == [(0.75, 0.5), (0.0, 0.0)]

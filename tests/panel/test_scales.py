@@ -103,9 +103,9 @@ def test_fitted_scales_serve_new_instances_and_pieces():
     odd = np.stack([SCORES, SCORES**4, SCORES])
     fitted = mlc.RaterFilter().fit(odd)
     np.testing.assert_allclose(fitted.transform(odd[:, 5:9]), fitted.transform(odd)[5:9], atol=1e-10)
-    known = fitted.scales_
+    known = fitted.prepared_
     fitted.partial_fit(odd[:, :50])
-    assert fitted.scales_ is known
+    assert fitted.prepared_ is known
     piecewise = mlc.RaterFilter().partial_fit(odd[:, :100]).partial_fit(odd[:, 100:])
     np.testing.assert_allclose(piecewise.transform(odd), mlc.rater_filter(odd, rescale=False), atol=1e-10)
 

@@ -206,7 +206,7 @@ def test_noise_costs_little_where_instances_are_many():
 
 @every_method
 def test_the_file_says_the_guarantee_and_not_how_many_instances(kind, tmp_path):
-    private(kind).save_statistics(tmp_path / "a.stats")
+    mlc.save_statistics(private(kind), tmp_path / "a.stats")
     header, _ = read_state(tmp_path / "a.stats")
     assert header["instances"] is None
     said = header["privacy"]
@@ -218,7 +218,7 @@ def test_the_file_says_the_guarantee_and_not_how_many_instances(kind, tmp_path):
     assert read.n_instances_ is None
     with pytest.raises(mlc.InputError, match="partial_fit: found private statistics"):
         read.partial_fit(PANEL)
-    read.save(tmp_path / "a.model")
+    mlc.save(read, tmp_path / "a.model")
     model = mlc.load(tmp_path / "a.model")
     assert model.privacy_ == read.privacy_
     assert str(model.privacy_) == "ε = 1, δ = 1e-06"
@@ -299,7 +299,7 @@ def test_without_opendp_it_says_what_to_install(monkeypatch):
 )
 def test_broken_guarantees_are_refused(changes, tmp_path):
     path = tmp_path / "a.stats"
-    private(mlc.MLCMa).save_statistics(path)
+    mlc.save_statistics(private(mlc.MLCMa), path)
     header, arrays = read_state(path)
     with path.open("wb") as file:
         write_state(file, header | {"privacy": header["privacy"] | changes}, arrays)
@@ -309,7 +309,7 @@ def test_broken_guarantees_are_refused(changes, tmp_path):
 
 def test_a_guarantee_for_another_method_is_refused(tmp_path):
     path = tmp_path / "a.stats"
-    mlc.MajorityVote().fit(PANEL).save_statistics(path)
+    mlc.save_statistics(mlc.MajorityVote().fit(PANEL), path)
     header, arrays = read_state(path)
     with path.open("wb") as file:
         write_state(file, header | {"privacy": Guarantee(1.0, 1e-6, 4.5, 1.0)._asdict(), "instances": None}, arrays)
@@ -320,7 +320,7 @@ def test_a_guarantee_for_another_method_is_refused(tmp_path):
 @every_method
 def test_flipped_bytes_under_a_right_checksum_are_refused_or_harmless(kind, tmp_path):
     path, panel = tmp_path / "a.stats", PANEL[:20].select(labels=PANEL.labels[:2])
-    private(kind, 100.0, panel).save_statistics(path)
+    mlc.save_statistics(private(kind, 100.0, panel), path)
     content = path.read_bytes()[:-32]
     rng = np.random.default_rng(0)
     for at in rng.choice(np.arange(20, len(content)), 150, replace=False):
@@ -328,7 +328,7 @@ def test_flipped_bytes_under_a_right_checksum_are_refused_or_harmless(kind, tmp_
         path.write_bytes(broken + hashlib.sha256(broken).digest())
         with contextlib.suppress(mlc.InputError):
             read = mlc.load(path)
-            read.save(tmp_path / "solved.model", force=True)
+            mlc.save(read, tmp_path / "solved.model", force=True)
             assert np.isfinite(read.transform(mlc.Predictions(panel.to_array(), read.models_, read.labels_))).all()
 
 

@@ -9,15 +9,16 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from safetensors import safe_open
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 import mlconsensus as mlc
 from mlconsensus.combiners.statistics import merge
+from mlconsensus.sites import state_file
 from mlconsensus.sites.state_file import read_state, write_state
 from panels import DEGENERATE, panels
 
-MAGIC = b"mlconsensus state 1\n"
 every_method = pytest.mark.parametrize("name", mlc.COMBINERS)
 
 
@@ -46,7 +47,7 @@ def changed(path, **changes):
 @pytest.fixture
 def stats(tmp_path):
     panel, _ = mlc.datasets.make_panel(40, 4, 3, random_state=0)
-    mlc.MLCMr().fit(panel).save_statistics(tmp_path / "a.stats")
+    mlc.save_statistics(mlc.MLCMr().fit(panel), tmp_path / "a.stats")
     return tmp_path / "a.stats"
 
 
@@ -62,8 +63,8 @@ def test_sites_give_what_pooled_data_give(name, scores, cut, tmp_path_factory):
     parts = [part for part in (panel[:cut], panel[cut:]) if len(part)]
     for at, part in enumerate(parts):
         turned = part.select(models=part.models[::-1], labels=part.labels[::-1]) if at else part
-        combiner_named(name).fit(turned).save_statistics(folder / f"{at}.stats")
-    mlc.merge([mlc.load(folder / f"{at}.stats") for at in range(len(parts))]).save(folder / "all.model")
+        mlc.save_statistics(combiner_named(name).fit(turned), folder / f"{at}.stats")
+    mlc.save(mlc.merge([mlc.load(folder / f"{at}.stats") for at in range(len(parts))]), folder / "all.model")
     found = mlc.load(folder / "all.model").transform(panel)
     np.testing.assert_allclose(found, combiner_named(name).fit_transform(panel), rtol=0, atol=1e-10)
 
@@ -72,8 +73,8 @@ def test_sites_give_what_pooled_data_give(name, scores, cut, tmp_path_factory):
 @pytest.mark.parametrize("case", DEGENERATE)
 def test_degenerate_panels_go_through_files(name, case, tmp_path):
     fitted = combiner_named(name).fit(DEGENERATE[case])
-    fitted.save_statistics(tmp_path / "a.stats")
-    fitted.save(tmp_path / "a.model")
+    mlc.save_statistics(fitted, tmp_path / "a.stats")
+    mlc.save(fitted, tmp_path / "a.model")
     for file in ("a.stats", "a.model"):
         close(mlc.load(tmp_path / file).transform(DEGENERATE[case]), fitted.transform(DEGENERATE[case]))
 
@@ -82,18 +83,18 @@ def test_degenerate_panels_go_through_files(name, case, tmp_path):
 def test_a_model_is_applied_without_statistics(name, tmp_path):
     panel, _ = mlc.datasets.make_panel(60, 5, 3, missing=0.1, random_state=0)
     fitted = combiner_named(name).fit(panel)
-    fitted.save(tmp_path / "a.model")
+    mlc.save(fitted, tmp_path / "a.model")
     model = mlc.load(tmp_path / "a.model")
     assert not hasattr(model, "statistics_")
     assert (model.models_, model.labels_, model.n_instances_) == (fitted.models_, fitted.labels_, 60)
     np.testing.assert_array_equal(model.predict(panel), fitted.predict(panel))
-    assert model.explain(panel, 0, "label_1").score == fitted.explain(panel, 0, "label_1").score
+    assert mlc.explain(model, panel, 0, "label_1").score == mlc.explain(fitted, panel, 0, "label_1").score
     assert list(model.get_feature_names_out()) == list(panel.labels)
     with pytest.raises(mlc.InputError, match="partial_fit: found a solved model"):
         model.partial_fit(panel)
     with pytest.raises(mlc.InputError, match="found a solved model, which has none"):
-        model.save_statistics(tmp_path / "b.stats")
-    model.save(tmp_path / "b.model")
+        mlc.save_statistics(model, tmp_path / "b.stats")
+    mlc.save(model, tmp_path / "b.model")
     assert (tmp_path / "b.model").read_bytes() == (tmp_path / "a.model").read_bytes()
     assert model.fit(panel[:30]).n_instances_ == 30
 
@@ -115,7 +116,7 @@ def test_statistics_sent_some_other_way():
 
 def test_parameters_of_a_model_cannot_change(tmp_path):
     panel, _ = mlc.datasets.make_panel(50, 4, 3, random_state=0)
-    mlc.MLCMr().fit(panel).save(tmp_path / "a.model")
+    mlc.save(mlc.MLCMr().fit(panel), tmp_path / "a.model")
     model = mlc.load(tmp_path / "a.model").set_params(alpha=3.0)
     with pytest.raises(mlc.InputError, match="found others than the model was solved for"):
         model.transform(panel)
@@ -124,9 +125,9 @@ def test_parameters_of_a_model_cannot_change(tmp_path):
 def test_parameters_and_weights_are_kept(tmp_path):
     panel, _ = mlc.datasets.make_panel(50, 4, 3, random_state=0)
     fitted = mlc.MLCMr(alpha=np.float64(0.5), weights=np.array([1.0, 2.0, 0.5])).fit(panel)
-    fitted.save_statistics(tmp_path / "a.stats")
+    mlc.save_statistics(fitted, tmp_path / "a.stats")
     turned = panel.select(models=panel.models[::-1])
-    mlc.MLCMr(alpha=0.5, weights=[0.5, 2.0, 1.0]).fit(turned).save_statistics(tmp_path / "b.stats")
+    mlc.save_statistics(mlc.MLCMr(alpha=0.5, weights=[0.5, 2.0, 1.0]).fit(turned), tmp_path / "b.stats")
     a, b = mlc.load(tmp_path / "a.stats"), mlc.load(tmp_path / "b.stats")
     assert a.get_params() == {"alpha": 0.5, "restart": None, "weights": {"model_0": 1, "model_1": 2, "model_2": 0.5}}
     close(a.transform(panel), fitted.transform(panel))
@@ -138,9 +139,9 @@ def test_clusterings_go_through_files(kind, tmp_path):
     panel, _ = mlc.datasets.make_panel(60, 4, 3, random_state=0)
     panel = panel.with_clusterings({"k-means": [str(at % 5) for at in range(60)]})
     for at, part in enumerate((panel[:20], panel[20:])):
-        kind().fit(part).save_statistics(tmp_path / f"{at}.stats")
+        mlc.save_statistics(kind().fit(part), tmp_path / f"{at}.stats")
     whole = mlc.merge([mlc.load(tmp_path / f"{at}.stats") for at in range(2)])
-    whole.save(tmp_path / "all.model")
+    mlc.save(whole, tmp_path / "all.model")
     found = mlc.load(tmp_path / "all.model").transform(panel)
     np.testing.assert_allclose(found, kind().fit_transform(panel), rtol=0, atol=1e-10)
 
@@ -148,35 +149,34 @@ def test_clusterings_go_through_files(kind, tmp_path):
 def test_scales_stay_in_a_model_and_keep_statistics_at_home(tmp_path):
     panel, _ = mlc.datasets.make_panel(60, 4, 3, probabilities=True, random_state=0)
     fitted = mlc.RaterFilter().fit(panel)
-    fitted.save(tmp_path / "a.model")
+    mlc.save(fitted, tmp_path / "a.model")
     close(mlc.load(tmp_path / "a.model").transform(panel), fitted.transform(panel))
     with pytest.raises(mlc.InputError, match="expected rescale=False"):
-        fitted.save_statistics(tmp_path / "a.stats")
+        mlc.save_statistics(fitted, tmp_path / "a.stats")
     with pytest.raises(mlc.InputError, match="combiner 0: found .* expected rescale=False"):
         mlc.merge([fitted, fitted])
 
 
 def test_the_same_content_gives_the_same_bytes(stats, tmp_path):
-    mlc.load(stats).save_statistics(tmp_path / "again.stats")
+    mlc.save_statistics(mlc.load(stats), tmp_path / "again.stats")
     assert stats.read_bytes() == (tmp_path / "again.stats").read_bytes()
 
 
 def test_the_documented_bytes(stats):
     """What docs/state-files.md says, read without the package."""
-    data = stats.read_bytes()
-    assert hashlib.sha256(data[:-32]).digest() == data[-32:]
-    magic, header, rest = data[:-32].split(b"\n", 2)
-    assert magic == b"mlconsensus state 1"
-    header = json.loads(header)
-    assert (header["kind"], header["method"], header["instances"], header["privacy"]) == (
-        "statistics",
-        "MLCM-r",
-        40,
-        None,
-    )
-    assert header["arrays"][0] == {"name": "walk", "type": "float64", "shape": [3, 4, 3, 4]}
-    walk = np.frombuffer(rest[: 8 * 144], "<f8").reshape(3, 4, 3, 4)
-    np.testing.assert_array_equal(walk, mlc.load(stats).statistics_.walk)
+    with safe_open(stats, framework="np") as file:
+        entry = json.loads(file.metadata()["mlconsensus"])
+        arrays = {name: file.get_tensor(name) for name in sorted(file.keys())}
+    header = json.loads(entry["header"])
+    assert [header[name] for name in ("version", "kind", "method", "instances", "privacy")] == [
+        2, "statistics", "MLCM-r", 40, None
+    ]  # fmt: skip
+    assert arrays["walk"].shape == (3, 4, 3, 4)
+    np.testing.assert_array_equal(arrays["walk"], mlc.load(stats).statistics_.walk)
+    digest = hashlib.sha256(entry["header"].encode())
+    for name, array in arrays.items():
+        digest.update(f"{name} {array.dtype.str} {array.shape}\n".encode() + array.tobytes())
+    assert digest.hexdigest() == entry["sha256"]
 
 
 def test_a_file_without_a_field_that_came_later_is_read(stats):
@@ -188,10 +188,10 @@ def test_a_file_without_a_field_that_came_later_is_read(stats):
 
 def test_nothing_is_written_unfitted_or_over_a_file(stats):
     with pytest.raises(NotFittedError):
-        mlc.MLCMr().save("x.model")
+        mlc.save(mlc.MLCMr(), "x.model")
     with pytest.raises(mlc.InputError, match="found an existing file"):
-        mlc.load(stats).save(stats)
-    mlc.load(stats).save(stats, force=True)
+        mlc.save(mlc.load(stats), stats)
+    mlc.save(mlc.load(stats), stats, force=True)
     assert not hasattr(mlc.load(stats), "statistics_")
 
 
@@ -199,8 +199,8 @@ def test_a_method_of_ones_own_has_no_file(tmp_path):
     class Mine(mlc.MLCMr):
         pass
 
-    with pytest.raises(mlc.InputError, match="method: found Mine"):
-        Mine().fit([[[1, 0]]]).save(tmp_path / "x.model")
+    with pytest.raises(mlc.InputError, match="method: found MLCM-r"):
+        mlc.save(Mine().fit([[[1, 0]]]), tmp_path / "x.model")
 
 
 # What does not fit together is refused.
@@ -246,6 +246,31 @@ def test_merging_leaves_the_parts_alone():
 # Broken and hostile files are refused in one sentence.
 
 
+def outer_header(data):
+    """What safetensors itself has before the arrays."""
+    return json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
+
+
+def framed(outer, content):
+    text = json.dumps(outer).encode()
+    return len(text).to_bytes(8, "little") + text + content
+
+
+def rewritten(path, change):
+    """Change our own header as text, whatever comes of it."""
+    data = path.read_bytes()
+    outer, start = outer_header(data), 8 + int.from_bytes(data[:8], "little")
+    own = json.loads(outer["__metadata__"]["mlconsensus"])
+    own["header"] = change(own["header"])
+    outer["__metadata__"]["mlconsensus"] = json.dumps(own)
+    path.write_bytes(framed(outer, data[start:]))
+
+
+def entry(data):
+    """Our part of the metadata."""
+    return outer_header(data)["__metadata__"]["mlconsensus"]
+
+
 def refused(path):
     with pytest.raises(mlc.InputError) as error:
         mlc.load(path)
@@ -258,7 +283,7 @@ def refused(path):
 def test_every_flipped_byte_and_every_cut_is_refused(kind, tmp_path):
     path = tmp_path / f"a.{kind}"
     fitted = mlc.MajorityVote().fit([[[1, 0]]])
-    (fitted.save_statistics if kind == "stats" else fitted.save)(path)
+    (mlc.save_statistics if kind == "stats" else mlc.save)(fitted, path)
     whole = path.read_bytes()
     for at in range(len(whole)):
         path.write_bytes(whole[:at] + bytes([whole[at] ^ (1 << at % 8)]) + whole[at + 1 :])
@@ -271,20 +296,20 @@ def test_every_flipped_byte_and_every_cut_is_refused(kind, tmp_path):
 
 @every_method
 @pytest.mark.parametrize("kind", ["stats", "model"])
-def test_flipped_bytes_under_a_right_checksum_are_refused_or_harmless(name, kind, tmp_path):
+def test_flipped_bytes_under_a_right_checksum_are_refused_or_harmless(name, kind, tmp_path, monkeypatch):
     """As someone would do it who wants to do harm: what is read is refused in one sentence, or gives finite scores."""
     panel, _ = mlc.datasets.make_panel(20, 2, 2, missing=0.1, random_state=0)
     path = tmp_path / f"a.{kind}"
     fitted = combiner_named(name).fit(panel)
-    (fitted.save_statistics if kind == "stats" else fitted.save)(path)
-    content = path.read_bytes()[:-32]
+    (mlc.save_statistics if kind == "stats" else mlc.save)(fitted, path)
+    content = path.read_bytes()
+    monkeypatch.setattr(state_file, "_digest", lambda text, arrays: json.loads(entry(content))["sha256"])
     rng = np.random.default_rng(0)
-    for at in rng.choice(np.arange(len(MAGIC), len(content)), 150, replace=False):
-        broken = content[:at] + bytes([content[at] ^ (1 << rng.integers(8))]) + content[at + 1 :]
-        path.write_bytes(broken + hashlib.sha256(broken).digest())
+    for at in rng.choice(len(content), 150, replace=False):
+        path.write_bytes(content[:at] + bytes([content[at] ^ (1 << rng.integers(8))]) + content[at + 1 :])
         with contextlib.suppress(mlc.InputError):
             read = mlc.load(path)
-            read.save(tmp_path / "solved.model", force=True)
+            mlc.save(read, tmp_path / "solved.model", force=True)
             own = mlc.Predictions(panel.to_array(), read.models_, read.labels_)
             assert np.isfinite(read.transform(own)).all()
 
@@ -304,19 +329,18 @@ def test_other_files_are_refused(tmp_path):
         npz.read_bytes(),
         b"id,a\n1,0\n",
         b"\x1f\x8b",
-        MAGIC,
+        b"\xff" * 8 + b"{}",
+        (2).to_bytes(8, "little") + b"{}",
     ):
         (tmp_path / "x").write_bytes(content)
         refused(tmp_path / "x")
-    (tmp_path / "x").write_bytes(MAGIC + pickle.dumps(Trap()))
-    refused(tmp_path / "x")
     refused(tmp_path)
     refused(tmp_path / "not there")
 
 
 def test_another_version_is_refused_with_what_to_do(stats):
-    stats.write_bytes(stats.read_bytes().replace(b"state 1\n", b"state 2\n", 1))
-    assert "found version 2 of the format, expected 1: read it with a newer mlconsensus" in refused(stats)
+    rewritten(stats, lambda header: header.replace('"version": 2', '"version": 3'))
+    assert "found version 3 of the format, expected 2: read it with a newer mlconsensus" in refused(stats)
 
 
 @pytest.mark.parametrize(
@@ -362,38 +386,32 @@ def test_headers_that_do_not_make_sense_are_refused(stats, changes):
 
 
 @pytest.mark.parametrize(
-    "listed",
+    "entry",
     [
         None,
-        "walk",
-        [1],
-        [{}],
-        [{"name": "walk", "type": "object", "shape": [1]}],
-        [{"name": "walk", "type": "float64", "shape": [10**13]}],
-        [{"name": "walk", "type": "float64", "shape": [2**30, 2**30, 2**30]}],
-        [{"name": "walk", "type": "float64", "shape": [2**30, 2**30, 2**30, 0]}],
-        [{"name": "walk", "type": "float64", "shape": [-1]}],
-        [{"name": "walk", "type": "float64", "shape": [1.0]}],
-        [{"name": "walk", "type": "float64", "shape": [1] * 40}],
-        [{"name": "walk", "type": ["float64"], "shape": [1]}],
-        [{"name": "walk", "type": "float64", "shape": []}] * 2,
+        1,
+        {},
+        {"dtype": "F64", "shape": [10**13], "data_offsets": [0, 8]},
+        {"dtype": "F64", "shape": [2**30, 2**30, 2**30], "data_offsets": [0, 8]},
+        {"dtype": "F64", "shape": [-1], "data_offsets": [0, 8]},
+        {"dtype": "F64", "shape": [1.0], "data_offsets": [0, 8]},
+        {"dtype": "F64", "shape": [1] * 40, "data_offsets": [0, 8]},
+        {"dtype": "F64", "shape": [1], "data_offsets": [8, 16]},
+        {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]},
+        {"dtype": ["F64"], "shape": [1], "data_offsets": [0, 8]},
     ],
     ids=str,
 )
-def test_lists_of_arrays_that_lie_are_refused(stats, listed):
-    header, _ = read_state(stats)
-    for bytes_of_arrays in (b"", bytes(8), bytes(16)):
-        content = MAGIC + json.dumps(header | {"arrays": listed}).encode() + b"\n" + bytes_of_arrays
-        stats.write_bytes(content + hashlib.sha256(content).digest())
+def test_lists_of_arrays_that_lie_are_refused(stats, entry):
+    outer = outer_header(stats.read_bytes())
+    for content in (b"", bytes(8), bytes(16)):
+        stats.write_bytes(framed({"__metadata__": outer["__metadata__"], "walk": entry}, content))
         assert "\n" not in refused(stats)
 
 
-@pytest.mark.parametrize(
-    "header", [b"", b"{", b"[]", b"null", b'{"kind": NaN}', b"[" * 100_000, b"1" * 5000, b'{"kind": "\xff"}']
-)
+@pytest.mark.parametrize("header", ["", "{", "[]", "null", '{"kind": NaN}', "[" * 100_000, "1" * 5000])
 def test_headers_that_are_no_json_objects_are_refused(stats, header):
-    content = MAGIC + header + b"\n"
-    stats.write_bytes(content + hashlib.sha256(content).digest())
+    rewritten(stats, lambda before: header)
     refused(stats)
 
 
@@ -451,7 +469,7 @@ def test_sums_that_cannot_be_are_refused(stats, change, words):
 def test_patterns_that_cannot_be_are_refused(tmp_path, change, words):
     path = tmp_path / "a.stats"
     panel, _ = mlc.datasets.make_panel(40, 4, 3, random_state=0)
-    mlc.DawidSkene().fit(panel).save_statistics(path)
+    mlc.save_statistics(mlc.DawidSkene().fit(panel), path)
     header, arrays = read_state(path)
     rows, counts = change(arrays["patterns.rows"], arrays["patterns.counts"])
     rows = rows.astype(np.uint8) if rows.dtype.kind == "i" else rows
@@ -461,17 +479,17 @@ def test_patterns_that_cannot_be_are_refused(tmp_path, change, words):
 
 def test_statistics_without_a_solution_are_refused(tmp_path):
     path = tmp_path / "a.stats"
-    mlc.MLCMa().fit([[[1, 0]]]).save_statistics(path)
+    mlc.save_statistics(mlc.MLCMa().fit([[[1, 0]]]), path)
     header, arrays = read_state(path)
     saved(path, header, arrays | {"n_instances": np.array(0)})
     with pytest.raises(mlc.InputError, match="statistics: found no solution"):
-        mlc.load(path).save(tmp_path / "a.model")
+        mlc.save(mlc.load(path), tmp_path / "a.model")
     assert not (tmp_path / "a.model").exists()
 
 
 def test_a_model_that_gives_no_finite_scores_is_refused(tmp_path):
     path = tmp_path / "a.model"
-    mlc.DawidSkene().fit([[[1, 0]], [[1, 1]]]).save(path)
+    mlc.save(mlc.DawidSkene().fit([[[1, 0]], [[1, 1]]]), path)
     header, arrays = read_state(path)
     saved(path, header, arrays | {"if_true": -arrays["if_true"]})
     assert "scores that are not finite" in refused(path)
@@ -479,7 +497,7 @@ def test_a_model_that_gives_no_finite_scores_is_refused(tmp_path):
 
 def test_models_for_more_than_any_panel_are_refused(tmp_path):
     path = tmp_path / "a.model"
-    mlc.MajorityVote().fit([[[1]]]).save(path)
+    mlc.save(mlc.MajorityVote().fit([[[1]]]), path)
     names = [str(at) for at in range(5000)]
     header, _ = read_state(path)
     saved(path, header | {"models": names, "labels": names}, {"value": np.zeros(5000)})

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ..engines.machine import available_memory
 from ..panel.model_scores import Matrix
+from .budget import granted
 from .products import FloatArray, gram
 
 _COPIES = 3  # how many matrices of this size there are at once: the sum, what is added to it, and a solver's own
@@ -97,7 +97,7 @@ class Gram:
         v = self._width
         if sum(piece.shape[0] for piece in self._pieces) < v:
             return self
-        if self._product is None and _COPIES * 8 * v**2 > available_memory():
+        if self._product is None and _COPIES * 8 * v**2 > granted().memory:
             return self
         product = gram(_stacked(self._pieces))
         if self._product is not None:

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ..engines.machine import cores
 from ..panel.model_scores import Matrix
 from ..panel.predictions import Predictions
+from .budget import granted
 
 FloatArray = NDArray[np.float64]
 
@@ -266,7 +266,7 @@ def gram(A: Matrix, weights: FloatArray | None = None) -> FloatArray:
         out[:stop, start:stop] = product(left[:, :stop].T, right[:, start:stop])
         out[start:stop, :start] = out[:start, start:stop].T
 
-    with ThreadPoolExecutor(cores()) as pool:
+    with ThreadPoolExecutor(granted().threads) as pool:
         list(pool.map(fill, range(0, v, _PANEL)))
     return out
 

@@ -29,14 +29,13 @@ def command(
     Example:
       mlconsensus apply consensus.model site_a/*.parquet --output consensus.parquet
     """
-    from ..combiners import name_of
     from ..consensus import Consensus
     from ..io import write_table
     from ..sites.state import load
 
     output_format = checked_output((model, *files), output, output_format, force, as_json)
     combiner = load(model)
-    method = name_of(combiner)
+    method = combiner.name
     if is_large(files, input_format, output, output_format, decide, stream, resume, dask):
         with scanned(files, input_format, instances, labels, dask) as panel:
             panel = panel.with_labels(combiner.labels_)

@@ -33,7 +33,8 @@ def command(
       mlconsensus combine *.csv --decide instances -o tags.jsonl
       mlconsensus combine models/*.parquet --stream -o consensus.parquet
     """
-    from ..consensus import combine, method_named
+    from ..consensus import combine
+    from ..estimators import method_named
     from ..insight.diagnostics import examine
     from ..io import write_table
 

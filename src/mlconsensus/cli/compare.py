@@ -24,8 +24,8 @@ def command(
     Example:
       mlconsensus compare a.csv b.csv c.csv --truth truth.csv
     """
-    from ..combiners import COMBINERS
     from ..engines.progress import track
+    from ..estimators import COMBINERS
     from ..evaluation.metrics import evaluate, evaluate_models
     from ..evaluation.truth import match_truth
     from ..io import read_table

@@ -39,7 +39,8 @@ def command(
       mlconsensus explain a.csv b.csv c.csv --instance 42
       mlconsensus explain a.csv b.csv c.csv --instance 42 --label sport --method mlcm-r --json
     """
-    from ..consensus import combine, method_named
+    from ..consensus import combine
+    from ..estimators import method_named
     from ..insight.explanations import label_position, one_instance
 
     if method is not None:

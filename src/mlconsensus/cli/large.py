@@ -14,8 +14,8 @@ from .options import say, say_missing
 from .output import decided, say_done
 
 if TYPE_CHECKING:
-    from ..combiners import Combiner
     from ..engines.streaming import Written
+    from ..estimators import Combiner
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -68,8 +68,8 @@ def weights_of(given: Sequence[str]) -> dict[str, float] | None:
 def with_members(panel: Predictions, clustering: Sequence[str], rescale: bool) -> Predictions:
     """Do what `--rescale` and `--clustering` ask for."""
     from ..errors import InputError
+    from ..estimators import rescale as rescaled
     from ..io.clusterings import read_clustering
-    from ..panel.scales import rescale as rescaled
 
     names = [Path(path).name.split(".")[0] for path in clustering]
     if len(set(names)) < len(names):

@@ -53,8 +53,9 @@ def command(
       mlconsensus report a.csv b.parquet c.jsonl --output report.html
       mlconsensus report a.csv b.csv c.csv --truth truth.csv --format text
     """
-    from ..consensus import combine, method_named
+    from ..consensus import combine
     from ..errors import InputError
+    from ..estimators import method_named
     from ..evaluation.truth import match_truth
     from ..io import read_table
     from ..io.files import check_output

@@ -25,10 +25,9 @@ def command(files: tuple[str, ...], output: str, force: bool, as_json: bool) -> 
     Example:
       mlconsensus solve a.stats b.stats c.stats --output consensus.model
     """
-    from ..combiners import name_of
     from ..errors import InputError
     from ..io.files import raw_bytes
-    from ..sites.state import load, merge
+    from ..sites.state import load, merge, save
 
     check_place(files, output, force)
     parts = [load(file) for file in files]
@@ -38,13 +37,13 @@ def command(files: tuple[str, ...], output: str, force: bool, as_json: bool) -> 
         if first is not file:
             raise InputError(f"{file}: found the same content as in {first}, expected each site once")
     combined = merge(parts, files)
-    combined.save(output, force=force)
+    save(combined, output, force=force)
     m, l, n = len(combined.models_), len(combined.labels_), combined.n_instances_
     if as_json:
         privacy = None if combined.privacy_ is None else combined.privacy_._asdict()
-        done = {"method": name_of(combined), "models": list(combined.models_), "labels": l, "instances": n}
+        done = {"method": combined.name, "models": list(combined.models_), "labels": l, "instances": n}
         click.echo(json.dumps(done | {"sites": len(files), "privacy": privacy, "output": output}))
         return
     of = f"{n:,} instances" if combined.privacy_ is None else f"private statistics ({combined.privacy_})"
     sites = "1 file" if len(files) == 1 else f"{len(files)} files"
-    say(f"solved {name_of(combined)} for {m} models × {l:,} labels from {sites} of {of} → {output}")
+    say(f"solved {combined.name} for {m} models × {l:,} labels from {sites} of {of} → {output}")

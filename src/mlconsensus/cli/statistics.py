@@ -54,9 +54,9 @@ def command(
       mlconsensus statistics site_a/*.parquet --method mlcm-r --output a.stats
       mlconsensus statistics *.csv --method mlcm-r --epsilon 1 --delta 1e-6 --output a.stats
     """
-    from ..combiners import COMBINERS
-    from ..consensus import method_named
     from ..errors import InputError
+    from ..estimators import COMBINERS, method_named
+    from ..sites.state import save_statistics
 
     check_place(files, output, force)
     name = method_named(method)
@@ -91,7 +91,7 @@ def command(
             from ..sites.privacy import fit
 
             fit(combiner, panel, **budget)  # type: ignore[arg-type]
-    combiner.save_statistics(output, force=force)
+    save_statistics(combiner, output, force=force)
     m, n, l = panel.shape
     if as_json:
         privacy = None if combiner.privacy_ is None else combiner.privacy_._asdict()

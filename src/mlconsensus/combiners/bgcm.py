@@ -18,7 +18,7 @@ Xie, Kong, Gao, Fan, Yu: Multilabel Consensus Classification.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -38,11 +38,10 @@ from ..arithmetic.products import (
     spoken,
     weighted_sum,
 )
-from ..engines import gather, spread
-from ..panel.predictions import Predictions, as_predictions
-from ..parameters import Weights, model_weights, positive
-from .base import Combiner
+from ..panel.predictions import Predictions
+from ..parameters import Weights, positive
 from .contributions import Contributions, of_label, statements
+from .method import Axes, Method
 
 
 class Statistics(NamedTuple):
@@ -51,21 +50,21 @@ class Statistics(NamedTuple):
     Both are multiplied by the model's weight; `c` is 1 for the clusters that the instance is in.
     """
 
-    yes_yes: Any  # (l, m, m) Σ a_k a_k' / d
-    said_yes: Any  # (l, m, m) Σ s_k a_k' / d
-    said_said: Any  # (l, m, m) Σ s_k s_k' / d
-    yes_in: Any = 0  # (l, m, c) Σ a_k c / d, where the panel has clusterings
-    said_in: Any = 0  # (l, m, c) Σ s_k c / d
-    in_in: Any = 0  # (l, c, c) Σ c c' / d
+    yes_yes: Annotated[Any, Axes("l m m", symmetric=True, least=0)]  # Σ a_k a_k' / d
+    said_yes: Annotated[Any, Axes("l m m", least=0)]  # Σ s_k a_k' / d
+    said_said: Annotated[Any, Axes("l m m", symmetric=True, least=0)]  # Σ s_k s_k' / d
+    yes_in: Annotated[Any, Axes("l m c", least=0)] = 0  # Σ a_k c / d, where the panel has clusterings
+    said_in: Annotated[Any, Axes("l m c", least=0)] = 0  # Σ s_k c / d
+    in_in: Annotated[Any, Axes("l c c", symmetric=True, least=0)] = 0  # Σ c c' / d
 
 
 class Solution(NamedTuple):
     """For each label, how likely "yes" is at each group node."""
 
-    yes: FloatArray  # (m, l) at the models' "yes" nodes
-    no: FloatArray  # (m, l) at the models' "no" nodes
-    prior: FloatArray  # (l,) of an instance without edges
-    clusters: FloatArray | None = None  # (c, l) at the clusters
+    yes: Annotated[FloatArray, Axes("m l")]  # at the models' "yes" nodes
+    no: Annotated[FloatArray, Axes("m l")]  # at the models' "no" nodes
+    prior: Annotated[FloatArray, Axes("l")]  # of an instance without edges
+    clusters: Annotated[FloatArray | None, Axes("c l")] = None  # at the clusters
 
 
 def statistics(block: Predictions) -> Statistics:
@@ -156,32 +155,7 @@ def contributions(block: Predictions, solution: Solution, label: int) -> Contrib
     return Contributions(0.0, of_label(likely / heard, label, scores.shape), clusters=clusters)
 
 
-def bgcm(predictions: Any, alpha: float = 2.0, weights: Weights = None) -> FloatArray:
-    """Score labels one by one by the consensus of the models on yes and no.
-
-    Parameters
-    ----------
-    predictions
-        `Predictions`, or anything that its constructor takes.
-    alpha
-        How strongly each group node is held to its own class; positive.
-    weights
-        How much each model counts: a number for each, in their order or by name. One of weight 2 counts as if it were
-        there twice, of weight 0 as if it were not there; ``None``: all alike.
-
-    Examples
-    --------
-    >>> import mlconsensus as mlc
-    >>> mlc.bgcm([[[1, 1], [0, 0]], [[1, 0], [0, 0]]]).round(2)
-    array([[1.  , 0.49],
-           [0.  , 0.09]])
-    """
-    panel = as_predictions(predictions).weighted(weights)
-    solution = solve(gather(panel, statistics), alpha, panel.weights)
-    return spread(panel, lambda block: apply(block, solution))
-
-
-class BGCM(Combiner):
+class BGCM(Method):
     """BGCM label by label: consensus of the models on yes and no, each label by itself.
 
     Parameters
@@ -189,8 +163,7 @@ class BGCM(Combiner):
     alpha
         How strongly each group node is held to its own class; positive.
     weights
-        How much each model counts: a number for each, in their order or by name. One of weight 2 counts as if it were
-        there twice, of weight 0 as if it were not there; ``None``: all alike.
+        How much each model counts, in their order or by name; ``None``: all alike.
 
     Examples
     --------
@@ -200,23 +173,17 @@ class BGCM(Combiner):
            [0.  , 0.09]])
     """
 
-    _uses_clusterings = True
+    name = "BGCM"
+    uses_clusterings = True
 
     def __init__(self, alpha: float = 2.0, weights: Weights = None) -> None:
         self.alpha = alpha
         self.weights = weights
 
-    def _check_parameters(self) -> None:
+    def check(self) -> None:
+        """Refuse settings that no solution can be found with."""
         positive(self.alpha, "alpha")
 
-    def _statistics(self, block: Predictions) -> Statistics:
-        return statistics(block.weighted(self.weights))
-
-    def _solve(self, statistics: Statistics) -> Solution:
-        return solve(statistics, self.alpha, model_weights(self.weights, self.models_))
-
-    def _apply(self, block: Predictions, solution: Solution) -> FloatArray:
-        return apply(block.weighted(self.weights), solution)
-
-    def _contributions(self, block: Predictions, solution: Solution, label: int) -> Contributions:
-        return contributions(block.weighted(self.weights), solution, label)
+    def solve(self, statistics: Statistics, weights: FloatArray | None, prepared: Any) -> Solution:
+        """Solve with this method's settings."""
+        return solve(statistics, self.alpha, weights)

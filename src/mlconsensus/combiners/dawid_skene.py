@@ -20,7 +20,7 @@ doi:10.2307/2346806
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,12 +28,11 @@ from scipy import sparse, special
 
 from ..arithmetic import patterns
 from ..arithmetic.products import FloatArray, ratio
-from ..engines import gather, spread
 from ..errors import InputError
-from ..panel.predictions import Predictions, as_predictions
-from ..parameters import Weights, model_weights, positive, whole
-from .base import Combiner
+from ..panel.predictions import Predictions
+from ..parameters import Weights, positive, whole
 from .contributions import Contributions, of_label
+from .method import Axes, Method
 
 _LEAST = 1e-10  # weight that every answer of every model keeps, so that no logarithm is infinite
 _LABEL_BYTES = 4
@@ -121,16 +120,16 @@ class PatternCounts:
 class Statistics(NamedTuple):
     """Sums over instances."""
 
-    patterns: Any  # PatternCounts: at most 3^m patterns for each label, whatever n
+    patterns: Annotated[Any, PatternCounts]  # at most 3^m patterns for each label, whatever n
 
 
 class Solution(NamedTuple):
     """What EM finds out about each label and model."""
 
-    prior: FloatArray  # (l,) π
-    if_true: FloatArray  # (m, l) a, how often the model says yes to true
-    if_false: FloatArray  # (m, l) b, how often the model says yes to false
-    weights: FloatArray | float = 1.0  # (m,) how often each vote counts
+    prior: Annotated[FloatArray, Axes("l")]  # π
+    if_true: Annotated[FloatArray, Axes("m l")]  # a, how often the model says yes to true
+    if_false: Annotated[FloatArray, Axes("m l")]  # b, how often the model says yes to false
+    weights: Annotated[FloatArray | float, Axes("m")] = 1.0  # how often each vote counts
 
 
 def statistics(block: Predictions) -> Statistics:
@@ -246,33 +245,7 @@ def _says_yes(values: Any) -> NDArray[np.bool_]:
     return np.asarray((values.toarray() if sparse.issparse(values) else values) >= 0.5)
 
 
-def dawid_skene(predictions: Any, n_iter: int = 100, tol: float = 1e-5, weights: Weights = None) -> FloatArray:
-    """Score labels one by one by the probability that they are true, given how reliable each model turns out to be.
-
-    Parameters
-    ----------
-    predictions
-        `Predictions`, or anything that its constructor takes; scores of at least 0.5 are a yes.
-    n_iter
-        Rounds of EM at the most.
-    tol
-        A label rests when a round raises its log-likelihood by less than this for each vote.
-    weights
-        How much each model counts: a number for each, in their order or by name. One of weight 2 counts as if it were
-        there twice, of weight 0 as if it were not there; ``None``: all alike.
-
-    Examples
-    --------
-    >>> import mlconsensus as mlc
-    >>> mlc.dawid_skene([[[1], [1], [0], [0]], [[1], [1], [0], [0]], [[1], [0], [1], [0]]]).round(2)
-    array([[1.], [1.], [0.], [0.]])
-    """
-    panel = as_predictions(predictions)
-    solution = solve(gather(panel, statistics), n_iter, tol, model_weights(weights, panel.models))
-    return spread(panel, lambda block: apply(block, solution))
-
-
-class DawidSkene(Combiner):
+class DawidSkene(Method):
     """Dawid–Skene label by label: votes weighed by how reliable each model turns out to be.
 
     Parameters
@@ -282,8 +255,7 @@ class DawidSkene(Combiner):
     tol
         A label rests when a round raises its log-likelihood by less than this for each vote.
     weights
-        How much each model counts: a number for each, in their order or by name. One of weight 2 counts as if it were
-        there twice, of weight 0 as if it were not there; ``None``: all alike.
+        How much each model counts, in their order or by name; ``None``: all alike.
 
     Examples
     --------
@@ -292,23 +264,18 @@ class DawidSkene(Combiner):
     array([[1.], [1.], [0.], [0.]])
     """
 
+    name = "DS"
+
     def __init__(self, n_iter: int = 100, tol: float = 1e-5, weights: Weights = None) -> None:
         self.n_iter = n_iter
         self.tol = tol
         self.weights = weights
 
-    def _check_parameters(self) -> None:
+    def check(self) -> None:
+        """Refuse settings that no solution can be found with."""
         whole(self.n_iter, "n_iter", 1)
         positive(self.tol, "tol")
 
-    def _statistics(self, block: Predictions) -> Statistics:
-        return statistics(block)
-
-    def _solve(self, statistics: Statistics) -> Solution:
-        return solve(statistics, self.n_iter, self.tol, model_weights(self.weights, self.models_))
-
-    def _apply(self, block: Predictions, solution: Solution) -> FloatArray:
-        return apply(block, solution)
-
-    def _contributions(self, block: Predictions, solution: Solution, label: int) -> Contributions:
-        return contributions(block, solution, label)
+    def solve(self, statistics: Statistics, weights: FloatArray | None, prepared: Any) -> Solution:
+        """Solve with this method's settings."""
+        return solve(statistics, self.n_iter, self.tol, weights)

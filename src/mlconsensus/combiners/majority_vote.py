@@ -10,24 +10,29 @@ Xie, Kong, Gao, Fan, Yu: Multilabel Consensus Classification.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
 from ..arithmetic.products import FloatArray, column_sums, mean, ratio, votes
-from ..engines import gather, spread
-from ..panel.predictions import Predictions, as_predictions
+from ..panel.predictions import Predictions
 from ..parameters import Weights
-from .base import Combiner
 from .contributions import Contributions, of_label, statements
+from .method import Axes, Method
 
 
 class Statistics(NamedTuple):
     """Sums over instances."""
 
-    total: Any  # (l,) sum of all scores
-    heard: Any  # (l,) how many scores that is
+    total: Annotated[Any, Axes("l", least=0)]  # sum of all scores
+    heard: Annotated[Any, Axes("l", least=0)]  # how many scores that is
+
+
+class Solution(NamedTuple):
+    """What stands in for a mean over nobody."""
+
+    prior: Annotated[FloatArray, Axes("l")]  # mean of all that was said about the label
 
 
 def statistics(block: Predictions) -> Statistics:
@@ -37,56 +42,33 @@ def statistics(block: Predictions) -> Statistics:
     return Statistics(column_sums(total), np.broadcast_to(heard, (n, l)).sum(axis=0))
 
 
-def solve(statistics: Statistics) -> FloatArray:
-    """Find each label's prior (l,)."""
-    return ratio(statistics.total, statistics.heard, 0.0)
+def solve(statistics: Statistics) -> Solution:
+    """Find each label's prior."""
+    return Solution(ratio(statistics.total, statistics.heard, 0.0))
 
 
-def apply(block: Predictions, prior: FloatArray) -> FloatArray:
+def apply(block: Predictions, solution: Solution) -> FloatArray:
     """Average the models that spoke; Eq. averaging."""
-    average = mean(votes(block), prior)
+    average = mean(votes(block), solution.prior)
     return np.asarray(average.toarray() if sparse.issparse(average) else average)
 
 
-def contributions(block: Predictions, prior: FloatArray, label: int) -> Contributions:
+def contributions(block: Predictions, solution: Solution, label: int) -> Contributions:
     """Take the mean of the block's one instance apart: each model's own score for the label, by how many spoke."""
     scores, said = statements(block)
     heard = said[:, label].sum()
     if heard == 0:
-        return Contributions(float(prior[label]), np.zeros_like(scores))
+        return Contributions(float(solution.prior[label]), np.zeros_like(scores))
     return Contributions(0.0, of_label(scores[:, label] / heard, label, scores.shape))
 
 
-def majority_vote(predictions: Any, weights: Weights = None) -> FloatArray:
-    """Score labels by the mean of the models that spoke.
-
-    Parameters
-    ----------
-    predictions
-        `Predictions`, or anything that its constructor takes.
-    weights
-        How much each model counts: a number for each, in their order or by name. One of weight 2 counts as if it were
-        there twice, of weight 0 as if it were not there; ``None``: all alike.
-
-    Examples
-    --------
-    >>> import mlconsensus as mlc
-    >>> mlc.majority_vote([[[1, 0, 1]], [[1, 0, 0]]])
-    array([[1. , 0. , 0.5]])
-    """
-    panel = as_predictions(predictions).weighted(weights)
-    prior = solve(gather(panel, statistics))
-    return spread(panel, lambda block: apply(block, prior))
-
-
-class MajorityVote(Combiner):
+class MajorityVote(Method):
     """Majority voting: the mean of the models that spoke.
 
     Parameters
     ----------
     weights
-        How much each model counts: a number for each, in their order or by name. One of weight 2 counts as if it were
-        there twice, of weight 0 as if it were not there; ``None``: all alike.
+        How much each model counts, in their order or by name; ``None``: all alike.
 
     Examples
     --------
@@ -95,17 +77,11 @@ class MajorityVote(Combiner):
     array([[1. , 0. , 0.5]])
     """
 
+    name = "MV"
+
     def __init__(self, weights: Weights = None) -> None:
         self.weights = weights
 
-    def _statistics(self, block: Predictions) -> Statistics:
-        return statistics(block.weighted(self.weights))
-
-    def _solve(self, statistics: Statistics) -> FloatArray:
+    def solve(self, statistics: Statistics, weights: FloatArray | None, prepared: Any) -> Solution:
+        """Solve with this method's settings."""
         return solve(statistics)
-
-    def _apply(self, block: Predictions, solution: FloatArray) -> FloatArray:
-        return apply(block.weighted(self.weights), solution)
-
-    def _contributions(self, block: Predictions, solution: FloatArray, label: int) -> Contributions:
-        return contributions(block.weighted(self.weights), solution, label)

@@ -26,38 +26,37 @@ Xie, Kong, Gao, Fan, Yu: Multilabel Consensus Classification.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from scipy import linalg, sparse
 
 from ..arithmetic.grams import Gram, as_gram
 from ..arithmetic.products import FloatArray, column_sums, gram, mean, product, ratio, votes
-from ..engines import gather, spread
 from ..panel.model_scores import Matrix
-from ..panel.predictions import Predictions, as_predictions
+from ..panel.predictions import Predictions
 from ..parameters import Weights, whole
-from .base import Combiner
 from .contributions import Contributions, statements
+from .method import Axes, Method
 
 
 class Statistics(NamedTuple):
     """Sums over instances; `z` is ȳ with 0 where nobody spoke, `u` is 1 there and 0 elsewhere."""
 
-    n_instances: Any  # ()
-    spoken: Any  # () how many of the m·n·l cells were spoken about, each with its model's weight
-    known: Any  # (l,) instances about which somebody spoke
-    total: Any  # (l,) Σ z
-    known_gram: Any  # (l, l) Σ zᵀz
-    cross_gram: Any  # (l, l) Σ uᵀz; 0 where u is
-    unknown_gram: Any  # (l, l) Σ uᵀu; 0 where u is
+    n_instances: Annotated[Any, Axes("", least=0)]
+    spoken: Annotated[Any, Axes("", least=0)]  # how many of the m·n·l cells were spoken about, times models' weights
+    known: Annotated[Any, Axes("l", least=0)]  # instances about which somebody spoke
+    total: Annotated[Any, Axes("l", least=0)]  # Σ z
+    known_gram: Annotated[Any, Axes("l l", symmetric=True, least=0)]  # Σ zᵀz
+    cross_gram: Annotated[Any, Axes("l l", least=0)]  # Σ uᵀz; 0 where u is
+    unknown_gram: Annotated[Any, Axes("l l", symmetric=True, least=0)]  # Σ uᵀu; 0 where u is
 
 
 class Solution(NamedTuple):
     """The linear map from the mean prediction to the consensus."""
 
-    filter: FloatArray  # (l, l) V diag(h_T) Vᵀ
-    prior: FloatArray  # (l,) in place of a mean over no models
+    filter: Annotated[FloatArray, Axes("l l", symmetric=True)]  # V diag(h_T) Vᵀ
+    prior: Annotated[FloatArray, Axes("l")]  # in place of a mean over no models
 
 
 def statistics(block: Predictions) -> Statistics:
@@ -141,33 +140,7 @@ def _limit(mg: FloatArray) -> FloatArray:
     return np.where(mg >= 4, x / (1 + x), 0.0)
 
 
-def mlcm_a(predictions: Any, n_iter: int | None = 1, weights: Weights = None) -> FloatArray:
-    """Score labels by the mean prediction, shrunk along directions in which labels do not go together.
-
-    Parameters
-    ----------
-    predictions
-        `Predictions`, or anything that its constructor takes.
-    n_iter
-        Rounds `T` of Algorithm 1; 0 is majority voting, ``None`` the limit. Each round wipes out more of the weak
-        directions, so that more than 1 seldom helps where labels are many and rare.
-    weights
-        How much each model counts: a number for each, in their order or by name. One of weight 2 counts as if it were
-        there twice, of weight 0 as if it were not there; ``None``: all alike.
-
-    Examples
-    --------
-    >>> import mlconsensus as mlc
-    >>> mlc.mlcm_a([[[1, 1, 0], [0, 0, 1]], [[1, 0, 0], [0, 0, 1]]]).round(2)
-    array([[0.56, 0.28, 0.  ],
-           [0.  , 0.  , 0.5 ]])
-    """
-    panel = as_predictions(predictions).weighted(weights)
-    solution = solve(gather(panel, statistics), n_iter)
-    return spread(panel, lambda block: apply(block, solution))
-
-
-class MLCMa(Combiner):
+class MLCMa(Method):
     """MLCM-a: averaging regularised by the labels' precision matrix, for microAUC.
 
     Parameters
@@ -175,8 +148,7 @@ class MLCMa(Combiner):
     n_iter
         Rounds of Algorithm 1; ``None`` for the limit in closed form.
     weights
-        How much each model counts: a number for each, in their order or by name. One of weight 2 counts as if it were
-        there twice, of weight 0 as if it were not there; ``None``: all alike.
+        How much each model counts, in their order or by name; ``None``: all alike.
 
     Examples
     --------
@@ -186,24 +158,18 @@ class MLCMa(Combiner):
            [0.  , 0.  , 0.5 ]])
     """
 
-    _in_float32 = ("filter", "prior")
+    name = "MLCM-a"
+    in_float32 = ("filter", "prior")
 
     def __init__(self, n_iter: int | None = 1, weights: Weights = None) -> None:
         self.n_iter = n_iter
         self.weights = weights
 
-    def _check_parameters(self) -> None:
+    def check(self) -> None:
+        """Refuse settings that no solution can be found with."""
         if self.n_iter is not None:
             whole(self.n_iter, "n_iter", 0)
 
-    def _statistics(self, block: Predictions) -> Statistics:
-        return statistics(block.weighted(self.weights))
-
-    def _solve(self, statistics: Statistics) -> Solution:
+    def solve(self, statistics: Statistics, weights: FloatArray | None, prepared: Any) -> Solution:
+        """Solve with this method's settings."""
         return solve(statistics, self.n_iter)
-
-    def _apply(self, block: Predictions, solution: Solution) -> FloatArray:
-        return apply(block.weighted(self.weights), solution)
-
-    def _contributions(self, block: Predictions, solution: Solution, label: int) -> Contributions:
-        return contributions(block.weighted(self.weights), solution, label)

@@ -30,35 +30,34 @@ Xie, Kong, Gao, Fan, Yu: Multilabel Consensus Classification.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
 from ..arithmetic.grams import Gram, as_gram
 from ..arithmetic.products import FloatArray, connections, gram, memberships, product, ratio, reaching, row_sums, scaled
-from ..engines import gather, spread
 from ..errors import InputError
-from ..panel.predictions import Predictions, as_predictions
-from ..parameters import Weights, fraction, model_weights, positive
-from .base import Combiner
+from ..panel.predictions import Predictions
+from ..parameters import Weights, fraction, positive
 from .contributions import Contributions, statements
+from .method import Axes, Method
 from .walk_system import solved
 
 
 class Statistics(NamedTuple):
     """Sums over instances."""
 
-    walk: Any  # (m, l, m, l) Aᵀ D_n⁻¹ A; with what follows, its row sums are D_v
-    to_clusters: Any = 0  # (m·l, c) Aᵀ D_n⁻¹ C, where the panel has clusterings
-    clusters: Any = 0  # (c, c) Cᵀ D_n⁻¹ C
+    walk: Annotated[Any, Axes("m l m l", symmetric=True, least=0)]  # Aᵀ D_n⁻¹ A; row sums with what follows: D_v
+    to_clusters: Annotated[Any, Axes("ml c", least=0)] = 0  # Aᵀ D_n⁻¹ C, where the panel has clusterings
+    clusters: Annotated[Any, Axes("c c", symmetric=True, least=0)] = 0  # Cᵀ D_n⁻¹ C
 
 
 class Solution(NamedTuple):
     """The distributions over labels of all that can be walked from."""
 
-    groups: FloatArray  # (m·l, l) Q, of each group node
-    prior: FloatArray  # (l,) of an instance without edges
-    clusters: FloatArray | None = None  # (c, l) Q, of each cluster
+    groups: Annotated[FloatArray, Axes("ml l")]  # Q, of each group node
+    prior: Annotated[FloatArray, Axes("l")]  # of an instance without edges
+    clusters: Annotated[FloatArray | None, Axes("c l")] = None  # Q, of each cluster
 
 
 def statistics(block: Predictions) -> Statistics:
@@ -132,35 +131,7 @@ def contributions(block: Predictions, solution: Solution, label: int) -> Contrib
     return Contributions(0.0, scores * solution.groups[:, label].reshape(scores.shape) / degree, clusters=clusters)
 
 
-def mlcm_r(predictions: Any, alpha: float = 2.0, restart: float | None = None, weights: Weights = None) -> FloatArray:
-    """Score labels by a random walk from what the models predicted; rows sum to 1.
-
-    Parameters
-    ----------
-    predictions
-        `Predictions`, or anything that its constructor takes.
-    alpha
-        How strongly each group node is held to its own label: a walk stops at group node `j` with probability
-        ``alpha / (alpha + d_j)``, where ``d_j`` is the weight of its edges.
-    restart
-        Stop with this probability at every node, in place of `alpha`.
-    weights
-        How much each model counts: a number for each, in their order or by name. One of weight 2 counts as if it were
-        there twice, of weight 0 as if it were not there; ``None``: all alike.
-
-    Examples
-    --------
-    >>> import mlconsensus as mlc
-    >>> mlc.mlcm_r([[[1, 1, 0], [0, 0, 1]], [[1, 0, 0], [0, 0, 1]]]).round(2)
-    array([[0.67, 0.33, 0.  ],
-           [0.  , 0.  , 1.  ]])
-    """
-    panel = as_predictions(predictions).weighted(weights)
-    solution = solve(gather(panel, statistics), alpha, restart, panel.weights)
-    return spread(panel, lambda block: apply(block, solution))
-
-
-class MLCMr(Combiner):
+class MLCMr(Method):
     """MLCM-r: a random walk over instances and (model, label) groups, for ranking loss.
 
     Parameters
@@ -172,8 +143,7 @@ class MLCMr(Combiner):
         Probability strictly between 0 and 1 of stopping at each step, in place of `alpha`; does not depend on
         how many instances there are.
     weights
-        How much each model counts: a number for each, in their order or by name. One of weight 2 counts as if it were
-        there twice, of weight 0 as if it were not there; ``None``: all alike.
+        How much each model counts, in their order or by name; ``None``: all alike.
 
     Examples
     --------
@@ -183,27 +153,21 @@ class MLCMr(Combiner):
            [0.  , 0.  , 1.  ]])
     """
 
-    _uses_clusterings = True
-    _in_float32 = ("groups", "prior", "clusters")
+    name = "MLCM-r"
+    uses_clusterings = True
+    in_float32 = ("groups", "prior", "clusters")
 
     def __init__(self, alpha: float = 2.0, restart: float | None = None, weights: Weights = None) -> None:
         self.alpha = alpha
         self.restart = restart
         self.weights = weights
 
-    def _check_parameters(self) -> None:
+    def check(self) -> None:
+        """Refuse settings that no solution can be found with."""
         positive(self.alpha, "alpha")
         if self.restart is not None:
             _anchors(np.ones(1), self.restart)
 
-    def _statistics(self, block: Predictions) -> Statistics:
-        return statistics(block.weighted(self.weights))
-
-    def _solve(self, statistics: Statistics) -> Solution:
-        return solve(statistics, self.alpha, self.restart, model_weights(self.weights, self.models_))
-
-    def _apply(self, block: Predictions, solution: Solution) -> FloatArray:
-        return apply(block.weighted(self.weights), solution)
-
-    def _contributions(self, block: Predictions, solution: Solution, label: int) -> Contributions:
-        return contributions(block.weighted(self.weights), solution, label)
+    def solve(self, statistics: Statistics, weights: FloatArray | None, prepared: Any) -> Solution:
+        """Solve with this method's settings."""
+        return solve(statistics, self.alpha, self.restart, weights)

@@ -18,8 +18,7 @@ Scores are floored at 0; where nothing is left, labels keep the order of their f
 
 from __future__ import annotations
 
-from functools import cache
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from scipy import linalg, sparse
@@ -35,18 +34,15 @@ from ..arithmetic.products import (
     weighted_product,
     weighted_sum,
 )
-from ..engines import gather
 from ..errors import InputError
 from ..panel import scales as scales_of
 from ..panel.predictions import Predictions
 from ..panel.scales import Scales
 from ..panel.sources import Source
-from ..parameters import Weights, model_weights
-from .base import Combiner
+from ..parameters import Weights
 from .contributions import Contributions, statements
+from .method import Axes, Gather, Method
 from .raters import Moments, bounded, first_copies, kinship, leaning, prevalence, rate
-
-_FEW_LABELS = 512  # below this, BLAS is faster with one thread than with two
 
 
 class Statistics(NamedTuple):
@@ -55,27 +51,27 @@ class Statistics(NamedTuple):
     Where all models spoke, `s` adds nothing that `n_complete` and `complete` do not hold, and the last two stay 0.
     """
 
-    products: Any  # (m, l, m, l) Σ a a'
-    total: Any  # (m, l) Σ a
-    n_complete: Any  # () instances in blocks without silence
-    complete: Any  # (m, l) Σ a over these
-    said_together: Any  # (m, l, m, l) Σ a s' over the other blocks
-    together: Any  # (m, l, m, l) Σ s s' over the other blocks
+    products: Annotated[Any, Axes("m l m l", symmetric=True, least=0)]  # Σ a a'
+    total: Annotated[Any, Axes("m l", least=0)]  # Σ a
+    n_complete: Annotated[Any, Axes("", least=0)]  # instances in blocks without silence
+    complete: Annotated[Any, Axes("m l", least=0)]  # Σ a over these
+    said_together: Annotated[Any, Axes("m l m l", least=0)]  # Σ a s' over the other blocks
+    together: Annotated[Any, Axes("m l m l", symmetric=True, least=0)]  # Σ s s' over the other blocks
 
 
 class Solution(NamedTuple):
     """How votes are pooled into one reading of each label, and readings filtered."""
 
-    mean: FloatArray  # (m, l) μ
-    vote: FloatArray  # (m, l) what a vote adds to the reading before it is divided by the information in all votes
-    information: FloatArray  # (m, l) how much that is of each model
-    own_noise: FloatArray  # (l,) noise of the reading when all have spoken, as models' own errors give it
-    noise: FloatArray  # (l,) and with the errors that models have in common
-    filter: FloatArray  # (l, l) (Φ + N)⁻¹ Φ diag(g)
-    prior: FloatArray  # (l,) π
-    overall: FloatArray  # (m,) each model's reliability over all labels
-    scale_at: FloatArray  # (m, knots) what brings the models' scores to one scale; no knots: they stay as they are
-    scale_to: FloatArray
+    mean: Annotated[FloatArray, Axes("m l")]  # μ
+    vote: Annotated[FloatArray, Axes("m l")]  # what a vote adds to the reading, times the information in all votes
+    information: Annotated[FloatArray, Axes("m l")]  # how much that is of each model
+    own_noise: Annotated[FloatArray, Axes("l")]  # noise of the reading when all have spoken, from models' own errors
+    noise: Annotated[FloatArray, Axes("l")]  # and with the errors that models have in common
+    filter: Annotated[FloatArray, Axes("l l")]  # (Φ + N)⁻¹ Φ diag(g)
+    prior: Annotated[FloatArray, Axes("l")]  # π
+    overall: Annotated[FloatArray, Axes("m")]  # each model's reliability over all labels
+    scale_at: Annotated[FloatArray, Axes("m ?")]  # knots that bring scores to one scale; none: they stay as they are
+    scale_to: Annotated[FloatArray, Axes("m ?")]
 
 
 def statistics(block: Predictions) -> Statistics:
@@ -296,39 +292,7 @@ def _correlations(found: FloatArray) -> FloatArray:
     return np.asarray(near / np.outer(size, size))
 
 
-@cache
-def _threads() -> Any:
-    """Find the libraries that have threads, once: it takes as long as rating ten models."""
-    from threadpoolctl import ThreadpoolController
-
-    return ThreadpoolController()
-
-
-def rater_filter(predictions: Any, weights: Weights = None, rescale: bool = True) -> FloatArray:
-    """Score labels by what reliable models and related labels say; nothing needs to be set.
-
-    Parameters
-    ----------
-    predictions
-        `Predictions`, or anything that its constructor takes.
-    weights
-        How much each model counts beside what its agreement with the others says: a number for each, in their order or
-        by name. A vote of weight 2 weighs twice as much, one of weight 0 nothing; ``None``: all alike.
-    rescale
-        Whether models' scores are brought to one scale first (see `rescale`); decisions stay as they are.
-
-    Examples
-    --------
-    >>> import mlconsensus as mlc
-    >>> panel, truth = mlc.datasets.make_panel(random_state=0)
-    >>> loss = mlc.metrics.ranking_loss(truth, mlc.rater_filter(panel))
-    >>> loss < mlc.metrics.ranking_loss(truth, mlc.majority_vote(panel))
-    True
-    """
-    return RaterFilter(weights, rescale).fit_transform(predictions)
-
-
-class RaterFilter(Combiner):
+class RaterFilter(Method):
     """The rater filter: reliable models, label by label, and related labels; nothing needs to be set.
 
     Parameters
@@ -354,37 +318,27 @@ class RaterFilter(Combiner):
     np.True_
     """
 
-    scales_: Scales | None = None  # of the scores, where there are any
-    _in_float32 = ("mean", "vote", "information", "own_noise", "noise", "filter", "prior")
+    name = "Filter"
+    in_float32 = ("mean", "vote", "information", "own_noise", "noise", "filter", "prior")
+    one_thread_below = 512
 
     def __init__(self, weights: Weights = None, rescale: bool = True) -> None:
         self.weights = weights
         self.rescale = rescale
 
-    def _check_parameters(self) -> None:
+    def check(self) -> None:
+        """Refuse settings that no solution can be found with."""
         if not isinstance(self.rescale, bool):
             raise InputError(f"rescale: found {self.rescale!r}, expected True or False")
 
-    def _first_round(self, source: Source) -> None:
-        wanted = self.rescale and source.has_scores
-        self.scales_ = scales_of.solve(gather(source, scales_of.statistics)) if wanted else None
+    def prepare(self, source: Source, gather: Gather[Any]) -> Scales | None:
+        """Find the scale that scores are brought to, in a pass of its own."""
+        return scales_of.solve(gather(scales_of.statistics)) if self.rescale and source.has_scores else None
 
-    @property
-    def model_weights_(self) -> FloatArray:
-        """How reliable each model is over all labels (m,)."""
-        weights: FloatArray = self.solution_.overall
-        return weights
+    def sums(self, block: Predictions, prepared: Scales | None) -> Statistics:
+        """Return the statistics of a block, its scores on one scale."""
+        return statistics(block if prepared is None else block.rescaled(prepared))
 
-    def _statistics(self, block: Predictions) -> Statistics:
-        return statistics(block if self.scales_ is None else block.rescaled(self.scales_))
-
-    def _solve(self, statistics: Statistics) -> Solution:
-        # Small matrices are worked on faster by one thread than by several that wait for each other.
-        with _threads().limit(limits=1 if len(self.labels_) <= _FEW_LABELS else None, user_api="blas"):
-            return solve(statistics, model_weights(self.weights, self.models_), self.scales_)
-
-    def _apply(self, block: Predictions, solution: Solution) -> FloatArray:
-        return apply(block, solution)
-
-    def _contributions(self, block: Predictions, solution: Solution, label: int) -> Contributions:
-        return contributions(block, solution, label)
+    def solve(self, statistics: Statistics, weights: FloatArray | None, prepared: Scales | None) -> Solution:
+        """Solve with this method's settings."""
+        return solve(statistics, weights, prepared)

@@ -22,11 +22,12 @@ from typing import Any
 import numpy as np
 from scipy import linalg, sparse
 
+from ..arithmetic.budget import granted
 from ..arithmetic.grams import Gram
 from ..arithmetic.products import FloatArray, product, scaled
-from ..engines.machine import available_memory, cores
+from ..errors import InputError
 
-_ERROR = 1e-9  # that conjugate gradients leave in the solution, which is made of shares
+_ERROR = 1e-11  # that conjugate gradients leave in the solution, whose entries are shares between 0 and 1
 _ARRAYS = 6  # of the solution's size that they need at once
 
 
@@ -66,7 +67,8 @@ def _by_conjugate_gradients(rows: Any, diagonal: FloatArray, anchors: FloatArray
     v, l = held.shape
     across = rows.T.tocsr() if sparse.issparse(rows) else rows.T
     most = 50 + round(40 * np.sqrt(2 * (diagonal / anchors).max()))  # several times what the condition number asks for
-    at_once = int(np.clip(available_memory() // 4 // (8 * _ARRAYS * v * cores()), 1, -(-l // cores())))
+    memory, threads = granted()
+    at_once = int(np.clip(memory // 4 // (8 * _ARRAYS * v * threads), 1, -(-l // threads)))
 
     def work_out(start: int) -> FloatArray:
         own = held[:, start : start + at_once]
@@ -76,7 +78,7 @@ def _by_conjugate_gradients(rows: Any, diagonal: FloatArray, anchors: FloatArray
         size = (residual * ahead).sum(axis=0)
         for _ in range(most):
             if (np.abs(residual).max(axis=1) / anchors).max() <= _ERROR:
-                break
+                return found
             moved = diagonal[:, None] * ahead - product(across, product(rows, ahead))
             step = size / np.maximum((ahead * moved).sum(axis=0), 1e-300)
             found += step * ahead
@@ -86,7 +88,10 @@ def _by_conjugate_gradients(rows: Any, diagonal: FloatArray, anchors: FloatArray
             ahead *= new_size / np.maximum(size, 1e-300)
             ahead += smaller
             size = new_size
-        return found
+        raise InputError(
+            f"MLCM-r: found no solution to {_ERROR:g} in {most} rounds of conjugate gradients, expected one; "
+            "a larger alpha, or more memory for a direct solution, makes it easier"
+        )
 
-    with ThreadPoolExecutor(cores()) as pool:
+    with ThreadPoolExecutor(threads) as pool:
         return np.concatenate(list(pool.map(work_out, range(0, l, at_once))), axis=1)

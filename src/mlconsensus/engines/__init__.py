@@ -1,20 +1,30 @@
-"""Where blocks are and who runs the two passes over them; no method is written here."""
+"""Where blocks are and who runs the passes over them; no method is written here."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from numpy.typing import NDArray
 
-from ..panel.sources import S, Source
+from . import local
 
 if TYPE_CHECKING:
     from ..panel.predictions import Predictions
+    from ..panel.sources import Source
+
+S = TypeVar("S", bound=tuple[Any, ...])
 
 
 def gather(source: Source, statistics: Callable[[Predictions], S]) -> S:
-    """First pass, run by whoever walks the source: the statistics of each block, merged.
+    """First pass: the statistics of each block, merged, by the cluster that has the source or else by this process.
+
+    Parameters
+    ----------
+    source
+        Predictions in memory, in files or on a cluster.
+    statistics
+        Turns a block into sums.
 
     Examples
     --------
@@ -23,11 +33,25 @@ def gather(source: Source, statistics: Callable[[Predictions], S]) -> S:
     >>> gather(mlc.Predictions([[[1, 0], [1, 1]]]), majority_vote.statistics)
     Statistics(total=array([2., 1.]), heard=array([2., 2.]))
     """
-    return source.gather(statistics)
+    own: Callable[..., S] | None = getattr(source, "gather", None)
+    return local.gather(source, statistics) if own is None else own(statistics)
 
 
 def spread(source: Source, apply: Callable[[Predictions], Any], dtype: Any = float) -> NDArray[Any]:
-    """Second pass, run by whoever walks the source: what `apply` makes of each block, (n, l) of `dtype`.
+    """Second pass: what `apply` makes of each block, by the cluster that has the source or else by this process.
+
+    Parameters
+    ----------
+    source
+        Predictions in memory, in files or on a cluster.
+    apply
+        Turns a block into scores.
+    dtype
+        What the scores are returned as.
+
+    Returns
+    -------
+    ndarray (n, l) of `dtype`; a lazy Dask array where the source is on a cluster.
 
     Examples
     --------
@@ -36,4 +60,5 @@ def spread(source: Source, apply: Callable[[Predictions], Any], dtype: Any = flo
     >>> spread(mlc.Predictions([[[1, 0], [1, 1]]]), lambda block: votes(block).total)
     array([[1., 0.], [1., 1.]])
     """
-    return source.spread(apply, dtype)
+    own: Callable[..., NDArray[Any]] | None = getattr(source, "spread", None)
+    return local.spread(source, apply, dtype) if own is None else own(apply, dtype)

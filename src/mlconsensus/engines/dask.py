@@ -14,26 +14,29 @@ from contextlib import contextmanager
 from functools import partial, reduce
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar, cast
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from ..arithmetic.budget import grant
 from ..combiners.statistics import merge
 from ..errors import InputError
 from ..io.frames import text_array
 from ..io.growing import finish
 from ..panel.alignment import Names, as_names
 from ..panel.predictions import Predictions
-from ..panel.sources import LazySource, S, Steps, prepared
-from .machine import KEPT, cores
+from ..panel.sources import LazySource, Steps, prepared
+from .machine import KEPT, available_memory, cores
 from .part import emptied
 from .progress import track
 
 if TYPE_CHECKING:
     from ..io.scanning import ScannedPanel
     from .streaming import Encoder
+
+S = TypeVar("S", bound=tuple[Any, ...])
 
 _FAN_IN = 8  # statistics that are merged by one task
 _BLOCKS = 4  # blocks that one task reads from files, one after the other
@@ -56,7 +59,7 @@ class Rows(NamedTuple):
 
 
 class DaskPanel(LazySource):
-    """Predictions that the workers of a cluster have, or read; `Predictions.from_dask` makes it of arrays."""
+    """Predictions that the workers of a cluster have, or read; `from_dask` makes it of arrays."""
 
     def __init__(self, models: Sequence[str], labels: Sequence[str], rows: Sequence[Rows], has_scores: bool) -> None:
         super().__init__(models, labels)
@@ -65,7 +68,7 @@ class DaskPanel(LazySource):
 
     @classmethod
     def from_arrays(cls, arrays: Any, models: Any = None, labels: Any = None) -> Self:
-        """Make a panel of Dask arrays; see `Predictions.from_dask`."""
+        """Make a panel of Dask arrays; see `from_dask`."""
         delayed = _dask().delayed
         named = _named(arrays, models)
         first = next(iter(named.values()))
@@ -170,6 +173,35 @@ class DaskPanel(LazySource):
         except BaseException:
             emptied(folder, ignore_errors=True)  # there is nothing to go on from
             raise
+
+
+def from_dask(arrays: Any, models: Any = None, labels: Any = None) -> DaskPanel:
+    """Take predictions that are Dask arrays: `fit` runs on the cluster, and `transform` gives a lazy array.
+
+    Parameters
+    ----------
+    arrays
+        One array ``(m, n, l)``; or a sequence of `m` arrays ``(n, l)``; or ``{model name: array}``. Instances are
+        worked on as they are chunked.
+    models, labels
+        Names, where `arrays` does not bring them.
+
+    Returns
+    -------
+    DaskPanel
+        What combiners take in place of `Predictions`.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> import mlconsensus as mlc
+    >>> panel = mlc.from_dask({"a": da.zeros((4, 2), chunks=2), "b": da.ones((4, 2), chunks=2)})
+    >>> panel
+    <DaskPanel: 2 models × 4 instances × 2 labels>
+    >>> mlc.MajorityVote().fit(panel).transform(panel).compute()[0]
+    array([0.5, 0.5])
+    """
+    return DaskPanel.from_arrays(arrays, models, labels)
 
 
 @contextmanager
@@ -315,7 +347,7 @@ def _raise(future: Any) -> None:
 
 
 def _named(arrays: Any, models: Any) -> dict[str, Any]:
-    """Take apart the forms that `Predictions.from_dask` accepts into one array (n, l) a model."""
+    """Take apart the forms that `from_dask` accepts into one array (n, l) a model."""
     if isinstance(arrays, Mapping):
         if models is not None:
             raise InputError("models: found models=… beside a mapping, which names its own, expected one of the two")
@@ -384,6 +416,7 @@ class _of_files:  # noqa: N801 - called like a function
 def _called(function: Callable[..., Any], pieces: Callable[[], Iterator[Piece]], *others: Any) -> Any:
     from threadpoolctl import threadpool_limits
 
+    grant(available_memory(), 1)
     with threadpool_limits(1, user_api="blas"):  # workers are as many as there are cores
         return function(pieces, *others)
 

@@ -1,62 +1,48 @@
-"""Both passes in this process, over predictions in memory: blocks on all cores, merged in order."""
+"""Both passes in this process: blocks on all cores, merged in order; and solving, which Ctrl-C can interrupt."""
 
 from __future__ import annotations
 
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from functools import reduce
+from functools import cache, reduce
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arithmetic.budget import grant
 from ..combiners.statistics import merge
 from ..panel.predictions import Predictions
 from ..panel.sources import Source
-from .machine import cores
-from .progress import track
+from .machine import available_memory, cores
+from .progress import track, working
 
 S = TypeVar("S", bound=tuple[Any, ...])
 A = TypeVar("A")
 T = TypeVar("T")
 
 
-def gather(predictions: Source, statistics: Callable[[Predictions], S]) -> S:
-    """First pass: the statistics of each block, merged.
-
-    Examples
-    --------
-    >>> import mlconsensus as mlc
-    >>> from mlconsensus.combiners import majority_vote
-    >>> gather(mlc.Predictions([[[1, 0], [1, 1]]]), majority_vote.statistics)
-    Statistics(total=array([2., 1.]), heard=array([2., 2.]))
-    """
-    size = predictions.block_size
-    n_blocks = -(-len(predictions) // size)
-    return reduce(merge, each(predictions.blocks(size), statistics, n_blocks, "gathering"))
+def gather(source: Source, statistics: Callable[[Predictions], S]) -> S:
+    """First pass: the statistics of each block, merged."""
+    size = source.block_size
+    n_blocks = -(-len(source) // size)
+    return reduce(merge, each(source.blocks(size), statistics, n_blocks, "gathering"))
 
 
-def spread(predictions: Source, apply: Callable[[Predictions], NDArray[Any]], dtype: Any = float) -> NDArray[Any]:
-    """Second pass: what `apply` makes of each block, (n, l) of `dtype`.
-
-    Examples
-    --------
-    >>> import mlconsensus as mlc
-    >>> from mlconsensus.arithmetic.products import votes
-    >>> spread(mlc.Predictions([[[1, 0], [1, 1]]]), lambda block: votes(block).total)
-    array([[1., 0.], [1., 1.]])
-    """
-    _, n, l = predictions.shape
+def spread(source: Source, apply: Callable[[Predictions], NDArray[Any]], dtype: Any = float) -> NDArray[Any]:
+    """Second pass: what `apply` makes of each block, (n, l) of `dtype`."""
+    _, n, l = source.shape
     scores = np.empty((n, l), dtype=dtype)
-    size = predictions.block_size
+    size = source.block_size
     places = (scores[start : start + size] for start in range(0, n, size))
 
     def into_place(work: tuple[Predictions, NDArray[Any]]) -> None:
         block, place = work
         place[:] = apply(block)  # in the worker's own thread: first touching 100 MB takes a while
 
-    for _ in each(zip(predictions.blocks(size), places, strict=True), into_place, -(-n // size), "combining"):
+    for _ in each(zip(source.blocks(size), places, strict=True), into_place, -(-n // size), "combining"):
         pass
     return scores
 
@@ -64,13 +50,64 @@ def spread(predictions: Source, apply: Callable[[Predictions], NDArray[Any]], dt
 def each(items: Iterable[A], function: Callable[[A], T], total: int, doing: str) -> Iterator[T]:
     """Pass on in order what `function` makes of each of `total` items, on all cores, telling how far it has come.
 
+    Parameters
+    ----------
+    items
+        Taken one after the other in the caller's thread, no more at a time than are worked on.
+    function
+        Run in threads where there are several items.
+    total
+        How many items there are.
+    doing
+        What the progress bar says.
+
     Examples
     --------
     >>> list(each([1, 2], str, 2, "turning"))
     ['1', '2']
     """
+    grant(available_memory(), cores())
     results = map(function, items) if total == 1 else _on_all_cores(function, items)
     return track(results, total, doing)
+
+
+def solve(function: Callable[[], T], one_thread: bool = False) -> T:
+    """Run what solves the merged sums; on a terminal it says so, and Ctrl-C ends it at once.
+
+    Parameters
+    ----------
+    function
+        Solves; it is run in a thread of its own, since Python hears Ctrl-C only between two calls into LAPACK.
+    one_thread
+        Whether BLAS should keep to one thread, which is faster for small matrices.
+
+    Examples
+    --------
+    >>> solve(lambda: 1 + 1)
+    2
+    """
+    grant(available_memory(), cores())
+    with working("solving"), _threads().limit(limits=1 if one_thread else None, user_api="blas"):
+        if threading.current_thread() is not threading.main_thread():
+            return function()
+        done: Future[T] = Future()
+
+        def run() -> None:
+            try:
+                done.set_result(function())
+            except BaseException as fault:
+                done.set_exception(fault)
+
+        threading.Thread(target=run, daemon=True).start()  # a daemon does not keep the process from ending
+        return done.result()
+
+
+@cache
+def _threads() -> Any:
+    """Find the libraries that have threads, once: it takes as long as solving for ten models."""
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
 
 
 def _on_all_cores(function: Callable[[A], T], items: Iterable[A]) -> Iterator[T]:
@@ -79,10 +116,8 @@ def _on_all_cores(function: Callable[[A], T], items: Iterable[A]) -> Iterator[T]
     Threads are enough: NumPy's and SciPy's loops release the interpreter's lock. BLAS keeps to one thread meanwhile,
     as two layers of threads would fight for the cores.
     """
-    from threadpoolctl import threadpool_limits
-
     n_threads = cores()
-    with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(n_threads) as pool:
+    with _threads().limit(limits=1, user_api="blas"), ThreadPoolExecutor(n_threads) as pool:
         under_way: deque[Future[T]] = deque()
         for item in items:
             under_way.append(pool.submit(function, item))

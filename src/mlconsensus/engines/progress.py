@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TypeVar
 
@@ -30,3 +31,9 @@ def track(items: Iterable[T], total: int, doing: str) -> Iterator[T]:
         yield from show(items, total, doing)
     finally:
         reporter.reset(token)
+
+
+@contextmanager
+def working(doing: str) -> Iterator[None]:
+    """Tell the reporter, if there is one, that something is being done whose length nobody knows."""
+    yield

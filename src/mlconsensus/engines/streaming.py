@@ -17,7 +17,7 @@ from io import BytesIO
 from itertools import count
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import polars as pl
@@ -32,7 +32,7 @@ from ..io.formats import Layout, format_of
 from ..io.frames import block as frame_of
 from ..io.growing import KINDS, Growing, Kind, encoded
 from ..panel.predictions import Predictions
-from ..panel.sources import LazySource, S
+from ..panel.sources import LazySource
 from ..parameters import Weights
 from ..sites.fields import to_arrays
 from ..sites.state_file import read_state, write_state
@@ -40,9 +40,10 @@ from .local import each
 from .part import emptied, held
 
 if TYPE_CHECKING:
-    from ..combiners import Combiner
+    from ..estimators import Combiner
     from ..io.scanning import ScannedPanel
 
+S = TypeVar("S", bound=tuple[Any, ...])
 Values = Callable[[NDArray[np.float64], Predictions], NDArray[Any]]
 
 _KEEP_EVERY = 5.0  # seconds after which statistics are written down, and more if that takes long
@@ -113,7 +114,7 @@ def write_consensus(
     Parameters
     ----------
     panel
-        What `scan_predictions` or `Predictions.from_dask` gives.
+        What `scan_predictions` or `from_dask` gives.
     path
         Where to write: Parquet, CSV or TSV. It appears when it is whole.
     optimize, method, weights
@@ -148,7 +149,7 @@ def write_consensus(
     kind = streamed_kind(path, format)
     check_output(path, force)
     chosen = choose(panel, optimize, method, weights)
-    panel = chosen.combiner._in_fitted_order(panel) if solved else panel  # type: ignore[arg-type,assignment]
+    panel = chosen.combiner.in_fitted_order(panel) if solved else panel  # type: ignore[arg-type,assignment]
     work = {
         "version": __version__,
         "inputs": panel.fingerprint(),

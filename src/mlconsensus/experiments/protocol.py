@@ -9,11 +9,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..combiners import COMBINERS
 from ..datasets import Dataset, load
 from ..datasets.catalogue import entry
 from ..engines.progress import track
 from ..errors import InputError
+from ..estimators import COMBINERS
 from ..evaluation import metrics
 from ..panel.predictions import Predictions
 from . import paper

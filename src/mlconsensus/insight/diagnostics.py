@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from ..arithmetic.products import FloatArray, column_sums, connections, label_grams, ratio, spoken
-from ..combiners import Combiner, RaterFilter, rater_filter
+from ..combiners import rater_filter
 from ..combiners.raters import rate
 from ..engines import gather
+from ..estimators import Combiner
 from ..panel.predictions import Predictions
 
 # Two models whose errors are this correlated beyond what their reliability explains count as copies.
@@ -104,7 +105,11 @@ def examine(predictions: Predictions, fitted: Combiner | None = None) -> Examine
     >>> examine(panel).warnings(), examine(panel, mlc.RaterFilter().fit(panel)).warnings()
     ([], [])
     """
-    sums = _of_each_label(fitted.statistics_) if isinstance(fitted, RaterFilter) else gather(predictions, statistics)
+    sums = (
+        _of_each_label(fitted.statistics_)
+        if isinstance(fitted, rater_filter.RaterFilter)
+        else gather(predictions, statistics)
+    )
     within = _covariances(sums)
     names, m = predictions.models, len(predictions.models)
     variance = np.maximum(np.einsum("jkk->jk", within), 0)

@@ -7,19 +7,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from html import escape
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
 from ..arithmetic.products import FloatArray
+from ..combiners import majority_vote
+from ..combiners.contributions import Scale
 from ..engines import gather
 from ..errors import InputError, nearest
-from ..panel.predictions import Predictions
+from ..estimators import Combiner
+from ..panel.predictions import Predictions, as_predictions
 from ..panel.sources import Source
 from ..terminal import padded, shown, width
-
-if TYPE_CHECKING:
-    from ..combiners.contributions import Contributions, Scale
 
 _MOST_SEARCHED = 20_000  # names among which the one that was meant is looked for; more would take seconds
 
@@ -63,7 +63,7 @@ class Explanation:
     --------
     >>> import mlconsensus as mlc
     >>> panel = mlc.Predictions([[[1, 1], [1, 0]], [[0, 1], [1, 0]]], models=["ana", "bert"], labels=["news", "war"])
-    >>> print(mlc.MLCMr().fit(panel).explain(panel, 0, "news").to_text())
+    >>> print(mlc.explain(mlc.MLCMr().fit(panel), panel, 0, "news").to_text())
     instance 0, label news: 0.3462 by MLCM-r, 0.5000 by voting
     <BLANKLINE>
     model  label  said  consensus   voting
@@ -125,7 +125,7 @@ class Explanation:
         Examples
         --------
         >>> import mlconsensus as mlc
-        >>> mlc.MajorityVote().fit([[[1]]]).explain([[[1]]], 0, 0).to_dict()["parts"]
+        >>> mlc.explain(mlc.MajorityVote().fit([[[1]]]), [[[1]]], 0, 0).to_dict()["parts"]
         [{'model': 'model_0', 'label': 'label_0', 'said': 1.0, 'contribution': 1.0, 'vote': 1.0}]
         """
         return {
@@ -212,22 +212,46 @@ class Explanation:
         return f"{self.method} adds up log-odds: {self.total:.4f} is a score of {self.score:.4f}."
 
 
-def describe(
-    panel: Source, one: Predictions, label: int, method: str, score: float, found: Contributions
-) -> Explanation:
-    """Put names and the majority vote to what makes up one score of the `one` instance of a panel."""
-    from ..combiners import majority_vote  # which imports this file
+def explain(combiner: Combiner, predictions: Any, instance: int | str, label: int | str) -> Explanation:
+    """Say which model's which statement raised or lowered a score, and by how much, against plain voting.
 
-    said, name = one.to_array()[:, 0], panel.labels[label]
+    Parameters
+    ----------
+    combiner
+        Fitted.
+    predictions
+        What `transform` takes; the instance must be in it.
+    instance, label
+        Their names. A label without a name of its own may be given by its position.
+
+    Returns
+    -------
+    Explanation
+        An exact sum.
+
+    Examples
+    --------
+    >>> import mlconsensus as mlc
+    >>> panel, _ = mlc.datasets.make_panel(random_state=0)
+    >>> why = mlc.explain(mlc.RaterFilter().fit(panel), panel, instance=0, label="label_3")
+    >>> bool(abs(why.baseline + why.contributions.sum() + why.remainder - why.score) < 1e-10)
+    True
+    """
+    solution = combiner.solution_
+    panel = combiner.in_fitted_order(as_predictions(predictions))
+    one, column = one_instance(panel, instance), label_position(panel.labels, label)
+    weighted = one.weighted(combiner.weights_)
+    found = combiner.contributions(weighted, solution, column)
+    said, name = one.to_array()[:, 0], panel.labels[column]
     # Where nobody spoke, voting falls back on all that was said about the label.
-    asked = panel if np.isnan(said[:, label]).all() else one
-    prior = majority_vote.solve(gather(asked.weighted(None).select(labels=[name]), majority_vote.statistics))
+    asked = panel if np.isnan(said[:, column]).all() else one
+    prior = majority_vote.solve(gather(asked.weighted(None).select(labels=[name]), majority_vote.statistics)).prior
     inside = {} if found.clusters is None else dict(zip(panel.clusters, found.clusters.tolist(), strict=True))
     return Explanation(
-        method,
+        combiner.name,
         one.instances.tolist()[0],
         name,
-        score,
+        float(combiner.apply(weighted, solution)[0, column]),
         float(prior[0]),
         found.scale,
         found.baseline,

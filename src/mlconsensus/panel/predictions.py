@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,13 +16,7 @@ from .clusterings import cluster_of_each
 from .model_scores import Matrix, ModelScores
 from .model_tables import ModelTable, aligned, tables_of
 from .scales import Scales
-from .sources import Source
-
-if TYPE_CHECKING:
-    from ..engines.dask import DaskPanel
-
-# How many cells of all models one block of instances may hold: 128 MB as dense float64, 16 MB as bool.
-_BLOCK_CELLS = 2**24
+from .sources import Source, positions, usual_block_size
 
 
 class Predictions(Source):
@@ -98,32 +92,6 @@ class Predictions(Source):
         panel = cls.__new__(cls)
         panel._fill(*aligned(list(tables), instances, labels))
         return panel
-
-    @staticmethod
-    def from_dask(arrays: Any, models: Any = None, labels: Any = None) -> DaskPanel:
-        """Take predictions that are Dask arrays: `fit` runs on the cluster, and `transform` gives a lazy array.
-
-        Parameters
-        ----------
-        arrays
-            One array ``(m, n, l)``; or a sequence of `m` arrays ``(n, l)``; or ``{model name: array}``. Instances are
-            worked on as they are chunked.
-        models, labels
-            Names, where `arrays` does not bring them.
-
-        Examples
-        --------
-        >>> import dask.array as da
-        >>> import mlconsensus as mlc
-        >>> panel = mlc.Predictions.from_dask({"a": da.zeros((4, 2), chunks=2), "b": da.ones((4, 2), chunks=2)})
-        >>> panel
-        <DaskPanel: 2 models × 4 instances × 2 labels>
-        >>> mlc.MajorityVote().fit(panel).transform(panel).compute()[0]
-        array([0.5, 0.5])
-        """
-        from ..engines.dask import DaskPanel
-
-        return DaskPanel.from_arrays(arrays, models, labels)
 
     @classmethod
     def from_parts(
@@ -339,17 +307,6 @@ class Predictions(Source):
         return out
 
 
-def usual_block_size(m: int, l: int) -> int:
-    """How many instances of a panel make a block that is large enough to be fast and small enough for any machine.
-
-    Examples
-    --------
-    >>> usual_block_size(5, 100)
-    33554
-    """
-    return max(1, _BLOCK_CELLS // (m * l))
-
-
 def as_predictions(predictions: Any) -> Predictions:
     """Return `predictions` as `Predictions`, whatever form that class takes it has.
 
@@ -372,23 +329,3 @@ def _restore(slots: Mapping[str, Any]) -> Predictions:
 
 def _counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
-
-
-def positions(wanted: Sequence[str], names: Sequence[str], what: str) -> IntArray:
-    """Find where the wanted names stand among all; refuse others.
-
-    Examples
-    --------
-    >>> positions(["b"], ["a", "b"], "labels")
-    array([1])
-    """
-    lookup = {name: at for at, name in enumerate(names)}
-    unknown = [name for name in wanted if name not in lookup]
-    if unknown:
-        raise InputError(f"{what}: found {unknown[0]!r}, expected some of {_listed(names)}")
-    return np.array([lookup[name] for name in wanted], dtype=np.int64)
-
-
-def _listed(names: Sequence[str], most: int = 5) -> str:
-    more = f", … ({len(names)} in all)" if len(names) > most else ""
-    return ", ".join(repr(name) for name in names[:most]) + more

@@ -124,34 +124,6 @@ def solve(statistics: Statistics) -> Scales:
     return Scales(at, to)
 
 
-def rescale(predictions: Any) -> Any:
-    """Bring the scores of models that live on different scales to one, without any truth.
-
-    Parameters
-    ----------
-    predictions
-        `Predictions`, or anything that its constructor takes.
-
-    Returns
-    -------
-    Predictions
-        Those whose every model's scores, in their order, are distributed as the models' scores are in the middle.
-
-    Examples
-    --------
-    >>> import mlconsensus as mlc
-    >>> rng = np.random.default_rng(0)
-    >>> scores = rng.random((100, 3))
-    >>> one = mlc.rescale([scores, scores, scores / 100]).to_array()
-    >>> bool(abs(one[2] - one[0]).max() < 0.01)
-    True
-    """
-    from .predictions import as_predictions
-
-    panel = as_predictions(predictions)
-    return panel.rescaled(solve(panel.gather(statistics)))
-
-
 def rescaled(values: Any, at: FloatArray, to: FloatArray) -> Any:
     """Bring one model's scores, dense or CSR, to the panel's scale.
 

@@ -3,28 +3,29 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from copy import copy
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import InputError
 from ..parameters import Weights, model_weights
 
 if TYPE_CHECKING:
-    from .alignment import Names
+    from .alignment import IntArray, Names
     from .predictions import Predictions
     from .scales import Scales
 
-S = TypeVar("S", bound=tuple[Any, ...])
 Steps = tuple[tuple[str, tuple[Any, ...]], ...]  # methods of `Predictions` and their arguments
+
+# How many cells of all models one block of instances may hold: 128 MB as dense float64, 16 MB as bool.
+_BLOCK_CELLS = 2**24
 
 
 class Source(ABC):
-    """Predictions that are somewhere: in memory, in files, on a cluster.
-
-    A source knows who walks it: `gather` and `spread` are the two passes that every method is made of.
+    """Predictions that are somewhere: in memory, in files, on a cluster; `engines` walk them.
 
     Examples
     --------
@@ -78,18 +79,6 @@ class Source(ABC):
         """Numbers of models, instances and labels."""
         return len(self.models), len(self), len(self.labels)
 
-    def gather(self, statistics: Callable[[Predictions], S]) -> S:
-        """First pass: the statistics of each block, merged."""
-        from ..engines import local
-
-        return local.gather(self, statistics)
-
-    def spread(self, apply: Callable[[Predictions], Any], dtype: Any = float) -> NDArray[Any]:
-        """Second pass: what `apply` makes of each block, (n, l) of `dtype`."""
-        from ..engines import local
-
-        return local.spread(self, apply, dtype)
-
 
 class LazySource(Source):
     """Predictions that are not in memory: what is asked of all of them is done to each block when it arrives."""
@@ -107,14 +96,10 @@ class LazySource(Source):
     @property
     def block_size(self) -> int:
         """How many instances `blocks` gives at a time unless told: what keeps a block small."""
-        from .predictions import usual_block_size
-
         return usual_block_size(len(self.models), len(self.labels))
 
     def select(self, models: Sequence[str] | None = None, labels: Sequence[str] | None = None) -> Self:
         """Choose or reorder models and labels by name."""
-        from .predictions import positions
-
         chosen = self._with("select", models, labels)
         if models is not None and tuple(models) != self.models:
             at = positions(models, self.models, "models")
@@ -126,8 +111,6 @@ class LazySource(Source):
 
     def with_labels(self, labels: Sequence[str]) -> Self:
         """Give exactly these labels, in this order: nobody spoke of those that are lacking, others are refused."""
-        from .predictions import positions
-
         positions(self.labels, labels, "labels")
         out = self._with("with_labels", tuple(labels))
         out.labels = tuple(labels)
@@ -165,3 +148,34 @@ def prepared(block: Predictions, steps: Steps) -> Predictions:
     for name, arguments in steps:
         block = getattr(block, name)(*arguments)
     return block
+
+
+def usual_block_size(m: int, l: int) -> int:
+    """How many instances of a panel make a block that is large enough to be fast and small enough for any machine.
+
+    Examples
+    --------
+    >>> usual_block_size(5, 100)
+    33554
+    """
+    return max(1, _BLOCK_CELLS // (m * l))
+
+
+def positions(wanted: Sequence[str], names: Sequence[str], what: str) -> IntArray:
+    """Find where the wanted names stand among all; refuse others.
+
+    Examples
+    --------
+    >>> positions(["b"], ["a", "b"], "labels")
+    array([1])
+    """
+    lookup = {name: at for at, name in enumerate(names)}
+    unknown = [name for name in wanted if name not in lookup]
+    if unknown:
+        raise InputError(f"{what}: found {unknown[0]!r}, expected some of {_listed(names)}")
+    return np.array([lookup[name] for name in wanted], dtype=np.int64)
+
+
+def _listed(names: Sequence[str], most: int = 5) -> str:
+    more = f", … ({len(names)} in all)" if len(names) > most else ""
+    return ", ".join(repr(name) for name in names[:most]) + more

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..arithmetic.products import FloatArray
 from ..consensus import Consensus
-from ..insight.explanations import Explanation, Part
+from ..insight.explanations import Explanation, Part, explain
 
 MOST_MOVED = 200  # instances in the report that moved most
 MOST_INSTANCES = 300  # with those of an even sample of the others
@@ -194,7 +194,7 @@ def _rows(consensus: Consensus, found: Departure, shown: NDArray[np.int64]) -> t
         wanted = dict.fromkeys([*changed[: _MOST_EXPLAINED - 1], order[i, 0]])
         reasons = tuple(
             _reason(
-                consensus.combiner.explain(panel[[i]], name, consensus.label_names[j]),
+                explain(consensus.combiner, panel[[i]], name, consensus.label_names[j]),
                 "added" if added[i, j] else "dropped" if dropped[i, j] else "first",
                 float(vote[i, j]),
             )

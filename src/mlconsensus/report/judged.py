@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arithmetic.products import FloatArray
-from ..combiners import COMBINERS
 from ..consensus import MOST_GROUPS, Consensus
 from ..engines.progress import track
+from ..estimators import COMBINERS
 from ..evaluation.decisions import cardinalities, match_instances
 from ..evaluation.metrics import evaluate, evaluate_models
 from ..evaluation.truth import Matched

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..arithmetic.products import FloatArray
-from ..combiners import Combiner
+from ..estimators import Combiner
 from ..insight.diagnostics import Examined
 from .similarity import ordered, strongest
 

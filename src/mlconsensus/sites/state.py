@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from .. import __version__
-from ..combiners import COMBINERS, Combiner, name_of
 from ..combiners.statistics import merge as added
 from ..errors import InputError, nearest
+from ..estimators import COMBINERS, Combiner
 from ..io.files import AnyPath, display, first_line, whole_file
 from ..panel.predictions import Predictions
 from ..parameters import model_weights
-from .fields import check_counts, fields_of, from_arrays, reordered, to_arrays
+from . import privacy
+from .fields import from_arrays, reordered, to_arrays
 from .privacy.guarantee import Guarantee
 from .state_file import Arrays, read_state, write_state
-
-C = TypeVar("C", bound=Combiner)
 
 _MOST_CELLS = 2**24  # of one instance: as many as a block of instances may have
 
@@ -35,7 +35,7 @@ def load(path: AnyPath) -> Combiner:
     >>> import pathlib, tempfile
     >>> import mlconsensus as mlc
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "a.stats"
-    >>> mlc.MLCMr(alpha=3.0).fit([[[1, 0], [1, 1]]]).save_statistics(path)
+    >>> mlc.save_statistics(mlc.MLCMr(alpha=3.0).fit([[[1, 0], [1, 1]]]), path)
     >>> mlc.load(path)
     MLCMr(alpha=3.0)
     """
@@ -48,38 +48,53 @@ def load(path: AnyPath) -> Combiner:
     for what, names in (("models", models), ("labels", labels)):
         if not names:
             raise InputError(f"{where}, {what}: found none, expected at least one")
-    privacy = None if header.get("privacy") is None else Guarantee.from_header(header["privacy"], f"{where}, privacy")
-    if privacy is not None:
-        _check_private(combiner, where)
+    guarantee = None if header.get("privacy") is None else Guarantee.from_header(header["privacy"], f"{where}, privacy")
+    if guarantee is not None:
+        with _saying(where):
+            privacy.method_of(type(combiner))
     n = header.get("instances")
-    if not (type(n) is int and 0 < n < 2**53 if privacy is None else n is None):
+    if not (type(n) is int and 0 < n < 2**53 if guarantee is None else n is None):
         raise InputError(f"{where}, instances: found {n!r}, expected a number above 0, or null where it is private")
-    sizes = {"m": len(models), "l": len(labels), "m·l": len(models) * len(labels), "c": len(clusters)}
-    if sizes["m·l"] > _MOST_CELLS:
+    sizes = {"m": len(models), "l": len(labels), "ml": len(models) * len(labels), "c": len(clusters)}
+    if sizes["ml"] > _MOST_CELLS:
         raise InputError(f"{where}: found {sizes['m']:,} models × {sizes['l']:,} labels, expected fewer")
-    of_statistics, of_solution = fields_of(type(combiner))  # type: ignore[arg-type]
-    weights = combiner.get_params().get("weights")
-    if not isinstance(weights, dict | None):
+    if not isinstance(weights := combiner.get_params().get("weights"), dict | None):
         raise InputError(f"{where}, parameters: found weights = {weights!r}, expected an object of models, or null")
-    try:
+    with _saying(f"{where}, parameters"):
         model_weights(weights, models)
-    except InputError as fault:
-        raise InputError(f"{where}, parameters, {fault}") from None
     if header.get("kind") == "statistics":
-        statistics = from_arrays(arrays, of_statistics, sizes, where)
-        if privacy is None:
-            check_counts(statistics, of_statistics, where)
-        return fitted(combiner, models, labels, n, clusters=clusters, statistics=statistics, privacy=privacy)
+        sums = from_arrays(arrays, combiner.Statistics, sizes, where, noisy=guarantee is not None)
+        return privacy.marked(combiner.take(models, labels, n, clusters=clusters, statistics=sums), guarantee)
     if header.get("kind") != "model":
         raise InputError(f"{where}, kind: found {header.get('kind')!r}, expected 'statistics' or 'model'")
-    solution = from_arrays(arrays, of_solution, sizes, where)
-    found = fitted(combiner, models, labels, n, clusters=clusters, solution=solution, privacy=privacy)
+    solution = from_arrays(arrays, combiner.Solution, sizes, where)
+    found = privacy.marked(combiner.take(models, labels, n, clusters=clusters, solution=solution), guarantee)
     _try_out(found, where)
     return found
 
 
 def save_statistics(combiner: Combiner, path: AnyPath, *, force: bool = False) -> None:
-    """Write a combiner's statistics."""
+    """Write a fitted combiner's statistics, for `load` and `merge`.
+
+    Parameters
+    ----------
+    combiner
+        Fitted.
+    path
+        Where to; it appears whole or not at all.
+    force
+        Whether to replace a file that exists.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import mlconsensus as mlc
+    >>> panel, _ = mlc.datasets.make_panel(random_state=0)
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "a.stats"
+    >>> mlc.save_statistics(mlc.MLCMr().fit(panel), path)
+    >>> mlc.load(path).n_instances_
+    1000
+    """
     check_is_fitted(combiner, "models_")
     if not hasattr(combiner, "statistics_"):
         raise InputError("statistics: found a solved model, which has none, expected a combiner that was fitted")
@@ -87,8 +102,29 @@ def save_statistics(combiner: Combiner, path: AnyPath, *, force: bool = False) -
     _write(combiner, "statistics", to_arrays(combiner.statistics_), path, force)
 
 
-def save_model(combiner: Combiner, path: AnyPath, *, force: bool = False) -> None:
-    """Solve, if that has not been done, and write the solution without the statistics."""
+def save(combiner: Combiner, path: AnyPath, *, force: bool = False) -> None:
+    """Solve, if that has not been done, and write all that `transform` needs, without the statistics, for `load`.
+
+    Parameters
+    ----------
+    combiner
+        Fitted.
+    path
+        Where to; it appears whole or not at all.
+    force
+        Whether to replace a file that exists.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import mlconsensus as mlc
+    >>> panel, _ = mlc.datasets.make_panel(random_state=0)
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "consensus.model"
+    >>> combiner = mlc.MLCMr().fit(panel)
+    >>> mlc.save(combiner, path)
+    >>> (mlc.load(path).transform(panel) == combiner.transform(panel)).all()
+    np.True_
+    """
     check_is_fitted(combiner, "models_")
     try:
         with np.errstate(all="ignore"):
@@ -134,46 +170,32 @@ def merge(combiners: Sequence[Combiner], names: Sequence[str] | None = None) -> 
             raise InputError(f"{name}: found a solved model, which has no statistics, expected statistics")
         _check_scale(combiner, name)
         _check_fit(combiner, first, name, names[0])
-    of_statistics, _ = fields_of(type(first))  # type: ignore[arg-type]
     total = first.statistics_
     for combiner in combiners[1:]:
         pairs = {"m": ("models_", combiner), "l": ("labels_", combiner), "c": ("clusters_", combiner)}
         orders = {axis: _order(getattr(first, what), getattr(own, what)) for axis, (what, own) in pairs.items()}
-        total = added(total, reordered(combiner.statistics_, of_statistics, orders))
+        total = added(total, reordered(combiner.statistics_, orders))
     counts = [combiner.n_instances_ for combiner in combiners]
     n = None if None in counts else sum(count for count in counts if count is not None)
-    privacy = first.privacy_
-    if privacy is not None:
-        releases = sum(combiner.privacy_.releases for combiner in combiners if combiner.privacy_ is not None)
-        privacy = privacy._replace(releases=releases)
-    whole: Combiner = clone(first)
-    return fitted(whole, first.models_, first.labels_, n, clusters=first.clusters_, statistics=total, privacy=privacy)
+    guarantee = first.privacy_
+    if guarantee is not None:
+        guarantee = guarantee._replace(releases=sum(combiner.privacy_.releases for combiner in combiners))
+    whole: Combiner = clone(first).set_params(weights=_parameters(first).get("weights"))
+    whole.take(first.models_, first.labels_, n, clusters=first.clusters_, statistics=total)
+    return privacy.marked(whole, guarantee)
 
 
-def fitted(
-    combiner: C,
-    models: tuple[str, ...],
-    labels: tuple[str, ...],
-    n_instances: int | None,
-    *,
-    clusters: tuple[str, ...] = (),
-    statistics: Any = None,
-    solution: Any = None,
-    privacy: Guarantee | None = None,
-) -> C:
-    """Give a combiner what `fit` would have given it: statistics, or only a solution."""
-    combiner._check_parameters()
-    combiner.models_, combiner.labels_, combiner.clusters_ = models, labels, clusters
-    combiner.n_instances_, combiner.privacy_ = n_instances, privacy
-    if statistics is not None:
-        combiner.statistics_, combiner._solved = statistics, (None, None)
-    else:
-        combiner._solved = combiner._parameters_key(), solution
-    return combiner
+@contextmanager
+def _saying(where: str) -> Iterator[None]:
+    """Put where it was found in front of what is refused."""
+    try:
+        yield
+    except InputError as fault:
+        raise InputError(f"{where}, {fault}") from None
 
 
 def _write(combiner: Combiner, kind: str, arrays: Arrays, path: AnyPath, force: bool) -> None:
-    method = name_of(combiner)
+    method = combiner.name
     if COMBINERS.get(method) is not type(combiner):
         raise InputError(
             f"method: found {method}, which files have no name for, expected one of {', '.join(COMBINERS)}"
@@ -198,9 +220,9 @@ def _parameters(combiner: Combiner) -> dict[str, Any]:
     found = {
         name: value.item() if isinstance(value, np.generic) else value for name, value in combiner.get_params().items()
     }
-    if found.get("weights") is not None:
-        weights = model_weights(found["weights"], combiner.models_)
-        found["weights"] = dict(zip(combiner.models_, np.asarray(weights).tolist(), strict=True))
+    if "weights" in found:  # as they were when it was fitted
+        weights = combiner.weights_
+        found["weights"] = None if weights is None else dict(zip(combiner.models_, weights.tolist(), strict=True))
     return found
 
 
@@ -219,20 +241,9 @@ def _unfitted(header: Mapping[str, Any], where: str) -> Combiner:
         if name not in known:
             raise InputError(f"{where}, parameters: found {name!r}, expected those of {method}: {', '.join(known)}")
     combiner = COMBINERS[method](**parameters)
-    try:
-        combiner._check_parameters()
-    except InputError as fault:
-        raise InputError(f"{where}, parameters: {fault}") from None
+    with _saying(f"{where}, parameters"):
+        combiner.check()
     return combiner
-
-
-def _check_private(combiner: Combiner, where: str) -> None:
-    from .privacy import method_of
-
-    try:
-        method_of(type(combiner))
-    except InputError as fault:
-        raise InputError(f"{where}, {fault}") from None
 
 
 def _names(found: Any, where: str) -> tuple[str, ...]:
@@ -252,7 +263,10 @@ def _try_out(combiner: Combiner, where: str) -> None:
     blocks = [Predictions(said[:, rows], combiner.models_, combiner.labels_) for rows in (slice(2), slice(3))]
     try:
         with np.errstate(all="ignore"):
-            sound = all(np.isfinite(combiner._apply(block, combiner.solution_)).all() for block in blocks)
+            sound = all(
+                np.isfinite(combiner.apply(block.weighted(combiner.weights_), combiner.solution_)).all()
+                for block in blocks
+            )
     except (ValueError, TypeError, IndexError, ArithmeticError) as fault:
         raise InputError(f"{where}: found a model that cannot be applied ({first_line(fault)}), expected one") from None
     if not sound:
@@ -262,7 +276,7 @@ def _try_out(combiner: Combiner, where: str) -> None:
 def _check_fit(combiner: Combiner, first: Combiner, name: str, first_name: str) -> None:
     """Refuse statistics that cannot be added to the first ones, and say why."""
     if type(combiner) is not type(first):
-        raise InputError(f"{name}: found the method {name_of(combiner)}, expected {name_of(first)} as in {first_name}")
+        raise InputError(f"{name}: found the method {combiner.name}, expected {first.name} as in {first_name}")
     own, expected = _parameters(combiner), _parameters(first)
     for parameter, value in expected.items():
         if own[parameter] != value:
@@ -278,7 +292,7 @@ def _check_fit(combiner: Combiner, first: Combiner, name: str, first_name: str) 
 
 
 def _check_scale(combiner: Combiner, name: str) -> None:
-    if getattr(combiner, "scales_", None) is not None:
+    if combiner.prepared_ is not None:
         raise InputError(
             f"{name}: found scores that were brought to their own panel's scale, expected rescale=False, "
             "since other sites' scores would come to another"

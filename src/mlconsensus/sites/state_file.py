@@ -1,4 +1,4 @@
-r"""The bytes of statistics and model files: a line that says what it is, a line of JSON, arrays, a checksum.
+"""Statistics and model files: safetensors, whose metadata say what they hold and have a checksum of it.
 
 Nothing in such a file is ever executed: JSON is parsed, numbers are copied. docs/state-files.md describes the format
 for other programs.
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from typing import IO, Any
 
 import numpy as np
@@ -17,38 +16,37 @@ from numpy.typing import NDArray
 from ..errors import InputError
 from ..io.files import AnyPath, display, first_line, raw_bytes
 
-VERSION = 1  # raised when older programs would misread what newer ones write
+VERSION = 2  # raised when older programs would misread what newer ones write
 
-_MAGIC = b"mlconsensus state "
-_TYPES = {"float64": "<f8", "int64": "<i8", "uint8": "|u1"}
-_CHECKSUM = 32  # bytes of a SHA-256
+_KEY = "mlconsensus"
+_TYPES = {"F64": np.float64, "I64": np.int64, "U8": np.uint8}
+_PROLOGUE = 8  # bytes that say how long the header is
 
 Arrays = dict[str, NDArray[Any]]
 
 
 def write_state(file: IO[bytes], header: dict[str, Any], arrays: Arrays) -> None:
-    r"""Write a header and named arrays; the same content gives the same bytes on every machine.
+    """Write a header and named arrays; the same content gives the same bytes on every machine.
 
-    Examples
-    --------
-    >>> import io
-    >>> file = io.BytesIO()
-    >>> write_state(file, {"kind": "model"}, {"prior": np.array([0.5])})
-    >>> file.getvalue().split(b"\n")[1]
-    b'{"kind": "model", "arrays": [{"name": "prior", "type": "float64", "shape": [1]}]}'
+    Parameters
+    ----------
+    file
+        Open for writing bytes.
+    header
+        What JSON can hold.
+    arrays
+        Of float64, int64 or uint8; others become float64.
     """
-    listed = [{"name": name, "type": _type(array), "shape": list(array.shape)} for name, array in arrays.items()]
-    text = json.dumps(header | {"arrays": listed}, ensure_ascii=False, allow_nan=False)
-    digest = hashlib.sha256()
-    parts = [_MAGIC + b"%d\n" % VERSION, text.encode() + b"\n"]
-    for part in [*parts, *(np.ascontiguousarray(array, _TYPES[_type(array)]).tobytes() for array in arrays.values())]:
-        digest.update(part)
-        file.write(part)
-    file.write(digest.digest())
+    from safetensors.numpy import save
+
+    plain = {name: np.array(array, _numpy_type(array), order="C") for name, array in sorted(arrays.items())}
+    text = json.dumps(header | {"version": VERSION}, ensure_ascii=False, allow_nan=False)
+    # The library's own order of metadata is not fixed, so all of it is one entry.
+    file.write(save(plain, metadata={_KEY: json.dumps({"header": text, "sha256": _digest(text, plain)})}))
 
 
 def read_state(path: AnyPath) -> tuple[dict[str, Any], Arrays]:
-    """Read a file that `write_state` wrote: its header, without the list of arrays, and the arrays.
+    """Read a file that `write_state` wrote: its header and the arrays.
 
     Examples
     --------
@@ -59,77 +57,68 @@ def read_state(path: AnyPath) -> tuple[dict[str, Any], Arrays]:
     >>> read_state(path)
     ({'kind': 'statistics'}, {'total': array([1., 2.])})
     """
+    from safetensors import SafetensorError, deserialize
+
     name, data = display(path), raw_bytes(path)
-    _check_version(data, name)
-    content = memoryview(data)[:-_CHECKSUM]
-    if hashlib.sha256(content).digest() != data[-_CHECKSUM:]:
-        raise InputError(
-            f"{name}: found content that does not fit its checksum, expected a whole file: it was changed or cut off"
-        )
-    start = data.index(b"\n") + 1
-    end = data.find(b"\n", start, len(content))
-    header = _header(data[start : max(end, start)], name)
-    return header, _arrays(header.pop("arrays", None), content[end + 1 :], name)
-
-
-def _check_version(data: bytes, name: str) -> None:
-    line, newline, _ = data[:64].partition(b"\n")
-    version = line.removeprefix(_MAGIC)
-    if not line.startswith(_MAGIC) or not newline or not version.isdigit():
+    outside = _entry(data)
+    if not isinstance(outside, dict) or not isinstance(outside.get("header"), str):
         raise InputError(
             f"{name}: found no statistics or model file of mlconsensus, expected what "
             "'mlconsensus statistics' or 'mlconsensus solve' writes"
         )
-    if int(version) != VERSION:
+    header = _header(outside["header"], name)
+    version = header.pop("version", None)
+    if version != VERSION:
         raise InputError(
-            f"{name}: found version {int(version)} of the format, expected {VERSION}: "
+            f"{name}: found version {version!r} of the format, expected {VERSION}: "
             "read it with a newer mlconsensus, or write it anew with this one"
         )
+    try:
+        listed = deserialize(data)  # type: ignore[no-untyped-call]  # checks sizes before it allocates anything
+    except SafetensorError as fault:
+        raise InputError(f"{name}: found a broken file ({first_line(fault)}), expected a whole one") from None
+    arrays: Arrays = {}
+    for own, tensor in sorted(listed):
+        if tensor["dtype"] not in _TYPES:
+            raise InputError(f"{name}, {own}: found {tensor['dtype']} values, expected one of {', '.join(_TYPES)}")
+        arrays[own] = np.frombuffer(tensor["data"], _TYPES[tensor["dtype"]]).reshape(tensor["shape"])
+    if _digest(outside["header"], arrays) != outside.get("sha256"):
+        raise InputError(
+            f"{name}: found content that does not fit its checksum, expected a whole file: it was changed or cut off"
+        )
+    return header, arrays
 
 
-def _header(text: bytes, name: str) -> dict[str, Any]:
+def _entry(data: bytes) -> Any:
+    """Find our entry in the metadata, or nothing."""
+    try:
+        length = int.from_bytes(data[:_PROLOGUE], "little")
+        outer = json.loads(data[_PROLOGUE : _PROLOGUE + length])
+        return json.loads(outer["__metadata__"][_KEY])
+    except (ValueError, LookupError, TypeError, RecursionError, OverflowError):
+        return None
+
+
+def _header(text: str, name: str) -> dict[str, Any]:
     def refuse(constant: str) -> None:
         raise ValueError(f"found {constant}")
 
     try:
         header = json.loads(text, parse_constant=refuse)
     except (ValueError, RecursionError) as fault:
-        raise InputError(f"{name}: found a broken header ({first_line(fault)}), expected a line of JSON") from None
+        raise InputError(f"{name}: found a broken header ({first_line(fault)}), expected JSON") from None
     if not isinstance(header, dict):
         raise InputError(f"{name}: found a header that is no JSON object, expected one")
     return header
 
 
-def _arrays(listed: Any, content: memoryview, name: str) -> Arrays:
-    """Cut the content into the arrays that the header lists; nothing is allocated before the sizes add up."""
-    if not isinstance(listed, list) or not all(_is_entry(entry) for entry in listed):
-        raise InputError(f"{name}: found a broken list of arrays, expected name, type and shape of each")
-    kinds = [np.dtype(_TYPES[entry["type"]]) for entry in listed]
-    sizes = [math.prod(entry["shape"]) * kind.itemsize for entry, kind in zip(listed, kinds, strict=True)]
-    if sum(sizes) != len(content):
-        raise InputError(f"{name}: found {len(content):,} bytes of arrays, expected {sum(sizes):,} as its header says")
-    arrays: Arrays = {}
-    start = 0
-    for entry, kind, size in zip(listed, kinds, sizes, strict=True):
-        if entry["name"] in arrays:
-            raise InputError(f"{name}: found the array {entry['name']!r} twice, expected each once")
-        flat = np.frombuffer(content[start : start + size], kind).astype(kind.newbyteorder("="))
-        try:
-            arrays[entry["name"]] = flat.reshape(entry["shape"])
-        except ValueError:  # sizes beside a 0 that no array can have
-            raise InputError(f"{name}: found the shape {entry['shape']}, expected one that arrays can have") from None
-        start += size
-    return arrays
+def _digest(text: str, arrays: Arrays) -> str:
+    digest = hashlib.sha256(text.encode())
+    for name, array in arrays.items():
+        digest.update(f"{name} {array.dtype.str} {array.shape}\n".encode())
+        digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()
 
 
-def _is_entry(entry: Any) -> bool:
-    if not isinstance(entry, dict) or not {"name", "type", "shape"} <= set(entry):
-        return False
-    name, kind, shape = entry["name"], entry["type"], entry["shape"]
-    if not isinstance(name, str) or not isinstance(kind, str) or kind not in _TYPES or not isinstance(shape, list):
-        return False
-    return len(shape) <= 8 and all(type(size) is int and 0 <= size < 2**31 for size in shape)
-
-
-def _type(array: NDArray[Any]) -> str:
-    return {"u": "uint8", "i": "int64"}.get(array.dtype.kind, "float64")
+def _numpy_type(array: NDArray[Any]) -> Any:
+    return {"u": np.uint8, "i": np.int64}.get(array.dtype.kind, np.float64)

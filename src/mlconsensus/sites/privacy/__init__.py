@@ -10,21 +10,21 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, TypeVar
 
-from ...combiners import COMBINERS, Combiner, MLCMa, MLCMr, name_of
 from ...engines import gather
 from ...errors import InputError
+from ...estimators import COMBINERS, Combiner
 from ...panel.predictions import Predictions
-from ...parameters import Weights, model_weights, positive
+from ...parameters import model_weights, positive
 from . import mlcm_a, mlcm_r
 from .guarantee import Guarantee
 from .noise import MOST_INSTANCES, add_noise, noise_scale
 
-__all__ = ["Guarantee", "cleared", "fit"]
+__all__ = ["Guarantee", "fit"]
 
 C = TypeVar("C", bound=Combiner)
 
 CLIP = 1.5  # a little more than the norm of two labels that all models give
-_METHODS: dict[type[Combiner], Any] = {MLCMr: mlcm_r, MLCMa: mlcm_a}
+_METHODS: dict[str, Any] = {"MLCM-r": mlcm_r, "MLCM-a": mlcm_a}
 
 
 def fit(combiner: C, predictions: Any, *, epsilon: float, delta: float, clip: float = CLIP) -> C:
@@ -61,23 +61,21 @@ def fit(combiner: C, predictions: Any, *, epsilon: float, delta: float, clip: fl
         raise InputError("privacy: found clusterings, whose clusters are made of the instances, expected none")
     if len(panel) > MOST_INSTANCES:
         raise InputError(f"privacy: found {len(panel):,} instances, expected at most {MOST_INSTANCES:,}")
-    given = combiner.get_params()["weights"]
-    weights = model_weights(given, panel.models)
-    values = method.to_vector(gather(panel, partial(_sums, method.sums, given, clip)))
+    weights = model_weights(combiner.weights, panel.models)
+    values = method.to_vector(gather(panel, partial(_sums, method.sums, weights, clip)))
     scale = noise_scale(epsilon, delta, method.SENSITIVITY, len(values))
     noisy = add_noise(values, scale)
     statistics = method.from_vector(noisy, len(panel.models), len(panel.labels), weights, clip)
     clipped = float(clip) if method is mlcm_a else None
-    privacy = Guarantee(float(epsilon), float(delta), scale, method.SENSITIVITY, clipped)
-
-    from ..state import fitted  # which knows what a guarantee is
-
-    return fitted(combiner, panel.models, panel.labels, None, statistics=statistics, privacy=privacy)
+    guarantee = Guarantee(float(epsilon), float(delta), scale, method.SENSITIVITY, clipped)
+    return marked(combiner.take(panel.models, panel.labels, None, statistics=statistics), guarantee)
 
 
-def cleared(combiner: Combiner) -> Any:
-    """Return private statistics as the method can solve them, without what only noise can have made."""
-    return _METHODS[type(combiner)].cleared(combiner)
+def marked(combiner: C, guarantee: Guarantee | None) -> C:
+    """Say what a combiner's statistics guarantee; private ones are cleared of what is mere noise before solving."""
+    combiner.privacy_, combiner.prepared_ = guarantee, None
+    combiner.adjust_ = None if guarantee is None else partial(method_of(type(combiner)).cleared, combiner)
+    return combiner
 
 
 def check_budget(epsilon: float, delta: float, clip: float = CLIP) -> None:
@@ -96,7 +94,7 @@ def check_budget(epsilon: float, delta: float, clip: float = CLIP) -> None:
         raise InputError(f"delta: found {delta!r}, expected a number above 0 and below 1")
 
 
-def _sums(sums: Callable[[Predictions, float], Any], weights: Weights, clip: float, block: Predictions) -> Any:
+def _sums(sums: Callable[[Predictions, float], Any], weights: Any, clip: float, block: Predictions) -> Any:
     return sums(block.weighted(weights), clip)
 
 
@@ -105,16 +103,16 @@ def method_of(kind: type[Combiner]) -> Any:
 
     Examples
     --------
-    >>> from mlconsensus.combiners import RaterFilter
+    >>> from mlconsensus.estimators import RaterFilter
     >>> method_of(RaterFilter)
     Traceback (most recent call last):
     ...
     mlconsensus.errors.InputError: privacy: found Filter, for whose statistics ..., expected MLCM-r or MLCM-a
     """
-    if kind not in _METHODS:
-        known = " or ".join(name for name, one in COMBINERS.items() if one in _METHODS)
+    if kind.name not in _METHODS:
+        known = " or ".join(name for name in COMBINERS if name in _METHODS)
         raise InputError(
-            f"privacy: found {name_of(kind())}, for whose statistics no bound is known on what one instance adds, "
+            f"privacy: found {kind.name}, for whose statistics no bound is known on what one instance adds, "
             f"expected {known}"
         )
-    return _METHODS[kind]
+    return _METHODS[kind.name]

@@ -19,9 +19,9 @@ import numpy as np
 from scipy import linalg
 
 from ...arithmetic.products import FloatArray, column_sums, gram, mean, row_sums, scaled, votes
-from ...combiners.mlcm_a import MLCMa, Statistics
+from ...combiners.mlcm_a import Statistics
+from ...estimators import Combiner
 from ...panel.predictions import Predictions
-from ...parameters import model_weights
 from .noise import flat, on_grid, unflat
 
 _PART = 1 / 4
@@ -62,14 +62,14 @@ def from_vector(vector: FloatArray, m: int, l: int, weights: FloatArray | None, 
     return Statistics(n, spoken, np.full(l, n), clip * np.array(total), products, none, none)
 
 
-def cleared(combiner: MLCMa) -> Statistics:
+def cleared(combiner: Combiner, statistics: Statistics) -> Statistics:
     """Give the sums back what noise took from them: counts that are possible, and a Gram matrix that is one.
 
     Its negative eigenvalues are set to 0, and then its negative numbers, since predictions are not negative.
     """
-    statistics, l, m = combiner.statistics_, len(combiner.labels_), len(combiner.models_)
+    l, m = len(combiner.labels_), len(combiner.models_)
     n = max(statistics.n_instances, 1.0)
-    most = _weight(model_weights(combiner.weights, combiner.models_), m) * n * l
+    most = _weight(combiner.weights_, m) * n * l
     values, vectors = linalg.eigh(statistics.known_gram)
     return Statistics(
         n,

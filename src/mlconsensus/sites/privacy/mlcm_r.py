@@ -10,7 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 from ...arithmetic.products import FloatArray, connections, gram, ratio, row_sums, scaled
-from ...combiners.mlcm_r import MLCMr, Statistics
+from ...combiners.mlcm_r import Statistics
+from ...estimators import Combiner
 from ...panel.predictions import Predictions
 from .noise import flat, on_grid, unflat
 
@@ -36,13 +37,13 @@ def from_vector(vector: FloatArray, m: int, l: int, weights: FloatArray | None, 
     return Statistics(_largest(weights) * unflat(vector, m * l).reshape(m, l, m, l))
 
 
-def cleared(combiner: MLCMr) -> Statistics:
+def cleared(combiner: Combiner, statistics: Statistics) -> Statistics:
     """Set numbers below 0, which only noise can make, to 0.
 
     A symmetric matrix without them is all that the walk needs: it is a graph, its Laplacian plus the anchors is
     positive definite, and rows of `Q` are distributions.
     """
-    return Statistics(np.maximum(combiner.statistics_.walk, 0))
+    return Statistics(np.maximum(statistics.walk, 0))
 
 
 def _largest(weights: FloatArray | None) -> float:

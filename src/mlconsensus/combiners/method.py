@@ -1,0 +1,78 @@
+"""What a method is: settings, and the pure functions of the route statistics → merge → solve → apply.
+
+A method knows no engine, file or machine; `estimators` gives each its scikit-learn face.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any, ClassVar, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..panel.predictions import Predictions
+from ..panel.sources import Source
+from ..parameters import Weights
+
+S = TypeVar("S", bound=tuple[Any, ...])
+Gather = Callable[[Callable[[Predictions], S]], S]  # one pass over all blocks: the statistics of each, merged
+
+
+class Axes(NamedTuple):
+    """What the axes of a field of `Statistics` or `Solution` run over, for files and for merging by name.
+
+    Beside a field it reads ``Annotated[Any, Axes("m l m l")]``.
+    """
+
+    names: str  # m: models, l: labels, ml: (model, label) pairs, c: clusters, ?: anything; "" is a single number
+    symmetric: bool = False  # whether swapping rows and columns changes nothing
+    least: float | None = None  # below which no number can be, unless noise was added
+
+
+class Method:
+    """Base of all methods: a subclass has a `name`, a constructor that only stores, and `solve`.
+
+    `Statistics`, `Solution`, `statistics`, `apply` and `contributions` are taken from the module that the
+    subclass is written in, unless the subclass has its own. `weights` are applied before any of them sees a block.
+    """
+
+    name: ClassVar[str]  # what tables, files and the command line call it
+    function_name: ClassVar[str]  # of the function beside the estimator: what the module is called
+    Statistics: ClassVar[Any]  # NamedTuple of sums over instances
+    Solution: ClassVar[Any]  # NamedTuple of what is solved from them
+    statistics: ClassVar[Any]  # block -> Statistics
+    apply: ClassVar[Any]  # block, Solution -> scores (n, l)
+    contributions: ClassVar[Any]  # block of one instance, Solution, label's position -> Contributions
+    uses_clusterings: ClassVar[bool] = False
+    in_float32: ClassVar[tuple[str, ...]] = ()  # fields of the solution to work with where float32 is asked for
+    one_thread_below: ClassVar[int] = 0  # number of labels below which BLAS solves faster with one thread
+
+    weights: Weights = None
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        module = sys.modules.get(cls.__module__)
+        if "name" not in cls.__dict__:  # an estimator, whose method has them
+            return
+        cls.function_name = cls.__module__.rpartition(".")[2]
+        for name in ("Statistics", "Solution", "statistics", "apply", "contributions"):
+            own = getattr(module, name, None)
+            if name not in cls.__dict__ and own is not None:
+                setattr(cls, name, own if isinstance(own, type) else staticmethod(own))
+
+    def check(self) -> None:
+        """Refuse settings that no solution can be found with."""
+
+    def prepare(self, source: Source, gather: Gather[Any]) -> Any:
+        """Find out, by as many passes as it takes, what must be known before the sums; ``None``: nothing."""
+        return None
+
+    def sums(self, block: Predictions, prepared: Any) -> Any:
+        """Return the statistics of a block, given what `prepare` found."""
+        return type(self).statistics(block)
+
+    def solve(self, statistics: Any, weights: NDArray[np.float64] | None, prepared: Any) -> Any:
+        """Return the solution, given the merged sums and how much each model counts (m,)."""
+        raise NotImplementedError

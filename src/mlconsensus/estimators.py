@@ -1,0 +1,376 @@
+"""The scikit-learn face of every method, written once: joins a method and whichever engine has the predictions.
+
+`COMBINERS` has an estimator class for each method, and `functions` the function beneath: `MLCMr` and `mlcm_r`.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
+from functools import partial
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from .combiners import METHODS, Method
+from .combiners.statistics import merge
+from .engines import gather, local, spread
+from .errors import InputError, nearest
+from .evaluation.decisions import cardinalities, match_instances
+from .panel import scales
+from .panel.predictions import Predictions, as_predictions
+from .panel.sources import Source
+from .parameters import model_weights
+
+
+class Combiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[misc]
+    """Base of all estimators; each adds a method's settings.
+
+    Attributes
+    ----------
+    statistics_
+        Sums over the fitted instances; all that `fit` learns. A solved model that was loaded from a file has none.
+    models_, labels_
+        Names that `transform` expects, in this order.
+    weights_
+        How much each model counts (m,), as it was fitted; ``None``: all alike.
+    n_instances_
+        How many instances have been fitted; ``None`` where statistics are private, which withhold it.
+    solution_
+        What the statistics were solved to.
+    """
+
+    statistics_: Any
+    models_: tuple[str, ...]
+    labels_: tuple[str, ...]
+    clusters_: tuple[str, ...] = ()  # names of the fitted panel's clusters
+    weights_: NDArray[np.float64] | None = None
+    n_instances_: int | None
+    prepared_: Any = None  # what `prepare` found in passes before the sums
+    privacy_: Any = None  # what the statistics guarantee, where they are private
+    adjust_: Callable[[Any], Any] | None = None  # what the sums go through before they are solved
+    _solved: tuple[str | None, Any] = (None, None)  # the settings it was solved for, and the solution
+
+    def fit(self, predictions: Any, y: object = None) -> Self:
+        """Gather the statistics of `predictions`, in place of any fitted before.
+
+        Parameters
+        ----------
+        predictions
+            `Predictions`, or anything that its constructor takes.
+        y
+            Ignored; here for scikit-learn's conventions.
+
+        Returns
+        -------
+        The estimator itself.
+        """
+        panel = self._checked(predictions)
+        prepared = self.prepare(panel, partial(gather, panel))
+        return self._take(panel, self._gathered(panel, prepared), len(panel), prepared)
+
+    def partial_fit(self, predictions: Any, y: object = None) -> Self:
+        """Add the statistics of `predictions` to those fitted before; in the end as if all had come at once.
+
+        What takes a pass of its own over all instances (bringing scores to one scale in `RaterFilter`) is left out,
+        unless a `fit` came before, whose scales are then kept.
+
+        Parameters
+        ----------
+        predictions
+            More instances of the same models and labels.
+        y
+            Ignored.
+
+        Returns
+        -------
+        The estimator itself.
+        """
+        panel = self._checked(predictions)
+        if not hasattr(self, "models_"):
+            return self._take(panel, self._gathered(panel, None), len(panel), None)
+        if not hasattr(self, "statistics_"):
+            raise InputError("partial_fit: found a solved model, which has no statistics, expected some to add to")
+        if self.n_instances_ is None:
+            raise InputError("partial_fit: found private statistics, expected exact ones, as what is added is exact")
+        panel = self.in_fitted_order(panel)
+        statistics = merge(self.statistics_, self._gathered(panel, self.prepared_))
+        return self._take(panel, statistics, self.n_instances_ + len(panel), self.prepared_)
+
+    def transform(self, predictions: Any, dtype: Any = np.float64) -> Any:
+        """Return consensus scores, also of instances never seen in `fit`.
+
+        Parameters
+        ----------
+        predictions
+            `Predictions`, or anything that its constructor takes; the models and labels that were fitted.
+        dtype
+            What the scores are returned as; ``numpy.float32`` takes half the memory, and linear methods are worked out
+            in it.
+
+        Returns
+        -------
+        ndarray (n, l), higher = more relevant; a lazy Dask array where the predictions are Dask's.
+        """
+        check_is_fitted(self, "models_")
+        panel = self.in_fitted_order(as_predictions(predictions))
+        return spread(panel, self.applying(dtype), dtype)
+
+    def fit_transform(self, predictions: Any, y: object = None, **fit_params: Any) -> NDArray[np.float64]:
+        """Fit to `predictions` and return their consensus scores (n, l)."""
+        panel = as_predictions(predictions)
+        scores: NDArray[np.float64] = self.fit(panel).transform(panel)
+        return scores
+
+    def predict(self, predictions: Any) -> NDArray[np.bool_]:
+        """Return label sets (n, l): for each instance as many top labels as the models gave it on average."""
+        check_is_fitted(self, "models_")
+        panel = self.in_fitted_order(as_predictions(predictions))
+        return spread(panel, partial(_label_sets, self.applying()), bool)
+
+    def applying(self, dtype: Any = np.float64) -> Callable[[Predictions], NDArray[np.float64]]:
+        """Return what turns a block into its scores, light enough to be sent to another process."""
+        solution = self.solution_
+        if np.dtype(dtype) == np.float32:
+            parts = {name: getattr(solution, name) for name in self.in_float32}
+            solution = solution._replace(
+                **{k: part.astype(np.float32) for k, part in parts.items() if part is not None}
+            )
+        return partial(_apply, type(self).apply, self.weights_, solution)
+
+    @classmethod
+    def from_statistics(
+        cls, statistics: Any, *, models: Sequence[str], labels: Sequence[str], n_instances: int, **parameters: Any
+    ) -> Self:
+        """Make a fitted estimator of statistics that were gathered elsewhere.
+
+        Parameters
+        ----------
+        statistics
+            What another estimator of this class has as `statistics_`, or a sum of such.
+        models, labels
+            Their names, in the order of the statistics.
+        n_instances
+            How many instances the statistics are of.
+        **parameters
+            What the constructor takes.
+
+        Examples
+        --------
+        >>> import mlconsensus as mlc
+        >>> panel, _ = mlc.datasets.make_panel(random_state=0)
+        >>> here, there = mlc.MLCMr().fit(panel[:400]), mlc.MLCMr().fit(panel[400:])
+        >>> both = mlc.MLCMr.from_statistics(
+        ...     merge(here.statistics_, there.statistics_), models=panel.models, labels=panel.labels, n_instances=1000
+        ... )
+        >>> abs(both.transform(panel) - mlc.mlcm_r(panel)).max() < 1e-10
+        np.True_
+        """
+        return cls(**parameters).take(models, labels, n_instances, statistics=statistics)
+
+    def take(
+        self,
+        models: Sequence[str],
+        labels: Sequence[str],
+        n_instances: int | None,
+        *,
+        clusters: Sequence[str] = (),
+        statistics: Any = None,
+        solution: Any = None,
+    ) -> Self:
+        """Take what `fit` would have found: statistics, or only a solution."""
+        self.check()
+        self.models_, self.labels_, self.clusters_ = tuple(models), tuple(labels), tuple(clusters)
+        self.n_instances_, self.weights_ = n_instances, model_weights(self.weights, self.models_)
+        if statistics is not None:
+            self.statistics_, self._solved = statistics, (None, None)
+        else:
+            self._solved = self._settings(), solution
+        return self
+
+    def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> NDArray[np.object_]:
+        """Return the names of the columns that `transform` gives: the labels."""
+        check_is_fitted(self, "models_")
+        return np.array(self.labels_, dtype=object)
+
+    @property
+    def solution_(self) -> Any:
+        """What the statistics are solved to; worked out when first needed, since pieces may still arrive."""
+        check_is_fitted(self, "models_")
+        settings = self._settings()
+        if self._solved[0] != settings:
+            if not hasattr(self, "statistics_"):
+                raise InputError(
+                    "parameters: found others than the model was solved for, expected the same, as it has no statistics"
+                )
+            sums = self.statistics_ if self.adjust_ is None else self.adjust_(self.statistics_)
+            work = partial(self.solve, sums, self.weights_, self.prepared_)
+            self._solved = settings, local.solve(work, len(self.labels_) < self.one_thread_below)
+        return self._solved[1]
+
+    @property
+    def model_weights_(self) -> NDArray[np.float64]:
+        """How reliable each model is over all labels (m,), where the method finds that out."""
+        if not hasattr(self.Solution, "overall"):
+            raise AttributeError(f"{type(self).__name__} does not rate models")
+        found: NDArray[np.float64] = self.solution_.overall
+        return found
+
+    def in_fitted_order(self, panel: Predictions) -> Predictions:
+        """Reorder models and labels by name to the fitted order; refuse others."""
+        for what, found, fitted in (("models", panel.models, self.models_), ("labels", panel.labels, self.labels_)):
+            if len(found) != len(fitted):
+                raise InputError(f"{what}: found {len(found)}, expected the {len(fitted)} that were fitted")
+            strange = set(found) - set(fitted)
+            if strange:
+                absent = sorted(set(fitted) - set(found))[0]
+                raise InputError(f"{what}: found {min(strange)!r}, expected {absent!r} as was fitted")
+        if panel.clusters != self.clusters_:
+            raise InputError(
+                f"clusters: found {len(panel.clusters)}, expected the same {len(self.clusters_)} that were fitted"
+            )
+        return panel.select(models=self.models_, labels=self.labels_)
+
+    def _checked(self, predictions: Any) -> Any:
+        self.check()
+        panel = as_predictions(predictions)
+        if panel.clusters and not self.uses_clusterings:
+            able = " or ".join(kind.__name__ for kind in COMBINERS.values() if kind.uses_clusterings)
+            raise InputError(f"{type(self).__name__}: found clusterings, which it cannot use, expected {able}")
+        return panel
+
+    def _gathered(self, panel: Source, prepared: Any) -> Any:
+        bare = copy(self)  # without the sums and what was solved from them: it is sent to where the blocks are
+        for name in ("statistics_", "_solved", "prepared_", "adjust_"):
+            bare.__dict__.pop(name, None)
+        return gather(panel, partial(_sums, bare, model_weights(self.weights, panel.models), prepared))
+
+    def _take(self, panel: Source, statistics: Any, n_instances: int, prepared: Any) -> Self:
+        self.prepared_, self.privacy_, self.adjust_ = prepared, None, None
+        return self.take(panel.models, panel.labels, n_instances, clusters=panel.clusters, statistics=statistics)
+
+    def _settings(self) -> str:
+        """Tell apart settings that are solved for; weights count from the next `fit` on."""
+        return repr(sorted((name, value) for name, value in self.get_params().items() if name != "weights"))
+
+
+def _sums(method: Method, weights: Any, prepared: Any, block: Predictions) -> Any:
+    return method.sums(block.weighted(weights), prepared)
+
+
+def _apply(apply: Callable[..., NDArray[np.float64]], weights: Any, solution: Any, block: Predictions) -> Any:
+    return apply(block.weighted(weights), solution)
+
+
+def _label_sets(apply: Callable[[Predictions], NDArray[np.float64]], block: Predictions) -> NDArray[np.bool_]:
+    return match_instances(apply(block), cardinalities(block))
+
+
+def estimator(method: type[Method]) -> type[Combiner]:
+    """Make the estimator of a method: its settings and documentation, and `fit`, `transform` and the rest.
+
+    Examples
+    --------
+    >>> from mlconsensus.combiners.mlcm_r import MLCMr
+    >>> estimator(MLCMr)(alpha=3.0)
+    MLCMr(alpha=3.0)
+    """
+    return type(method.__name__, (method, Combiner), {"__doc__": method.__doc__, "__module__": __name__})
+
+
+def function(kind: type[Combiner]) -> Callable[..., NDArray[np.float64]]:
+    """Make the function of a method: predictions and settings in, consensus scores (n, l) out.
+
+    Examples
+    --------
+    >>> from mlconsensus.combiners.mlcm_r import MLCMr
+    >>> function(estimator(MLCMr))([[[1, 1, 0], [0, 0, 1]], [[1, 0, 0], [0, 0, 1]]], alpha=2.0).round(2)
+    array([[0.67, 0.33, 0.  ],
+           [0.  , 0.  , 1.  ]])
+    """
+
+    def combined(predictions: Any, *settings: Any, **more_settings: Any) -> NDArray[np.float64]:
+        return kind(*settings, **more_settings).fit_transform(predictions)
+
+    taken = inspect.Parameter("predictions", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=Any)
+    combined.__signature__ = inspect.Signature([taken, *inspect.signature(kind).parameters.values()])  # type: ignore[attr-defined]
+    combined.__doc__ = f"Return the consensus scores (n, l) that `{kind.__name__}` gives.\n\n{kind.__doc__}"
+    combined.__name__ = combined.__qualname__ = kind.function_name
+    return combined
+
+
+# Every method by the name that tables, files and the command line use.
+COMBINERS: dict[str, type[Combiner]] = {method.name: estimator(method) for method in METHODS}
+
+
+def register(method: type[Method]) -> type[Combiner]:
+    """Add a method to `COMBINERS`, so that `combine`, `compare`, files and the report know it.
+
+    Parameters
+    ----------
+    method
+        A subclass of `combiners.Method`.
+
+    Returns
+    -------
+    Its estimator class.
+    """
+    COMBINERS[method.name] = kind = estimator(method)
+    return kind
+
+
+def method_named(name: str) -> str:
+    """Return the method's name as tables write it, however the user wrote it.
+
+    Examples
+    --------
+    >>> method_named("mlcm_r")
+    'MLCM-r'
+    """
+    wanted = name.lower().replace("_", "-")
+    for method in COMBINERS:
+        if method.lower() == wanted:
+            return method
+    known = [method.lower() for method in COMBINERS]
+    raise InputError(f"method: found {name!r}, expected one of {', '.join(known)}{nearest(wanted, known)}")
+
+
+def rescale(predictions: Any) -> Any:
+    """Bring the scores of models that live on different scales to one (quantile normalisation), without any truth.
+
+    Parameters
+    ----------
+    predictions
+        `Predictions`, or anything that its constructor takes.
+
+    Returns
+    -------
+    Predictions
+        Those whose every model's scores, in their order, are distributed as the models' scores are in the middle.
+
+    Examples
+    --------
+    >>> import mlconsensus as mlc
+    >>> rng = np.random.default_rng(0)
+    >>> scores = rng.random((100, 3))
+    >>> one = mlc.rescale([scores, scores, scores / 100]).to_array()
+    >>> bool(abs(one[2] - one[0]).max() < 0.01)
+    True
+    """
+    panel = as_predictions(predictions)
+    return panel.rescaled(scales.solve(gather(panel, scales.statistics)))
+
+
+def __getattr__(name: str) -> Any:
+    """Find an estimator class such as `MLCMr`, or a function such as `mlcm_r`, by its name."""
+    kinds: Mapping[str, type[Combiner]] = {kind.__name__: kind for kind in COMBINERS.values()}
+    if name in kinds:
+        return kinds[name]
+    for kind in kinds.values():
+        if kind.function_name == name:
+            return function(kind)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
