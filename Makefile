@@ -15,6 +15,7 @@ test: $(INSTALLED_DEV)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
 	$(BIN)/python tools/count_lines.py
 	$(BIN)/pytest --numprocesses=auto --dist=loadfile --cov --cov-report=term
 

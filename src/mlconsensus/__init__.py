@@ -5,6 +5,7 @@ This file is a table of contents; each name is imported when it is first used, s
 
 from __future__ import annotations
 
+from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -120,6 +121,9 @@ def __getattr__(name: str) -> Any:
         return getattr(import_module(f".{_HOME[name]}", __name__), name)
     if name in _MODULES:
         return import_module(f".{_MODULES[name]}", __name__)
+    if not name.startswith("_"):  # a method that was added to the registry
+        with suppress(AttributeError):
+            return getattr(import_module(".estimators", __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

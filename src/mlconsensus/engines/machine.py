@@ -9,7 +9,7 @@ from pathlib import Path
 KEPT = {"MALLOC_MMAP_THRESHOLD_": 2**30, "MALLOC_TRIM_THRESHOLD_": 2**31 - 1, "MALLOC_ARENA_MAX": 1}
 
 _MEMINFO = Path("/proc/meminfo")
-_UNKNOWN = 4 * 2**30  # where the system does not tell
+_GROUP = Path("/sys/fs/cgroup")  # a container's own limits
 
 
 def available_memory() -> int:
@@ -22,13 +22,14 @@ def available_memory() -> int:
     """
     try:
         lines = dict(line.split(":", 1) for line in _MEMINFO.read_text().splitlines())
-        return min(int(lines["MemAvailable"].split()[0]) * 1024, _group_limit())
-    except (OSError, KeyError, ValueError):
-        pass
+        free = int(lines["MemAvailable"].split()[0]) * 1024
+    except (OSError, KeyError, ValueError):  # not Linux: half of what is built in, where the system tells
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2 if hasattr(os, "sysconf") else 2**32
     try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
-    except (AttributeError, OSError, ValueError):
-        return _UNKNOWN
+        limit, used = (int((_GROUP / name).read_text()) for name in ("memory.max", "memory.current"))
+    except (OSError, ValueError):  # no such files, or the limit is "max"
+        return free
+    return min(free, limit - used)
 
 
 def cores() -> int:
@@ -39,9 +40,10 @@ def cores() -> int:
     >>> cores() >= 1
     True
     """
-    available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    from joblib import cpu_count  # knows CPU affinity and the quotas of containers
+
     wanted = os.environ.get("OMP_NUM_THREADS", "")
-    return min(available, int(wanted)) if wanted.isdigit() and int(wanted) else available
+    return min(cpu_count(), int(wanted)) if wanted.isdigit() and int(wanted) else int(cpu_count())
 
 
 def keep_memory() -> None:
@@ -62,12 +64,3 @@ def keep_memory() -> None:
         return
     for name, number in {"MALLOC_MMAP_THRESHOLD_": -3, "MALLOC_TRIM_THRESHOLD_": -1, "MALLOC_ARENA_MAX": -8}.items():
         mallopt(number, KEPT[name])  # as <malloc.h> numbers them
-
-
-def _group_limit() -> int:
-    """Return what is left of a container's own limit, or a number beyond all memory where it has none."""
-    group = Path("/sys/fs/cgroup")
-    try:
-        return int((group / "memory.max").read_text()) - int((group / "memory.current").read_text())
-    except (OSError, ValueError):  # no such files, or the limit is "max"
-        return 2**62

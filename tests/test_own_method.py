@@ -1,0 +1,137 @@
+"""A method really is one file and one line: a toy written to a file goes through everything that lists methods."""
+
+import importlib.util
+import json
+import sys
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import mlconsensus as mlc
+
+TOY = '''
+"""A toy."""
+
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+
+from mlconsensus.arithmetic.products import votes
+from mlconsensus.combiners.contributions import Contributions, of_label, statements
+from mlconsensus.combiners.method import Axes, Method
+
+
+class Statistics(NamedTuple):
+    total: Annotated[Any, Axes("l", least=0)]
+    n: Annotated[Any, Axes("", least=0)]
+
+
+class Solution(NamedTuple):
+    rate: Annotated[Any, Axes("l")]
+
+
+def statistics(block):
+    return Statistics(np.asarray(votes(block).total.sum(axis=0), dtype=float), len(block))
+
+
+def solve(statistics, boost):
+    return Solution(boost * statistics.total / statistics.n)
+
+
+def apply(block, solution):
+    return np.asarray(votes(block).total * solution.rate, dtype=float)
+
+
+def contributions(block, solution, label):
+    scores, _ = statements(block)
+    return Contributions(0.0, of_label(scores[:, label] * solution.rate[label], label, scores.shape))
+
+
+class ToyMethod(Method):
+    """Votes times how often a label is given.
+
+    Parameters
+    ----------
+    boost
+        A factor.
+    weights
+        How much each model counts.
+    """
+
+    name = "Toy"
+
+    def __init__(self, boost=1.0, weights=None):
+        self.boost = boost
+        self.weights = weights
+
+    def solve(self, statistics, weights, prepared):
+        return solve(statistics, self.boost)
+'''
+
+
+@pytest.fixture
+def toy(tmp_path, monkeypatch):
+    path = tmp_path / "toy_method.py"
+    path.write_text(TOY)
+    spec = importlib.util.spec_from_file_location("toy_method", path)
+    module = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, "toy_method", module)
+    spec.loader.exec_module(module)
+    kind = mlc.register(module.ToyMethod)
+    yield kind
+    del mlc.COMBINERS["Toy"]
+
+
+@pytest.fixture
+def files(tmp_path):
+    panel, truth = mlc.datasets.make_panel(60, 5, 3, random_state=0)
+    names = []
+    for model, scores in zip(panel.models, panel.to_array(), strict=True):
+        names.append(str(tmp_path / f"{model}.csv"))
+        rows = "\n".join(f"i{i}," + ",".join(str(int(x)) for x in row) for i, row in enumerate(scores))
+        (tmp_path / f"{model}.csv").write_text("id," + ",".join(panel.labels) + "\n" + rows + "\n")
+    rows = "\n".join(f"i{i}," + ",".join(str(int(x)) for x in row) for i, row in enumerate(truth))
+    (tmp_path / "truth.csv").write_text("id," + ",".join(panel.labels) + "\n" + rows + "\n")
+    return tmp_path, names, panel
+
+
+def run(*arguments):
+    from mlconsensus.cli.main import cli
+
+    ran = CliRunner().invoke(cli, [str(argument) for argument in arguments])
+    assert ran.exit_code == 0, ran.output + repr(ran.exception)
+    return ran.output
+
+
+def test_in_python(toy, files):
+    _, _, panel = files
+    votes = np.nansum(panel.to_array(), axis=0)
+    expected = votes * votes.sum(axis=0) / len(panel)
+    np.testing.assert_allclose(toy().fit_transform(panel), expected)
+    found = mlc.combine(panel, method="toy")
+    np.testing.assert_allclose(found.scores, expected)
+    assert found.method == "Toy"
+    np.testing.assert_allclose(toy(boost=2.0).fit_transform(panel), 2 * expected)
+    assert mlc.ToyMethod is toy
+    np.testing.assert_allclose(mlc.toy_method(panel, boost=2.0), 2 * expected)
+
+
+def test_every_command_knows_it(toy, files):
+    folder, names, panel = files
+    expected = toy().fit_transform(panel)
+    run("combine", *names, "--method", "toy", "--output", folder / "consensus.csv")
+    written = np.loadtxt(folder / "consensus.csv", delimiter=",", skiprows=1, usecols=range(1, 6))
+    np.testing.assert_allclose(written, expected)
+    compared = json.loads(run("compare", *names, "--truth", folder / "truth.csv", "--json"))
+    assert "Toy" in json.dumps(compared)
+    explained = run("explain", *names, "--method", "toy", "--instance", "i3", "--json")
+    assert "Toy" in explained
+    run("report", *names, "--method", "toy", "--output", folder / "report.html")
+    assert "Toy" in (folder / "report.html").read_text()
+    run("statistics", *names, "--method", "toy", "--output", folder / "a.stats")
+    run("solve", folder / "a.stats", "--output", folder / "a.model")
+    run("apply", folder / "a.model", *names, "--output", folder / "applied.csv")
+    assert (folder / "applied.csv").read_text() == (folder / "consensus.csv").read_text()
+    helped = run("combine", "--help")
+    assert "toy" in helped
