@@ -7,7 +7,7 @@ from suite import floor, panels
 import mlconsensus as mlc
 
 
-@pytest.mark.parametrize("method", list(mlc.COMBINERS))
+@pytest.mark.parametrize("method", list(floor.FLOORS))
 def test_floor_is_the_method(method):
     votes, _ = panels.make(4, 400, 12)
     prepare, run = floor.FLOORS[method]

@@ -117,35 +117,6 @@ def dawid_skene(votes, n_iter=100, tol=1e-5):
     return _looked_up(votes, cells, special.expit(odds(*found)))
 
 
-def rater_filter(form):
-    """Gram matrix and application are done here; the solve between them is the package's own."""
-    from mlconsensus.combiners.rater_filter import Statistics, solve
-
-    votes, blocks = form
-    m, n, l = votes.shape
-    products = np.zeros((m * l, m * l))
-    with _one_blas_thread(), ThreadPoolExecutor(_CORES) as pool:
-        for part in pool.map(lambda block: block.T @ block, blocks):
-            products += part.toarray()
-    total = np.diagonal(products).reshape(m, l)
-    found = solve(Statistics(products.reshape(m, l, m, l), total, n, total, 0, 0))
-    information = found.information.sum(axis=0)
-    filter = found.filter * np.divide(1, information, out=np.zeros(l), where=information != 0)[:, None]
-    start = found.prior - (found.vote * found.mean).sum(axis=0) @ filter
-    cells, _, bits = _patterns(votes)
-    readings = _looked_up(votes, cells, found.vote.T @ bits.T)
-    scores = np.empty((n, l))
-
-    def place(rows):
-        here = np.matmul(readings[rows], filter, out=scores[rows])
-        here += start
-        np.maximum(here, 0, out=here)
-        here += 1e-6 * found.prior
-
-    _over_rows(n, l, place)
-    return scores
-
-
 def connected(votes):
     """The paper's connection matrix (n, m·l) as CSR, in blocks of a size that suits SciPy's product."""
     m, n, l = votes.shape
@@ -163,7 +134,6 @@ FLOORS = {
     "BGCM": (lambda votes: votes, bgcm),
     "MLCM-r": (connected, mlcm_r),
     "MLCM-a": (lambda votes: votes, mlcm_a),
-    "Filter": (lambda votes: (votes, connected(votes)[0]), rater_filter),
 }
 
 

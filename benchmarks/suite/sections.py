@@ -10,13 +10,15 @@ from pathlib import Path
 
 import numpy as np
 
-from . import case, judging, panels, starting
+from mlconsensus.estimators import COMBINERS
+
+from . import case, floor, judging, panels, starting
 
 HERE = Path(__file__).parents[1]
 PEERS = HERE / ".peers"
 MOST_SECONDS = 600
 
-METHODS = ("MV", "DS", "BGCM", "MLCM-r", "MLCM-a", "Filter")
+METHODS = tuple(COMBINERS)
 SMALL, LARGE, LONG, WIDE = (10, 5_000, 50), (10, 100_000, 200), (5, 1_000_000, 100), (10, 20_000, 2_000)
 # The filter keeps several matrices of (m·l)²: of 3.2 GB each here. `combine` takes MLCM-a instead.
 NOT_OFFERED = {("Filter", WIDE): "not offered at this size: it would take gigabytes; `combine` takes MLCM-a instead"}
@@ -96,7 +98,7 @@ def _of_size(shape):
         if (method, shape) in NOT_OFFERED:
             yield f"ours {method}", partial(dict, failed=NOT_OFFERED[method, shape])
             continue
-        for what in ("ours", "floor"):
+        for what in ("ours", "floor") if method in floor.FLOORS else ("ours",):
             yield f"{what} {method}", partial(_case, what=what, method=method, shape=shape)
 
 

@@ -230,7 +230,7 @@ def votes(block: Predictions) -> Votes:
 def mean(votes: Votes, prior: FloatArray) -> Matrix:
     """Average over the models that spoke (Eq. averaging), the prior where none did; CSR while all models speak.
 
-    In the prior's arithmetic: float32 if it is.
+    In float32 if the prior is float32.
 
     Examples
     --------
@@ -319,7 +319,7 @@ def column_sums(A: Matrix) -> FloatArray:
 
 
 def ratio(numerator: FloatArray, denominator: FloatArray | float, otherwise: FloatArray | float) -> FloatArray:
-    """Divide, with a defined value where the denominator is 0, whose arithmetic it is: float32 if that is.
+    """Divide, with the value `otherwise` where the denominator is 0; in float32 if `otherwise` is float32.
 
     Examples
     --------

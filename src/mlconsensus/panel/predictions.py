@@ -45,7 +45,7 @@ class Predictions(Source):
     <Predictions: 2 models × 2 instances × 2 labels, 1 cell missing>
     """
 
-    __slots__ = ("_parts", "clusters", "instances", "labels", "members", "models", "weights")
+    __slots__ = ("_n_missing", "_parts", "clusters", "instances", "labels", "members", "models", "weights")
 
     models: tuple[str, ...]
     labels: tuple[str, ...]
@@ -54,6 +54,7 @@ class Predictions(Source):
     clusters: tuple[str, ...]  # names of all clusterings' clusters
     members: IntArray  # (n, number of clusterings) which of these each instance is in, -1: in none
     _parts: tuple[ModelScores, ...]
+    _n_missing: int | None  # None: not counted yet
 
     def __init__(self, scores: Any, models: Any = None, labels: Any = None, instances: Any = None) -> None:
         tables = tables_of(scores, models)
@@ -128,11 +129,12 @@ class Predictions(Source):
             ("clusters", ()),
             ("members", nowhere),
             ("_parts", parts),
+            ("_n_missing", None),
         ):
             object.__setattr__(self, name, value)
 
     def _with(self, **changes: Any) -> Predictions:
-        return _restore({name: getattr(self, name) for name in self.__slots__} | changes)
+        return _restore({name: getattr(self, name) for name in self.__slots__} | {"_n_missing": None} | changes)
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"Predictions cannot be changed: found an assignment to {name!r}")
@@ -170,10 +172,11 @@ class Predictions(Source):
     @property
     def n_missing(self) -> int:
         """How many of the m·n·l cells no prediction was given for."""
-        if self.complete:
-            return 0
-        silences = (part.cells()[1] for block in self.blocks() for part in block._parts)
-        return sum(int((~spoken).sum()) for spoken in silences if spoken is not None)
+        if self._n_missing is None:  # it takes a walk over all data, so it is kept
+            silences = () if self.complete else (part.cells()[1] for block in self.blocks() for part in block._parts)
+            missing = sum(int((~spoken).sum()) for spoken in silences if spoken is not None)
+            object.__setattr__(self, "_n_missing", missing)
+        return self._n_missing or 0
 
     @property
     def block_size(self) -> int:
