@@ -1,22 +1,18 @@
+import sys
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
 
-from mlconsensus.terminal import padded, shown, width
-
-
-@pytest.mark.parametrize(
-    ("text", "columns"),
-    [("", 0), ("sport", 5), ("体育", 4), ("e\u0301", 1), ("שלום", 4), ("👩\u200d🚀", 4), ("ｆｕｌｌ", 8)],
-)
-def test_width(text, columns):
-    assert width(text) == columns
-    assert width(padded(text, 10)) == 10
+from mlconsensus.terminal import safe, shown, table
 
 
 @pytest.mark.parametrize("name", ["x" * 10_000, "体" * 10_000, "\n" * 10_000, "a\u0301" * 10_000, "体\n" * 50])
 @pytest.mark.parametrize("most", [1, 2, 7, 40])
 def test_long_names_are_cut_to_what_there_is_room_for(name, most):
     found = shown(name, most)
-    assert width(found) <= most
+    assert cell_len(found) <= most
     assert found.endswith("…")
 
 
@@ -35,3 +31,38 @@ def test_what_would_move_the_cursor_or_turn_the_text_is_escaped(character):
     assert found.startswith("a\\")
     assert found.endswith("b")
     found.encode()
+
+
+ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=30)
+
+
+@given(ANY_TEXT)
+def test_nothing_that_a_terminal_obeys_is_left(text):
+    found = safe(text)
+    assert all(character.isprintable() or character in "\u200c\u200d" for character in found)
+    if text.isprintable():
+        assert found == text
+
+
+@given(st.lists(st.tuples(ANY_TEXT, ANY_TEXT), max_size=5))
+def test_a_row_of_a_table_is_one_line_whatever_is_in_it(rows):
+    text = table(["one", "two"], rows) + "\n"
+    assert len(text.splitlines()) == 1 + len(rows)
+
+
+def test_columns_are_aligned():
+    lines = table(["name", "of", "count"], [["体育", "a", 7], ["e\u0301x", "long", "1,234 "]], left=2).split("\n")
+    assert lines == [
+        "name  of     count",
+        "体育  a          7",
+        "e\u0301x    long  1,234",
+    ]
+
+
+@pytest.mark.parametrize("variable", ["FORCE_COLOR", "TTY_COMPATIBLE", "COLUMNS"])
+def test_tables_stay_plain_and_whole(monkeypatch, variable):
+    monkeypatch.setenv(variable, "1")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    assert table(["a", "b"], [["x" * 500, "[bold]y[/bold] :smile:"]], left=2).split("\n")[1] == (
+        "x" * 500 + "  [bold]y[/bold] :smile:"
+    )

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .errors import InputError, nearest
-from .estimators import COMBINERS, Combiner, majority_vote, method_named
+from .estimators import COMBINERS, MOST_GROUPS, Combiner, majority_vote, method_named
 from .evaluation import metrics
 from .evaluation.decisions import cardinalities, match_instances
 from .insight.diagnostics import Diagnostics, diagnose, leave_one_model_out
@@ -47,8 +47,6 @@ CHOICES: dict[str, Choice] = {
 }
 
 
-# The filter keeps several matrices of (models × labels)²: beyond this they take gigabytes.
-MOST_GROUPS = 8192
 _LARGE = Choice(
     "MLCM-a", f"with more than {MOST_GROUPS:,} pairs of a model and a label, Filter would take gigabytes of memory"
 )

@@ -26,6 +26,9 @@ from .panel.predictions import Predictions, as_predictions
 from .panel.sources import Source
 from .parameters import model_weights
 
+# The filter and MLCM-r keep matrices of (models × labels)²: with more such pairs they take gigabytes.
+MOST_GROUPS = 8192
+
 
 class Combiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[misc]
     """Base of all estimators; each adds a method's settings.

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from .evaluation.metrics import LOWER_IS_BETTER, RANKING_METRICS, is_better
-from .terminal import padded, width
+from .terminal import table
 
 TITLES = {
     "micro_auc": "microAUC",
@@ -18,6 +18,17 @@ TITLES = {
     "micro_f1": "micro F1",
     "macro_f1": "macro F1",
 }
+
+
+def title(metric: str) -> str:
+    """Name a metric for the head of a column, with an arrow to where it is better.
+
+    Examples
+    --------
+    >>> title("one_error"), title("micro_auc")
+    ('one error ↓', 'microAUC ↑')
+    """
+    return f"{TITLES[metric]} {'↓' if metric in LOWER_IS_BETTER else '↑'}"
 
 
 def best_rows(results: Mapping[str, Mapping[str, float]], metric: str) -> set[str]:
@@ -48,14 +59,9 @@ def metrics_table(
     MV          0.2500*
     BM          0.5000
     """
-    heads = [f"{TITLES[metric]} {'↓' if metric in LOWER_IS_BETTER else '↑'}" for metric in metrics]
     best = {metric: best_rows(results, metric) if mark else set() for metric in metrics}
-    columns = max(width(name) for name in (first, *results))
-    lines = [f"{padded(first, columns)}  " + "  ".join(f"{head:>11}" for head in heads)]
-    for row, cells in results.items():
-        shown = [
-            f"{cells[metric]:.4f}{'*' if row in best[metric] else ' '}".rjust(max(11, len(head)))
-            for metric, head in zip(metrics, heads, strict=True)
-        ]
-        lines.append(f"{padded(row, columns)}  {'  '.join(shown)}".rstrip())
-    return "\n".join(lines)
+    rows = [
+        [name, *(f"{cells[metric]:.4f}{'*' if name in best[metric] else ' '}" for metric in metrics)]
+        for name, cells in results.items()
+    ]
+    return table([first, *(f"{title(metric):>11}" for metric in metrics)], rows)

@@ -1,64 +1,68 @@
-r"""Names in a terminal: whatever they are made of, one line each, and as many columns as asked for."""
+"""Text for a terminal: names are shown and never obeyed, whatever they are made of; and the one layout of tables."""
 
 from __future__ import annotations
 
-import unicodedata
+from collections.abc import Iterable, Sequence
 
 _JOINERS = "\u200c\u200d"  # they are not printable by themselves, but words and emoji fall apart without them
 
 
-def width(text: str) -> int:
-    """Count the columns that a terminal gives to `text`.
+def safe(text: object) -> str:
+    r"""Return text of one line that moves no cursor, turns no direction and sends no command: all such is escaped.
 
     Examples
     --------
-    >>> width("sport"), width("体育"), width("e\u0301")
-    (5, 4, 1)
+    >>> safe("red\x1b[31m"), safe("a\nb"), safe("\u202eevil")
+    ('red\\x1b[31m', 'a\\nb', '\\u202eevil')
     """
-    return sum(_columns(character) for character in text)
+    return "".join(
+        character if character.isprintable() or character in _JOINERS else character.encode("unicode_escape").decode()
+        for character in str(text)
+    )
 
 
 def shown(name: object, most: int = 40) -> str:
-    r"""Return a name that fills at most `most` columns of one line: long ones shortened, control characters escaped.
+    r"""Return a name as safe text that fills at most `most` columns of one line.
 
     Examples
     --------
     >>> shown("a\nb"), shown("abcdefgh", 5)
     ('a\\nb', 'abcd…')
     """
-    escaped: list[str] = []
-    columns = 0
-    for character in str(name):
-        piece = character if character.isprintable() or character in _JOINERS else _escape(character)
-        columns += width(piece)
-        if columns > most:
-            return _cut(escaped, most - 1) + "…"
-        escaped.append(piece)
-    return "".join(escaped)
+    from rich.cells import cell_len, set_cell_size
+
+    text = safe(name)
+    return text if cell_len(text) <= most else set_cell_size(text, most - 1).rstrip() + "…"
 
 
-def padded(text: str, columns: int) -> str:
-    """Fill up with spaces to `columns`.
+def table(heads: Sequence[str], rows: Iterable[Sequence[object]], left: int = 1) -> str:
+    r"""Lay out a table as plain text, without colours, borders or wrapped lines, whatever it is printed to.
+
+    Parameters
+    ----------
+    heads
+        Titles of the columns.
+    rows
+        Cells; what is no safe text is escaped.
+    left
+        How many columns, the first ones, stand at the left of their space; the others stand at the right.
 
     Examples
     --------
-    >>> padded("体育", 6)
-    '体育  '
+    >>> print(table(["model", "labels"], [["ana", 1.25], ["b\tob", 12]]))
+    model  labels
+    ana      1.25
+    b\tob      12
     """
-    return text + " " * (columns - width(text))
+    from rich.cells import cell_len, set_cell_size
 
-
-def _columns(character: str) -> int:
-    if character in _JOINERS or unicodedata.category(character) in ("Mn", "Me"):
-        return 0
-    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
-
-
-def _escape(character: str) -> str:
-    return character.encode("unicode_escape").decode()
-
-
-def _cut(pieces: list[str], most: int) -> str:
-    while pieces and width("".join(pieces)) > most:
-        pieces.pop()
-    return "".join(pieces)
+    cells = [list(heads), *([safe(cell) for cell in row] for row in rows)]
+    widths = [max(map(cell_len, column)) for column in zip(*cells, strict=True)]
+    lines = []
+    for row in cells:
+        aligned = [
+            set_cell_size(cell, most) if at < left else " " * (most - cell_len(cell)) + cell
+            for at, (cell, most) in enumerate(zip(row, widths, strict=True))
+        ]
+        lines.append("  ".join(aligned).rstrip())
+    return "\n".join(lines)

@@ -10,8 +10,7 @@ import pytest
 from report_panels import HOSTILE, PANELS, report_of
 
 import mlconsensus as mlc
-from mlconsensus.report.html.markup import el
-from mlconsensus.report.report import format_of
+from mlconsensus.report.report import report_format
 
 EMPTY = {"meta", "link", "input"}
 ELEMENTS = {
@@ -195,9 +194,4 @@ def test_save(tmp_path):
     with pytest.raises(mlc.InputError, match=r"report.htlm: found the suffix '.htlm', expected one of .* mean '.htm'"):
         report.save(tmp_path / "report.htlm")
     with pytest.raises(mlc.InputError, match="format: found 'pdf', expected one of html, json, text"):
-        format_of("report", "pdf")
-
-
-def test_markup_is_escaped_unless_it_is_markup():
-    assert el("p", "<", el("b", "&"), title='"') == '<p title="&quot;">&lt;<b>&amp;</b></p>'
-    assert el("input", type="search", hidden=False) == '<input type="search">'
+        report_format("report", "pdf")

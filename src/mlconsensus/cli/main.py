@@ -6,7 +6,6 @@ import errno
 import os
 import sys
 import traceback
-from collections.abc import Iterable
 from importlib import import_module
 from typing import Any, NoReturn
 
@@ -16,6 +15,7 @@ from .. import __version__
 from ..engines import progress
 from ..engines.machine import keep_memory
 from ..errors import InputError, nearest
+from ..terminal import safe
 
 # Each command's module is imported when it is used: `--help` answers at once.
 _COMMANDS = (
@@ -74,8 +74,8 @@ def cli(ctx: click.Context, traceback: bool) -> None:
         click.echo(ctx.get_help())
         return
     if sys.stderr.isatty():
-        token = progress.reporter.set(_bar)
-        ctx.call_on_close(lambda: progress.reporter.reset(token))
+        token = progress.on_terminal.set(True)
+        ctx.call_on_close(lambda: progress.on_terminal.reset(token))
 
 
 def main(args: list[str] | None = None) -> NoReturn:
@@ -110,13 +110,5 @@ def main(args: list[str] | None = None) -> NoReturn:
 def _end(message: str, code: int, show_traceback: bool) -> NoReturn:
     if show_traceback:
         traceback.print_exc()
-    click.echo(f"mlconsensus: {' '.join(message.split())}", err=True)
+    click.echo(f"mlconsensus: {safe(' '.join(message.split()))}", err=True)
     sys.exit(code)
-
-
-def _bar(items: Iterable[Any], total: int, doing: str) -> Iterable[Any]:
-    if total < 2:
-        yield from items
-        return
-    with click.progressbar(items, length=total, label=doing, file=sys.stderr) as bar:
-        yield from bar

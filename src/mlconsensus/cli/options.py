@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from ..terminal import safe
+
 if TYPE_CHECKING:
     from ..panel.predictions import Predictions
 
@@ -92,4 +94,4 @@ def _without_nan(found: Any) -> Any:
 
 def say(message: str) -> None:
     """Tell the user something on standard error, where it stays out of what a pipe carries."""
-    click.echo(message, err=True)
+    click.echo(safe(message), err=True)

@@ -60,9 +60,9 @@ def command(
     from ..io import read_table
     from ..io.files import check_output
     from ..report import Report, summarise
-    from ..report.report import format_of
+    from ..report.report import report_format
 
-    form = format_of(output, output_format)
+    form = report_format(output, output_format)
     check_output(output, force=force)  # before the work, not after
     weights = weights_of(weight)
     used = [*files, *clustering, truth] if truth else [*files, *clustering]

@@ -1,4 +1,4 @@
-"""How far long work has come: silent unless a command says where to show it."""
+"""How far long work has come: silent unless a command says that there is a terminal to show it on."""
 
 from __future__ import annotations
 
@@ -8,32 +8,50 @@ from contextvars import ContextVar
 from typing import TypeVar
 
 T = TypeVar("T")
-Reporter = Callable[[Iterable[T], int, str], Iterable[T]]
 
-# Set by the command line for a terminal; a library does not write to its user's screen.
-reporter: ContextVar[Reporter | None] = ContextVar("reporter", default=None)  # type: ignore[type-arg]
+# Set by the command line; a library does not write to its user's screen.
+on_terminal: ContextVar[bool] = ContextVar("on_terminal", default=False)
 
 
 def track(items: Iterable[T], total: int, doing: str) -> Iterator[T]:
-    """Pass on `items`, telling the reporter, if there is one, how many have gone by.
+    """Pass on `items`, showing on a terminal how many of them have gone by.
 
     Examples
     --------
     >>> list(track("ab", 2, "reading"))
     ['a', 'b']
     """
-    show = reporter.get()
-    if show is None:
-        yield from items
-        return
-    token = reporter.set(None)  # work inside this work shows no bar of its own
-    try:
-        yield from show(items, total, doing)
-    finally:
-        reporter.reset(token)
+    with _bar(total, doing) as advance:
+        for item in items:
+            yield item
+            advance()
 
 
 @contextmanager
 def working(doing: str) -> Iterator[None]:
-    """Tell the reporter, if there is one, that something is being done whose length nobody knows."""
-    yield
+    """Show on a terminal that something is being done whose length nobody knows.
+
+    Examples
+    --------
+    >>> with working("solving"):
+    ...     pass
+    """
+    with _bar(None, doing):
+        yield
+
+
+@contextmanager
+def _bar(total: int | None, doing: str) -> Iterator[Callable[[], object]]:
+    if not on_terminal.get() or total == 1:
+        yield lambda: None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    token = on_terminal.set(False)  # work inside this work shows no bar of its own
+    try:
+        with Progress(console=Console(stderr=True), transient=True, redirect_stdout=False) as bar:
+            task = bar.add_task(doing, total=total)
+            yield lambda: bar.advance(task)
+    finally:
+        on_terminal.reset(token)

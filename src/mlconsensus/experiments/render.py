@@ -6,8 +6,9 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..evaluation.metrics import LOWER_IS_BETTER, RANKING_METRICS
-from ..tables import TITLES, best_rows
+from ..evaluation.metrics import RANKING_METRICS
+from ..tables import TITLES, best_rows, title
+from ..terminal import table as aligned
 from .claims import judge_claims
 from .paper import tables as printed_tables
 from .protocol import Figure, Results, Table
@@ -16,6 +17,7 @@ _NOTE = (
     "BM: mean of the base models; MV: majority voting; * best of its column, ours and the paper's each; "
     "± standard deviation over the repeats; diff: ours − paper."
 )
+_CLAIMS = ("claim", "verdict", "ours", "paper's tables")
 _MISPRINT = "The paper's {metrics} of {name} is misprinted (it repeats another column): in parentheses, not compared."
 
 
@@ -53,12 +55,12 @@ def as_text(results: Results) -> str:
     parts = [_headline(results)]
     for name, table in results.tables.items():
         rows = _cells(name, table, _mean_only)
-        parts += [f"{name}, {results.instances[name]:,} instances", _aligned(_heads(), rows)]
+        parts += [f"{name}, {results.instances[name]:,} instances", aligned(_heads(), rows, left=len(_heads()))]
         if results.settings.repeats > 1:
             parts.append(f"Standard deviation over the repeats: at most {_largest_std(table):.4f}.")
         parts += _misprints(name)
     if results.tables:
-        parts += ["The paper's claims", _aligned(["claim", "verdict", "ours", "paper's tables"], _claim_rows(results))]
+        parts += ["The paper's claims", aligned(_CLAIMS, _claim_rows(results), left=len(_CLAIMS))]
         parts.append(_NOTE.replace("± standard deviation over the repeats; ", ""))
     return "\n\n".join(parts) + "\n"
 
@@ -77,7 +79,7 @@ def as_markdown(results: Results) -> str:
         rows = _cells(name, table, _with_std if results.settings.repeats > 1 else _mean_only)
         parts += [f"## {name}, {results.instances[name]:,} instances", _piped(_heads(), rows), *_misprints(name)]
     if results.tables:
-        parts += ["## The paper's claims", _piped(["claim", "verdict", "ours", "paper's tables"], _claim_rows(results))]
+        parts += ["## The paper's claims", _piped(_CLAIMS, _claim_rows(results))]
     return "\n\n".join(parts) + "\n"
 
 
@@ -90,7 +92,7 @@ def _headline(results: Results) -> str:
 def _heads() -> list[str]:
     heads = ["method"]
     for metric in RANKING_METRICS:
-        heads += [f"{TITLES[metric]} {'↓' if metric in LOWER_IS_BETTER else '↑'}", "paper", "diff"]
+        heads += [title(metric), "paper", "diff"]
     return heads
 
 
@@ -138,14 +140,6 @@ def _misprints(name: str) -> list[str]:
 
 def _largest_std(table: Table) -> float:
     return max(figure.std for row in table.values() for figure in row.values())
-
-
-def _aligned(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    widths = [max(map(len, column)) for column in zip(heads, *rows, strict=True)]
-    lines = [heads, *rows]
-    return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
-    )
 
 
 def _piped(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

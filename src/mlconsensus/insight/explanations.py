@@ -19,7 +19,7 @@ from ..errors import InputError, nearest
 from ..estimators import Combiner
 from ..panel.predictions import Predictions, as_predictions
 from ..panel.sources import Source
-from ..terminal import padded, shown, width
+from ..terminal import shown, table
 
 _MOST_SEARCHED = 20_000  # names among which the one that was meant is looked for; more would take seconds
 
@@ -128,50 +128,29 @@ class Explanation:
         >>> mlc.explain(mlc.MajorityVote().fit([[[1]]]), [[[1]]], 0, 0).to_dict()["parts"]
         [{'model': 'model_0', 'label': 'label_0', 'said': 1.0, 'contribution': 1.0, 'vote': 1.0}]
         """
-        return {
-            "method": self.method,
-            "instance": self.instance,
-            "label": self.label,
-            "score": self.score,
-            "vote": self.vote,
-            "scale": self.scale,
-            "baseline": self.baseline if math.isfinite(self.baseline) else None,
-            "remainder": self.remainder,
-            "parts": [part._asdict() for part in self.parts],
-        }
+        names = ("method", "instance", "label", "score", "vote", "scale", "baseline", "remainder")
+        found = {name: getattr(self, name) for name in names} | {"parts": [part._asdict() for part in self.parts]}
+        return found if math.isfinite(self.baseline) else found | {"baseline": None}
 
     def to_text(self, most: int = 12) -> str:
         """Lay out a table for a terminal: the `most` largest parts, the others in one row, and the sum."""
-        rows = [self._heads(), *self._rows(most, 30)]
-        columns = [max(width(cell) for cell in column) for column in zip(*rows, strict=True)]
-        lines = [
-            "  ".join(
-                padded(cell, columns[at]) if at < 2 else " " * (columns[at] - width(cell)) + cell
-                for at, cell in enumerate(row)
-            ).rstrip()
-            for row in rows
-        ]
+        rows = table(self._heads(), self._rows(most, 30), left=2)
         title = f"instance {shown(self.instance)}, label {shown(self.label)}: {self._scores()}"
-        return "\n".join([title, "", *lines, *(["", self._note()] if self._note() else [])])
+        return "\n".join([title, "", rows, *(["", self._note()] if self._note() else [])])
 
     def __repr__(self) -> str:
         return f"<Explanation: instance {shown(self.instance)}, label {shown(self.label)}: {self._scores()}>"
 
     def _repr_html_(self) -> str:
         rows = "".join(
-            "<tr>"
-            + "".join(
-                f"<td><bdi>{escape(cell)}</bdi></td>" if at < 2 else f'<td style="text-align:right">{cell}</td>'
-                for at, cell in enumerate(row)
-            )
+            f"<tr><td><bdi>{escape(model)}</bdi></td><td><bdi>{escape(label)}</bdi></td>"
+            + "".join(f'<td style="text-align:right">{cell}</td>' for cell in cells)
             + "</tr>"
-            for row in self._rows(20, 60)
+            for model, label, *cells in self._rows(20, 60)
         )
         heads = "".join(f'<th scope="col">{head}</th>' for head in self._heads())
-        names = (
-            f"instance <bdi>{escape(shown(self.instance, 60))}</bdi>, label <bdi>{escape(shown(self.label, 60))}</bdi>"
-        )
-        caption = f"<caption>{names}: {escape(self._scores())}</caption>"
+        instance, label = (f"<bdi>{escape(shown(name, 60))}</bdi>" for name in (self.instance, self.label))
+        caption = f"<caption>instance {instance}, label {label}: {escape(self._scores())}</caption>"
         note = f"<p>{escape(self._note())}</p>" if self._note() else ""
         return f"<table>{caption}<thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>{note}"
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..arithmetic.products import FloatArray
-from ..consensus import Consensus
 from ..insight.explanations import Explanation, Part, explain
+
+if TYPE_CHECKING:
+    from ..consensus import Consensus
 
 MOST_MOVED = 200  # instances in the report that moved most
 MOST_INSTANCES = 300  # with those of an even sample of the others
@@ -24,14 +26,14 @@ _SAME = 1e-12  # votes closer than this are tied
 class Departure(NamedTuple):
     """How the label sets of the consensus differ from those that voting would give, of the same sizes.
 
-    Voting gives each instance the labels of most votes, as many as the consensus gives it. Where the last that it
-    gives and the first that it leaves out have the same votes, it cannot decide between them: to take one or the
+    Voting gives each instance the labels of most votes, as many as the consensus gives it. Where the last label that
+    it gives and the first that it leaves out have the same votes, it cannot decide between them: to take one or the
     other changes nothing.
     """
 
     last_in: FloatArray  # (n,) vote of the last label that voting gives; inf where it gives none
     first_out: FloatArray  # (n,) vote of the first that it leaves out; -inf where it gives all
-    overruled: FloatArray  # (n,) votes that added labels lack to be in, and that dropped ones have to spare, summed
+    overruled: FloatArray  # (n,) how far added labels are below the last one in and dropped ones above the first out
     added: NDArray[np.int64]  # (l,) instances to which only the consensus gives a label
     dropped: NDArray[np.int64]  # (l,) instances to which only voting does
 
@@ -101,8 +103,7 @@ def departure(vote: FloatArray, chosen: NDArray[np.bool_]) -> Departure:
     last_in, first_out, overruled = np.empty(n), np.empty(n), np.empty(n)
     added, dropped = np.zeros(l, dtype=np.int64), np.zeros(l, dtype=np.int64)
     step = max(1, _ROWS_AT_ONCE // l)
-    for first in range(0, n, step):
-        at = slice(first, first + step)
+    for at in (slice(first, first + step) for first in range(0, n, step)):
         last_in[at], first_out[at] = _ends(vote[at], chosen[at].sum(axis=1))
         lacking, spare = overruling(vote[at], chosen[at], last_in[at], first_out[at])
         overruled[at] = lacking.sum(axis=1) + spare.sum(axis=1)
@@ -123,20 +124,18 @@ def summarise_changes(consensus: Consensus, found: Departure) -> ChangesSummary:
     >>> len(changes.instances), changes.instances[0].overruled >= changes.instances[1].overruled
     (50, True)
     """
-    moved = np.argsort(-found.overruled, kind="stable")[:MOST_MOVED]
-    moved = moved[found.overruled[moved] > 0]
+    n_changed = int((found.overruled > 0).sum())
+    moved = np.argsort(-found.overruled, kind="stable")[: min(MOST_MOVED, n_changed)]
     others = np.setdiff1d(np.arange(len(found.overruled)), moved)
-    others = others[evenly(len(others), MOST_INSTANCES - len(moved))]
-    shown = np.concatenate([moved, others])
-    diagnostics = consensus.diagnostics
+    shown = np.concatenate([moved, others[evenly(len(others), MOST_INSTANCES - len(moved))]])
     return ChangesSummary(
         len(found.overruled),
-        int((found.overruled > 0).sum()),
+        n_changed,
         int(found.added.sum()),
         int(found.dropped.sum()),
         int(found.tied.sum()),
-        diagnostics.moved,
-        diagnostics.order_kept,
+        consensus.diagnostics.moved,
+        consensus.diagnostics.order_kept,
         len(moved),
         _rows(consensus, found, shown),
     )
@@ -160,9 +159,7 @@ def overruling(
 
 def _ends(vote: FloatArray, count: NDArray[np.int64]) -> tuple[FloatArray, FloatArray]:
     """Find the votes of the last label in and the first out, if each instance gets `count` labels."""
-    ranked = -np.sort(-vote, axis=1)
-    sides = np.full((len(vote), 1), np.inf)
-    ranked = np.concatenate([sides, ranked, -sides], axis=1)
+    ranked = np.pad(-np.sort(-vote, axis=1), ((0, 0), (1, 1)), constant_values=((0, 0), (np.inf, -np.inf)))
     ends = np.take_along_axis(ranked, count[:, None] + np.arange(2), axis=1)
     return ends[:, 0], ends[:, 1]
 
@@ -183,39 +180,24 @@ def _rows(consensus: Consensus, found: Departure, shown: NDArray[np.int64]) -> t
     scores, vote, chosen = consensus.scores[shown], consensus.vote[shown], consensus.labels[shown]
     lacking, spare = overruling(vote, chosen, found.last_in[shown], found.first_out[shown])
     added, dropped, overruled = lacking > 0, spare > 0, lacking + spare
-    order = np.argsort(-scores, axis=1, kind="stable")
-    panel, tied = consensus.predictions[shown], found.tied[shown]
+    order, tied = np.argsort(-scores, axis=1, kind="stable"), found.tied[shown].tolist()
+    panel, labels = consensus.predictions[shown], consensus.label_names
     rows = []
     for i, name in enumerate(panel.instances.tolist()):
-        labels, more, less = (
-            tuple(consensus.label_names[j] for j in order[i] if kind[i, j]) for kind in (chosen, added, dropped)
-        )
+        own, more, less = (tuple(labels[j] for j in order[i] if kind[i, j]) for kind in (chosen, added, dropped))
         changed = [j for j in np.argsort(-overruled[i], kind="stable") if overruled[i, j] > 0]
-        wanted = dict.fromkeys([*changed[: _MOST_EXPLAINED - 1], order[i, 0]])
-        reasons = tuple(
-            _reason(
-                explain(consensus.combiner, panel[[i]], name, consensus.label_names[j]),
-                "added" if added[i, j] else "dropped" if dropped[i, j] else "first",
-                float(vote[i, j]),
-            )
-            for j in wanted
-        )
-        rows.append(InstanceRow(str(name), labels, more, less, float(overruled[i].sum()), bool(tied[i]), reasons))
+        reasons = []
+        for j in dict.fromkeys([*changed[: _MOST_EXPLAINED - 1], order[i, 0]]):
+            change = "added" if added[i, j] else "dropped" if dropped[i, j] else "first"
+            why = explain(consensus.combiner, panel[[i]], name, labels[j])
+            reasons.append(_reason(why, change, float(vote[i, j])))
+        rows.append(InstanceRow(str(name), own, more, less, float(overruled[i].sum()), tied[i], tuple(reasons)))
     return tuple(rows)
 
 
 def _reason(why: Explanation, change: str, vote: float) -> Reason:
-    parts, others = why.parts[:_MOST_PARTS], why.parts[_MOST_PARTS:]
-    return Reason(
-        why.label,
-        change,
-        why.score,
-        vote,  # of the whole panel, which has the prior of a label that nobody spoke about
-        why.scale,
-        why.baseline,
-        why.remainder,
-        why.total,
-        tuple(parts),
-        len(others),
-        math.fsum(part.contribution for part in others),
-    )
+    """Keep of an explanation what is shown; `vote` is that of the whole panel, which knows the labels' priors."""
+    parts, others = tuple(why.parts[:_MOST_PARTS]), why.parts[_MOST_PARTS:]
+    rest = math.fsum(part.contribution for part in others)
+    figures = (why.scale, why.baseline, why.remainder, why.total)
+    return Reason(why.label, change, why.score, vote, *figures, parts, len(others), rest)

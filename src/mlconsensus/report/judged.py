@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..arithmetic.products import FloatArray
-from ..consensus import MOST_GROUPS, Consensus
 from ..engines.progress import track
-from ..estimators import COMBINERS
-from ..evaluation.decisions import cardinalities, match_instances
+from ..estimators import COMBINERS, MOST_GROUPS
+from ..evaluation.decisions import match_instances
 from ..evaluation.metrics import evaluate, evaluate_models
 from ..evaluation.truth import Matched
 from .changes import evenly
+
+if TYPE_CHECKING:
+    from ..consensus import Consensus
 
 MOST_CELLS = 2_000_000  # cells of the truth that are judged; of more instances an even sample is taken
 _MOST_POINTS = 80  # of a curve
@@ -41,6 +43,11 @@ class PrecisionRecall:
     recall: tuple[float, ...]
     precision: tuple[float, ...]
 
+    @property
+    def at_half(self) -> tuple[float, float]:
+        """The point whose recall is closest to one half."""
+        return min(zip(self.recall, self.precision, strict=True), key=lambda point: abs(point[0] - 0.5))
+
 
 @dataclass(frozen=True)
 class Reliability:
@@ -63,6 +70,11 @@ class LabelGain:
     consensus: float  # F1
     mended: int  # cells that voting has wrong and the consensus right
     spoiled: int  # the other way round
+
+    @property
+    def gain(self) -> float:
+        """By how much the consensus is better than voting."""
+        return self.consensus - self.voting
 
 
 @dataclass(frozen=True)
@@ -92,37 +104,31 @@ def judge(consensus: Consensus, matched: Matched) -> JudgedSummary:
     >>> found.results[0].name, found.results[0].kind
     ('Filter', 'consensus')
     """
-    most = max(1, MOST_CELLS // len(matched.columns))
-    at = evenly(len(matched.rows), most)
+    at = evenly(len(matched.rows), max(1, MOST_CELLS // len(matched.columns)))
     truth, rows, columns = matched.truth[at], matched.rows[at], matched.columns
-    panel = consensus.predictions[rows]
-    judged = panel.select(labels=[consensus.label_names[j] for j in columns])
-    cardinality = cardinalities(panel)
+    whole, panel = consensus.predictions, consensus.predictions[rows]
+    names = [consensus.label_names[j] for j in columns]
+    large = len(whole.models) * len(whole.labels) > MOST_GROUPS
+    left_out = tuple(name for name in COMBINERS if large and name in _LARGE and name != consensus.method)
+    methods = [consensus.method, *(name for name in COMBINERS if name not in (consensus.method, *left_out))]
+    known = {"MV": consensus.vote, consensus.method: consensus.scores}
 
     results, curves, calibration, sets = [], [], [], {}
-    methods, left_out = _methods(consensus)
-    for name, kind, combiner in track(methods, len(methods), "judging"):
-        scores = combiner.transform(panel)
-        chosen = match_instances(scores, cardinality)[:, columns]
+    for name in track(methods, len(methods), "judging"):
+        kind = "consensus" if name == consensus.method else "method"
+        scores = known[name][rows] if name in known else COMBINERS[name]().fit(whole).transform(panel)
+        sets[name] = match_instances(scores, consensus.cardinality[rows])[:, columns]
         scores = scores[:, columns]
-        results.append(Judgement(name, kind, evaluate(truth, scores, chosen)))
+        results.append(Judgement(name, kind, evaluate(truth, scores, sets[name])))
         curves.append(precision_recall(name, kind, truth, scores))
         calibration.append(reliability(name, kind, truth, scores))
-        sets[name] = chosen
-    models = evaluate_models(truth, judged)
-    results += [Judgement(name, "mean" if name == "BM" else "model", metrics) for name, metrics in models.items()]
+    judged = panel.select(labels=names)
+    for name, metrics in evaluate_models(truth, judged).items():
+        results.append(Judgement(name, "mean" if name == "BM" else "model", metrics))
     curves += [_point(name, truth, values) for name, (values, _) in zip(judged.models, judged.cells(), strict=True)]
-    names = [consensus.label_names[j] for j in columns]
-    voting = sets["MV"]
+    gains = _gains(names, truth, sets["MV"], sets[consensus.method])
     return JudgedSummary(
-        matched.note,
-        len(matched.rows),
-        len(rows),
-        left_out,
-        tuple(results),
-        tuple(curves),
-        tuple(calibration),
-        _gains(names, truth, voting, sets[methods[0][0]]),
+        matched.note, len(matched.rows), len(rows), left_out, tuple(results), tuple(curves), tuple(calibration), gains
     )
 
 
@@ -165,16 +171,6 @@ def reliability(name: str, kind: str, truth: NDArray[np.bool_], scores: FloatArr
     return Reliability(name, kind, tuple(mean.tolist()), tuple(share.tolist()), tuple(cells[full].tolist()))
 
 
-def _methods(consensus: Consensus) -> tuple[list[tuple[str, str, Any]], tuple[str, ...]]:
-    """Return the fitted methods, the consensus first, and the names of those the panel is too large for."""
-    panel = consensus.predictions
-    others = [name for name in COMBINERS if name != consensus.method]
-    large = len(panel.models) * len(panel.labels) > MOST_GROUPS
-    left_out = tuple(name for name in others if large and name in _LARGE)
-    fitted = [(name, "method", COMBINERS[name]().fit(panel)) for name in others if name not in left_out]
-    return [(consensus.method, "consensus", consensus.combiner), *fitted], left_out
-
-
 def _point(name: str, truth: NDArray[np.bool_], values: Any) -> PrecisionRecall:
     chosen = (values.toarray() if hasattr(values, "toarray") else values) >= 0.5
     right = int((truth & chosen).sum())
@@ -186,14 +182,10 @@ def _point(name: str, truth: NDArray[np.bool_], values: Any) -> PrecisionRecall:
 def _gains(
     names: list[str], truth: NDArray[np.bool_], voting: NDArray[np.bool_], consensus: NDArray[np.bool_]
 ) -> tuple[LabelGain, ...]:
-    before, after = _f1(truth, voting), _f1(truth, consensus)
     mended = ((voting != truth) & (consensus == truth)).sum(axis=0)
     spoiled = ((voting == truth) & (consensus != truth)).sum(axis=0)
-    relevant = truth.sum(axis=0)
-    return tuple(
-        LabelGain(name, int(relevant[j]), float(before[j]), float(after[j]), int(mended[j]), int(spoiled[j]))
-        for j, name in enumerate(names)
-    )
+    columns = (truth.sum(axis=0), _f1(truth, voting), _f1(truth, consensus), mended, spoiled)
+    return tuple(map(LabelGain, names, *(column.tolist() for column in columns)))
 
 
 def _f1(truth: NDArray[np.bool_], chosen: NDArray[np.bool_]) -> FloatArray:

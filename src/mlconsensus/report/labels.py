@@ -83,9 +83,8 @@ def summarise_labels(
     kept = _kept(together, count, size, n)
     shown = _correlations(together[kept][:, kept].toarray(), count[kept], size[kept], n)
     order = ordered(shown)
-    rows = tuple(
-        LabelRow(name, int(count[j]), int(added[j]), int(dropped[j]), float(dispute[j])) for j, name in enumerate(names)
-    )
+    columns = (count.astype(np.int64), added, dropped, dispute)
+    rows = tuple(map(LabelRow, names, *(column.tolist() for column in columns)))
     pairs = _pairs(together, count, size, n, names)
     return LabelsSummary(rows, tuple(names[j] for j in kept[order]), shown[np.ix_(order, order)], pairs)
 

@@ -50,32 +50,20 @@ def summarise_models(found: Examined, combiner: Combiner) -> ModelsSummary:
     >>> summarise_models(consensus.diagnostics.panel, consensus.combiner).rows[4].remark
     'answers as if at random'
     """
-    m = len(found.models)
-    weights = getattr(combiner, "model_weights_", None)
-    others = found.agreement - 3 * np.eye(m)
-    nearest = others.argmax(axis=1)
-    rows = tuple(
-        ModelRow(
-            name,
-            float(found.reliability[k]),
-            None if weights is None else float(weights[k]),
-            found.models[nearest[k]] if m > 1 else None,
-            float(found.agreement[k, nearest[k]]) if m > 1 else None,
-            _remark(found, name),
-        )
-        for k, name in enumerate(found.models)
-    )
+    names, m = found.models, len(found.models)
+    agreement = found.agreement.tolist()
+    weights = getattr(combiner, "model_weights_", np.full(m, None)).tolist()
+    nearest = (found.agreement - 3 * np.eye(m)).argmax(axis=1)
+    rows = []
+    for k, name in enumerate(names):
+        beside, correlation = (names[nearest[k]], agreement[k][nearest[k]]) if m > 1 else (None, None)
+        reliability = float(found.reliability[k])
+        rows.append(ModelRow(name, reliability, weights[k], beside, correlation, _remark(found, name)))
     kept = strongest(found.agreement, MOST_MODELS) if m > MOST_MODELS else np.arange(m)
     kept = kept[ordered(found.agreement[np.ix_(kept, kept)])]
-    return ModelsSummary(
-        rows,
-        tuple(found.models[k] for k in kept),
-        found.agreement[np.ix_(kept, kept)],
-        float(found.agreement[~np.eye(m, dtype=np.bool_)].mean()) if m > 1 else None,
-        found.looks_random,
-        found.opposite,
-        found.copies,
-    )
+    order, shown = tuple(names[k] for k in kept), found.agreement[np.ix_(kept, kept)]
+    mean = float(found.agreement[~np.eye(m, dtype=np.bool_)].mean()) if m > 1 else None
+    return ModelsSummary(tuple(rows), order, shown, mean, found.looks_random, found.opposite, found.copies)
 
 
 def _remark(found: Examined, name: str) -> str:

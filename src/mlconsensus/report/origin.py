@@ -6,12 +6,15 @@ import hashlib
 import platform
 from dataclasses import dataclass
 from importlib.metadata import version
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .. import __version__
-from ..consensus import Consensus
 from ..panel.predictions import Predictions
+
+if TYPE_CHECKING:
+    from ..consensus import Consensus
 
 
 @dataclass(frozen=True)
@@ -46,20 +49,10 @@ def summarise_origin(consensus: Consensus, command: str = "", inputs: tuple[Inpu
     ('MLCM-r', '2.0')
     """
     parameters = {name: repr(value) for name, value in sorted(consensus.combiner.get_params().items())}
-    versions = {
-        "mlconsensus": __version__,
-        "Python": platform.python_version(),
-        "NumPy": version("numpy"),
-        "SciPy": version("scipy"),
-    }
-    return Origin(
-        command,
-        consensus.method,
-        consensus.reason,
-        parameters,
-        versions,
-        inputs or (hash_predictions(consensus.predictions),),
-    )
+    versions = {"mlconsensus": __version__, "Python": platform.python_version()}
+    versions |= {name: version(name.lower()) for name in ("NumPy", "SciPy")}
+    inputs = inputs or (hash_predictions(consensus.predictions),)
+    return Origin(command, consensus.method, consensus.reason, parameters, versions, inputs)
 
 
 def hash_predictions(predictions: Predictions) -> Input:

@@ -58,17 +58,15 @@ def summarise_panel(predictions: Predictions, cardinality: Any) -> PanelSummary:
             known[k] |= True if spoken is None else spoken.any(axis=0)
             total[k] += values.sum(dtype=np.float64)
             decides[k] &= _decides(values)
-    models = tuple(
-        ModelGlance(
-            name,
-            int(seen[k]),
-            int(known[k].sum()),
-            float(1 - heard[k] / (n * l)),
-            float(total[k] / max(seen[k], 1)),
-            bool(decides[k]),
-        )
-        for k, name in enumerate(predictions.models)
+    share = (1 - heard / (n * l)).tolist()
+    columns = (
+        seen.tolist(),
+        known.sum(axis=1).tolist(),
+        share,
+        (total / np.maximum(seen, 1)).tolist(),
+        decides.tolist(),
     )
+    models = tuple(map(ModelGlance, predictions.models, *columns))
     missing = float(1 - heard.sum() / (m * n * l))
     return PanelSummary(m, n, l, missing, float(np.mean(cardinality)), models, predictions.members.shape[1])
 

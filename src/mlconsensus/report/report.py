@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import os
 from html import escape
-from typing import Literal, get_args
+from typing import Literal
 
 from ..errors import InputError, nearest
 from ..io.files import whole_file
-from .html import to_html
-from .json import to_json
+from .render import to_html, to_json, to_text
 from .summary import Summary
-from .text import to_text
 
 Format = Literal["html", "json", "text"]
-_SUFFIXES: dict[str, Format] = {".html": "html", ".htm": "html", ".json": "json", ".txt": "text"}
 _RENDER = {"html": to_html, "json": to_json, "text": to_text}
+_SUFFIXES: dict[str, Format] = {".html": "html", ".htm": "html", ".json": "json", ".txt": "text"}
 
 
 class Report:
@@ -73,27 +71,24 @@ class Report:
         >>> path.read_text(encoding="utf-8")[:15]
         '<!doctype html>'
         """
-        rendered = _RENDER[format_of(path, format)](self.summary).encode("utf-8")
+        rendered = _RENDER[report_format(path, format)](self.summary).encode("utf-8")
         with whole_file(path, force) as file:
             file.write(rendered)
 
 
-def format_of(path: str | os.PathLike[str], format: str | None = None) -> Format:
+def report_format(path: str | os.PathLike[str], format: str | None = None) -> Format:
     """Say how a report is to be written: as `format` says, else as the suffix does; to standard output as text.
 
     Examples
     --------
-    >>> format_of("report.html"), format_of("report.html", "text"), format_of("-")
+    >>> report_format("report.html"), report_format("report.html", "text"), report_format("-")
     ('html', 'text', 'text')
     """
-    if format is not None:
-        if format not in get_args(Format):
-            raise InputError(f"format: found {format!r}, expected one of {', '.join(get_args(Format))}")
-        return format  # type: ignore[return-value]
-    if os.fspath(path) == "-":
-        return "text"
     suffix = os.path.splitext(os.fspath(path))[1].lower()
-    if suffix not in _SUFFIXES:
+    wanted = format or ("text" if os.fspath(path) == "-" else _SUFFIXES.get(suffix))
+    if wanted is None:
         known = f"{', '.join(_SUFFIXES)}{nearest(suffix, _SUFFIXES)}"
         raise InputError(f"{os.fspath(path)}: found the suffix {suffix!r}, expected one of {known}")
-    return _SUFFIXES[suffix]
+    if wanted not in _RENDER:
+        raise InputError(f"format: found {format!r}, expected one of {', '.join(_RENDER)}")
+    return wanted  # type: ignore[return-value]

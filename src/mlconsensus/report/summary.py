@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ..consensus import Consensus
+from ..evaluation.truth import as_matched
 from .changes import ChangesSummary, departure, summarise_changes
 from .judged import JudgedSummary, judge
 from .labels import LabelsSummary, summarise_labels
 from .models import ModelsSummary, summarise_models
 from .origin import Input, Origin, summarise_origin
 from .panel import PanelSummary, summarise_panel
+
+if TYPE_CHECKING:
+    from ..consensus import Consensus
 
 
 @dataclass(frozen=True)
@@ -48,8 +51,6 @@ def summarise(consensus: Consensus, truth: Any = None, *, command: str = "", inp
     >>> found.panel.n_models, found.judged.results[0].name
     (5, 'Filter')
     """
-    from ..evaluation.truth import as_matched
-
     # Before the work: a truth that does not fit is refused at once.
     matched = None if truth is None else as_matched(truth, consensus.instances, consensus.label_names)
     found = departure(consensus.vote, consensus.labels)
