@@ -98,7 +98,7 @@ class Consensus:
     @cached_property
     def vote(self) -> NDArray[np.float64]:
         """Scores (n, l) by majority voting, to compare with."""
-        scores: NDArray[np.float64] = majority_vote(self.predictions)
+        scores: NDArray[np.float64] = majority_vote(self.predictions.without_clusterings())
         return scores
 
     @cached_property

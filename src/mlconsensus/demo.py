@@ -14,29 +14,10 @@ from .panel.predictions import Predictions
 from .tables import metrics_table
 
 _LABELS = [
-    "politics",
-    "economy",
-    "banking",
-    "trade",
-    "energy",
-    "climate",
-    "science",
-    "health",
-    "medicine",
-    "education",
-    "sports",
-    "football",
-    "travel",
-    "food",
-    "culture",
-    "music",
-    "film",
-    "technology",
-    "internet",
-    "security",
-    "law",
-    "crime",
-]
+    "politics", "economy", "banking", "trade", "energy", "climate", "science", "health", "medicine", "education",
+    "sports", "football", "travel", "food", "culture", "music", "film", "technology", "internet", "security",
+    "law", "crime",
+]  # fmt: skip
 _MODELS = ("ana", "bert", "carl", "dora", "emil")
 
 

@@ -1,5 +1,6 @@
 import hashlib
 import json
+import shlex
 
 import pytest
 
@@ -36,7 +37,7 @@ def test_how_it_was_made(run, panel):
         "intersection",
     ]
     found = json.loads(run("report", *args, "--format", "json").out)["origin"]
-    command = "mlconsensus report a.csv 'd e.csv' --truth truth.csv --method mlcm-r --labels intersection"
+    command = "mlconsensus report a.csv 'd e.csv' --labels intersection --truth truth.csv --method mlcm-r"
     assert (found["command"], found["method"], found["reason"]) == (command, "MLCM-r", "it was asked for")
     assert found["parameters"]["alpha"] == "2.0"
     assert [(given["name"], given["sha256"]) for given in found["inputs"]] == [
@@ -50,6 +51,54 @@ def test_standard_input_is_hashed_as_the_panel(shell, panel):
     inputs = json.loads(ran.out)["origin"]["inputs"]
     assert [given["name"] for given in inputs] == ["the panel, with standard input", "b.csv"]
     assert inputs[0]["size"] is None
+
+
+def test_what_was_asked_for_about_members_is_written_down(run, panel):
+    (panel / "k.csv").write_text("id,cluster\n1,x\n2,y\n3,y\n")
+    args = [
+        "--weight",
+        "a=2",
+        "--weight",
+        "b=0.5",
+        "--clustering",
+        panel / "k.csv",
+        "--rescale",
+        "--input-format",
+        "csv",
+    ]
+    found = json.loads(run("report", "a.csv", "b.csv", *args, "--method", "mlcm-r", "--format", "json").out)["origin"]
+    assert shlex.split(found["command"])[2:4] == ["a.csv", "b.csv"]
+    for words in (
+        "--input-format csv",
+        "--weight a=2 --weight b=0.5",
+        "--clustering k.csv",
+        "--rescale",
+        "--method mlcm-r",
+    ):
+        assert words in found["command"]
+    assert "--format" not in found["command"].split()
+
+
+def test_a_folder_of_files(run, panel):
+    (panel / "in").mkdir()
+    for name in ("a.csv", "b.csv"):
+        (panel / "in" / name).write_bytes((panel / name).read_bytes())
+    (panel / "in" / "notes.txt").write_text("not read")
+    ran = run("report", "in", "--output", "r.json")
+    assert (ran.code, ran.out) == (0, "")
+    inputs = json.loads((panel / "r.json").read_text())["origin"]["inputs"]
+    assert [(given["name"], given["sha256"]) for given in inputs] == [
+        (name, hashlib.sha256((panel / name).read_bytes()).hexdigest()) for name in ("a.csv", "b.csv")
+    ]
+
+
+def test_a_table_in_parts(run, panel):
+    pl = pytest.importorskip("polars")
+    (panel / "d.parquet").mkdir()
+    for at, part in enumerate(({"id": ["1", "2"], "sport": [1, 0]}, {"id": ["3"], "sport": [0]})):
+        pl.DataFrame(part).write_parquet(panel / "d.parquet" / f"{at}.parquet")
+    inputs = json.loads(run("report", "a.csv", "d.parquet", "--format", "json").out)["origin"]["inputs"]
+    assert [given["name"] for given in inputs] == ["a.csv", "d.parquet/0.parquet", "d.parquet/1.parquet"]
 
 
 def test_the_same_bytes_wherever_it_is_written(run, panel):
@@ -68,6 +117,7 @@ def test_the_same_bytes_wherever_it_is_written(run, panel):
             "found among the input files",
         ),
         (["--output", "no/r.html"], "no/r.html: found no folder"),
+        (["--output", "folder.html"], "folder.html: found a folder, expected a file to write"),
         (["--output", "r.html", "--method", "mlcmr"], "did you mean 'mlcm-r'?"),
         (["--output", "r.html", "--truth", "other.csv"], "found none of the names that are judged"),
         (["--output", "r.html", "--truth", "gone.csv"], "gone.csv: found no such file"),
@@ -76,11 +126,12 @@ def test_the_same_bytes_wherever_it_is_written(run, panel):
 )
 def test_bad_input(run, panel, args, words):
     (panel / "other.csv").write_text("id,sport\n8,1\n")
-    before = {path: path.read_bytes() for path in panel.iterdir()}
+    (panel / "folder.html").mkdir()
+    before = {path: path.read_bytes() for path in panel.iterdir() if path.is_file()}
     ran = run("report", "a.csv", "b.csv", "c.csv", *args)
     assert (ran.code, ran.out) == (2, "")
     assert words in ran.err.splitlines()[-1]
-    assert {path: path.read_bytes() for path in panel.iterdir()} == before
+    assert {path: path.read_bytes() for path in panel.iterdir() if path.is_file()} == before
 
 
 def test_force(run, panel):

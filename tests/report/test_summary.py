@@ -194,6 +194,18 @@ def test_judged(made, consensus, summary):
         assert gain.relevant == truth[:, j].sum()
 
 
+def test_clusterings_beside_the_models(made):
+    """Voting and the other methods are judged on the models alone, where they cannot use clusterings."""
+    panel, truth = made
+    found = mlc.combine(panel.with_clusterings({"halves": [i % 2 for i in range(len(panel))]}), method="mlcm-r")
+    results = {row.name: row.metrics for row in found.report(truth).summary.judged.results}
+    for name in ("MV", "MLCM-a"):
+        assert results[name]["ranking_loss"] == mlc.metrics.ranking_loss(
+            truth, mlc.COMBINERS[name]().fit_transform(panel)
+        )
+    assert results["MLCM-r"]["ranking_loss"] == mlc.metrics.ranking_loss(truth, found.scores)
+
+
 def test_curves(made, consensus, summary):
     curve = summary.judged.precision_recall[0]
     precision, recall, _ = precision_recall_curve(made.truth.ravel(), consensus.scores.ravel())

@@ -45,6 +45,5 @@ def command(
         results[name] = evaluate(matched.truth, scores[at], sets[at])
     if as_json:
         print_json(results)
-        return
-    click.echo(metrics_table(results))
-    click.echo("\nBM: mean of the base models; * best of its column.")
+    else:
+        click.echo(f"{metrics_table(results)}\n\nBM: mean of the base models; * best of its column.")

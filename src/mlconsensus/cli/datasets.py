@@ -34,12 +34,14 @@ def list_command() -> None:
     """
     from ..datasets.catalogue import registry
     from ..datasets.fetch import is_here
+    from ..terminal import table
 
-    click.echo(f"{'name':<12} {'instances':>9} {'in paper':>9} {'features':>9} {'labels':>7}  here  about")
+    heads = ("name", "here", "about", "instances", "in paper", "features", "labels")
+    rows = []
     for name, e in registry().items():
-        here = "yes" if is_here(name) else "no"
-        click.echo(f"{name:<12} {e.instances:>9,} {e.paper:>9,} {e.features:>9,} {e.labels:>7}  {here:<4}  {e.about}")
-    click.echo()
+        sizes = (f"{size:,}" for size in (e.instances, e.paper, e.features, e.labels))
+        rows.append((name, "yes" if is_here(name) else "no", e.about, *sizes))
+    click.echo(f"{table(heads, rows, left=3)}\n")
     for name, e in registry().items():
         click.echo(f"{name}: {e.citation}. Licence: {e.licence}. {e.public[0].address}")
 

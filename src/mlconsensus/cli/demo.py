@@ -6,14 +6,7 @@ import click
 
 
 @click.command("demo", short_help="Make a panel, combine it, and show how well it went.")
-@click.option(
-    "--output",
-    "folder",
-    type=click.Path(),
-    default="mlconsensus-demo",
-    show_default=True,
-    help="New folder for the panel's files.",
-)
+@click.option("--output", "folder", default="mlconsensus-demo", show_default=True, help="New folder for its files.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Another seed makes another panel.")
 def command(folder: str, seed: int) -> None:
     """Write a synthetic panel as CSV files, combine it with every method, and print how well each does.

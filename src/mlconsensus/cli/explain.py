@@ -7,19 +7,14 @@ import click
 from .members import member_options, weights_of, with_members
 from .options import method_options, panel_options, print_json, read_panel
 
+_TOP = "Without --label: explain the K labels that the consensus puts first."
+
 
 @click.command("explain", short_help="Say what makes up the scores of one instance.")
 @panel_options
 @click.option("--instance", required=True, metavar="ID", help="The instance whose scores to explain.")
 @click.option("--label", "label_names", multiple=True, metavar="NAME", help="The label; may be given several times.")
-@click.option(
-    "--top-k",
-    type=click.IntRange(min=1),
-    default=3,
-    show_default=True,
-    metavar="K",
-    help="Without --label: explain the K labels that the consensus puts first.",
-)
+@click.option("--top-k", type=click.IntRange(1), default=3, show_default=True, metavar="K", help=_TOP)
 @method_options
 @member_options
 @click.option("--rows", type=click.IntRange(min=1), default=12, show_default=True, help="Longest table to print.")
@@ -56,5 +51,5 @@ def command(
     explained = [found.explain(instance, label) for label in chosen]
     if as_json:
         print_json([one.to_dict() for one in explained])
-        return
-    click.echo("\n\n".join(one.to_text(rows) for one in explained))
+    else:
+        click.echo("\n\n".join(one.to_text(rows) for one in explained))

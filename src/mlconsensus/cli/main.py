@@ -42,10 +42,7 @@ class _Commands(click.Group):
         return list(_COMMANDS)
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        if name not in _COMMANDS:
-            return None
-        command: click.Command = import_module(f".{name}", __package__).command
-        return command
+        return import_module(f".{name}", __package__).command if name in _COMMANDS else None
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         if args and args[0] not in _COMMANDS and not args[0].startswith("-"):
@@ -69,11 +66,9 @@ def cli(ctx: click.Context, traceback: bool) -> None:
     Example:
       mlconsensus combine a.csv b.csv c.csv --output consensus.csv
     """
-    ctx.obj = {"traceback": traceback}
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help())
-        return
-    if sys.stderr.isatty():
+    elif sys.stderr.isatty():
         token = progress.on_terminal.set(True)
         ctx.call_on_close(lambda: progress.on_terminal.reset(token))
 
@@ -86,29 +81,29 @@ def main(args: list[str] | None = None) -> NoReturn:
     try:
         code = cli.main(args, prog_name="mlconsensus", standalone_mode=False)
         sys.stdout.flush()
-    except InputError as error:
-        _end(str(error), BAD_INPUT, show_traceback)
-    except click.ClickException as error:
-        _end(error.format_message(), BAD_INPUT, show_traceback)
-    except (KeyboardInterrupt, click.exceptions.Abort) as stop:
-        # Work that can be gone on with says so in the interruption that click wraps.
-        _end(str(stop.__cause__ or stop) or "interrupted", INTERRUPTED, show_traceback)
+        sys.exit(code if isinstance(code, int) else 0)
     except (_ReaderGoneError, BrokenPipeError):
         # Python must not complain of it while it exits.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
-    except OSError as error:
-        if error.errno not in _NO_SPACE:
-            _end(f"internal fault, please report it: {type(error).__name__}: {error}", FAULT, show_traceback)
+    except (Exception, KeyboardInterrupt) as error:
+        if show_traceback:
+            traceback.print_exc()
+        message, code = _verdict(error)
+        click.echo(f"mlconsensus: {safe(' '.join(message.split()))}", err=True)
+        sys.exit(code)
+
+
+def _verdict(error: BaseException) -> tuple[str, int]:
+    """Say of an error what the user should read, and the exit code."""
+    if isinstance(error, InputError):
+        return str(error), BAD_INPUT
+    if isinstance(error, click.ClickException):
+        return error.format_message(), BAD_INPUT
+    if isinstance(error, KeyboardInterrupt | click.exceptions.Abort):
+        # Work that can be gone on with says so in the interruption that click wraps.
+        return str(error.__cause__ or error) or "interrupted", INTERRUPTED
+    if isinstance(error, OSError) and error.errno in _NO_SPACE:
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - what is left in the buffer has nowhere to go
-        _end(f"standard output: found {error.strerror!r}, expected a place to write to", BAD_INPUT, show_traceback)
-    except Exception as error:
-        _end(f"internal fault, please report it: {type(error).__name__}: {error}", FAULT, show_traceback)
-    sys.exit(code if isinstance(code, int) else 0)
-
-
-def _end(message: str, code: int, show_traceback: bool) -> NoReturn:
-    if show_traceback:
-        traceback.print_exc()
-    click.echo(f"mlconsensus: {safe(' '.join(message.split()))}", err=True)
-    sys.exit(code)
+        return f"standard output: found {error.strerror!r}, expected a place to write to", BAD_INPUT
+    return f"internal fault, please report it: {type(error).__name__}: {error}", FAULT

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -19,44 +20,31 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+_OUTPUT = "Where to write the consensus; - for standard output, as CSV unless --output-format says else."
+_FORMAT = "Format of the output, where its suffix does not tell."
+_DECIDE = (
+    "Write label sets (0/1) instead of scores: as many labels for each instance, or instances for each label, as the "
+    "models gave on average; or all scores of at least --threshold."
+)
+_EMPTY = "With --decide: leave an instance without labels, or give it the top one."
+_LAYOUT = "One column a label; one row a score; or one row a score from best to worst, with its rank."
+
+
 def output_options(command: F) -> F:
     """Add where and in what form to write a consensus."""
+    choice = partial(click.option, show_default=True)
     for option in (
         click.option("--json", "as_json", is_flag=True, help="Print what was done as JSON on standard output."),
         click.option("--force", is_flag=True, help="Replace an existing output."),
+        choice("--layout", type=click.Choice(["wide", "long", "ranked"]), default="wide", help=_LAYOUT),
         click.option(
-            "--layout",
-            type=click.Choice(["wide", "long", "ranked"]),
-            default="wide",
-            show_default=True,
-            help="One column a label; one row a score; or one row a score from best to worst, with its rank.",
+            "--top-k", type=click.IntRange(1), metavar="K", help="Keep only the K best labels of each instance."
         ),
-        click.option(
-            "--top-k", type=click.IntRange(min=1), metavar="K", help="Keep only the K best labels of each instance."
-        ),
-        click.option(
-            "--empty",
-            type=click.Choice(["keep", "top"]),
-            default="keep",
-            show_default=True,
-            help="With --decide: leave an instance without labels, or give it the top one.",
-        ),
-        click.option("--threshold", type=float, default=0.5, show_default=True, help="For --decide threshold."),
-        click.option(
-            "--decide",
-            type=click.Choice(["instances", "labels", "threshold"]),
-            help="Write label sets (0/1) instead of scores: as many labels for each instance, or instances for each "
-            "label, as the models gave on average; or all scores of at least --threshold.",
-        ),
-        click.option("--output-format", metavar="NAME", help="Format of the output, where its suffix does not tell."),
-        click.option(
-            "--output",
-            "-o",
-            default="-",
-            show_default=True,
-            metavar="FILE",
-            help="Where to write the consensus; - for standard output, as CSV unless --output-format says else.",
-        ),
+        choice("--empty", type=click.Choice(["keep", "top"]), default="keep", help=_EMPTY),
+        choice("--threshold", type=float, default=0.5, help="For --decide threshold."),
+        click.option("--decide", type=click.Choice(["instances", "labels", "threshold"]), help=_DECIDE),
+        click.option("--output-format", metavar="NAME", help=_FORMAT),
+        choice("--output", "-o", default="-", metavar="FILE", help=_OUTPUT),
     ):
         command = option(command)
     return command

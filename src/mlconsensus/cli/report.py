@@ -6,40 +6,36 @@ import os
 import shlex
 from collections.abc import Sequence
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 
 from .members import member_options, weights_of, with_members
 from .options import method_options, panel_options, read_panel, say
+from .output import check_place
 
 if TYPE_CHECKING:
     from ..panel.predictions import Predictions
     from ..report.origin import Input
 
+_OUTPUT = "Where to write it: .html, .json or .txt; - for standard output, as text unless --format says else."
+_NOT_SAID = ("output", "output_format", "force")  # options that change nothing in the report
+_FORMAT = "How to write it, where the suffix of the output does not tell."
+
 
 @click.command("report", short_help="Show how models and labels agree, and what consensus changed.")
 @partial(panel_options, format_option="--input-format")
-@click.option(
-    "--output",
-    "-o",
-    default="-",
-    show_default=True,
-    metavar="FILE",
-    help="Where to write the report: .html, .json or .txt; - for standard output, as text unless --format says else.",
-)
-@click.option(
-    "--format",
-    "output_format",
-    type=click.Choice(["html", "json", "text"]),
-    help="How to write it, where the suffix of the output does not tell.",
-)
+@click.option("--output", "-o", default="-", show_default=True, metavar="FILE", help=_OUTPUT)
+@click.option("--format", "output_format", type=click.Choice(["html", "json", "text"]), help=_FORMAT)
 @click.option("--truth", metavar="FILE", help="The relevant labels, to judge with, never to combine; in any format.")
 @method_options
 @member_options
 @click.option("--force", is_flag=True, help="Replace an existing output.")
+@click.pass_context
 def command(
-    files: tuple[str, ...], input_format: str | None, instances: str, labels: str, output: str,
+    ctx: click.Context, files: tuple[str, ...], input_format: str | None, instances: str, labels: str, output: str,
     output_format: str | None, truth: str | None, method: str | None, optimize: str, force: bool,
     weight: tuple[str, ...], clustering: tuple[str, ...], rescale: bool,
 ) -> None:  # fmt: skip
@@ -54,62 +50,58 @@ def command(
       mlconsensus report a.csv b.csv c.csv --truth truth.csv --format text
     """
     from ..consensus import combine
-    from ..errors import InputError
     from ..estimators import method_named
     from ..evaluation.truth import match_truth
     from ..io import read_table
-    from ..io.files import check_output
     from ..report import Report, summarise
     from ..report.report import report_format
 
     form = report_format(output, output_format)
-    check_output(output, force=force)  # before the work, not after
+    used = [*files, *clustering, *([truth] if truth else [])]
+    check_place(used, output, force)  # before the work, not after
     weights = weights_of(weight)
-    used = [*files, *clustering, truth] if truth else [*files, *clustering]
-    if output != "-" and any(os.path.realpath(file) == os.path.realpath(output) for file in used):
-        raise InputError(f"{output}: found among the input files too, expected another place for the output")
     if method is not None:
         method_named(method)
     panel = with_members(read_panel(files, input_format, instances, labels), clustering, rescale)
-    known = match_truth(read_table(truth), panel.instances, panel.labels) if truth else None  # before the work
+    known = match_truth(read_table(truth), panel.instances, panel.labels) if truth else None
     found = combine(panel, optimize=optimize, method=method, weights=weights)  # type: ignore[arg-type]
-    members = [f"--weight={given}" for given in weight]
-    members += [f"--clustering={os.path.basename(given)}" for given in clustering] + ["--rescale"] * rescale
-    line = _line(files, truth, method, optimize, instances, labels, members)
-    report = Report(summarise(found, known, command=line, inputs=_inputs(used, panel)))
-    report.save(output, format=form, force=force)
+    summary = summarise(found, known, command=_line(ctx), inputs=_inputs(used, panel))
+    Report(summary).save(output, format=form, force=force)
     if output != "-":
         m, n, l = panel.shape
         say(f"reported on {m} models × {n:,} instances × {l:,} labels with {found.method} → {output}")
 
 
-def _line(
-    files: Sequence[str], truth: str | None, method: str | None, optimize: str, instances: str, labels: str,
-    members: Sequence[str],
-) -> str:  # fmt: skip
+def _line(ctx: click.Context) -> str:
     """Write down what was asked for; without folders and output, which say nothing about the report."""
-    words = ["mlconsensus", "report", *(os.path.basename(file) for file in files)]
-    words += ["--truth", os.path.basename(truth)] if truth else []
-    words += ["--method", method] if method else []
-    words += ["--optimize", optimize] if optimize != "auto" else []
-    words += ["--instances", instances] if instances != "union" else []
-    words += ["--labels", labels] if labels != "union" else []
-    return shlex.join([*words, *members])
+    words = ["mlconsensus", "report"]
+    for option in ctx.command.params:
+        name, given = str(option.name), ctx.params[str(option.name)]
+        if name in _NOT_SAID or ctx.get_parameter_source(name) is not ParameterSource.COMMANDLINE:
+            continue
+        for value in given if isinstance(given, tuple) else (given,):
+            words += [] if name == "files" else [option.opts[0]]
+            if not isinstance(value, bool):
+                words.append(os.path.basename(value) if name in ("files", "truth", "clustering") else value)
+    return shlex.join(words)
 
 
 def _inputs(files: Sequence[str], panel: Predictions) -> tuple[Input, ...]:
-    """Hash the files; standard input is gone once it is read, so then the panel is hashed."""
+    """Hash the files, in folders too; standard input is gone once it is read, so then the panel is hashed."""
     import dataclasses
     import hashlib
 
+    from ..io.folders import expanded
     from ..report.origin import Input, hash_predictions
 
     found = []
-    for name in files:
-        if name == "-":
+    for name in map(Path, expanded(files)):
+        if str(name) == "-":
             found.append(dataclasses.replace(hash_predictions(panel), name="the panel, with standard input"))
             continue
-        with open(name, "rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
-        found.append(Input(os.path.basename(name), digest, os.path.getsize(name)))
+        parts = sorted(part for part in name.rglob("*") if part.is_file()) if name.is_dir() else [name]
+        for part in parts:
+            with part.open("rb") as file:
+                digest = hashlib.file_digest(file, "sha256").hexdigest()
+            found.append(Input(part.relative_to(name.parent).as_posix(), digest, part.stat().st_size))
     return tuple(found)

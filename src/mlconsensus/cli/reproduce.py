@@ -44,7 +44,7 @@ def command(
     from ..datasets.fetch import cache_folder
     from ..errors import InputError
     from ..experiments import Settings, as_json, as_markdown, as_text, reproduce
-    from ..io import whole_file
+    from ..io.files import check_output, whole_file
 
     chosen = list(dict.fromkeys(entry(name).name for name in names)) or list(registry())
     settings = Settings(learner, repeats, models or 0, folds or 0, seed, full).checked()
@@ -52,8 +52,7 @@ def command(
         raise InputError(f"jobs: found {jobs}, expected a number of processes, or -1 for one for each core")
     outputs = [(file, render) for file, render in ((json_file, as_json), (markdown, as_markdown)) if file is not None]
     for file, _ in outputs:
-        if Path(file).exists() and not force:  # said before hours of work, not after
-            raise InputError(f"{file}: found an existing file, expected none (--force replaces it)")
+        check_output(file, force)  # before hours of work, not after
     folder = Path(cache) if cache else cache_folder() / "base-models"
     results = reproduce(chosen, settings, folder, jobs, say)
     for file, render in outputs:

@@ -293,6 +293,18 @@ class Predictions(Source):
             clusters += [f"{name}: {cluster}" for cluster in names]
         return self._with(clusters=tuple(clusters), members=np.concatenate(columns, axis=1))
 
+    def without_clusterings(self) -> Predictions:
+        """Return the models' predictions alone, for methods that cannot use clusterings.
+
+        Examples
+        --------
+        >>> import mlconsensus as mlc
+        >>> panel = mlc.Predictions([[[1, 0], [0, 0]]]).with_clusterings({"k-means": ["left", "left"]})
+        >>> mlc.majority_vote(panel.without_clusterings())
+        array([[1., 0.], [0., 0.]])
+        """
+        return self._with(clusters=(), members=self.members[:, :0])
+
     def to_array(self) -> NDArray[np.float64]:
         """Return all scores as one float64 array (m, n, l), NaN where a model did not say.
 

@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 
 from ..arithmetic.products import FloatArray
 from ..engines.progress import track
-from ..estimators import COMBINERS, MOST_GROUPS
+from ..estimators import COMBINERS, MOST_GROUPS, Combiner
 from ..evaluation.decisions import match_instances
 from ..evaluation.metrics import evaluate, evaluate_models
 from ..evaluation.truth import Matched
+from ..panel.predictions import Predictions
 from .changes import evenly
 
 if TYPE_CHECKING:
@@ -106,7 +107,7 @@ def judge(consensus: Consensus, matched: Matched) -> JudgedSummary:
     """
     at = evenly(len(matched.rows), max(1, MOST_CELLS // len(matched.columns)))
     truth, rows, columns = matched.truth[at], matched.rows[at], matched.columns
-    whole, panel = consensus.predictions, consensus.predictions[rows]
+    whole = consensus.predictions
     names = [consensus.label_names[j] for j in columns]
     large = len(whole.models) * len(whole.labels) > MOST_GROUPS
     left_out = tuple(name for name in COMBINERS if large and name in _LARGE and name != consensus.method)
@@ -116,13 +117,13 @@ def judge(consensus: Consensus, matched: Matched) -> JudgedSummary:
     results, curves, calibration, sets = [], [], [], {}
     for name in track(methods, len(methods), "judging"):
         kind = "consensus" if name == consensus.method else "method"
-        scores = known[name][rows] if name in known else COMBINERS[name]().fit(whole).transform(panel)
+        scores = known[name][rows] if name in known else _scores(COMBINERS[name](), whole, rows)
         sets[name] = match_instances(scores, consensus.cardinality[rows])[:, columns]
         scores = scores[:, columns]
         results.append(Judgement(name, kind, evaluate(truth, scores, sets[name])))
         curves.append(precision_recall(name, kind, truth, scores))
         calibration.append(reliability(name, kind, truth, scores))
-    judged = panel.select(labels=names)
+    judged = whole[rows].select(labels=names)
     for name, metrics in evaluate_models(truth, judged).items():
         results.append(Judgement(name, "mean" if name == "BM" else "model", metrics))
     curves += [_point(name, truth, values) for name, (values, _) in zip(judged.models, judged.cells(), strict=True)]
@@ -130,6 +131,12 @@ def judge(consensus: Consensus, matched: Matched) -> JudgedSummary:
     return JudgedSummary(
         matched.note, len(matched.rows), len(rows), left_out, tuple(results), tuple(curves), tuple(calibration), gains
     )
+
+
+def _scores(combiner: Combiner, panel: Predictions, rows: NDArray[np.int64]) -> FloatArray:
+    """Combine a whole panel, and return the scores of some of its instances."""
+    usable = panel if combiner.uses_clusterings else panel.without_clusterings()
+    return np.asarray(combiner.fit(usable).transform(usable[rows]))
 
 
 def precision_recall(name: str, kind: str, truth: NDArray[np.bool_], scores: FloatArray) -> PrecisionRecall:
