@@ -12,6 +12,7 @@ from scipy.special import expit
 from sklearn.metrics import f1_score, precision_recall_curve
 
 import mlconsensus as mlc
+from mlconsensus.insight import diagnostics
 from mlconsensus.report import changes, judged, labels, models, summarise
 from mlconsensus.report.changes import departure
 from mlconsensus.report.origin import hash_predictions
@@ -65,6 +66,17 @@ def test_models(made, consensus, summary):
     assert summary.models.rows[4].remark == "answers as if at random"
     pairs = [found.agreement[k, q] for k, q in itertools.combinations(range(5), 2)]
     assert summary.models.mean_agreement == pytest.approx(np.mean(pairs))
+
+
+def test_models_are_examined_once_and_labels_rated_by_the_filter_alone(made, monkeypatch):
+    examined, rounds = [], []
+    examine, rate = diagnostics.examine, diagnostics.rate
+    monkeypatch.setattr(diagnostics, "examine", lambda *given: examined.append(given) or examine(*given))
+    monkeypatch.setattr(
+        diagnostics, "rate", lambda *given, **more: rounds.append(more["rounds"]) or rate(*given, **more)
+    )
+    mlc.combine(made.predictions).report(made.truth).to_html()
+    assert (len(examined), rounds) == (1, [0])
 
 
 def test_like_stands_beside_like():
