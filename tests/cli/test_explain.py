@@ -89,7 +89,10 @@ def test_bad_calls(run, panel, args, words):
 @pytest.mark.parametrize("page", ["explanations.md", "command-line.md"])
 def test_the_docs_show_what_is_printed(run, monkeypatch, page):
     root = Path(__file__).parent.parent.parent
-    shown = re.search(r"\$ mlconsensus explain (.*)\n((?:    .*\n|\n(?=    ))+)", (root / "docs" / page).read_text())
+    shown = re.search(
+        r"\$ mlconsensus explain (.*)\n((?:    .*\n|\n(?=    ))+)",
+        (root / "docs" / page).read_text().replace("\\\n", " "),
+    )
     monkeypatch.chdir(root / "examples" / "news")
     ran = run("explain", *shown[1].split())
     expected = [line.strip() for line in shown[2].splitlines() if "are missing" not in line]
