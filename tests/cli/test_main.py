@@ -144,6 +144,12 @@ def test_the_bare_command_shows_its_help(run):
     assert ran.out.splitlines()[0].startswith("Usage: mlconsensus")
 
 
+def test_a_closed_standard_output_is_no_fault_where_nothing_is_printed(run, panel, monkeypatch):
+    monkeypatch.setattr("sys.stdout", None)  # what Python has where the shell closed it by >&-
+    assert run("combine", "a.csv", "b.csv", "-o", "out.csv").code == 0
+    assert (panel / "out.csv").exists()
+
+
 def test_a_full_standard_output_is_no_fault_of_the_program(shell, panel):
     ran = shell("mlconsensus combine a.csv b.csv > /dev/full")
     assert ran.code == 2

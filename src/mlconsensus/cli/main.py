@@ -80,7 +80,8 @@ def main(args: list[str] | None = None) -> NoReturn:
         keep_memory()
     try:
         code = cli.main(args, prog_name="mlconsensus", standalone_mode=False)
-        sys.stdout.flush()
+        if sys.stdout is not None:  # as it is where the shell has closed it
+            sys.stdout.flush()
         sys.exit(code if isinstance(code, int) else 0)
     except (_ReaderGoneError, BrokenPipeError):
         # Python must not complain of it while it exits.
