@@ -116,7 +116,7 @@ def examine(predictions: Predictions, fitted: Combiner | None = None) -> Examine
     pooled = variance.sum(axis=0)
     agreement = np.clip(within.sum(axis=0) / np.sqrt(np.maximum(np.outer(pooled, pooled), 1e-30)), -1, 1)
     np.fill_diagonal(agreement, 1.0)
-    raters = rate(within, sums.both, rounds=0)  # of models alone: labels are rated where a filter is solved
+    raters = rate(within, sums.both)
     # Labels count as often as they vary: as many independent cells as the variances let expect.
     labels = max(1.0, pooled.sum() ** 2 / max((variance.sum(axis=1) ** 2).sum(), 1e-30))
     beyond_chance = 3 / np.sqrt(max(1.0, float(sums.both.max()) * labels))
