@@ -67,15 +67,17 @@ def checked_output(
     return output_format
 
 
-def check_place(files: Sequence[str], output: str, force: bool) -> None:
-    """Refuse a place that cannot be written to, or that an input has."""
+def check_place(files: Sequence[str], output: str, force: bool) -> list[Any]:
+    """Refuse a place that cannot be written to, or that an input has; return the inputs, files in place of folders."""
     from ..errors import InputError
     from ..io.files import check_output
     from ..io.folders import expanded
 
     check_output(output, force=force)
-    if output != "-" and any(os.path.realpath(file) == os.path.realpath(output) for file in expanded(files)):
+    inputs = expanded(files)
+    if output != "-" and any(os.path.realpath(file) == os.path.realpath(output) for file in inputs):
         raise InputError(f"{output}: found among the input files too, expected another place for the output")
+    return inputs
 
 
 def table_of(

@@ -17,6 +17,7 @@ from .options import method_options, panel_options, read_panel, say
 from .output import check_place
 
 if TYPE_CHECKING:
+    from ..io.files import AnyPath
     from ..panel.predictions import Predictions
     from ..report.origin import Input
 
@@ -57,8 +58,8 @@ def command(
     from ..report.report import report_format
 
     form = report_format(output, output_format)
-    used = [*files, *clustering, *([truth] if truth else [])]
-    check_place(used, output, force)  # before the work, not after
+    given = [*files, *clustering, *([truth] if truth else [])]
+    used = check_place(given, output, force)  # before the work, not after
     weights = weights_of(weight)
     if method is not None:
         method_named(method)
@@ -86,16 +87,15 @@ def _line(ctx: click.Context) -> str:
     return shlex.join(words)
 
 
-def _inputs(files: Sequence[str], panel: Predictions) -> tuple[Input, ...]:
+def _inputs(files: Sequence[AnyPath], panel: Predictions) -> tuple[Input, ...]:
     """Hash the files, in folders too; standard input is gone once it is read, so then the panel is hashed."""
     import dataclasses
     import hashlib
 
-    from ..io.folders import expanded
     from ..report.origin import Input, hash_predictions
 
     found = []
-    for name in map(Path, expanded(files)):
+    for name in map(Path, files):
         if str(name) == "-":
             found.append(dataclasses.replace(hash_predictions(panel), name="the panel, with standard input"))
             continue
