@@ -60,7 +60,7 @@ def toy(server, no_data, monkeypatch):
     files = []
     for name, text in (("toy.arff", ARFF + ROWS), ("toy.xml", XML)):
         (folder / name).write_text(text)
-        files.append(File(name, hashlib.sha256(text.encode()).hexdigest(), len(text), f"{address}/{name}"))
+        files.append(File(name, hashlib.sha256(text.encode()).hexdigest(), f"{address}/{name}"))
     entry = Entry("toy", "a toy", 3, 3, 2, 2, "free", "nobody", (), tuple(files))
     monkeypatch.setattr(catalogue, "registry", lambda: {"toy": entry})
     return entry
