@@ -22,13 +22,26 @@ class Quiet(SimpleHTTPRequestHandler):
         pass
 
 
+def _folder():
+    return Path(os.environ.get("MLCONSENSUS_DATA") or Path(__file__).parents[2] / "shared" / "datasets")
+
+
 @pytest.fixture
 def data_folder(monkeypatch):
     """The folder with the paper's data sets: where MLCONSENSUS_DATA says, or beside the repository."""
-    folder = Path(os.environ.get("MLCONSENSUS_DATA") or Path(__file__).parents[2] / "shared" / "datasets")
+    folder = _folder()
     if not folder.is_dir():
         pytest.skip(f"the data sets are not here: no folder {folder} (set MLCONSENSUS_DATA)")
     monkeypatch.setenv("MLCONSENSUS_DATA", str(folder))
+    return folder
+
+
+@pytest.fixture(scope="session")
+def panels_folder():
+    """The folder with predictions of real models and their truth: beside that of the data sets."""
+    folder = _folder().parent / "panels"
+    if not folder.is_dir():
+        pytest.skip(f"the panels of real models are not here: no folder {folder}")
     return folder
 
 

@@ -48,10 +48,7 @@ def test_the_papers_data_sets(data_folder, name):
     assert len(set(data.label_names)) == entry.labels
 
 
-def test_the_truth_of_the_shared_panels(data_folder):
-    panel = data_folder.parent / "panels" / "enron_svm.npz"
-    if not panel.is_file():
-        pytest.skip(f"no {panel.name} beside the data sets")
-    with np.load(panel, allow_pickle=False) as known:
+def test_the_truth_of_the_shared_panels(data_folder, panels_folder):
+    with np.load(panels_folder / "enron_svm.npz", allow_pickle=False) as known:
         assert tuple(known["labels"]) == load("enron").label_names
         np.testing.assert_array_equal(known["truth"], load("enron").labels.toarray())
