@@ -6,7 +6,6 @@ Both run in processes of their own, one after the other; prints wall time, CPU t
 `make bench` runs it as its section ``csv``.
 """
 
-import argparse
 import json
 import sys
 import tempfile
@@ -14,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
-from processes import measured
+from processes import COMBINE, compared, files, options
 
 FILL = 0.025
 READ = "import sys, polars as pl\nfor path in sys.argv[1:]: pl.read_csv(path, infer_schema_length=100)"
@@ -32,36 +31,18 @@ def make(path: Path, n: int, l: int, seed: int, scores: bool) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    for name, default in (("models", 5), ("instances", 1_000_000), ("labels", 100), ("repeats", 2)):
-        parser.add_argument(f"--{name}", type=int, default=default)
+    parser = options(__doc__, models=5, instances=1_000_000, labels=100, repeats=2)
     parser.add_argument("--scores", action="store_true", help="scores of four digits instead of 0/1")
-    parser.add_argument("--folder", type=Path)
-    options = parser.parse_args()
+    given = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
-        folder = options.folder or Path(temporary)
-        folder.mkdir(exist_ok=True)
-        kind = "scores" if options.scores else "votes"
-        paths = [folder / f"{kind}_{k}.csv" for k in range(options.models)]
-        for k, path in enumerate(paths):
-            if not path.exists():
-                make(path, options.instances, options.labels, k, options.scores)
-        files = [str(path) for path in paths]
-        combine = [str(Path(sys.executable).with_name("mlconsensus")), "combine", *files, "--force"]
-        runs = {
-            "read": [sys.executable, "-c", READ, *files],
-            "combine to CSV": [*combine, "--output", str(folder / "out.csv")],
-            "combine to Parquet": [*combine, "--output", str(folder / "out.parquet")],
-        }
-        best: dict[str, dict[str, float]] = {}
-        for _ in range(options.repeats):
-            for name, command in runs.items():
-                found = measured(command)
-                if name not in best or found["seconds"] < best[name]["seconds"]:
-                    best[name] = found
-    for found in best.values():
-        found["times_read"] = found["seconds"] / best["read"]["seconds"]
-    print(json.dumps(best))
+        folder = given.folder or Path(temporary)
+        pattern = "scores_{}.csv" if given.scores else "votes_{}.csv"
+        n, l = given.instances, given.labels
+        paths = files(folder, pattern, given.models, lambda path, k: make(path, n, l, k, given.scores))
+        runs = {"read": [sys.executable, "-c", READ, *paths]}
+        for name, file in (("combine to CSV", "out.csv"), ("combine to Parquet", "out.parquet")):
+            runs[name] = [*COMBINE, *paths, "--output", str(folder / file)]
+        print(json.dumps(compared(runs, "read", given.repeats, folder / "out.csv")))
 
 
 if __name__ == "__main__":

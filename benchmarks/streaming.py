@@ -8,7 +8,6 @@ its own and reports wall time, CPU time and peak memory. The bar: at most twice 
 than 1 GiB.
 """
 
-import argparse
 import json
 import sys
 import tempfile
@@ -19,7 +18,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 from polars.io.plugins import register_io_source
-from processes import measured
+from processes import COMBINE, compared, files, options
 
 ROWS = 100_000
 SCAN = """
@@ -52,36 +51,20 @@ def make(path: Path, n: int, l: int, model: int) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    for name, default in (("models", 5), ("instances", 10_000_000), ("labels", 100), ("repeats", 1)):
-        parser.add_argument(f"--{name}", type=int, default=default)
+    parser = options(__doc__, models=5, instances=10_000_000, labels=100, repeats=1)
     parser.add_argument("--method", default="filter")
-    parser.add_argument("--folder", type=Path)
-    options = parser.parse_args()
+    given = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
-        folder = options.folder or Path(temporary)
-        folder.mkdir(exist_ok=True)
-        paths = [folder / f"model_{k}.parquet" for k in range(options.models)]
-        for k, path in enumerate(paths):
-            if not path.exists():
-                make(path, options.instances, options.labels, k)
-        files = [str(path) for path in paths]
-        command = [str(Path(sys.executable).with_name("mlconsensus")), "combine", *files, "--stream", "--force"]
+        folder = given.folder or Path(temporary)
+        n, l = given.instances, given.labels
+        paths = files(folder, "model_{}.parquet", given.models, lambda path, k: make(path, n, l, k))
+        output = folder / "out.parquet"
         runs = {
-            "decode": [sys.executable, "-c", SCAN, "frames", *files],
-            "two plain scans": [sys.executable, "-c", SCAN, "arrays", *files],
-            "combine": [*command, "--method", options.method, "--output", str(folder / "out.parquet")],
+            "decode": [sys.executable, "-c", SCAN, "frames", *paths],
+            "two plain scans": [sys.executable, "-c", SCAN, "arrays", *paths],
+            "combine": [*COMBINE, *paths, "--stream", "--method", given.method, "--output", str(output)],
         }
-        best: dict[str, dict[str, float]] = {}
-        for _ in range(options.repeats):
-            for name, run in runs.items():
-                (folder / "out.parquet").unlink(missing_ok=True)  # removing it is not timed
-                found = measured(run)
-                if name not in best or found["seconds"] < best[name]["seconds"]:
-                    best[name] = found
-    for found in best.values():
-        found["times_two_scans"] = found["seconds"] / best["two plain scans"]["seconds"]
-    print(json.dumps(best, indent=1))
+        print(json.dumps(compared(runs, "two plain scans", given.repeats, output), indent=1))
 
 
 if __name__ == "__main__":

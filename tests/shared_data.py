@@ -22,13 +22,26 @@ class Quiet(SimpleHTTPRequestHandler):
         pass
 
 
+def _folder():
+    return Path(os.environ.get("MLCONSENSUS_DATA") or Path(__file__).parents[2] / "shared" / "datasets")
+
+
 @pytest.fixture
 def data_folder(monkeypatch):
     """The folder with the paper's data sets: where MLCONSENSUS_DATA says, or beside the repository."""
-    folder = Path(os.environ.get("MLCONSENSUS_DATA") or Path(__file__).parents[2] / "shared" / "datasets")
+    folder = _folder()
     if not folder.is_dir():
         pytest.skip(f"the data sets are not here: no folder {folder} (set MLCONSENSUS_DATA)")
     monkeypatch.setenv("MLCONSENSUS_DATA", str(folder))
+    return folder
+
+
+@pytest.fixture(scope="session")
+def panels_folder():
+    """The folder with predictions of real models and their truth: beside that of the data sets."""
+    folder = _folder().parent / "panels"
+    if not folder.is_dir():
+        pytest.skip(f"the panels of real models are not here: no folder {folder}")
     return folder
 
 
@@ -60,7 +73,7 @@ def toy(server, no_data, monkeypatch):
     files = []
     for name, text in (("toy.arff", ARFF + ROWS), ("toy.xml", XML)):
         (folder / name).write_text(text)
-        files.append(File(name, hashlib.sha256(text.encode()).hexdigest(), len(text), f"{address}/{name}"))
+        files.append(File(name, hashlib.sha256(text.encode()).hexdigest(), f"{address}/{name}"))
     entry = Entry("toy", "a toy", 3, 3, 2, 2, "free", "nobody", (), tuple(files))
     monkeypatch.setattr(catalogue, "registry", lambda: {"toy": entry})
     return entry

@@ -57,10 +57,10 @@ def at_floor(votes, case):
 def literal(votes, case):
     """The paper's equations with loops and explicit inverses, as the tests have them."""
     sys.path.insert(0, str(TESTS))
+    import mlconsensus as mlc
     import oracle
 
-    name = {"MV": "majority_vote", "BGCM": "bgcm", "MLCM-r": "mlcm_r", "MLCM-a": "mlcm_a", "DS": "dawid_skene"}
-    return votes.astype(np.float64), getattr(oracle, name[case["method"]])
+    return votes.astype(np.float64), getattr(oracle, mlc.COMBINERS[case["method"]].function_name)
 
 
 WHAT = {"ours": ours, "floor": at_floor, "literal": literal}

@@ -7,8 +7,11 @@ Prints one JSON object.
 
 import json
 import sys
+from functools import partial
 
 import numpy as np
+
+from mlconsensus.evaluation import decisions, metrics
 
 from . import case
 from .panels import FILL
@@ -17,18 +20,11 @@ SHAPE = (1_000_000, 100)
 LEVELS = 10  # of the scores with ties, as a vote of ten models has them
 
 
-def _metric(name):
-    def run(given):
-        from mlconsensus.evaluation import metrics
-
-        return np.array(getattr(metrics, name)(*given))
-
-    return run
+def _metric(name, given):
+    return np.array(getattr(metrics, name)(*given))
 
 
 def _label_sets(given):
-    from mlconsensus.evaluation import decisions
-
     truth, scores = given
     return decisions.match_instances(scores, truth.sum(axis=1))
 
@@ -37,10 +33,7 @@ _OF_SCORES = {
     "sort of all": lambda given: np.sort(given[1], axis=None),
     "sort of rows": lambda given: np.sort(given[1], axis=1),
     "partition of rows": lambda given: np.partition(given[1], SHAPE[1] - 3, axis=1),
-    "micro_auc": _metric("micro_auc"),
-    "ranking_loss": _metric("ranking_loss"),
-    "one_error": _metric("one_error"),
-    "average_precision": _metric("average_precision"),
+    **{name: partial(_metric, name) for name in metrics.RANKING_METRICS},
     "label sets": _label_sets,
 }
 CASES = {f"{name}{ties}": run for ties in ("", " with ties") for name, run in _OF_SCORES.items()}

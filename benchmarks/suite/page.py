@@ -167,7 +167,7 @@ def _imports(found):
 
 def _csv(found):
     rows = [
-        [name, _number(case["seconds"]), _number(case["times_read"]), _number(case["peak_mib"])]
+        [name, _number(case["seconds"]), _number(case["times"]), _number(case["peak_mib"])]
         for name, case in found.items()
         if "failed" not in case
     ]

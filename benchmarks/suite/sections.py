@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -74,7 +74,7 @@ def growth():
 def imports():
     """`import mlconsensus` beside `import sklearn.base, scipy.sparse, scipy.linalg`."""
     for name in starting.STATEMENTS:
-        yield name, partial(_import, name)
+        yield name, lambda name=name: _imports()[name]
 
 
 def metrics():
@@ -86,7 +86,7 @@ def metrics():
 def csv():
     """`mlconsensus combine` on five CSV files of 1,000,000 × 100, beside reading them."""
     for name in ("read", "combine to CSV", "combine to Parquet"):
-        yield name, partial(_csv, name)
+        yield name, lambda name=name: _csv()[name]
 
 
 SECTIONS = {f.__name__: f for f in (small, large, long, wide, growth, imports, metrics, csv)}
@@ -139,21 +139,13 @@ def _peer(peer):
     return found
 
 
-_measured_imports = {}
+@cache
+def _imports():
+    return starting.measure()
 
 
-def _import(name):
-    if not _measured_imports:
-        _measured_imports.update(starting.measure())
-    return _measured_imports[name]
-
-
-_measured_csv = {}
-
-
-def _csv(name):
-    if not _measured_csv:
-        with tempfile.TemporaryDirectory() as folder:
-            found = _answer([sys.executable, HERE / "combine_csv.py", "--folder", folder])
-        _measured_csv.update(found if "failed" not in found else {each: found for each, _ in csv()})
-    return _measured_csv[name]
+@cache
+def _csv():
+    with tempfile.TemporaryDirectory() as folder:
+        found = _answer([sys.executable, HERE / "combine_csv.py", "--folder", folder])
+    return found if "failed" not in found else {name: found for name, _ in csv()}

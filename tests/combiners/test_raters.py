@@ -7,12 +7,6 @@ import mlconsensus as mlc
 from mlconsensus.combiners import rater_filter, raters
 
 
-def one_round(agreement, r):
-    """What reweighted least squares make of r, undamped."""
-    weight = (1 - np.eye(len(r))) / (np.abs(agreement - np.outer(r, r)) + 1e-3)
-    return (weight * agreement) @ r / (weight @ r**2)
-
-
 def mcnemar_share(one, other):
     """How much of the difference of two models' rates chance explains, over all labels (McNemar's statistic)."""
     n, differ = len(one), (one != other).sum(axis=0)
@@ -28,25 +22,29 @@ def factor(reliable, noise, seed):
     return found
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_the_common_factor_is_where_its_rounds_come_to_rest(seed):
-    agreement = factor(np.linspace(0.4, 0.9, 10), 0.01, seed)
-    r = raters._common_factor(agreement)
-    assert np.abs(one_round(agreement, r) - r).max() < 1e-12
-    beside = r + np.random.default_rng(seed).uniform(-1e-4, 1e-4, len(r))
-    again = raters._minimum_near(agreement, 1 - np.eye(len(r)), beside)  # None would leave all to the rounds
-    np.testing.assert_allclose(again, r, rtol=0, atol=1e-12)
+@pytest.mark.parametrize(
+    "reliable", [[0.4, 0.5, 0.6, 0.7, 0.8, 0.9], [0.9, 0.8, 0.0, 0.7], [0.9, 0.8, 0.7, -0.6]], ids=repr
+)
+def test_agreement_that_reliability_alone_explains_gives_it_back(reliable):
+    """Also where one model answers at random, or says the opposite of what it sees."""
+    np.testing.assert_allclose(raters._common_factor(factor(reliable, 0.0, 0)), reliable, atol=1e-10)
+    for seed in range(5):
+        np.testing.assert_allclose(raters._common_factor(factor(reliable, 0.02, seed)), reliable, atol=0.04)
 
 
-def test_newton_leaves_the_minimum_to_the_rounds(monkeypatch):
-    """Panels of copies, opposites and strangers have several minima: it goes to the one that rounds alone come near."""
-    panels = [factor([0.9, 0.8, 0.7, 0.6, quality], 0.05, seed) for seed in range(5) for quality in (-0.7, 0.0, 0.6)]
-    for agreement in panels:
-        agreement[0, 1] = agreement[1, 0] = 1.0
-    found = [raters._common_factor(agreement) for agreement in panels]
-    monkeypatch.setattr(raters, "_minimum_near", lambda *_: None)
-    for agreement, r in zip(panels, found, strict=True):
-        np.testing.assert_allclose(r, raters._common_factor(agreement), atol=0.02)
+@pytest.mark.xfail(reason="with three models the rounds stop at another minimum: 0.68, 0.23, 0.80 for 0.9, 0.3, 0.6")
+@pytest.mark.parametrize("reliable", [[0.9, 0.5, 0.7], [0.9, 0.3, 0.6]], ids=repr)
+def test_three_models_give_their_reliability_back(reliable):
+    """Three agreements determine three reliabilities: r₁² = a₁₂ a₁₃ / a₂₃."""
+    np.testing.assert_allclose(raters._common_factor(factor(reliable, 0.0, 0)), reliable, atol=1e-6)
+
+
+@pytest.mark.parametrize("quality", [-0.7, 0.6])
+def test_a_pair_that_agrees_more_than_its_reliability_explains_hardly_moves_the_factor(quality):
+    reliable = np.array([0.9, 0.8, 0.7, 0.6, quality])
+    agreement = factor(reliable, 0.0, 0)
+    agreement[0, 1] = agreement[1, 0] = 1.0
+    np.testing.assert_allclose(raters._common_factor(agreement), reliable, atol=0.01)
 
 
 def test_two_models_have_a_valley_of_minima():

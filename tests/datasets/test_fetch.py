@@ -50,25 +50,28 @@ def test_a_wrong_hash_leaves_nothing(toy, server):
     assert files_below(cache_folder()) == []
 
 
-@pytest.mark.parametrize("where", ["cache", "own"])
-def test_a_file_that_changed_on_disk_is_noticed(toy, server, monkeypatch, where):
-    path = fetch("toy")[0]
-    if where == "own":
-        monkeypatch.setenv("MLCONSENSUS_DATA", str(server[0]))
-        path = server[0] / "toy.arff"
-    path.write_text("damaged")
+def test_a_file_of_ones_own_that_is_damaged_is_refused(toy, server, monkeypatch):
+    monkeypatch.setenv("MLCONSENSUS_DATA", str(server[0]))
+    (server[0] / "toy.arff").write_text("damaged")
     with pytest.raises(InputError, match="toy.arff: found SHA-256 .*…, expected .*…: the file is damaged"):
         fetch("toy")
 
 
-def test_an_unreadable_file(toy, server, monkeypatch):
+def test_a_damaged_file_of_the_cache_is_fetched_anew(toy):
     path = fetch("toy")[0]
+    whole = path.read_bytes()
+    path.write_text("damaged")
+    assert fetch("toy")[0] == path
+    assert path.read_bytes() == whole
 
-    def refused(self, *args, **options):
+
+def test_an_unreadable_file(toy, server, monkeypatch):
+    def refused(*args, **options):
         raise PermissionError(errno.EACCES, "Permission denied")
 
-    monkeypatch.setattr(Path, "open", refused)
-    with pytest.raises(InputError, match=f"{path}: found 'Permission denied', expected a file to read"):
+    monkeypatch.setenv("MLCONSENSUS_DATA", str(server[0]))
+    monkeypatch.setattr(pooch, "file_hash", refused)
+    with pytest.raises(InputError, match="toy.arff: found 'Permission denied', expected a file to read"):
         fetch("toy")
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mlconsensus.datasets.rda import read_rda
+from mlconsensus.datasets.loading import _read_rda as read_rda
 from mlconsensus.errors import InputError
 
 rdata = pytest.importorskip("rdata", reason="reading R data files needs the package rdata (extra 'datasets')")
@@ -21,10 +21,10 @@ def path(tmp_path):
 
 
 def test_features_and_labels_are_told_apart_by_their_indexes(path):
-    data = read_rda(path)
-    assert (data.feature_names, data.label_names) == (["a", "b"], ["y", "z"])
-    np.testing.assert_array_equal(data.features.toarray(), [[0, 1], [0.5, 0]])
-    np.testing.assert_array_equal(data.labels.toarray(), [[1, 1], [0, 1]])
+    features, labels, feature_names, label_names = read_rda(path)
+    assert (feature_names, label_names) == (["a", "b"], ["y", "z"])
+    np.testing.assert_array_equal(features.toarray(), [[0, 1], [0.5, 0]])
+    np.testing.assert_array_equal(labels.toarray(), [[1, 1], [0, 1]])
 
 
 def test_what_is_not_such_a_file(path):
@@ -41,5 +41,5 @@ def test_without_the_package(path, monkeypatch):
 
     real = builtins.__import__
     monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(InputError, match="toy.rda: found an R data file but no package .*, expected rdata"):
+    with pytest.raises(InputError, match="toy.rda: found no package rdata, expected pip install"):
         read_rda(path)

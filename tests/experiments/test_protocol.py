@@ -3,7 +3,7 @@ import pytest
 
 from mlconsensus.errors import InputError
 from mlconsensus.estimators import COMBINERS
-from mlconsensus.evaluation.metrics import RANKING_METRICS, average_precision, evaluate_models, ranking_loss
+from mlconsensus.evaluation.metrics import RANKING_METRICS, average_precision, ranking_loss
 from mlconsensus.experiments import Settings, reproduce
 from mlconsensus.experiments.protocol import judge, summarise
 
@@ -21,7 +21,10 @@ def test_every_method_is_judged(panel):
     truth, predictions = panel
     judged = judge(truth, predictions)
     assert list(judged) == ["BM", *COMBINERS]
-    assert judged["BM"] == pytest.approx({m: evaluate_models(truth, predictions)["BM"][m] for m in RANKING_METRICS})
+    for row in judged.values():
+        assert tuple(row) == RANKING_METRICS
+    losses = [ranking_loss(truth, model.astype(float)) for model in predictions]
+    assert judged["BM"]["ranking_loss"] == pytest.approx(np.mean(losses))
     mean = predictions.mean(axis=0)
     assert judged["MV"]["ranking_loss"] == pytest.approx(ranking_loss(truth, mean))
     assert judged["MV"]["average_precision"] == pytest.approx(average_precision(truth, mean))
@@ -58,14 +61,17 @@ def test_panels_bring_their_own_numbers():
 
 
 @pytest.mark.slow
-def test_medical_twice(data_folder, tmp_path):
-    """The same figures twice, with and without a cache, on one core and on two; and the order that the paper found."""
-    settings = Settings(repeats=2, models=4, folds=5)
+def test_medical_is_near_the_paper(data_folder, tmp_path):
+    """The same figures on one core and on two, and from the cache; near the paper's, and in the order that it found."""
+    settings = Settings(repeats=1, models=5, folds=5)
     first = reproduce(["medical"], settings, tmp_path / "a", jobs=1)
     assert first == reproduce(["medical"], settings, tmp_path / "a", jobs=1)
     assert first == reproduce(["medical"], settings, tmp_path / "b", jobs=2)
+    assert first.instances == {"medical": 978}
     table = first.tables["medical"]
     for metric, sign in (("micro_auc", 1), ("ranking_loss", -1)):
         ranked = [sign * table[method][metric].mean for method in ("BM", "MV", "MLCM-r")]
         assert ranked == sorted(ranked)
-    assert first.instances == {"medical": 978}
+    for method in ("BM", "MV", "MLCM-r", "MLCM-a"):
+        for metric, figure in table[method].items():
+            assert figure.mean == pytest.approx(figure.paper, abs=0.04), (method, metric)

@@ -15,7 +15,6 @@ class File(NamedTuple):
 
     file: str
     sha256: str
-    bytes: int | None = None  # None: not known before it has been downloaded
     address: str = ""  # empty: only ever local
 
 

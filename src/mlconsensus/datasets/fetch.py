@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from pathlib import Path
 
@@ -30,7 +29,7 @@ def fetch(name: str) -> tuple[Path, ...]:
     """Return the files of a data set, checked; download them where they are not on this machine yet.
 
     Files in the folder that the variable ``MLCONSENSUS_DATA`` names are used first, then the cache. A download
-    takes its place only when it is whole and its hash is right.
+    takes its place only when it is whole and its hash is right; a file of the cache that is damaged is fetched anew.
 
     Examples
     --------
@@ -40,7 +39,7 @@ def fetch(name: str) -> tuple[Path, ...]:
     mlconsensus.errors.InputError: data set: found 'emron', expected one of enron, ...; did you mean 'enron'?
     """
     wanted = entry(name)
-    return _own_files(wanted) or tuple(_cached(file, wanted.name) for file in wanted.public)
+    return _own_files(wanted) or tuple(_downloaded(file, _place(wanted)) for file in wanted.public)
 
 
 def is_here(name: str) -> bool:
@@ -52,24 +51,7 @@ def is_here(name: str) -> bool:
     True
     """
     wanted = entry(name)
-    return bool(_own_files(wanted)) or all(_target(file, wanted.name).is_file() for file in wanted.public)
-
-
-def sha256(path: Path) -> str:
-    """Return the SHA-256 of a file's bytes, in hexadecimal.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.NamedTemporaryFile() as file:
-    ...     sha256(Path(file.name))[:8]
-    'e3b0c442'
-    """
-    try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as fault:
-        raise InputError(f"{path}: found {fault.strerror!r}, expected a file to read") from None
+    return bool(_own_files(wanted)) or all((_place(wanted) / file.file).is_file() for file in wanted.public)
 
 
 def _own_files(wanted: Entry) -> tuple[Path, ...]:
@@ -83,47 +65,36 @@ def _own_files(wanted: Entry) -> tuple[Path, ...]:
     for files in (wanted.local, wanted.public):
         paths = tuple(folder / file.file for file in files)
         if paths and all(path.is_file() for path in paths):
-            for file, path in zip(files, paths, strict=True):
-                _check(path, file)
+            for path, file in zip(paths, files, strict=True):
+                _check(path, file.sha256)
             return paths
     return ()
 
 
-def _target(file: File, name: str) -> Path:
-    return cache_folder() / "datasets" / name / file.file
+def _check(path: Path, expected: str) -> None:
+    import pooch
+
+    try:
+        found = pooch.file_hash(path)
+    except OSError as fault:
+        raise InputError(f"{path}: found {fault.strerror!r}, expected a file to read") from None
+    if found != expected:
+        wrong = f"SHA-256 {found[:12]}…, expected {expected[:12]}…"
+        raise InputError(f"{path}: found {wrong}: the file is damaged or another version")
 
 
-def _cached(file: File, name: str) -> Path:
-    target = _target(file, name)
-    if target.is_file():
-        _check(target, file)
-    else:
-        _download(file, target)
-    return target
+def _place(wanted: Entry) -> Path:
+    return cache_folder() / "datasets" / wanted.name
 
 
-def _check(path: Path, file: File) -> None:
-    found = sha256(path)
-    if found != file.sha256:
-        raise InputError(
-            f"{path}: found SHA-256 {found[:12]}…, expected {file.sha256[:12]}…: "
-            "the file is damaged or another version; remove it to have it fetched anew"
-        )
-
-
-def _download(file: File, target: Path) -> None:
+def _downloaded(file: File, folder: Path) -> Path:
     import pooch
     import requests
 
     pooch.get_logger().setLevel("WARNING")  # the command line says what is fetched, once
+    downloader = pooch.HTTPDownloader(timeout=30)
     try:
-        pooch.retrieve(
-            file.address,
-            known_hash=f"sha256:{file.sha256}",
-            fname=target.name,
-            path=target.parent,
-            downloader=pooch.HTTPDownloader(timeout=30),
-        )
+        return Path(pooch.retrieve(file.address, f"sha256:{file.sha256}", file.file, folder, downloader=downloader))
     except requests.exceptions.RequestException as fault:
         found = "no connection"
         if fault.response is not None:
@@ -133,12 +104,9 @@ def _download(file: File, target: Path) -> None:
             f"{file.address}: found {found}, expected the file {file.file}; "
             f"without a network, put the data set's files into a folder and name it in {FOLDER_VARIABLE}"
         ) from None
-    except ValueError:
-        # pooch has deleted what it got.
-        raise InputError(
-            f"{file.address}: found a file with another hash, expected SHA-256 {file.sha256[:12]}…; nothing was kept"
-        ) from None
+    except ValueError:  # pooch has deleted what it got
+        wrong = f"a file with another hash, expected SHA-256 {file.sha256[:12]}…"
+        raise InputError(f"{file.address}: found {wrong}; nothing was kept") from None
     except OSError as fault:
-        raise InputError(
-            f"{target}: found {str(fault.strerror or fault).lower()!r}, expected a place to write to"
-        ) from None
+        reason = str(fault.strerror or fault).lower()
+        raise InputError(f"{folder / file.file}: found {reason!r}, expected a place to write to") from None

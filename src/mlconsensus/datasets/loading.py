@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import warnings
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -52,15 +54,32 @@ def load(name: str) -> Dataset:
     ((978, 1449), (978, 45))
     """
     from ..io import arff  # brings the table library, which synthetic panels do without
-    from .rda import read_rda
 
-    expected = entry(name)
-    path = fetch(name)[0]
-    features, labels, feature_names, label_names = read_rda(path) if path.suffix == ".rda" else arff.load(path)
-    found = (*features.shape, labels.shape[1])
-    if found != (expected.instances, expected.features, expected.labels):
-        raise InputError(
-            f"{path}: found {found[0]} instances, {found[1]} features and {found[2]} labels, expected "
-            f"{expected.instances}, {expected.features} and {expected.labels}"
-        )
+    known, path = entry(name), fetch(name)[0]
+    features, labels, feature_names, label_names = _read_rda(path) if path.suffix == ".rda" else arff.load(path)
+    found, expected = (*features.shape, labels.shape[1]), (known.instances, known.features, known.labels)
+    if found != expected:
+        raise InputError(f"{path}: found {found} instances, features and labels, expected {expected}")
     return Dataset(name, features, labels.astype(np.bool_), tuple(feature_names), tuple(label_names))
+
+
+def _read_rda(path: Path) -> tuple[sparse.csr_array, sparse.csr_array, list[str], list[str]]:
+    """Read an R data file of the package mldr.datasets, as which slashdot and rcv1 are published."""
+    try:
+        import rdata
+    except ModuleNotFoundError:
+        raise InputError(f"{path}: found no package rdata, expected pip install 'mlconsensus[datasets]'") from None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # rdata does not know the class mldr, which is a list to it all the same
+            content: Any = next(iter(rdata.read_rda(path).values()))
+        table = content["dataset"]
+        # R counts from 1.
+        chosen = [np.asarray(at, np.intp) - 1 for at in (content["attributesIndexes"], content["labels"]["index"])]
+        # Column by column, so that no second dense copy of the table is made.
+        columns = [[sparse.csc_array(table.iloc[:, [at]].to_numpy(np.float64)) for at in part] for part in chosen]
+        features, labels = (sparse.hstack(part, format="csr") for part in columns)
+        feature_names, label_names = ([str(table.columns[at]) for at in part] for part in chosen)
+    except Exception as fault:  # whatever a damaged file makes its reader raise
+        raise InputError(f"{path}: found {type(fault).__name__}: {fault}, expected an R data file of mldr") from None
+    return features, labels, feature_names, label_names

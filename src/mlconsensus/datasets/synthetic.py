@@ -83,7 +83,9 @@ def make_panel(
     cardinality = positive(cardinality, "cardinality")
     if cardinality > l:
         raise InputError(f"cardinality: found {cardinality}, expected at most the number of labels, {l}")
-    qualities = _qualities(quality, m)
+    qualities = np.asarray(quality, dtype=np.float64)
+    if qualities.shape not in ((), (m,)) or not ((qualities >= 0) & (qualities <= 1)).all():
+        raise InputError(f"quality: found {quality!r}, expected a number in [0, 1] or {m} of them")
     rng = np.random.default_rng(random_state)
 
     n_topics = max(1, round(np.sqrt(l)))
@@ -92,24 +94,15 @@ def make_panel(
     shared = rng.normal(size=(n, n_topics)) @ weights
     relevance = np.sqrt(correlation) * shared + np.sqrt(1 - correlation) * rng.normal(size=(n, l))
     thresholds = _thresholds(relevance, rng.permutation(_frequencies(l, cardinality)))
-    truth = relevance >= thresholds
 
     scores = np.empty((m, n, l))
     in_common = np.sqrt(shared_errors) * rng.normal(size=(n, l))
-    for k, q in enumerate(qualities):
+    for k, q in enumerate(np.broadcast_to(qualities, m)):
         noise = in_common + np.sqrt(1 - shared_errors) * rng.normal(size=(n, l))
-        seen = np.sqrt(q) * relevance + np.sqrt(1 - q) * noise
-        margin = seen - thresholds
+        margin = np.sqrt(q) * relevance + np.sqrt(1 - q) * noise - thresholds
         scores[k] = 1 / (1 + np.exp(-3 * margin)) if probabilities else margin >= 0
     scores[_silence(rng, (m, n, l), fraction(known_labels, "known_labels"), fraction(missing, "missing"))] = np.nan
-    return Panel(Predictions(scores), truth)
-
-
-def _qualities(quality: float | ArrayLike, n_models: int) -> NDArray[np.float64]:
-    given = np.asarray(quality, dtype=np.float64)
-    if given.shape not in ((), (n_models,)) or not ((given >= 0) & (given <= 1)).all():
-        raise InputError(f"quality: found {quality!r}, expected a number in [0, 1] or {n_models} of them")
-    return np.broadcast_to(given, (n_models,))
+    return Panel(Predictions(scores), relevance >= thresholds)
 
 
 def _frequencies(n_labels: int, cardinality: float) -> NDArray[np.float64]:
@@ -132,7 +125,5 @@ def _thresholds(relevance: NDArray[np.float64], frequency: NDArray[np.float64]) 
 def _silence(rng: np.random.Generator, shape: tuple[int, int, int], known: float, missing: float) -> NDArray[np.bool_]:
     m, _, l = shape
     n_known = max(1, round(known * l))
-    knows = np.zeros((m, 1, l), dtype=np.bool_)
-    for k in range(m):
-        knows[k, 0, rng.choice(l, n_known, replace=False)] = True
-    return np.asarray(~knows | (rng.random(shape) < missing))
+    knows = np.array([np.isin(range(l), rng.choice(l, n_known, replace=False)) for _ in range(m)])
+    return np.asarray(~knows[:, None] | (rng.random(shape) < missing))

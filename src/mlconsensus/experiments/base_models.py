@@ -1,56 +1,21 @@
-"""The base models' predictions: made in pieces on all cores, each kept on disk as soon as it is there."""
+"""The base models' predictions: made on all cores, each kept on disk as soon as it is there."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import json
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..datasets import Dataset
 from ..engines.progress import track
-from . import cache
-from .learners import LEARNERS
-from .learners.base import BoolArray, Problem
+from ..errors import InputError
+from ..io import whole_file
+from .learners.base import BoolArray, out_of_fold
 from .settings import Settings
 from .shuffles import Shuffle
-
-
-class Piece(NamedTuple):
-    """The part of all predictions that one file of the cache holds."""
-
-    repeat: int
-    models: tuple[int, ...]
-    labels: range
-
-    def shuffles(self, seed: int) -> list[Shuffle]:
-        """Return the shuffles of the piece's models."""
-        return [Shuffle(seed, self.repeat, model) for model in self.models]
-
-
-class Job(NamedTuple):
-    """Pieces that one process makes together, because they share work."""
-
-    pieces: tuple[Piece, ...]
-    paths: tuple[Path, ...]
-    settings: Settings
-    data: Dataset
-
-    def __call__(self) -> None:
-        """Make the pieces and write each to its file."""
-        from threadpoolctl import threadpool_limits
-
-        labels = self.pieces[0].labels
-        truth = self.data.labels[:, labels.start : labels.stop].toarray()
-        shuffles = [shuffle for piece in self.pieces for shuffle in piece.shuffles(self.settings.seed)]
-        problem = Problem(self.data.features, truth, shuffles, self.settings.folds, labels.start)
-        with threadpool_limits(1):  # one core a process: more threads than cores are slower by far
-            made = iter(self.settings.how.predict(problem))
-        for piece, path in zip(self.pieces, self.paths, strict=True):
-            cache.write(path, np.stack([next(made) for _ in piece.models]))
 
 
 def base_predictions(
@@ -59,7 +24,7 @@ def base_predictions(
     """Return for each repeat, one at a time, the out-of-fold predictions (m, n, l) of its base models.
 
     What is in the cache is taken from there; the rest is made first, on all cores. A process that is killed loses at
-    most the pieces that were being made.
+    most the models that were being made.
 
     Parameters
     ----------
@@ -81,82 +46,63 @@ def base_predictions(
     ...     [made.shape for made in base_predictions(data, Settings(repeats=2, models=3, folds=2), Path(folder), 1)]
     [(3, 6, 2), (3, 6, 2)]
     """
-    pieces = _pieces(data, settings)
-    digest = _digest(data)
-    paths = {piece: folder / data.name / settings.learner / f"{_key(digest, settings, piece)}.npz" for piece in pieces}
-    missing = [piece for piece in pieces if not _is_good(paths[piece], say)]
-    work = [
-        Job(group, tuple(paths[piece] for piece in group), settings, data)
-        for group in _groups(missing, settings.how.repeats_together)
-    ]
-    for _ in track(_run(work, jobs), len(work), f"{data.name}: base models"):
-        pass
-    return (_whole(repeat, paths, data, settings) for repeat in range(settings.repeats))
-
-
-def _whole(repeat: int, paths: Mapping[Piece, Path], data: Dataset, settings: Settings) -> BoolArray:
-    """Put one repeat's pieces together."""
-    whole = np.empty((settings.models, *data.labels.shape), dtype=np.bool_)
-    for piece, path in paths.items():
-        if piece.repeat == repeat:
-            labels = slice(piece.labels.start, piece.labels.stop)
-            whole[piece.models[0] : piece.models[-1] + 1, :, labels] = cache.read(path)
-    return whole
-
-
-def _pieces(data: Dataset, settings: Settings) -> list[Piece]:
-    learner, l = settings.how, data.labels.shape[1]
-    step = learner.labels_at_once or l
-    chunks = [range(start, min(start + step, l)) for start in range(0, l, step)]
-    every = range(settings.models)
-    models = [tuple(every)] if learner.repeats_together else [(model,) for model in every]
-    return [Piece(repeat, some, labels) for repeat in range(settings.repeats) for some in models for labels in chunks]
-
-
-def _groups(pieces: Sequence[Piece], repeats_together: bool) -> list[tuple[Piece, ...]]:
-    if not repeats_together:
-        return [(piece,) for piece in pieces]
-    by_labels: dict[range, list[Piece]] = {}
-    for piece in pieces:
-        by_labels.setdefault(piece.labels, []).append(piece)
-    return [tuple(group) for group in by_labels.values()]
-
-
-def _is_good(path: Path, say: Callable[[str], None]) -> bool:
-    try:
-        return cache.read(path) is not None
-    except cache.DamagedError:
-        say(f"{path}: found a damaged file of the cache; it is made anew")
-        cache.discard(path)
-        return False
-
-
-def _run(work: Sequence[Job], jobs: int) -> Iterator[None]:
-    if jobs == 1 or len(work) < 2:
-        return (job() for job in work)
     from joblib import Parallel, delayed
 
-    parallel = Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)
-    made: Iterator[None] = parallel(delayed(job)() for job in work)
-    return made
+    inside, digest = folder / data.name / settings.learner, _digest(data)
+    paths = {
+        Shuffle(settings.seed, repeat, model): inside / f"{_key(digest, settings, repeat, model)}.npz"
+        for repeat in range(settings.repeats)
+        for model in range(settings.models)
+    }
+    missing = [shuffle for shuffle, path in paths.items() if not _is_good(path, data.labels.shape, say)]
+    parallel = Parallel(n_jobs=jobs if len(missing) > 1 else 1, return_as="generator_unordered", batch_size=1)
+    made = parallel(delayed(_make)(data, settings, shuffle, paths[shuffle]) for shuffle in missing)
+    for _ in track(made, len(missing), f"{data.name}: base models"):
+        pass
+    return (
+        np.stack([_read(path) for shuffle, path in paths.items() if shuffle.repeat == repeat])
+        for repeat in range(settings.repeats)
+    )
 
 
-def _key(digest: str, settings: Settings, piece: Piece) -> str:
-    """Name a piece by all that decides its content."""
+def _make(data: Dataset, settings: Settings, shuffle: Shuffle, path: Path) -> None:
+    """Make one base model's predictions; their file appears whole or not at all."""
+    model = settings.how.predict_fold
+    predicted = out_of_fold(model, data.features, data.labels.toarray(), shuffle, settings.folds)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as fault:
+        raise InputError(
+            f"{path.parent}: found {str(fault.strerror).lower()!r}, expected a folder to write to"
+        ) from None
+    with whole_file(path, force=True) as file:
+        np.savez_compressed(file, predictions=predicted)
+
+
+def _read(path: Path) -> BoolArray:
+    with path.open("rb") as file, np.load(file, allow_pickle=False) as found:  # which checks the archive's checksum
+        return np.asarray(found["predictions"])
+
+
+def _is_good(path: Path, shape: tuple[int, ...], say: Callable[[str], None]) -> bool:
+    if not path.exists():
+        return False
+    try:
+        found = _read(path)
+        if found.shape == shape and found.dtype == np.bool_:
+            return True
+    except Exception:  # whatever an archive with wrong bytes makes its readers raise
+        pass
+    say(f"{path}: found a damaged file of the cache; it is made anew")
+    return False
+
+
+def _key(digest: str, settings: Settings, repeat: int, model: int) -> str:
+    """Name a base model by all that decides its predictions."""
     import sklearn
 
-    return cache.key(
-        {
-            "data": digest,
-            "learner": [settings.learner, LEARNERS[settings.learner].version],
-            "scikit-learn": sklearn.__version__,
-            "folds": settings.folds,
-            "seed": settings.seed,
-            "repeat": piece.repeat,
-            "models": piece.models,
-            "labels": [piece.labels.start, piece.labels.stop],
-        }
-    )
+    how = [settings.learner, settings.how.version, sklearn.__version__, settings.folds, settings.seed]
+    return hashlib.sha256(json.dumps([digest, *how, repeat, model]).encode()).hexdigest()[:32]
 
 
 def _digest(data: Dataset) -> str:
@@ -164,11 +110,6 @@ def _digest(data: Dataset) -> str:
     digest = hashlib.sha256()
     for matrix in (data.features, data.labels):
         digest.update(repr(matrix.shape).encode())
-        parts: tuple[NDArray[np.generic], ...] = (
-            matrix.indptr.astype(np.int64),
-            matrix.indices.astype(np.int64),
-            matrix.data,
-        )
-        for part in parts:
-            digest.update(np.ascontiguousarray(part).tobytes())
+        for part in (matrix.indptr, matrix.indices, matrix.data):
+            digest.update(part.astype(np.float64).tobytes())
     return digest.hexdigest()

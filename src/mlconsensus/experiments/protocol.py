@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextvars import Context
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from ..datasets import Dataset, load
+from ..datasets import load
 from ..datasets.catalogue import entry
 from ..engines.progress import track
 from ..errors import InputError
@@ -81,8 +80,9 @@ def reproduce(
     tables = {}
     for name in names:
         data = load(name).first(instances[name])
-        judged = list(_judged(data, settings, cache, jobs, say))
-        tables[name] = summarise(judged, name)
+        truth, panels = data.labels.toarray(), base_predictions(data, settings, cache, jobs, say)
+        combining = track(panels, settings.repeats, f"{name}: combining")
+        tables[name] = summarise([judge(truth, panel) for panel in combining], name)
     return Results(settings, instances, tables)
 
 
@@ -98,11 +98,10 @@ def judge(truth: BoolArray, predictions: BoolArray) -> dict[str, dict[str, float
     0.5
     """
     panel = Predictions(predictions)
-    models = [_ranking_metrics(truth, model) for model in predictions.astype(np.float64)]
-    judged = {"BM": {metric: float(np.mean([m[metric] for m in models])) for metric in metrics.RANKING_METRICS}}
+    judged = {"BM": metrics.evaluate_models(truth, panel)["BM"]}
     for name, kind in COMBINERS.items():
-        judged[name] = _ranking_metrics(truth, kind().fit_transform(panel))
-    return judged
+        judged[name] = metrics.evaluate(truth, kind().fit_transform(panel))
+    return {name: {metric: row[metric] for metric in metrics.RANKING_METRICS} for name, row in judged.items()}
 
 
 def summarise(judged: Sequence[dict[str, dict[str, float]]], name: str) -> Table:
@@ -121,29 +120,3 @@ def summarise(judged: Sequence[dict[str, dict[str, float]]], name: str) -> Table
         return Figure(float(np.mean(runs)), float(np.std(runs)), printed.figure(method, metric), runs)
 
     return {method: {metric: figure(method, metric) for metric in metrics.RANKING_METRICS} for method in judged[0]}
-
-
-def _judged(
-    data: Dataset, settings: Settings, cache: Path, jobs: int, say: Callable[[str], None]
-) -> Iterator[dict[str, dict[str, float]]]:
-    truth = data.labels.toarray()
-    panels = base_predictions(data, settings, cache, jobs, say)
-    if jobs == 1 or settings.repeats == 1:
-        made = (_alone(truth, panel) for panel in panels)
-    else:
-        from joblib import Parallel, delayed
-
-        made = Parallel(n_jobs=jobs, return_as="generator")(delayed(_alone)(truth, panel) for panel in panels)
-    return track(made, settings.repeats, f"{data.name}: combining")
-
-
-def _alone(truth: BoolArray, predictions: BoolArray) -> dict[str, dict[str, float]]:
-    """Judge on one core, and without a word from the combiners on how far they are."""
-    from threadpoolctl import threadpool_limits
-
-    with threadpool_limits(1):
-        return Context().run(judge, truth, predictions)
-
-
-def _ranking_metrics(truth: BoolArray, scores: np.ndarray[tuple[int, int], np.dtype[np.float64]]) -> dict[str, float]:
-    return {metric: getattr(metrics, metric)(truth, scores) for metric in metrics.RANKING_METRICS}

@@ -1,12 +1,9 @@
-"""The kinds of base models, one a file, and the names they are called by."""
+"""The kinds of base models, and the names they are called by."""
 
-from .base import Learner, Problem
-from .chains import CHAINS
-from .labelsets import LABELSETS
-from .logistic import LOGISTIC
+from .base import Learner
+from .joint import CHAINS, LABELSETS
 from .panels import MIXED, VIEWS
-from .svm import SVM
-from .trees import TREES
+from .single import LOGISTIC, SVM, TREES
 
 LEARNERS: dict[str, Learner] = {
     "svm": SVM,
@@ -18,4 +15,4 @@ LEARNERS: dict[str, Learner] = {
     "views": VIEWS,
 }
 
-__all__ = ["LEARNERS", "Learner", "Problem"]
+__all__ = ["LEARNERS", "Learner"]

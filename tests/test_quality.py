@@ -1,0 +1,79 @@
+"""Pinned quality on panels of real models: the bars are what prototypes of others reached, not our own output.
+
+The figures are those of the table in ../shared/panels/README.md: microAUC, one error, ranking loss, average precision.
+"""
+
+import numpy as np
+import pytest
+
+import mlconsensus as mlc
+
+pytest_plugins = ["shared_data"]
+
+SIGN = {"micro_auc": 1, "one_error": -1, "ranking_loss": -1, "average_precision": 1}
+# Of the prototypes, the weighted filter with D is closest to the rater filter.
+REACHED = {
+    "medical_svm": {
+        "MV": (0.9246, 0.1481, 0.0667, 0.8571),
+        "DS": (0.9026, 0.1705, 0.0891, 0.8220),
+        "MLCM-r": (0.9500, 0.1618, 0.0376, 0.8667),
+        "MLCM-a": (0.9561, 0.1495, 0.0399, 0.8700),
+        "Filter": (0.9656, 0.1370, 0.0335, 0.8814),
+    },
+    "medical_mixed": {
+        "MV": (0.9518, 0.1969, 0.0452, 0.8392),
+        "DS": (0.9540, 0.1493, 0.0426, 0.8718),
+        "MLCM-r": (0.9582, 0.1963, 0.0377, 0.8447),
+        "MLCM-a": (0.9201, 0.4519, 0.0707, 0.6410),
+        "Filter": (0.9711, 0.1861, 0.0311, 0.8475),
+    },
+    "enron_trees": {
+        "MV": (0.8457, 0.3253, 0.1490, 0.6134),
+        "DS": (0.8223, 0.4125, 0.1793, 0.5554),
+        "MLCM-r": (0.8771, 0.6249, 0.1078, 0.5130),
+        "MLCM-a": (0.9080, 0.2435, 0.0867, 0.6769),
+        "Filter": (0.9150, 0.2427, 0.0798, 0.6823),
+    },
+    "slashdot_trees": {
+        "MV": (0.8088, 0.4105, 0.1839, 0.6530),
+        "DS": (0.7948, 0.4276, 0.1977, 0.6232),
+        "MLCM-r": (0.8421, 0.4311, 0.1256, 0.6629),
+        "MLCM-a": (0.8250, 0.4149, 0.1251, 0.6715),
+        "Filter": (0.9122, 0.3945, 0.0999, 0.6930),
+    },
+}
+MARGIN = 0.005
+
+
+@pytest.fixture(scope="module", params=REACHED)
+def panel(request, panels_folder):
+    with np.load(panels_folder / f"{request.param}.npz", allow_pickle=False) as found:
+        return request.param, found["predictions"], found["truth"]
+
+
+def judged(truth, scores):
+    found = mlc.metrics.evaluate(truth, scores)
+    return {metric: found[metric] for metric in SIGN}
+
+
+@pytest.mark.parametrize("method", ["MV", "DS", "MLCM-r", "MLCM-a", "Filter"])
+def test_as_good_as_the_prototype(panel, method):
+    name, predictions, truth = panel
+    found = judged(truth, mlc.COMBINERS[method]().fit_transform(predictions))
+    for (metric, value), bar in zip(found.items(), REACHED[name][method], strict=True):
+        assert SIGN[metric] * (value - bar) > -MARGIN, (metric, value, bar)
+
+
+@pytest.mark.parametrize("method", ["MV", "MLCM-a"])
+def test_methods_without_choices_reach_just_what_the_prototype_did(panel, method):
+    """Both are given by their equations, but for how average precision counts ties."""
+    name, predictions, truth = panel
+    found = judged(truth, mlc.COMBINERS[method]().fit_transform(predictions))
+    assert list(found.values()) == pytest.approx(REACHED[name][method], abs=0.0025)
+
+
+def test_the_default_is_ahead_of_voting(panel):
+    _, predictions, truth = panel
+    voting, default = judged(truth, mlc.majority_vote(predictions)), judged(truth, mlc.combine(predictions).scores)
+    for metric, sign in SIGN.items():
+        assert sign * (default[metric] - voting[metric]) > 0, metric
