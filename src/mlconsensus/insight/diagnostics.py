@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import stats
 from sklearn.base import clone
 
 from ..arithmetic.products import FloatArray, ratio
@@ -153,9 +154,7 @@ def leave_one_model_out(predictions: Predictions, combiner: Combiner) -> tuple[F
 
 
 def _order_kept(scores: FloatArray, vote: FloatArray) -> float:
-    from scipy.stats import rankdata
-
-    ranks: list[NDArray[np.float64]] = [rankdata(values, axis=1) for values in (scores, vote)]
+    ranks: list[NDArray[np.float64]] = [stats.rankdata(values, axis=1) for values in (scores, vote)]
     centred = [rank - rank.mean(axis=1, keepdims=True) for rank in ranks]
     sizes = [np.sqrt((rank**2).sum(axis=1)) for rank in centred]
     ordered = (sizes[0] > 0) & (sizes[1] > 0)

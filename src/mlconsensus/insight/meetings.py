@@ -33,16 +33,15 @@ class Sheets(NamedTuple):
 class Meetings(NamedTuple):
     """Sums over instances; `x` is a score minus its rater's mean on the label, `d` = Σ_ℓ (x_k − x_q)²."""
 
+    dispute: FloatArray  # (l,) mean squared difference of two raters' scores
+    departures: FloatArray  # (groups of instances, 4, 2, l) what `departing` adds up, for the jackknife
+    with_others: FloatArray  # (m,) Σ_i (Σ_q Σ_ℓ x_k x_q)², over raters q ≠ k
+    of_pairs: float  # Σ_i Σ_k Σ_q (Σ_ℓ x_k x_q)²
     products: FloatArray  # (m, m) Σ x_k x_q
     squares: FloatArray  # (m, m) Σ x_k² over the cells that q spoke about too
     cells: FloatArray  # (m, m) how many cells both spoke about
     instances: FloatArray  # (m, m) and how many instances
     spread: FloatArray  # (m, m) Σ_i d²
-    with_others: FloatArray  # (m,) Σ_i (Σ_q Σ_ℓ x_k x_q)², over raters q ≠ k
-    of_all: float  # Σ_i (Σ_k Σ_q Σ_ℓ x_k x_q)²
-    of_pairs: float  # Σ_i Σ_k Σ_q (Σ_ℓ x_k x_q)²
-    dispute: FloatArray  # (l,) mean squared difference of two raters' scores
-    departures: FloatArray  # (groups of instances, 4, 2, l) what `departing` adds up, for the jackknife
 
 
 def looked_at(source: Source) -> Predictions:
@@ -89,31 +88,23 @@ def meet(said: Sheets) -> Meetings:
     (np.float64(0.5), [2.0, 2.0, 1.0], [0.5])
     """
     m, l = said.mean.shape
-    products, squares, cells, instances, spread = np.zeros((5, m, m))
-    departures = np.zeros((GROUPS, 4, 2, l))
-    with_others, of_all, of_pairs, (apart, pairs) = np.zeros(m), 0.0, 0.0, np.zeros((2, l))
+    of_two, departures, (apart, pairs) = np.zeros((5, m, m)), np.zeros((GROUPS, 4, 2, l)), np.zeros((2, l))
+    with_others, of_pairs = np.zeros(m), 0.0
     for group, rows in _together(said, l):
-        who, w = said.rater[rows], said.spoke[rows].astype(np.float64)
-        a = said.scores[rows].astype(np.float64)
+        who, w, a = said.rater[rows], said.spoke[rows].astype(np.float64), said.scores[rows].astype(np.float64)
         spoke, total, squared = w.sum(axis=1), a.sum(axis=1), (a**2).sum(axis=1)
-        apart += (spoke * squared - total**2).sum(axis=0)
         departures[group] += departing(spoke, total, squared)
+        apart += (spoke * squared - total**2).sum(axis=0)
         pairs += (spoke * (spoke - 1) / 2).sum(axis=0)
-        x = (a - said.mean[who]) * w
-        other, both = w.transpose(0, 2, 1), w @ w.transpose(0, 2, 1)
-        product, own = x @ x.transpose(0, 2, 1), x**2 @ other
-        _add(products, who, product)
-        _add(squares, who, own)
-        _add(cells, who, both)
-        _add(instances, who, both > 0)
-        _add(spread, who, (own + own.transpose(0, 2, 1) - 2 * product) ** 2)
-        np.einsum("ikk->ik", product)[:] = 0
-        of_each = product.sum(axis=2)
-        np.add.at(with_others, who.ravel(), (of_each**2).ravel())
-        of_all += float((of_each.sum(axis=1) ** 2).sum())
+        x, other = (a - said.mean[who]) * w, w.transpose(0, 2, 1)
+        product, own, both = x @ x.transpose(0, 2, 1), x**2 @ other, w @ other
+        differ = own + own.transpose(0, 2, 1) - 2 * product
+        _add(of_two, who, np.stack([product, own, both, both > 0, differ**2]))
+        product *= 1 - np.eye(who.shape[1])
+        np.add.at(with_others, who.ravel(), (product.sum(axis=2) ** 2).ravel())
         of_pairs += float((product**2).sum())
     dispute = np.maximum(ratio(apart, pairs, 0.0), 0)
-    return Meetings(products, squares, cells, instances, spread, with_others, of_all, of_pairs, dispute, departures)
+    return Meetings(dispute, departures, with_others, of_pairs, *of_two)
 
 
 def departing(spoke: FloatArray, total: FloatArray, squared: FloatArray) -> FloatArray:
@@ -126,8 +117,8 @@ def departing(spoke: FloatArray, total: FloatArray, squared: FloatArray) -> Floa
 
     Returns
     -------
-    ndarray (4, 2, l): cells, mean departure, mean square, mean product of two, where the majority says no and yes. Cells
-    with fewer than four raters are left out: two cannot depart from a majority of three.
+    ndarray (4, 2, l): cells, mean departure, mean square, mean product of two, where the majority says no and yes.
+    Cells with fewer than four raters are left out: two cannot depart from a majority of three.
     """
     says = total >= spoke / 2
     far = np.where(says, spoke - total, total)
@@ -148,7 +139,7 @@ class Reliability(NamedTuple):
 
     of_each: FloatArray  # (m,)
     without: FloatArray  # (m, m) of rater k, were it not for what it has in common with q
-    error: FloatArray  # (m, m) its standard error, infinite where k met nobody but q
+    error: FloatArray  # (m, m) its standard error, 1 where k met nobody but q
 
 
 def common_factor(met: Meetings, rounds: int = 100) -> Reliability:
@@ -169,7 +160,7 @@ def common_factor(met: Meetings, rounds: int = 100) -> Reliability:
     fitted, known = (field.sum(axis=1, keepdims=True) - field for field in (fitted, known))
     known = np.where(known > 1e-9, known, 0.0)
     sign = 1 if r.sum() >= 0 else -1
-    without, error = ratio(fitted, known, 0.0), ratio(np.ones_like(known), np.sqrt(known), np.inf)
+    without, error = ratio(fitted, known, 0.0), ratio(np.ones_like(known), np.sqrt(known), 1.0)
     return Reliability(sign * r, sign * without, error)
 
 
@@ -186,10 +177,12 @@ def _together(said: Sheets, l: int) -> Iterator[tuple[int, IntArray]]:
                 yield g, order[starts[at : at + size, None] + np.arange(s)]
 
 
-def _add(total: FloatArray, who: IntArray, values: NDArray[Any]) -> None:
-    """Add what pairs of speakers (i, s, s) bring to the raters' (m, m)."""
-    m = len(total)
+def _add(sums: FloatArray, who: IntArray, values: FloatArray) -> None:
+    """Add what pairs of speakers (5, i, s, s) bring to the raters' sums (5, m, m)."""
+    m = sums.shape[1]
     if who.shape[1] == m:
-        total += values.sum(axis=0)
-    else:
-        np.add.at(total.reshape(-1), (who[:, :, None] * m + who[:, None, :]).ravel(), values.ravel().astype(np.float64))
+        sums += values.sum(axis=1)
+        return
+    at = (who[:, :, None] * m + who[:, None, :]).ravel()
+    for total, brought in zip(sums, values, strict=True):
+        np.add.at(total.reshape(-1), at, brought.ravel())

@@ -48,7 +48,7 @@ def count_voices(m: int, departures: FloatArray, copied: float = 0.0) -> Voices:
     >>> truth = rng.random((1000, 5)) < 0.3
     >>> own_errors = truth ^ (rng.random((6, 1000, 5)) < 0.1)
     >>> print(count_voices(6, meet(sheets(mlc.Predictions(own_errors))).departures))
-    6.0 independent voices (95 % interval 5.8 to 6.0)
+    6.0 independent voices (95 % interval 6.0 to 6.0)
     """
 
     def voices(shared: float) -> float:
