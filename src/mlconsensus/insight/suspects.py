@@ -90,7 +90,8 @@ def _raters(met: Meetings, reliability: Reliability, names: tuple[str, ...]) -> 
         ("inverted", _INVERTED, "says the opposite of the others", own < 0),
     )
     for kind, share, says, also in kinds:
-        p = special.ndtr((own - share * others) / np.hypot(error, share * others_error))
+        spread = np.maximum(np.hypot(error, share * others_error), 1e-9)
+        p = special.stdtr(np.maximum(np.diag(met.instances) - 1, 1), (own - share * others) / spread)
         q = _adjusted(np.where(others > 2 * others_error, p, 1.0), size > 0)
         for k in np.flatnonzero((q <= FALSE_DISCOVERIES) & also).tolist():
             seen, cells = int(met.instances[k, k]), int(met.cells[k, k])
