@@ -64,7 +64,7 @@ class Diagnostics(NamedTuple):
     >>> [(one.kind, one.raters) for one in found.suspects]
     [('random', ('model_4',))]
     >>> print(found.voices)
-    5.0 independent voices (95 % interval ...)
+    at most ... independent voices (95 % interval ...)
     """
 
     panel: Examined
@@ -78,7 +78,7 @@ class Diagnostics(NamedTuple):
 
     @property
     def voices(self) -> Voices:
-        """How many models with errors of their own the panel is worth."""
+        """How many models with errors of their own the panel is worth at most."""
         return self.panel.voices
 
     def __str__(self) -> str:

@@ -18,14 +18,14 @@ from .meetings import GROUPS
 
 
 class Voices(NamedTuple):
-    """An effective number of raters."""
+    """An effective number of raters, as far as departures from the majority show it: an upper estimate."""
 
     estimate: float
-    low: float  # of the 95 % interval; 1 where too few raters meet to tell
+    low: float  # of its 95 % interval, which covers chance and not what the majority hides; 1: too few raters to tell
     high: float
 
     def __str__(self) -> str:
-        return f"{self.estimate:.1f} independent voices (95 % interval {self.low:.1f} to {self.high:.1f})"
+        return f"at most {self.estimate:.1f} independent voices (95 % interval {self.low:.1f} to {self.high:.1f})"
 
 
 def count_voices(m: int, departures: FloatArray, copied: float = 0.0) -> Voices:
@@ -48,7 +48,7 @@ def count_voices(m: int, departures: FloatArray, copied: float = 0.0) -> Voices:
     >>> truth = rng.random((1000, 5)) < 0.3
     >>> own_errors = truth ^ (rng.random((6, 1000, 5)) < 0.1)
     >>> print(count_voices(6, meet(sheets(mlc.Predictions(own_errors))).departures))
-    6.0 independent voices (95 % interval 6.0 to 6.0)
+    at most 6.0 independent voices (95 % interval 6.0 to 6.0)
     """
 
     def voices(shared: float) -> float:
