@@ -104,7 +104,7 @@ class Consensus:
     @cached_property
     def diagnostics(self) -> Diagnostics:
         """Whether it helps here: who agrees, who looks random or copied, which labels are disputed, what moved."""
-        return diagnose(self.predictions, self.scores, self.vote, self.combiner)
+        return diagnose(self.predictions, self.scores, self.vote)
 
     def report(self, truth: Any = None) -> Report:
         """Show how models and labels agree, what consensus changed and why; a notebook shows it as a page.

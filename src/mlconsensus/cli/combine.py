@@ -52,5 +52,5 @@ def command(
     found = combine(panel, optimize=optimize, method=method, weights=weights)  # type: ignore[arg-type]
     table = table_of(found, panel, decide, threshold, empty, top_k)
     write_table(output, table, format=output_format, layout=layout, force=force)  # type: ignore[arg-type]
-    warnings = examine(panel, found.combiner).warnings()
+    warnings = examine(panel).warnings()
     say_done(found.method, found.reason, panel, panel.n_missing, warnings, output, as_json)

@@ -141,6 +141,5 @@ def combine_large(
             panel, output, decide, threshold, empty, top_k, dask, optimize=optimize, method=method, weights=weights,
             format=output_format, layout=layout, force=force, resume=resume,
         )  # fmt: skip
-    # Only what takes no further pass over the files is said.
-    warnings = examine(panel, done.combiner).warnings() if done.method == "Filter" else []
+        warnings = examine(panel).warnings()
     say_done(done.method, done.reason, panel, done.n_missing, warnings, output, as_json)

@@ -203,6 +203,11 @@ class Predictions(Source):
         """Yield for each model its scores (n, l), silence as 0, and where it spoke (``None``: everywhere)."""
         return (part.cells() for part in self._parts)
 
+    def seen(self) -> Iterator[IntArray]:
+        """Yield for each model the positions of the instances that it brings, with or without single cells missing."""
+        every = np.arange(len(self))
+        return (every if part.rows is None else np.flatnonzero(part.rows >= 0) for part in self._parts)
+
     def select(self, models: Sequence[str] | None = None, labels: Sequence[str] | None = None) -> Predictions:
         """Choose or reorder models and labels by name.
 

@@ -1,0 +1,70 @@
+r"""How many raters with errors of their own would give as steady a mean vote as this panel.
+
+With the mean correlation :math:`\bar\varepsilon` of two raters' errors, the mean of `m` raters varies as that of
+:math:`m / (1 + (m - 1) \bar\varepsilon)` independent ones (Kish's design effect). An error is a departure from the
+majority: what the majority gets wrong cannot be seen without truth, so that the number is an upper estimate.
+docs/diagnostics.md compares it with the truth.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy import special
+
+from ..arithmetic.products import FloatArray, ratio
+from .meetings import GROUPS
+
+
+class Voices(NamedTuple):
+    """An effective number of raters, as far as departures from the majority show it: an upper estimate."""
+
+    estimate: float
+    low: float  # of its 95 % interval, which covers chance and not what the majority hides; 1: too few raters to tell
+    high: float
+
+    def __str__(self) -> str:
+        return f"at most {self.estimate:.1f} independent voices (95 % interval {self.low:.1f} to {self.high:.1f})"
+
+
+def count_voices(m: int, departures: FloatArray, copied: float = 0.0) -> Voices:
+    """Count independent voices, with an interval from the jackknife over groups of instances.
+
+    Parameters
+    ----------
+    m
+        Number of raters.
+    departures
+        What `departing` added up in each group of instances (groups, 4, 2, l).
+    copied
+        Share of the pairs of raters that are copies: at least so much do errors go together.
+
+    Examples
+    --------
+    >>> import mlconsensus as mlc
+    >>> from mlconsensus.insight.meetings import meet, sheets
+    >>> rng = np.random.default_rng(0)
+    >>> truth = rng.random((1000, 5)) < 0.3
+    >>> own_errors = truth ^ (rng.random((6, 1000, 5)) < 0.1)
+    >>> print(count_voices(6, meet(sheets(mlc.Predictions(own_errors))).departures))
+    at most 6.0 independent voices (95 % interval 6.0 to 6.0)
+    """
+
+    def voices(shared: float) -> float:
+        return float(m / (1 + (m - 1) * np.clip(shared, copied, 1)))
+
+    total = departures.sum(axis=0)
+    if not total[1].any():  # nobody ever departs, or nobody could
+        return Voices(voices(total[0].any()), 1.0, voices(0))
+    without = [_shared_errors(total - group) for group in departures]
+    error = np.sqrt((GROUPS - 1) * np.var(without)) * special.stdtrit(GROUPS - 1, 0.975)
+    shared = _shared_errors(total)
+    return Voices(voices(shared), voices(shared + error), voices(shared - error))
+
+
+def _shared_errors(sums: FloatArray) -> float:
+    """Find the correlation of two raters' departures, each label's yes and no by itself."""
+    cells, far, square, product = sums
+    mean = ratio(far, cells, 0.0)
+    return float((product - mean * far).sum() / max((square - mean * far).sum(), 1e-12))
