@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from copy import copy
 from functools import partial
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from .combiners import METHODS, Method
@@ -23,7 +22,6 @@ from .errors import InputError, nearest
 from .evaluation.decisions import cardinalities, match_instances
 from .panel import scales
 from .panel.predictions import Predictions, as_predictions
-from .panel.sources import Source
 from .parameters import model_weights
 
 
@@ -52,8 +50,8 @@ class Combiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[misc]
     n_instances_: int | None
     prepared_: Any = None  # what `prepare` found in passes before the sums
     privacy_: Any = None  # what the statistics guarantee, where they are private
-    adjust_: Callable[[Any], Any] | None = None  # what the sums go through before they are solved
-    _solved: tuple[str | None, Any] = (None, None)  # the settings it was solved for, and the solution
+    adjust_: Callable[..., Any] | None = None  # what takes mere noise off private sums before they are solved
+    _solved: tuple[str, Any] | None = None  # the settings it was solved for, and the solution
 
     def fit(self, predictions: Any, y: object = None) -> Self:
         """Gather the statistics of `predictions`, in place of any fitted before.
@@ -69,15 +67,17 @@ class Combiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[misc]
         -------
         The estimator itself.
         """
-        panel = self._checked(predictions)
+        panel = self.checked_panel(predictions)
         prepared = self.prepare(panel, partial(gather, panel))
-        return self._take(panel, self._gathered(panel, prepared), len(panel), prepared)
+        sums = self._gathered(panel, model_weights(self.weights, panel.models), prepared)
+        names = panel.models, panel.labels
+        return self.take(*names, len(panel), clusters=panel.clusters, statistics=sums, prepared=prepared)
 
     def partial_fit(self, predictions: Any, y: object = None) -> Self:
         """Add the statistics of `predictions` to those fitted before; in the end as if all had come at once.
 
-        What takes a pass of its own over all instances (bringing scores to one scale in `RaterFilter`) is left out,
-        unless a `fit` came before, whose scales are then kept.
+        Weights, and the scale that `RaterFilter` brings scores to, stay those of the `fit` that came before. Without
+        one, scores stay on their own scales, since finding a common one takes a pass over all instances.
 
         Parameters
         ----------
@@ -90,16 +90,19 @@ class Combiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[misc]
         -------
         The estimator itself.
         """
-        panel = self._checked(predictions)
+        panel = self.checked_panel(predictions)
         if not hasattr(self, "models_"):
-            return self._take(panel, self._gathered(panel, None), len(panel), None)
+            sums = self._gathered(panel, model_weights(self.weights, panel.models), None)
+            return self.take(panel.models, panel.labels, len(panel), clusters=panel.clusters, statistics=sums)
         if not hasattr(self, "statistics_"):
             raise InputError("partial_fit: found a solved model, which has no statistics, expected some to add to")
         if self.n_instances_ is None:
             raise InputError("partial_fit: found private statistics, expected exact ones, as what is added is exact")
         panel = self.in_fitted_order(panel)
-        statistics = merge(self.statistics_, self._gathered(panel, self.prepared_))
-        return self._take(panel, statistics, self.n_instances_ + len(panel), self.prepared_)
+        self.statistics_ = merge(self.statistics_, self._gathered(panel, self.weights_, self.prepared_))
+        self.n_instances_ += len(panel)
+        self._solved = None
+        return self
 
     def transform(self, predictions: Any, dtype: Any = np.float64) -> Any:
         """Return consensus scores, also of instances never seen in `fit`.
@@ -121,16 +124,38 @@ class Combiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[misc]
         return spread(panel, self.applying(dtype), dtype)
 
     def fit_transform(self, predictions: Any, y: object = None, **fit_params: Any) -> NDArray[np.float64]:
-        """Fit to `predictions` and return their consensus scores (n, l)."""
+        """Fit to `predictions` and return their consensus scores.
+
+        Parameters
+        ----------
+        predictions
+            `Predictions`, or anything that its constructor takes.
+        y, **fit_params
+            Ignored; here for scikit-learn's conventions.
+
+        Returns
+        -------
+        ndarray (n, l), higher = more relevant.
+        """
         panel = as_predictions(predictions)
         scores: NDArray[np.float64] = self.fit(panel).transform(panel)
         return scores
 
     def predict(self, predictions: Any) -> NDArray[np.bool_]:
-        """Return label sets (n, l): for each instance as many top labels as the models gave it on average."""
+        """Return label sets: for each instance as many top labels as the models gave it on average.
+
+        Parameters
+        ----------
+        predictions
+            `Predictions`, or anything that its constructor takes; the models and labels that were fitted.
+
+        Returns
+        -------
+        ndarray (n, l) of bool.
+        """
         check_is_fitted(self, "models_")
         panel = self.in_fitted_order(as_predictions(predictions))
-        return spread(panel, partial(_label_sets, self.applying()), bool)
+        return spread(panel, partial(_top_labels, self.applying()), bool)
 
     def applying(self, dtype: Any = np.float64) -> Callable[[Predictions], NDArray[np.float64]]:
         """Return what turns a block into its scores, light enough to be sent to another process."""
@@ -159,6 +184,10 @@ class Combiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[misc]
         **parameters
             What the constructor takes.
 
+        Returns
+        -------
+        The estimator, fitted.
+
         Examples
         --------
         >>> import mlconsensus as mlc
@@ -181,15 +210,38 @@ class Combiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[misc]
         clusters: Sequence[str] = (),
         statistics: Any = None,
         solution: Any = None,
+        prepared: Any = None,
+        privacy: Any = None,
+        adjust: Callable[..., Any] | None = None,
     ) -> Self:
-        """Take what `fit` would have found: statistics, or only a solution."""
+        """Take what `fit` would have found: statistics, or only a solution.
+
+        Parameters
+        ----------
+        models, labels, clusters
+            Their names, in the order of the statistics or the solution.
+        n_instances
+            How many instances were fitted; ``None`` where that is private.
+        statistics, solution
+            One of the two.
+        prepared
+            What `prepare` found.
+        privacy
+            What private statistics guarantee.
+        adjust
+            Takes mere noise off private statistics before they are solved, given them, m and the weights (m,).
+
+        Returns
+        -------
+        The estimator itself.
+        """
         self.check()
         self.models_, self.labels_, self.clusters_ = tuple(models), tuple(labels), tuple(clusters)
         self.n_instances_, self.weights_ = n_instances, model_weights(self.weights, self.models_)
+        self.prepared_, self.privacy_, self.adjust_ = prepared, privacy, adjust
+        self._solved = None if solution is None else (self._settings(), solution)
         if statistics is not None:
-            self.statistics_, self._solved = statistics, (None, None)
-        else:
-            self._solved = self._settings(), solution
+            self.statistics_ = statistics
         return self
 
     def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> NDArray[np.object_]:
@@ -202,12 +254,14 @@ class Combiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[misc]
         """What the statistics are solved to; worked out when first needed, since pieces may still arrive."""
         check_is_fitted(self, "models_")
         settings = self._settings()
-        if self._solved[0] != settings:
+        if self._solved is None or self._solved[0] != settings:
             if not hasattr(self, "statistics_"):
                 raise InputError(
                     "parameters: found others than the model was solved for, expected the same, as it has no statistics"
                 )
-            sums = self.statistics_ if self.adjust_ is None else self.adjust_(self.statistics_)
+            sums = self.statistics_
+            if self.adjust_ is not None:
+                sums = self.adjust_(sums, len(self.models_), self.weights_)
             work = partial(self.solve, sums, self.weights_, self.prepared_)
             self._solved = settings, local.solve(work, len(self.labels_) < self.one_thread_below)
         return self._solved[1]
@@ -235,7 +289,8 @@ class Combiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[misc]
             )
         return panel.select(models=self.models_, labels=self.labels_)
 
-    def _checked(self, predictions: Any) -> Any:
+    def checked_panel(self, predictions: Any) -> Any:
+        """Return predictions that this method can be fitted to; refuse others, and settings that make no sense."""
         self.check()
         panel = as_predictions(predictions)
         if panel.clusters and not self.uses_clusterings:
@@ -243,22 +298,16 @@ class Combiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[misc]
             raise InputError(f"{type(self).__name__}: found clusterings, which it cannot use, expected {able}")
         return panel
 
-    def _gathered(self, panel: Source, prepared: Any) -> Any:
-        bare = copy(self)  # without the sums and what was solved from them: it is sent to where the blocks are
-        for name in ("statistics_", "_solved", "prepared_", "adjust_"):
-            bare.__dict__.pop(name, None)
-        return gather(panel, partial(_sums, bare, model_weights(self.weights, panel.models), prepared))
-
-    def _take(self, panel: Source, statistics: Any, n_instances: int, prepared: Any) -> Self:
-        self.prepared_, self.privacy_, self.adjust_ = prepared, None, None
-        return self.take(panel.models, panel.labels, n_instances, clusters=panel.clusters, statistics=statistics)
+    def _gathered(self, panel: Any, weights: NDArray[np.float64] | None, prepared: Any) -> Any:
+        # A clone has no sums in it: it is sent to where the blocks are.
+        return gather(panel, partial(_block_sums, clone(self), weights, prepared))
 
     def _settings(self) -> str:
         """Tell apart settings that are solved for; weights count from the next `fit` on."""
         return repr(sorted((name, value) for name, value in self.get_params().items() if name != "weights"))
 
 
-def _sums(method: Method, weights: Any, prepared: Any, block: Predictions) -> Any:
+def _block_sums(method: Method, weights: Any, prepared: Any, block: Predictions) -> Any:
     return method.sums(block.weighted(weights), prepared)
 
 
@@ -266,7 +315,7 @@ def _apply(apply: Callable[..., NDArray[np.float64]], weights: Any, solution: An
     return apply(block.weighted(weights), solution)
 
 
-def _label_sets(apply: Callable[[Predictions], NDArray[np.float64]], block: Predictions) -> NDArray[np.bool_]:
+def _top_labels(apply: Callable[[Predictions], NDArray[np.float64]], block: Predictions) -> NDArray[np.bool_]:
     return match_instances(apply(block), cardinalities(block))
 
 

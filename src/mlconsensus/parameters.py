@@ -77,6 +77,8 @@ def model_weights(weights: Weights, models: Sequence[str]) -> NDArray[np.float64
     for weight, model in zip(given, models, strict=True):
         if not 0 <= _number(weight) < math.inf:
             raise InputError(f"weights, model {model!r}: found {weight!r}, expected a finite number of at least 0")
+        if weight and not 1e-100 <= weight <= 1e100:  # products of two must neither vanish nor overflow
+            raise InputError(f"weights, model {model!r}: found {weight!r}, expected 0 or a number from 1e-100 to 1e100")
     if not any(given):
         raise InputError("weights: found 0 for every model, expected at least one above 0")
     return np.array(given, dtype=np.float64)

@@ -71,6 +71,22 @@ def test_scores_are_finite_on_degenerate_panels(combiner, name):
     assert np.isfinite(clone(combiner).fit_transform(DEGENERATE[name])).all()
 
 
+@pytest.mark.parametrize("combiner", [mlc.MajorityVote(), mlc.DawidSkene(), mlc.BGCM(), mlc.MLCMr()], ids=repr)
+@pytest.mark.parametrize("form", ["decisions", "scores", "weighted", "silence", "float32"])
+def test_shares_stay_between_0_and_1(combiner, form):
+    """Rounding would bring some above 1 or below 0, where no panel may have them as a member."""
+    rng = np.random.default_rng(0)
+    same = rng.random((100, 10)) < 0.3
+    scores = np.broadcast_to(same if form == "decisions" else np.where(same, 1.0, 0.0), (100, 100, 10)).copy()
+    if form == "silence":
+        scores[rng.random(scores.shape) < 0.1] = NAN
+    weights = rng.random(100) if form == "weighted" else None
+    fitted = clone(combiner).set_params(weights=weights).fit(scores)
+    found = fitted.transform(scores, dtype=np.float32 if form == "float32" else np.float64)
+    assert found.min() >= 0
+    assert found.max() <= 1
+
+
 @every_combiner
 @given(scores=panels())
 def test_function_equals_estimator(combiner, scores):
@@ -202,6 +218,16 @@ def test_weights_count_from_the_next_fit_on(combiner):
     close(fitted.transform(DEGENERATE["scores"]), before)
     close(fitted.fit_transform(DEGENERATE["scores"]), clone(fitted).fit_transform(DEGENERATE["scores"]))
     assert fitted.weights_.tolist() == [1.0, 2.0, 0.5]
+    more = clone(combiner).fit(DEGENERATE["scores"]).set_params(weights=[1.0, 2.0, 0.5])
+    more.partial_fit(DEGENERATE["scores"])
+    assert more.weights_ is None
+    close(
+        more.transform(DEGENERATE["scores"]),
+        clone(combiner)
+        .partial_fit(DEGENERATE["scores"])
+        .partial_fit(DEGENERATE["scores"])
+        .transform(DEGENERATE["scores"]),
+    )
 
 
 @every_combiner

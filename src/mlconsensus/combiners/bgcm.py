@@ -61,10 +61,10 @@ class Statistics(NamedTuple):
 class Solution(NamedTuple):
     """For each label, how likely "yes" is at each group node."""
 
-    yes: Annotated[FloatArray, Axes("m l")]  # at the models' "yes" nodes
-    no: Annotated[FloatArray, Axes("m l")]  # at the models' "no" nodes
-    prior: Annotated[FloatArray, Axes("l")]  # of an instance without edges
-    clusters: Annotated[FloatArray | None, Axes("c l")] = None  # at the clusters
+    yes: Annotated[FloatArray, Axes("m l", least=0, most=1)]  # at the models' "yes" nodes
+    no: Annotated[FloatArray, Axes("m l", least=0, most=1)]  # at the models' "no" nodes
+    prior: Annotated[FloatArray, Axes("l", least=0, most=1)]  # of an instance without edges
+    clusters: Annotated[FloatArray | None, Axes("c l", least=0, most=1)] = None  # at the clusters
 
 
 def statistics(block: Predictions) -> Statistics:
@@ -114,7 +114,7 @@ def solve(statistics: Statistics, alpha: float = 2.0, weights: FloatArray | None
         walk, degrees = walk * kept[:, :, None] * kept[:, None, :], degrees * kept
         anchors, held = np.concatenate([anchors, lost], axis=1), np.concatenate([held, lost * prior[:, None]], axis=1)
     system = (anchors + degrees)[:, :, None] * np.eye(walk.shape[1]) - walk
-    likely = np.linalg.solve(system, held[..., None])[..., 0].T
+    likely = np.clip(np.linalg.solve(system, held[..., None])[..., 0].T, 0, 1)  # rounding leaves that range
     return Solution(likely[:m], likely[m : 2 * m], prior, likely[2 * m :] if clustered else None)
 
 
@@ -122,11 +122,11 @@ def apply(block: Predictions, solution: Solution) -> FloatArray:
     """Average over the models that spoke how likely "yes" is at the nodes that they chose."""
     if _plain(block) and (found := patterns.codes(block)) is not None:
         table = (patterns.bits(len(solution.no)) @ (solution.yes - solution.no) + solution.no.sum(axis=0)).T
-        return patterns.looked_up(found, table / len(solution.no))
+        return patterns.looked_up(found, np.clip(table / len(solution.no), 0, 1))
     said, C = spoken(block), memberships(block)
     scores = weighted_sum(connections(block), solution.yes - solution.no)  # a·yes + (s − a)·no
     if said is None and C is None:
-        return np.asarray((scores + solution.no.sum(axis=0)) / len(solution.no))
+        return np.asarray(np.clip((scores + solution.no.sum(axis=0)) / len(solution.no), 0, 1))
     m, n, l = block.shape
     said = np.ones((n, m * l)) if said is None else said
     scores += weighted_sum(said, solution.no)
@@ -134,7 +134,7 @@ def apply(block: Predictions, solution: Solution) -> FloatArray:
     if C is not None:
         scores += product(C, np.asarray(solution.clusters))
         heard += row_sums(C)[:, None]
-    return ratio(scores, heard, solution.prior)
+    return np.clip(ratio(scores, heard, solution.prior), 0, 1)
 
 
 def _plain(block: Predictions) -> bool:

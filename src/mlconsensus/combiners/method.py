@@ -5,6 +5,7 @@ A method knows no engine, file or machine; `estimators` gives each its scikit-le
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple, TypeVar
@@ -28,7 +29,9 @@ class Axes(NamedTuple):
 
     names: str  # m: models, l: labels, ml: (model, label) pairs, c: clusters, ?: anything; "" is a single number
     symmetric: bool = False  # whether swapping rows and columns changes nothing
-    least: float | None = None  # below which no number can be, unless noise was added
+    least: float = -math.inf  # below which no number can be, unless noise was added
+    most: float = math.inf  # above which no number can be, unless noise was added
+    distribution: bool = False  # whether numbers add up to 1 along the last axis
 
 
 class Method:

@@ -55,9 +55,9 @@ class Statistics(NamedTuple):
 class Solution(NamedTuple):
     """The distributions over labels of all that can be walked from."""
 
-    groups: Annotated[FloatArray, Axes("ml l")]  # Q, of each group node
-    prior: Annotated[FloatArray, Axes("l")]  # of an instance without edges
-    clusters: Annotated[FloatArray | None, Axes("c l")] = None  # Q, of each cluster
+    groups: Annotated[FloatArray, Axes("ml l", least=0, most=1, distribution=True)]  # Q, of each group node
+    prior: Annotated[FloatArray, Axes("l", least=0, most=1, distribution=True)]  # of an instance without edges
+    clusters: Annotated[FloatArray | None, Axes("c l", least=0, most=1, distribution=True)] = None  # Q, of each cluster
 
 
 def statistics(block: Predictions) -> Statistics:
@@ -95,7 +95,7 @@ def solve(
         between[v:][lost] = 0
         between[:, v:][:, lost] = 0
         anchors, held = np.append(anchors, lost), np.concatenate([held, lost[:, None] * prior])
-    groups = solved(walk, anchors, held)
+    groups = np.clip(solved(walk, anchors, held), 0, 1)  # rounding leaves that range
     return Solution(groups[:v], prior, groups[v:] if clustered else None)
 
 
@@ -117,7 +117,7 @@ def apply(block: Predictions, solution: Solution) -> FloatArray:
     if C is not None:
         scores += product(scaled(C, per_edge), np.asarray(solution.clusters))
     scores[degrees == 0] = solution.prior
-    return scores
+    return np.clip(scores, 0, 1, out=scores)
 
 
 def contributions(block: Predictions, solution: Solution, label: int) -> Contributions:

@@ -34,8 +34,7 @@ from ..io.growing import KINDS, Growing, Kind, encoded
 from ..panel.predictions import Predictions
 from ..panel.sources import LazySource
 from ..parameters import Weights
-from ..sites.fields import to_arrays
-from ..sites.state_file import read_state, write_state
+from ..sites.state_file import read_state, to_arrays, write_state
 from .local import each
 from .part import emptied, held
 

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
@@ -17,11 +18,10 @@ from ..estimators import COMBINERS, Combiner
 from ..io.files import AnyPath, display, first_line, whole_file
 from ..panel.predictions import Predictions
 from ..parameters import model_weights
-from . import privacy
-from .fields import from_arrays, reordered, to_arrays
-from .privacy.guarantee import Guarantee
-from .state_file import Arrays, read_state, write_state
+from .privacy import guarantee_of, private
+from .state_file import Arrays, from_arrays, read_state, reordered, to_arrays, write_state
 
+_NAMED = ("models", "labels", "clusters")
 _MOST_CELLS = 2**24  # of one instance: as many as a block of instances may have
 
 
@@ -29,6 +29,15 @@ def load(path: AnyPath) -> Combiner:
     """Read a combiner from a file of statistics or of a solved model; nothing in the file is executed.
 
     A solved model can be applied, and has no statistics to add to.
+
+    Parameters
+    ----------
+    path
+        What `save_statistics` or `save` wrote.
+
+    Returns
+    -------
+    The combiner, fitted.
 
     Examples
     --------
@@ -43,34 +52,32 @@ def load(path: AnyPath) -> Combiner:
     header, arrays = read_state(path)
     combiner = _unfitted(header, where)
     models, labels, clusters = (
-        _names(header.get(what), f"{where}, {what}") for what in ("models", "labels", "clusters")
+        _names(header.get(what), least, f"{where}, {what}")
+        for what, least in (("models", 1), ("labels", 1), ("clusters", 0))
     )
-    for what, names in (("models", models), ("labels", labels)):
-        if not names:
-            raise InputError(f"{where}, {what}: found none, expected at least one")
-    guarantee = None if header.get("privacy") is None else Guarantee.from_header(header["privacy"], f"{where}, privacy")
+    with _saying(f"{where}, parameters"):
+        model_weights(combiner.weights, models)
+    guarantee = header.get("privacy")
     if guarantee is not None:
-        with _saying(where):
-            privacy.method_of(type(combiner))
+        guarantee = guarantee_of(guarantee, type(combiner), f"{where}, privacy")
     n = header.get("instances")
     if not (type(n) is int and 0 < n < 2**53 if guarantee is None else n is None):
         raise InputError(f"{where}, instances: found {n!r}, expected a number above 0, or null where it is private")
     sizes = {"m": len(models), "l": len(labels), "ml": len(models) * len(labels), "c": len(clusters)}
     if sizes["ml"] > _MOST_CELLS:
         raise InputError(f"{where}: found {sizes['m']:,} models × {sizes['l']:,} labels, expected fewer")
-    if not isinstance(weights := combiner.get_params().get("weights"), dict | None):
-        raise InputError(f"{where}, parameters: found weights = {weights!r}, expected an object of models, or null")
-    with _saying(f"{where}, parameters"):
-        model_weights(weights, models)
-    if header.get("kind") == "statistics":
-        sums = from_arrays(arrays, combiner.Statistics, sizes, where, noisy=guarantee is not None)
-        return privacy.marked(combiner.take(models, labels, n, clusters=clusters, statistics=sums), guarantee)
-    if header.get("kind") != "model":
-        raise InputError(f"{where}, kind: found {header.get('kind')!r}, expected 'statistics' or 'model'")
-    solution = from_arrays(arrays, combiner.Solution, sizes, where)
-    found = privacy.marked(combiner.take(models, labels, n, clusters=clusters, solution=solution), guarantee)
-    _try_out(found, where)
-    return found
+    kind = header.get("kind")
+    if kind not in ("statistics", "model"):
+        raise InputError(f"{where}, kind: found {kind!r}, expected 'statistics' or 'model'")
+    fitted: dict[str, Any] = private(combiner, guarantee)
+    if kind == "statistics":
+        fitted["statistics"] = from_arrays(arrays, combiner.Statistics, sizes, where, noisy=guarantee is not None)
+    else:
+        fitted["solution"] = from_arrays(arrays, combiner.Solution, sizes, where)
+    combiner.take(models, labels, n, clusters=clusters, **fitted)
+    if kind == "model":
+        _tried_out(combiner, where)
+    return combiner
 
 
 def save_statistics(combiner: Combiner, path: AnyPath, *, force: bool = False) -> None:
@@ -126,17 +133,7 @@ def save(combiner: Combiner, path: AnyPath, *, force: bool = False) -> None:
     np.True_
     """
     check_is_fitted(combiner, "models_")
-    try:
-        with np.errstate(all="ignore"):
-            arrays = to_arrays(combiner.solution_)
-    except InputError:
-        raise
-    except (ValueError, ArithmeticError) as fault:  # numpy's LinAlgError is a ValueError
-        raise InputError(f"statistics: found no solution ({first_line(fault)}), expected sums over instances") from None
-    if not all(np.isfinite(array).all() for array in arrays.values()):
-        raise InputError("statistics: found no finite solution, expected sums over instances")
-    _try_out(combiner, "statistics")
-    _write(combiner, "model", arrays, path, force)
+    _write(combiner, "model", _tried_out(combiner, "statistics"), path, force)
 
 
 def merge(combiners: Sequence[Combiner], names: Sequence[str] | None = None) -> Combiner:
@@ -149,6 +146,10 @@ def merge(combiners: Sequence[Combiner], names: Sequence[str] | None = None) -> 
         differ.
     names
         What error messages call them.
+
+    Returns
+    -------
+    A new combiner of the same method.
 
     Examples
     --------
@@ -169,20 +170,19 @@ def merge(combiners: Sequence[Combiner], names: Sequence[str] | None = None) -> 
         if not hasattr(combiner, "statistics_"):
             raise InputError(f"{name}: found a solved model, which has no statistics, expected statistics")
         _check_scale(combiner, name)
-        _check_fit(combiner, first, name, names[0])
+        _check_alike(combiner, first, name, names[0])
     total = first.statistics_
     for combiner in combiners[1:]:
-        pairs = {"m": ("models_", combiner), "l": ("labels_", combiner), "c": ("clusters_", combiner)}
-        orders = {axis: _order(getattr(first, what), getattr(own, what)) for axis, (what, own) in pairs.items()}
+        orders = {noun[0]: _order(getattr(first, f"{noun}_"), getattr(combiner, f"{noun}_")) for noun in _NAMED}
         total = added(total, reordered(combiner.statistics_, orders))
-    counts = [combiner.n_instances_ for combiner in combiners]
-    n = None if None in counts else sum(count for count in counts if count is not None)
-    guarantee = first.privacy_
-    if guarantee is not None:
+    n, guarantee = None, first.privacy_
+    if guarantee is None:
+        n = sum(combiner.n_instances_ or 0 for combiner in combiners)
+    else:
         guarantee = guarantee._replace(releases=sum(combiner.privacy_.releases for combiner in combiners))
-    whole: Combiner = clone(first).set_params(weights=_parameters(first).get("weights"))
-    whole.take(first.models_, first.labels_, n, clusters=first.clusters_, statistics=total)
-    return privacy.marked(whole, guarantee)
+    together: Combiner = clone(first).set_params(**_parameters(first))
+    fitted = private(together, guarantee)
+    return together.take(first.models_, first.labels_, n, clusters=first.clusters_, statistics=total, **fitted)
 
 
 @contextmanager
@@ -204,11 +204,11 @@ def _write(combiner: Combiner, kind: str, arrays: Arrays, path: AnyPath, force: 
         "kind": kind,
         "method": method,
         "parameters": _parameters(combiner),
-        "models": list(combiner.models_),
-        "labels": list(combiner.labels_),
-        "clusters": list(combiner.clusters_),
+        "models": combiner.models_,
+        "labels": combiner.labels_,
+        "clusters": combiner.clusters_,
         "instances": combiner.n_instances_,
-        "privacy": None if combiner.privacy_ is None else combiner.privacy_._asdict(),
+        "privacy": combiner.privacy_ and combiner.privacy_._asdict(),
         "written_by": f"mlconsensus {__version__}",
     }
     with whole_file(path, force) as file:
@@ -216,79 +216,91 @@ def _write(combiner: Combiner, kind: str, arrays: Arrays, path: AnyPath, force: 
 
 
 def _parameters(combiner: Combiner) -> dict[str, Any]:
-    """Return the parameters as JSON has them; weights by name, since models may stand in another order elsewhere."""
-    found = {
-        name: value.item() if isinstance(value, np.generic) else value for name, value in combiner.get_params().items()
-    }
-    if "weights" in found:  # as they were when it was fitted
+    """Return the parameters as JSON has them, and as they were when it was fitted.
+
+    Weights are by name, since models may stand in another order elsewhere.
+    """
+    given = combiner.get_params()
+    if "weights" in given:
         weights = combiner.weights_
-        found["weights"] = None if weights is None else dict(zip(combiner.models_, weights.tolist(), strict=True))
-    return found
+        given["weights"] = None if weights is None else dict(zip(combiner.models_, weights.tolist(), strict=True))
+    return {name: value.item() if isinstance(value, np.generic) else value for name, value in given.items()}
 
 
 def _unfitted(header: Mapping[str, Any], where: str) -> Combiner:
     method, parameters = header.get("method"), header.get("parameters")
     if not isinstance(method, str) or method not in COMBINERS:
-        hint = nearest(str(method), COMBINERS)
-        by = header.get("written_by")
         raise InputError(
-            f"{where}, method: found {method!r}, expected one of {', '.join(COMBINERS)}{hint} (written by {by!r})"
+            f"{where}, method: found {method!r}, expected one of {', '.join(COMBINERS)}"
+            f"{nearest(str(method), COMBINERS)} (written by {header.get('written_by')!r})"
         )
     known = COMBINERS[method]().get_params()
-    if not isinstance(parameters, dict):
+    if not isinstance(parameters, dict) or not set(parameters) <= set(known):
         raise InputError(f"{where}, parameters: found {parameters!r}, expected an object of {', '.join(known)}")
-    for name in parameters:
-        if name not in known:
-            raise InputError(f"{where}, parameters: found {name!r}, expected those of {method}: {', '.join(known)}")
+    if not isinstance(weights := parameters.get("weights"), dict | None):
+        raise InputError(f"{where}, parameters: found weights = {weights!r}, expected an object of models, or null")
     combiner = COMBINERS[method](**parameters)
     with _saying(f"{where}, parameters"):
         combiner.check()
     return combiner
 
 
-def _names(found: Any, where: str) -> tuple[str, ...]:
+def _names(found: Any, least: int, where: str) -> tuple[str, ...]:
     if not isinstance(found, list) or not all(isinstance(name, str) and name for name in found):
         raise InputError(f"{where}: found {str(found)[:40]!r}, expected a list of names")
-    if len(set(found)) < len(found):
+    if len(set(found)) < len(found) or len(found) < least:
         raise InputError(
-            f"{where}: found {next(n for n in found if found.count(n) > 1)!r} twice, expected each name once"
+            f"{where}: found {len(found):,} names, {len(set(found)):,} of them different, expected each "
+            f"once and at least {least}"
         )
     return tuple(found)
 
 
-def _try_out(combiner: Combiner, where: str) -> None:
-    """Apply a model to instances of which all models say yes, no and nothing: a sound one gives finite scores."""
+def _tried_out(combiner: Combiner, where: str) -> Arrays:
+    """Solve, apply the solution to instances of which all models say yes, no and nothing, and return its arrays.
+
+    What gives no finite numbers is refused.
+    """
     m, l = len(combiner.models_), len(combiner.labels_)
     said = np.stack([np.ones((m, l)), np.zeros((m, l)), np.full((m, l), np.nan)], axis=1)
-    blocks = [Predictions(said[:, rows], combiner.models_, combiner.labels_) for rows in (slice(2), slice(3))]
+    reason = "numbers that are not finite"
     try:
         with np.errstate(all="ignore"):
-            sound = all(
-                np.isfinite(combiner.apply(block.weighted(combiner.weights_), combiner.solution_)).all()
-                for block in blocks
-            )
-    except (ValueError, TypeError, IndexError, ArithmeticError) as fault:
-        raise InputError(f"{where}: found a model that cannot be applied ({first_line(fault)}), expected one") from None
-    if not sound:
-        raise InputError(f"{where}: found a model that gives scores that are not finite, expected a solved one")
+            arrays = to_arrays(combiner.solution_)
+            apply = combiner.applying()
+            scores = [apply(Predictions(some, combiner.models_, combiner.labels_)) for some in (said[:, :2], said)]
+        if all(np.isfinite(array).all() for array in [*arrays.values(), *scores]):
+            return arrays
+    except InputError:
+        raise
+    except (ValueError, TypeError, IndexError, ArithmeticError) as fault:  # numpy's LinAlgError is a ValueError
+        reason = first_line(fault)
+    raise InputError(f"{where}: found no solution that gives scores ({reason}), expected one")
 
 
-def _check_fit(combiner: Combiner, first: Combiner, name: str, first_name: str) -> None:
+def _check_alike(combiner: Combiner, first: Combiner, name: str, first_name: str) -> None:
     """Refuse statistics that cannot be added to the first ones, and say why."""
-    if type(combiner) is not type(first):
-        raise InputError(f"{name}: found the method {combiner.name}, expected {first.name} as in {first_name}")
-    own, expected = _parameters(combiner), _parameters(first)
-    for parameter, value in expected.items():
-        if own[parameter] != value:
-            raise InputError(f"{name}: found {parameter} = {own[parameter]!r}, expected {value!r} as in {first_name}")
-    for what in ("models_", "labels_", "clusters_"):
-        _check_same(getattr(combiner, what), getattr(first, what), what.removesuffix("s_"), name, first_name)
-    for field in Guarantee._fields:
-        here, there = (getattr(each.privacy_, field, None) for each in (combiner, first))
-        if (here is None) != (there is None) or (here != there and field != "releases"):
-            raise InputError(
-                f"{name}: found {_private(combiner, field)}, expected {_private(first, field)} as in {first_name}"
-            )
+    own = _described(combiner)
+    for what, value in _described(first).items():
+        if own.get(what) != value:
+            raise InputError(f"{name}: found {what} = {own.get(what)!r}, expected {value!r} as in {first_name}")
+    for noun in _NAMED:
+        found, expected = (dict.fromkeys(getattr(each, f"{noun}_")) for each in (combiner, first))
+        strange = [one for one in found if one not in expected]
+        absent = [one for one in expected if one not in found]
+        if strange:
+            hint = nearest(strange[0], absent)
+            raise InputError(f"{name}, {noun}: found {strange[0]!r}, expected only those of {first_name}{hint}")
+        if absent:
+            raise InputError(f"{name}, {noun}: found no {absent[0]!r}, expected it, as {first_name} has it")
+
+
+def _described(combiner: Combiner) -> dict[str, Any]:
+    """Return all in which statistics have to be alike, the most important first."""
+    guarantee = combiner.privacy_
+    release = {} if guarantee is None else guarantee._replace(releases=1)._asdict()
+    kind = "exact" if guarantee is None else "private"
+    return {"method": combiner.name, **_parameters(combiner), "statistics": kind, **release}
 
 
 def _check_scale(combiner: Combiner, name: str) -> None:
@@ -299,22 +311,6 @@ def _check_scale(combiner: Combiner, name: str) -> None:
         )
 
 
-def _check_same(found: Sequence[str], expected: Sequence[str], noun: str, name: str, first_name: str) -> None:
-    strange = [one for one in found if one not in set(expected)]
-    absent = [one for one in expected if one not in set(found)]
-    if strange:
-        hint = nearest(strange[0], absent)
-        raise InputError(f"{name}: found the {noun} {strange[0]!r}, expected only those of {first_name}{hint}")
-    if absent:
-        raise InputError(f"{name}: found no {noun} {absent[0]!r}, expected it, as {first_name} has it")
-
-
-def _private(combiner: Combiner, field: str) -> str:
-    if combiner.privacy_ is None:
-        return "exact statistics"
-    return f"private statistics with {field} = {getattr(combiner.privacy_, field)!r}"
-
-
-def _order(wanted: Sequence[str], names: Sequence[str]) -> Any:
+def _order(wanted: Sequence[str], names: Sequence[str]) -> NDArray[np.intp]:
     place = {name: at for at, name in enumerate(names)}
     return np.array([place[name] for name in wanted], dtype=np.intp)
