@@ -50,7 +50,6 @@ class Combiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[misc]
     n_instances_: int | None
     prepared_: Any = None  # what `prepare` found in passes before the sums
     privacy_: Any = None  # what the statistics guarantee, where they are private
-    adjust_: Callable[..., Any] | None = None  # what takes mere noise off private sums before they are solved
     _solved: tuple[str, Any] | None = None  # the settings it was solved for, and the solution
 
     def fit(self, predictions: Any, y: object = None) -> Self:
@@ -68,10 +67,7 @@ class Combiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[misc]
         The estimator itself.
         """
         panel = self.checked_panel(predictions)
-        prepared = self.prepare(panel, partial(gather, panel))
-        sums = self._gathered(panel, model_weights(self.weights, panel.models), prepared)
-        names = panel.models, panel.labels
-        return self.take(*names, len(panel), clusters=panel.clusters, statistics=sums, prepared=prepared)
+        return self._fitted(panel, self.prepare(panel, partial(gather, panel)))
 
     def partial_fit(self, predictions: Any, y: object = None) -> Self:
         """Add the statistics of `predictions` to those fitted before; in the end as if all had come at once.
@@ -92,8 +88,7 @@ class Combiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[misc]
         """
         panel = self.checked_panel(predictions)
         if not hasattr(self, "models_"):
-            sums = self._gathered(panel, model_weights(self.weights, panel.models), None)
-            return self.take(panel.models, panel.labels, len(panel), clusters=panel.clusters, statistics=sums)
+            return self._fitted(panel, None)
         if not hasattr(self, "statistics_"):
             raise InputError("partial_fit: found a solved model, which has no statistics, expected some to add to")
         if self.n_instances_ is None:
@@ -199,37 +194,34 @@ class Combiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[misc]
         >>> abs(both.transform(panel) - mlc.mlcm_r(panel)).max() < 1e-10
         np.True_
         """
-        return cls(**parameters).take(models, labels, n_instances, statistics=statistics)
+        return cls(**parameters).take(n_instances, models=models, labels=labels, statistics=statistics)
 
     def take(
         self,
-        models: Sequence[str],
-        labels: Sequence[str],
         n_instances: int | None,
         *,
+        models: Sequence[str],
+        labels: Sequence[str],
         clusters: Sequence[str] = (),
         statistics: Any = None,
         solution: Any = None,
         prepared: Any = None,
         privacy: Any = None,
-        adjust: Callable[..., Any] | None = None,
     ) -> Self:
         """Take what `fit` would have found: statistics, or only a solution.
 
         Parameters
         ----------
-        models, labels, clusters
-            Their names, in the order of the statistics or the solution.
         n_instances
             How many instances were fitted; ``None`` where that is private.
+        models, labels, clusters
+            Their names, in the order of the statistics or the solution.
         statistics, solution
             One of the two.
         prepared
             What `prepare` found.
         privacy
-            What private statistics guarantee.
-        adjust
-            Takes mere noise off private statistics before they are solved, given them, m and the weights (m,).
+            What private statistics guarantee; its `cleared` takes mere noise off them before they are solved.
 
         Returns
         -------
@@ -238,7 +230,7 @@ class Combiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[misc]
         self.check()
         self.models_, self.labels_, self.clusters_ = tuple(models), tuple(labels), tuple(clusters)
         self.n_instances_, self.weights_ = n_instances, model_weights(self.weights, self.models_)
-        self.prepared_, self.privacy_, self.adjust_ = prepared, privacy, adjust
+        self.prepared_, self.privacy_ = prepared, privacy
         self._solved = None if solution is None else (self._settings(), solution)
         if statistics is not None:
             self.statistics_ = statistics
@@ -259,9 +251,7 @@ class Combiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[misc]
                 raise InputError(
                     "parameters: found others than the model was solved for, expected the same, as it has no statistics"
                 )
-            sums = self.statistics_
-            if self.adjust_ is not None:
-                sums = self.adjust_(sums, len(self.models_), self.weights_)
+            sums = self.statistics_ if self.privacy_ is None else self.privacy_.cleared(self)
             work = partial(self.solve, sums, self.weights_, self.prepared_)
             self._solved = settings, local.solve(work, len(self.labels_) < self.one_thread_below)
         return self._solved[1]
@@ -297,6 +287,11 @@ class Combiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[misc]
             able = " or ".join(kind.__name__ for kind in COMBINERS.values() if kind.uses_clusterings)
             raise InputError(f"{type(self).__name__}: found clusterings, which it cannot use, expected {able}")
         return panel
+
+    def _fitted(self, panel: Any, prepared: Any) -> Self:
+        sums = self._gathered(panel, model_weights(self.weights, panel.models), prepared)
+        names = {"models": panel.models, "labels": panel.labels, "clusters": panel.clusters}
+        return self.take(len(panel), **names, statistics=sums, prepared=prepared)
 
     def _gathered(self, panel: Any, weights: NDArray[np.float64] | None, prepared: Any) -> Any:
         # A clone has no sums in it: it is sent to where the blocks are.

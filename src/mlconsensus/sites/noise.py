@@ -13,7 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from ..arithmetic.products import FloatArray
-from ..errors import InputError
+from ..errors import InputError, expect
 from ..panel.model_scores import Matrix
 
 # Numbers on a grid of 2⁻¹² have products on one of 2⁻²⁴, and sums of these are exact up to 2⁵³ · 2⁻²⁴ = 2²⁹.
@@ -58,10 +58,7 @@ def noise_scale(epsilon: float, delta: float, sensitivity: float, size: int) -> 
     # ρ + 2√(ρ log(1/δ)) = ε gives noise that is enough (Bun and Steinke 2016); OpenDP knows how much less is too.
     log = -math.log(delta)
     enough = 1.001 * sensitivity / (math.sqrt(2) * (math.sqrt(log + epsilon) - math.sqrt(log)))
-    if not private(enough):
-        raise InputError(
-            f"privacy: found ε = {epsilon:g}, δ = {delta:g}, for which OpenDP has no noise, expected a smaller ε"
-        )
+    expect(private(enough), "privacy", f"ε = {epsilon:g}, δ = {delta:g}, for which OpenDP has no noise", "a smaller ε")
     less = enough / 1000
     while enough - less > 1e-9 * enough:
         middle = (less + enough) / 2
@@ -83,8 +80,6 @@ def _opendp() -> Any:
     try:
         import opendp.prelude as dp
     except ImportError:
-        raise InputError(
-            "privacy: found no OpenDP, expected it to be installed: pip install 'mlconsensus[privacy]'"
-        ) from None
+        raise InputError("privacy: found no OpenDP, expected it: pip install 'mlconsensus[privacy]'") from None
     dp.enable_features("contrib")
     return dp

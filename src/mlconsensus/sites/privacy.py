@@ -6,16 +6,17 @@ and what the noise costs.
 
 from __future__ import annotations
 
-import math
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
+import numpy as np
+
 from ..arithmetic.products import FloatArray
 from ..engines import gather
-from ..errors import InputError
+from ..errors import expect
 from ..estimators import Combiner
-from ..panel.predictions import Predictions
-from ..parameters import model_weights, positive, whole
+from ..parameters import Weights, model_weights, positive, whole
 from .noise import MOST_INSTANCES, add_noise, noise_scale
 from .private_sums import PRIVATE, PrivateSums, from_vector, to_vector
 
@@ -34,26 +35,25 @@ class Guarantee(NamedTuple):
 
     Examples
     --------
-    >>> Guarantee(1.0, 1e-6, 4.5, 1.0, releases=4).total_scale
-    9.0
+    >>> print(Guarantee(1.0, 1e-6, scale=4.5, sensitivity=1.0))
+    ε = 1, δ = 1e-06
     """
 
     epsilon: float
     delta: float
-    scale: float  # standard deviation of the noise
+    scale: float  # standard deviation of the noise in each release; √releases times that in their sum
     sensitivity: float  # the most that one instance adds, in Euclidean norm; `scale` is calibrated to it
     clip: float | None = None  # the norm that each instance's mean prediction is clipped to, where it is
     releases: int = 1  # how many sites' releases were added up, each of its own instances
     mechanism: str = _MECHANISM
     neighbours: str = _NEIGHBOURS
 
-    @property
-    def total_scale(self) -> float:
-        """Standard deviation of the noise in the sum of all releases."""
-        return self.scale * math.sqrt(self.releases)
-
     def __str__(self) -> str:
         return f"ε = {self.epsilon:g}, δ = {self.delta:g}"
+
+    def cleared(self, combiner: Combiner) -> Any:
+        """Return a combiner's statistics without what can only be noise, so that they can be solved."""
+        return PRIVATE[combiner.name].cleared(combiner.statistics_, _weights(combiner.weights_, combiner.models_))
 
 
 def guarantee_of(found: Any, kind: type[Combiner], where: str) -> Guarantee:
@@ -65,16 +65,15 @@ def guarantee_of(found: Any, kind: type[Combiner], where: str) -> Guarantee:
     >>> guarantee_of(Guarantee(1.0, 1e-6, 4.5, 1.0)._asdict(), MLCMr, "a.stats, privacy").epsilon
     1.0
     """
-    if not isinstance(found, dict) or set(found) != set(Guarantee._fields):
-        raise InputError(f"{where}: found a broken guarantee, expected {', '.join(Guarantee._fields)}")
+    complete = isinstance(found, dict) and set(found) == set(Guarantee._fields)
+    expect(complete, where, "a broken guarantee", ", ".join(Guarantee._fields))
     guarantee = Guarantee(**found)
     check(kind, guarantee.epsilon, guarantee.delta, CLIP if guarantee.clip is None else guarantee.clip, where)
     for name in ("scale", "sensitivity"):
         positive(found[name], f"{where}, {name}")
     whole(guarantee.releases, f"{where}, releases", 1)
-    for name, known in (("mechanism", _MECHANISM), ("neighbours", _NEIGHBOURS)):
-        if found[name] != known:
-            raise InputError(f"{where}, {name}: found {found[name]!r}, expected {known!r}")
+    known = _MECHANISM, _NEIGHBOURS
+    expect(guarantee[-2:] == known, where, guarantee[-2:], str(known))
     return guarantee
 
 
@@ -102,17 +101,13 @@ def check(kind: type[Combiner], epsilon: float, delta: float, clip: float = CLIP
     ...
     mlconsensus.errors.InputError: privacy: found Filter, for whose statistics ..., expected MLCM-r or MLCM-a
     """
-    if kind.name not in PRIVATE:
-        raise InputError(
-            f"{where}: found {kind.name}, for whose statistics no bound is known on what one instance adds, "
-            f"expected {' or '.join(PRIVATE)}"
-        )
+    unknown = f"{kind.name}, for whose statistics no bound is known on what one instance adds"
+    expect(kind.name in PRIVATE, where, unknown, " or ".join(PRIVATE))
     positive(epsilon, f"{where}, epsilon")
-    if not positive(delta, f"{where}, delta") < 1:
-        raise InputError(f"{where}, delta: found {delta!r}, expected a number above 0 and below 1")
+    expect(positive(delta, f"{where}, delta") < 1, f"{where}, delta", repr(delta), "a number above 0 and below 1")
     least, most = _CLIPS
-    if not least <= positive(clip, f"{where}, clip") <= most:
-        raise InputError(f"{where}, clip: found {clip!r}, expected a number from {least:g} to {most:g}")
+    fits = least <= positive(clip, f"{where}, clip") <= most
+    expect(fits, f"{where}, clip", repr(clip), f"a number from {least:g} to {most:g}")
 
 
 def fit(combiner: C, predictions: Any, *, epsilon: float, delta: float, clip: float = CLIP) -> C:
@@ -148,26 +143,18 @@ def fit(combiner: C, predictions: Any, *, epsilon: float, delta: float, clip: fl
     """
     check(type(combiner), epsilon, delta, clip)
     panel = combiner.checked_panel(predictions)
-    if panel.clusters:
-        raise InputError("privacy: found clusterings, whose clusters are made of the instances, expected none")
-    if len(panel) > MOST_INSTANCES:
-        raise InputError(f"privacy: found {len(panel):,} instances, expected at most {MOST_INSTANCES:,}")
-    form, (m, _, l) = PRIVATE[combiner.name], panel.shape
-    weights = model_weights(combiner.weights, panel.models)
-    exact = gather(panel, partial(_private_sums, form, weights, clip))
+    expect(not panel.clusters, "privacy", "clusterings, whose clusters are made of the instances", "none")
+    expect(len(panel) <= MOST_INSTANCES, "privacy", f"{len(panel):,} instances", f"at most {MOST_INSTANCES:,}")
+    form, weights = PRIVATE[combiner.name], _weights(combiner.weights, panel.models)
+    exact: PrivateSums = gather(panel, partial(form.sums, weights, clip))
     values = to_vector(exact)
     scale = noise_scale(epsilon, delta, form.sensitivity, len(values))
     noisy = from_vector(add_noise(values, scale), len(exact.gram))
     guarantee = Guarantee(float(epsilon), float(delta), scale, form.sensitivity, float(clip) if form.clips else None)
-    statistics = form.statistics(noisy, m, l, weights, clip)
-    return combiner.take(panel.models, panel.labels, None, statistics=statistics, **private(combiner, guarantee))
+    statistics = form.statistics(noisy, weights, clip)
+    return combiner.take(None, models=panel.models, labels=panel.labels, statistics=statistics, privacy=guarantee)
 
 
-def private(combiner: Combiner, guarantee: Guarantee | None) -> dict[str, Any]:
-    """Return what `Combiner.take` needs to know of private statistics: before solving, mere noise is taken off them."""
-    return {"privacy": guarantee, "adjust": guarantee and PRIVATE[combiner.name].cleared}
-
-
-def _private_sums(form: Any, weights: FloatArray | None, clip: float, block: Predictions) -> PrivateSums:
-    sums: PrivateSums = form.sums(block.weighted(weights), clip)
-    return sums
+def _weights(weights: Weights, models: Sequence[str]) -> FloatArray:
+    found = model_weights(weights, models)
+    return np.ones(len(models)) if found is None else found

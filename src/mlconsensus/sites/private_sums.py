@@ -66,27 +66,30 @@ class PrivateMLCMr:
     clips = False
 
     @staticmethod
-    def sums(block: Predictions, clip: float) -> PrivateSums:
+    def sums(weights: FloatArray, clip: float, block: Predictions) -> PrivateSums:
         """Add up what each instance contributes in units of the largest weight, rounded down to where sums are exact.
 
         Parameters
         ----------
-        block
-            Weighted predictions.
+        weights
+            How much each model counts (m,).
         clip
             Not needed here.
+        block
+            Predictions of some instances.
         """
-        A = connections(block)
-        b = on_grid(scaled(A, ratio(np.ones(len(block)), np.sqrt(_largest(block.weights) * row_sums(A)), 0.0)))
+        A = connections(block.weighted(weights))
+        b = on_grid(scaled(A, ratio(np.ones(len(block)), np.sqrt(weights.max() * row_sums(A)), 0.0)))
         return PrivateSums(np.empty(0), gram(b))
 
     @staticmethod
-    def statistics(noisy: PrivateSums, m: int, l: int, weights: FloatArray | None, clip: float) -> mlcm_r.Statistics:
-        """Make statistics of noisy sums of `m` models and `l` labels, given the models' weights (m,)."""
-        return mlcm_r.Statistics(_largest(weights) * noisy.gram.reshape(m, l, m, l))
+    def statistics(noisy: PrivateSums, weights: FloatArray, clip: float) -> mlcm_r.Statistics:
+        """Make statistics of noisy sums, given how much each model counts (m,)."""
+        m, v = len(weights), len(noisy.gram)
+        return mlcm_r.Statistics(weights.max() * noisy.gram.reshape(m, v // m, m, v // m))
 
     @staticmethod
-    def cleared(statistics: mlcm_r.Statistics, m: int, weights: FloatArray | None) -> mlcm_r.Statistics:
+    def cleared(statistics: mlcm_r.Statistics, weights: FloatArray) -> mlcm_r.Statistics:
         """Set numbers below 0, which only noise can make, to 0.
 
         A symmetric matrix without them is all that the walk needs: it is a graph, its Laplacian plus the anchors is
@@ -112,56 +115,46 @@ class PrivateMLCMa:
     clips = True
 
     @staticmethod
-    def sums(block: Predictions, clip: float) -> PrivateSums:
+    def sums(weights: FloatArray, clip: float, block: Predictions) -> PrivateSums:
         """Add up the products of the clipped mean predictions, rounded down to where sums are exact.
 
         Parameters
         ----------
-        block
-            Weighted predictions.
+        weights
+            How much each model counts (m,).
         clip
             The norm that means are scaled down to.
+        block
+            Predictions of some instances.
         """
-        m, n, l = block.shape
-        said = votes(block)
+        _, n, l = block.shape
+        said = votes(block.weighted(weights))
         average = mean(said, np.zeros(l))
         norms = np.sqrt(row_sums(average * average))
         z = on_grid(scaled(average, 1 / np.maximum(norms, clip)))
-        spoken = on_grid(np.broadcast_to(said.heard, (n, l)).mean(axis=1) / _together(block.weights, m))
+        spoken = on_grid(np.broadcast_to(said.heard, (n, l)).mean(axis=1) / weights.sum())
         return PrivateSums(np.array([n, spoken.sum(), *column_sums(z)]), gram(z))
 
     @staticmethod
-    def statistics(noisy: PrivateSums, m: int, l: int, weights: FloatArray | None, clip: float) -> mlcm_a.Statistics:
-        """Make statistics of noisy sums of `m` models and `l` labels, given the models' weights (m,)."""
+    def statistics(noisy: PrivateSums, weights: FloatArray, clip: float) -> mlcm_a.Statistics:
+        """Make statistics of noisy sums, given how much each model counts (m,)."""
         n, share, total = noisy.counts[0], noisy.counts[1], noisy.counts[2:]
-        spoken = share * _together(weights, m) * l
+        l = len(total)
+        spoken = share * weights.sum() * l
         return mlcm_a.Statistics(float(n), float(spoken), np.full(l, n), clip * total, clip**2 * noisy.gram)
 
     @staticmethod
-    def cleared(statistics: mlcm_a.Statistics, m: int, weights: FloatArray | None) -> mlcm_a.Statistics:
+    def cleared(statistics: mlcm_a.Statistics, weights: FloatArray) -> mlcm_a.Statistics:
         """Give the sums back what noise took from them: counts that are possible, and a Gram matrix that is one.
 
         Its negative eigenvalues are set to 0, and then its negative numbers, since predictions are not negative.
         """
-        l = len(statistics.total)
-        n = max(statistics.n_instances, 1.0)
-        most = _together(weights, m) * n * l
+        n, l = max(statistics.n_instances, 1.0), len(statistics.total)
+        most = weights.sum() * n * l
+        spoken = min(max(statistics.spoken, most / len(weights)), most)
         values, vectors = linalg.eigh(statistics.known_gram)
-        return mlcm_a.Statistics(
-            n,
-            min(max(statistics.spoken, most / m), most),
-            np.full(l, n),
-            np.clip(statistics.total, 0, n),
-            np.maximum((vectors * np.maximum(values, 0)) @ vectors.T, 0),
-        )
-
-
-def _largest(weights: FloatArray | None) -> float:
-    return 1.0 if weights is None else float(weights.max())
-
-
-def _together(weights: FloatArray | None, m: int) -> float:
-    return float(m) if weights is None else float(weights.sum())
+        products = np.maximum((vectors * np.maximum(values, 0)) @ vectors.T, 0)
+        return mlcm_a.Statistics(n, spoken, np.full(l, n), np.clip(statistics.total, 0, n), products)
 
 
 # Methods by the name that files have for them.

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from .. import __version__
 from ..combiners.statistics import merge as added
-from ..errors import InputError, nearest
+from ..errors import InputError, expect, nearest
 from ..estimators import COMBINERS, Combiner
 from ..io.files import AnyPath, display, first_line, whole_file
 from ..panel.predictions import Predictions
-from ..parameters import model_weights
-from .privacy import guarantee_of, private
+from .privacy import guarantee_of
 from .state_file import Arrays, from_arrays, read_state, reordered, to_arrays, write_state
 
-_NAMED = ("models", "labels", "clusters")
 _MOST_CELLS = 2**24  # of one instance: as many as a block of instances may have
 
 
@@ -51,30 +48,24 @@ def load(path: AnyPath) -> Combiner:
     where = display(path)
     header, arrays = read_state(path)
     combiner = _unfitted(header, where)
-    models, labels, clusters = (
-        _names(header.get(what), least, f"{where}, {what}")
-        for what, least in (("models", 1), ("labels", 1), ("clusters", 0))
-    )
-    with _saying(f"{where}, parameters"):
-        model_weights(combiner.weights, models)
-    guarantee = header.get("privacy")
+    names = {what: _names(header.get(what), f"{where}, {what}") for what in ("models", "labels", "clusters")}
+    m, l, c = map(len, names.values())
+    sizes = {"m": m, "l": l, "c": c, "ml": m * l}
+    expect(0 < m * l <= _MOST_CELLS, where, f"{m:,} models × {l:,} labels", f"some, and at most {_MOST_CELLS:,} pairs")
+    guarantee, n, kind = (header.get(what) for what in ("privacy", "instances", "kind"))
     if guarantee is not None:
         guarantee = guarantee_of(guarantee, type(combiner), f"{where}, privacy")
-    n = header.get("instances")
-    if not (type(n) is int and 0 < n < 2**53 if guarantee is None else n is None):
-        raise InputError(f"{where}, instances: found {n!r}, expected a number above 0, or null where it is private")
-    sizes = {"m": len(models), "l": len(labels), "ml": len(models) * len(labels), "c": len(clusters)}
-    if sizes["ml"] > _MOST_CELLS:
-        raise InputError(f"{where}: found {sizes['m']:,} models × {sizes['l']:,} labels, expected fewer")
-    kind = header.get("kind")
-    if kind not in ("statistics", "model"):
-        raise InputError(f"{where}, kind: found {kind!r}, expected 'statistics' or 'model'")
-    fitted: dict[str, Any] = private(combiner, guarantee)
+    counted = type(n) is int and 0 < n < 2**53 if guarantee is None else n is None
+    expect(counted, f"{where}, instances", repr(n), "a number above 0, or null where it is private")
+    expect(kind in ("statistics", "model"), f"{where}, kind", repr(kind), "'statistics' or 'model'")
     if kind == "statistics":
-        fitted["statistics"] = from_arrays(arrays, combiner.Statistics, sizes, where, noisy=guarantee is not None)
+        fitted = {"statistics": from_arrays(arrays, combiner.Statistics, sizes, where, noisy=guarantee is not None)}
     else:
-        fitted["solution"] = from_arrays(arrays, combiner.Solution, sizes, where)
-    combiner.take(models, labels, n, clusters=clusters, **fitted)
+        fitted = {"solution": from_arrays(arrays, combiner.Solution, sizes, where)}
+    try:
+        combiner.take(n, **names, privacy=guarantee, **fitted)
+    except InputError as fault:
+        raise InputError(f"{where}, parameters, {fault}") from None
     if kind == "model":
         _tried_out(combiner, where)
     return combiner
@@ -102,10 +93,7 @@ def save_statistics(combiner: Combiner, path: AnyPath, *, force: bool = False) -
     >>> mlc.load(path).n_instances_
     1000
     """
-    check_is_fitted(combiner, "models_")
-    if not hasattr(combiner, "statistics_"):
-        raise InputError("statistics: found a solved model, which has none, expected a combiner that was fitted")
-    _check_scale(combiner, "statistics")
+    _check_statistics(combiner, "statistics")
     _write(combiner, "statistics", to_arrays(combiner.statistics_), path, force)
 
 
@@ -161,52 +149,30 @@ def merge(combiners: Sequence[Combiner], names: Sequence[str] | None = None) -> 
     (1000, True)
     """
     combiners = list(combiners)
-    if not combiners:
-        raise InputError("merge: found no statistics, expected at least one")
+    expect(bool(combiners), "merge", "no statistics", "at least one")
     names = [f"combiner {at}" for at in range(len(combiners))] if names is None else names
     first = combiners[0]
     for combiner, name in zip(combiners, names, strict=True):
-        check_is_fitted(combiner, "models_")
-        if not hasattr(combiner, "statistics_"):
-            raise InputError(f"{name}: found a solved model, which has no statistics, expected statistics")
-        _check_scale(combiner, name)
+        _check_statistics(combiner, name)
         _check_alike(combiner, first, name, names[0])
     total = first.statistics_
     for combiner in combiners[1:]:
-        orders = {noun[0]: _order(getattr(first, f"{noun}_"), getattr(combiner, f"{noun}_")) for noun in _NAMED}
-        total = added(total, reordered(combiner.statistics_, orders))
-    n, guarantee = None, first.privacy_
-    if guarantee is None:
-        n = sum(combiner.n_instances_ or 0 for combiner in combiners)
-    else:
-        guarantee = guarantee._replace(releases=sum(combiner.privacy_.releases for combiner in combiners))
+        total = added(total, reordered(combiner.statistics_, _named(combiner), _named(first)))
+    guarantee = first.privacy_ and first.privacy_._replace(releases=sum(each.privacy_.releases for each in combiners))
+    n = sum(each.n_instances_ or 0 for each in combiners) if guarantee is None else None
     together: Combiner = clone(first).set_params(**_parameters(first))
-    fitted = private(together, guarantee)
-    return together.take(first.models_, first.labels_, n, clusters=first.clusters_, statistics=total, **fitted)
-
-
-@contextmanager
-def _saying(where: str) -> Iterator[None]:
-    """Put where it was found in front of what is refused."""
-    try:
-        yield
-    except InputError as fault:
-        raise InputError(f"{where}, {fault}") from None
+    return together.take(n, **_named(first), statistics=total, privacy=guarantee)
 
 
 def _write(combiner: Combiner, kind: str, arrays: Arrays, path: AnyPath, force: bool) -> None:
     method = combiner.name
-    if COMBINERS.get(method) is not type(combiner):
-        raise InputError(
-            f"method: found {method}, which files have no name for, expected one of {', '.join(COMBINERS)}"
-        )
+    known = COMBINERS.get(method) is type(combiner)
+    expect(known, "method", f"{method}, which files have no name for", f"one of {', '.join(COMBINERS)}")
     header = {
         "kind": kind,
         "method": method,
         "parameters": _parameters(combiner),
-        "models": combiner.models_,
-        "labels": combiner.labels_,
-        "clusters": combiner.clusters_,
+        **_named(combiner),
         "instances": combiner.n_instances_,
         "privacy": combiner.privacy_ and combiner.privacy_._asdict(),
         "written_by": f"mlconsensus {__version__}",
@@ -227,32 +193,23 @@ def _parameters(combiner: Combiner) -> dict[str, Any]:
     return {name: value.item() if isinstance(value, np.generic) else value for name, value in given.items()}
 
 
-def _unfitted(header: Mapping[str, Any], where: str) -> Combiner:
+def _unfitted(header: Any, where: str) -> Combiner:
     method, parameters = header.get("method"), header.get("parameters")
-    if not isinstance(method, str) or method not in COMBINERS:
-        raise InputError(
-            f"{where}, method: found {method!r}, expected one of {', '.join(COMBINERS)}"
-            f"{nearest(str(method), COMBINERS)} (written by {header.get('written_by')!r})"
-        )
-    known = COMBINERS[method]().get_params()
-    if not isinstance(parameters, dict) or not set(parameters) <= set(known):
-        raise InputError(f"{where}, parameters: found {parameters!r}, expected an object of {', '.join(known)}")
-    if not isinstance(weights := parameters.get("weights"), dict | None):
-        raise InputError(f"{where}, parameters: found weights = {weights!r}, expected an object of models, or null")
-    combiner = COMBINERS[method](**parameters)
-    with _saying(f"{where}, parameters"):
-        combiner.check()
-    return combiner
+    known = method in list(COMBINERS)
+    hint = f"{nearest(str(method), COMBINERS)} (written by {header.get('written_by')!r})"
+    expect(known, f"{where}, method", repr(method), f"one of {', '.join(COMBINERS)}{hint}")
+    settings = COMBINERS[str(method)]().get_params()
+    right = isinstance(parameters, dict) and set(parameters) <= set(settings)
+    right = right and isinstance(parameters.get("weights"), dict | None)
+    expect(right, f"{where}, parameters", parameters, f"an object of {', '.join(settings)}, with weights by model")
+    return COMBINERS[str(method)](**parameters)
 
 
-def _names(found: Any, least: int, where: str) -> tuple[str, ...]:
-    if not isinstance(found, list) or not all(isinstance(name, str) and name for name in found):
-        raise InputError(f"{where}: found {str(found)[:40]!r}, expected a list of names")
-    if len(set(found)) < len(found) or len(found) < least:
-        raise InputError(
-            f"{where}: found {len(found):,} names, {len(set(found)):,} of them different, expected each "
-            f"once and at least {least}"
-        )
+def _names(found: Any, where: str) -> tuple[str, ...]:
+    right = isinstance(found, list) and all(isinstance(name, str) and name for name in found)
+    expect(right, where, repr(str(found)[:40]), "a list of names")
+    twice = [name for name, times in Counter(found).items() if times > 1]
+    expect(not twice, where, f"{twice[:1]} twice", "each name once")
     return tuple(found)
 
 
@@ -278,39 +235,34 @@ def _tried_out(combiner: Combiner, where: str) -> Arrays:
     raise InputError(f"{where}: found no solution that gives scores ({reason}), expected one")
 
 
+def _check_statistics(combiner: Combiner, name: str) -> None:
+    """Refuse what has no statistics that could be added to others'."""
+    check_is_fitted(combiner, "models_")
+    summed = hasattr(combiner, "statistics_")
+    expect(summed, name, "a solved model, which has no statistics", "a combiner that was fitted, or its statistics")
+    scaled = "scores that were brought to their own panel's scale"
+    expect(combiner.prepared_ is None, name, scaled, "rescale=False, since other sites' scores would come to another")
+
+
 def _check_alike(combiner: Combiner, first: Combiner, name: str, first_name: str) -> None:
     """Refuse statistics that cannot be added to the first ones, and say why."""
     own = _described(combiner)
     for what, value in _described(first).items():
-        if own.get(what) != value:
-            raise InputError(f"{name}: found {what} = {own.get(what)!r}, expected {value!r} as in {first_name}")
-    for noun in _NAMED:
-        found, expected = (dict.fromkeys(getattr(each, f"{noun}_")) for each in (combiner, first))
-        strange = [one for one in found if one not in expected]
-        absent = [one for one in expected if one not in found]
-        if strange:
-            hint = nearest(strange[0], absent)
-            raise InputError(f"{name}, {noun}: found {strange[0]!r}, expected only those of {first_name}{hint}")
-        if absent:
-            raise InputError(f"{name}, {noun}: found no {absent[0]!r}, expected it, as {first_name} has it")
+        expect(own.get(what) == value, name, f"{what} = {own.get(what)!r}", f"{value!r} as in {first_name}")
+    for what, names in _named(first).items():
+        found, expected = set(_named(combiner)[what]), set(names)
+        both = f"{sorted(found - expected)[:3]} too many and {sorted(expected - found)[:3]} lacking"
+        expect(found == expected, f"{name}, {what}", both, f"the {what} of {first_name}, in any order")
+
+
+def _named(combiner: Combiner) -> dict[str, tuple[str, ...]]:
+    return {"models": combiner.models_, "labels": combiner.labels_, "clusters": combiner.clusters_}
 
 
 def _described(combiner: Combiner) -> dict[str, Any]:
     """Return all in which statistics have to be alike, the most important first."""
     guarantee = combiner.privacy_
-    release = {} if guarantee is None else guarantee._replace(releases=1)._asdict()
-    kind = "exact" if guarantee is None else "private"
-    return {"method": combiner.name, **_parameters(combiner), "statistics": kind, **release}
-
-
-def _check_scale(combiner: Combiner, name: str) -> None:
-    if combiner.prepared_ is not None:
-        raise InputError(
-            f"{name}: found scores that were brought to their own panel's scale, expected rescale=False, "
-            "since other sites' scores would come to another"
-        )
-
-
-def _order(wanted: Sequence[str], names: Sequence[str]) -> NDArray[np.intp]:
-    place = {name: at for at, name in enumerate(names)}
-    return np.array([place[name] for name in wanted], dtype=np.intp)
+    described = {"method": combiner.name, **_parameters(combiner)}
+    if guarantee is None:
+        return described | {"statistics": "exact"}
+    return described | {"statistics": "private"} | guarantee._replace(releases=1)._asdict()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import IO, Any, get_type_hints
 
@@ -16,14 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..combiners.method import Axes
-from ..errors import InputError
+from ..errors import InputError, expect
 from ..io.files import AnyPath, display, first_line, raw_bytes
 
 VERSION = 2  # raised when older programs would misread what newer ones write
 
 _KEY = "mlconsensus"
 _TYPES = {"F64": np.float64, "I64": np.int64, "U8": np.uint8}
-_PROLOGUE = 8  # bytes that say how long the header is
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -43,16 +42,13 @@ def write_state(file: IO[bytes], header: dict[str, Any], arrays: Arrays) -> None
     from safetensors.numpy import save
 
     kinds = {"u": np.uint8, "i": np.int64}
-    plain = {
-        name: np.array(array, kinds.get(array.dtype.kind, np.float64), order="C")
-        for name, array in sorted(arrays.items())
-    }
+    plain = {own: np.array(a, kinds.get(a.dtype.kind, np.float64), order="C") for own, a in sorted(arrays.items())}
     text = json.dumps(header | {"version": VERSION}, ensure_ascii=False, allow_nan=False)
     # The library's own order of metadata is not fixed, so all of it is one entry.
     file.write(save(plain, metadata={_KEY: json.dumps({"header": text, "sha256": _checksum(text, plain)})}))
 
 
-def read_state(path: AnyPath) -> tuple[dict[str, Any], Arrays]:
+def read_state(path: AnyPath) -> tuple[Any, Arrays]:
     """Read a file that `write_state` wrote.
 
     Parameters
@@ -80,33 +76,25 @@ def read_state(path: AnyPath) -> tuple[dict[str, Any], Arrays]:
 
     name, data = display(path), raw_bytes(path)
     try:
-        length = int.from_bytes(data[:_PROLOGUE], "little")
-        entry = json.loads(json.loads(data[_PROLOGUE : _PROLOGUE + length])["__metadata__"][_KEY])
+        length = int.from_bytes(data[:8], "little")  # of safetensors' own header
+        entry = json.loads(json.loads(data[8 : 8 + length])["__metadata__"][_KEY])
         header = json.loads(entry["header"])
         version = header.pop("version", None)
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError, OverflowError):
-        raise InputError(
-            f"{name}: found no statistics or model file of mlconsensus, expected what "
-            "'mlconsensus statistics' or 'mlconsensus solve' writes"
-        ) from None
-    if version != VERSION:
-        raise InputError(
-            f"{name}: found version {version!r} of the format, expected {VERSION}: "
-            "read it with a newer mlconsensus, or write it anew with this one"
-        )
+        written = "what 'mlconsensus statistics' or 'mlconsensus solve' writes"
+        raise InputError(f"{name}: found no statistics or model file of mlconsensus, expected {written}") from None
+    advice = f"{VERSION}: read it with a newer mlconsensus, or write it anew with this one"
+    expect(version == VERSION, name, f"version {version!r} of the format", advice)
     try:
         listed = deserialize(data)  # type: ignore[no-untyped-call]  # checks sizes before it allocates anything
     except SafetensorError as fault:
         raise InputError(f"{name}: found a broken file ({first_line(fault)}), expected a whole one") from None
     arrays: Arrays = {}
     for own, tensor in sorted(listed):
-        if tensor["dtype"] not in _TYPES:
-            raise InputError(f"{name}, {own}: found {tensor['dtype']} values, expected one of {', '.join(_TYPES)}")
+        expect(tensor["dtype"] in _TYPES, f"{name}, {own}", f"{tensor['dtype']} values", f"some of {', '.join(_TYPES)}")
         arrays[own] = np.frombuffer(tensor["data"], _TYPES[tensor["dtype"]]).reshape(tensor["shape"])
-    if _checksum(entry["header"], arrays) != entry.get("sha256"):
-        raise InputError(
-            f"{name}: found content that does not fit its checksum, expected a whole file: it was changed or cut off"
-        )
+    whole = _checksum(entry["header"], arrays) == entry.get("sha256")
+    expect(whole, name, "content that does not fit its checksum", "a whole file: it was changed or cut off")
     return header, arrays
 
 
@@ -183,80 +171,74 @@ def from_arrays(arrays: Arrays, kind: Any, sizes: Mapping[str, int], where: str,
     The NamedTuple.
     """
     fields = declared(kind)
-    own: dict[str, Arrays] = {}
+    own: dict[str, Arrays] = {name: {} for name in fields}
     for key, array in arrays.items():
         name, _, part = key.partition(".")
-        if name not in fields:
-            raise InputError(f"{where}: found the array {key!r}, expected {', '.join(fields)}")
-        if not np.isfinite(array).all():
-            raise InputError(f"{where}, {name}: found NaN or infinite values, expected finite numbers")
-        own.setdefault(name, {})[part] = array
+        expect(name in fields, where, f"the array {key!r}", ", ".join(fields))
+        expect(bool(np.isfinite(array).all()), f"{where}, {name}", "NaN or infinite values", "finite numbers")
+        own[name][part] = array
     found = {}
     for name, axes in fields.items():
         optional, here = name in kind._field_defaults, f"{where}, {name}"
-        if name not in own:
-            if not optional:
-                raise InputError(f"{where}: found no array {name!r}, expected one")
-            continue
-        if not isinstance(axes, Axes):
+        if not own[name]:
+            expect(optional, where, f"no array {name!r}", "one")
+        elif not isinstance(axes, Axes):
             found[name] = axes.from_arrays(own[name], (sizes["m"], sizes["l"]), here)
-            continue
-        numbers = own[name].get("")
-        if numbers is None or numbers.dtype.kind == "u":
-            raise InputError(f"{here}: found no numbers that fit, expected float64 or int64 of its own name")
-        if optional and numbers.shape == () and numbers == 0:  # in place of an array: nothing was added up
-            found[name] = 0
         else:
-            _check_numbers(numbers, axes._replace(least=-np.inf, most=np.inf) if noisy else axes, sizes, here)
-            found[name] = numbers.astype(np.float64, copy=False) if axes.names else numbers.item()
+            array = own[name].get("", np.empty(0, np.uint8))
+            expect(array.dtype.kind != "u", here, "no numbers that fit", "float64 or int64 of its own name")
+            nothing = optional and array.shape == () and array == 0  # in place of an array: nothing was added up
+            found[name] = 0 if nothing else _checked(array, axes, sizes, here, noisy)
     return kind(**found)
 
 
-def _check_numbers(array: NDArray[Any], axes: Axes, sizes: Mapping[str, int], where: str) -> None:
+def _checked(array: NDArray[Any], axes: Axes, sizes: Mapping[str, int], where: str, noisy: bool) -> Any:
     """Refuse numbers that the method cannot have written."""
     names = axes.names.split()
-    if array.ndim != len(names) or any(
-        sizes.get(name, size) != size for name, size in zip(names, array.shape, strict=True)
-    ):
-        raise InputError(f"{where}: found the shape {array.shape}, expected {' × '.join(names) or 'a single number'}")
-    if not array.size:
-        return
-    if array.min() < axes.least:
-        raise InputError(f"{where}: found {array.min():g}, expected no number below {axes.least:g}")
-    if array.max() > axes.most:
-        raise InputError(f"{where}: found {array.max():g}, expected no number above {axes.most:g}")
-    if axes.distribution and np.abs(array.sum(axis=-1) - 1).max() > 1e-6:
-        raise InputError(f"{where}: found shares that do not add up to 1, expected distributions over labels")
-    if axes.symmetric:
+    fits = array.ndim == len(names) and array.shape == tuple(map(sizes.get, names, array.shape))
+    expect(fits, where, f"the shape {array.shape}", " × ".join(names) or "a single number")
+    if array.size and not noisy:
+        least, most = array.min(), array.max()
+        expect(least >= axes.least, where, f"{least:g}", f"no number below {axes.least:g}")
+        expect(most <= axes.most, where, f"{most:g}", f"no number above {axes.most:g}")
+    if axes.distribution:
+        sums_to_1 = bool((np.abs(array.sum(axis=-1) - 1) < 1e-6).all())
+        expect(sums_to_1, where, "shares that do not add up to 1", "distributions over labels")
+    if axes.symmetric and array.size:
         half = array.ndim // 2  # (r, r) and (m, l, m, l) as one matrix, (l, r, r) as a matrix for each label
         order = (0, 2, 1) if array.ndim == 3 else (*range(half, array.ndim), *range(half))
-        if np.abs(array - array.transpose(order)).max() > 1e-8 * np.abs(array).max():
-            raise InputError(f"{where}: found a matrix that is not symmetric, expected a symmetric one")
+        same = np.abs(array - array.transpose(order)).max() <= 1e-8 * np.abs(array).max()
+        expect(bool(same), where, "a matrix that is not symmetric", "a symmetric one")
+    return array.astype(np.float64, copy=False) if names else array.item()
 
 
-def reordered(value: Any, orders: Mapping[str, NDArray[np.intp]]) -> Any:
+def reordered(value: Any, names: Mapping[str, Sequence[str]], wanted: Mapping[str, Sequence[str]]) -> Any:
     """Put models, labels and clusters of statistics into another order.
 
     Parameters
     ----------
     value
         A method's `Statistics`.
-    orders
-        For ``m``, ``l`` and ``c``, which old position each new one is taken from.
+    names, wanted
+        Names of ``models``, ``labels`` and ``clusters``, in the present order and in the new one.
 
     Returns
     -------
     The statistics in the new order; the same object where nothing changes its place.
     """
-    if all((order == np.arange(len(order))).all() for order in orders.values()):
+    if names == wanted:
         return value
-    orders = {**orders, "ml": (orders["m"][:, None] * len(orders["l"]) + orders["l"]).ravel()}
+    orders = {}
+    for what, present in names.items():
+        place = {name: at for at, name in enumerate(present)}
+        orders[what[0]] = np.array([place[name] for name in wanted[what]], dtype=np.intp)
+    orders["ml"] = (orders["m"][:, None] * len(orders["l"]) + orders["l"]).ravel()
     parts = value._asdict()
     for name, axes in declared(value.__class__).items():
         if not isinstance(axes, Axes):
             parts[name] = parts[name].reordered(orders["m"], orders["l"])
         elif np.ndim(parts[name]):
-            for axis, runs_over in enumerate(axes.names.split()):
-                if runs_over in orders:
-                    parts[name] = np.asarray(parts[name]).take(orders[runs_over], axis=axis)
+            for at, axis in enumerate(axes.names.split()):
+                if axis in orders:
+                    parts[name] = np.asarray(parts[name]).take(orders[axis], axis=at)
     return type(value)(**parts)
