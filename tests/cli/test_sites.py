@@ -140,11 +140,11 @@ def stats(run, sites):
         ),
         (
             "solve n.stats private.stats -o x.model",
-            "private.stats: found statistics = 'private', expected 'exact' as in n.stats",
+            "private.stats: found privacy = Guarantee(epsilon=1.0",
         ),
         (
             "solve private.stats n.stats -o x.model",
-            "n.stats: found statistics = 'exact', expected 'private' as in private.stats",
+            "n.stats: found privacy = None, expected Guarantee(epsilon=1.0",
         ),
         ("solve n.stats again.stats -o x.model", "again.stats: found the same content as in n.stats"),
         ("solve n.stats n.model -o x.model", "n.model: found a solved model, which has no statistics"),

@@ -261,8 +261,5 @@ def _named(combiner: Combiner) -> dict[str, tuple[str, ...]]:
 
 def _described(combiner: Combiner) -> dict[str, Any]:
     """Return all in which statistics have to be alike, the most important first."""
-    guarantee = combiner.privacy_
-    described = {"method": combiner.name, **_parameters(combiner)}
-    if guarantee is None:
-        return described | {"statistics": "exact"}
-    return described | {"statistics": "private"} | guarantee._replace(releases=1)._asdict()
+    guarantee = combiner.privacy_ and combiner.privacy_._replace(releases=1)
+    return {"method": combiner.name, **_parameters(combiner), "privacy": guarantee}
