@@ -86,7 +86,7 @@ def solve(function: Callable[[], T], one_thread: bool = False) -> T:
     >>> solve(lambda: 1 + 1)
     2
     """
-    grant(available_memory(), cores())
+    budget = grant(available_memory(), cores())
     with working("solving"), _threads().limit(limits=1 if one_thread else None, user_api="blas"):
         if threading.current_thread() is not threading.main_thread():
             return function()
@@ -99,7 +99,11 @@ def solve(function: Callable[[], T], one_thread: bool = False) -> T:
                 done.set_exception(fault)
 
         threading.Thread(target=run, daemon=True).start()  # a daemon does not keep the process from ending
-        return done.result()
+        try:
+            return done.result()
+        except KeyboardInterrupt:
+            budget.stop.set()
+            raise
 
 
 @cache
