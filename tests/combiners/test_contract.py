@@ -38,6 +38,7 @@ LITERAL = {
     "MLCM-r": oracle.mlcm_r,
     "MLCM-a": oracle.mlcm_a,
 }
+SHARES = [mlc.MajorityVote(), mlc.DawidSkene(), mlc.BGCM(), mlc.MLCMr(), mlc.MLCMr(alpha=1e-6)]
 TRANSCRIBED = [combiner for combiner in COMBINERS if combiner.name in LITERAL]
 
 every_combiner = pytest.mark.parametrize("combiner", [*COMBINERS, LIMIT], ids=repr)
@@ -71,8 +72,8 @@ def test_scores_are_finite_on_degenerate_panels(combiner, name):
     assert np.isfinite(clone(combiner).fit_transform(DEGENERATE[name])).all()
 
 
-@pytest.mark.parametrize("combiner", [mlc.MajorityVote(), mlc.DawidSkene(), mlc.BGCM(), mlc.MLCMr()], ids=repr)
-@pytest.mark.parametrize("form", ["decisions", "scores", "weighted", "silence", "float32"])
+@pytest.mark.parametrize("combiner", SHARES, ids=repr)
+@pytest.mark.parametrize("form", ["decisions", "scores", "weighted", "silence", "float32", "one label"])
 def test_shares_stay_between_0_and_1(combiner, form):
     """Rounding would bring some above 1 or below 0, where no panel may have them as a member."""
     rng = np.random.default_rng(0)
@@ -80,6 +81,8 @@ def test_shares_stay_between_0_and_1(combiner, form):
     scores = np.broadcast_to(same if form == "decisions" else np.where(same, 1.0, 0.0), (100, 100, 10)).copy()
     if form == "silence":
         scores[rng.random(scores.shape) < 0.1] = NAN
+    if form == "one label":
+        scores = rng.random((20, 500, 1)) < 0.1
     weights = rng.random(100) if form == "weighted" else None
     fitted = clone(combiner).set_params(weights=weights).fit(scores)
     found = fitted.transform(scores, dtype=np.float32 if form == "float32" else np.float64)

@@ -5,7 +5,7 @@ from itertools import pairwise, permutations
 import numpy as np
 import pytest
 import sklearn.metrics
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import sparse
 
@@ -79,8 +79,7 @@ def test_micro_auc_counts_pairs_of_cells(given):
 @given(given=judged())
 def test_printed_ranking_loss_is_scikit_learns_times_n(given):
     truth, scores = given
-    if truth.shape[1] == 1:  # which scikit-learn refuses
-        return
+    assume(truth.shape[1] > 1)  # one label is refused by scikit-learn
     expected = sklearn.metrics.label_ranking_loss(truth, scores) * len(truth)
     assert metrics.ranking_loss_printed(truth, scores) == pytest.approx(expected)
 
@@ -123,6 +122,13 @@ def test_evaluate_takes_label_sets_or_a_threshold():
     assert metrics.evaluate(truth, scores)["micro_f1"] == 0
     assert metrics.evaluate(truth, scores, [[True, False]])["micro_f1"] == 1
     assert list(metrics.evaluate(truth, scores)) == [*metrics.RANKING_METRICS, *metrics.LABEL_SET_METRICS]
+
+
+def test_evaluate_checks_what_it_is_given_once(monkeypatch):
+    checked = []
+    monkeypatch.setattr(metrics, "_check_binary", lambda values, what: checked.append(what))
+    metrics.evaluate([[1, 0]], [[0.4, 0.1]])
+    assert checked == ["truth"]
 
 
 def test_base_models_are_averaged():

@@ -35,7 +35,7 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from ..arithmetic.grams import Gram, as_gram
-from ..arithmetic.products import FloatArray, connections, gram, memberships, product, ratio, reaching, row_sums, scaled
+from ..arithmetic.products import FloatArray, connections, memberships, product, ratio, reaching, row_sums, scaled
 from ..errors import InputError
 from ..panel.predictions import Predictions
 from ..parameters import Weights, fraction, positive
@@ -66,7 +66,10 @@ def statistics(block: Predictions) -> Statistics:
     A, C = connections(block), memberships(block)
     per_edge = ratio(np.ones(len(block)), row_sums(A) if C is None else row_sums(A) + row_sums(C), 0.0)
     walk = Gram.of(scaled(A, np.sqrt(per_edge)), (m, l, m, l))
-    return Statistics(walk) if C is None else Statistics(walk, product(scaled(C, per_edge).T, A).T, gram(C, per_edge))
+    if C is None:
+        return Statistics(walk)
+    weighted = scaled(C, per_edge).T
+    return Statistics(walk, product(weighted, A).T, product(weighted, C))
 
 
 def solve(
@@ -95,7 +98,8 @@ def solve(
         between[v:][lost] = 0
         between[:, v:][:, lost] = 0
         anchors, held = np.append(anchors, lost), np.concatenate([held, lost[:, None] * prior])
-    groups = np.clip(solved(walk, anchors, held), 0, 1)  # rounding leaves that range
+    groups = np.maximum(solved(walk, anchors, held), 0)
+    groups /= groups.sum(axis=1, keepdims=True)  # rows are distributions; rounding shows most in their sums
     return Solution(groups[:v], prior, groups[v:] if clustered else None)
 
 
