@@ -16,7 +16,7 @@ from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from .combiners import METHODS, Method
-from .combiners.statistics import merge
+from .combiners.method import merged
 from .engines import gather, local, spread
 from .errors import InputError, nearest
 from .evaluation.decisions import cardinalities, match_instances
@@ -94,7 +94,7 @@ class Combiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[misc]
         if self.n_instances_ is None:
             raise InputError("partial_fit: found private statistics, expected exact ones, as what is added is exact")
         panel = self.in_fitted_order(panel)
-        self.statistics_ = merge(self.statistics_, self._gathered(panel, self.weights_, self.prepared_))
+        self.statistics_ = merged(self.statistics_, self._gathered(panel, self.weights_, self.prepared_))
         self.n_instances_ += len(panel)
         self._solved = None
         return self
@@ -189,7 +189,7 @@ class Combiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[misc]
         >>> panel, _ = mlc.datasets.make_panel(random_state=0)
         >>> here, there = mlc.MLCMr().fit(panel[:400]), mlc.MLCMr().fit(panel[400:])
         >>> both = mlc.MLCMr.from_statistics(
-        ...     merge(here.statistics_, there.statistics_), models=panel.models, labels=panel.labels, n_instances=1000
+        ...     merged(here.statistics_, there.statistics_), models=panel.models, labels=panel.labels, n_instances=1000
         ... )
         >>> abs(both.transform(panel) - mlc.mlcm_r(panel)).max() < 1e-10
         np.True_

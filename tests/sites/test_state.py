@@ -14,7 +14,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 import mlconsensus as mlc
-from mlconsensus.combiners.statistics import merge
+from mlconsensus.combiners.method import merged
 from mlconsensus.sites import state_file
 from mlconsensus.sites.state_file import read_state, write_state
 from panels import DEGENERATE, panels
@@ -109,7 +109,7 @@ def test_statistics_sent_some_other_way():
     panel, _ = mlc.datasets.make_panel(100, 4, 3, random_state=0)
     one, other = (mlc.MLCMr(alpha=0.5).fit(part).statistics_ for part in (panel[:30], panel[30:]))
     whole = mlc.MLCMr.from_statistics(
-        merge(one, other), models=panel.models, labels=panel.labels, n_instances=100, alpha=0.5
+        merged(one, other), models=panel.models, labels=panel.labels, n_instances=100, alpha=0.5
     )
     np.testing.assert_allclose(whole.transform(panel), mlc.mlcm_r(panel, alpha=0.5), rtol=0, atol=1e-10)
 
@@ -346,14 +346,14 @@ def test_every_flipped_byte_and_every_cut_is_refused(kind, tmp_path):
 
 @every_method
 @pytest.mark.parametrize("kind", ["stats", "model"])
-def test_flipped_bytes_under_a_right_checksum_are_refused_or_harmless(name, kind, tmp_path, monkeypatch):
+def test_flipped_bytes_under_a_right_sha256_of_are_refused_or_harmless(name, kind, tmp_path, monkeypatch):
     """As someone would do it who wants to do harm: what is read is refused in one sentence, or gives finite scores."""
     panel, _ = mlc.datasets.make_panel(20, 2, 2, missing=0.1, random_state=0)
     path = tmp_path / f"a.{kind}"
     fitted = combiner_named(name).fit(panel)
     (mlc.save_statistics if kind == "stats" else mlc.save)(fitted, path)
     content = path.read_bytes()
-    monkeypatch.setattr(state_file, "_checksum", lambda text, arrays: json.loads(entry(content))["sha256"])
+    monkeypatch.setattr(state_file, "_sha256_of", lambda text, arrays: json.loads(entry(content))["sha256"])
     rng = np.random.default_rng(0)
     for at in rng.choice(len(content), 150, replace=False):
         path.write_bytes(content[:at] + bytes([content[at] ^ (1 << rng.integers(8))]) + content[at + 1 :])

@@ -79,3 +79,24 @@ class Method:
     def solve(self, statistics: Any, weights: NDArray[np.float64] | None, prepared: Any) -> Any:
         """Return the solution, given the merged sums and how much each model counts (m,)."""
         raise NotImplementedError
+
+
+def merged(a: S, b: S) -> S:
+    """Add two statistics, field by field: associative and commutative.
+
+    Parameters
+    ----------
+    a, b
+        Statistics of one method, of different instances.
+
+    Returns
+    -------
+    Those of all instances.
+
+    Examples
+    --------
+    >>> from mlconsensus.combiners.majority_vote import Statistics
+    >>> merged(Statistics(1, 2), Statistics(10, 20))
+    Statistics(total=11, heard=22)
+    """
+    return type(a)(*(x + y for x, y in zip(a, b, strict=True)))

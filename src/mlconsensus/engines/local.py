@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arithmetic.budget import grant
-from ..combiners.statistics import merge
+from ..combiners.method import merged
 from ..panel.predictions import Predictions
 from ..panel.sources import Source
 from .machine import available_memory, cores
@@ -28,7 +28,7 @@ def gather(source: Source, statistics: Callable[[Predictions], S]) -> S:
     """First pass: the statistics of each block, merged."""
     size = source.block_size
     n_blocks = -(-len(source) // size)
-    return reduce(merge, each(source.blocks(size), statistics, n_blocks, "gathering"))
+    return reduce(merged, each(source.blocks(size), statistics, n_blocks, "gathering"))
 
 
 def spread(source: Source, apply: Callable[[Predictions], NDArray[Any]], dtype: Any = float) -> NDArray[Any]:

@@ -79,7 +79,7 @@ def top_k(scores: ArrayLike, k: int) -> BoolArray:
     >>> mlc.decisions.top_k([[0.2, 0.9, 0.5]], 2)
     array([[False,  True,  True]])
     """
-    scores = _matrix(scores)
+    scores = _score_matrix(scores)
     return _top(scores, np.full(len(scores), whole(k, "k", 0)))
 
 
@@ -106,7 +106,7 @@ def threshold(scores: ArrayLike, at_least: float = 0.5, *, empty: Empty = "keep"
     array([[False,  True,  True],
            [False,  True, False]])
     """
-    scores = _matrix(scores)
+    scores = _score_matrix(scores)
     return _filled(scores, scores >= at_least, empty)
 
 
@@ -133,7 +133,7 @@ def match_instances(scores: ArrayLike, cardinality: ArrayLike, *, empty: Empty =
     array([[False,  True,  True],
            [False, False, False]])
     """
-    scores = _matrix(scores)
+    scores = _score_matrix(scores)
     wanted = _counts(cardinality, len(scores), "instances")
     return _filled(scores, _top(scores, wanted), empty)
 
@@ -161,7 +161,7 @@ def match_labels(scores: ArrayLike, frequency: ArrayLike, *, empty: Empty = "kee
     array([[ True,  True],
            [False,  True]])
     """
-    scores = _matrix(scores)
+    scores = _score_matrix(scores)
     wanted = _counts(frequency, scores.shape[1], "labels")
     return _filled(scores, _top(scores.T, wanted).T, empty)
 
@@ -172,7 +172,7 @@ def _means(predictions: Any) -> Iterator[Any]:
     return (mean(votes(block), np.zeros(panel.shape[2])) for block in panel.blocks())
 
 
-def _matrix(scores: ArrayLike) -> FloatArray:
+def _score_matrix(scores: ArrayLike) -> FloatArray:
     matrix = np.asarray(scores, dtype=np.float64)
     expect(matrix.ndim == 2, "scores", f"{matrix.ndim} dimensions", "2: instances, labels")
     expect(not (matrix.size and np.isnan(matrix.max())), "scores", "NaN", "numbers")

@@ -50,7 +50,7 @@ def micro_auc(truth: Any, scores: ArrayLike) -> float:
     >>> mlc.metrics.micro_auc([[1, 0], [0, 1]], [[0.9, 0.2], [0.4, 0.4]])
     0.875
     """
-    return _auc(*_pair(truth, scores))
+    return _auc(*_truth_and_scores(truth, scores))
 
 
 def one_error(truth: Any, scores: ArrayLike) -> float:
@@ -71,7 +71,7 @@ def one_error(truth: Any, scores: ArrayLike) -> float:
     >>> mlc.metrics.one_error([[1, 0], [0, 1]], [[0.9, 0.2], [0.4, 0.4]])
     0.25
     """
-    return _mean_over_instances(*_pair(truth, scores), ranks.wrong_at_top)[0]
+    return _mean_over_instances(*_truth_and_scores(truth, scores), ranks.wrong_at_top)[0]
 
 
 def ranking_loss(truth: Any, scores: ArrayLike) -> float:
@@ -92,7 +92,7 @@ def ranking_loss(truth: Any, scores: ArrayLike) -> float:
     >>> mlc.metrics.ranking_loss([[1, 0], [0, 1]], [[0.9, 0.2], [0.4, 0.4]])
     0.25
     """
-    return _mean_over_instances(*_pair(truth, scores), ranks.pair_loss)[0]
+    return _mean_over_instances(*_truth_and_scores(truth, scores), ranks.pair_loss)[0]
 
 
 def average_precision(truth: Any, scores: ArrayLike) -> float:
@@ -116,7 +116,7 @@ def average_precision(truth: Any, scores: ArrayLike) -> float:
     >>> mlc.metrics.average_precision([[1, 0, 1]], [[0.9, 0.5, 0.2]]) == (1 / 1 + 2 / 3) / 2
     True
     """
-    return _mean_over_instances(*_pair(truth, scores), ranks.precision_at_relevant)[0]
+    return _mean_over_instances(*_truth_and_scores(truth, scores), ranks.precision_at_relevant)[0]
 
 
 def micro_auc_printed(truth: Any, scores: ArrayLike) -> float:
@@ -137,7 +137,7 @@ def micro_auc_printed(truth: Any, scores: ArrayLike) -> float:
     >>> mlc.metrics.micro_auc_printed([[1, 0], [0, 1]], [[0.9, 0.2], [0.4, 0.4]])
     0.75
     """
-    return _auc(*_pair(truth, scores), tied=0.0)
+    return _auc(*_truth_and_scores(truth, scores), tied=0.0)
 
 
 def ranking_loss_printed(truth: Any, scores: ArrayLike) -> float:
@@ -158,7 +158,7 @@ def ranking_loss_printed(truth: Any, scores: ArrayLike) -> float:
     >>> mlc.metrics.ranking_loss_printed([[1, 0], [0, 1]], [[0.9, 0.2], [0.4, 0.4]])
     1.0
     """
-    known, found = _pair(truth, scores)
+    known, found = _truth_and_scores(truth, scores)
     return _mean_over_instances(known, found, partial(ranks.pair_loss, tied=1.0))[0] * len(found)
 
 
@@ -180,7 +180,7 @@ def average_precision_printed(truth: Any, scores: ArrayLike) -> float:
     >>> mlc.metrics.average_precision_printed([[1, 0]], [[0.9, 0.2]]) == (1 / 1 + 1 / 2) / 2
     True
     """
-    return _mean_over_instances(*_pair(truth, scores), ranks.precision_at_every_place)[0]
+    return _mean_over_instances(*_truth_and_scores(truth, scores), ranks.precision_at_every_place)[0]
 
 
 def hamming_loss(truth: Any, label_sets: ArrayLike) -> float:
@@ -201,7 +201,7 @@ def hamming_loss(truth: Any, label_sets: ArrayLike) -> float:
     >>> mlc.metrics.hamming_loss([[1, 0], [0, 1]], [[True, False], [True, True]])
     0.25
     """
-    return _of_sets(*_set_pair(truth, label_sets))["hamming_loss"]
+    return _of_sets(*_truth_and_sets(truth, label_sets))["hamming_loss"]
 
 
 def subset_accuracy(truth: Any, label_sets: ArrayLike) -> float:
@@ -222,7 +222,7 @@ def subset_accuracy(truth: Any, label_sets: ArrayLike) -> float:
     >>> mlc.metrics.subset_accuracy([[1, 0], [0, 1]], [[True, False], [True, True]])
     0.5
     """
-    return _of_sets(*_set_pair(truth, label_sets))["subset_accuracy"]
+    return _of_sets(*_truth_and_sets(truth, label_sets))["subset_accuracy"]
 
 
 def micro_f1(truth: Any, label_sets: ArrayLike) -> float:
@@ -243,7 +243,7 @@ def micro_f1(truth: Any, label_sets: ArrayLike) -> float:
     >>> mlc.metrics.micro_f1([[1, 0], [0, 1]], [[True, False], [True, True]])
     0.8
     """
-    return _of_sets(*_set_pair(truth, label_sets))["micro_f1"]
+    return _of_sets(*_truth_and_sets(truth, label_sets))["micro_f1"]
 
 
 def macro_f1(truth: Any, label_sets: ArrayLike) -> float:
@@ -264,7 +264,7 @@ def macro_f1(truth: Any, label_sets: ArrayLike) -> float:
     >>> round(mlc.metrics.macro_f1([[1, 0], [0, 1]], [[True, False], [True, True]]), 4)
     0.8333
     """
-    return _of_sets(*_set_pair(truth, label_sets))["macro_f1"]
+    return _of_sets(*_truth_and_sets(truth, label_sets))["macro_f1"]
 
 
 def evaluate(truth: Any, scores: ArrayLike, label_sets: ArrayLike | None = None) -> dict[str, float]:
@@ -290,8 +290,8 @@ def evaluate(truth: Any, scores: ArrayLike, label_sets: ArrayLike | None = None)
     {'micro_auc': 1.0, 'one_error': 0.0, 'ranking_loss': 0.0, 'average_precision': 1.0,
      'hamming_loss': 0.0, 'subset_accuracy': 1.0, 'micro_f1': 1.0, 'macro_f1': 1.0}
     """
-    known, found = _pair(truth, scores)
-    sets = threshold(found) if label_sets is None else _set_pair(known, label_sets)[1]
+    known, found = _truth_and_scores(truth, scores)
+    sets = threshold(found) if label_sets is None else _truth_and_sets(known, label_sets)[1]
     ranked = _mean_over_instances(known, found, ranks.wrong_at_top, ranks.pair_loss, ranks.precision_at_relevant)
     return dict(zip(RANKING_METRICS, (_auc(known, found), *ranked), strict=True)) | _of_sets(known, sets)
 
@@ -328,7 +328,7 @@ def evaluate_models(truth: Any, predictions: Any) -> dict[str, dict[str, float]]
     return found | {"BM": {pairs[0][0]: float(np.mean([value for _, value in pairs])) for pairs in together}}
 
 
-def _pair(truth: Any, scores: ArrayLike) -> tuple[BoolArray, NDArray[Any]]:
+def _truth_and_scores(truth: Any, scores: ArrayLike) -> tuple[BoolArray, NDArray[Any]]:
     """Check that truth is binary, scores are finite, and both have one shape; give truth as bool, scores as floats."""
     if hasattr(truth, "iloc") and hasattr(scores, "iloc"):
         for axis in ("index", "columns"):
@@ -347,10 +347,10 @@ def _pair(truth: Any, scores: ArrayLike) -> tuple[BoolArray, NDArray[Any]]:
     return known.astype(np.bool_, copy=False), as_float
 
 
-def _set_pair(truth: Any, label_sets: ArrayLike) -> tuple[BoolArray, BoolArray]:
+def _truth_and_sets(truth: Any, label_sets: ArrayLike) -> tuple[BoolArray, BoolArray]:
     """Check that truth and label sets are binary and have one shape; give both as bool."""
     _check_binary(np.asarray(label_sets), "label sets")
-    known, chosen = _pair(truth, label_sets)
+    known, chosen = _truth_and_scores(truth, label_sets)
     return known, chosen.astype(np.bool_)
 
 

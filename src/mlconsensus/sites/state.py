@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from .. import __version__
-from ..combiners.statistics import merge as added
+from ..combiners.method import merged
 from ..errors import InputError, expect, nearest
 from ..estimators import COMBINERS, Combiner
 from ..io.files import AnyPath, display, first_line, whole_file
@@ -48,7 +48,7 @@ def load(path: AnyPath) -> Combiner:
     where = display(path)
     header, arrays = read_state(path)
     combiner = _unfitted(header, where)
-    names = {what: _names(header.get(what), f"{where}, {what}") for what in ("models", "labels", "clusters")}
+    names = {what: _name_list(header.get(what), f"{where}, {what}") for what in ("models", "labels", "clusters")}
     m, l, c = map(len, names.values())
     sizes = {"m": m, "l": l, "c": c, "ml": m * l}
     expect(0 < m * l <= _MOST_CELLS, where, f"{m:,} models × {l:,} labels", f"some, and at most {_MOST_CELLS:,} pairs")
@@ -94,7 +94,7 @@ def save_statistics(combiner: Combiner, path: AnyPath, *, force: bool = False) -
     1000
     """
     _check_statistics(combiner, "statistics")
-    _write(combiner, "statistics", to_arrays(combiner.statistics_), path, force)
+    _write_combiner(combiner, "statistics", to_arrays(combiner.statistics_), path, force)
 
 
 def save(combiner: Combiner, path: AnyPath, *, force: bool = False) -> None:
@@ -121,7 +121,7 @@ def save(combiner: Combiner, path: AnyPath, *, force: bool = False) -> None:
     np.True_
     """
     check_is_fitted(combiner, "models_")
-    _write(combiner, "model", _tried_out(combiner, "statistics"), path, force)
+    _write_combiner(combiner, "model", _tried_out(combiner, "statistics"), path, force)
 
 
 def merge(combiners: Sequence[Combiner], names: Sequence[str] | None = None) -> Combiner:
@@ -157,14 +157,14 @@ def merge(combiners: Sequence[Combiner], names: Sequence[str] | None = None) -> 
         _check_alike(combiner, first, name, names[0])
     total = first.statistics_
     for combiner in combiners[1:]:
-        total = added(total, reordered(combiner.statistics_, _named(combiner), _named(first)))
+        total = merged(total, reordered(combiner.statistics_, _names_of(combiner), _names_of(first)))
     guarantee = first.privacy_ and first.privacy_._replace(releases=sum(each.privacy_.releases for each in combiners))
     n = sum(each.n_instances_ or 0 for each in combiners) if guarantee is None else None
     together: Combiner = clone(first).set_params(**_parameters(first))
-    return together.take(n, **_named(first), statistics=total, privacy=guarantee)
+    return together.take(n, **_names_of(first), statistics=total, privacy=guarantee)
 
 
-def _write(combiner: Combiner, kind: str, arrays: Arrays, path: AnyPath, force: bool) -> None:
+def _write_combiner(combiner: Combiner, kind: str, arrays: Arrays, path: AnyPath, force: bool) -> None:
     method = combiner.name
     known = COMBINERS.get(method) is type(combiner)
     expect(known, "method", f"{method}, which files have no name for", f"one of {', '.join(COMBINERS)}")
@@ -172,7 +172,7 @@ def _write(combiner: Combiner, kind: str, arrays: Arrays, path: AnyPath, force: 
         "kind": kind,
         "method": method,
         "parameters": _parameters(combiner),
-        **_named(combiner),
+        **_names_of(combiner),
         "instances": combiner.n_instances_,
         "privacy": combiner.privacy_ and combiner.privacy_._asdict(),
         "written_by": f"mlconsensus {__version__}",
@@ -205,7 +205,7 @@ def _unfitted(header: Any, where: str) -> Combiner:
     return COMBINERS[str(method)](**parameters)
 
 
-def _names(found: Any, where: str) -> tuple[str, ...]:
+def _name_list(found: Any, where: str) -> tuple[str, ...]:
     right = isinstance(found, list) and all(isinstance(name, str) and name for name in found)
     expect(right, where, repr(str(found)[:40]), "a list of names")
     twice = [name for name, times in Counter(found).items() if times > 1]
@@ -249,13 +249,13 @@ def _check_alike(combiner: Combiner, first: Combiner, name: str, first_name: str
     own = _described(combiner)
     for what, value in _described(first).items():
         expect(own.get(what) == value, name, f"{what} = {own.get(what)!r}", f"{value!r} as in {first_name}")
-    for what, names in _named(first).items():
-        found, expected = set(_named(combiner)[what]), set(names)
+    for what, names in _names_of(first).items():
+        found, expected = set(_names_of(combiner)[what]), set(names)
         both = f"{sorted(found - expected)[:3]} too many and {sorted(expected - found)[:3]} lacking"
         expect(found == expected, f"{name}, {what}", both, f"the {what} of {first_name}, in any order")
 
 
-def _named(combiner: Combiner) -> dict[str, tuple[str, ...]]:
+def _names_of(combiner: Combiner) -> dict[str, tuple[str, ...]]:
     return {"models": combiner.models_, "labels": combiner.labels_, "clusters": combiner.clusters_}
 
 

@@ -45,7 +45,7 @@ def write_state(file: IO[bytes], header: dict[str, Any], arrays: Arrays) -> None
     plain = {own: np.array(a, kinds.get(a.dtype.kind, np.float64), order="C") for own, a in sorted(arrays.items())}
     text = json.dumps(header | {"version": VERSION}, ensure_ascii=False, allow_nan=False)
     # The library's own order of metadata is not fixed, so all of it is one entry.
-    file.write(save(plain, metadata={_KEY: json.dumps({"header": text, "sha256": _checksum(text, plain)})}))
+    file.write(save(plain, metadata={_KEY: json.dumps({"header": text, "sha256": _sha256_of(text, plain)})}))
 
 
 def read_state(path: AnyPath) -> tuple[Any, Arrays]:
@@ -93,12 +93,12 @@ def read_state(path: AnyPath) -> tuple[Any, Arrays]:
     for own, tensor in sorted(listed):
         expect(tensor["dtype"] in _TYPES, f"{name}, {own}", f"{tensor['dtype']} values", f"some of {', '.join(_TYPES)}")
         arrays[own] = np.frombuffer(tensor["data"], _TYPES[tensor["dtype"]]).reshape(tensor["shape"])
-    whole = _checksum(entry["header"], arrays) == entry.get("sha256")
+    whole = _sha256_of(entry["header"], arrays) == entry.get("sha256")
     expect(whole, name, "content that does not fit its checksum", "a whole file: it was changed or cut off")
     return header, arrays
 
 
-def _checksum(text: str, arrays: Arrays) -> str:
+def _sha256_of(text: str, arrays: Arrays) -> str:
     digest = hashlib.sha256(text.encode())
     for name, array in arrays.items():
         digest.update(f"{name} {array.dtype.str} {array.shape}\n".encode())
@@ -188,11 +188,11 @@ def from_arrays(arrays: Arrays, kind: Any, sizes: Mapping[str, int], where: str,
             array = own[name].get("", np.empty(0, np.uint8))
             expect(array.dtype.kind != "u", here, "no numbers that fit", "float64 or int64 of its own name")
             nothing = optional and array.shape == () and array == 0  # in place of an array: nothing was added up
-            found[name] = 0 if nothing else _checked(array, axes, sizes, here, noisy)
+            found[name] = 0 if nothing else _checked_numbers(array, axes, sizes, here, noisy)
     return kind(**found)
 
 
-def _checked(array: NDArray[Any], axes: Axes, sizes: Mapping[str, int], where: str, noisy: bool) -> Any:
+def _checked_numbers(array: NDArray[Any], axes: Axes, sizes: Mapping[str, int], where: str, noisy: bool) -> Any:
     """Refuse numbers that the method cannot have written."""
     names = axes.names.split()
     fits = array.ndim == len(names) and array.shape == tuple(map(sizes.get, names, array.shape))
