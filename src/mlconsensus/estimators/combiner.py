@@ -1,12 +1,8 @@
-"""The scikit-learn face of every method, written once: joins a method and whichever engine has the predictions.
-
-`COMBINERS` has an estimator class for each method, and `functions` the function beneath: `MLCMr` and `mlcm_r`.
-"""
+"""The base of all estimators: joins a method and whichever engine has the predictions."""
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Self
 
@@ -15,14 +11,13 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from .combiners import METHODS, Method
-from .combiners.method import merged
-from .engines import gather, local, spread
-from .errors import InputError, nearest
-from .evaluation.decisions import cardinalities, match_instances
-from .panel import scales
-from .panel.predictions import Predictions, as_predictions
-from .parameters import model_weights
+from ..combiners import METHODS, Method
+from ..combiners.method import merged
+from ..engines import gather, local, spread
+from ..errors import InputError, expect
+from ..evaluation.decisions import cardinalities, match_instances
+from ..panel.predictions import Predictions, as_predictions
+from ..parameters import model_weights
 
 
 class Combiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[misc]
@@ -89,13 +84,13 @@ class Combiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[misc]
         panel = self.checked_panel(predictions)
         if not hasattr(self, "models_"):
             return self._fitted(panel, None)
-        if not hasattr(self, "statistics_"):
-            raise InputError("partial_fit: found a solved model, which has no statistics, expected some to add to")
-        if self.n_instances_ is None:
-            raise InputError("partial_fit: found private statistics, expected exact ones, as what is added is exact")
+        summed = hasattr(self, "statistics_")
+        expect(summed, "partial_fit", "a solved model, which has no statistics", "some to add to")
+        exact = self.privacy_ is None
+        expect(exact, "partial_fit", "private statistics", "exact ones, as what is added is exact")
         panel = self.in_fitted_order(panel)
         self.statistics_ = merged(self.statistics_, self._gathered(panel, self.weights_, self.prepared_))
-        self.n_instances_ += len(panel)
+        self.n_instances_ = (self.n_instances_ or 0) + len(panel)
         self._solved = None
         return self
 
@@ -247,10 +242,8 @@ class Combiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[misc]
         check_is_fitted(self, "models_")
         settings = self._settings()
         if self._solved is None or self._solved[0] != settings:
-            if not hasattr(self, "statistics_"):
-                raise InputError(
-                    "parameters: found others than the model was solved for, expected the same, as it has no statistics"
-                )
+            others, same = "others than the model was solved for", "the same, as it has no statistics"
+            expect(hasattr(self, "statistics_"), "parameters", others, same)
             sums = self.statistics_ if self.privacy_ is None else self.privacy_.cleared(self)
             work = partial(self.solve, sums, self.weights_, self.prepared_)
             self._solved = settings, local.solve(work, len(self.labels_) < self.one_thread_below)
@@ -267,16 +260,12 @@ class Combiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[misc]
     def in_fitted_order(self, panel: Predictions) -> Predictions:
         """Reorder models and labels by name to the fitted order; refuse others."""
         for what, found, fitted in (("models", panel.models, self.models_), ("labels", panel.labels, self.labels_)):
-            if len(found) != len(fitted):
-                raise InputError(f"{what}: found {len(found)}, expected the {len(fitted)} that were fitted")
-            strange = set(found) - set(fitted)
-            if strange:
-                absent = sorted(set(fitted) - set(found))[0]
+            expect(len(found) == len(fitted), what, len(found), f"the {len(fitted)} that were fitted")
+            if strange := set(found) - set(fitted):
+                absent = min(set(fitted) - set(found))
                 raise InputError(f"{what}: found {min(strange)!r}, expected {absent!r} as was fitted")
-        if panel.clusters != self.clusters_:
-            raise InputError(
-                f"clusters: found {len(panel.clusters)}, expected the same {len(self.clusters_)} that were fitted"
-            )
+        same = panel.clusters == self.clusters_
+        expect(same, "clusters", len(panel.clusters), f"the same {len(self.clusters_)} that were fitted")
         return panel.select(models=self.models_, labels=self.labels_)
 
     def checked_panel(self, predictions: Any) -> Any:
@@ -284,7 +273,7 @@ class Combiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[misc]
         self.check()
         panel = as_predictions(predictions)
         if panel.clusters and not self.uses_clusterings:
-            able = " or ".join(kind.__name__ for kind in COMBINERS.values() if kind.uses_clusterings)
+            able = " or ".join(method.__name__ for method in METHODS if method.uses_clusterings)
             raise InputError(f"{type(self).__name__}: found clusterings, which it cannot use, expected {able}")
         return panel
 
@@ -312,109 +301,3 @@ def _apply(apply: Callable[..., NDArray[np.float64]], weights: Any, solution: An
 
 def _top_labels(apply: Callable[[Predictions], NDArray[np.float64]], block: Predictions) -> NDArray[np.bool_]:
     return match_instances(apply(block), cardinalities(block))
-
-
-def estimator(method: type[Method]) -> type[Combiner]:
-    """Make the estimator of a method: its settings and documentation, and `fit`, `transform` and the rest.
-
-    Examples
-    --------
-    >>> from mlconsensus.combiners.mlcm_r import MLCMr
-    >>> estimator(MLCMr)(alpha=3.0)
-    MLCMr(alpha=3.0)
-    """
-    return type(method.__name__, (method, Combiner), {"__doc__": method.__doc__, "__module__": __name__})
-
-
-def function(kind: type[Combiner]) -> Callable[..., NDArray[np.float64]]:
-    """Make the function of a method: predictions and settings in, consensus scores (n, l) out.
-
-    Examples
-    --------
-    >>> from mlconsensus.combiners.mlcm_r import MLCMr
-    >>> function(estimator(MLCMr))([[[1, 1, 0], [0, 0, 1]], [[1, 0, 0], [0, 0, 1]]], alpha=2.0).round(2)
-    array([[0.67, 0.33, 0.  ],
-           [0.  , 0.  , 1.  ]])
-    """
-
-    def combined(predictions: Any, *settings: Any, **more_settings: Any) -> NDArray[np.float64]:
-        return kind(*settings, **more_settings).fit_transform(predictions)
-
-    taken = inspect.Parameter("predictions", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=Any)
-    combined.__signature__ = inspect.Signature([taken, *inspect.signature(kind).parameters.values()])  # type: ignore[attr-defined]
-    combined.__doc__ = f"Return the consensus scores (n, l) that `{kind.__name__}` gives.\n\n{kind.__doc__}"
-    combined.__name__ = combined.__qualname__ = kind.function_name
-    return combined
-
-
-# Every method by the name that tables, files and the command line use.
-COMBINERS: dict[str, type[Combiner]] = {method.name: estimator(method) for method in METHODS}
-
-
-def register(method: type[Method]) -> type[Combiner]:
-    """Add a method to `COMBINERS`, so that `combine`, `compare`, files and the report know it.
-
-    Parameters
-    ----------
-    method
-        A subclass of `combiners.Method`.
-
-    Returns
-    -------
-    Its estimator class.
-    """
-    COMBINERS[method.name] = kind = estimator(method)
-    return kind
-
-
-def method_named(name: str) -> str:
-    """Return the method's name as tables write it, however the user wrote it.
-
-    Examples
-    --------
-    >>> method_named("mlcm_r")
-    'MLCM-r'
-    """
-    wanted = name.lower().replace("_", "-")
-    for method in COMBINERS:
-        if method.lower() == wanted:
-            return method
-    known = [method.lower() for method in COMBINERS]
-    raise InputError(f"method: found {name!r}, expected one of {', '.join(known)}{nearest(wanted, known)}")
-
-
-def rescale(predictions: Any) -> Any:
-    """Bring the scores of models that live on different scales to one (quantile normalisation), without any truth.
-
-    Parameters
-    ----------
-    predictions
-        `Predictions`, or anything that its constructor takes.
-
-    Returns
-    -------
-    Predictions
-        Those whose every model's scores, in their order, are distributed as the models' scores are in the middle.
-
-    Examples
-    --------
-    >>> import mlconsensus as mlc
-    >>> rng = np.random.default_rng(0)
-    >>> scores = rng.random((100, 3))
-    >>> one = mlc.rescale([scores, scores, scores / 100]).to_array()
-    >>> bool(abs(one[2] - one[0]).max() < 0.01)
-    True
-    """
-    panel = as_predictions(predictions)
-    return panel.rescaled(scales.solve(gather(panel, scales.statistics)))
-
-
-def __getattr__(name: str) -> Any:
-    """Find an estimator class such as `MLCMr`, or a function such as `mlcm_r`, by its name."""
-    kinds: Mapping[str, type[Combiner]] = {kind.__name__: kind for kind in COMBINERS.values()}
-    if name in kinds:
-        return kinds[name]
-    for kind in kinds.values():
-        if kind.function_name == name:
-            return function(kind)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
