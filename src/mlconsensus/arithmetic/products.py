@@ -37,10 +37,11 @@ _PANEL = 2048
 class Votes(NamedTuple):
     """What the models of a block said together about each cell."""
 
-    total: Matrix  # (n, l) weighted sum of the scores of the models that spoke; CSR if every model's matrix is, and
-    # small integers if all are dense decisions
-    heard: FloatArray | float  # (n, l) the weight of the models that spoke, their number where all count alike; one
-    # number where all spoke
+    # (n, l) sum of the scores of the models that spoke, times their weights: CSR if every model's matrix is CSR,
+    # small integers if every model's matrix is dense and holds decisions, else float64.
+    total: Matrix
+    # (n, l) sum of the weights of the models that spoke (each 1 without weights); a single number where all spoke.
+    heard: FloatArray | float
 
 
 def connections(block: Predictions, dtype: Any = np.float64) -> Matrix:

@@ -22,6 +22,10 @@ from .combiner import Combiner
 __all__ = ["COMBINERS", "Combiner", "estimator", "function", "method_named", "register", "rescale"]
 
 
+_PREDICTIONS = "    predictions\n        `Predictions`, or anything that its constructor takes.\n"
+_SCORES = "    Returns\n    -------\n    ndarray (n, l), higher = more relevant.\n\n"
+
+
 def estimator(method: type[Method]) -> type[Combiner]:
     """Make the estimator of a method: its settings and documentation, and `fit`, `transform` and the rest.
 
@@ -68,7 +72,9 @@ def function(kind: type[Combiner]) -> Callable[..., NDArray[np.float64]]:
 
     taken = inspect.Parameter("predictions", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=Any)
     combined.__signature__ = inspect.Signature([taken, *inspect.signature(kind).parameters.values()])  # type: ignore[attr-defined]
-    combined.__doc__ = f"Return the consensus scores (n, l) that `{kind.__name__}` gives.\n\n{kind.__doc__}"
+    documented = (kind.__doc__ or "").replace("----------\n", f"----------\n{_PREDICTIONS}", 1)
+    documented = documented.replace("    Examples\n", f"{_SCORES}    Examples\n", 1)
+    combined.__doc__ = f"Return the consensus scores that `{kind.__name__}` gives.\n\n{documented}"
     combined.__name__ = combined.__qualname__ = kind.function_name
     return combined
 

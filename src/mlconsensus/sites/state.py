@@ -165,12 +165,11 @@ def merge(combiners: Sequence[Combiner], names: Sequence[str] | None = None) -> 
 
 
 def _write_combiner(combiner: Combiner, kind: str, arrays: Arrays, path: AnyPath, force: bool) -> None:
-    method = combiner.name
-    known = COMBINERS.get(method) is type(combiner)
-    expect(known, "method", f"{method}, which files have no name for", f"one of {', '.join(COMBINERS)}")
+    known = COMBINERS.get(combiner.name) is type(combiner)
+    expect(known, "method", f"{combiner.name}, which files have no name for", f"one of {', '.join(COMBINERS)}")
     header = {
         "kind": kind,
-        "method": method,
+        "method": combiner.name,
         "parameters": _parameters(combiner),
         **_names_of(combiner),
         "instances": combiner.n_instances_,
