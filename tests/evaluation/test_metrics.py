@@ -5,7 +5,7 @@ from itertools import pairwise, permutations
 import numpy as np
 import pytest
 import sklearn.metrics
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
@@ -79,7 +79,8 @@ def test_micro_auc_counts_pairs_of_cells(given):
 @given(given=judged())
 def test_printed_ranking_loss_is_scikit_learns_times_n(given):
     truth, scores = given
-    assume(truth.shape[1] > 1)  # one label is refused by scikit-learn
+    if truth.shape[1] == 1:  # which scikit-learn refuses
+        return
     expected = sklearn.metrics.label_ranking_loss(truth, scores) * len(truth)
     assert metrics.ranking_loss_printed(truth, scores) == pytest.approx(expected)
 

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from .large import dask_option, scanned, stays_on_disk, stream_option
-from .options import panel_options, read_panel, say
+from .options import MethodOption, panel_options, read_panel, say
 from .output import check_place
 
 
@@ -18,10 +18,11 @@ from .output import check_place
 @click.option("--output", "-o", required=True, metavar="FILE", help="Where to write the statistics.")
 @click.option(
     "--method",
+    cls=MethodOption,
     default="filter",
     show_default=True,
     metavar="NAME",
-    help="The method they are for: mv, ds, bgcm, mlcm-r, mlcm-a or filter.",
+    help="The method they are for, one of METHODS.",
 )
 @click.option(
     "--label-names",
