@@ -96,7 +96,7 @@ def spoken(block: Predictions, dtype: Any = np.float64) -> FloatArray | None:
 
 
 def memberships(block: Predictions) -> Any:
-    """Tell as 1 or 0 which clusters each instance is in, as CSR (n, c); ``None`` where the panel has no clusterings.
+    """Tell as 1 or 0 which clusters each instance is in, as CSR (n, c); c is 0 where the panel has no clusterings.
 
     Examples
     --------
@@ -105,8 +105,6 @@ def memberships(block: Predictions) -> Any:
     >>> memberships(panel).toarray().tolist()
     [[1.0, 0.0], [0.0, 1.0]]
     """
-    if not block.clusters:
-        return None
     inside = block.members >= 0
     starts = np.concatenate([[0], np.cumsum(inside.sum(axis=1))])
     ones = np.ones(int(starts[-1]))

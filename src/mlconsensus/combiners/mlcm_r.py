@@ -64,9 +64,9 @@ def statistics(block: Predictions) -> Statistics:
     """Add up what each instance contributes to the walk between group nodes."""
     m, _, l = block.shape
     A, C = connections(block), memberships(block)
-    per_edge = ratio(np.ones(len(block)), row_sums(A) if C is None else row_sums(A) + row_sums(C), 0.0)
+    per_edge = ratio(np.ones(len(block)), row_sums(A) + row_sums(C), 0.0)
     walk = Gram.of(scaled(A, np.sqrt(per_edge)), (m, l, m, l))
-    if C is None:
+    if not block.clusters:
         return Statistics(walk)
     weighted = scaled(C, per_edge).T
     return Statistics(walk, product(weighted, A).T, product(weighted, C))
@@ -115,10 +115,10 @@ def apply(block: Predictions, solution: Solution) -> FloatArray:
     """Mix the distributions of the group nodes that each instance is connected to; Eq. cm_closed_sol_u."""
     kind = solution.groups.dtype
     A, C = connections(block, kind), memberships(block)
-    degrees = row_sums(A) if C is None else row_sums(A) + row_sums(C)
+    degrees = row_sums(A) + row_sums(C)
     per_edge = ratio(np.ones(len(block)), degrees, kind.type(0))
     scores = product(scaled(A, per_edge), solution.groups)
-    if C is not None:
+    if block.clusters:
         scores += product(scaled(C, per_edge), np.asarray(solution.clusters))
     scores[degrees == 0] = solution.prior
     return np.clip(scores, 0, 1, out=scores)
@@ -127,11 +127,11 @@ def apply(block: Predictions, solution: Solution) -> FloatArray:
 def contributions(block: Predictions, solution: Solution, label: int) -> Contributions:
     """Take the mixture of the block's one instance apart: each edge brings its share of its group node's label."""
     scores, _ = statements(block)
-    inside = memberships(block[:1])
-    degree = scores.sum() + (0 if inside is None else inside.sum())
+    inside = memberships(block[:1]).toarray()[0]
+    degree = scores.sum() + inside.sum()
     if degree == 0:
         return Contributions(float(solution.prior[label]), np.zeros_like(scores))
-    clusters = None if inside is None else inside.toarray()[0] * np.asarray(solution.clusters)[:, label] / degree
+    clusters = inside * np.asarray(solution.clusters)[:, label] / degree if block.clusters else None
     return Contributions(0.0, scores * solution.groups[:, label].reshape(scores.shape) / degree, clusters=clusters)
 
 
