@@ -19,6 +19,27 @@ class InputError(ValueError):
     """
 
 
+def expect(right: bool, where: str, found: object, expected: str) -> None:
+    """Refuse what is not right, in one sentence.
+
+    Parameters
+    ----------
+    right
+        Whether all is well.
+    where, found, expected
+        What the sentence says.
+
+    Examples
+    --------
+    >>> expect(2 < 1, "a.csv, row 7", 2, "a number below 1")
+    Traceback (most recent call last):
+    ...
+    mlconsensus.errors.InputError: a.csv, row 7: found 2, expected a number below 1
+    """
+    if not right:
+        raise InputError(f"{where}: found {found}, expected {expected}")
+
+
 def nearest(name: str, names: Iterable[str]) -> str:
     """Return ``"; did you mean 'x'?"`` for the valid name closest to `name`, or nothing.
 

@@ -22,7 +22,7 @@ def positive(value: object, name: str) -> float:
     >>> positive(2, "alpha")
     2.0
     """
-    number = _number(value)
+    number = _as_number(value)
     if not (math.isfinite(number) and number > 0):
         raise InputError(f"{name}: found {value!r}, expected a finite number above 0")
     return number
@@ -49,7 +49,7 @@ def fraction(value: object, name: str) -> float:
     >>> fraction(0.5, "threshold")
     0.5
     """
-    number = _number(value)
+    number = _as_number(value)
     if not 0 <= number <= 1:
         raise InputError(f"{name}: found {value!r}, expected a number in [0, 1]")
     return number
@@ -75,12 +75,14 @@ def model_weights(weights: Weights, models: Sequence[str]) -> NDArray[np.float64
     if len(given) != len(models):
         raise InputError(f"weights: found {len(given)}, expected one for each of {len(models)} models")
     for weight, model in zip(given, models, strict=True):
-        if not 0 <= _number(weight) < math.inf:
+        if not 0 <= _as_number(weight) < math.inf:
             raise InputError(f"weights, model {model!r}: found {weight!r}, expected a finite number of at least 0")
+        if weight and not 1e-100 <= weight <= 1e100:  # products of two must neither vanish nor overflow
+            raise InputError(f"weights, model {model!r}: found {weight!r}, expected 0 or a number from 1e-100 to 1e100")
     if not any(given):
         raise InputError("weights: found 0 for every model, expected at least one above 0")
     return np.array(given, dtype=np.float64)
 
 
-def _number(value: object) -> float:
+def _as_number(value: object) -> float:
     return float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan

@@ -34,6 +34,7 @@ LITERAL = {
     "MLCM-r": oracle.mlcm_r,
     "MLCM-a": oracle.mlcm_a,
 }
+SHARES = [mlc.MajorityVote(), mlc.DawidSkene(), mlc.BGCM(), mlc.MLCMr(), mlc.MLCMr(alpha=1e-6)]
 TRANSCRIBED = [
     combiner
     for combiner in (*COMBINERS, *OTHERS)
@@ -69,6 +70,24 @@ def test_equals_the_literal_transcription_on_degenerate_panels(combiner, name):
 @pytest.mark.parametrize("name", DEGENERATE)
 def test_scores_are_finite_on_degenerate_panels(combiner, name):
     assert np.isfinite(clone(combiner).fit_transform(DEGENERATE[name])).all()
+
+
+@pytest.mark.parametrize("combiner", SHARES, ids=repr)
+@pytest.mark.parametrize("form", ["decisions", "scores", "weighted", "silence", "float32", "one label"])
+def test_shares_stay_between_0_and_1(combiner, form):
+    """Rounding would bring some above 1 or below 0, where no panel may have them as a member."""
+    rng = np.random.default_rng(0)
+    same = rng.random((100, 10)) < 0.3
+    scores = np.broadcast_to(same if form == "decisions" else np.where(same, 1.0, 0.0), (100, 100, 10)).copy()
+    if form == "silence":
+        scores[rng.random(scores.shape) < 0.1] = NAN
+    if form == "one label":
+        scores = rng.random((20, 500, 1)) < 0.1
+    weights = rng.random(100) if form == "weighted" else None
+    fitted = clone(combiner).set_params(weights=weights).fit(scores)
+    found = fitted.transform(scores, dtype=np.float32 if form == "float32" else np.float64)
+    assert found.min() >= 0
+    assert found.max() <= 1
 
 
 @every_combiner
@@ -202,6 +221,16 @@ def test_weights_count_from_the_next_fit_on(combiner):
     close(fitted.transform(DEGENERATE["scores"]), before)
     close(fitted.fit_transform(DEGENERATE["scores"]), clone(fitted).fit_transform(DEGENERATE["scores"]))
     assert fitted.weights_.tolist() == [1.0, 2.0, 0.5]
+    more = clone(combiner).fit(DEGENERATE["scores"]).set_params(weights=[1.0, 2.0, 0.5])
+    more.partial_fit(DEGENERATE["scores"])
+    assert more.weights_ is None
+    close(
+        more.transform(DEGENERATE["scores"]),
+        clone(combiner)
+        .partial_fit(DEGENERATE["scores"])
+        .partial_fit(DEGENERATE["scores"])
+        .transform(DEGENERATE["scores"]),
+    )
 
 
 @every_combiner

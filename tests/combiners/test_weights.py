@@ -76,6 +76,8 @@ def test_silence_beside_weights():
         ([1, -1], "weights, model 'model_1': found -1, expected a finite number of at least 0"),
         ([1, np.inf], "weights, model 'model_1': found inf, expected a finite number of at least 0"),
         ([1, "2"], "weights, model 'model_1': found '2', expected a finite number of at least 0"),
+        ([1, 1e-161], "weights, model 'model_1': found 1e-161, expected 0 or a number from 1e-100 to 1e100"),
+        ([1, 1e161], "weights, model 'model_1': found 1e+161, expected 0 or a number from 1e-100 to 1e100"),
         ([0, 0], "weights: found 0 for every model, expected at least one above 0"),
         ({"model_2": 1}, "weights: found one for 'model_2', expected names of models"),
     ],

@@ -13,7 +13,7 @@ import mlconsensus as mlc
 from mlconsensus.engines import dask as engine
 from mlconsensus.io import ScannedPanel, read_table, write_table
 from mlconsensus.panel.model_tables import ModelTable
-from mlconsensus.sites.fields import to_arrays
+from mlconsensus.sites.state_file import to_arrays
 
 da = pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")

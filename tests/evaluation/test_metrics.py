@@ -123,6 +123,13 @@ def test_evaluate_takes_label_sets_or_a_threshold():
     assert list(metrics.evaluate(truth, scores)) == [*metrics.RANKING_METRICS, *metrics.LABEL_SET_METRICS]
 
 
+def test_evaluate_checks_what_it_is_given_once(monkeypatch):
+    checked = []
+    monkeypatch.setattr(metrics, "_check_binary", lambda values, what: checked.append(what))
+    metrics.evaluate([[1, 0]], [[0.4, 0.1]])
+    assert checked == ["truth"]
+
+
 def test_base_models_are_averaged():
     panel, truth = mlc.datasets.make_panel(50, 6, 3, missing=0.2, random_state=0)
     found = metrics.evaluate_models(truth, panel)

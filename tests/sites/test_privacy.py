@@ -12,20 +12,21 @@ from scipy import sparse, stats
 
 import mlconsensus as mlc
 from mlconsensus.arithmetic.products import votes
-from mlconsensus.sites.privacy import Guarantee, mlcm_a, mlcm_r, noise
+from mlconsensus.sites import noise
+from mlconsensus.sites.privacy import Guarantee
+from mlconsensus.sites.private_sums import PrivateMLCMa, PrivateMLCMr, PrivateSums, from_vector, to_vector
 from mlconsensus.sites.state_file import read_state, write_state
 from panels import panels
 
-METHODS = {mlc.MLCMr: mlcm_r, mlc.MLCMa: mlcm_a}
+METHODS = {mlc.MLCMr: PrivateMLCMr, mlc.MLCMa: PrivateMLCMa}
 every_method = pytest.mark.parametrize("kind", METHODS)
 PANEL, TRUTH = mlc.datasets.make_panel(3000, 6, 3, random_state=0)
 
 
 def vector(kind, scores, clip=1.0, weights=None):
     """What a panel gives before the noise."""
-    method = METHODS[kind]
-    panel = mlc.Predictions(scores).weighted(weights)
-    return method.to_vector(method.sums(panel, clip))
+    weights = np.ones(len(scores)) if weights is None else np.array(weights)
+    return to_vector(METHODS[kind].sums(weights, clip, mlc.Predictions(scores)))
 
 
 def private(kind, epsilon=1.0, panel=PANEL, **options):
@@ -43,7 +44,7 @@ def test_one_instance_adds_no_more_than_the_sensitivity(kind, scores, clip, weig
     for i in range(scores.shape[1]):
         rest = np.delete(scores, i, axis=1)
         others = vector(kind, rest, clip, weights) if rest.shape[1] else np.zeros_like(whole)
-        assert np.linalg.norm(whole - others) <= METHODS[kind].SENSITIVITY
+        assert np.linalg.norm(whole - others) <= METHODS[kind].sensitivity
 
 
 ADVERSARIAL = {
@@ -67,7 +68,14 @@ ADVERSARIAL = {
 def test_adversarial_instances_add_no_more_either(kind, name, shape):
     scores = ADVERSARIAL[name].reshape(shape)
     for given_scores in (scores, [sparse.csr_array(matrix) for matrix in scores]):
-        assert np.linalg.norm(vector(kind, given_scores)) <= METHODS[kind].SENSITIVITY
+        assert np.linalg.norm(vector(kind, given_scores)) <= METHODS[kind].sensitivity
+
+
+@every_method
+@pytest.mark.parametrize("weight", [1e-100, 1e100])
+def test_extreme_weights_add_no_more_either(kind, weight):
+    one = np.ones((3, 1, 4))
+    assert np.linalg.norm(vector(kind, one, 1.0, [weight, weight, 0.0])) <= METHODS[kind].sensitivity
 
 
 def test_decisions_reach_the_sensitivity_of_mlcm_r():
@@ -97,7 +105,7 @@ def test_clipped_statistics_are_those_of_clipped_means(scores, clip):
     norms = np.linalg.norm(average, axis=1, keepdims=True)
     clipped = average * np.minimum(1, clip / np.maximum(norms, 1e-300))
     m, n, l = scores.shape
-    found = mlcm_a.from_vector(vector(mlc.MLCMa, scores, clip), m, l, None, clip)
+    found = PrivateMLCMa.statistics(from_vector(vector(mlc.MLCMa, scores, clip), l), np.ones(m), clip)
     assert found.n_instances == n
     assert found.spoken == pytest.approx(m * n * l, rel=1e-3)
     np.testing.assert_allclose(found.total, clipped.sum(axis=0), atol=n * clip * 3e-4)
@@ -108,8 +116,9 @@ def test_clipped_statistics_are_those_of_clipped_means(scores, clip):
 def test_a_symmetric_matrix_keeps_its_norm_as_a_vector(size):
     matrix = np.random.default_rng(0).normal(size=(size, size))
     matrix = matrix + matrix.T
-    assert np.linalg.norm(noise.flat(matrix)) == pytest.approx(np.linalg.norm(matrix))
-    np.testing.assert_allclose(noise.unflat(noise.flat(matrix), size), matrix, rtol=1e-15)
+    flat = to_vector(PrivateSums(np.empty(0), matrix))
+    assert np.linalg.norm(flat) == pytest.approx(np.linalg.norm(matrix))
+    np.testing.assert_allclose(from_vector(flat, size).gram, matrix, rtol=1e-15)
 
 
 # How much noise.
@@ -140,8 +149,8 @@ def test_noise_has_the_scale_that_the_guarantee_says():
 @every_method
 def test_what_is_released_differs_from_the_sums_by_such_noise(kind):
     found, method = private(kind, clip=1.0), METHODS[kind]
-    assert found.privacy_.sensitivity == method.SENSITIVITY
-    assert found.privacy_.scale == pytest.approx(noise.noise_scale(1.0, 1e-6, method.SENSITIVITY, 500), rel=1e-6)
+    assert found.privacy_.sensitivity == method.sensitivity
+    assert found.privacy_.scale == pytest.approx(noise.noise_scale(1.0, 1e-6, method.sensitivity, 500), rel=1e-6)
     exact = vector(kind, PANEL.to_array(), 1.0)
     released = released_vector(found)
     low, high = stats.chi2.ppf([5e-13, 1 - 5e-13], len(exact))
@@ -151,11 +160,11 @@ def test_what_is_released_differs_from_the_sums_by_such_noise(kind):
 
 def released_vector(found):
     statistics = found.statistics_
-    if isinstance(found, mlc.MLCMr):
-        return mlcm_r.to_vector(statistics)
     m, l = len(found.models_), len(found.labels_)
-    sums = mlcm_a.Sums(statistics.n_instances, statistics.spoken / (m * l), statistics.total, statistics.known_gram)
-    return mlcm_a.to_vector(sums)
+    if isinstance(found, mlc.MLCMr):
+        return to_vector(PrivateSums(np.empty(0), statistics.walk.reshape(m * l, m * l)))
+    counts = np.array([statistics.n_instances, statistics.spoken / (m * l), *statistics.total])
+    return to_vector(PrivateSums(counts, statistics.known_gram))
 
 
 @every_method
@@ -230,7 +239,6 @@ def test_private_sites_add_up(kind):
     sites = [private(kind, panel=PANEL[start : start + 1000]) for start in (0, 1000, 2000)]
     whole = mlc.merge(sites)
     assert whole.privacy_ == sites[0].privacy_._replace(releases=3)
-    assert whole.privacy_.total_scale == pytest.approx(np.sqrt(3) * sites[0].privacy_.scale)
     sums = sum(np.asarray(site.statistics_[-3]) for site in sites)
     np.testing.assert_allclose(np.asarray(whole.statistics_[-3]), sums)
     assert np.isfinite(whole.transform(PANEL)).all()
@@ -239,9 +247,9 @@ def test_private_sites_add_up(kind):
 @pytest.mark.parametrize(
     ("other", "message"),
     [
-        (lambda: mlc.MLCMa().fit(PANEL), "found exact statistics, expected private statistics with epsilon = 1.0"),
-        (lambda: private(mlc.MLCMa, epsilon=2.0), "found private statistics with epsilon = 2.0, expected .* = 1.0"),
-        (lambda: private(mlc.MLCMa, clip=2.0), "with clip = 2.0, expected private statistics with clip = 1.5"),
+        (lambda: mlc.MLCMa().fit(PANEL), "found privacy = None, expected .*epsilon=1.0"),
+        (lambda: private(mlc.MLCMa, epsilon=2.0), "found .*epsilon=2.0.*, expected .*epsilon=1.0"),
+        (lambda: private(mlc.MLCMa, clip=2.0), "found .*clip=2.0.*, expected .*clip=1.5"),
     ],
 )
 def test_releases_with_other_guarantees_are_refused(other, message):
@@ -265,6 +273,8 @@ def test_other_methods_are_refused(name):
         ({"delta": 0.0}, "delta: found 0.0"),
         ({"delta": 1.0}, "delta: found 1.0"),
         ({"clip": 0.0}, "clip: found 0.0"),
+        ({"clip": 1e300}, "clip: found 1e+300, expected a number from 1e-06 to 1e+06"),
+        ({"clip": 1e-300}, "clip: found 1e-300, expected a number from 1e-06 to 1e+06"),
         ({"epsilon": 1e9}, "found ε = 1e+09, δ = 1e-06, for which OpenDP has no noise, expected a smaller ε"),
     ],
 )
@@ -330,7 +340,3 @@ def test_flipped_bytes_under_a_right_checksum_are_refused_or_harmless(kind, tmp_
             read = mlc.load(path)
             mlc.save(read, tmp_path / "solved.model", force=True)
             assert np.isfinite(read.transform(mlc.Predictions(panel.to_array(), read.models_, read.labels_))).all()
-
-
-def test_the_guarantee_of_several_releases():
-    assert Guarantee(1.0, 1e-6, 4.5, 1.0, releases=4).total_scale == 9.0

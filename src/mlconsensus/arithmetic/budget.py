@@ -1,7 +1,8 @@
-"""How much memory and how many threads arithmetic may use: engines know the machine and say so, arithmetic asks."""
+"""What arithmetic may use, and whether it should stop: engines know the machine and the user, arithmetic asks."""
 
 from __future__ import annotations
 
+from threading import Event
 from typing import NamedTuple
 
 
@@ -10,12 +11,13 @@ class Budget(NamedTuple):
 
     memory: int = 4 * 2**30  # bytes
     threads: int = 1
+    stop: Event = Event()  # set when the user has interrupted what it was granted for
 
 
 _granted = Budget()
 
 
-def grant(memory: int, threads: int) -> None:
+def grant(memory: int, threads: int) -> Budget:
     """Set what arithmetic in this process may use from now on.
 
     Parameters
@@ -24,9 +26,14 @@ def grant(memory: int, threads: int) -> None:
         Bytes.
     threads
         Threads of our own making; those of BLAS are not counted.
+
+    Returns
+    -------
+    What was granted; set its `stop` to end long loops.
     """
     global _granted
-    _granted = Budget(memory, threads)
+    _granted = Budget(memory, threads, Event())
+    return _granted
 
 
 def granted() -> Budget:

@@ -7,6 +7,7 @@ rows stay, and solvers use them to multiply by the matrix without making it.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -40,16 +41,21 @@ class Gram:
 
     @classmethod
     def of(cls, rows: Matrix, shape: tuple[int, ...] | None = None) -> Gram:
-        """Take rows (r, v), dense or CSR; `shape` says how the matrix (v, v) is to be seen, such as (m, l, m, l)."""
-        v = rows.shape[1]
-        return cls((rows,), None, shape or (v, v))._in_smaller_form()
+        """Make the Gram matrix of some rows.
+
+        Parameters
+        ----------
+        rows
+            (r, v), dense or CSR.
+        shape
+            How the matrix (v, v) is to be seen, such as (m, l, m, l).
+        """
+        return cls((rows,), None, shape or (rows.shape[1],) * 2)._in_smaller_form()
 
     @property
     def rows(self) -> Matrix | None:
         """The rows (r, v), where they are what is kept."""
-        if self._product is not None:
-            return None
-        return _stacked(self._pieces)
+        return _stacked(self._pieces) if self._product is None else None
 
     @property
     def ndim(self) -> int:
@@ -59,20 +65,15 @@ class Gram:
     def __add__(self, other: Gram | FloatArray | int) -> Gram:
         if isinstance(other, int):  # the empty statistics
             return self
-        if not isinstance(other, Gram):
-            v = self._width
-            return Gram((), np.asarray(self).reshape(v, v) + other.reshape(v, v), self.shape)
+        other = as_gram(other)
         products = [own for own in (self._product, other._product) if own is not None]
-        product = products[0] + products[1] if len(products) == 2 else products[0] if products else None
-        return Gram(self._pieces + other._pieces, product, self.shape)._in_smaller_form()
+        total = np.add(*products) if len(products) == 2 else next(iter(products), None)
+        return Gram(self._pieces + other._pieces, total, self.shape)._in_smaller_form()
 
     __radd__ = __add__
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> FloatArray:
-        product = self._product if self._product is not None else gram(_stacked(self._pieces))
-        if self._product is not None and self._pieces:
-            product = product + gram(_stacked(self._pieces))
-        return product.reshape(self.shape).astype(dtype or np.float64, copy=bool(copy))
+        return self._multiplied().reshape(self.shape).astype(dtype or np.float64, copy=bool(copy))
 
     def sums(self) -> FloatArray:
         """Return the matrix's row sums (v,).
@@ -84,25 +85,22 @@ class Gram:
         """
         rows = self.rows
         if rows is None:
-            v = self._width
-            return np.asarray(np.asarray(self).reshape(v, v).sum(axis=1))
+            return np.asarray(self._multiplied().sum(axis=1))
         return np.asarray(rows.T @ np.asarray(rows.sum(axis=1)).ravel())
 
-    @property
-    def _width(self) -> int:
-        return int(np.prod(self.shape[: self.ndim // 2]))
+    def _multiplied(self) -> FloatArray:
+        if not self._pieces and self._product is not None:
+            return self._product
+        new = gram(_stacked(self._pieces))
+        return new if self._product is None else np.add(new, self._product, out=new)
 
     def _in_smaller_form(self) -> Gram:
         """Multiply out what rows there are, once there are as many as columns."""
-        v = self._width
-        if sum(piece.shape[0] for piece in self._pieces) < v:
+        v = math.isqrt(math.prod(self.shape))
+        few = sum(piece.shape[0] for piece in self._pieces) < v
+        if few or (self._product is None and _COPIES * 8 * v**2 > granted().memory):
             return self
-        if self._product is None and _COPIES * 8 * v**2 > granted().memory:
-            return self
-        product = gram(_stacked(self._pieces))
-        if self._product is not None:
-            product += self._product
-        return Gram((), product, self.shape)
+        return Gram((), self._multiplied(), self.shape)
 
 
 def as_gram(matrix: Gram | FloatArray) -> Gram:
@@ -115,8 +113,8 @@ def as_gram(matrix: Gram | FloatArray) -> Gram:
     """
     if isinstance(matrix, Gram):
         return matrix
-    width = int(np.prod(matrix.shape[: matrix.ndim // 2]))
-    return Gram((), matrix.reshape(width, width), matrix.shape)
+    v = math.isqrt(matrix.size)
+    return Gram((), matrix.reshape(v, v), matrix.shape)
 
 
 def _stacked(pieces: tuple[Matrix, ...]) -> Matrix:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import reduce
+from operator import add
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +21,7 @@ from ..panel.predictions import Predictions
 from .budget import granted
 
 FloatArray = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
 
 # Below this fill SciPy's sparse Gram matrix, which costs Σ nnz(row)², is cheaper than BLAS on dense rows. Measured on
 # one core at v = 2,000: equal at a fill of 0.06 (docs/decisions/0007).
@@ -34,10 +37,11 @@ _PANEL = 2048
 class Votes(NamedTuple):
     """What the models of a block said together about each cell."""
 
-    total: Matrix  # (n, l) weighted sum of the scores of the models that spoke; CSR if every model's matrix is, and
-    # small integers if all are dense decisions
-    heard: FloatArray | float  # (n, l) the weight of the models that spoke, their number where all count alike; one
-    # number where all spoke
+    # (n, l) sum of the scores of the models that spoke, times their weights: CSR if every model's matrix is CSR,
+    # small integers if every model's matrix is dense and holds decisions, else float64.
+    total: Matrix
+    # (n, l) sum of the weights of the models that spoke (each 1 without weights); a single number where all spoke.
+    heard: FloatArray | float
 
 
 def connections(block: Predictions, dtype: Any = np.float64) -> Matrix:
@@ -55,8 +59,7 @@ def connections(block: Predictions, dtype: Any = np.float64) -> Matrix:
     """
     matrices = [values for values, _, _ in _weighted_cells(block)]
     if all(sparse.issparse(matrix) for matrix in matrices):
-        joined = sparse.hstack(matrices, format="csr") if len(matrices) > 1 else matrices[0]
-        return joined.astype(dtype, copy=False)
+        return sparse.hstack(matrices, format="csr").astype(dtype, copy=False)
     m, n, l = block.shape
     kind = np.result_type(*(matrix.dtype for matrix in matrices))
     if all(isinstance(matrix, np.ndarray) and matrix.strides[0] == matrix.itemsize for matrix in matrices):
@@ -93,7 +96,7 @@ def spoken(block: Predictions, dtype: Any = np.float64) -> FloatArray | None:
 
 
 def memberships(block: Predictions) -> Any:
-    """Tell as 1 or 0 which clusters each instance is in, as CSR (n, c); ``None`` where the panel has no clusterings.
+    """Tell as 1 or 0 which clusters each instance is in, as CSR (n, c); c is 0 where the panel has no clusterings.
 
     Examples
     --------
@@ -102,8 +105,6 @@ def memberships(block: Predictions) -> Any:
     >>> memberships(panel).toarray().tolist()
     [[1.0, 0.0], [0.0, 1.0]]
     """
-    if not block.clusters:
-        return None
     inside = block.members >= 0
     starts = np.concatenate([[0], np.cumsum(inside.sum(axis=1))])
     ones = np.ones(int(starts[-1]))
@@ -191,14 +192,12 @@ def label_grams(A: Matrix, B: Matrix, n_labels: int, weights: FloatArray | float
         by_label = np.broadcast_to(weights, (n, n_labels)).T[:, None, :]
         return np.asarray((left * by_label) @ right.transpose(0, 2, 1))
     # One row for each cell (i, ℓ), one column for each (ℓ, k): the Gram matrix has a block for each label and no more.
-    rows, columns = _by_cell(A, n_labels), _by_cell(B, n_labels)
-    if not isinstance(weights, float):
-        rows = scaled(rows, np.broadcast_to(weights, (A.shape[0], n_labels)).ravel())
-    blocks = (rows.T @ columns).tocoo()
+    rows = scaled(_by_cell(A, n_labels), np.broadcast_to(weights, (A.shape[0], n_labels)).ravel())
+    blocks = (rows.T @ _by_cell(B, n_labels)).tocoo()
     m = A.shape[1] // n_labels
     out = np.zeros((n_labels, m, m))
     out[blocks.row // m, blocks.row % m, blocks.col % m] = blocks.data
-    return out * weights if isinstance(weights, float) else out
+    return out
 
 
 def votes(block: Predictions) -> Votes:
@@ -213,18 +212,19 @@ def votes(block: Predictions) -> Votes:
     """
     m, n, l = block.shape
     every = float(m if block.weights is None else block.weights.sum())
-    heard = None if block.complete else np.zeros((n, l))
-    dense: Any = None
-    entries: Any = None
-    for values, spoken, weight in _weighted_cells(block):
-        if sparse.issparse(values):
-            entries = values if entries is None else entries + values
-        else:
-            dense = _added(dense, values, m)
-        if heard is not None:
-            heard += weight if spoken is None else weight * spoken
-    total = entries if dense is None else dense if entries is None else np.asarray(dense + entries)
-    return Votes(total, every if heard is None else heard)
+    cells = list(_weighted_cells(block))
+    matrices = [values for values, _, _ in cells]
+    entries = [values for values in matrices if sparse.issparse(values)]
+    total = reduce(add, entries) if entries else None
+    if len(entries) < m:
+        dense = _dense_sum([values for values in matrices if not sparse.issparse(values)])
+        total = dense if total is None else np.asarray(dense + total)
+    if block.complete:
+        return Votes(total, every)
+    heard = np.zeros((n, l))
+    for _, spoken, weight in cells:
+        heard += weight if spoken is None else weight * spoken
+    return Votes(total, heard)
 
 
 def mean(votes: Votes, prior: FloatArray) -> Matrix:
@@ -245,25 +245,24 @@ def mean(votes: Votes, prior: FloatArray) -> Matrix:
     return ratio(total.toarray() if sparse.issparse(total) else total, heard, prior)
 
 
-def gram(A: Matrix, weights: FloatArray | None = None) -> FloatArray:
-    """Compute AᵀDA for a diagonal D of `weights` (the identity without), as a dense float64 matrix.
+def gram(A: Matrix) -> FloatArray:
+    """Compute AᵀA (v, v) of a matrix (n, v), densely.
 
     Examples
     --------
-    >>> gram(np.array([[1.0, 2.0]]), np.array([0.5])).tolist()
-    [[0.5, 1.0], [1.0, 2.0]]
+    >>> gram(np.array([[1.0, 2.0]])).tolist()
+    [[1.0, 2.0], [2.0, 4.0]]
     """
-    left = A if weights is None else scaled(A, weights)
     v = A.shape[1]
     if v <= 2 * _PANEL:
-        return product(left.T, A)
+        return product(A.T, A)
     # In panels of columns, on all cores, and only what is on or above the diagonal.
     out = np.empty((v, v))
-    left, right = (X.tocsc() if sparse.issparse(X) else X for X in (left, A))
+    A = A.tocsc() if sparse.issparse(A) else A
 
     def fill(start: int) -> None:
         stop = min(start + _PANEL, v)
-        out[:stop, start:stop] = product(left[:, :stop].T, right[:, start:stop])
+        out[:stop, start:stop] = product(A[:, :stop].T, A[:, start:stop])
         out[start:stop, :start] = out[:start, start:stop].T
 
     with ThreadPoolExecutor(granted().threads) as pool:
@@ -365,14 +364,11 @@ def _as_csr(dense: NDArray[Any], dtype: Any) -> Matrix:
     return sparse.csr_array((data, columns.astype(np.int32), starts.astype(np.int32)), shape=dense.shape)
 
 
-def _added(total: NDArray[Any] | None, values: NDArray[Any], m: int) -> NDArray[Any]:
-    """Add to a running sum of `m` models; decisions are counted in small integers, many at a time."""
-    if values.dtype.kind == "b":
-        values = values.view(np.uint8)
-    if total is None:
-        kind = np.float64 if values.dtype.kind == "f" else np.uint8 if m < 256 else np.int32
-        return values.astype(kind)
-    if values.dtype.kind == "f" and total.dtype.kind != "f":
-        total = total.astype(np.float64)
-    np.add(total, values, out=total, casting="unsafe")
+def _dense_sum(matrices: list[NDArray[Any]]) -> NDArray[Any]:
+    """Add up matrices; decisions are counted in small integers, many at a time."""
+    counted = np.uint8 if len(matrices) < 256 else np.int32
+    kind = np.float64 if any(values.dtype.kind == "f" for values in matrices) else counted
+    total = np.zeros_like(matrices[0], dtype=kind)
+    for values in matrices:
+        np.add(total, values.view(np.uint8) if values.dtype.kind == "b" else values, out=total, casting="unsafe")
     return total

@@ -44,6 +44,18 @@ def panel_options(command: F, format_option: str = "--format") -> F:
     return command
 
 
+class MethodOption(click.Option):
+    """An option in whose help METHODS stands for the names of all methods; these are looked up only for the help."""
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """Return what the help says of this option."""
+        from ..estimators import COMBINERS
+
+        record = super().get_help_record(ctx)
+        names = ", ".join(name.lower() for name in COMBINERS)
+        return record and (record[0], record[1].replace("METHODS", names))
+
+
 def method_options(command: F) -> F:
     """Add the choice of the method, by its name or by the metric that matters."""
     for option in (
@@ -54,7 +66,7 @@ def method_options(command: F) -> F:
             show_default=True,
             help="The metric that matters; it chooses the method.",
         ),
-        click.option("--method", metavar="NAME", help="Use this method: mv, ds, bgcm, mlcm-r, mlcm-a or filter."),
+        click.option("--method", cls=MethodOption, metavar="NAME", help="Use this method, one of METHODS."),
     ):
         command = option(command)
     return command

@@ -40,7 +40,7 @@ def command(files: tuple[str, ...], output: str, force: bool, as_json: bool) -> 
     save(combined, output, force=force)
     m, l, n = len(combined.models_), len(combined.labels_), combined.n_instances_
     if as_json:
-        privacy = None if combined.privacy_ is None else combined.privacy_._asdict()
+        privacy = combined.privacy_ and combined.privacy_._asdict()
         done = {"method": combined.name, "models": list(combined.models_), "labels": l, "instances": n}
         click.echo(json.dumps(done | {"sites": len(files), "privacy": privacy, "output": output}))
         return

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from .large import dask_option, scanned, stays_on_disk, stream_option
-from .options import panel_options, read_panel, say
+from .options import MethodOption, panel_options, read_panel, say
 from .output import check_place
 
 
@@ -18,10 +18,11 @@ from .output import check_place
 @click.option("--output", "-o", required=True, metavar="FILE", help="Where to write the statistics.")
 @click.option(
     "--method",
+    cls=MethodOption,
     default="filter",
     show_default=True,
     metavar="NAME",
-    help="The method they are for: mv, ds, bgcm, mlcm-r, mlcm-a or filter.",
+    help="The method they are for, one of METHODS.",
 )
 @click.option(
     "--label-names",
@@ -70,10 +71,9 @@ def command(
         raise InputError("--clip: found without --epsilon and --method mlcm-a, expected both beside it")
     budget = {"epsilon": epsilon, "delta": delta} | ({} if clip is None else {"clip": clip})
     if epsilon is not None:
-        from ..sites.privacy import check_budget, method_of
+        from ..sites import privacy
 
-        method_of(kind)
-        check_budget(**budget)  # type: ignore[arg-type]
+        privacy.check(kind, **budget)  # type: ignore[arg-type]
     names = None if label_names is None else read_names(label_names)
     reading: Any = (
         scanned(files, input_format, instances, labels, dask)
@@ -88,15 +88,13 @@ def command(
         if epsilon is None:
             combiner.fit(panel)
         else:
-            from ..sites.privacy import fit
-
-            fit(combiner, panel, **budget)  # type: ignore[arg-type]
+            privacy.fit(combiner, panel, **budget)  # type: ignore[arg-type]
     save_statistics(combiner, output, force=force)
     m, n, l = panel.shape
     if as_json:
-        privacy = None if combiner.privacy_ is None else combiner.privacy_._asdict()
+        guarantee = combiner.privacy_ and combiner.privacy_._asdict()
         done = {"method": name, "models": list(panel.models), "labels": l, "instances": combiner.n_instances_}
-        click.echo(json.dumps(done | {"privacy": privacy, "output": output}))
+        click.echo(json.dumps(done | {"privacy": guarantee, "output": output}))
     elif combiner.privacy_ is None:
         say(f"gathered statistics of {m} models × {n:,} instances × {l:,} labels for {name} → {output}")
     else:

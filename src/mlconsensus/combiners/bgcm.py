@@ -61,10 +61,10 @@ class Statistics(NamedTuple):
 class Solution(NamedTuple):
     """For each label, how likely "yes" is at each group node."""
 
-    yes: Annotated[FloatArray, Axes("m l")]  # at the models' "yes" nodes
-    no: Annotated[FloatArray, Axes("m l")]  # at the models' "no" nodes
-    prior: Annotated[FloatArray, Axes("l")]  # of an instance without edges
-    clusters: Annotated[FloatArray | None, Axes("c l")] = None  # at the clusters
+    yes: Annotated[FloatArray, Axes("m l", least=0, most=1)]  # at the models' "yes" nodes
+    no: Annotated[FloatArray, Axes("m l", least=0, most=1)]  # at the models' "no" nodes
+    prior: Annotated[FloatArray, Axes("l", least=0, most=1)]  # of an instance without edges
+    clusters: Annotated[FloatArray | None, Axes("c l", least=0, most=1)] = None  # at the clusters
 
 
 def statistics(block: Predictions) -> Statistics:
@@ -76,15 +76,15 @@ def statistics(block: Predictions) -> Statistics:
         yes = np.einsum("jkk->jk", together) / m  # votes are 0 or 1: Σ a² = Σ a
         return Statistics(together / m, np.repeat(yes[:, None, :], m, axis=1), np.full((l, m, m), n / m))
     A, said, C = connections(block), spoken(block), memberships(block)
-    if said is None and C is None:  # s = 1 and d = m
+    if said is None and not block.clusters:  # s = 1 and d = m
         yes = column_sums(A).reshape(m, l).T / m
         return Statistics(label_grams(A, A, l, 1 / m), np.repeat(yes[:, None, :], m, axis=1), np.full((l, m, m), n / m))
     A = A.toarray() if sparse.issparse(A) else A  # no larger than what says who spoke
     said = np.ones((n, m * l)) if said is None else said
     heard = weighted_sum(said, np.ones((m, l)))
-    share = ratio(np.ones((n, l)), heard if C is None else heard + row_sums(C)[:, None], 0.0)
+    share = ratio(np.ones((n, l)), heard + row_sums(C)[:, None], 0.0)
     grams = Statistics(*(label_grams(one, other, l, share) for one, other in ((A, A), (said, A), (said, said))))
-    if C is None:
+    if not block.clusters:
         return grams
     yes_in, said_in = (product(C.T, X * np.tile(share, m)).reshape(-1, m, l).transpose(2, 1, 0) for X in (A, said))
     return grams._replace(yes_in=yes_in, said_in=said_in, in_in=pair_sums(C, share))
@@ -114,7 +114,7 @@ def solve(statistics: Statistics, alpha: float = 2.0, weights: FloatArray | None
         walk, degrees = walk * kept[:, :, None] * kept[:, None, :], degrees * kept
         anchors, held = np.concatenate([anchors, lost], axis=1), np.concatenate([held, lost * prior[:, None]], axis=1)
     system = (anchors + degrees)[:, :, None] * np.eye(walk.shape[1]) - walk
-    likely = np.linalg.solve(system, held[..., None])[..., 0].T
+    likely = np.clip(np.linalg.solve(system, held[..., None])[..., 0].T, 0, 1)  # rounding leaves that range
     return Solution(likely[:m], likely[m : 2 * m], prior, likely[2 * m :] if clustered else None)
 
 
@@ -122,19 +122,18 @@ def apply(block: Predictions, solution: Solution) -> FloatArray:
     """Average over the models that spoke how likely "yes" is at the nodes that they chose."""
     if _plain(block) and (found := patterns.codes(block)) is not None:
         table = (patterns.bits(len(solution.no)) @ (solution.yes - solution.no) + solution.no.sum(axis=0)).T
-        return patterns.looked_up(found, table / len(solution.no))
+        return patterns.looked_up(found, np.clip(table / len(solution.no), 0, 1))
     said, C = spoken(block), memberships(block)
     scores = weighted_sum(connections(block), solution.yes - solution.no)  # a·yes + (s − a)·no
-    if said is None and C is None:
-        return np.asarray((scores + solution.no.sum(axis=0)) / len(solution.no))
+    if said is None and not block.clusters:
+        return np.asarray(np.clip((scores + solution.no.sum(axis=0)) / len(solution.no), 0, 1))
     m, n, l = block.shape
     said = np.ones((n, m * l)) if said is None else said
     scores += weighted_sum(said, solution.no)
-    heard = weighted_sum(said, np.ones((m, l)))
-    if C is not None:
+    heard = weighted_sum(said, np.ones((m, l))) + row_sums(C)[:, None]
+    if block.clusters:
         scores += product(C, np.asarray(solution.clusters))
-        heard += row_sums(C)[:, None]
-    return ratio(scores, heard, solution.prior)
+    return np.clip(ratio(scores, heard, solution.prior), 0, 1)
 
 
 def _plain(block: Predictions) -> bool:
@@ -145,13 +144,13 @@ def _plain(block: Predictions) -> bool:
 def contributions(block: Predictions, solution: Solution, label: int) -> Contributions:
     """Take the mean of the block's one instance apart: how likely "yes" is at the nodes that each model chose."""
     scores, said = statements(block)
-    inside = memberships(block[:1])
-    heard = said[:, label].sum() + (0 if inside is None else inside.sum())
+    inside = memberships(block[:1]).toarray()[0]
+    heard = said[:, label].sum() + inside.sum()
     if heard == 0:
         return Contributions(float(solution.prior[label]), np.zeros_like(scores))
     yes, no = scores[:, label], (said - scores)[:, label]
     likely = yes * solution.yes[:, label] + no * solution.no[:, label]
-    clusters = None if inside is None else inside.toarray()[0] * np.asarray(solution.clusters)[:, label] / heard
+    clusters = inside * np.asarray(solution.clusters)[:, label] / heard if block.clusters else None
     return Contributions(0.0, of_label(likely / heard, label, scores.shape), clusters=clusters)
 
 

@@ -108,11 +108,11 @@ class PatternCounts:
         expected = (*counts.shape, _LABEL_BYTES + 2 * -(-m // 8))
         if rows.dtype != np.uint8 or counts.dtype != np.float64 or counts.ndim != 1 or rows.shape != expected:
             raise InputError(f"{where}: found rows {rows.shape}, counts {counts.shape}, expected patterns of {m} votes")
-        if counts.min() < 0:
+        if (counts < 0).any():
             raise InputError(f"{where}: found {counts.min():g}, expected no number below 0")
         found = cls(rows, counts, shape)
         labels, yes, spoke = found.unpacked()
-        if labels.max() >= l or (yes > spoke).any():
+        if (labels >= l).any() or (yes > spoke).any():
             raise InputError(f"{where}: found patterns that no {m} models can give {l} labels, expected votes")
         return found
 
@@ -126,10 +126,10 @@ class Statistics(NamedTuple):
 class Solution(NamedTuple):
     """What EM finds out about each label and model."""
 
-    prior: Annotated[FloatArray, Axes("l")]  # π
-    if_true: Annotated[FloatArray, Axes("m l")]  # a, how often the model says yes to true
-    if_false: Annotated[FloatArray, Axes("m l")]  # b, how often the model says yes to false
-    weights: Annotated[FloatArray | float, Axes("m")] = 1.0  # how often each vote counts
+    prior: Annotated[FloatArray, Axes("l", least=0, most=1)]  # π
+    if_true: Annotated[FloatArray, Axes("m l", least=0, most=1)]  # a, how often the model says yes to true
+    if_false: Annotated[FloatArray, Axes("m l", least=0, most=1)]  # b, how often the model says yes to false
+    weights: Annotated[FloatArray | float, Axes("m", least=0)] = 1.0  # how often each vote counts
 
 
 def statistics(block: Predictions) -> Statistics:

@@ -32,7 +32,7 @@ class Statistics(NamedTuple):
 class Solution(NamedTuple):
     """What stands in for a mean over nobody."""
 
-    prior: Annotated[FloatArray, Axes("l")]  # mean of all that was said about the label
+    prior: Annotated[FloatArray, Axes("l", least=0, most=1)]  # mean of all that was said about the label
 
 
 def statistics(block: Predictions) -> Statistics:
@@ -44,13 +44,14 @@ def statistics(block: Predictions) -> Statistics:
 
 def solve(statistics: Statistics) -> Solution:
     """Find each label's prior."""
-    return Solution(ratio(statistics.total, statistics.heard, 0.0))
+    return Solution(np.clip(ratio(statistics.total, statistics.heard, 0.0), 0, 1))  # rounding leaves that range
 
 
 def apply(block: Predictions, solution: Solution) -> FloatArray:
     """Average the models that spoke; Eq. averaging."""
     average = mean(votes(block), solution.prior)
-    return np.asarray(average.toarray() if sparse.issparse(average) else average)
+    scores = np.asarray(average.toarray() if sparse.issparse(average) else average)
+    return scores if block.weights is None else np.clip(scores, 0, 1)  # sums of weights are rounded
 
 
 def contributions(block: Predictions, solution: Solution, label: int) -> Contributions:

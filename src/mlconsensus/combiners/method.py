@@ -5,6 +5,7 @@ A method knows no engine, file or machine; `estimators` gives each its scikit-le
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple, TypeVar
@@ -28,7 +29,9 @@ class Axes(NamedTuple):
 
     names: str  # m: models, l: labels, ml: (model, label) pairs, c: clusters, ?: anything; "" is a single number
     symmetric: bool = False  # whether swapping rows and columns changes nothing
-    least: float | None = None  # below which no number can be, unless noise was added
+    least: float = -math.inf  # below which no number can be, unless noise was added
+    most: float = math.inf  # above which no number can be, unless noise was added
+    distribution: bool = False  # whether numbers add up to 1 along the last axis
 
 
 class Method:
@@ -76,3 +79,24 @@ class Method:
     def solve(self, statistics: Any, weights: NDArray[np.float64] | None, prepared: Any) -> Any:
         """Return the solution, given the merged sums and how much each model counts (m,)."""
         raise NotImplementedError
+
+
+def merged(a: S, b: S) -> S:
+    """Add two statistics, field by field: associative and commutative.
+
+    Parameters
+    ----------
+    a, b
+        Statistics of one method, of different instances.
+
+    Returns
+    -------
+    Those of all instances.
+
+    Examples
+    --------
+    >>> from mlconsensus.combiners.majority_vote import Statistics
+    >>> merged(Statistics(1, 2), Statistics(10, 20))
+    Statistics(total=11, heard=22)
+    """
+    return type(a)(*(x + y for x, y in zip(a, b, strict=True)))

@@ -48,15 +48,15 @@ class Statistics(NamedTuple):
     known: Annotated[Any, Axes("l", least=0)]  # instances about which somebody spoke
     total: Annotated[Any, Axes("l", least=0)]  # Σ z
     known_gram: Annotated[Any, Axes("l l", symmetric=True, least=0)]  # Σ zᵀz
-    cross_gram: Annotated[Any, Axes("l l", least=0)]  # Σ uᵀz; 0 where u is
-    unknown_gram: Annotated[Any, Axes("l l", symmetric=True, least=0)]  # Σ uᵀu; 0 where u is
+    cross_gram: Annotated[Any, Axes("l l", least=0)] = 0  # Σ uᵀz; 0 where u is
+    unknown_gram: Annotated[Any, Axes("l l", symmetric=True, least=0)] = 0  # Σ uᵀu; 0 where u is
 
 
 class Solution(NamedTuple):
     """The linear map from the mean prediction to the consensus."""
 
-    filter: Annotated[FloatArray, Axes("l l", symmetric=True)]  # V diag(h_T) Vᵀ
-    prior: Annotated[FloatArray, Axes("l")]  # in place of a mean over no models
+    filter: Annotated[FloatArray, Axes("l l", symmetric=True, least=-1, most=1)]  # V diag(h_T) Vᵀ
+    prior: Annotated[FloatArray, Axes("l", least=0, most=1)]  # in place of a mean over no models
 
 
 def statistics(block: Predictions) -> Statistics:
@@ -66,7 +66,7 @@ def statistics(block: Predictions) -> Statistics:
     heard = said.heard
     if isinstance(heard, float):
         every = np.full(l, float(n))
-        return Statistics(n, heard * n * l, every, column_sums(said.total) / heard, _products(said.total, heard), 0, 0)
+        return Statistics(n, heard * n * l, every, column_sums(said.total) / heard, _products(said.total, heard))
     average = mean(said, np.zeros(l))
     silent = (heard == 0).astype(np.float64)
     return Statistics(

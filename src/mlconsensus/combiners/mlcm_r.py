@@ -35,7 +35,7 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from ..arithmetic.grams import Gram, as_gram
-from ..arithmetic.products import FloatArray, connections, gram, memberships, product, ratio, reaching, row_sums, scaled
+from ..arithmetic.products import FloatArray, connections, memberships, product, ratio, reaching, row_sums, scaled
 from ..errors import InputError
 from ..panel.predictions import Predictions
 from ..parameters import Weights, fraction, positive
@@ -55,18 +55,21 @@ class Statistics(NamedTuple):
 class Solution(NamedTuple):
     """The distributions over labels of all that can be walked from."""
 
-    groups: Annotated[FloatArray, Axes("ml l")]  # Q, of each group node
-    prior: Annotated[FloatArray, Axes("l")]  # of an instance without edges
-    clusters: Annotated[FloatArray | None, Axes("c l")] = None  # Q, of each cluster
+    groups: Annotated[FloatArray, Axes("ml l", least=0, most=1, distribution=True)]  # Q, of each group node
+    prior: Annotated[FloatArray, Axes("l", least=0, most=1, distribution=True)]  # of an instance without edges
+    clusters: Annotated[FloatArray | None, Axes("c l", least=0, most=1, distribution=True)] = None  # Q, of each cluster
 
 
 def statistics(block: Predictions) -> Statistics:
     """Add up what each instance contributes to the walk between group nodes."""
     m, _, l = block.shape
     A, C = connections(block), memberships(block)
-    per_edge = ratio(np.ones(len(block)), row_sums(A) if C is None else row_sums(A) + row_sums(C), 0.0)
+    per_edge = ratio(np.ones(len(block)), row_sums(A) + row_sums(C), 0.0)
     walk = Gram.of(scaled(A, np.sqrt(per_edge)), (m, l, m, l))
-    return Statistics(walk) if C is None else Statistics(walk, product(scaled(C, per_edge).T, A).T, gram(C, per_edge))
+    if not block.clusters:
+        return Statistics(walk)
+    weighted = scaled(C, per_edge).T
+    return Statistics(walk, product(weighted, A).T, product(weighted, C))
 
 
 def solve(
@@ -95,7 +98,8 @@ def solve(
         between[v:][lost] = 0
         between[:, v:][:, lost] = 0
         anchors, held = np.append(anchors, lost), np.concatenate([held, lost[:, None] * prior])
-    groups = solved(walk, anchors, held)
+    groups = np.maximum(solved(walk, anchors, held), 0)
+    groups /= groups.sum(axis=1, keepdims=True)  # rows are distributions; rounding shows most in their sums
     return Solution(groups[:v], prior, groups[v:] if clustered else None)
 
 
@@ -111,23 +115,23 @@ def apply(block: Predictions, solution: Solution) -> FloatArray:
     """Mix the distributions of the group nodes that each instance is connected to; Eq. cm_closed_sol_u."""
     kind = solution.groups.dtype
     A, C = connections(block, kind), memberships(block)
-    degrees = row_sums(A) if C is None else row_sums(A) + row_sums(C)
+    degrees = row_sums(A) + row_sums(C)
     per_edge = ratio(np.ones(len(block)), degrees, kind.type(0))
     scores = product(scaled(A, per_edge), solution.groups)
-    if C is not None:
+    if block.clusters:
         scores += product(scaled(C, per_edge), np.asarray(solution.clusters))
     scores[degrees == 0] = solution.prior
-    return scores
+    return np.clip(scores, 0, 1, out=scores)
 
 
 def contributions(block: Predictions, solution: Solution, label: int) -> Contributions:
     """Take the mixture of the block's one instance apart: each edge brings its share of its group node's label."""
     scores, _ = statements(block)
-    inside = memberships(block[:1])
-    degree = scores.sum() + (0 if inside is None else inside.sum())
+    inside = memberships(block[:1]).toarray()[0]
+    degree = scores.sum() + inside.sum()
     if degree == 0:
         return Contributions(float(solution.prior[label]), np.zeros_like(scores))
-    clusters = None if inside is None else inside.toarray()[0] * np.asarray(solution.clusters)[:, label] / degree
+    clusters = inside * np.asarray(solution.clusters)[:, label] / degree if block.clusters else None
     return Contributions(0.0, scores * solution.groups[:, label].reshape(scores.shape) / degree, clusters=clusters)
 
 

@@ -55,8 +55,8 @@ class Statistics(NamedTuple):
     total: Annotated[Any, Axes("m l", least=0)]  # Σ a
     n_complete: Annotated[Any, Axes("", least=0)]  # instances in blocks without silence
     complete: Annotated[Any, Axes("m l", least=0)]  # Σ a over these
-    said_together: Annotated[Any, Axes("m l m l", least=0)]  # Σ a s' over the other blocks
-    together: Annotated[Any, Axes("m l m l", symmetric=True, least=0)]  # Σ s s' over the other blocks
+    said_together: Annotated[Any, Axes("m l m l", least=0)] = 0  # Σ a s' over the other blocks
+    together: Annotated[Any, Axes("m l m l", symmetric=True, least=0)] = 0  # Σ s s' over the other blocks
 
 
 class Solution(NamedTuple):

@@ -67,7 +67,7 @@ def _by_conjugate_gradients(rows: Any, diagonal: FloatArray, anchors: FloatArray
     v, l = held.shape
     across = rows.T.tocsr() if sparse.issparse(rows) else rows.T
     most = 50 + round(40 * np.sqrt(2 * (diagonal / anchors).max()))  # several times what the condition number asks for
-    memory, threads = granted()
+    memory, threads, stop = granted()
     at_once = int(np.clip(memory // 4 // (8 * _ARRAYS * v * threads), 1, -(-l // threads)))
 
     def work_out(start: int) -> FloatArray:
@@ -77,6 +77,8 @@ def _by_conjugate_gradients(rows: Any, diagonal: FloatArray, anchors: FloatArray
         ahead = residual / diagonal[:, None]
         size = (residual * ahead).sum(axis=0)
         for _ in range(most):
+            if stop.is_set():
+                raise KeyboardInterrupt
             if (np.abs(residual).max(axis=1) / anchors).max() <= _ERROR:
                 return found
             moved = diagonal[:, None] * ahead - product(across, product(rows, ahead))

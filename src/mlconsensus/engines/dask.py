@@ -21,7 +21,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from ..arithmetic.budget import grant
-from ..combiners.statistics import merge
+from ..combiners.method import merged
 from ..errors import InputError
 from ..io.frames import text_array
 from ..io.growing import finish
@@ -422,11 +422,11 @@ def _called(function: Callable[..., Any], pieces: Callable[[], Iterator[Piece]],
 
 
 def _statistics_of(statistics: Any, steps: Steps, pieces: Callable[[], Iterator[Piece]]) -> Any:
-    return reduce(merge, (statistics(prepared(piece.block, steps)) for piece in pieces()))
+    return reduce(merged, (statistics(prepared(piece.block, steps)) for piece in pieces()))
 
 
 def _merged(parts: list[Any]) -> Any:
-    return reduce(merge, parts)
+    return reduce(merged, parts)
 
 
 def _applied(apply: Any, steps: Steps, dtype: Any, pieces: Callable[[], Iterator[Piece]]) -> Any:

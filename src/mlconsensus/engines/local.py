@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arithmetic.budget import grant
-from ..combiners.statistics import merge
+from ..combiners.method import merged
 from ..panel.predictions import Predictions
 from ..panel.sources import Source
 from .machine import available_memory, cores
@@ -28,7 +28,7 @@ def gather(source: Source, statistics: Callable[[Predictions], S]) -> S:
     """First pass: the statistics of each block, merged."""
     size = source.block_size
     n_blocks = -(-len(source) // size)
-    return reduce(merge, each(source.blocks(size), statistics, n_blocks, "gathering"))
+    return reduce(merged, each(source.blocks(size), statistics, n_blocks, "gathering"))
 
 
 def spread(source: Source, apply: Callable[[Predictions], NDArray[Any]], dtype: Any = float) -> NDArray[Any]:
@@ -86,7 +86,7 @@ def solve(function: Callable[[], T], one_thread: bool = False) -> T:
     >>> solve(lambda: 1 + 1)
     2
     """
-    grant(available_memory(), cores())
+    budget = grant(available_memory(), cores())
     with working("solving"), _threads().limit(limits=1 if one_thread else None, user_api="blas"):
         if threading.current_thread() is not threading.main_thread():
             return function()
@@ -99,7 +99,11 @@ def solve(function: Callable[[], T], one_thread: bool = False) -> T:
                 done.set_exception(fault)
 
         threading.Thread(target=run, daemon=True).start()  # a daemon does not keep the process from ending
-        return done.result()
+        try:
+            return done.result()
+        except KeyboardInterrupt:
+            budget.stop.set()
+            raise
 
 
 @cache

@@ -24,7 +24,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from .. import __version__
-from ..combiners.statistics import merge
+from ..combiners.method import merged
 from ..consensus import Optimize, choose
 from ..errors import InputError
 from ..io.files import AnyPath, check_output, display, put_in_place, writable
@@ -34,8 +34,7 @@ from ..io.growing import KINDS, Growing, Kind, encoded
 from ..panel.predictions import Predictions
 from ..panel.sources import LazySource
 from ..parameters import Weights
-from ..sites.fields import to_arrays
-from ..sites.state_file import read_state, write_state
+from ..sites.state_file import read_state, to_arrays, write_state
 from .local import each
 from .part import emptied, held
 
@@ -269,26 +268,26 @@ class Resumable(LazySource):
         """First pass, from where it was interrupted; each pass of a fit has a file of its own."""
         path = self.folder / f"round-{next(self._rounds)}.state"
         starts = range(0, len(self), self.block_size)
-        merged: S | None = None
+        total: S | None = None
         done = 0
         if path.exists():
             header, arrays = read_state(path)
             done = int(header["blocks"])
-            merged = _restored(arrays, statistics(self._read(0)))
+            total = _restored(arrays, statistics(self._read(0)))
         kept, cost = time.monotonic(), 0.0
         todo = starts[done:]
         try:
             for found in each(map(self._read, todo), statistics, len(todo), "gathering"):
-                merged, done = found if merged is None else merge(merged, found), done + 1
+                total, done = found if total is None else merged(total, found), done + 1
                 if time.monotonic() - kept > max(_KEEP_EVERY, 20 * cost):
                     began = time.monotonic()
-                    _keep(path, merged, done)
+                    _keep(path, total, done)
                     kept, cost = time.monotonic(), time.monotonic() - began
         finally:
-            if merged is not None and todo:
-                _keep(path, merged, done)
-        assert merged is not None
-        return merged
+            if total is not None and todo:
+                _keep(path, total, done)
+        assert total is not None
+        return total
 
     def write(self, encoder: Encoder, folder: Path) -> int:
         """Second pass, from where it was interrupted: append the bytes of each block to the file ``rows``."""

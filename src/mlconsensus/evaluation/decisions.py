@@ -8,18 +8,26 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..arithmetic.products import FloatArray, column_sums, mean, row_sums, votes
-from ..errors import InputError
+from ..arithmetic.products import BoolArray, FloatArray, column_sums, mean, row_sums, votes
+from ..errors import expect
 from ..panel.predictions import as_predictions
 from ..parameters import whole
 from .ranks import over_rows
 
-BoolArray = NDArray[np.bool_]
 Empty = Literal["keep", "top"]
 
 
 def cardinalities(predictions: Any) -> FloatArray:
     """How many labels the models gave each instance on average (n,), each cell averaged over those that spoke.
+
+    Parameters
+    ----------
+    predictions
+        `Predictions`, or anything that its constructor takes.
+
+    Returns
+    -------
+    ndarray (n,).
 
     Examples
     --------
@@ -33,6 +41,15 @@ def cardinalities(predictions: Any) -> FloatArray:
 def frequencies(predictions: Any) -> FloatArray:
     """How many instances the models gave each label on average (l,), each cell averaged over those that spoke.
 
+    Parameters
+    ----------
+    predictions
+        `Predictions`, or anything that its constructor takes.
+
+    Returns
+    -------
+    ndarray (l,).
+
     Examples
     --------
     >>> import mlconsensus as mlc
@@ -45,18 +62,42 @@ def frequencies(predictions: Any) -> FloatArray:
 def top_k(scores: ArrayLike, k: int) -> BoolArray:
     """Keep the `k` labels of highest score of each instance; ties go to the label that comes first.
 
+    Parameters
+    ----------
+    scores
+        Consensus scores (n, l).
+    k
+        How many labels each instance should have.
+
+    Returns
+    -------
+    ndarray (n, l) of bool.
+
     Examples
     --------
     >>> import mlconsensus as mlc
     >>> mlc.decisions.top_k([[0.2, 0.9, 0.5]], 2)
     array([[False,  True,  True]])
     """
-    scores = _matrix(scores)
+    scores = _score_matrix(scores)
     return _top(scores, np.full(len(scores), whole(k, "k", 0)))
 
 
 def threshold(scores: ArrayLike, at_least: float = 0.5, *, empty: Empty = "keep") -> BoolArray:
     """Keep the labels whose score is at least a number.
+
+    Parameters
+    ----------
+    scores
+        Consensus scores (n, l).
+    at_least
+        The number.
+    empty
+        What becomes of an instance that would get no label: ``"keep"`` it empty, or give it the ``"top"`` one.
+
+    Returns
+    -------
+    ndarray (n, l) of bool.
 
     Examples
     --------
@@ -65,7 +106,7 @@ def threshold(scores: ArrayLike, at_least: float = 0.5, *, empty: Empty = "keep"
     array([[False,  True,  True],
            [False,  True, False]])
     """
-    scores = _matrix(scores)
+    scores = _score_matrix(scores)
     return _filled(scores, scores >= at_least, empty)
 
 
@@ -81,6 +122,10 @@ def match_instances(scores: ArrayLike, cardinality: ArrayLike, *, empty: Empty =
     empty
         What becomes of an instance that would get no label: ``"keep"`` it empty, or give it the ``"top"`` one.
 
+    Returns
+    -------
+    ndarray (n, l) of bool.
+
     Examples
     --------
     >>> import mlconsensus as mlc
@@ -88,7 +133,7 @@ def match_instances(scores: ArrayLike, cardinality: ArrayLike, *, empty: Empty =
     array([[False,  True,  True],
            [False, False, False]])
     """
-    scores = _matrix(scores)
+    scores = _score_matrix(scores)
     wanted = _counts(cardinality, len(scores), "instances")
     return _filled(scores, _top(scores, wanted), empty)
 
@@ -105,6 +150,10 @@ def match_labels(scores: ArrayLike, frequency: ArrayLike, *, empty: Empty = "kee
     empty
         What becomes of an instance that would get no label: ``"keep"`` it empty, or give it the ``"top"`` one.
 
+    Returns
+    -------
+    ndarray (n, l) of bool.
+
     Examples
     --------
     >>> import mlconsensus as mlc
@@ -112,7 +161,7 @@ def match_labels(scores: ArrayLike, frequency: ArrayLike, *, empty: Empty = "kee
     array([[ True,  True],
            [False,  True]])
     """
-    scores = _matrix(scores)
+    scores = _score_matrix(scores)
     wanted = _counts(frequency, scores.shape[1], "labels")
     return _filled(scores, _top(scores.T, wanted).T, empty)
 
@@ -123,19 +172,16 @@ def _means(predictions: Any) -> Iterator[Any]:
     return (mean(votes(block), np.zeros(panel.shape[2])) for block in panel.blocks())
 
 
-def _matrix(scores: ArrayLike) -> FloatArray:
+def _score_matrix(scores: ArrayLike) -> FloatArray:
     matrix = np.asarray(scores, dtype=np.float64)
-    if matrix.ndim != 2:
-        raise InputError(f"scores: found {matrix.ndim} dimensions, expected 2: instances, labels")
-    if matrix.size and np.isnan(matrix.max()):
-        raise InputError("scores: found NaN, expected numbers")
+    expect(matrix.ndim == 2, "scores", f"{matrix.ndim} dimensions", "2: instances, labels")
+    expect(not (matrix.size and np.isnan(matrix.max())), "scores", "NaN", "numbers")
     return matrix
 
 
 def _counts(given: ArrayLike, size: int, what: str) -> NDArray[np.int64]:
     counts = np.asarray(given, dtype=np.float64)
-    if counts.shape != (size,):
-        raise InputError(f"counts: found shape {counts.shape}, expected ({size},): one number for each of the {what}")
+    expect(counts.shape == (size,), "counts", f"shape {counts.shape}", f"({size},): one number for each of the {what}")
     return np.floor(counts + 0.5).astype(np.int64)
 
 
@@ -163,8 +209,7 @@ def _top(scores: FloatArray, wanted: NDArray[np.int64]) -> BoolArray:
 
 
 def _filled(scores: FloatArray, chosen: BoolArray, empty: Empty) -> BoolArray:
-    if empty not in ("keep", "top"):
-        raise InputError(f"empty: found {empty!r}, expected 'keep' or 'top'")
+    expect(empty in ("keep", "top"), "empty", repr(empty), "'keep' or 'top'")
     if empty == "top":
         lacking = np.flatnonzero(~chosen.any(axis=1))
         chosen[lacking, scores[lacking].argmax(axis=1)] = True

@@ -11,12 +11,11 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
+from ..arithmetic.products import BoolArray, FloatArray
 from ..engines.machine import cores
 
-FloatArray = NDArray[np.float64]
-BoolArray = NDArray[np.bool_]
+Counts = NDArray[np.intp]
 T = TypeVar("T")
 
 # Cells whose labels are ranked at a time: what is sorted stays in the processor's cache.
@@ -32,12 +31,12 @@ class Groups(NamedTuple):
     Labels of an instance that have one score are a group; `g` counts the groups with a relevant label.
     """
 
-    instance: NDArray[np.intp]  # (g,)
-    above: FloatArray  # (g,) how many labels of the instance score higher
-    size: FloatArray  # (g,) how many labels are in the group
-    relevant_above: FloatArray  # (g,) how many relevant labels score higher
-    relevant: FloatArray  # (g,) how many relevant labels are in the group
-    n_relevant: FloatArray  # (n,) how many relevant labels each instance has
+    instance: Counts  # (g,)
+    above: Counts  # (g,) how many labels of the instance score higher
+    size: Counts  # (g,) how many labels are in the group
+    relevant_above: Counts  # (g,) how many relevant labels score higher
+    relevant: Counts  # (g,) how many relevant labels are in the group
+    n_relevant: Counts  # (n,) how many relevant labels each instance has
     n_labels: int
 
 
@@ -47,22 +46,6 @@ class Pairs(NamedTuple):
     number: int
     won: int
     tied: int
-
-
-def each_group(truth: Any, scores: NDArray[Any], function: Callable[[Groups], T]) -> list[T]:
-    """Call a function with the groups of a few instances at a time, for all instances in order.
-
-    Examples
-    --------
-    >>> each_group(np.array([[True, False, True]]), np.array([[0.3, 0.9, 0.3]]), lambda groups: groups.above.tolist())
-    [[1.0]]
-    """
-
-    def of_some(rows: slice) -> T:
-        some = truth[rows]
-        return function(groups(some.toarray() if sparse.issparse(some) else some, scores[rows]))
-
-    return over_rows(scores.shape, of_some)
 
 
 def over_rows(shape: tuple[int, ...], function: Callable[[slice], T]) -> list[T]:
@@ -75,7 +58,7 @@ def over_rows(shape: tuple[int, ...], function: Callable[[slice], T]) -> list[T]
     """
     n, l = shape
     step = max(1, _RANKED_AT_ONCE // l)
-    return _on_all_cores(function, [slice(first, min(first + step, n)) for first in range(0, n, step)])
+    return _in_threads(function, [slice(first, min(first + step, n)) for first in range(0, n, step)])
 
 
 def groups(truth: BoolArray, scores: NDArray[Any]) -> Groups:
@@ -85,9 +68,9 @@ def groups(truth: BoolArray, scores: NDArray[Any]) -> Groups:
     --------
     >>> found = groups(np.array([[True, False, True, True]]), np.array([[0.3, 0.9, 0.3, 0.1]]))
     >>> found.above.tolist(), found.size.tolist(), found.relevant_above.tolist(), found.relevant.tolist()
-    ([1.0, 3.0], [2.0, 1.0], [0.0, 2.0], [2.0, 1.0])
+    ([1, 3], [2, 1], [0, 2], [2, 1])
     """
-    n, l = scores.shape
+    l = scores.shape[1]
     falling = np.negative(scores, order="C")
     cells = np.flatnonzero(truth)
     values = falling.ravel()[cells]
@@ -97,11 +80,9 @@ def groups(truth: BoolArray, scores: NDArray[Any]) -> Groups:
     first, relevant = np.unique(starts, return_counts=True)
     instance, above = np.divmod(first, l)
     size = _search(ranked, first - above, l, ranked[first], np.less_equal) - first
-    n_relevant = np.bincount(instance, weights=relevant, minlength=n)
+    n_relevant = np.count_nonzero(truth, axis=1)
     higher = np.cumsum(relevant) - relevant - (np.cumsum(n_relevant) - n_relevant)[instance]
-    return Groups(
-        instance, _as_float(above), _as_float(size), _as_float(higher), _as_float(relevant), _as_float(n_relevant), l
-    )
+    return Groups(instance, above, size, higher, relevant, n_relevant, l)
 
 
 def pairs_of_cells(truth: BoolArray, scores: NDArray[Any]) -> Pairs:
@@ -129,16 +110,14 @@ def pairs_of_cells(truth: BoolArray, scores: NDArray[Any]) -> Pairs:
         up_to = np.searchsorted(block, values[tied], side="right")
         return int(counts @ below), int(counts[tied] @ (up_to - below[tied]))
 
-    found = _on_all_cores(below_and_tied, [slice(at, at + step) for at in range(0, cells.size, step)])
+    found = _in_threads(below_and_tied, [slice(at, at + step) for at in range(0, cells.size, step)])
     # All cells were counted; the fewer themselves have to come off.
     won = sum(below for below, _ in found) - int(counts @ (np.cumsum(counts) - counts))
     tied = sum(tied for _, tied in found) - int(counts @ counts)
     return Pairs(number, number - won - tied if swapped else won, tied)
 
 
-def _search(
-    ranked: NDArray[Any], rows: NDArray[np.intp], l: int, values: NDArray[Any], before: Any
-) -> NDArray[np.intp]:
+def _search(ranked: NDArray[Any], rows: Counts, l: int, values: NDArray[Any], before: Any) -> Counts:
     """Find by halving how far values come in rows of `l` that begin at `rows`: where ``before(x, value)`` ends."""
     position, remaining = rows.copy(), l
     while remaining > 1:
@@ -149,12 +128,50 @@ def _search(
     return position
 
 
-def _as_float(counts: NDArray[Any]) -> FloatArray:
-    return counts.astype(np.float64, copy=False)
-
-
-def _on_all_cores(function: Callable[[slice], T], slices: Sequence[slice]) -> list[T]:
+def _in_threads(function: Callable[[slice], T], slices: Sequence[slice]) -> list[T]:
     if len(slices) == 1:
         return [function(slices[0])]
     with ThreadPoolExecutor(cores()) as pool:  # sorting releases the interpreter's lock
         return list(pool.map(function, slices))
+
+
+# Each of these is a sum over instances, expected over the orders of ties.
+
+
+def wrong_at_top(g: Groups) -> float:
+    """Add up how likely a label that is not relevant stands first."""
+    return len(g.n_relevant) - float((g.relevant / g.size)[g.above == 0].sum())
+
+
+def pair_loss(g: Groups, tied: float = 0.5) -> float:
+    """Add up the share of pairs in the wrong order, a tied pair counted `tied`."""
+    wrong = g.relevant * (g.above - g.relevant_above + tied * (g.size - g.relevant))
+    pairs = g.n_relevant * (g.n_labels - g.n_relevant)
+    return float((wrong / np.maximum(pairs, 1)[g.instance]).sum())
+
+
+def precision_at_relevant(g: Groups) -> float:
+    r"""Add up the usual average precision.
+
+    Place `t` of a group, counted from 0, holds a relevant label with probability ``relevant / size``; given that, each
+    of the `t` places before it holds one of the others with probability ``(relevant - 1) / (size - 1)``. What is to be
+    added up over the places is thus :math:`(a + b t) / (\text{above} + 1 + t)`, and harmonic numbers do that.
+    """
+    _, of_ones, of_places = _harmonic(g)
+    others = np.maximum(g.relevant - 1, 0) / np.maximum(g.size - 1, 1)
+    precision = g.relevant / g.size * ((g.relevant_above + 1) * of_ones + others * of_places)
+    return float((precision / g.n_relevant[g.instance]).sum() + (g.n_relevant == 0).sum())
+
+
+def precision_at_every_place(g: Groups) -> float:
+    """Add up the precision averaged over all places: a relevant label counts from its own place on."""
+    below, of_ones, of_places = _harmonic(g)
+    return float((g.relevant * ((of_ones + of_places) / g.size + below)).sum() / g.n_labels)
+
+
+def _harmonic(g: Groups) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Add up 1/(p + 1) over the places p below each group, and 1/(p + 1) and t/(p + 1) over those in it."""
+    numbers = np.concatenate([[0.0], np.cumsum(1 / np.arange(1, g.n_labels + 1))])
+    through = numbers[g.above + g.size]
+    of_ones = through - numbers[g.above]
+    return numbers[-1] - through, of_ones, g.size - (g.above + 1) * of_ones

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,16 +11,13 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from .. import __version__
-from ..combiners.statistics import merge as added
-from ..errors import InputError, nearest
+from ..combiners.method import merged
+from ..errors import InputError, expect, nearest
 from ..estimators import COMBINERS, Combiner
 from ..io.files import AnyPath, display, first_line, whole_file
 from ..panel.predictions import Predictions
-from ..parameters import model_weights
-from . import privacy
-from .fields import from_arrays, reordered, to_arrays
-from .privacy.guarantee import Guarantee
-from .state_file import Arrays, read_state, write_state
+from .privacy import guarantee_of
+from .state_file import Arrays, from_arrays, read_state, reordered, to_arrays, write_state
 
 _MOST_CELLS = 2**24  # of one instance: as many as a block of instances may have
 
@@ -29,6 +26,15 @@ def load(path: AnyPath) -> Combiner:
     """Read a combiner from a file of statistics or of a solved model; nothing in the file is executed.
 
     A solved model can be applied, and has no statistics to add to.
+
+    Parameters
+    ----------
+    path
+        What `save_statistics` or `save` wrote.
+
+    Returns
+    -------
+    The combiner, fitted.
 
     Examples
     --------
@@ -42,35 +48,27 @@ def load(path: AnyPath) -> Combiner:
     where = display(path)
     header, arrays = read_state(path)
     combiner = _unfitted(header, where)
-    models, labels, clusters = (
-        _names(header.get(what), f"{where}, {what}") for what in ("models", "labels", "clusters")
-    )
-    for what, names in (("models", models), ("labels", labels)):
-        if not names:
-            raise InputError(f"{where}, {what}: found none, expected at least one")
-    guarantee = None if header.get("privacy") is None else Guarantee.from_header(header["privacy"], f"{where}, privacy")
+    names = {what: _name_list(header.get(what), f"{where}, {what}") for what in ("models", "labels", "clusters")}
+    m, l, c = map(len, names.values())
+    sizes = {"m": m, "l": l, "c": c, "ml": m * l}
+    expect(0 < m * l <= _MOST_CELLS, where, f"{m:,} models × {l:,} labels", f"some, and at most {_MOST_CELLS:,} pairs")
+    guarantee, n, kind = (header.get(what) for what in ("privacy", "instances", "kind"))
     if guarantee is not None:
-        with _saying(where):
-            privacy.method_of(type(combiner))
-    n = header.get("instances")
-    if not (type(n) is int and 0 < n < 2**53 if guarantee is None else n is None):
-        raise InputError(f"{where}, instances: found {n!r}, expected a number above 0, or null where it is private")
-    sizes = {"m": len(models), "l": len(labels), "ml": len(models) * len(labels), "c": len(clusters)}
-    if sizes["ml"] > _MOST_CELLS:
-        raise InputError(f"{where}: found {sizes['m']:,} models × {sizes['l']:,} labels, expected fewer")
-    if not isinstance(weights := combiner.get_params().get("weights"), dict | None):
-        raise InputError(f"{where}, parameters: found weights = {weights!r}, expected an object of models, or null")
-    with _saying(f"{where}, parameters"):
-        model_weights(weights, models)
-    if header.get("kind") == "statistics":
-        sums = from_arrays(arrays, combiner.Statistics, sizes, where, noisy=guarantee is not None)
-        return privacy.marked(combiner.take(models, labels, n, clusters=clusters, statistics=sums), guarantee)
-    if header.get("kind") != "model":
-        raise InputError(f"{where}, kind: found {header.get('kind')!r}, expected 'statistics' or 'model'")
-    solution = from_arrays(arrays, combiner.Solution, sizes, where)
-    found = privacy.marked(combiner.take(models, labels, n, clusters=clusters, solution=solution), guarantee)
-    _try_out(found, where)
-    return found
+        guarantee = guarantee_of(guarantee, type(combiner), f"{where}, privacy")
+    counted = type(n) is int and 0 < n < 2**53 if guarantee is None else n is None
+    expect(counted, f"{where}, instances", repr(n), "a number above 0, or null where it is private")
+    expect(kind in ("statistics", "model"), f"{where}, kind", repr(kind), "'statistics' or 'model'")
+    if kind == "statistics":
+        fitted = {"statistics": from_arrays(arrays, combiner.Statistics, sizes, where, noisy=guarantee is not None)}
+    else:
+        fitted = {"solution": from_arrays(arrays, combiner.Solution, sizes, where)}
+    try:
+        combiner.take(n, **names, privacy=guarantee, **fitted)
+    except InputError as fault:
+        raise InputError(f"{where}, parameters, {fault}") from None
+    if kind == "model":
+        _tried_out(combiner, where)
+    return combiner
 
 
 def save_statistics(combiner: Combiner, path: AnyPath, *, force: bool = False) -> None:
@@ -95,11 +93,8 @@ def save_statistics(combiner: Combiner, path: AnyPath, *, force: bool = False) -
     >>> mlc.load(path).n_instances_
     1000
     """
-    check_is_fitted(combiner, "models_")
-    if not hasattr(combiner, "statistics_"):
-        raise InputError("statistics: found a solved model, which has none, expected a combiner that was fitted")
-    _check_scale(combiner, "statistics")
-    _write(combiner, "statistics", to_arrays(combiner.statistics_), path, force)
+    _check_statistics(combiner, "statistics")
+    _write_combiner(combiner, "statistics", to_arrays(combiner.statistics_), path, force)
 
 
 def save(combiner: Combiner, path: AnyPath, *, force: bool = False) -> None:
@@ -126,17 +121,7 @@ def save(combiner: Combiner, path: AnyPath, *, force: bool = False) -> None:
     np.True_
     """
     check_is_fitted(combiner, "models_")
-    try:
-        with np.errstate(all="ignore"):
-            arrays = to_arrays(combiner.solution_)
-    except InputError:
-        raise
-    except (ValueError, ArithmeticError) as fault:  # numpy's LinAlgError is a ValueError
-        raise InputError(f"statistics: found no solution ({first_line(fault)}), expected sums over instances") from None
-    if not all(np.isfinite(array).all() for array in arrays.values()):
-        raise InputError("statistics: found no finite solution, expected sums over instances")
-    _try_out(combiner, "statistics")
-    _write(combiner, "model", arrays, path, force)
+    _write_combiner(combiner, "model", _tried_out(combiner, "statistics"), path, force)
 
 
 def merge(combiners: Sequence[Combiner], names: Sequence[str] | None = None) -> Combiner:
@@ -150,6 +135,10 @@ def merge(combiners: Sequence[Combiner], names: Sequence[str] | None = None) -> 
     names
         What error messages call them.
 
+    Returns
+    -------
+    A new combiner of the same method.
+
     Examples
     --------
     >>> import mlconsensus as mlc
@@ -160,55 +149,31 @@ def merge(combiners: Sequence[Combiner], names: Sequence[str] | None = None) -> 
     (1000, True)
     """
     combiners = list(combiners)
-    if not combiners:
-        raise InputError("merge: found no statistics, expected at least one")
+    expect(bool(combiners), "merge", "no statistics", "at least one")
     names = [f"combiner {at}" for at in range(len(combiners))] if names is None else names
     first = combiners[0]
     for combiner, name in zip(combiners, names, strict=True):
-        check_is_fitted(combiner, "models_")
-        if not hasattr(combiner, "statistics_"):
-            raise InputError(f"{name}: found a solved model, which has no statistics, expected statistics")
-        _check_scale(combiner, name)
-        _check_fit(combiner, first, name, names[0])
+        _check_statistics(combiner, name)
+        _check_alike(combiner, first, name, names[0])
     total = first.statistics_
     for combiner in combiners[1:]:
-        pairs = {"m": ("models_", combiner), "l": ("labels_", combiner), "c": ("clusters_", combiner)}
-        orders = {axis: _order(getattr(first, what), getattr(own, what)) for axis, (what, own) in pairs.items()}
-        total = added(total, reordered(combiner.statistics_, orders))
-    counts = [combiner.n_instances_ for combiner in combiners]
-    n = None if None in counts else sum(count for count in counts if count is not None)
-    guarantee = first.privacy_
-    if guarantee is not None:
-        guarantee = guarantee._replace(releases=sum(combiner.privacy_.releases for combiner in combiners))
-    whole: Combiner = clone(first).set_params(weights=_parameters(first).get("weights"))
-    whole.take(first.models_, first.labels_, n, clusters=first.clusters_, statistics=total)
-    return privacy.marked(whole, guarantee)
+        total = merged(total, reordered(combiner.statistics_, _names_of(combiner), _names_of(first)))
+    guarantee = first.privacy_ and first.privacy_._replace(releases=sum(each.privacy_.releases for each in combiners))
+    n = sum(each.n_instances_ or 0 for each in combiners) if guarantee is None else None
+    together: Combiner = clone(first).set_params(**_parameters(first))
+    return together.take(n, **_names_of(first), statistics=total, privacy=guarantee)
 
 
-@contextmanager
-def _saying(where: str) -> Iterator[None]:
-    """Put where it was found in front of what is refused."""
-    try:
-        yield
-    except InputError as fault:
-        raise InputError(f"{where}, {fault}") from None
-
-
-def _write(combiner: Combiner, kind: str, arrays: Arrays, path: AnyPath, force: bool) -> None:
-    method = combiner.name
-    if COMBINERS.get(method) is not type(combiner):
-        raise InputError(
-            f"method: found {method}, which files have no name for, expected one of {', '.join(COMBINERS)}"
-        )
+def _write_combiner(combiner: Combiner, kind: str, arrays: Arrays, path: AnyPath, force: bool) -> None:
+    known = COMBINERS.get(combiner.name) is type(combiner)
+    expect(known, "method", f"{combiner.name}, which files have no name for", f"one of {', '.join(COMBINERS)}")
     header = {
         "kind": kind,
-        "method": method,
+        "method": combiner.name,
         "parameters": _parameters(combiner),
-        "models": list(combiner.models_),
-        "labels": list(combiner.labels_),
-        "clusters": list(combiner.clusters_),
+        **_names_of(combiner),
         "instances": combiner.n_instances_,
-        "privacy": None if combiner.privacy_ is None else combiner.privacy_._asdict(),
+        "privacy": combiner.privacy_ and combiner.privacy_._asdict(),
         "written_by": f"mlconsensus {__version__}",
     }
     with whole_file(path, force) as file:
@@ -216,105 +181,84 @@ def _write(combiner: Combiner, kind: str, arrays: Arrays, path: AnyPath, force: 
 
 
 def _parameters(combiner: Combiner) -> dict[str, Any]:
-    """Return the parameters as JSON has them; weights by name, since models may stand in another order elsewhere."""
-    found = {
-        name: value.item() if isinstance(value, np.generic) else value for name, value in combiner.get_params().items()
-    }
-    if "weights" in found:  # as they were when it was fitted
+    """Return the parameters as JSON has them, and as they were when it was fitted.
+
+    Weights are by name, since models may stand in another order elsewhere.
+    """
+    given = combiner.get_params()
+    if "weights" in given:
         weights = combiner.weights_
-        found["weights"] = None if weights is None else dict(zip(combiner.models_, weights.tolist(), strict=True))
-    return found
+        given["weights"] = None if weights is None else dict(zip(combiner.models_, weights.tolist(), strict=True))
+    return {name: value.item() if isinstance(value, np.generic) else value for name, value in given.items()}
 
 
-def _unfitted(header: Mapping[str, Any], where: str) -> Combiner:
+def _unfitted(header: Any, where: str) -> Combiner:
     method, parameters = header.get("method"), header.get("parameters")
-    if not isinstance(method, str) or method not in COMBINERS:
-        hint = nearest(str(method), COMBINERS)
-        by = header.get("written_by")
-        raise InputError(
-            f"{where}, method: found {method!r}, expected one of {', '.join(COMBINERS)}{hint} (written by {by!r})"
-        )
-    known = COMBINERS[method]().get_params()
-    if not isinstance(parameters, dict):
-        raise InputError(f"{where}, parameters: found {parameters!r}, expected an object of {', '.join(known)}")
-    for name in parameters:
-        if name not in known:
-            raise InputError(f"{where}, parameters: found {name!r}, expected those of {method}: {', '.join(known)}")
-    combiner = COMBINERS[method](**parameters)
-    with _saying(f"{where}, parameters"):
-        combiner.check()
-    return combiner
+    known = method in list(COMBINERS)
+    hint = f"{nearest(str(method), COMBINERS)} (written by {header.get('written_by')!r})"
+    expect(known, f"{where}, method", repr(method), f"one of {', '.join(COMBINERS)}{hint}")
+    settings = COMBINERS[str(method)]().get_params()
+    right = isinstance(parameters, dict) and set(parameters) <= set(settings)
+    right = right and isinstance(parameters.get("weights"), dict | None)
+    expect(right, f"{where}, parameters", parameters, f"an object of {', '.join(settings)}, with weights by model")
+    return COMBINERS[str(method)](**parameters)
 
 
-def _names(found: Any, where: str) -> tuple[str, ...]:
-    if not isinstance(found, list) or not all(isinstance(name, str) and name for name in found):
-        raise InputError(f"{where}: found {str(found)[:40]!r}, expected a list of names")
-    if len(set(found)) < len(found):
-        raise InputError(
-            f"{where}: found {next(n for n in found if found.count(n) > 1)!r} twice, expected each name once"
-        )
+def _name_list(found: Any, where: str) -> tuple[str, ...]:
+    right = isinstance(found, list) and all(isinstance(name, str) and name for name in found)
+    expect(right, where, repr(str(found)[:40]), "a list of names")
+    twice = [name for name, times in Counter(found).items() if times > 1]
+    expect(not twice, where, f"{twice[:1]} twice", "each name once")
     return tuple(found)
 
 
-def _try_out(combiner: Combiner, where: str) -> None:
-    """Apply a model to instances of which all models say yes, no and nothing: a sound one gives finite scores."""
+def _tried_out(combiner: Combiner, where: str) -> Arrays:
+    """Solve, apply the solution to instances of which all models say yes, no and nothing, and return its arrays.
+
+    What gives no finite numbers is refused.
+    """
     m, l = len(combiner.models_), len(combiner.labels_)
     said = np.stack([np.ones((m, l)), np.zeros((m, l)), np.full((m, l), np.nan)], axis=1)
-    blocks = [Predictions(said[:, rows], combiner.models_, combiner.labels_) for rows in (slice(2), slice(3))]
+    reason = "numbers that are not finite"
     try:
         with np.errstate(all="ignore"):
-            sound = all(
-                np.isfinite(combiner.apply(block.weighted(combiner.weights_), combiner.solution_)).all()
-                for block in blocks
-            )
-    except (ValueError, TypeError, IndexError, ArithmeticError) as fault:
-        raise InputError(f"{where}: found a model that cannot be applied ({first_line(fault)}), expected one") from None
-    if not sound:
-        raise InputError(f"{where}: found a model that gives scores that are not finite, expected a solved one")
+            arrays = to_arrays(combiner.solution_)
+            apply = combiner.applying()
+            scores = [apply(Predictions(some, combiner.models_, combiner.labels_)) for some in (said[:, :2], said)]
+        if all(np.isfinite(array).all() for array in [*arrays.values(), *scores]):
+            return arrays
+    except InputError:
+        raise
+    except (ValueError, TypeError, IndexError, ArithmeticError) as fault:  # numpy's LinAlgError is a ValueError
+        reason = first_line(fault)
+    raise InputError(f"{where}: found no solution that gives scores ({reason}), expected one")
 
 
-def _check_fit(combiner: Combiner, first: Combiner, name: str, first_name: str) -> None:
+def _check_statistics(combiner: Combiner, name: str) -> None:
+    """Refuse what has no statistics that could be added to others'."""
+    check_is_fitted(combiner, "models_")
+    summed = hasattr(combiner, "statistics_")
+    expect(summed, name, "a solved model, which has no statistics", "a combiner that was fitted, or its statistics")
+    scaled = "scores that were brought to their own panel's scale"
+    expect(combiner.prepared_ is None, name, scaled, "rescale=False, since other sites' scores would come to another")
+
+
+def _check_alike(combiner: Combiner, first: Combiner, name: str, first_name: str) -> None:
     """Refuse statistics that cannot be added to the first ones, and say why."""
-    if type(combiner) is not type(first):
-        raise InputError(f"{name}: found the method {combiner.name}, expected {first.name} as in {first_name}")
-    own, expected = _parameters(combiner), _parameters(first)
-    for parameter, value in expected.items():
-        if own[parameter] != value:
-            raise InputError(f"{name}: found {parameter} = {own[parameter]!r}, expected {value!r} as in {first_name}")
-    for what in ("models_", "labels_", "clusters_"):
-        _check_same(getattr(combiner, what), getattr(first, what), what.removesuffix("s_"), name, first_name)
-    for field in Guarantee._fields:
-        here, there = (getattr(each.privacy_, field, None) for each in (combiner, first))
-        if (here is None) != (there is None) or (here != there and field != "releases"):
-            raise InputError(
-                f"{name}: found {_private(combiner, field)}, expected {_private(first, field)} as in {first_name}"
-            )
+    own = _described(combiner)
+    for what, value in _described(first).items():
+        expect(own.get(what) == value, name, f"{what} = {own.get(what)!r}", f"{value!r} as in {first_name}")
+    for what, names in _names_of(first).items():
+        found, expected = set(_names_of(combiner)[what]), set(names)
+        both = f"{sorted(found - expected)[:3]} too many and {sorted(expected - found)[:3]} lacking"
+        expect(found == expected, f"{name}, {what}", both, f"the {what} of {first_name}, in any order")
 
 
-def _check_scale(combiner: Combiner, name: str) -> None:
-    if combiner.prepared_ is not None:
-        raise InputError(
-            f"{name}: found scores that were brought to their own panel's scale, expected rescale=False, "
-            "since other sites' scores would come to another"
-        )
+def _names_of(combiner: Combiner) -> dict[str, tuple[str, ...]]:
+    return {"models": combiner.models_, "labels": combiner.labels_, "clusters": combiner.clusters_}
 
 
-def _check_same(found: Sequence[str], expected: Sequence[str], noun: str, name: str, first_name: str) -> None:
-    strange = [one for one in found if one not in set(expected)]
-    absent = [one for one in expected if one not in set(found)]
-    if strange:
-        hint = nearest(strange[0], absent)
-        raise InputError(f"{name}: found the {noun} {strange[0]!r}, expected only those of {first_name}{hint}")
-    if absent:
-        raise InputError(f"{name}: found no {noun} {absent[0]!r}, expected it, as {first_name} has it")
-
-
-def _private(combiner: Combiner, field: str) -> str:
-    if combiner.privacy_ is None:
-        return "exact statistics"
-    return f"private statistics with {field} = {getattr(combiner.privacy_, field)!r}"
-
-
-def _order(wanted: Sequence[str], names: Sequence[str]) -> Any:
-    place = {name: at for at, name in enumerate(names)}
-    return np.array([place[name] for name in wanted], dtype=np.intp)
+def _described(combiner: Combiner) -> dict[str, Any]:
+    """Return all in which statistics have to be alike, the most important first."""
+    guarantee = combiner.privacy_ and combiner.privacy_._replace(releases=1)
+    return {"method": combiner.name, **_parameters(combiner), "privacy": guarantee}

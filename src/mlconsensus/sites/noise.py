@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ...arithmetic.products import FloatArray
-from ...errors import InputError
-from ...panel.model_scores import Matrix
+from ..arithmetic.products import FloatArray
+from ..errors import InputError, expect
+from ..panel.model_scores import Matrix
 
 # Numbers on a grid of 2⁻¹² have products on one of 2⁻²⁴, and sums of these are exact up to 2⁵³ · 2⁻²⁴ = 2²⁹.
 _GRID = 2.0**12
@@ -35,32 +35,6 @@ def on_grid(A: Matrix) -> Matrix:
     if sparse.issparse(A):
         return sparse.csr_array((on_grid(A.data), A.indices, A.indptr), shape=A.shape)
     return np.floor(A * (_BELOW * _GRID)) / _GRID
-
-
-def flat(matrix: FloatArray) -> FloatArray:
-    """Write a symmetric matrix (v, v) as a vector of the same norm: its upper triangle, √2 times beside the diagonal.
-
-    Examples
-    --------
-    >>> flat(np.array([[3.0, 1.0], [1.0, 2.0]])).round(3)
-    array([3.   , 1.414, 2.   ])
-    """
-    rows, columns = np.triu_indices(len(matrix))
-    return np.asarray(matrix[rows, columns] * np.where(rows == columns, 1.0, np.sqrt(2)))
-
-
-def unflat(vector: FloatArray, size: int) -> FloatArray:
-    """Undo `flat`.
-
-    Examples
-    --------
-    >>> unflat(flat(np.array([[3.0, 1.0], [1.0, 2.0]])), 2)
-    array([[3., 1.], [1., 2.]])
-    """
-    rows, columns = np.triu_indices(size)
-    matrix = np.empty((size, size))
-    matrix[rows, columns] = matrix[columns, rows] = vector / np.where(rows == columns, 1.0, np.sqrt(2))
-    return matrix
 
 
 def noise_scale(epsilon: float, delta: float, sensitivity: float, size: int) -> float:
@@ -84,10 +58,7 @@ def noise_scale(epsilon: float, delta: float, sensitivity: float, size: int) -> 
     # ρ + 2√(ρ log(1/δ)) = ε gives noise that is enough (Bun and Steinke 2016); OpenDP knows how much less is too.
     log = -math.log(delta)
     enough = 1.001 * sensitivity / (math.sqrt(2) * (math.sqrt(log + epsilon) - math.sqrt(log)))
-    if not private(enough):
-        raise InputError(
-            f"privacy: found ε = {epsilon:g}, δ = {delta:g}, for which OpenDP has no noise, expected a smaller ε"
-        )
+    expect(private(enough), "privacy", f"ε = {epsilon:g}, δ = {delta:g}, for which OpenDP has no noise", "a smaller ε")
     less = enough / 1000
     while enough - less > 1e-9 * enough:
         middle = (less + enough) / 2
@@ -97,8 +68,7 @@ def noise_scale(epsilon: float, delta: float, sensitivity: float, size: int) -> 
 
 def add_noise(values: FloatArray, scale: float) -> FloatArray:
     """Add Gaussian noise of standard deviation `scale` to each of the values."""
-    dp = _opendp()
-    return np.array(_gaussian(dp, scale, len(values))(np.ascontiguousarray(values, dtype=np.float64)))
+    return np.array(_gaussian(_opendp(), scale, len(values))(np.ascontiguousarray(values, dtype=np.float64)))
 
 
 def _gaussian(dp: Any, scale: float, size: int) -> Any:
@@ -110,8 +80,6 @@ def _opendp() -> Any:
     try:
         import opendp.prelude as dp
     except ImportError:
-        raise InputError(
-            "privacy: found no OpenDP, expected it to be installed: pip install 'mlconsensus[privacy]'"
-        ) from None
+        raise InputError("privacy: found no OpenDP, expected it: pip install 'mlconsensus[privacy]'") from None
     dp.enable_features("contrib")
     return dp

@@ -1,0 +1,303 @@
+"""The base of all estimators: joins a method and whichever engine has the predictions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.utils.validation import check_is_fitted
+
+from ..combiners import METHODS, Method
+from ..combiners.method import merged
+from ..engines import gather, local, spread
+from ..errors import InputError, expect
+from ..evaluation.decisions import cardinalities, match_instances
+from ..panel.predictions import Predictions, as_predictions
+from ..parameters import model_weights
+
+
+class Combiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[misc]
+    """Base of all estimators; each adds a method's settings.
+
+    Attributes
+    ----------
+    statistics_
+        Sums over the fitted instances; all that `fit` learns. A solved model that was loaded from a file has none.
+    models_, labels_
+        Names that `transform` expects, in this order.
+    weights_
+        How much each model counts (m,), as it was fitted; ``None``: all alike.
+    n_instances_
+        How many instances have been fitted; ``None`` where statistics are private, which withhold it.
+    solution_
+        What the statistics were solved to.
+    """
+
+    statistics_: Any
+    models_: tuple[str, ...]
+    labels_: tuple[str, ...]
+    clusters_: tuple[str, ...] = ()  # names of the fitted panel's clusters
+    weights_: NDArray[np.float64] | None = None
+    n_instances_: int | None
+    prepared_: Any = None  # what `prepare` found in passes before the sums
+    privacy_: Any = None  # what the statistics guarantee, where they are private
+    _solved: tuple[str, Any] | None = None  # the settings it was solved for, and the solution
+
+    def fit(self, predictions: Any, y: object = None) -> Self:
+        """Gather the statistics of `predictions`, in place of any fitted before.
+
+        Parameters
+        ----------
+        predictions
+            `Predictions`, or anything that its constructor takes.
+        y
+            Ignored; here for scikit-learn's conventions.
+
+        Returns
+        -------
+        The estimator itself.
+        """
+        panel = self.checked_panel(predictions)
+        return self._fitted(panel, self.prepare(panel, partial(gather, panel)))
+
+    def partial_fit(self, predictions: Any, y: object = None) -> Self:
+        """Add the statistics of `predictions` to those fitted before; in the end as if all had come at once.
+
+        Weights, and the scale that `RaterFilter` brings scores to, stay those of the `fit` that came before. Without
+        one, scores stay on their own scales, since finding a common one takes a pass over all instances.
+
+        Parameters
+        ----------
+        predictions
+            More instances of the same models and labels.
+        y
+            Ignored.
+
+        Returns
+        -------
+        The estimator itself.
+        """
+        panel = self.checked_panel(predictions)
+        if not hasattr(self, "models_"):
+            return self._fitted(panel, None)
+        summed = hasattr(self, "statistics_")
+        expect(summed, "partial_fit", "a solved model, which has no statistics", "some to add to")
+        exact = self.privacy_ is None
+        expect(exact, "partial_fit", "private statistics", "exact ones, as what is added is exact")
+        panel = self.in_fitted_order(panel)
+        self.statistics_ = merged(self.statistics_, self._gathered(panel, self.weights_, self.prepared_))
+        self.n_instances_ = (self.n_instances_ or 0) + len(panel)
+        self._solved = None
+        return self
+
+    def transform(self, predictions: Any, dtype: Any = np.float64) -> Any:
+        """Return consensus scores, also of instances never seen in `fit`.
+
+        Parameters
+        ----------
+        predictions
+            `Predictions`, or anything that its constructor takes; the models and labels that were fitted.
+        dtype
+            What the scores are returned as; ``numpy.float32`` takes half the memory, and linear methods are worked out
+            in it.
+
+        Returns
+        -------
+        ndarray (n, l), higher = more relevant; a lazy Dask array where the predictions are Dask's.
+        """
+        check_is_fitted(self, "models_")
+        panel = self.in_fitted_order(as_predictions(predictions))
+        return spread(panel, self.applying(dtype), dtype)
+
+    def fit_transform(self, predictions: Any, y: object = None, **fit_params: Any) -> NDArray[np.float64]:
+        """Fit to `predictions` and return their consensus scores.
+
+        Parameters
+        ----------
+        predictions
+            `Predictions`, or anything that its constructor takes.
+        y, **fit_params
+            Ignored; here for scikit-learn's conventions.
+
+        Returns
+        -------
+        ndarray (n, l), higher = more relevant.
+        """
+        panel = as_predictions(predictions)
+        scores: NDArray[np.float64] = self.fit(panel).transform(panel)
+        return scores
+
+    def predict(self, predictions: Any) -> NDArray[np.bool_]:
+        """Return label sets: for each instance as many top labels as the models gave it on average.
+
+        Parameters
+        ----------
+        predictions
+            `Predictions`, or anything that its constructor takes; the models and labels that were fitted.
+
+        Returns
+        -------
+        ndarray (n, l) of bool.
+        """
+        check_is_fitted(self, "models_")
+        panel = self.in_fitted_order(as_predictions(predictions))
+        return spread(panel, partial(_top_labels, self.applying()), bool)
+
+    def applying(self, dtype: Any = np.float64) -> Callable[[Predictions], NDArray[np.float64]]:
+        """Return what turns a block into its scores, light enough to be sent to another process."""
+        solution = self.solution_
+        if np.dtype(dtype) == np.float32:
+            parts = {name: getattr(solution, name) for name in self.in_float32}
+            solution = solution._replace(
+                **{k: part.astype(np.float32) for k, part in parts.items() if part is not None}
+            )
+        return partial(_apply, type(self).apply, self.weights_, solution)
+
+    @classmethod
+    def from_statistics(
+        cls, statistics: Any, *, models: Sequence[str], labels: Sequence[str], n_instances: int, **parameters: Any
+    ) -> Self:
+        """Make a fitted estimator of statistics that were gathered elsewhere.
+
+        Parameters
+        ----------
+        statistics
+            What another estimator of this class has as `statistics_`, or a sum of such.
+        models, labels
+            Their names, in the order of the statistics.
+        n_instances
+            How many instances the statistics are of.
+        **parameters
+            What the constructor takes.
+
+        Returns
+        -------
+        The estimator, fitted.
+
+        Examples
+        --------
+        >>> import mlconsensus as mlc
+        >>> panel, _ = mlc.datasets.make_panel(random_state=0)
+        >>> here, there = mlc.MLCMr().fit(panel[:400]), mlc.MLCMr().fit(panel[400:])
+        >>> both = mlc.MLCMr.from_statistics(
+        ...     merged(here.statistics_, there.statistics_), models=panel.models, labels=panel.labels, n_instances=1000
+        ... )
+        >>> abs(both.transform(panel) - mlc.mlcm_r(panel)).max() < 1e-10
+        np.True_
+        """
+        return cls(**parameters).take(n_instances, models=models, labels=labels, statistics=statistics)
+
+    def take(
+        self,
+        n_instances: int | None,
+        *,
+        models: Sequence[str],
+        labels: Sequence[str],
+        clusters: Sequence[str] = (),
+        statistics: Any = None,
+        solution: Any = None,
+        prepared: Any = None,
+        privacy: Any = None,
+    ) -> Self:
+        """Take what `fit` would have found: statistics, or only a solution.
+
+        Parameters
+        ----------
+        n_instances
+            How many instances were fitted; ``None`` where that is private.
+        models, labels, clusters
+            Their names, in the order of the statistics or the solution.
+        statistics, solution
+            One of the two.
+        prepared
+            What `prepare` found.
+        privacy
+            What private statistics guarantee; its `cleared` takes mere noise off them before they are solved.
+
+        Returns
+        -------
+        The estimator itself.
+        """
+        self.check()
+        self.models_, self.labels_, self.clusters_ = tuple(models), tuple(labels), tuple(clusters)
+        self.n_instances_, self.weights_ = n_instances, model_weights(self.weights, self.models_)
+        self.prepared_, self.privacy_ = prepared, privacy
+        self._solved = None if solution is None else (self._settings(), solution)
+        if statistics is not None:
+            self.statistics_ = statistics
+        return self
+
+    def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> NDArray[np.object_]:
+        """Return the names of the columns that `transform` gives: the labels."""
+        check_is_fitted(self, "models_")
+        return np.array(self.labels_, dtype=object)
+
+    @property
+    def solution_(self) -> Any:
+        """What the statistics are solved to; worked out when first needed, since pieces may still arrive."""
+        check_is_fitted(self, "models_")
+        settings = self._settings()
+        if self._solved is None or self._solved[0] != settings:
+            others, same = "others than the model was solved for", "the same, as it has no statistics"
+            expect(hasattr(self, "statistics_"), "parameters", others, same)
+            sums = self.statistics_ if self.privacy_ is None else self.privacy_.cleared(self)
+            work = partial(self.solve, sums, self.weights_, self.prepared_)
+            self._solved = settings, local.solve(work, len(self.labels_) < self.one_thread_below)
+        return self._solved[1]
+
+    @property
+    def model_weights_(self) -> NDArray[np.float64]:
+        """How reliable each model is over all labels (m,), where the method finds that out."""
+        if not hasattr(self.Solution, "overall"):
+            raise AttributeError(f"{type(self).__name__} does not rate models")
+        found: NDArray[np.float64] = self.solution_.overall
+        return found
+
+    def in_fitted_order(self, panel: Predictions) -> Predictions:
+        """Reorder models and labels by name to the fitted order; refuse others."""
+        for what, found, fitted in (("models", panel.models, self.models_), ("labels", panel.labels, self.labels_)):
+            expect(len(found) == len(fitted), what, len(found), f"the {len(fitted)} that were fitted")
+            if strange := set(found) - set(fitted):
+                absent = min(set(fitted) - set(found))
+                raise InputError(f"{what}: found {min(strange)!r}, expected {absent!r} as was fitted")
+        same = panel.clusters == self.clusters_
+        expect(same, "clusters", len(panel.clusters), f"the same {len(self.clusters_)} that were fitted")
+        return panel.select(models=self.models_, labels=self.labels_)
+
+    def checked_panel(self, predictions: Any) -> Any:
+        """Return predictions that this method can be fitted to; refuse others, and settings that make no sense."""
+        self.check()
+        panel = as_predictions(predictions)
+        if panel.clusters and not self.uses_clusterings:
+            able = " or ".join(method.__name__ for method in METHODS if method.uses_clusterings)
+            raise InputError(f"{type(self).__name__}: found clusterings, which it cannot use, expected {able}")
+        return panel
+
+    def _fitted(self, panel: Any, prepared: Any) -> Self:
+        sums = self._gathered(panel, model_weights(self.weights, panel.models), prepared)
+        names = {"models": panel.models, "labels": panel.labels, "clusters": panel.clusters}
+        return self.take(len(panel), **names, statistics=sums, prepared=prepared)
+
+    def _gathered(self, panel: Any, weights: NDArray[np.float64] | None, prepared: Any) -> Any:
+        # A clone has no sums in it: it is sent to where the blocks are.
+        return gather(panel, partial(_block_sums, clone(self), weights, prepared))
+
+    def _settings(self) -> str:
+        """Tell apart settings that are solved for; weights count from the next `fit` on."""
+        return repr(sorted((name, value) for name, value in self.get_params().items() if name != "weights"))
+
+
+def _block_sums(method: Method, weights: Any, prepared: Any, block: Predictions) -> Any:
+    return method.sums(block.weighted(weights), prepared)
+
+
+def _apply(apply: Callable[..., NDArray[np.float64]], weights: Any, solution: Any, block: Predictions) -> Any:
+    return apply(block.weighted(weights), solution)
+
+
+def _top_labels(apply: Callable[[Predictions], NDArray[np.float64]], block: Predictions) -> NDArray[np.bool_]:
+    return match_instances(apply(block), cardinalities(block))
