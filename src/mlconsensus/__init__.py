@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         rescale,
     )
     from .evaluation import decisions, metrics
+    from .insight.agreement import Agreement, agreement
     from .insight.explanations import Explanation, explain
     from .io import read_predictions, scan_predictions
     from .panel.predictions import Predictions
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 __all__ = [
     "BGCM",
     "COMBINERS",
+    "Agreement",
     "Consensus",
     "DawidSkene",
     "Explanation",
@@ -53,6 +55,7 @@ __all__ = [
     "MajorityVote",
     "Predictions",
     "RaterFilter",
+    "agreement",
     "bgcm",
     "combine",
     "datasets",
@@ -78,6 +81,8 @@ __all__ = [
 ]
 
 _HOME = {
+    "Agreement": "insight.agreement",
+    "agreement": "insight.agreement",
     "BGCM": "estimators",
     "COMBINERS": "estimators",
     "Consensus": "consensus",

@@ -80,3 +80,27 @@ def test_a_metric_without_a_value_is_null(run, panel):
     (panel / "one.csv").write_text("id,sport\n1,1\n")
     assert '"micro_auc": null' in run("evaluate", "one.csv", "--truth", "one.csv", "--json").out
     assert '"micro_auc": null' in run("compare", "one.csv", "--truth", "one.csv", "--json").out
+
+
+def test_each_model_is_judged_on_what_it_has_seen(run, panel):
+    (panel / "few.csv").write_text("id,sport,news,war\n2,0,1,1\n")
+    found = json.loads(
+        run("compare", "a.csv", "b.csv", "few.csv", "--truth", "truth.csv", "--each-model", "--json").out
+    )
+    assert (found["few"]["micro_auc"], found["few"]["ranking_loss"]) == (1, 0)
+
+
+def test_agreement(run, panel):
+    ran = run("agreement", "a.csv", "b.csv", "c.csv")
+    assert ran.code == 0
+    assert "a – b" in ran.out
+    assert "Krippendorff's α" in ran.out
+    found = json.loads(run("agreement", "a.csv", "b.csv", "c.csv", "--json").out)
+    assert [one["label"] for one in found["labels"]] == ["sport", "news", "war"]
+    assert found["labels"][0]["alpha"]["value"] == 1
+    assert found["score_alpha"] is None
+    assert [one["raters"] for one in found["pairs"]] == [["a", "b"], ["a", "c"], ["b", "c"]]
+    assert len(run("agreement", "a.csv", "b.csv", "c.csv", "--rows", "1").out.split("… and 2 more")) == 4
+    alone = run("agreement", "a.csv")
+    assert alone.code == 2
+    assert alone.err == "mlconsensus: agreement: found one rater, expected at least two, who can differ\n"

@@ -161,3 +161,22 @@ def test_bad_input(truth, scores, message):
 def test_label_sets_must_be_binary():
     with pytest.raises(mlc.InputError, match="label sets: found values other than 0 and 1"):
         metrics.hamming_loss([[1, 0]], [[0.5, 0.1]])
+
+
+def test_models_are_judged_on_what_they_have_seen():
+    rng = np.random.default_rng(0)
+    truth = rng.random((50, 4)) < 0.4
+    full, part, none = (
+        (truth ^ (rng.random(truth.shape) < 0.1)).astype(float),
+        truth.astype(float),
+        np.full((50, 4), np.nan),
+    )
+    part[10:] = np.nan
+    part[3, 1] = np.nan  # of an instance that it has seen: not put forward
+    found = metrics.evaluate_models(truth, {"full": full, "part": part, "none": none})
+    assert found["full"] == metrics.evaluate(truth, full)
+    assert found["part"] == metrics.evaluate(truth[:10], np.nan_to_num(part[:10]))
+    assert np.isnan(list(found["none"].values())).all()
+    assert found["BM"]["micro_auc"] == pytest.approx((found["full"]["micro_auc"] + found["part"]["micro_auc"]) / 2)
+    with pytest.raises(mlc.InputError, match="shape"):
+        metrics.evaluate_models(truth[:40], {"part": part})

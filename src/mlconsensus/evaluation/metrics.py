@@ -299,7 +299,8 @@ def evaluate(truth: Any, scores: ArrayLike, label_sets: ArrayLike | None = None)
 def evaluate_models(truth: Any, predictions: Any) -> dict[str, dict[str, float]]:
     """Give the metrics of each base model, and their mean under the name ``"BM"``, the paper's baseline.
 
-    A cell about which a model was silent counts as 0: the model did not put that label forward.
+    Each model is judged on the instances that it has spoken about; NaN if there are none. Of these, a cell about which
+    it was silent counts as 0: the model did not put that label forward.
 
     Parameters
     ----------
@@ -319,13 +320,19 @@ def evaluate_models(truth: Any, predictions: Any) -> dict[str, dict[str, float]]
     >>> {name: metrics["ranking_loss"] for name, metrics in found.items()}
     {'a': 0.0, 'b': 1.0, 'BM': 0.5}
     """
-    panel = as_predictions(predictions)
-    found = {
-        model: evaluate(truth, values.toarray() if sparse.issparse(values) else values)
-        for model, (values, _) in zip(panel.models, panel.cells(), strict=True)
+    panel, found = as_predictions(predictions), {}
+    known = sparse.csr_array(truth) if sparse.issparse(truth) else np.asarray(truth)
+    for model, (values, spoken) in zip(panel.models, panel.cells(), strict=True):
+        seen = np.ones(len(panel), dtype=bool) if spoken is None else spoken.any(axis=1)
+        scores = values.toarray() if sparse.issparse(values) else values
+        # A truth that does not fit is refused even if the model has seen nothing.
+        rows = seen if seen.any() and known.shape == scores.shape else slice(None)
+        own = evaluate(known[rows], scores[rows])
+        found[model] = own if seen.any() else dict.fromkeys(own, float("nan"))
+    each = {metric: [own[metric] for own in found.values() if own[metric] == own[metric]] for metric in own}
+    return found | {
+        "BM": {metric: float(np.mean(values)) if values else float("nan") for metric, values in each.items()}
     }
-    together = zip(*(own.items() for own in found.values()), strict=True)
-    return found | {"BM": {pairs[0][0]: float(np.mean([value for _, value in pairs])) for pairs in together}}
 
 
 def _truth_and_scores(truth: Any, scores: ArrayLike) -> tuple[BoolArray, NDArray[Any]]:

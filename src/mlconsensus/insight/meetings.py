@@ -90,7 +90,7 @@ def meet(said: Sheets) -> Meetings:
     m, l = said.mean.shape
     of_two, departures, (apart, pairs) = np.zeros((5, m, m)), np.zeros((GROUPS, 4, 2, l)), np.zeros((2, l))
     with_others, of_pairs = np.zeros(m), 0.0
-    for group, rows in _together(said, l):
+    for group, rows in together(said, l):
         who, w, a = said.rater[rows], said.spoke[rows].astype(np.float64), said.scores[rows].astype(np.float64)
         spoke, total, squared = w.sum(axis=1), a.sum(axis=1), (a**2).sum(axis=1)
         departures[group] += departing(spoke, total, squared)
@@ -164,7 +164,7 @@ def common_factor(met: Meetings, rounds: int = 100) -> Reliability:
     return Reliability(sign * r, sign * without, error)
 
 
-def _together(said: Sheets, l: int) -> Iterator[tuple[int, IntArray]]:
+def together(said: Sheets, l: int) -> Iterator[tuple[int, IntArray]]:
     """Yield groups of instances with equally many speakers, as rows (instances, speakers) of the sheets."""
     order = np.argsort(said.instance, kind="stable")
     _, first, speakers = np.unique(said.instance[order], return_index=True, return_counts=True)
