@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from .consensus import Consensus, combine
     from .engines.dask import from_dask
     from .engines.streaming import write_consensus
+    from .ensemble import ConsensusClassifier
     from .errors import InputError
     from .estimators import (
         BGCM,
@@ -47,6 +48,7 @@ __all__ = [
     "COMBINERS",
     "Agreement",
     "Consensus",
+    "ConsensusClassifier",
     "DawidSkene",
     "Explanation",
     "InputError",
@@ -86,6 +88,7 @@ _HOME = {
     "BGCM": "estimators",
     "COMBINERS": "estimators",
     "Consensus": "consensus",
+    "ConsensusClassifier": "ensemble",
     "DawidSkene": "estimators",
     "Explanation": "insight.explanations",
     "explain": "insight.explanations",
