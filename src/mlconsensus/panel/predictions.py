@@ -208,6 +208,11 @@ class Predictions(Source):
         every = np.arange(len(self))
         return (every if part.rows is None else np.flatnonzero(part.rows >= 0) for part in self._parts)
 
+    def brought(self) -> Iterator[tuple[Matrix, NDArray[np.bool_] | None]]:
+        """Yield for each model what `cells` does, of the instances in `seen` alone."""
+        each = zip(self._parts, self.seen(), strict=True)
+        return (part.take(own if len(own) < len(self) else slice(None)).cells() for part, own in each)
+
     def select(self, models: Sequence[str] | None = None, labels: Sequence[str] | None = None) -> Predictions:
         """Choose or reorder models and labels by name.
 
