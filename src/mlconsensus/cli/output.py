@@ -83,7 +83,7 @@ def check_place(files: Sequence[str], output: str, force: bool) -> None:
     """Refuse a place that cannot be written to, or that an input has."""
     from ..errors import InputError
     from ..io.files import check_output
-    from ..io.folders import expanded
+    from ..io.formats import expanded
 
     check_output(output, force=force)
     if output != "-" and any(os.path.realpath(file) == os.path.realpath(output) for file in expanded(files)):

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import csv
 import os
-from pathlib import Path
 
 import polars as pl
 
 from ..errors import InputError
-from .files import display, read_bytes
+from .files import display, guarded, read_bytes
 from .formats import format_of
-from .parquet import sound
 from .text import decoded
 
 
@@ -22,16 +20,16 @@ def read_clustering(path: str | os.PathLike[str]) -> dict[str, str]:
 
     Examples
     --------
-    >>> import tempfile
-    >>> path = Path(tempfile.mkdtemp()) / "k-means.csv"
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "k-means.csv"
     >>> _ = path.write_text("id,cluster\n007,left\n008,right\n009,\n")
     >>> read_clustering(path)
     {'007': 'left', '008': 'right'}
     """
     name, kind = display(path), format_of(path, None).name
     if kind == "parquet":
-        with sound(name):
-            frame = pl.read_parquet(Path(path))
+        with guarded(name, "Parquet"):
+            frame = pl.read_parquet(read_bytes(path))
         rows = [[str(cell) if cell is not None else "" for cell in row] for row in [frame.columns, *frame.rows()]]
     elif kind in ("csv", "tsv"):
         text = decoded(read_bytes(path), name)

@@ -1,92 +1,174 @@
-"""Lists of statements "model, instance, label, score", the common form of long tables and tag lists.
+"""Long frames, a statement "model, instance, label, score" a row → sparse matrices, without a dense step.
 
 A model that lists an instance has judged it on every label that the model lists anywhere: what it leaves out is 0.
 Instances and labels that it never lists are missing. A score that is there but empty is missing too.
+
+Statements may come in any order and be larger than memory. A counting sort puts them in order: one pass counts the
+statements about each instance of each model, the next puts each into the next free place of its instance.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 from scipy import sparse
 
 from ..errors import InputError
-from ..panel.alignment import Names
+from ..panel.alignment import IntArray
 from ..panel.model_tables import ModelTable
-from .files import Place
+from . import columns, stored
+from .formats import NamedFrame
 
-Codes = NDArray[np.int64]
-
-# Above this share of cells that are not 0, a dense matrix is both smaller and faster than a sparse one.
-_DENSE = 0.3
+_ROWS = 2**20  # statements that are worked on at a time
 
 
-class Statements(NamedTuple):
-    """Statements as positions in lists of names, in the order of the file."""
+class Coded(NamedTuple):
+    """Some statements, names replaced by their positions."""
 
-    models: Codes  # (s,)
-    instances: Codes  # (s,)
-    labels: Codes  # (s,) -1: no label, the instance is merely listed
-    scores: NDArray[np.float64]  # (s,) NaN: missing
-    model_names: list[str]
-    instance_names: Names
-    label_names: Names
+    start: int  # the first one's row in the file
+    rows: IntArray  # model · number of instances + instance
+    labels: IntArray  # -1: none, the instance is merely listed
+    scores: NDArray[np.float64]  # NaN: missing
 
 
-def tables(said: Statements, place: Place) -> list[ModelTable]:
-    """Make one table a model.
+def tables(found: NamedFrame, model: str, scratch: Path | None = None) -> list[ModelTable]:
+    """Make one table a model; see `frames.tables`.
 
     Examples
     --------
-    >>> text = np.dtypes.StringDType()
-    >>> said = Statements(*np.array([[0, 0, 0], [0, 1, 2], [0, 1, -1]]), np.array([1.0, 0.5, 0.0]),
-    ...                   ["a"], np.array(["i", "j", "k"], text), np.array(["x", "y"], text))
-    >>> tables(said, Place("a.jsonl", "line", int))[0].scores
-    array([[1. , 0. ],
-           [0. , 0.5],
-           [0. , 0. ]])
+    >>> frame = pl.DataFrame({"0": ["i", "j"], "1": ["x", "y"], "2": [1.0, 0.5]})
+    >>> from .files import Place
+    >>> place = Place("a.csv", "line", int)
+    >>> tables(NamedFrame(frame, ["instance", "label", "score"], place), "a")[0].scores.tolist()
+    [[1.0, 0.0], [0.0, 0.5]]
     """
-    return [_table(k, model, said, place) for k, model in enumerate(said.model_names)]
+    _check(found)
+    source = found.rows if scratch is None else stored.on_disk(found.rows, scratch)
+    listed = {name: _names(source, found.columns, name) for name in ("instance", "label", "model")}
+    models = listed["model"].to_list() or [model]
+    n, l, m = len(listed["instance"]), len(listed["label"]), len(models)
+    coded = partial(_coded, found._replace(rows=source), listed)
+    if scratch is None:
+        coded = partial(iter, list(coded()))
+    counts = np.zeros(m * n + 1, dtype=np.int64)
+    seen, known = np.zeros(m * n, dtype=np.bool_), np.zeros((m, max(1, l)), dtype=np.bool_)
+    for _, rows, labels, _ in coded():
+        seen[rows] = True
+        said, times = np.unique(rows[labels >= 0], return_counts=True)
+        counts[said + 1] += times
+        known[rows[labels >= 0] // n, labels[labels >= 0]] = True
+    matrix = _sorted(coded, np.cumsum(counts), l, scratch)
+    if not matrix.has_canonical_format:
+        _raise_twice(matrix, coded, found, listed)
+    out = []
+    for k, name in enumerate(models):
+        if not known[k].any():
+            raise InputError(f"{found.place.file}: found no label from model {name!r}, expected at least one")
+        own = _of_model(matrix, slice(k * n, (k + 1) * n), seen, known[k])
+        cells = stored.compact(own) if scratch is None else stored.SparseFile.of(own, scratch / str(k))
+        instances = listed["instance"].filter(pl.Series(seen[k * n : (k + 1) * n]))
+        labels_of = np.array(listed["label"].filter(pl.Series(known[k])).to_list(), dtype=np.dtypes.StringDType())
+        out.append(ModelTable(name, cells, instances, labels_of, found.place.file))
+    return out
 
 
-def compact(matrix: Any) -> Any:
-    """Return a CSR matrix dense where that is both smaller and faster.
+def _check(found: NamedFrame) -> None:
+    """Refuse bad names and scores."""
+    for start, batch in _batches(found.rows):
+        place = found.place.below(start)
+        for at, column in enumerate(found.columns):
+            cells = batch[str(at)]
+            if column == "score":
+                columns.scores_of(cells, column, place, found.columns)
+            elif not (column == "label" and found.bare):
+                columns.names(cells, column, place)
 
-    Examples
-    --------
-    >>> compact(sparse.csr_array([[0.5, 0.0]]))
-    array([[0.5, 0. ]])
-    """
-    return matrix.toarray() if matrix.nnz > _DENSE * matrix.shape[0] * matrix.shape[1] else matrix
+
+def _names(rows: Any, called: list[str], name: str) -> pl.Series:
+    """Return the names in a column, in the order in which they first come."""
+    if name not in called:
+        return pl.Series([], dtype=pl.String)
+    cells = pl.col(str(called.index(name))).cast(pl.String)
+    listed = rows.lazy().select(cells.drop_nulls().unique(maintain_order=True))
+    return pl.Series(listed.collect(engine="streaming").to_series())
 
 
-def _table(k: int, model: str, said: Statements, place: Place) -> ModelTable:
-    own = np.flatnonzero(said.models == k)
-    instances, rows = np.unique(said.instances[own], return_inverse=True)
-    of_labels = said.labels[own] >= 0
-    labels, columns = np.unique(said.labels[own][of_labels], return_inverse=True)
-    if len(labels) == 0:
-        raise InputError(f"{place.file}: found no label from model {model!r}, expected at least one")
-    kept = own[of_labels]
-    cells = sparse.coo_array((said.scores[kept], (rows[of_labels], columns)), shape=(len(instances), len(labels)))
-    matrix = cells.tocsr()
-    if matrix.nnz < len(kept):  # two statements on one cell were added
-        first, second = _twice(cells)
-        raise InputError(
-            f"{place(int(kept[second]))}: found label {said.label_names[said.labels[kept[second]]]!r} "
-            f"of instance {said.instance_names[said.instances[kept[second]]]!r} again "
-            f"(first in {place.short(int(kept[first]))}), expected each pair once"
+def _batches(rows: Any) -> Iterator[tuple[int, pl.DataFrame]]:
+    start = 0
+    for batch in rows.iter_slices(_ROWS) if isinstance(rows, pl.DataFrame) else stored.batches(rows):
+        yield start, batch
+        start += batch.height
+
+
+def _coded(found: NamedFrame, listed: dict[str, pl.Series]) -> Iterator[Coded]:
+    kinds = {name: pl.Enum(own) for name, own in listed.items()}
+    for start, batch in _batches(found.rows):
+        batch.columns = found.columns
+        model, instance, label = (
+            batch[name].cast(pl.String).cast(kinds[name]).to_physical().cast(pl.Int64)
+            if name in found.columns
+            else pl.Series([0]).new_from_index(0, batch.height)
+            for name in ("model", "instance", "label")
         )
-    matrix.eliminate_zeros()
-    return ModelTable(model, compact(matrix), said.instance_names[instances], said.label_names[labels])
+        scores = columns.scores_of(batch["score"], "score", found.place.below(start), found.columns).cast(pl.Float64)
+        at = model * len(listed["instance"]) + instance
+        yield Coded(start, at.to_numpy(), label.fill_null(-1).to_numpy(), scores.to_numpy())
 
 
-def _twice(cells: sparse.coo_array) -> tuple[int, int]:
-    """Return the positions of the first pair that is there a second time."""
-    key = cells.row.astype(np.int64) * cells.shape[1] + cells.col
-    order = np.argsort(key, kind="stable")
-    again = order[1:][key[order][1:] == key[order][:-1]]
-    second = int(again.min())
-    return int(np.argmax(key == key[second])), second
+def _sorted(coded: Callable[[], Iterator[Coded]], starts: IntArray, l: int, scratch: Path | None) -> Any:
+    """Put statements into a CSR matrix of a row for each instance of each model."""
+    size = int(starts[-1])
+    index = np.int32 if max(size, l) < 2**31 else np.int64
+    positions = stored.new_array(size, index, scratch and scratch / "columns.npy")
+    values = stored.new_array(size, np.float64, scratch and scratch / "scores.npy")
+    free = starts[:-1].copy()
+    for _, rows, labels, scores in coded():
+        order = np.flatnonzero(labels >= 0)
+        order = order[np.argsort(rows[order], kind="stable")]
+        own, times = np.unique(rows[order], return_counts=True)
+        within = np.arange(len(order)) - np.repeat(np.cumsum(times) - times, times)
+        places = np.repeat(free[own], times) + within
+        free[own] += times
+        positions[places], values[places] = labels[order], scores[order]
+    matrix = sparse.csr_array((values, positions, starts.astype(index)), shape=(len(starts) - 1, max(1, l)))
+    matrix.sort_indices()
+    return matrix
+
+
+def _of_model(matrix: Any, rows: slice, seen: NDArray[np.bool_], known: NDArray[np.bool_]) -> Any:
+    """Return the rows of one model: only instances and labels that it lists."""
+    first, last = matrix.indptr[rows.start], matrix.indptr[rows.stop]
+    starts = np.append(matrix.indptr[rows][seen[rows]], last) - first
+    positions = matrix.indices[first:last]
+    if not known.all():
+        own = (np.cumsum(known) - 1).astype(positions.dtype)
+        for at in range(0, len(positions), _ROWS):
+            positions[at : at + _ROWS] = own[positions[at : at + _ROWS]]
+    shape = len(starts) - 1, int(known.sum())
+    return sparse.csr_array((matrix.data[first:last], positions, starts), shape=shape, copy=False)
+
+
+def _raise_twice(
+    matrix: Any, coded: Callable[[], Iterator[Coded]], found: NamedFrame, listed: dict[str, pl.Series]
+) -> None:
+    """Say which pair of an instance and a label comes twice, and where."""
+    n, l = len(listed["instance"]), matrix.shape[1]
+    pairs = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr)) * l + matrix.indices
+    twice = pairs[1:][pairs[1:] == pairs[:-1]]
+    first: dict[int, int] = {}
+    for start, rows, labels, _ in coded():
+        own = np.where(labels < 0, -1, rows * l + labels)
+        for at in np.flatnonzero(np.isin(own, twice)).tolist():
+            before = first.setdefault(int(own[at]), start + at)
+            if before < start + at:
+                raise InputError(
+                    f"{found.place(start + at)}: found label {listed['label'][int(labels[at])]!r} of instance "
+                    f"{listed['instance'][int(rows[at]) % n]!r} again (first in {found.place.short(before)}), "
+                    "expected each pair once"
+                )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +13,16 @@ from .alignment import IntArray
 from .scales import Knots, rescaled
 
 Matrix = Any  # NDArray (n, l) or scipy.sparse.csr_array (n, l)
+
+
+class StoredMatrix(ABC):
+    """A matrix that is on disk: taking rows reads them, dense or as CSR, and checks them."""
+
+    shape: tuple[int, int]
+    dtype: np.dtype[Any]
+
+    @abstractmethod
+    def __getitem__(self, rows: slice | IntArray) -> Matrix: ...
 
 
 class ModelScores(NamedTuple):
@@ -33,10 +44,23 @@ class ModelScores(NamedTuple):
         )
 
     def take(self, instances: slice | IntArray) -> ModelScores:
-        """Restrict to some of the panel's instances."""
-        if self.rows is None:
-            return self._replace(matrix=self.matrix[instances])
-        return self._replace(rows=self.rows[instances])
+        """Restrict to some of the panel's instances; what is on disk is read."""
+        if not isinstance(self.matrix, StoredMatrix):
+            if self.rows is None:
+                return self._replace(matrix=self.matrix[instances])
+            return self._replace(rows=self.rows[instances])
+        at, rows = instances, self.rows
+        if self.rows is not None:
+            wanted = np.asarray(self.rows[instances])
+            known = wanted >= 0
+            at, rows = wanted[known], np.where(known, np.cumsum(known) - 1, -1)
+            if len(at) == 0:
+                return self._replace(matrix=np.zeros((1, self.matrix.shape[1]), dtype=np.bool_), rows=rows)
+        matrix = self.matrix[at]
+        values = matrix.data if sparse.issparse(matrix) else matrix
+        return self._replace(
+            matrix=matrix, rows=rows, has_nan=values.dtype.kind == "f" and bool(np.isnan(values).any())
+        )
 
     def take_labels(self, labels: IntArray) -> ModelScores:
         """Restrict to some of the panel's labels, -1: one that it does not have."""

@@ -11,7 +11,7 @@ from scipy import sparse
 
 from ..errors import InputError
 from ..parameters import Weights, model_weights
-from .alignment import How, IntArray, Names
+from .alignment import How, IntArray, Names, as_array
 from .clusterings import cluster_of_each
 from .model_scores import Matrix, ModelScores
 from .model_tables import ModelTable, aligned, tables_of
@@ -123,7 +123,7 @@ class Predictions(Source):
         nowhere = np.empty((len(instances), 0), dtype=np.int64)
         for name, value in (
             ("models", models),
-            ("instances", instances),
+            ("instances", as_array(instances)),
             ("labels", labels),
             ("weights", None),
             ("clusters", ()),
