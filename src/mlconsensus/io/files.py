@@ -165,8 +165,7 @@ def whole_file(path: AnyPath, force: bool = False) -> Iterator[IO[bytes]]:
     with writable(path):
         target = Path(os.path.realpath(path))  # a link stays a link: what it points at is replaced
         _check_target(target, display(path), force)
-        output = target.open("wb") if target.exists() and not target.is_file() else _renamed(target)
-        with output as file:
+        with _written_directly(target) if target.exists() and not target.is_file() else _renamed(target) as file:
             yield file
 
 
@@ -247,6 +246,13 @@ def _check_target(target: Path, shown: str, force: bool) -> None:
         raise InputError(f"{shown}: found no folder {str(target.parent)!r}, expected it to exist")
     if target.is_file() and not force:
         raise InputError(f"{shown}: found an existing file, expected none (--force replaces it)")
+
+
+def _written_directly(target: Path) -> IO[bytes]:
+    """Open a device, or a pipe, which must have a reader."""
+    descriptor = os.open(target, os.O_WRONLY | getattr(os, "O_NONBLOCK", 0))
+    os.set_blocking(descriptor, True)
+    return open(descriptor, "wb")
 
 
 def part_of(target: Path) -> Path:

@@ -160,12 +160,5 @@ def _score(found: Any, where: str) -> float:
 def _kind(found: Any) -> str:
     if found is None:
         return "null"
-    names = {
-        bool: "a truth value",
-        int: "a number",
-        float: "a number",
-        str: "a text",
-        list: "a list",
-        dict: "an object",
-    }
-    return names[type(found)]
+    names = {bool: "a truth value", int: "a number", float: "a number", str: "a text", list: "a list"}
+    return names.get(type(found), "an object")

@@ -103,11 +103,7 @@ def _long_block(part: Any, rows: pl.Series, labels: pl.Series) -> pl.DataFrame:
         at_row, at_column = (at.ravel() for at in np.indices(part.shape))
         values = part.ravel()
     return pl.DataFrame(
-        {
-            "instance": rows.gather(at_row),
-            "label": labels.gather(at_column),
-            "score": _nullable(values),
-        }
+        {"instance": rows.gather(at_row), "label": labels.gather(at_column), "score": _nullable(values)}
     )
 
 

@@ -127,56 +127,46 @@ def _dense(arrays: dict[str, Any], key: str | None, name: str) -> list[Any]:
 def _sparse(arrays: dict[str, Any], name: str) -> Any:
     """Make a CSR matrix of SciPy's arrays, none of which its compiled routines see before they are checked."""
     try:
-        kind, shape = arrays["format"].item(), tuple(int(size) for size in arrays["shape"])
-        kind = kind.decode() if isinstance(kind, bytes) else kind
-        n, l = shape
+        n, l = (int(size) for size in arrays["shape"])
         if min(n, l) < 1 or max(n, l) >= 2**31:
-            raise ValueError(f"shape {shape}")
-        if kind == "coo":
-            rows, columns = arrays["row"], arrays["col"]
-            _check_positions(rows, n, len(arrays["data"]))
-            _check_positions(columns, l, len(arrays["data"]))
-            cells = arrays["data"]
-        elif kind in ("csr", "csc", "bsr"):
-            cells, rows, columns = _entries(kind, n, l, arrays)
-        else:
-            raise ValueError(f"format {kind!r}")
+            raise ValueError(f"shape {(n, l)}")
+        kind = arrays["format"].item()
+        data, rows, columns = _entries(kind.decode() if isinstance(kind, bytes) else kind, n, l, arrays)
+        for found, size in ((rows, n), (columns, l)):
+            if (
+                found.shape != data.shape
+                or found.dtype.kind not in "iu"
+                or (np.clip(found, 0, size - 1) != found).any()
+            ):
+                raise ValueError("positions outside")
     except (ValueError, KeyError, TypeError, IndexError) as fault:
         raise InputError(f"{name}: found a broken sparse matrix ({first_line(fault)}), expected SciPy's") from None
-    scores.check_array(cells, f"{name}, data")
-    matrix = sparse.coo_array((cells, (rows, columns)), shape=shape).tocsr()
-    if matrix.nnz < len(cells):
+    scores.check_array(data, f"{name}, data")
+    matrix = sparse.coo_array((data, (rows, columns)), shape=(n, l)).tocsr()
+    if matrix.nnz < len(data):
         raise InputError(f"{name}: found a broken sparse matrix (a cell twice), expected each cell once")
     return matrix
 
 
 def _entries(kind: str, n: int, l: int, arrays: dict[str, Any]) -> tuple[Any, Any, Any]:
-    """Return the values, rows and columns of a matrix that is stored by rows, columns or blocks."""
-    data, indices, starts = arrays["data"], arrays["indices"], arrays["indptr"]
-    blocks = data.shape[1:] if kind == "bsr" else (1, 1)
-    if data.ndim != (3 if kind == "bsr" else 1) or 0 in blocks or n % blocks[0] or l % blocks[1]:
-        raise ValueError(f"data of shape {data.shape}")
-    lines, width = (l, n) if kind == "csc" else (n // blocks[0], l // blocks[1])
-    _check_positions(indices, width, len(data))
-    if starts.shape != (lines + 1,) or starts.dtype.kind not in "iu" or starts[0] != 0 or starts[-1] != len(data):
+    """Return the values, rows and columns of a matrix that is stored by entries, rows, columns or blocks."""
+    data = arrays["data"]
+    if kind == "coo":
+        return data, arrays["row"], arrays["col"]
+    if kind not in ("csr", "csc", "bsr"):
+        raise ValueError(f"format {kind!r}")
+    indices, starts = arrays["indices"], arrays["indptr"].astype(np.int64)
+    height, width = data.shape[1:] if kind == "bsr" else (1, 1)
+    lines = l if kind == "csc" else n // height
+    steps = np.diff(starts)
+    if starts.shape != (lines + 1,) or starts[0] != 0 or steps.min() < 0 or not starts[-1] == len(data) == len(indices):
         raise ValueError("indptr")
-    steps = np.diff(starts.astype(np.int64))
-    if steps.min() < 0:
-        raise ValueError("indptr that falls")
     line = np.repeat(np.arange(lines), steps)
     if kind == "csc":
         return data, indices, line
-    inner_rows, inner_columns = (at.ravel() for at in np.indices(blocks))
-    rows = (line[:, None] * blocks[0] + inner_rows).ravel()
-    columns = (indices.astype(np.int64)[:, None] * blocks[1] + inner_columns).ravel()
-    return data.reshape(-1), rows, columns
-
-
-def _check_positions(found: Any, size: int, count: int) -> None:
-    if found.shape != (count,) or found.dtype.kind not in "iu":
-        raise ValueError(f"{found.dtype} positions of shape {found.shape}")
-    if count and (found.min() < 0 or found.max() >= size):
-        raise ValueError("a position outside")
+    within_rows, within_columns = (at.ravel() for at in np.indices((height, width)))
+    rows = (line[:, None] * height + within_rows).ravel()
+    return data.reshape(-1), rows, (indices.astype(np.int64)[:, None] * width + within_columns).ravel()
 
 
 def _names(array: Any, where: str) -> Any:

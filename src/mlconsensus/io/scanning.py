@@ -141,10 +141,10 @@ def scan_predictions(
     called, names, known, scores = aligned(tables, instances, labels)
     scores = tuple(_in_any_order(own, held.folder / f"rows-{k}") for k, own in enumerate(scores))
     walk = None
-    if isinstance(names, pl.Series) or names.dtype.kind == "T":
-        names = pl.Series(names.tolist()) if isinstance(names, np.ndarray) else names
+    if names.dtype != np.int64:  # else instances are positions
+        listed = names if isinstance(names, pl.Series) else pl.Series(names.tolist())
         path = held.folder / "instances.parquet"
-        names.alias("0").to_frame().write_parquet(path, row_group_size=2**17)
+        listed.alias("0").to_frame().write_parquet(path, row_group_size=2**17)
         walk = stored.Walk(pl.scan_parquet(path, glob=False), "the panel")
     return ScannedPanel(called, known, scores, walk, len(names), held)
 
@@ -176,18 +176,15 @@ def needed_memory(paths: AnyPath | Sequence[AnyPath], format: str | None = None)
         path = file.path
         if path is None or not path.exists():  # what is wrong with it, the reader says
             continue
-        size = sum(entry.stat().st_size for entry in path.rglob("*")) if path.is_dir() else path.stat().st_size
         if form.name == "parquet" and (path.is_dir() or is_plain(path)):
-            with guarded(file.name, "Parquet"):
+            with guarded(file.name, form.title):
                 scan = pl.scan_parquet(parts(path), glob=False, hive_partitioning=False)
                 schema, rows = scan.collect_schema(), scan.select(pl.len()).collect().item()
-            whole = [kind == pl.Boolean or kind.is_integer() for kind in schema.dtypes()[1:]]
-            held.append(rows * (_STATEMENT if is_long(list(schema)) else sum(1 if one else 8 for one in whole)))
-            cells.append(rows * len(whole))
-        elif form.home == "csv" or form.name == "csv":
-            held.append((1.2 if is_plain(path) else 8) * size)
-            cells.append(size / 4)
+            widths = [1 if kind == pl.Boolean or kind.is_integer() else 8 for kind in schema.dtypes()[1:]]
+            held.append(rows * (_STATEMENT if is_long(list(schema)) else sum(widths)))
+            cells.append(rows * len(widths))
         else:
-            held.append(8 * size)
-            cells.append(size)
+            times = 1.2 if form.name in ("csv", "tsv") and is_plain(path) else 8.0
+            held.append(times * path.stat().st_size)
+            cells.append(path.stat().st_size / 4)
     return int(sum(held) + _CELL * max(cells))

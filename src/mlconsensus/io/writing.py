@@ -34,12 +34,7 @@ Framed = Callable[[Predictions, pl.Series], tuple[pl.DataFrame, int]]  # its row
 
 
 def write_table(
-    path: AnyPath,
-    table: ModelTable,
-    *,
-    format: str | None = None,
-    layout: Layout = "wide",
-    force: bool = False,
+    path: AnyPath, table: ModelTable, *, format: str | None = None, layout: Layout = "wide", force: bool = False
 ) -> None:
     """Write one table so that `read_table` gives it back exactly; the file appears whole or not at all.
 

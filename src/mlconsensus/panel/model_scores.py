@@ -90,31 +90,21 @@ class ModelScores(NamedTuple):
 
     def _sparse_cells(self) -> tuple[Matrix, NDArray[np.bool_] | None]:
         values = self.matrix
-        if self.rows is not None:
-            seen = self.rows >= 0
-            values = values[self.rows[seen]]
-            filled = np.zeros(len(seen) + 1, dtype=values.indptr.dtype)
-            filled[1:][seen] = np.diff(values.indptr)
-            values = sparse.csr_array(
-                (values.data, values.indices, np.cumsum(filled, dtype=filled.dtype)),
-                shape=(len(seen), values.shape[1]),
-            )
-        if self.columns is not None:
-            known = np.flatnonzero(self.columns >= 0)
-            values = values[:, self.columns[known]]
-            values = sparse.csr_array(
-                (values.data, known[values.indices].astype(values.indices.dtype), values.indptr),
-                shape=(values.shape[0], len(self.columns)),
-            )
+        if self.rows is not None or self.columns is not None:
+            # With an empty row and column behind the last, -1 is one that has nothing.
+            n, l = values.shape
+            starts = np.append(values.indptr, values.indptr[-1])
+            values = sparse.csr_array((values.data, values.indices, starts), shape=(n + 1, l + 1))
+            values = values[np.arange(n) if self.rows is None else self.rows]
+            values = values[:, np.arange(l) if self.columns is None else self.columns]
         values = values.astype(np.float64)
         if self.complete:
             return values, None
         spoken = self._known(values.shape)
         silent = np.isnan(values.data)
         if silent.any():
-            spoken[np.repeat(np.arange(values.shape[0]), np.diff(values.indptr))[silent], values.indices[silent]] = (
-                False
-            )
+            cells = values.tocoo()
+            spoken[cells.row[silent], cells.col[silent]] = False
             values.data = np.where(silent, 0.0, values.data)
             values.eliminate_zeros()
         return values, spoken

@@ -260,10 +260,7 @@ def _raise_out_of_range(table: ModelTable, matrix: Matrix) -> None:
     values = matrix.data if sparse.issparse(matrix) else matrix
     bad = np.argwhere((values < 0) | (values > 1))[0]
     if sparse.issparse(matrix):
-        row, column = (
-            int(np.searchsorted(matrix.indptr, bad[0], side="right")) - 1,
-            int(matrix.indices[bad[0]]),
-        )
+        row, column = (int(np.searchsorted(matrix.indptr, bad[0], side="right")) - 1, int(matrix.indices[bad[0]]))
     else:
         row, column = (int(at) for at in bad)
     instance = row if table.instances is None else list(table.instances)[row]

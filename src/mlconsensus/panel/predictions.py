@@ -114,11 +114,7 @@ class Predictions(Source):
         return panel
 
     def _fill(
-        self,
-        models: tuple[str, ...],
-        instances: Names,
-        labels: tuple[str, ...],
-        parts: tuple[ModelScores, ...],
+        self, models: tuple[str, ...], instances: Names, labels: tuple[str, ...], parts: tuple[ModelScores, ...]
     ) -> None:
         nowhere = np.empty((len(instances), 0), dtype=np.int64)
         for name, value in (
