@@ -155,10 +155,12 @@ def _entries(kind: str, n: int, l: int, arrays: dict[str, Any]) -> tuple[Any, An
         return data, arrays["row"], arrays["col"]
     if kind not in ("csr", "csc", "bsr"):
         raise ValueError(f"format {kind!r}")
-    indices, starts = arrays["indices"], arrays["indptr"].astype(np.int64)
+    indices, starts = arrays["indices"], arrays["indptr"]
+    if indices.dtype.kind not in "iu" or starts.dtype.kind not in "iu":
+        raise ValueError("positions that are no whole numbers")
     height, width = data.shape[1:] if kind == "bsr" else (1, 1)
     lines = l if kind == "csc" else n // height
-    steps = np.diff(starts)
+    steps = np.diff(starts.astype(np.int64))
     if starts.shape != (lines + 1,) or starts[0] != 0 or steps.min() < 0 or not starts[-1] == len(data) == len(indices):
         raise ValueError("indptr")
     line = np.repeat(np.arange(lines), steps)

@@ -25,7 +25,7 @@ from ..panel.model_tables import ModelTable
 from . import columns, stored
 from .formats import NamedFrame
 
-_ROWS = 2**20  # statements that are worked on at a time
+_ROWS = 2**22  # statements that are worked on at a time: for each of them, names are looked up anew
 
 
 class Coded(NamedTuple):
@@ -48,20 +48,20 @@ def tables(found: NamedFrame, model: str, scratch: Path | None = None) -> list[M
     >>> tables(NamedFrame(frame, ["instance", "label", "score"], place), "a")[0].scores.tolist()
     [[1.0, 0.0], [0.0, 0.5]]
     """
+    rows = found.rows.lazy().collect() if scratch is None else stored.on_disk(found.rows, scratch)
+    found = found._replace(rows=rows)
     _check(found)
-    source = found.rows if scratch is None else stored.on_disk(found.rows, scratch)
-    listed = {name: _names(source, found.columns, name) for name in ("instance", "label", "model")}
+    listed = {name: _names(found, name) for name in ("instance", "label", "model")}
     models = listed["model"].to_list() or [model]
     n, l, m = len(listed["instance"]), len(listed["label"]), len(models)
-    coded = partial(_coded, found._replace(rows=source), listed)
+    coded = partial(_coded, found, listed)
     if scratch is None:
         coded = partial(iter, list(coded()))
     counts = np.zeros(m * n + 1, dtype=np.int64)
     seen, known = np.zeros(m * n, dtype=np.bool_), np.zeros((m, max(1, l)), dtype=np.bool_)
     for _, rows, labels, _ in coded():
         seen[rows] = True
-        said, times = np.unique(rows[labels >= 0], return_counts=True)
-        counts[said + 1] += times
+        np.add.at(counts, rows[labels >= 0] + 1, 1)
         known[rows[labels >= 0] // n, labels[labels >= 0]] = True
     matrix = _sorted(coded, np.cumsum(counts), l, scratch)
     if not matrix.has_canonical_format:
@@ -90,18 +90,18 @@ def _check(found: NamedFrame) -> None:
                 columns.names(cells, column, place)
 
 
-def _names(rows: Any, called: list[str], name: str) -> pl.Series:
+def _names(found: NamedFrame, name: str) -> pl.Series:
     """Return the names in a column, in the order in which they first come."""
-    if name not in called:
+    if name not in found.columns:
         return pl.Series([], dtype=pl.String)
-    cells = pl.col(str(called.index(name))).cast(pl.String)
-    listed = rows.lazy().select(cells.drop_nulls().unique(maintain_order=True))
+    cells = pl.col(str(found.columns.index(name))).cast(pl.String)
+    listed = found.rows.lazy().select(cells.drop_nulls().unique(maintain_order=True))
     return pl.Series(listed.collect(engine="streaming").to_series())
 
 
 def _batches(rows: Any) -> Iterator[tuple[int, pl.DataFrame]]:
     start = 0
-    for batch in rows.iter_slices(_ROWS) if isinstance(rows, pl.DataFrame) else stored.batches(rows):
+    for batch in rows.iter_slices(_ROWS) if isinstance(rows, pl.DataFrame) else stored.batches(rows, size=_ROWS):
         yield start, batch
         start += batch.height
 
@@ -131,9 +131,9 @@ def _sorted(coded: Callable[[], Iterator[Coded]], starts: IntArray, l: int, scra
     for _, rows, labels, scores in coded():
         order = np.flatnonzero(labels >= 0)
         order = order[np.argsort(rows[order], kind="stable")]
-        own, times = np.unique(rows[order], return_counts=True)
-        within = np.arange(len(order)) - np.repeat(np.cumsum(times) - times, times)
-        places = np.repeat(free[own], times) + within
+        first = np.flatnonzero(np.diff(rows[order], prepend=-1))  # of each instance's statements
+        own, times = rows[order][first], np.diff(first, append=len(order))
+        places = np.repeat(free[own] - first, times) + np.arange(len(order))
         free[own] += times
         positions[places], values[places] = labels[order], scores[order]
     matrix = sparse.csr_array((values, positions, starts.astype(index)), shape=(len(starts) - 1, max(1, l)))

@@ -26,7 +26,7 @@ _CSR = ("data", "indices", "indptr")
 _DENSE = 0.3
 
 
-def batches(rows: pl.LazyFrame, start: int = 0) -> Iterator[pl.DataFrame]:
+def batches(rows: pl.LazyFrame, start: int = 0, size: int = _ROWS) -> Iterator[pl.DataFrame]:
     """Walk the rows of a query from one on; the only place that uses what Polars calls unstable.
 
     Examples
@@ -34,7 +34,7 @@ def batches(rows: pl.LazyFrame, start: int = 0) -> Iterator[pl.DataFrame]:
     >>> [batch.height for batch in batches(pl.LazyFrame({"0": range(5)}), 2)]
     [3]
     """
-    return iter(rows.slice(start).collect_batches(chunk_size=_ROWS, maintain_order=True, engine="streaming"))
+    return iter(rows.slice(start).collect_batches(chunk_size=size, maintain_order=True, engine="streaming"))
 
 
 class Walk:
