@@ -97,7 +97,7 @@ def test_forms_of_arrays(panel, form):
 @pytest.mark.parametrize(
     ("arrays", "words"),
     [
-        (lambda: np.zeros((2, 3)), "found ndarray, expected a Dask array"),
+        (lambda: da.zeros((2, 3)), "found 2 dimensions, expected 3"),
         (list, "found no model"),
         (lambda: [np.zeros((2, 3))], "model 'model_0': found ndarray, expected a Dask array"),
         (lambda: [da.zeros(3)], "found 1 dimensions, expected 2"),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial, reduce
 from itertools import pairwise
@@ -20,6 +20,7 @@ from ..arithmetic.budget import grant
 from ..combiners.statistics import merge
 from ..errors import InputError
 from ..panel.alignment import Names, as_names
+from ..panel.model_tables import tables_of
 from ..panel.predictions import Predictions
 from ..panel.sources import LazySource, Steps, prepared
 from .machine import KEPT, available_memory, cores
@@ -99,6 +100,10 @@ class DaskPanel(LazySource):
         """The names of all instances."""
         found: Names = np.arange(len(self)) if self._scanned is None else self._scanned.instances
         return found
+
+    def read(self, start: int, stop: int) -> Predictions:
+        """Refuse: blocks are as the tasks have them."""
+        raise NotImplementedError
 
     def blocks(self, size: int | None = None) -> Iterator[Predictions]:
         """Bring the instances here, block by block."""
@@ -317,25 +322,10 @@ def _raise(future: Any) -> None:
 
 def _named(arrays: Any, models: Any) -> dict[str, Any]:
     """Take apart the forms that `from_dask` accepts into one array (n, l) a model."""
-    if isinstance(arrays, Mapping):
-        if models is not None:
-            raise InputError("models: found models=… beside a mapping, which names its own, expected one of the two")
-        models, given = list(arrays), list(arrays.values())
-    elif isinstance(arrays, (list, tuple)):
-        given = list(arrays)
-    elif getattr(arrays, "ndim", None) == 3:
-        given = [arrays[k] for k in range(arrays.shape[0])]
-    else:
-        raise InputError(
-            f"predictions: found {type(arrays).__name__}, expected a Dask array (m, n, l), a sequence of m arrays "
-            "(n, l), or a mapping from model name to array"
-        )
-    if not given:
-        raise InputError("predictions: found no model, expected at least one")
-    names = [f"model_{k}" for k in range(len(given))] if models is None else [str(name) for name in models]
-    if len(as_names(names, "models")) != len(given):
-        raise InputError(f"models: found {len(names)} names, expected one for each of {len(given)} models")
-    return dict(zip(names, given, strict=True))
+    if getattr(arrays, "ndim", 3) != 3:
+        raise InputError(f"predictions: found {arrays.ndim} dimensions, expected 3: models, instances, labels")
+    given = list(arrays) if hasattr(arrays, "ndim") else arrays
+    return {table.model: table.scores for table in tables_of(given, models)}
 
 
 def _check(name: str, array: Any, first: Any) -> None:

@@ -18,7 +18,7 @@ from scipy import sparse
 from ..errors import InputError, nearest
 from ..panel.alignment import as_names
 from ..panel.model_tables import ModelTable
-from . import scores
+from .columns import outside, raise_bad_score
 from .files import AnyPath, InputFile, first_line, guarded, read_bytes
 from .formats import input_file
 from .stored import compact
@@ -154,10 +154,10 @@ def _scores(content: _Content, labels: list[int], name: str) -> Any:
                 f"{name}, attribute {content.names[at]!r}: found {found}, expected a label {{0,1}} or numeric"
             )
     matrix = content.values[:, labels]
-    outside = np.flatnonzero(scores.outside(matrix.data))
-    if len(outside):
-        at = int(outside[0])
+    bad = np.flatnonzero(outside(matrix.data))
+    if len(bad):
+        at = int(bad[0])
         row = int(np.searchsorted(matrix.indptr, at, side="right"))
         label = content.names[labels[matrix.indices[at]]]
-        scores.raise_bad_score(f"{name}, data row {row}, attribute {label!r}", float(matrix.data[at]))
+        raise_bad_score(f"{name}, data row {row}, attribute {label!r}", float(matrix.data[at]))
     return matrix

@@ -1,19 +1,42 @@
-"""Frames → `ModelTable`s: the one way from rows to the tables that a panel is made of."""
+"""Frames → `ModelTable`s: the one way from rows to the tables that a panel is made of.
+
+In a long frame, a model that lists an instance has judged it on every label that the model lists anywhere: what it
+leaves out is 0. Instances and labels that it never lists are missing. A score that is there but empty is missing too.
+
+Statements may come in any order and be larger than memory, and become a sparse matrix without a dense step. A counting
+sort puts them in order: one pass counts the statements about each instance of each model, the next puts each into the
+next free place of its instance.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
+from scipy import sparse
 
 from ..errors import InputError
-from ..panel.alignment import first_again
+from ..panel.alignment import IntArray, first_again
 from ..panel.model_tables import ModelTable
-from . import statements, stored
-from .columns import check_columns, is_long, matrix, names
+from . import stored
+from .columns import check_columns, is_long, matrix, names, scores_of
 from .formats import NamedFrame
+
+_ROWS = 2**22  # statements that are worked on at a time: for each of them, names are looked up anew
+
+
+class Coded(NamedTuple):
+    """Some statements, names replaced by their positions."""
+
+    start: int  # the first one's row in the file
+    rows: IntArray  # model · number of instances + instance
+    labels: IntArray  # -1: none, the instance is merely listed
+    scores: NDArray[np.float64]  # NaN: missing
 
 
 def tables(found: NamedFrame, model: str, scratch: Path | None = None) -> list[ModelTable]:
@@ -47,7 +70,7 @@ def tables(found: NamedFrame, model: str, scratch: Path | None = None) -> list[M
     if rows == 0:
         raise InputError(f"{place.file}: found a header and no rows, expected at least one")
     if is_long(columns):
-        return statements.tables(found, model, scratch)
+        return _long(found, model, scratch)
     ids = names(found.rows.lazy().select("0").collect().to_series(), columns[0] or "instance", place)
     again = first_again(ids)
     if again:
@@ -61,3 +84,122 @@ def tables(found: NamedFrame, model: str, scratch: Path | None = None) -> list[M
     else:
         cells = stored.ParquetMatrix(stored.on_disk(found.rows, scratch), columns, place, rows)
     return [ModelTable(model, cells, ids, labels, place.file)]
+
+
+def _long(found: NamedFrame, model: str, scratch: Path | None = None) -> list[ModelTable]:
+    """Make one table a model."""
+    rows = found.rows.lazy().collect() if scratch is None else stored.on_disk(found.rows, scratch)
+    found = found._replace(rows=rows)
+    listed = {name: _names(found, name) for name in ("instance", "label", "model")}
+    models = listed["model"].to_list() or [model]
+    n, l, m = len(listed["instance"]), len(listed["label"]), len(models)
+    coded = partial(_coded, found, listed)
+    if scratch is None:
+        coded = partial(iter, list(coded()))
+    counts = np.zeros(m * n + 1, dtype=np.int64)
+    seen, known = np.zeros(m * n, dtype=np.bool_), np.zeros((m, max(1, l)), dtype=np.bool_)
+    for _, rows, labels, _ in coded():
+        seen[rows] = True
+        np.add.at(counts, rows[labels >= 0] + 1, 1)
+        known[rows[labels >= 0] // n, labels[labels >= 0]] = True
+    whole = _sorted(coded, np.cumsum(counts), l, scratch)
+    if not whole.has_canonical_format:
+        _raise_twice(whole, coded, found, listed)
+    out = []
+    for k, name in enumerate(models):
+        if not known[k].any():
+            raise InputError(f"{found.place.file}: found no label from model {name!r}, expected at least one")
+        own = _of_model(whole, slice(k * n, (k + 1) * n), seen, known[k])
+        cells = stored.compact(own) if scratch is None else stored.SparseFile.of(own, scratch / str(k))
+        instances = listed["instance"].filter(pl.Series(seen[k * n : (k + 1) * n]))
+        labels_of = np.array(listed["label"].filter(pl.Series(known[k])).to_list(), dtype=np.dtypes.StringDType())
+        out.append(ModelTable(name, cells, instances, labels_of, found.place.file))
+    return out
+
+
+def _names(found: NamedFrame, name: str) -> pl.Series:
+    """Return the names in a column, in the order in which they first come."""
+    if name not in found.columns:
+        return pl.Series([], dtype=pl.String)
+    at = str(found.columns.index(name))
+    names(found.rows.lazy().select(at).head(0).collect()[at], name, found.place)  # whether they can be names
+    cells = pl.col(at).cast(pl.String)
+    listed = found.rows.lazy().select(cells.drop_nulls().unique(maintain_order=True))
+    return pl.Series(listed.collect(engine="streaming").to_series())
+
+
+def _batches(rows: Any) -> Iterator[tuple[int, pl.DataFrame]]:
+    start = 0
+    for batch in rows.iter_slices(_ROWS) if isinstance(rows, pl.DataFrame) else stored.batches(rows, size=_ROWS):
+        yield start, batch
+        start += batch.height
+
+
+def _coded(found: NamedFrame, listed: dict[str, pl.Series]) -> Iterator[Coded]:
+    kinds = {name: pl.Enum(own) for name, own in listed.items()}
+    for start, batch in _batches(found.rows):
+        batch.columns = found.columns
+        place, codes = found.place.below(start), []
+        for name in ("model", "instance", "label"):
+            cells = batch[name] if name in found.columns else pl.Series([0]).new_from_index(0, batch.height)
+            if name in found.columns:
+                text = cells.cast(pl.String) if name == "label" and found.bare else names(cells, name, place)
+                cells = text.cast(kinds[name]).to_physical()
+            codes.append(cells.cast(pl.Int64))
+        model, instance, label = codes
+        scores = scores_of(batch["score"], "score", place, found.columns).cast(pl.Float64)
+        at = model * len(listed["instance"]) + instance
+        yield Coded(start, at.to_numpy(), label.fill_null(-1).to_numpy(), scores.to_numpy())
+
+
+def _sorted(coded: Callable[[], Iterator[Coded]], starts: IntArray, l: int, scratch: Path | None) -> Any:
+    """Put statements into a CSR matrix of a row for each instance of each model."""
+    size = int(starts[-1])
+    index = np.int32 if max(size, l) < 2**31 else np.int64
+    positions = stored.new_array(size, index, scratch and scratch / "columns.npy")
+    values = stored.new_array(size, np.float64, scratch and scratch / "scores.npy")
+    free = starts[:-1].copy()
+    for _, rows, labels, scores in coded():
+        order = np.flatnonzero(labels >= 0)
+        order = order[np.argsort(rows[order], kind="stable")]
+        first = np.flatnonzero(np.diff(rows[order], prepend=-1))  # of each instance's statements
+        own, times = rows[order][first], np.diff(first, append=len(order))
+        places = np.repeat(free[own] - first, times) + np.arange(len(order))
+        free[own] += times
+        positions[places], values[places] = labels[order], scores[order]
+    matrix = sparse.csr_array((values, positions, starts.astype(index)), shape=(len(starts) - 1, max(1, l)))
+    matrix.sort_indices()
+    return matrix
+
+
+def _of_model(matrix: Any, rows: slice, seen: NDArray[np.bool_], known: NDArray[np.bool_]) -> Any:
+    """Return the rows of one model: only instances and labels that it lists."""
+    first, last = matrix.indptr[rows.start], matrix.indptr[rows.stop]
+    starts = np.append(matrix.indptr[rows][seen[rows]], last) - first
+    positions = matrix.indices[first:last]
+    if not known.all():
+        own = (np.cumsum(known) - 1).astype(positions.dtype)
+        for at in range(0, len(positions), _ROWS):
+            positions[at : at + _ROWS] = own[positions[at : at + _ROWS]]
+    shape = len(starts) - 1, int(known.sum())
+    return sparse.csr_array((matrix.data[first:last], positions, starts), shape=shape, copy=False)
+
+
+def _raise_twice(
+    matrix: Any, coded: Callable[[], Iterator[Coded]], found: NamedFrame, listed: dict[str, pl.Series]
+) -> None:
+    """Say which pair of an instance and a label comes twice, and where."""
+    n, l = len(listed["instance"]), matrix.shape[1]
+    pairs = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr)) * l + matrix.indices
+    twice = pairs[1:][pairs[1:] == pairs[:-1]]
+    first: dict[int, int] = {}
+    for start, rows, labels, _ in coded():
+        own = np.where(labels < 0, -1, rows * l + labels)
+        for at in np.flatnonzero(np.isin(own, twice)).tolist():
+            before = first.setdefault(int(own[at]), start + at)
+            if before < start + at:
+                raise InputError(
+                    f"{found.place(start + at)}: found label {listed['label'][int(labels[at])]!r} of instance "
+                    f"{listed['instance'][int(rows[at]) % n]!r} again (first in {found.place.short(before)}), "
+                    "expected each pair once"
+                )

@@ -16,7 +16,8 @@ from scipy import sparse
 from ..errors import InputError, nearest
 from ..panel.alignment import first_again
 from ..panel.model_tables import ModelTable
-from . import layouts, scores
+from . import layouts
+from .columns import outside, raise_bad_score
 from .files import InputFile, Place, first_line
 from .formats import Keep, Layout, NamedFrame
 from .text import decoded
@@ -151,9 +152,9 @@ def _score(found: Any, where: str) -> float:
     if found is None:
         return float("nan")
     if not isinstance(found, int | float):
-        scores.raise_bad_score(where, found if isinstance(found, str) else _kind(found))
-    if scores.outside(found):
-        scores.raise_bad_score(where, found)
+        raise_bad_score(where, found if isinstance(found, str) else _kind(found))
+    if outside(found):
+        raise_bad_score(where, found)
     return float(found)
 
 

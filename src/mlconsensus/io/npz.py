@@ -11,7 +11,8 @@ from scipy import sparse
 from ..errors import InputError, nearest
 from ..panel.alignment import as_names
 from ..panel.model_tables import ModelTable
-from . import layouts, scores
+from . import layouts
+from .columns import check_array
 from .files import InputFile, first_line
 from .formats import Layout
 
@@ -120,7 +121,7 @@ def _dense(arrays: dict[str, Any], key: str | None, name: str) -> list[Any]:
         raise InputError(f"{name}, {key}: found the shape {array.shape}, expected {shape}")
     if 0 in array.shape:
         raise InputError(f"{name}, {key}: found the shape {array.shape}, expected no zero in it")
-    scores.check_array(array, f"{name}, {key}")
+    check_array(array, f"{name}, {key}")
     return list(array) if dimensions == 3 else [array]
 
 
@@ -141,7 +142,7 @@ def _sparse(arrays: dict[str, Any], name: str) -> Any:
                 raise ValueError("positions outside")
     except (ValueError, KeyError, TypeError, IndexError) as fault:
         raise InputError(f"{name}: found a broken sparse matrix ({first_line(fault)}), expected SciPy's") from None
-    scores.check_array(data, f"{name}, data")
+    check_array(data, f"{name}, data")
     matrix = sparse.coo_array((data, (rows, columns)), shape=(n, l)).tocsr()
     if matrix.nnz < len(data):
         raise InputError(f"{name}: found a broken sparse matrix (a cell twice), expected each cell once")

@@ -14,7 +14,8 @@ from ..errors import InputError
 from ..panel.alignment import How, as_array, same_names
 from ..panel.model_tables import ModelTable, check_overlap, with_names
 from ..panel.predictions import Predictions
-from . import frames, scores, stored
+from . import frames, stored
+from .columns import any_number
 from .files import AnyPath, InputFile, guarded
 from .formats import Format, format_of, input_file, input_files
 
@@ -59,7 +60,7 @@ def read_table(path: AnyPath, *, format: str | None = None) -> ModelTable:
     ['law']
     """
     file = input_file(path)
-    with scores.any_number():
+    with any_number():
         tables = _tables(file, format_of(path, format), truth=True)
     if len(tables) > 1:
         models = ", ".join(repr(table.model) for table in tables[:3]) + (", …" if len(tables) > 3 else "")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,6 @@ import numpy as np
 import polars as pl
 
 from ..engines.progress import track
-from ..errors import InputError
 from ..panel.alignment import How, Names, as_array
 from ..panel.model_scores import ModelScores
 from ..panel.model_tables import aligned
@@ -75,13 +74,6 @@ class ScannedPanel(LazySource):
     def instances(self) -> Names:  # type: ignore[override]
         """The names of all instances."""
         return as_array(self.names(0, len(self)))
-
-    def blocks(self, size: int | None = None) -> Iterator[Predictions]:
-        """Walk the instances, `size` at a time."""
-        size = self.block_size if size is None else size
-        if size < 1:
-            raise InputError(f"blocks: found size {size}, expected at least 1")
-        return (self.read(start, start + size) for start in range(0, len(self), size))
 
     def read(self, start: int, stop: int) -> Predictions:
         """Read the instances from one position to another; they are called by their positions."""
