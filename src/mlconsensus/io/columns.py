@@ -18,6 +18,7 @@ from .files import Place
 LONG = frozenset({"instance", "label", "score"})
 
 _WHOLE = frozenset({pl.UInt8, pl.UInt16, pl.UInt32, pl.UInt64, pl.Int8, pl.Int16, pl.Int32, pl.Int64})
+_ROWS = 2**20  # names that are looked at at a time
 MISSING = ("", "na", "n/a", "nan", "null", "none")  # in any case, with or without spaces around
 
 # Predictions are in [0, 1]; what a combiner made of them need not be.
@@ -101,9 +102,11 @@ def names(cells: pl.Series, column: str, place: Place) -> pl.Series:
         cells = cells.cast(pl.String)
     if cells.dtype != pl.String:
         raise InputError(f"{place.file}, column {column!r}: found {cells.dtype} values, expected text or whole numbers")
-    empty = (cells.fill_null("").str.strip_chars() == "").arg_max() if len(cells) else None
-    if empty is not None and not (cells[empty] or "").strip():
-        raise InputError(f"{place(empty)}, column {column!r}: found nothing, expected a name")
+    for start in range(0, len(cells), _ROWS):  # in pieces: ten million names take memory
+        blank = cells[start : start + _ROWS].fill_null("").str.strip_chars() == ""
+        if blank.any():
+            where = place(start + int(blank.to_numpy().argmax()))
+            raise InputError(f"{where}, column {column!r}: found nothing, expected a name")
     return cells
 
 

@@ -39,7 +39,7 @@ class Coded(NamedTuple):
     scores: NDArray[np.float64]  # NaN: missing
 
 
-def tables(found: NamedFrame, model: str, scratch: Path | None = None) -> list[ModelTable]:
+def tables(found: NamedFrame, model: str, scratch: Path | None = None, like: Any = None) -> list[ModelTable]:
     """Make the table of each model in a frame.
 
     Parameters
@@ -50,6 +50,8 @@ def tables(found: NamedFrame, model: str, scratch: Path | None = None) -> list[M
         What the model is called if no column says so.
     scratch
         A folder, not there yet, for what is to stay on disk; ``None``: all goes into memory.
+    like
+        Names of the table before: files of one panel mostly list the same instances, which are checked and kept once.
 
     Returns
     -------
@@ -71,8 +73,11 @@ def tables(found: NamedFrame, model: str, scratch: Path | None = None) -> list[M
         raise InputError(f"{place.file}: found a header and no rows, expected at least one")
     if is_long(columns):
         return _long(found, model, scratch)
-    ids = names(found.rows.lazy().select("0").collect().to_series(), columns[0] or "instance", place)
-    again = first_again(ids)
+    ids = found.rows.lazy().select("0").collect().to_series()
+    if isinstance(like, pl.Series) and ids.dtype == pl.String and ids.equals(like):
+        ids = like
+    ids = ids if ids is like else names(ids, columns[0] or "instance", place)
+    again = None if ids is like else first_again(ids)
     if again:
         raise InputError(
             f"{place(again[1])}: found the instance {ids[again[1]]!r} again (first in {place.short(again[0])}), "

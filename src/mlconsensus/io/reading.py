@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 
 from ..errors import InputError
-from ..panel.alignment import How, as_array, same_names
+from ..panel.alignment import How, as_array
 from ..panel.model_tables import ModelTable, check_overlap, with_names
 from ..panel.predictions import Predictions
 from . import frames, stored
@@ -130,10 +130,8 @@ def panel_tables(
     found: list[ModelTable] = []
     fuller: list[str] = []  # names for models that would have the same
     for k, (file, form) in enumerate(files):
-        for table in _tables(file, form, scratch and scratch / str(k)):
-            # Files of one panel mostly list the same instances: they are kept, and compared, once.
-            if found and same_names(table.instances, found[-1].instances):
-                table = table._replace(instances=found[-1].instances)
+        before = found[-1].instances if found else None
+        for table in _tables(file, form, scratch and scratch / str(k), like=before):
             found.append(table)
             own = table.model != file.model or file.path is None  # whether the file itself names the model
             fuller.append(table.model if own else f"{file.path.absolute().parent.name}/{table.model}")  # type: ignore[union-attr]
@@ -142,11 +140,13 @@ def panel_tables(
     return named
 
 
-def _tables(file: InputFile, form: Format, scratch: Path | None = None, truth: bool = False) -> list[ModelTable]:
+def _tables(
+    file: InputFile, form: Format, scratch: Path | None = None, truth: bool = False, like: Any = None
+) -> list[ModelTable]:
     keep: Callable[[pl.LazyFrame], Any] = pl.LazyFrame.collect if scratch is None else partial(stored.sunk, scratch)
     with guarded(file.name, form.title):
         found = form.read(file, keep, truth)
-        tables = found if isinstance(found, list) else frames.tables(found, file.model, scratch)
+        tables = found if isinstance(found, list) else frames.tables(found, file.model, scratch, like)
         if scratch is None:
             return tables
         return [stored.table_on_disk(table, scratch / f"table-{k}") for k, table in enumerate(tables)]

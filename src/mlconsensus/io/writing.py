@@ -27,6 +27,8 @@ from . import layouts
 from .files import AnyPath, check_output, compressed, display, part_of, put_in_place, whole_file, writable
 from .formats import Layout, format_of
 
+_GROUP, _PIECE = 2**15, 2**13  # rows of a Parquet file that are written together, and that wait for it as one
+
 STREAMED = ("parquet", "csv", "tsv")  # formats that can be written block by block
 
 Made = Callable[[Predictions], NDArray[Any]]  # turns a block into what is to be written of it
@@ -108,7 +110,7 @@ def write_blocks(
     frame = partial(_frame, made, panel.labels, layout)
     if hasattr(panel, "each"):  # the workers of a cluster
         return _write_parts(path, panel, frame, form, force)
-    size, missing = panel.block_size, 0
+    size, missing = max(1, panel.block_size // 2), 0  # scores take more memory than decisions
 
     def frames() -> Iterator[pl.DataFrame]:
         nonlocal missing
@@ -159,12 +161,12 @@ def _sink(frames: Iterator[pl.DataFrame], file: IO[bytes], form: str) -> None:
         """Walk the frames in the context of the caller, who shows how far it has come."""
         frame: pl.DataFrame | None = first
         while frame is not None and not stopped:
-            yield frame
+            yield from frame.iter_slices(_PIECE)
             frame = context.run(next, frames, None)
 
     lazy = register_io_source(walked, schema=first.schema)
     if form == "parquet":
-        sink = partial(lazy.sink_parquet, file, compression="snappy", statistics=False)
+        sink = partial(lazy.sink_parquet, file, compression="snappy", statistics=False, row_group_size=_GROUP)
     else:
         text = lazy.with_columns(pl.col(pl.Boolean).cast(pl.UInt8))
         sink = partial(text.sink_csv, file, separator="\t" if form == "tsv" else ",")
