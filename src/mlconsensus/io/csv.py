@@ -17,7 +17,7 @@ from . import columns as cells
 from . import layouts
 from .files import InputFile, Place, first_line, guarded, opened
 from .formats import Keep, Layout, NamedFrame
-from .text import check_text, raise_undecodable
+from .text import check_text, decoded
 
 _GLANCE = 2**16  # bytes that tell text from anything else
 _CALLED = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
@@ -78,7 +78,9 @@ def _header(content: bytes | Path, name: str, separator: str) -> tuple[list[str]
     try:
         columns, lines = next(_records(content, separator), ([], 0))
     except UnicodeDecodeError:
-        _raise_undecodable(content, name)
+        with opened(content) as file:
+            decoded(file.read(), name)  # says where
+        raise
     except csv.Error as fault:
         raise InputError(f"{name}, line 1: found {first_line(fault)!r}, expected a header line") from None
     if not any(column.strip() for column in columns):
@@ -129,20 +131,13 @@ def _check_widths(content: bytes | Path, width: int, name: str, separator: str) 
                 raise InputError(f"{name}, line {ended + 1}: found {found}, expected {width} fields, as the header has")
             ended = line
     except UnicodeDecodeError:
-        _raise_undecodable(content, name)
+        with opened(content) as file:
+            decoded(file.read(), name)  # says where
+        raise
     except csv.Error as fault:
         raise InputError(
             f"{name}, line {ended + 1}: found a stray or unclosed quote ({first_line(fault)}), expected CSV"
         ) from None
-
-
-def _raise_undecodable(content: bytes | Path, name: str) -> None:
-    with opened(content) as file:
-        data = file.read()
-    try:
-        data.decode()
-    except UnicodeDecodeError as fault:
-        raise_undecodable(data, fault.start, name)
 
 
 def _records(content: bytes | Path, separator: str) -> Iterator[tuple[list[str], int]]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NoReturn
-
 from ..errors import InputError
 
 _BOM = b"\xef\xbb\xbf"
@@ -40,20 +38,7 @@ def decoded(data: bytes, name: str) -> str:
     """
     check_text(data, name)
     try:
-        return data.decode("utf-8-sig")
+        return data.decode().removeprefix("\ufeff")
     except UnicodeDecodeError as fault:
-        raise_undecodable(data.removeprefix(_BOM), fault.start, name)
-
-
-def raise_undecodable(data: bytes, at: int, name: str) -> NoReturn:
-    r"""Say which byte of bytes that are not UTF-8 is the first wrong one.
-
-    Examples
-    --------
-    >>> raise_undecodable(b"id\n\xff", 3, "a.csv")
-    Traceback (most recent call last):
-    ...
-    mlconsensus.errors.InputError: a.csv, line 2: found the byte 0xff, expected UTF-8 text
-    """
-    line = data.count(b"\n", 0, at) + 1
-    raise InputError(f"{name}, line {line}: found the byte 0x{data[at]:02x}, expected UTF-8 text")
+        line, byte = data.count(b"\n", 0, fault.start) + 1, data[fault.start]
+        raise InputError(f"{name}, line {line}: found the byte 0x{byte:02x}, expected UTF-8 text") from None
