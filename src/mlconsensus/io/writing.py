@@ -186,9 +186,7 @@ def _write_parts(path: AnyPath, panel: Any, frame: Framed, form: str, force: boo
         folder.mkdir()
         try:
             missing = int(sum(panel.each(partial(_write_part, frame, folder), "combining")))
-            if form == "parquet" and (target.is_dir() or not target.exists()):
-                if target.is_dir():
-                    shutil.rmtree(target)
+            if form == "parquet" and not target.exists():
                 put_in_place(folder, target)
             else:
                 with whole_file(path, force) as file:
