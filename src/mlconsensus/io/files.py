@@ -112,7 +112,7 @@ def raw_bytes(path: AnyPath) -> bytes:
         raise InputError(f"{shown}: found {_reason(fault)}, expected a file to read") from None
 
 
-def display(path: AnyPath, standard: str = "standard input") -> str:
+def display(path: AnyPath) -> str:
     """Return the path as messages say it.
 
     Examples
@@ -120,7 +120,7 @@ def display(path: AnyPath, standard: str = "standard input") -> str:
     >>> display("a.csv"), display("-")
     ('a.csv', 'standard input')
     """
-    return standard if os.fspath(path) == STANDARD else os.fspath(path)
+    return "standard input" if os.fspath(path) == STANDARD else os.fspath(path)
 
 
 def check_output(path: AnyPath, force: bool = False) -> None:
