@@ -4,7 +4,7 @@
 
 Workers are processes with one thread each on this machine, as `combine --dask` starts them, and make their own chunks
 of decisions, 2.5 % of them yes, so that nothing has to be sent to them. `fit` gathers the statistics, `transform` adds
-up the scores where they are. The bar: two workers are at least 1.6 times as fast as one.
+up the scores where they are. The bar: two workers are at least 1.5 times as fast as one.
 """
 
 import argparse

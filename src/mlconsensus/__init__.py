@@ -13,9 +13,8 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from . import datasets
-    from .consensus import Consensus, combine
+    from .consensus import Consensus, combine, write_consensus
     from .engines.dask import from_dask
-    from .engines.streaming import write_consensus
     from .ensemble import ConsensusClassifier
     from .errors import InputError
     from .estimators import (
@@ -114,7 +113,7 @@ _HOME = {
     "read_predictions": "io",
     "rescale": "estimators",
     "scan_predictions": "io",
-    "write_consensus": "engines.streaming",
+    "write_consensus": "consensus",
 }
 _MODULES = {
     "datasets": "datasets",

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .errors import InputError, nearest
-from .estimators import COMBINERS, MOST_GROUPS, Combiner, majority_vote, method_named
+from .estimators import COMBINERS, Combiner, majority_vote, method_named
 from .evaluation import metrics
 from .evaluation.decisions import cardinalities, match_instances
 from .insight.diagnostics import Diagnostics, diagnose, leave_one_model_out
@@ -25,31 +26,9 @@ if TYPE_CHECKING:
     from .report import Report
 
 Optimize = Literal["auto", "ranking_loss", "micro_auc", "one_error", "average_precision"]
-
-
-class Choice(NamedTuple):
-    """A method, and why it is the one for a metric."""
-
-    method: str
-    reason: str
-
-
-CHOICES: dict[str, Choice] = {
-    "auto": Choice("Filter", "it finds out by itself which models to trust and which labels go together"),
-    "micro_auc": Choice(
-        "MLCM-a", "its precision matrix carries label preferences across instances, which microAUC counts"
-    ),
-    "ranking_loss": Choice(
-        "MLCM-r", "its walk estimates p(label | instance), which minimises the expected ranking loss"
-    ),
-    "one_error": Choice("Filter", "the top place goes to what reliable models say"),
-    "average_precision": Choice("Filter", "the top places go to what reliable models say"),
-}
-
-
-_LARGE = Choice(
-    "MLCM-a", f"with more than {MOST_GROUPS:,} pairs of a model and a label, Filter would take gigabytes of memory"
-)
+METRICS = get_args(Optimize)
+DEFAULT = "Filter"  # for every metric: choosing among methods by small differences was worse (decision 22)
+MOST_LABELS = 8192  # beyond which its matrices of labels × labels take gigabytes
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -72,7 +51,7 @@ class Consensus:
     Examples
     --------
     >>> import mlconsensus as mlc
-    >>> found = mlc.combine(mlc.Predictions([[[1, 0]], [[1, 1]]], labels=["sport", "news"]), optimize="ranking_loss")
+    >>> found = mlc.combine(mlc.Predictions([[[1, 0]], [[1, 1]]], labels=["sport", "news"]), method="mlcm-r")
     >>> found.method, found.labels.tolist(), found.label_sets()
     ('MLCM-r', [[True, True]], [('sport', 'news')])
     """
@@ -198,6 +177,8 @@ def combine(
     panel = as_predictions(predictions)
     name, reason, combiner = choose(panel, optimize, method, weights)
     scores = combiner.fit(panel).transform(panel)
+    saw = combiner.saw(combiner.solution_)
+    reason = f"{reason}: {saw}" if saw else reason
     return Consensus(scores, name, reason, combiner, panel.instances, panel.labels, panel)
 
 
@@ -218,17 +199,19 @@ def choose(
     --------
     >>> import mlconsensus as mlc
     >>> choose(mlc.Predictions([[[1, 0]]]), "ranking_loss").method
-    'MLCM-r'
+    'Filter'
     """
     if method is None:
         wanted = str(optimize).replace("-", "_")
-        if wanted not in CHOICES:
-            raise InputError(
-                f"optimize: found {optimize!r}, expected one of {', '.join(CHOICES)}{nearest(wanted, CHOICES)}"
-            )
-        name, reason = CHOICES[wanted]
-        if name == "Filter" and len(panel.models) * len(panel.labels) > MOST_GROUPS:
-            name, reason = _LARGE
+        if wanted not in METRICS:
+            hint = nearest(wanted, METRICS)
+            raise InputError(f"optimize: found {optimize!r}, expected one of {', '.join(METRICS)}{hint}")
+        name = DEFAULT if len(panel.labels) <= MOST_LABELS else "MLCM-a"
+        reason = "it leaves voting as far as the models bear each other out"
+        if name != DEFAULT:
+            reason = f"with more than {MOST_LABELS:,} labels, {DEFAULT} would take gigabytes of memory"
+        elif wanted != "auto":
+            reason += f", and no method is safer for {wanted.replace('_', ' ')}"
         combiner = COMBINERS[name](weights=weights)
     elif isinstance(method, str):
         name, reason = method_named(method), "it was asked for"
@@ -239,3 +222,84 @@ def choose(
         combiner, reason = method, "it was asked for"
         name = combiner.name
     return Chosen(name, reason, combiner)
+
+
+class Written(NamedTuple):
+    """What `write_consensus` did."""
+
+    method: str
+    reason: str  # why that method
+    combiner: Combiner  # fitted
+    n_missing: int  # of all predictions
+
+
+def write_consensus(
+    panel: Any,
+    path: str | os.PathLike[str],
+    optimize: Optimize = "auto",
+    *,
+    method: str | Combiner | None = None,
+    weights: Weights = None,
+    format: str | None = None,
+    layout: Any = "wide",
+    values: Callable[[NDArray[np.float64], Predictions], NDArray[Any]] | None = None,
+    force: bool = False,
+    solved: bool = False,
+) -> Written:
+    r"""Combine predictions that are not in memory and write the consensus to a file, block by block.
+
+    Parameters
+    ----------
+    panel
+        What `scan_predictions` or `from_dask` gives.
+    path
+        Where to write: Parquet, CSV or TSV. It appears when it is whole. Dask's workers write Parquet as a folder.
+    optimize, method, weights
+        As in `combine`.
+    format
+        The format, where the suffix does not tell.
+    layout
+        As in `io.write_table`.
+    values
+        Turns the scores of a block into what is to be written; by default the scores themselves.
+    force
+        Whether to replace a file that exists.
+    solved
+        Whether `method` is a combiner that was fitted or loaded before, and is only to be applied.
+
+    Returns
+    -------
+    Written
+        ``(method, reason, combiner, n_missing)``.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import mlconsensus as mlc
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> _ = (folder / "ann.csv").write_text("id,law,war\n7,1,0\n8,0,1\n")
+    >>> panel = mlc.scan_predictions(folder / "ann.csv")
+    >>> mlc.write_consensus(panel, folder / "consensus.csv", method="mv").method
+    'MV'
+    >>> print((folder / "consensus.csv").read_text(), end="")
+    instance,law,war
+    7,1.0,0.0
+    8,0.0,1.0
+    """
+    from .io.files import check_output
+    from .io.writing import streamed_format, write_blocks
+
+    streamed_format(path, format)  # before the work, not after
+    check_output(path, force)
+    name, reason, combiner = choose(panel, optimize, method, weights)
+    panel = combiner.in_fitted_order(panel) if solved else panel
+    if not solved:
+        combiner.fit(panel)
+    made = partial(_written, combiner.applying(), values)
+    missing = write_blocks(path, panel, made, format=format, layout=layout, force=force)
+    return Written(name, reason, combiner, missing)
+
+
+def _written(apply: Any, values: Any, block: Predictions) -> NDArray[Any]:
+    scores: NDArray[Any] = apply(block)
+    return scores if values is None else values(scores, block)

@@ -1,20 +1,13 @@
-"""`combine` with files that stay on disk: by itself, when asked for, interrupted and gone on with, on a cluster."""
+"""`combine` with files that stay on disk: by itself, when asked for, on a cluster."""
 
 import json
-import os
-import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
-
-import mlconsensus as mlc
-from mlconsensus.io import write_table
-from mlconsensus.panel.model_tables import ModelTable
 
 
 def rows(text):
@@ -84,8 +77,7 @@ def test_folders(run, panel):
         (["a.csv", "--stream"], "standard output: found it as the place of a streamed consensus"),
         (["a.csv", "--stream", "-o", "x.jsonl"], "x.jsonl: found a format that cannot be written block by block"),
         (["a.csv", "--stream", "-o", "x.csv", "--decide", "labels"], "--decide labels: found a panel to be streamed"),
-        (["a.csv", "--resume", "--no-stream", "-o", "x.csv"], "--resume: found together with --no-stream"),
-        (["a.csv", "--resume", "-o", "x.csv", "--dask"], "--resume: found together with --dask"),
+        (["a.csv", "--dask", "--no-stream", "-o", "x.csv"], "--dask: found together with --no-stream"),
         (["a.csv", "-o", "x.csv", "--dask", "b.csv"], "--dask: found 'b.csv', expected an address"),
         (["a.csv", "nothere.csv", "-o", "x.csv", "--stream"], "nothere.csv: found no such file"),
     ],
@@ -96,92 +88,6 @@ def test_bad_calls(run, panel, args, words):
     assert len(ran.err.splitlines()) == 1
     assert words in ran.err
     assert sorted(path.name for path in panel.iterdir()) == ["a.csv", "b.csv", "c.csv", "truth.csv"]
-
-
-HALTING = """
-import pathlib, time
-from mlconsensus.cli import main
-from mlconsensus.io import ScannedPanel
-ScannedPanel.block_size = 20
-read = ScannedPanel.read
-def halting(panel, start, stop):
-    writing = pathlib.Path(".out.parquet.part/journal").exists()
-    while writing and start == 200 and pathlib.Path("halt").exists():
-        pathlib.Path("halted").touch()
-        time.sleep(0.02)
-    return read(panel, start, stop)
-ScannedPanel.read = halting
-main()
-"""
-
-
-@pytest.fixture
-def halting(tmp_path):
-    """Start a command that streams files, and halts amid its rows until there is no file ``halt``."""
-    panel, _ = mlc.datasets.make_panel(600, 4, 3, random_state=0)
-    names = [f"i{at}" for at in range(600)]
-    files = []
-    for model, scores in zip(panel.models, panel.to_array(), strict=True):
-        files.append(f"{model}.parquet")
-        write_table(tmp_path / files[-1], ModelTable(model, scores.astype(bool), names, panel.labels))
-    consensus = mlc.combine(panel)
-    mlc.save(consensus.combiner, tmp_path / "a.model")
-    (tmp_path / "halt").touch()
-    begun = []
-
-    def start(*command):
-        args = [sys.executable, "-c", HALTING, *command, *files, "-o", "out.parquet", "--stream"]
-        begun.append(subprocess.Popen(args, cwd=tmp_path, stderr=subprocess.PIPE, text=True))
-        deadline = time.monotonic() + 60
-        while not (tmp_path / "halted").exists() and time.monotonic() < deadline:
-            time.sleep(0.02)
-        return begun[-1], args
-
-    def check():
-        assert not (tmp_path / ".out.parquet.part").exists()
-        scores = pl.read_parquet(tmp_path / "out.parquet").drop("instance").to_numpy()
-        np.testing.assert_allclose(scores, consensus.scores, rtol=0, atol=1e-10)
-
-    yield start, check
-    for process in begun:
-        process.kill()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("command", "said"),
-    [
-        (["combine"], "combined 3 models × 600 instances × 4 labels with Filter"),
-        (["apply", "a.model"], "applied Filter to 3 models × 600 instances × 4 labels → out.parquet"),
-    ],
-)
-def test_an_interruption_says_how_to_go_on(tmp_path, halting, command, said):
-    start, check = halting
-    process, args = start(*command)
-    os.kill(process.pid, signal.SIGINT)
-    _, err = process.communicate(timeout=60)
-    assert process.returncode == 130
-    assert err.strip() == "mlconsensus: interrupted: what is done so far is kept, and --resume goes on"
-    assert not (tmp_path / "out.parquet").exists()
-    (tmp_path / "halt").unlink()
-    done = subprocess.run([*args, "--resume"], cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert done.stderr.startswith(said)
-    check()
-
-
-@pytest.mark.slow
-def test_a_second_command_for_the_same_output_gives_way(tmp_path, halting):
-    start, check = halting
-    process, args = start("apply", "a.model")
-    second = subprocess.run(args, cwd=tmp_path, capture_output=True, text=True)
-    assert (second.returncode, second.stdout) == (2, "")
-    assert second.stderr == (
-        "mlconsensus: out.parquet: found other work on it under way, expected one at a time; nothing was changed\n"
-    )
-    (tmp_path / "halt").unlink()
-    process.communicate(timeout=60)
-    assert process.returncode == 0
-    check()
 
 
 @pytest.mark.slow

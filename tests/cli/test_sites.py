@@ -172,7 +172,6 @@ def stats(run, sites):
         ("statistics north/ann.csv -o x.stats --dask nowhere", "--dask: found 'nowhere', expected an address"),
         ("statistics north/ann.csv -o x.stats --no-stream --dask", "--dask: found together with --no-stream"),
         ("apply n.model north/ann.csv -o x.csv --dask nowhere", "--dask: found 'nowhere', expected an address"),
-        ("apply n.model north/ann.csv -o x.csv --resume --dask", "--resume: found together with --dask"),
         ("apply n.model north/ann.csv -o x.jsonl --dask", "x.jsonl: found a format that cannot be written block"),
     ],
 )

@@ -97,7 +97,7 @@ def test_forms_of_arrays(panel, form):
 @pytest.mark.parametrize(
     ("arrays", "words"),
     [
-        (lambda: np.zeros((2, 3)), "found ndarray, expected a Dask array"),
+        (lambda: da.zeros((2, 3)), "found 2 dimensions, expected 3"),
         (list, "found no model"),
         (lambda: [np.zeros((2, 3))], "model 'model_0': found ndarray, expected a Dask array"),
         (lambda: [da.zeros(3)], "found 1 dimensions, expected 2"),
@@ -134,25 +134,24 @@ def test_the_client_gets_nothing_that_grows_with_instances(client, panel, tmp_pa
 
     monkeypatch.setattr(distributed.Client, "gather", counted)
     mlc.write_consensus(scanned, tmp_path / "out.parquet", method="mlcm-r")
-    statistics, *written = brought
+    statistics, *missing = brought
     assert statistics.walk.shape == (3, 5, 3, 5)
-    assert all(isinstance(pair, tuple) and len(pair) == 2 for block in written[:-1] for pair in block)
-    assert written[-1] is None
+    assert sum(missing) == panel.n_missing
 
 
 def _slow(statistics):
     """Give somebody time to kill the worker."""
 
-    def slowed(self, *args, **kwargs):
+    def slowed(*args, **kwargs):
         time.sleep(0.15)
-        return statistics(self, *args, **kwargs)
+        return statistics(*args, **kwargs)
 
     return slowed
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("client", [2], indirect=True)
-@pytest.mark.parametrize("during", ["_statistics", "_apply"])
+@pytest.mark.parametrize("during", ["sums", "apply"])
 def test_a_killed_worker_changes_nothing(client, panel, tmp_path, monkeypatch, during):
     monkeypatch.setattr(ScannedPanel, "block_size", 2)
     scanned = engine.DaskPanel.from_scanned(mlc.scan_predictions(as_files(panel, tmp_path)))
@@ -160,14 +159,15 @@ def test_a_killed_worker_changes_nothing(client, panel, tmp_path, monkeypatch, d
     class Slow(mlc.MLCMr):
         pass
 
-    setattr(Slow, during, _slow(getattr(mlc.MLCMr, during)))
+    slowed = _slow(getattr(mlc.MLCMr, during))
+    setattr(Slow, during, slowed if during == "sums" else staticmethod(slowed))
     victims = []
 
     def kill():
         deadline = time.monotonic() + 30
         while time.monotonic() < deadline and not victims:
             busy = [address for address, keys in client.processing().items() if keys]
-            begun = during == "_statistics" or list((tmp_path / ".out.parquet.part").glob("rows-*"))
+            begun = during == "sums" or list(tmp_path.glob(".out.parquet*/part-*"))
             if busy and begun:
                 victims.append(client.run(os.getpid)[busy[0]])
                 os.kill(victims[0], signal.SIGKILL)
@@ -180,7 +180,7 @@ def test_a_killed_worker_changes_nothing(client, panel, tmp_path, monkeypatch, d
     assert victims
     assert victims[0] not in client.run(os.getpid).values()
     close(read_table(tmp_path / "out.parquet").scores, mlc.mlcm_r(panel))
-    assert not (tmp_path / ".out.parquet.part").exists()
+    assert not list(tmp_path.glob(".out*"))
 
 
 @pytest.mark.slow
@@ -190,9 +190,10 @@ def test_without_any_worker_left_there_is_an_error_and_no_output(panel, tmp_path
     scanned = engine.DaskPanel.from_scanned(mlc.scan_predictions(as_files(panel, tmp_path)))
 
     class Deadly(mlc.MLCMr):
-        def _apply(self, block, solution):
+        @staticmethod
+        def apply(block, solution):
             time.sleep(1)
-            return super()._apply(block, solution)
+            return mlc.MLCMr.apply(block, solution)
 
     with (
         distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0") as cluster,

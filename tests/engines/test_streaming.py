@@ -1,4 +1,4 @@
-"""Streaming: the same scores as in memory, whatever the blocks; interrupted work is gone on with, or leaves nothing."""
+"""Streaming: the same scores as in memory, whatever the blocks; work that is stopped leaves nothing."""
 
 import os
 import signal
@@ -10,7 +10,6 @@ import polars as pl
 import pytest
 
 import mlconsensus as mlc
-from mlconsensus.engines import streaming
 from mlconsensus.io import ScannedPanel, read_table, write_table
 from mlconsensus.panel.model_tables import ModelTable
 
@@ -96,128 +95,35 @@ def same_tables(one, other):
     np.testing.assert_allclose(found.scores, expected.scores, rtol=0, atol=1e-10)
 
 
-class Interrupted:
-    """Stops the work at the n-th block that is read."""
-
-    def __init__(self, monkeypatch, at):
-        self.read, self.left, self.starts = ScannedPanel.read, at, []
-        monkeypatch.setattr(ScannedPanel, "read", lambda panel, start, stop: self(panel, start, stop))
-
-    def __call__(self, panel, start, stop):
-        self.starts.append(start)
-        self.left -= 1
-        if self.left == 0:
-            raise KeyboardInterrupt
-        return self.read(panel, start, stop)
-
-
 @pytest.mark.usefixtures("small_blocks")
-@pytest.mark.parametrize("suffix", ["csv", "parquet"])
-@pytest.mark.parametrize("method", ["DS", "MLCM-r", "Filter"])
 @pytest.mark.parametrize("at", [1, 10, 30, 40])
-def test_interrupted_work_is_gone_on_with(tmp_path, paths, monkeypatch, at, method, suffix):
-    scanned = mlc.scan_predictions(paths)
-    mlc.write_consensus(scanned, tmp_path / f"whole.{suffix}", method=method)
-    out = tmp_path / f"out.{suffix}"
-    with monkeypatch.context() as patch:
-        first = Interrupted(patch, at)
-        with pytest.raises(KeyboardInterrupt):
-            mlc.write_consensus(scanned, out, method=method)
-    assert not out.exists()
-    assert names(tmp_path) == [f".out.{suffix}.part", "in", f"whole.{suffix}"]
-    with monkeypatch.context() as patch:
-        second = Interrupted(patch, -1)
-        mlc.write_consensus(mlc.scan_predictions(paths), out, method=method, resume=True)
-    same_tables(out, tmp_path / f"whole.{suffix}")
-    assert names(tmp_path) == ["in", f"out.{suffix}", f"whole.{suffix}"]
-    # Blocks under way when it was interrupted are read again, and the first, to see what statistics are like.
-    blocks = -(-150 // 7) * (3 if method == "Filter" else 2)
-    assert len(first.starts) + len(second.starts) <= blocks + 10
+def test_an_interruption_leaves_nothing(tmp_path, paths, monkeypatch, at):
+    read, left = ScannedPanel.read, [at]
+
+    def interrupted(panel, start, stop):
+        left[0] -= 1
+        if left[0] == 0:
+            raise KeyboardInterrupt
+        return read(panel, start, stop)
+
+    monkeypatch.setattr(ScannedPanel, "read", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        mlc.write_consensus(mlc.scan_predictions(paths), tmp_path / "out.parquet", method="mlcm-r")
+    assert names(tmp_path) == ["in"]
 
 
-@pytest.mark.usefixtures("small_blocks")
-@pytest.mark.parametrize("suffix", ["csv", "parquet"])
 @pytest.mark.parametrize("method", ["DS", "MLCM-r", "Filter"])
-@pytest.mark.parametrize("at", [1, 8, 20])
-def test_an_interrupted_application_is_gone_on_with(tmp_path, panel, paths, monkeypatch, at, method, suffix):
+def test_a_solved_model_is_applied(tmp_path, panel, paths, method):
     """Of a model that was solved before, with its models in another order and a label more."""
     wider = panel.select(models=panel.models[::-1]).with_labels([*panel.labels[::-1], "one more"])
     mlc.save(mlc.COMBINERS[method]().fit(wider), tmp_path / "in" / "a.model")
     solved = mlc.load(tmp_path / "in" / "a.model")
     scanned = mlc.scan_predictions(paths).with_labels(solved.labels_)
-    out = tmp_path / f"out.{suffix}"
-    with monkeypatch.context() as patch:
-        first = Interrupted(patch, at)
-        with pytest.raises(KeyboardInterrupt):
-            mlc.write_consensus(scanned, out, method=solved, solved=True)
-    assert names(tmp_path) == [f".out.{suffix}.part", "in"]
-    other = mlc.COMBINERS[method]().fit(wider[:100])
-    with pytest.raises(mlc.InputError, match="found work begun with other model"):
-        mlc.write_consensus(scanned, out, method=other, solved=True, resume=True)
-    again = mlc.scan_predictions(paths).with_labels(solved.labels_)
-    with monkeypatch.context() as patch:
-        second = Interrupted(patch, -1)
-        done = mlc.write_consensus(again, out, method=solved, solved=True, resume=True)
-    assert names(tmp_path) == ["in", f"out.{suffix}"]
+    done = mlc.write_consensus(scanned, tmp_path / "out.csv", method=solved, solved=True)
     assert done.n_missing == wider.n_missing
-    table = read_table(out)
+    table = read_table(tmp_path / "out.csv")
     assert table.labels.tolist() == list(wider.labels)
     np.testing.assert_allclose(table.scores, solved.transform(wider), rtol=0, atol=1e-10)
-    assert len(first.starts) + len(second.starts) <= -(-150 // 7) + 10
-
-
-@pytest.mark.usefixtures("small_blocks")
-def test_a_block_that_was_cut_off_is_written_again(tmp_path, paths, monkeypatch):
-    scanned, out = mlc.scan_predictions(paths), tmp_path / "out.parquet"
-    mlc.write_consensus(scanned, tmp_path / "whole.parquet")
-    with monkeypatch.context() as patch:
-        Interrupted(patch, 60)
-        with pytest.raises(KeyboardInterrupt):
-            mlc.write_consensus(scanned, out)
-    part = streaming.part_of(out)
-    with (part / "rows").open("ab") as rows, (part / "journal").open("a") as journal:
-        rows.write(b"half a block")
-        journal.write("12")
-    mlc.write_consensus(scanned, out, resume=True)
-    same_tables(out, tmp_path / "whole.parquet")
-
-
-@pytest.mark.usefixtures("small_blocks")
-def test_other_work_is_not_gone_on_with(tmp_path, paths, monkeypatch):
-    out = tmp_path / "out.csv"
-    with monkeypatch.context() as patch:
-        Interrupted(patch, 30)
-        with pytest.raises(KeyboardInterrupt):
-            mlc.write_consensus(mlc.scan_predictions(paths), out, method="mv")
-    with pytest.raises(mlc.InputError, match="begun with other method"):
-        mlc.write_consensus(mlc.scan_predictions(paths), out, method="bgcm", resume=True)
-    with pytest.raises(mlc.InputError, match="begun with other output"):
-        mlc.write_consensus(mlc.scan_predictions(paths), out, method="mv", layout="long", resume=True)
-    os.utime(paths[0], ns=(1, 1))
-    with pytest.raises(mlc.InputError, match=r"out\.csv\.part: found work begun with other inputs"):
-        mlc.write_consensus(mlc.scan_predictions(paths), out, method="mv", resume=True)
-    mlc.write_consensus(mlc.scan_predictions(paths), out, method="mv")
-    assert names(tmp_path) == ["in", "out.csv"]
-
-
-@pytest.mark.usefixtures("small_blocks")
-@pytest.mark.parametrize("resume", [False, True])
-def test_the_second_at_work_on_an_output_gives_way_to_the_first(tmp_path, panel, paths, monkeypatch, resume):
-    scanned, out = mlc.scan_predictions(paths), tmp_path / "out.parquet"
-    read, refused = ScannedPanel.read, []
-
-    def interfering(panel, start, stop):
-        if start == 70:  # once in each pass
-            with pytest.raises(mlc.InputError, match=r"out\.parquet: found other work on it under way") as found:
-                mlc.write_consensus(scanned, out, method="mlcm-r", force=True, resume=resume)
-            refused.append(found.value)
-        return read(panel, start, stop)
-
-    monkeypatch.setattr(ScannedPanel, "read", interfering)
-    mlc.write_consensus(scanned, out, method="mlcm-r")
-    assert len(refused) == 2
-    np.testing.assert_allclose(read_table(out).scores, mlc.mlcm_r(panel), rtol=0, atol=1e-10)
-    assert names(tmp_path) == ["in", "out.parquet"]
 
 
 @pytest.mark.usefixtures("small_blocks")
@@ -263,51 +169,40 @@ def test_scratch_files_vanish_with_the_panel(tmp_path, panel, monkeypatch):
     assert names(tmp_path / "scratch") == []
 
 
+def test_a_pipe_is_written_to_and_stays(tmp_path, paths):
+    os.mkfifo(tmp_path / "pipe")
+    reader = subprocess.Popen(["cat", tmp_path / "pipe"], stdout=subprocess.PIPE)
+    mlc.write_consensus(mlc.scan_predictions(paths), tmp_path / "pipe", method="mv", format="csv")
+    out, _ = reader.communicate(timeout=30)
+    assert len(out.splitlines()) == 151
+    assert (tmp_path / "pipe").is_fifo()
+
+
 PROGRAM = """
 import sys, time
 import mlconsensus as mlc
-from mlconsensus.engines import streaming
 from mlconsensus.io import ScannedPanel
 ScannedPanel.block_size = 7
-streaming._KEEP_EVERY = 0
 read = ScannedPanel.read
 def slow(panel, start, stop):
     time.sleep(0.02)
     print(start, flush=True)
     return read(panel, start, stop)
 ScannedPanel.read = slow
-mlc.write_consensus(mlc.scan_predictions(sys.argv[2:]), sys.argv[1], method="mlcm-r", resume=True)
+mlc.write_consensus(mlc.scan_predictions(sys.argv[2:]), sys.argv[1], method="mlcm-r")
 """
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("blocks", [8, 30])
-def test_work_that_was_killed_is_gone_on_with(tmp_path, panel, paths, blocks):
+@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGKILL])
+def test_work_that_is_stopped_leaves_no_output(tmp_path, paths, stop):
     command = [sys.executable, "-c", PROGRAM, str(tmp_path / "out.parquet"), *map(str, paths)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE)
-    for _ in range(blocks):
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    for _ in range(30):  # in the second pass
         process.stdout.readline()
-    os.kill(process.pid, signal.SIGKILL)
-    process.wait()
-    process.stdout.close()
-    assert names(tmp_path) == [".out.parquet.part", "in"]
-    assert (streaming.part_of(tmp_path / "out.parquet") / "lock").exists()  # of somebody who is gone
-    done = subprocess.run(command, stdout=subprocess.PIPE, check=True)
-    assert len(done.stdout.split()) < 2 * 22 - blocks + 12
-    np.testing.assert_allclose(read_table(tmp_path / "out.parquet").scores, mlc.mlcm_r(panel), rtol=0, atol=1e-10)
-    assert names(tmp_path) == ["in", "out.parquet"]
-
-
-def test_work_killed_when_the_output_was_in_place_is_done_anew(tmp_path, panel, paths, monkeypatch):
-    def killed(folder, **options):
-        raise SystemExit
-
-    monkeypatch.setattr(streaming, "emptied", lambda folder, **options: killed(folder) if options else None)
-    target = tmp_path / "out.parquet"
-    with pytest.raises(SystemExit):
-        mlc.write_consensus(mlc.scan_predictions(paths), target, method="mv")
-    assert (streaming.part_of(target) / "journal").exists()
-    monkeypatch.undo()
-    mlc.write_consensus(mlc.scan_predictions(paths), target, method="mv", resume=True, force=True)
-    np.testing.assert_allclose(read_table(target).scores, mlc.majority_vote(panel), rtol=0, atol=1e-10)
-    assert names(tmp_path) == ["in", "out.parquet"]
+    os.kill(process.pid, stop)
+    process.communicate(timeout=30)
+    assert process.returncode
+    assert not (tmp_path / "out.parquet").exists()
+    if stop == signal.SIGINT:
+        assert names(tmp_path) == ["in"]

@@ -84,7 +84,7 @@ def test_device_is_written_to_and_not_replaced() -> None:
     assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
 
 
-@pytest.mark.parametrize("name", ["csv", "parquet", "feather", "jsonl", "npz", "arff"])
+@pytest.mark.parametrize("name", ["csv", "parquet", "feather", "jsonl", "npz"])
 def test_full_disk(name: str) -> None:
     big = TABLE._replace(scores=np.random.default_rng(0).random((3000, 20)), instances=None, labels=None)
     with pytest.raises(

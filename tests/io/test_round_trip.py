@@ -16,7 +16,7 @@ from mlconsensus.io import FORMATS, read_predictions, read_table, write_table
 from mlconsensus.panel.model_tables import ModelTable
 
 LAYOUTS = {"csv": ("wide", "long"), "tsv": ("wide", "long"), "parquet": ("wide", "long"), "feather": ("wide", "long")}
-WRITABLE = [name for name in FORMATS if name != "libsvm"]
+WRITABLE = [name for name in FORMATS if name not in ("arff", "libsvm")]
 KINDS = [(name, layout) for name in WRITABLE for layout in LAYOUTS.get(name, ("wide",))]
 PANELS = {
     "scored": scored_panel(),

@@ -200,6 +200,39 @@ def label_grams(A: Matrix, B: Matrix, n_labels: int, weights: FloatArray | float
     return out
 
 
+def model_products(A: Matrix, m: int, n_labels: int) -> FloatArray:
+    """Multiply what models say about the same cell, summed over all cells of A (n, m·l): Σ_iℓ a_ikℓ a_iqℓ, as (m, m).
+
+    Examples
+    --------
+    >>> model_products(np.array([[1.0, 0.0, 0.5, 1.0]]), 2, 2).tolist()
+    [[1.0, 0.5], [0.5, 1.25]]
+    """
+    n = A.shape[0]
+    if sparse.issparse(A):
+        model, label = np.divmod(A.indices, n_labels)
+        cell = np.repeat(np.arange(n, dtype=np.int64) * n_labels, np.diff(A.indptr)) + label
+        by_model = sparse.coo_array((A.data, (model, cell)), shape=(m, n * n_labels)).tocsr()
+    else:
+        by_model = A.reshape(n, m, n_labels).transpose(1, 0, 2).reshape(m, n * n_labels)
+    return product(by_model, by_model.T)
+
+
+def label_products(A: Matrix, B: FloatArray, m: int) -> FloatArray:
+    """Multiply A (n, m·l) with B (n, l), column by column of the same label: Σ_i a_ikℓ b_iℓ, as (m, l).
+
+    Examples
+    --------
+    >>> label_products(np.array([[1.0, 0.0, 0.5, 1.0]]), np.array([[2.0, 3.0]]), 2).tolist()
+    [[2.0, 0.0], [1.0, 3.0]]
+    """
+    n, l = B.shape
+    if not sparse.issparse(A):
+        return np.asarray(np.einsum("ikl,il->kl", A.reshape(n, m, l), B))
+    matching = B[np.repeat(np.arange(n), np.diff(A.indptr)), A.indices % l]
+    return np.bincount(A.indices, A.data * matching, m * l).astype(np.float64).reshape(m, l)
+
+
 def votes(block: Predictions) -> Votes:
     """Add up the models' scores cell by cell, and count who spoke.
 

@@ -19,7 +19,7 @@ from .output import checked_output, output_options, table_of
 def command(
     model: str, files: tuple[str, ...], input_format: str | None, instances: str, labels: str, output: str,
     output_format: str | None, decide: str | None, threshold: float, empty: str, top_k: int | None, layout: str,
-    force: bool, as_json: bool, stream: bool | None, resume: bool, dask: str | None,
+    force: bool, as_json: bool, stream: bool | None, dask: str | None,
 ) -> None:  # fmt: skip
     """Combine the predictions in FILE... by the MODEL that 'mlconsensus solve' wrote.
 
@@ -36,12 +36,12 @@ def command(
     output_format = checked_output((model, *files), output, output_format, force, as_json)
     combiner = load(model)
     method = combiner.name
-    if is_large(files, input_format, output, output_format, decide, stream, resume, dask):
+    if is_large(files, input_format, output, output_format, decide, stream, dask):
         with scanned(files, input_format, instances, labels, dask) as panel:
             panel = panel.with_labels(combiner.labels_)
             missing = write_large(
-                panel, output, decide, threshold, empty, top_k, dask, method=combiner, format=output_format,
-                layout=layout, force=force, resume=resume, solved=True,
+                panel, output, decide, threshold, empty, top_k, method=combiner, format=output_format,
+                layout=layout, force=force, solved=True,
             ).n_missing  # fmt: skip
     else:
         panel = read_panel(files, input_format, instances, labels).with_labels(combiner.labels_)

@@ -19,7 +19,7 @@ from .output import checked_output, output_options, say_done, table_of
 def command(
     files: tuple[str, ...], input_format: str | None, instances: str, labels: str, output: str,
     output_format: str | None, method: str | None, optimize: str, decide: str | None, threshold: float, empty: str,
-    top_k: int | None, layout: str, force: bool, as_json: bool, stream: bool | None, resume: bool, dask: str | None,
+    top_k: int | None, layout: str, force: bool, as_json: bool, stream: bool | None, dask: str | None,
     weight: tuple[str, ...], clustering: tuple[str, ...], rescale: bool,
 ) -> None:  # fmt: skip
     """Combine the predictions in FILE... (one or more models each) into one consensus.
@@ -42,10 +42,10 @@ def command(
     if method is not None:
         method_named(method)
     weights = weights_of(weight)
-    if is_large(files, input_format, output, output_format, decide, stream, resume, dask):
+    if is_large(files, input_format, output, output_format, decide, stream, dask):
         combine_large(
             files, input_format, instances, labels, output, output_format, method, optimize, decide, threshold, empty,
-            top_k, layout, force, as_json, resume, dask, weights, [*clustering, *["--rescale"] * rescale],
+            top_k, layout, force, as_json, dask, weights, [*clustering, *["--rescale"] * rescale],
         )  # fmt: skip
         return
     panel = with_members(read_panel(files, input_format, instances, labels), clustering, rescale)

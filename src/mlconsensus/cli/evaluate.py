@@ -27,7 +27,7 @@ def command(scores: str, truth: str, input_format: str | None, as_json: bool) ->
     from ..evaluation.metrics import LABEL_SET_METRICS, RANKING_METRICS, evaluate
     from ..evaluation.truth import match_truth
     from ..io import read_table
-    from ..io.frames import named
+    from ..io.layouts import named
     from ..tables import metrics_table
 
     judged = read_table(scores, format=input_format)

@@ -14,7 +14,7 @@ from .options import say, say_missing
 from .output import decided, say_done
 
 if TYPE_CHECKING:
-    from ..engines.streaming import Written
+    from ..consensus import Written
     from ..estimators import Combiner
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -38,40 +38,36 @@ dask_option = click.option(
 
 def large_options(command: F) -> F:
     """Add how to make a consensus that does not fit into memory."""
-    resume_option = click.option("--resume", is_flag=True, help="Go on where streaming was interrupted.")
-    return stream_option(resume_option(dask_option(command)))
+    return stream_option(dask_option(command))
 
 
 def is_large(files: Sequence[str], input_format: str | None, output: str, output_format: str | None, decide: str | None,
-             stream: bool | None, resume: bool, dask: str | None) -> bool:  # fmt: skip
+             stream: bool | None, dask: str | None) -> bool:  # fmt: skip
     """Tell whether to leave the files on disk, and refuse what cannot be done then."""
     check = partial(_check_streamable, output, output_format, decide)
-    return stays_on_disk(files, input_format, stream, dask, resume, check)
+    return stays_on_disk(files, input_format, stream, dask, check)
 
 
 def _check_streamable(output: str, output_format: str | None, decide: str | None) -> None:
-    from ..engines.streaming import streamed_kind
     from ..errors import InputError
+    from ..io.writing import streamed_format
 
-    streamed_kind(output, output_format)
+    streamed_format(output, output_format)
     if decide == "labels":
         raise InputError("--decide labels: found a panel to be streamed, expected one that fits into memory")
 
 
 def stays_on_disk(files: Sequence[str], input_format: str | None, stream: bool | None, dask: str | None,
-                  resume: bool = False, check: Callable[[], None] = lambda: None) -> bool:  # fmt: skip
+                  check: Callable[[], None] = lambda: None) -> bool:  # fmt: skip
     """Tell whether to leave the files on disk: as the options say, or as the memory that is free suggests.
 
     `check` raises an `InputError` where it cannot be done; that is an error only if it was asked for.
     """
     from ..engines.machine import available_memory
     from ..errors import InputError
-    from ..io.sizes import needed_memory
+    from ..io.scanning import needed_memory
 
-    given = {"--dask": dask is not None, "--resume": resume, "--stream": stream}
-    asked = next((name for name, value in given.items() if value), None)
-    if dask is not None and resume:
-        raise InputError("--resume: found together with --dask, expected one of the two")
+    asked = "--dask" if dask is not None else "--stream" if stream else None
     if stream is False:
         if asked is not None:
             raise InputError(f"{asked}: found together with --no-stream, expected one of the two")
@@ -107,19 +103,14 @@ def scanned(
 
 
 def write_large(panel: Any, output: str, decide: str | None, threshold: float, empty: str, top_k: int | None,
-                dask: str | None, **options: Any) -> Written:  # fmt: skip
-    """Write the consensus of a scanned panel; an interruption says how to go on, where that can be done."""
-    from ..engines.streaming import part_of, write_consensus
+                **options: Any) -> Written:  # fmt: skip
+    """Write the consensus of a scanned panel."""
+    from ..consensus import write_consensus
 
     values = None
     if decide is not None or top_k is not None:
         values = partial(decided, decide=decide, threshold=threshold, empty=empty, top_k=top_k)
-    try:
-        done = write_consensus(panel, output, values=values, **options)
-    except KeyboardInterrupt:
-        if dask is None and part_of(output).exists():
-            raise KeyboardInterrupt("interrupted: what is done so far is kept, and --resume goes on") from None
-        raise
+    done = write_consensus(panel, output, values=values, **options)
     say_missing(done.n_missing, panel.shape)
     return done
 
@@ -127,7 +118,7 @@ def write_large(panel: Any, output: str, decide: str | None, threshold: float, e
 def combine_large(
     files: Sequence[str], input_format: str | None, instances: str, labels: str, output: str,
     output_format: str | None, method: str | Combiner | None, optimize: str, decide: str | None, threshold: float,
-    empty: str, top_k: int | None, layout: str, force: bool, as_json: bool, resume: bool, dask: str | None,
+    empty: str, top_k: int | None, layout: str, force: bool, as_json: bool, dask: str | None,
     weights: dict[str, float] | None, in_memory: Sequence[str],
 ) -> None:  # fmt: skip
     """Combine files that stay on disk, and say what was done."""
@@ -138,8 +129,8 @@ def combine_large(
         raise InputError(f"{in_memory[0]}: found with a panel to be streamed, expected one that fits into memory")
     with scanned(files, input_format, instances, labels, dask) as panel:
         done = write_large(
-            panel, output, decide, threshold, empty, top_k, dask, optimize=optimize, method=method, weights=weights,
-            format=output_format, layout=layout, force=force, resume=resume,
+            panel, output, decide, threshold, empty, top_k, optimize=optimize, method=method, weights=weights,
+            format=output_format, layout=layout, force=force,
         )  # fmt: skip
         warnings = examine(panel).warnings()
     say_done(done.method, done.reason, panel, done.n_missing, warnings, output, as_json)

@@ -71,7 +71,7 @@ def check_place(files: Sequence[str], output: str, force: bool) -> list[Any]:
     """Refuse a place that cannot be written to, or that an input has; return the inputs, files in place of folders."""
     from ..errors import InputError
     from ..io.files import check_output
-    from ..io.folders import expanded
+    from ..io.formats import expanded
 
     check_output(output, force=force)
     inputs = expanded(files)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable
+from functools import partial
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
@@ -34,6 +35,15 @@ class Axes(NamedTuple):
     distribution: bool = False  # whether numbers add up to 1 along the last axis
 
 
+class Round(NamedTuple):
+    """A pass over all instances before the last: its sums, and what is solved from them for the passes that follow."""
+
+    Statistics: Any  # NamedTuple of sums over instances
+    statistics: Callable[[Predictions, Any], Any]  # block, what was known before -> Statistics
+    Known: Any  # NamedTuple of what is solved from them
+    solve: Callable[[Any, Any], Any]  # merged Statistics, what was known before -> Known
+
+
 class Method:
     """Base of all methods: a subclass has a `name`, a constructor that only stores, and `solve`.
 
@@ -48,6 +58,7 @@ class Method:
     statistics: ClassVar[Any]  # block -> Statistics
     apply: ClassVar[Any]  # block, Solution -> scores (n, l)
     contributions: ClassVar[Any]  # block of one instance, Solution, label's position -> Contributions
+    rounds: ClassVar[tuple[Round, ...]] = ()  # passes before the last; then `statistics` takes what these tell, too
     uses_clusterings: ClassVar[bool] = False
     in_float32: ClassVar[tuple[str, ...]] = ()  # fields of the solution to work with where float32 is asked for
     one_thread_below: ClassVar[int] = 0  # number of labels below which BLAS solves faster with one thread
@@ -70,15 +81,30 @@ class Method:
 
     def prepare(self, source: Source, gather: Gather[Any]) -> Any:
         """Find out, by as many passes as it takes, what must be known before the sums; ``None``: nothing."""
-        return None
+        return self.go_through(None, gather)
+
+    def go_through(self, known: Any, gather: Gather[Any]) -> Any:
+        """Go through the rounds before the last, given what is known already."""
+        for each in self.rounds:
+            known = each.solve(gather(partial(_of_block, each, known)), known)
+        return known
 
     def sums(self, block: Predictions, prepared: Any) -> Any:
         """Return the statistics of a block, given what `prepare` found."""
-        return type(self).statistics(block)
+        kind = type(self)
+        return kind.statistics(block, prepared) if self.rounds else kind.statistics(block)
+
+    def saw(self, solution: Any) -> str:
+        """Say in a few words what the solution shows of the panel; "": nothing."""
+        return ""
 
     def solve(self, statistics: Any, weights: NDArray[np.float64] | None, prepared: Any) -> Any:
         """Return the solution, given the merged sums and how much each model counts (m,)."""
         raise NotImplementedError
+
+
+def _of_block(each: Round, known: Any, block: Predictions) -> Any:
+    return each.statistics(block, known)
 
 
 def merged(a: S, b: S) -> S:

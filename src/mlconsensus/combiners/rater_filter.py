@@ -1,19 +1,24 @@
-r"""The rater filter: trust each model as far as the others bear it out, label by label, then filter along the labels.
+r"""The rater filter: trust each rater as far as the others bear it out, let related labels help, and keep the vote.
 
-Each model is a rater of unknown reliability. Agreement between different models shows how reliable each is on
-each label (`raters`), and how labels go together in what the models have in common, not in any one's errors.
-The votes on a label are pooled into one standardised reading by generalised least squares, copies and near
-copies sharing one voice; the readings of all labels go through a Wiener filter, which shrinks each by its own
-noise and lends it what related labels say:
+Each model is a rater of unknown reliability. Agreement between different raters shows how reliable each is (`raters`)
+and how labels go together in what raters have in common, not in any one's errors. The answers about a label are pooled
+into one reading by generalised least squares; the readings of all labels go through a Wiener filter, which shrinks
+each by its own noise and lends it what related labels say:
 
 .. math::
 
-    z_{ij} = \sum_k V_{kj} (y^k_{ij} - \mu_{kj}), \qquad
-    \hat y_i = \pi + z_i\, (\Phi + N)^{-1} \Phi\, \operatorname{diag}(g)
+    z_{ij} = \frac{\sum_k w_{kj} (y^k_{ij} - \mu_{kj})}{\sum_k w_{kj} c_{kj} \sigma_{kj}}, \qquad
+    f_i = \pi + z_i\, (\Phi + N)^{-1} \Phi\, \operatorname{diag}(g), \qquad
+    \hat y_{ij} = \frac{\max(f_{ij}, 0) + h\, v_{ij}}{1 + h}, \quad h = (1 - \kappa)^2
 
-with :math:`\Phi` the correlations of the labels' common signals, `N` the noise of the readings, :math:`\pi` the
-labels' frequencies and `g` the scale of the truth. Nothing is set by hand; docs/theory.md derives each part.
-Scores are floored at 0; where nothing is left, labels keep the order of their frequencies.
+with :math:`\Phi` the correlations of the labels' common signals, `N` the noise of the readings, :math:`\pi` the labels'
+frequencies, `g` the scale on which trusted raters say it, `v` the vote with each rater's reliability as its weight, and
+:math:`\kappa` how far the raters are replicas of one another. Strangers' votes are worth as much as the filter's
+opinion of them; replicas vote alike when they are wrong, so of those only the filter's opinion counts. docs/theory.md
+derives each part and says what was chosen by looking at data with truth.
+
+The sums are small whatever the number of instances, and need three rounds: rates of saying yes (m, l), pairs of raters
+(m, m), pooled readings (l, l).
 """
 
 from __future__ import annotations
@@ -23,17 +28,18 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 from scipy import linalg, sparse
 
-from ..arithmetic.grams import Gram
 from ..arithmetic.products import (
     FloatArray,
     column_sums,
     connections,
+    label_products,
+    model_products,
     product,
     ratio,
-    spoken,
     weighted_product,
     weighted_sum,
 )
+from ..arithmetic.sheets import Sheets, sheets
 from ..errors import InputError
 from ..panel import scales as scales_of
 from ..panel.predictions import Predictions
@@ -41,250 +47,357 @@ from ..panel.scales import Scales
 from ..panel.sources import Source
 from ..parameters import Weights
 from .contributions import Contributions, statements
-from .method import Axes, Gather, Method
-from .raters import Moments, bounded, first_copies, kinship, leaning, prevalence, rate
+from .method import Axes, Gather, Method, Round
+from .raters import agreement, drawn, highest, kinship, reliability
+
+_SILENT = 1e-12  # a variance below this says that a rater never changes its mind on a label
+_TINY = 1e-9  # information below this is none
+_MOST_NOISE = 2.0  # mean squared difference of unrelated standardised answers: as noisy as a reading can be
+_RARE = 0.1  # how frequent a label is that raters no longer keep silent about when in doubt
+_HARDLY = 0.15  # reliability below which a rater has nothing to do with the others
+_FLOOR = 1e-6  # labels about which nothing is left keep the order of their frequencies
 
 
-class Statistics(NamedTuple):
-    """Sums over instances; `a` is a score with silence as 0, `s` is 1 where the model spoke.
+class Rates(NamedTuple):
+    """First round: how often each rater says yes to each label; `y` is a score with silence as 0."""
 
-    Where all models spoke, `s` adds nothing that `n_complete` and `complete` do not hold, and the last two stay 0.
-    """
-
-    products: Annotated[Any, Axes("m l m l", symmetric=True, least=0)]  # Σ a a'
-    total: Annotated[Any, Axes("m l", least=0)]  # Σ a
-    n_complete: Annotated[Any, Axes("", least=0)]  # instances in blocks without silence
-    complete: Annotated[Any, Axes("m l", least=0)]  # Σ a over these
-    said_together: Annotated[Any, Axes("m l m l", least=0)] = 0  # Σ a s' over the other blocks
-    together: Annotated[Any, Axes("m l m l", symmetric=True, least=0)] = 0  # Σ s s' over the other blocks
+    total: Annotated[Any, Axes("m l", least=0)]  # Σ y
+    squares: Annotated[Any, Axes("m l", least=0)]  # Σ y²
+    heard: Annotated[Any, Axes("m l", least=0)]  # about how many instances it spoke
 
 
-class Solution(NamedTuple):
-    """How votes are pooled into one reading of each label, and readings filtered."""
+class Means(NamedTuple):
+    """What the first round tells."""
 
     mean: Annotated[FloatArray, Axes("m l")]  # μ
-    vote: Annotated[FloatArray, Axes("m l")]  # what a vote adds to the reading, times the information in all votes
-    information: Annotated[FloatArray, Axes("m l")]  # how much that is of each model
-    own_noise: Annotated[FloatArray, Axes("l")]  # noise of the reading when all have spoken, from models' own errors
-    noise: Annotated[FloatArray, Axes("l")]  # and with the errors that models have in common
-    filter: Annotated[FloatArray, Axes("l l")]  # (Φ + N)⁻¹ Φ diag(g)
-    prior: Annotated[FloatArray, Axes("l")]  # π
-    overall: Annotated[FloatArray, Axes("m")]  # each model's reliability over all labels
+    variance: Annotated[FloatArray, Axes("m l", least=0)]  # σ²
+    total: Annotated[FloatArray, Axes("m l", least=0)]
+    heard: Annotated[FloatArray, Axes("m l", least=0)]
     scale_at: Annotated[FloatArray, Axes("m ?")]  # knots that bring scores to one scale; none: they stay as they are
     scale_to: Annotated[FloatArray, Axes("m ?")]
 
 
-def statistics(block: Predictions) -> Statistics:
-    """Add up products of what pairs of models said about pairs of labels."""
+class Pairs(NamedTuple):
+    """Second round: sums over cells that two raters spoke about; x = y − μ."""
+
+    products: Annotated[Any, Axes("m m", symmetric=True)]  # Σ x x'
+    squares: Annotated[Any, Axes("m m", least=0)]  # Σ x²
+    both: Annotated[Any, Axes("m m", symmetric=True, least=0)]  # how many
+
+
+class Trust(NamedTuple):
+    """What the second round tells, beside `Means`."""
+
+    mean: Annotated[FloatArray, Axes("m l")]  # μ
+    deviation: Annotated[FloatArray, Axes("m l", least=0)]  # σ
+    heard: Annotated[FloatArray, Axes("m l", least=0)]  # 0 for copies of another rater
+    frequency: Annotated[FloatArray, Axes("l")]  # π
+    reliability: Annotated[FloatArray, Axes("m")]  # r, over all labels; 0 for copies
+    alike: Annotated[FloatArray, Axes("m m", symmetric=True)]  # kinship
+    overall: Annotated[FloatArray, Axes("m")]  # r, a copy's too
+    highest: Annotated[FloatArray, Axes("m l")]  # what reliability can be at most
+    weight: Annotated[FloatArray, Axes("m l")]  # u, what an answer adds to the reading
+    information: Annotated[FloatArray, Axes("m l", least=0)]  # b, and how much that is worth
+    scale_at: Annotated[FloatArray, Axes("m ?")]
+    scale_to: Annotated[FloatArray, Axes("m ?")]
+
+
+class Statistics(NamedTuple):
+    """Third round: Z = Σ_k u x is the reading of a cell, I = Σ_k b of those who spoke its information."""
+
+    together: Annotated[Any, Axes("l l", symmetric=True)]  # Σ Z Z'
+    alone: Annotated[Any, Axes("l l", symmetric=True)]  # Σ_k (u x)(u x)'
+    informed: Annotated[Any, Axes("l l", symmetric=True, least=0)]  # Σ I I'
+    informed_alone: Annotated[Any, Axes("l l", symmetric=True, least=0)]  # Σ_k b b'
+    squares: Annotated[Any, Axes("l", least=0)]  # Σ (Z/I)²
+    read: Annotated[Any, Axes("l", least=0)]  # about how many instances anybody spoke
+    agreed: Annotated[Any, Axes("m l")]  # Σ x_k Z of the others
+    witnessed: Annotated[Any, Axes("m l", least=0)]  # Σ I of the others, where k spoke
+    witnesses: Annotated[Any, Axes("m l", least=0)]  # Σ Z² of the others, where k spoke
+
+
+class Solution(NamedTuple):
+    """How answers are pooled into one reading of each label, and readings filtered."""
+
+    mean: Annotated[FloatArray, Axes("m l")]  # μ
+    vote: Annotated[FloatArray, Axes("m l")]  # w, what an answer adds to the reading
+    information: Annotated[FloatArray, Axes("m l", least=0)]  # w c σ
+    noise: Annotated[FloatArray, Axes("l", least=0)]  # N, as it usually is
+    kin_noise: Annotated[FloatArray, Axes("l", least=0)]  # the part of it that raters have in common
+    filter: Annotated[FloatArray, Axes("l l")]  # (Φ + N)⁻¹ Φ diag(g)
+    prior: Annotated[FloatArray, Axes("l")]  # π
+    trusted: Annotated[FloatArray, Axes("m", least=0)]  # how much each rater's vote weighs
+    voting: Annotated[FloatArray, Axes("", least=0, most=1)]  # h, how much the vote counts beside the filter's opinion
+    overall: Annotated[FloatArray, Axes("m")]  # each rater's reliability over all labels
+    scale_at: Annotated[FloatArray, Axes("m ?")]
+    scale_to: Annotated[FloatArray, Axes("m ?")]
+
+
+def rates(block: Predictions, known: Scales | None) -> Rates:
+    """Add up how often raters say yes."""
     m, n, l = block.shape
-    block = block.weighted(None)  # what the user's weights do is left to `solve`
-    A, said = connections(block), spoken(block)
-    total = column_sums(A).reshape(m, l)
-    products = Gram.of(A, (m, l, m, l))
-    if said is None:
-        return Statistics(products, total, n, total, 0, 0)
-    A = A.toarray() if sparse.issparse(A) else A  # no larger than what says who spoke
+    block = block.weighted(None) if known is None else block.weighted(None).rescaled(known)
+    if block.complete:
+        A = connections(block)
+        squared = A.power(2) if sparse.issparse(A) else A * A
+        each = (column_sums(A).reshape(m, l), column_sums(squared).reshape(m, l))
+        return Rates(*each, np.full((m, l), float(n)))
+    said = sheets(block)
+    scores = said.scores.astype(np.float64)
+    return Rates(*map(said.of_raters, (scores, scores**2, said.spoke.astype(np.float64))))
+
+
+def means(sums: Rates, known: Scales | None) -> Means:
+    """Find each rater's mean and variance on each label.
+
+    A rater's mean starts from one answer at the label's frequency, which matters where it gave but a few.
+    """
+    total, squares, heard = sums
+    frequency = ratio(total.sum(axis=0), heard.sum(axis=0), 0.0)
+    mean = (total + frequency) / (heard + 1)
+    variance = ratio(np.maximum(squares - 2 * mean * total + mean**2 * heard, 0), heard, 0.0)
+    return Means(mean, variance, total, heard, *(np.empty((2, len(total), 0)) if known is None else known))
+
+
+def pairs(block: Predictions, known: Means) -> Pairs:
+    """Add up products of what two raters said about the same cell."""
+    m, n, l = block.shape
+    block = _on_scale(block, known)
+    if block.complete:
+        A, mean = connections(block), known.mean
+        total = column_sums(A).reshape(m, l)
+        crossed = mean @ total.T
+        products = model_products(A, m, l) - crossed - crossed.T + n * mean @ mean.T
+        return Pairs(products, np.repeat(np.diag(products)[:, None], m, axis=1), np.full((m, m), float(n * l)))
+    said = sheets(block)
+    x, spoke = said.by_cell(_centred(said, known.mean)), said.by_cell(said.spoke.astype(np.float64))
+    return Pairs(product(x, x.T), product(x * x, spoke.T), product(spoke, spoke.T))
+
+
+def trust(sums: Pairs, known: Means) -> Trust:
+    """Rate the raters over all labels, find copies and kin, and weigh their answers."""
+    mean, variance, total, heard, *scale = known
+    l = mean.shape[1]
+    count, own = heard.sum(axis=1) / l, variance.sum(axis=1)
+    both = sums.both / l
+    first = _first_copies(sums, known)
+    kept = first == np.arange(len(first))
+    heard = heard * kept[:, None]
+    frequency = ratio((total * kept[:, None]).sum(axis=0), heard.sum(axis=0), 0.0)
+    pooled = ratio((variance * heard).sum(axis=0), heard.sum(axis=0), 0.0)
+    # Labels count by their variance: so many of equal variance would tell as much.
+    labels = pooled.sum() ** 2 / max(float((pooled**2).sum()), 1e-300)
+    precision = both * labels * np.outer(kept, kept) * (1 - np.eye(len(kept)))
+    found = reliability(agreement(sums.products, sums.squares), precision)
+    r = np.where(kept, found, 0.0)
+    # Rates differ by chance: where both answered by how they differ there, elsewhere by the variance of each.
+    apart = ratio(sums.squares + sums.squares.T - 2 * sums.products, both, 0.0)
+    per = 1 / np.maximum(count, 1)
+    shared = both * np.outer(per, per)
+    expected = apart * shared + np.add.outer(own * per, own * per) - np.add.outer(own, own) * shared
+    rate = ratio(total, known.heard, np.broadcast_to(frequency, total.shape))
+    size = (rate**2).sum(axis=1)
+    shift = np.maximum(np.add.outer(size, size) - 2 * rate @ rate.T, 0)
+    alike = kinship(shift, expected, both / np.sqrt(np.maximum(np.outer(count, count), 1)))
+    bound = highest(mean, frequency)
+    deviation = np.where(variance > _SILENT, np.sqrt(variance), 0.0)
+    weight, information = _weights(np.sign(r)[:, None] * np.minimum(np.abs(r)[:, None], bound), deviation)
+    return Trust(mean, deviation, heard, frequency, r, alike, found[first], bound, weight, information, *scale)
+
+
+def statistics(block: Predictions, known: Trust) -> Statistics:
+    """Add up products of pooled readings, and what each rater's answers have to do with the others' readings."""
+    m, n, l = block.shape
+    block = _on_scale(block, known)
+    u, b, mean = known.weight, known.information, known.mean
+    if block.complete:
+        A = connections(block)
+        total, squared = column_sums(A).reshape(m, l), column_sums(A.power(2) if sparse.issparse(A) else A * A)
+        own = squared.reshape(m, l) - 2 * mean * total + n * mean**2  # Σ x²
+        Z, I = weighted_sum(A, u) - (u * mean).sum(axis=0), b.sum(axis=0)
+        with_all = label_products(A, Z, m) - mean * Z.sum(axis=0)  # Σ x Z
+        alone = np.zeros((l, l))
+        for k, gram in enumerate(_grams(A, m, l)):
+            crossed = np.outer(mean[k], total[k])
+            alone += np.outer(u[k], u[k]) * (gram - crossed - crossed.T + n * np.outer(mean[k], mean[k]))
+        squares = (Z**2).sum(axis=0)
+        read = np.where(I > _TINY, float(n), 0.0)
+        return Statistics(
+            Z.T @ Z, alone, n * np.outer(I, I), n * b.T @ b, ratio(squares, np.where(I > _TINY, I, 0) ** 2, 0.0), read,
+            with_all - u * own, n * (I - b), squares - 2 * u * with_all + u**2 * own,
+        )  # fmt: skip
+    said = sheets(block)
+    x, spoke = _centred(said, mean), said.spoke.astype(np.float64)
+    ux, bs = u[said.rater] * x, b[said.rater] * spoke
+    Z, I = said.of_instances(ux), said.of_instances(bs)
+    heard = I > _TINY
+    others, informed = (Z[said.instance] - ux) * spoke, (I[said.instance] - bs) * spoke
     return Statistics(
-        products,
-        total,
-        0,
-        np.zeros((m, l)),
-        (A.T @ said).reshape(m, l, m, l),
-        (said.T @ said).reshape(m, l, m, l),
-    )
+        Z.T @ Z, ux.T @ ux, I.T @ I, bs.T @ bs, (ratio(Z, np.where(heard, I, 0.0), 0.0) ** 2).sum(axis=0),
+        heard.sum(axis=0, dtype=np.float64),
+        said.of_raters(x * others), said.of_raters(informed), said.of_raters(others**2),
+    )  # fmt: skip
 
 
-def solve(statistics: Statistics, weights: FloatArray | None = None, scales: Scales | None = None) -> Solution:
-    """Rate the models, pool their votes, and filter along the labels."""
-    every = _moments(statistics)
-    m, l = every.mean.shape
-    first = first_copies(every)
-    kept = np.flatnonzero(first == np.arange(m))
-    given = np.ones(m) if weights is None else np.array([weights[first == k].max(initial=0.0) for k in range(m)])
-    moments = every if len(kept) == m else every.of_models(kept)
-    raters = rate(moments.by_label(), moments.both)
-    frequency, _ = prevalence(raters, raters.reliability, moments)
-    c = bounded(raters.reliability, frequency, moments)
-    frequency, mean_reliability = prevalence(raters, c, moments)
-    alike, lean, level = kinship(moments), leaning(c, frequency, moments), _level(mean_reliability, frequency)
-    bend = level ** (_strangeness(alike, raters.overall) * (1 + min(lean, 0)) / 2)
-    frequency, _ = prevalence(raters, c, moments, bend)
-
-    # Generalised least squares: a vote weighs c/(1 − c²), shared among models whose errors go together.
-    varies = raters.deviation > 0
-    weight = np.where(c != 0, c / (1 - c**2) / (raters.shared_errors**2).sum(axis=1), 0) * given[kept]  # (l, k)
-    information = (weight * c).sum(axis=1)
-    active = information > 1e-6
-    pooled = np.where(active[:, None], weight / np.where(active, information, 1)[:, None], 0)
-    scale = np.where(varies, 1 / np.where(varies, raters.deviation, 1), 0) * (c != 0)
-    own_noise, noise = _noise(pooled * np.sqrt(1 - c**2), alike)
-
-    gain = _gain(mean_reliability, lean, level, frequency)
-    filter = np.zeros((l, l))
+def solve(sums: Statistics, weights: FloatArray | None, known: Trust) -> Solution:
+    """Rate the raters label by label, correlate the labels, and filter along them."""
+    m, l = known.mean.shape
+    n = np.maximum(sums.read, 1)
+    active = sums.read * known.information.sum(axis=0) > _TINY
+    signal = _signal(sums)
+    variance = sums.squares / n
+    ease = np.ones(l)
     if active.any():
-        those = np.ix_(active, active)
-        found, chance = _signal(pooled * scale, pooled * c, moments), _chance(pooled * scale, moments)
-        signal = _correlations(_shrunk(found[those], chance[those]))
-        system = signal + np.diag(noise[active] + 1e-6)
-        filter[those] = linalg.solve(system, signal, assume_a="pos") * gain[active]
+        # How much easier a label is than usual. Standardised signals have no sampling variance, their noise has.
+        chance = 2 * np.maximum(variance**2 - 1, 0.01) / n
+        ease[active] = np.clip(drawn(np.diag(signal)[active], 1.0, chance[active], least=1e-3), 0.02, 4.0)
+    c = _by_label(sums, known, np.sqrt(ease), active)
+    correlations = _correlations(signal / np.sqrt(np.outer(ease, ease)), variance / ease, n, active)
 
-    def for_all(values: FloatArray) -> FloatArray:
-        """Give (l, k) values of the kept models to all models, 0 for copies, as (m, l)."""
-        out = np.zeros((m, l))
-        out[kept] = values.T
-        return out
-
-    overall = np.zeros(m)
-    overall[kept] = raters.overall
+    given = np.ones(m) if weights is None else weights
+    vote, information = (each * given[:, None] for each in _weights(c, known.deviation))
+    noise, kin = _noise(c, known, information, n)
+    gain, level = _gain(c, known)
+    filter = np.zeros((l, l))
+    at = np.flatnonzero(active)
+    if len(at):
+        system = correlations + np.diag(noise[at] + 1e-6)
+        filter[np.ix_(at, at)] = linalg.solve(system, correlations, assume_a="pos") * gain[at]
+    trusted = np.maximum(known.reliability, 0)
+    if not (trusted * given).any():
+        trusted = (known.heard.sum(axis=1) > 0).astype(np.float64)
     return Solution(
-        every.mean,
-        for_all(np.where(active[:, None], weight * scale, 0)),
-        for_all(np.where(active[:, None], weight * c, 0)),
-        own_noise,
-        noise,
-        filter,
-        frequency,
-        overall[first],
-        *(np.empty((2, m, 0)) if scales is None else scales),
-    )
+        known.mean, vote, information, noise, kin, filter, known.frequency, trusted * given,
+        np.asarray((1 - _kinship_of_all(known, level)) ** 2), known.overall, known.scale_at, known.scale_to,
+    )  # fmt: skip
 
 
 def apply(block: Predictions, solution: Solution) -> FloatArray:
-    """Pool the votes on each label and filter the readings."""
+    """Pool the answers about each label, filter the readings, and add the vote."""
+    l = len(block.labels)
     block = _on_scale(block, solution)
     kind = solution.vote.dtype
-    A, said = connections(block, kind), spoken(block, kind)
-    total = solution.information.sum(axis=0)
-    if said is None:
-        # The same for all instances are the information, which goes into the filter, and what the means take off.
-        filter = solution.filter * ratio(np.ones_like(total), total, np.zeros_like(total))[:, None]
+    trusted = np.repeat(solution.trusted[:, None], l, axis=1)
+    if block.complete:
+        A = connections(block, kind)
+        total = solution.information.sum(axis=0)
+        # The same for all instances: the factor of the readings, which goes into the filter, and what means take off.
+        filter = solution.filter * _per_answer(total, solution)[:, None]
         scores = weighted_product(A, solution.vote, filter)
         scores += solution.prior - (solution.vote * solution.mean).sum(axis=0) @ filter
+        vote = weighted_sum(A, trusted / max(float(solution.trusted.sum()), 1e-300))
     else:
-        votes = weighted_sum(A, solution.vote) - weighted_sum(said, solution.vote * solution.mean)
-        reading = votes * _per_vote(weighted_sum(said, solution.information), solution)
+        said = sheets(block)
+        rater, spoke = said.rater, said.spoke.astype(kind)
+        x = _centred(said, solution.mean)
+        reading = said.of_instances(solution.vote[rater] * x)
+        reading = reading * _per_answer(said.of_instances(solution.information[rater] * spoke), solution)
         scores = solution.prior + product(reading, solution.filter)
+        heard = said.of_instances(trusted[rater] * spoke)
+        vote = ratio(
+            said.of_instances(trusted[rater] * said.scores), heard, np.broadcast_to(solution.prior, heard.shape)
+        )
     np.maximum(scores, 0, out=scores)
-    scores += 1e-6 * solution.prior
-    return scores
+    scores += _FLOOR * solution.prior
+    scores += solution.voting * vote
+    scores /= 1 + solution.voting
+    return np.asarray(scores, dtype=kind)
 
 
 def contributions(block: Predictions, solution: Solution, label: int) -> Contributions:
-    """Take the score of the block's one instance apart: by how much each vote moves it away from the frequency."""
+    """Take the score of the block's one instance apart: by how much each answer moves it away from the frequency."""
     scores, said = statements(_on_scale(block, solution))
-    votes = solution.vote * (scores - said * solution.mean)
-    moved = votes * _per_vote((said * solution.information).sum(axis=0), solution) * solution.filter[:, label]
+    answers = solution.vote * (scores - said * solution.mean)
+    moved = answers * _per_answer((said * solution.information).sum(axis=0), solution) * solution.filter[:, label]
     prior = float(solution.prior[label])
     below = min(prior + float(moved.sum()), 0.0)
-    return Contributions(prior + 1e-6 * prior, moved, -below)
+    heard = float((solution.trusted * said[:, label]).sum())
+    voting = float(solution.voting)
+    if heard > 0:
+        moved[:, label] += voting * solution.trusted * (scores - said * prior)[:, label] / heard
+    share = 1 / (1 + voting)
+    return Contributions(share * (1 + _FLOOR + voting) * prior, share * moved, -share * below)
 
 
-def _on_scale(block: Predictions, solution: Solution) -> Predictions:
+def _on_scale(block: Predictions, known: Means | Trust | Solution) -> Predictions:
     """Bring a block's scores to the scale that was fitted."""
-    block = block.weighted(None)
-    return block.rescaled(Scales(solution.scale_at, solution.scale_to)) if solution.scale_at.size else block
+    block = block.weighted(None)  # what the user's weights do is left to `solve`
+    return block.rescaled(Scales(known.scale_at, known.scale_to)) if known.scale_at.size else block
 
 
-def _per_vote(heard: FloatArray, solution: Solution) -> FloatArray:
-    """Tell by what votes are multiplied to give readings, where those that spoke bring the information `heard`."""
-    total = solution.information.sum(axis=0)
-    some = heard > 1e-9 * np.maximum(total, 1e-300)
-    # Fewer votes, more noise: the reading is shrunk by how much more there is than the filter expects.
-    fewer = solution.own_noise * total / np.where(some, heard, 1.0)
-    noise = fewer + solution.noise - solution.own_noise
-    return np.where(some, (1 + solution.noise) / (1 + noise) / np.where(some, heard, 1.0), 0.0)
+def _centred(said: Sheets, mean: FloatArray) -> FloatArray:
+    return (said.scores - mean[said.rater]) * said.spoke
 
 
-def _moments(statistics: Statistics) -> Moments:
-    """Turn sums to means and covariances, each over the instances about which both models spoke."""
-    m, l = statistics.total.shape
-    together = statistics.together + float(statistics.n_complete)
-    pairs = np.broadcast_to(together, (m, l, m, l))
-    said = statistics.said_together + statistics.complete[:, :, None, None]
-    spoke = np.einsum("kjkj->kj", pairs)
-    mean = ratio(statistics.total, spoke, 0.0)
-    here, there = mean[:, :, None, None], mean[None, None]
-    crossed = said * there
-    covariance = np.asarray(statistics.products) - crossed  # large, so worked on in place
-    covariance -= crossed.transpose(2, 3, 0, 1)
-    covariance += np.multiply(together * here, there, out=crossed)
-    covariance /= np.maximum(together, 1)
-    return Moments(mean, covariance, np.einsum("kjqj->jkq", pairs).copy())
+def _grams(A: Any, m: int, l: int) -> Any:
+    """Yield each rater's Gram matrix YᵀY (l, l)."""
+    A = A.tocsc() if sparse.issparse(A) else A
+    for k in range(m):
+        own = A[:, k * l : (k + 1) * l]
+        yield product(own.T, own)
 
 
-def _noise(errors: FloatArray, alike: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Find the noise of each label's reading from the weights (l, k) of the models' errors.
+def _weights(c: FloatArray, deviation: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return what an answer adds to the reading, c/(1 − c²)/σ, and how much that is worth, c²/(1 − c²) (m, l)."""
+    varies = deviation > 0
+    weight = np.where(varies, c / (1 - c**2) / np.where(varies, deviation, 1), 0.0)
+    return weight, weight * c * deviation
 
-    Models made alike may err alike, which their agreement cannot show. What they have in common is taken to be a
-    reading of the truth as noisy as each is a reading of it; 2, the mean squared difference of unrelated standardised
-    votes, is the most there can be.
+
+def _first_copies(sums: Pairs, known: Means) -> Any:
+    """Find for each rater the first that says exactly the same of the same cells (m,); itself if there is none."""
+    answered = known.heard.sum(axis=1)
+    same = (sums.both == answered[:, None]) & (sums.both == answered)
+    same &= sums.squares + sums.squares.T - 2 * sums.products <= 1e-9 * np.maximum(sums.both, 1)
+    same &= np.abs(known.mean[:, None] - known.mean).max(axis=2, initial=0) <= 1e-12
+    first = np.arange(len(same))
+    for k in range(1, len(same)):
+        first[k] = np.argmax(same[k] & (first == np.arange(len(same))))  # itself at the latest
+    return first
+
+
+def _signal(sums: Statistics) -> FloatArray:
+    """Find the covariances of the labels' common signals (l, l), from pairs of different raters where there are any.
+
+    Readings of different raters have but the signal in common: E ZZ' = Φ II', without what one rater says alone. Where
+    one rater brings more than half of the information there are few such pairs, and all of ZZ' is used instead.
     """
-    own = (errors**2).sum(axis=1)
-    kin = np.maximum(np.einsum("jk,kq,jq->j", errors, alike, errors) - own, 0)
-    return own, np.maximum(own, np.minimum((1 + kin) ** 2 - 1, 2.0))
+    informed = np.maximum(sums.informed, 1e-12)
+    pairs = np.maximum(sums.informed - sums.informed_alone, 1e-3 * informed)
+    usable = np.clip(2 * (1 - sums.informed_alone / informed), 0, 1)
+    return np.asarray(usable * (sums.together - sums.alone) / pairs + (1 - usable) * sums.together / informed)
 
 
-def _level(reliability: FloatArray, frequency: FloatArray) -> float:
-    """Average the squared reliability over labels, each by its variance, and return its root."""
-    variance = np.maximum(frequency * (1 - frequency), 0)
-    return max(float(np.sqrt((variance * reliability**2).sum() / max(variance.sum(), 1e-12))), 0.03)
+def _by_label(sums: Statistics, known: Trust, ease: FloatArray, active: Any) -> FloatArray:
+    """Estimate each rater's reliability on each label (m, l), drawn to what its rater and label let expect."""
+    r, bound = known.reliability, known.highest
+    c = np.clip(np.sign(r)[:, None] * np.minimum(np.abs(r)[:, None], bound) * ease, -0.99, 0.99)
+    others = np.maximum(ease * sums.witnessed, 1e-12)
+    found = ratio(sums.agreed, known.deviation, 0.0) / others
+    chance = np.maximum(sums.witnesses, 1e-12) / others**2 * (1 - c**2)
+    usable = (sums.witnessed > _TINY) & (known.deviation > 0) & (known.heard > 0) & active
+    for k in np.flatnonzero(usable.sum(axis=1) > 1):
+        some = usable[k]
+        c[k, some] = drawn(found[k, some], c[k, some], chance[k, some])
+    negative = (r < 0)[:, None]
+    c = np.clip(c, np.where(negative, -0.99, 0.0), np.where(negative, 0.0, 0.99))
+    return np.where(known.deviation > 0, np.sign(c) * np.minimum(np.abs(c), bound), 0.0)
 
 
-def _strangeness(alike: FloatArray, overall: FloatArray) -> float:
-    """Average 1 minus the kinship over pairs of different models, each pair by how reliable both are."""
-    weight = np.outer(overall**2, overall**2) * (1 - np.eye(len(overall)))
-    return 1 - float((weight * alike).sum() / max(weight.sum(), 1e-12))
+def _correlations(found: FloatArray, variance: FloatArray, n: FloatArray, active: Any) -> FloatArray:
+    """Draw the active labels' correlations to 0 as far as chance explains them, and make them ones there can be.
 
-
-def _gain(reliability: FloatArray, lean: float, level: float, frequency: FloatArray) -> FloatArray:
-    """Find the scale of the truth on each label (l,).
-
-    The truth reads like one more rater, as reliable on a label as those who are trusted there; over the panel its
-    reliability lies between theirs, `level`, and 1, and the middle (of the logarithms) is taken.
+    Labels that have nothing to do with each other correlate by chance, with variance v v'/n.
     """
-    variance = np.maximum(frequency * (1 - frequency), 0)
-    gain = np.maximum(reliability, 0.03) ** (1 - lean / 2) / np.sqrt(level) * np.sqrt(variance)
-    return np.asarray(np.where(reliability > 0, gain, 0))
-
-
-def _signal(votes: FloatArray, reliable: FloatArray, moments: Moments) -> FloatArray:
-    """Correlate the labels' common signals (l, l), from pairs of different models as far as there are any."""
-    together = np.einsum("jk,kjqi,iq->ji", votes, moments.covariance, votes, optimize=True)
-    alone = np.einsum("jk,kjki,ik->ji", votes, moments.covariance, votes, optimize=True)
-    of_pairs = 1 - reliable @ reliable.T
-    usable = np.clip(2 * of_pairs, 0, 1)
-    found = usable * (together - alone) / np.maximum(of_pairs, 1e-3) + (1 - usable) * together
-    found = (found + found.T) / 2
+    at = np.flatnonzero(active)
+    found = np.clip(found[np.ix_(at, at)], -1, 1)
     np.fill_diagonal(found, 1.0)
-    return np.asarray(found)
-
-
-def _chance(votes: FloatArray, moments: Moments) -> FloatArray:
-    """Tell the sampling variance of the correlations that `_signal` finds (l, l), were the labels unrelated."""
-    variance = np.einsum("jk,jkq,jq->j", votes, moments.by_label(), votes, optimize=True)
-    size, n = np.abs(votes), np.einsum("jkk->jk", moments.both)
-    n = np.maximum((size * n).sum(axis=1) / np.maximum(size.sum(axis=1), 1e-300), 1)
-    return np.asarray(np.outer(variance, variance) / np.sqrt(np.outer(n, n)))
-
-
-def _shrunk(found: FloatArray, chance: FloatArray, rounds: int = 50) -> FloatArray:
-    """Draw correlations to 0 as far as chance explains them; their spread is estimated from all of them."""
-    different = ~np.eye(len(found), dtype=np.bool_)
-    squared, chance = found[different] ** 2, chance[different]
-    if not squared.size:
-        return found
-    spread = max(float((squared - chance).mean()), 1e-6)
-    for _ in range(rounds):
-        trust = (spread / (spread + chance)) ** 2
-        spread = max(float((trust * (squared - chance)).sum() / max(trust.sum(), 1e-300)), 1e-8)
-    drawn = found.copy()
-    drawn[different] *= spread / (spread + chance)
-    return drawn
-
-
-def _correlations(found: FloatArray) -> FloatArray:
-    """Make a matrix of estimates one that correlations can have: no negative eigenvalue, ones on the diagonal."""
-    values, vectors = linalg.eigh(found)
+    different = ~np.eye(len(at), dtype=np.bool_)
+    if different.any():
+        chance = np.outer(variance[at], variance[at]) / np.sqrt(np.outer(n[at], n[at]))
+        found[different] = drawn(found[different], 0.0, chance[different], least=1e-8)
+        found = (found + found.T) / 2
+    values, vectors = linalg.eigh(found) if len(at) else (np.ones(1), found)
     if values[0] >= 0:
         return found
     near = (vectors * np.maximum(values, 0)) @ vectors.T
@@ -292,8 +405,58 @@ def _correlations(found: FloatArray) -> FloatArray:
     return np.asarray(near / np.outer(size, size))
 
 
+def _noise(c: FloatArray, known: Trust, information: FloatArray, n: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Find the usual noise of each label's reading, and the part of it that kin have in common (l,).
+
+    Raters made alike may err alike, which their agreement cannot show. What they have in common is taken to be a
+    reading of the truth as noisy as each is a reading of it.
+    """
+    usual = np.maximum((information * known.heard).sum(axis=0) / n, _TINY)  # of those who speak about an instance
+    own = 1 / usual
+    total = np.maximum(information.sum(axis=0), _TINY)
+    errors = np.where(information > 0, np.sqrt(np.maximum(information, 0)), 0.0) / total  # w σ √(1 − c²) = √(w c σ)
+    kin = np.maximum(np.einsum("kj,kq,qj->j", errors, known.alike, errors, optimize=True) - 1 / total, 0)
+    noise = np.maximum(own, np.minimum((1 + kin) ** 2 - 1, _MOST_NOISE))
+    return noise, noise - own
+
+
+def _gain(c: FloatArray, known: Trust) -> tuple[FloatArray, float]:
+    """Find the scale on which trusted raters say each label (l,), and how reliable these are on the whole.
+
+    The truth is taken for one more rater, as reliable as those who are trusted. Of rare labels raters keep silent when
+    in doubt, the more so the less they know: these are said too seldom, and their scale is raised.
+    """
+    trusted = np.maximum(c, 0) ** 2 * known.heard
+    total = np.maximum(trusted.sum(axis=0), 1e-12)
+    usual = (trusted * c**2).sum(axis=0) / total
+    variance = ratio((known.deviation**2 * known.heard).sum(axis=0), known.heard.sum(axis=0), 0.0)
+    level = max(float(np.sqrt((variance * usual).sum() / max(float(variance.sum()), 1e-300))), 0.05)
+    gain = (trusted * c * known.deviation).sum(axis=0) / total
+    return np.asarray(gain / level ** (0.5 * np.exp(-known.frequency / _RARE))), level
+
+
+def _kinship_of_all(known: Trust, level: float) -> float:
+    """Average the kinship κ of pairs of different raters, each pair by how reliable both are.
+
+    Raters who hardly agree are nobody's replicas, however alike their rates: without a signal, votes are all there is.
+    """
+    trusted = np.maximum(known.reliability, 0) ** 2
+    weight = np.outer(trusted, trusted) * (1 - np.eye(len(trusted)))
+    return float((weight * known.alike).sum() / max(float(weight.sum()), 1e-300)) * min(1.0, 2 * level)
+
+
+def _per_answer(heard: FloatArray, solution: Solution) -> FloatArray:
+    """Tell by what pooled answers are multiplied to give readings, where those who spoke bring the information `heard`.
+
+    Fewer answers, more noise: the reading is shrunk by how much more there is than the filter expects.
+    """
+    some = heard > _TINY
+    heard = np.where(some, heard, 1.0)
+    return np.where(some, (1 + solution.noise) / (1 + 1 / heard + solution.kin_noise) / heard, 0.0)
+
+
 class RaterFilter(Method):
-    """The rater filter: reliable models, label by label, and related labels; nothing needs to be set.
+    """The rater filter: reliable raters, related labels and the vote; nothing needs to be set.
 
     Parameters
     ----------
@@ -307,7 +470,7 @@ class RaterFilter(Method):
     ----------
     model_weights_
         How reliable each model is over all labels (m,): the correlation of what it says with what models have in
-        common. Near 0 it answers at random; below 0 it says the opposite.
+        common; negative where it says the opposite.
 
     Examples
     --------
@@ -319,8 +482,9 @@ class RaterFilter(Method):
     """
 
     name = "Filter"
-    in_float32 = ("mean", "vote", "information", "own_noise", "noise", "filter", "prior")
+    in_float32 = ("mean", "vote", "information", "noise", "kin_noise", "filter", "prior")
     one_thread_below = 512
+    rounds = (Round(Rates, rates, Means, means), Round(Pairs, pairs, Trust, trust))
 
     def __init__(self, weights: Weights = None, rescale: bool = True) -> None:
         self.weights = weights
@@ -331,14 +495,24 @@ class RaterFilter(Method):
         if not isinstance(self.rescale, bool):
             raise InputError(f"rescale: found {self.rescale!r}, expected True or False")
 
-    def prepare(self, source: Source, gather: Gather[Any]) -> Scales | None:
-        """Find the scale that scores are brought to, in a pass of its own."""
-        return scales_of.solve(gather(scales_of.statistics)) if self.rescale and source.has_scores else None
+    def prepare(self, source: Source, gather: Gather[Any]) -> Any:
+        """Find the scale that scores are brought to, then go through the rounds before the last."""
+        scaled = self.rescale and source.has_scores
+        return self.go_through(scales_of.solve(gather(scales_of.statistics)) if scaled else None, gather)
 
-    def sums(self, block: Predictions, prepared: Scales | None) -> Statistics:
-        """Return the statistics of a block, its scores on one scale."""
-        return statistics(block if prepared is None else block.rescaled(prepared))
-
-    def solve(self, statistics: Statistics, weights: FloatArray | None, prepared: Scales | None) -> Solution:
+    def solve(self, statistics: Statistics, weights: FloatArray | None, prepared: Trust) -> Solution:
         """Solve with this method's settings."""
         return solve(statistics, weights, prepared)
+
+    def saw(self, solution: Solution) -> str:
+        """Say in a few words what the raters' agreement showed."""
+        r, share = solution.overall, float(solution.voting / (1 + solution.voting))
+        if len(r) == 1:
+            return "there is one model, which is believed"
+        if r.max() < _HARDLY:
+            return "the models hardly agree beyond chance, so the scores are little more than votes"
+        alike = " and are much alike" if share < 0.25 else ""
+        usual = f"{r.min():.2f} to {r.max():.2f}"
+        return (
+            f"the models bear each other out (reliability {usual}){alike}; plain votes make up {share:.0%} of a score"
+        )

@@ -5,36 +5,26 @@ Nothing whose size depends on the number of instances comes to the client.
 
 from __future__ import annotations
 
-import os
-import shutil
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial, reduce
 from itertools import pairwise
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar, cast
+from typing import Any, NamedTuple, Self, TypeVar, cast
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from ..arithmetic.budget import grant
 from ..combiners.method import merged
 from ..errors import InputError
-from ..io.frames import text_array
-from ..io.growing import finish
 from ..panel.alignment import Names, as_names
+from ..panel.model_tables import tables_of
 from ..panel.predictions import Predictions
 from ..panel.sources import LazySource, Steps, prepared
 from .machine import KEPT, available_memory, cores
-from .part import emptied
 from .progress import track
-
-if TYPE_CHECKING:
-    from ..io.scanning import ScannedPanel
-    from .streaming import Encoder
 
 S = TypeVar("S", bound=tuple[Any, ...])
 
@@ -43,28 +33,21 @@ _BLOCKS = 4  # blocks that one task reads from files, one after the other
 _PATIENCE = 10.0  # seconds to wait for a worker when there is none: one that died may be started anew
 
 
-class Piece(NamedTuple):
-    """Some instances, and what they are called."""
-
-    block: Predictions
-    names: pl.Series
-
-
-class Rows(NamedTuple):
+class Share(NamedTuple):
     """The instances of one task."""
 
     start: int
     stop: int
-    pieces: Any  # delayed: calling it walks their `Piece`s
+    blocks: Any  # delayed: calling it walks them, each block with the names of its instances
 
 
 class DaskPanel(LazySource):
     """Predictions that the workers of a cluster have, or read; `from_dask` makes it of arrays."""
 
-    def __init__(self, models: Sequence[str], labels: Sequence[str], rows: Sequence[Rows], has_scores: bool) -> None:
+    def __init__(self, models: Sequence[str], labels: Sequence[str], shares: Sequence[Share], has_scores: bool) -> None:
         super().__init__(models, labels)
-        self._rows, self._has_scores = tuple(rows), has_scores
-        self._scanned: ScannedPanel | None = None
+        self._shares, self._has_scores = tuple(shares), has_scores
+        self._scanned: Any = None
 
     @classmethod
     def from_arrays(cls, arrays: Any, models: Any = None, labels: Any = None) -> Self:
@@ -83,29 +66,29 @@ class DaskPanel(LazySource):
         even = [array.rechunk({0: sizes, 1: -1}).to_delayed(optimize_graph=False).ravel() for array in named.values()]
         starts = np.cumsum([0, *sizes]).tolist()
         kinds = delayed((tuple(named), tuple(names)), traverse=False)
-        rows = [
-            Rows(start, stop, delayed(_of_arrays, pure=False)(kinds, start, stop, *(chunks[at] for chunks in even)))
+        shares = [
+            Share(start, stop, delayed(_of_arrays, pure=False)(kinds, start, stop, *(chunks[at] for chunks in even)))
             for at, (start, stop) in enumerate(pairwise(starts))
             if stop > start
         ]
-        return cls(tuple(named), names, rows, any(array.dtype.kind == "f" for array in named.values()))
+        return cls(tuple(named), names, shares, any(array.dtype.kind == "f" for array in named.values()))
 
     @classmethod
-    def from_scanned(cls, panel: ScannedPanel) -> Self:
+    def from_scanned(cls, panel: Any) -> Self:
         """Let workers read the files of a panel, which must be where they can see them."""
         delayed = _dask().delayed
         size = _BLOCKS * panel.block_size
         shared = delayed(panel, traverse=False)
-        rows = [
-            Rows(start, stop, delayed(_of_files, pure=False)(shared, start, stop))
+        shares = [
+            Share(start, stop, delayed(_of_files, pure=False)(shared, start, stop))
             for start, stop in ((start, min(len(panel), start + size)) for start in range(0, len(panel), size))
         ]
-        out = cls(panel.models, panel.labels, rows, panel.has_scores)
+        out = cls(panel.models, panel.labels, shares, panel.has_scores)
         out._scanned = panel
         return out
 
     def __len__(self) -> int:
-        return self._rows[-1].stop
+        return self._shares[-1].stop
 
     @property
     def has_scores(self) -> bool:
@@ -115,64 +98,55 @@ class DaskPanel(LazySource):
     @property
     def instances(self) -> Names:  # type: ignore[override]
         """The names of all instances."""
-        if self._scanned is None:
-            return np.arange(len(self))
-        return text_array(self._scanned.names(0, len(self)))
+        found: Names = np.arange(len(self)) if self._scanned is None else self._scanned.instances
+        return found
+
+    def read(self, start: int, stop: int) -> Predictions:
+        """Refuse: blocks are as the tasks have them."""
+        raise NotImplementedError
 
     def blocks(self, size: int | None = None) -> Iterator[Predictions]:
         """Bring the instances here, block by block."""
-        delayed = _dask().delayed
-        for rows in self._rows:
-            for block in _computed([delayed(_here, pure=False)(rows.pieces, self._steps)], "fetching")[0]:
+        for share in self._shares:
+            for block in self._tasks([share], _here, "fetching")[0]:
                 yield from block.blocks(size)
 
     def gather(self, statistics: Callable[[Predictions], S]) -> S:
         """First pass: a task for each of the blocks, and a tree of tasks that merge what they found."""
-        delayed = _dask().delayed
-        function = delayed(partial(_statistics_of, statistics, self._steps), traverse=False)
-        parts = [delayed(_called, pure=False)(function, rows.pieces) for rows in self._rows]
-        merged = delayed(_merged, pure=False)
-        parts = [merged(parts[at : at + _FAN_IN]) for at in range(0, len(parts), _FAN_IN)]
-        whole: S = _computed(parts, "gathering", merged)[0]
+        whole: S = self._tasks(self._shares, partial(_statistics_of, statistics), "gathering", _merged)[0]
         return whole
+
+    def each(self, function: Callable[[int, Iterator[Any]], Any], doing: str) -> list[Any]:
+        """Second pass: what a function makes of each share of the blocks, where it is.
+
+        It gets the position of the first instance, and walks blocks with the names of their instances.
+        """
+        return self._tasks(self._shares, function, doing)
 
     def spread(self, apply: Callable[[Predictions], Any], dtype: Any = float) -> NDArray[Any]:
         """Second pass: a lazy Dask array (n, l)."""
         import dask.array
 
-        delayed, da = _dask().delayed, cast("Any", dask.array)
-        function = delayed(partial(_applied, apply, self._steps, dtype), traverse=False)
-        called, l = delayed(_called, pure=False), len(self.labels)
-        blocks = [
-            da.from_delayed(called(function, rows.pieces), (rows.stop - rows.start, l), dtype=dtype)
-            for rows in self._rows
-        ]
-        lazy: NDArray[Any] = da.concatenate(blocks)
+        da, l = cast("Any", dask.array), len(self.labels)
+        tasks = self._delayed(self._shares, partial(_applied, apply, dtype))
+        sizes = [(share.stop - share.start, l) for share in self._shares]
+        arrays = [da.from_delayed(task, size, dtype=dtype) for task, size in zip(tasks, sizes, strict=True)]
+        lazy: NDArray[Any] = da.concatenate(arrays)
         return lazy
 
-    def fingerprint(self) -> Any:
-        """Tell what would change if the predictions did."""
-        return None if self._scanned is None else self._scanned.fingerprint()
-
-    def resumable(self, folder: Path) -> Self:
-        """Return the panel itself: work on a cluster is done in one go."""
-        return self
-
-    def write(self, encoder: Encoder, folder: Path) -> int:
-        """Second pass: workers write the rows of their blocks, and one puts them together in the file ``rows``."""
+    def _delayed(self, shares: Sequence[Share], function: Callable[..., Any]) -> list[Any]:
+        """Return a task for each share, in which the function gets its start and walks its blocks."""
         delayed = _dask().delayed
-        try:
-            function = delayed(partial(_written, encoder, self._steps), traverse=False)
-            called = delayed(_called, pure=False)
-            paths = [folder / f"rows-{at}" for at in range(len(self._rows))]
-            tasks = [called(function, rows.pieces, path) for rows, path in zip(self._rows, paths, strict=True)]
-            written = _computed(tasks, "combining")
-            lengths = [length for block in written for length, _ in block]
-            _computed([delayed(_joined, pure=False)(paths, folder / "rows", encoder.kind, lengths)], "joining")
-            return sum(missing for block in written for _, missing in block)
-        except BaseException:
-            emptied(folder, ignore_errors=True)  # there is nothing to go on from
-            raise
+        called, sent = delayed(_called, pure=False), delayed((function, self._steps), traverse=False)
+        return [called(sent, share.start, share.blocks) for share in shares]
+
+    def _tasks(self, shares: Sequence[Share], function: Any, doing: str, merged: Any = None) -> list[Any]:
+        parts = self._delayed(shares, function)
+        if merged is None:
+            return _computed(parts, doing)
+        merge_some = _dask().delayed(merged, pure=False)
+        parts = [merge_some(parts[at : at + _FAN_IN]) for at in range(0, len(parts), _FAN_IN)]
+        return _computed(parts, doing, merge_some)
 
 
 def from_dask(arrays: Any, models: Any = None, labels: Any = None) -> DaskPanel:
@@ -348,25 +322,10 @@ def _raise(future: Any) -> None:
 
 def _named(arrays: Any, models: Any) -> dict[str, Any]:
     """Take apart the forms that `from_dask` accepts into one array (n, l) a model."""
-    if isinstance(arrays, Mapping):
-        if models is not None:
-            raise InputError("models: found models=… beside a mapping, which names its own, expected one of the two")
-        models, given = list(arrays), list(arrays.values())
-    elif isinstance(arrays, (list, tuple)):
-        given = list(arrays)
-    elif getattr(arrays, "ndim", None) == 3:
-        given = [arrays[k] for k in range(arrays.shape[0])]
-    else:
-        raise InputError(
-            f"predictions: found {type(arrays).__name__}, expected a Dask array (m, n, l), a sequence of m arrays "
-            "(n, l), or a mapping from model name to array"
-        )
-    if not given:
-        raise InputError("predictions: found no model, expected at least one")
-    names = [f"model_{k}" for k in range(len(given))] if models is None else [str(name) for name in models]
-    if len(as_names(names, "models")) != len(given):
-        raise InputError(f"models: found {len(names)} names, expected one for each of {len(given)} models")
-    return dict(zip(names, given, strict=True))
+    if getattr(arrays, "ndim", 3) != 3:
+        raise InputError(f"predictions: found {arrays.ndim} dimensions, expected 3: models, instances, labels")
+    given = list(arrays) if hasattr(arrays, "ndim") else arrays
+    return {table.model: table.scores for table in tables_of(given, models)}
 
 
 def _check(name: str, array: Any, first: Any) -> None:
@@ -395,68 +354,46 @@ class _of_arrays:  # noqa: N801 - called like a function
         models, labels = kinds
         self.panel = Predictions(list(chunks), models=models, labels=labels, instances=range(start, stop))
 
-    def __call__(self) -> Iterator[Piece]:
+    def __call__(self) -> Iterator[Any]:
+        import polars as pl
+
         for block in self.panel.blocks():
-            yield Piece(block, pl.Series(block.instances).cast(pl.String))
+            yield block, pl.Series(block.instances).cast(pl.String)
 
 
 class _of_files:  # noqa: N801 - called like a function
     """Reads files block by block."""
 
-    def __init__(self, panel: ScannedPanel, start: int, stop: int) -> None:
+    def __init__(self, panel: Any, start: int, stop: int) -> None:
         self.panel, self.start, self.stop = panel, start, stop
 
-    def __call__(self) -> Iterator[Piece]:
+    def __call__(self) -> Iterator[Any]:
         size = self.panel.block_size
         for start in range(self.start, self.stop, size):
             stop = min(self.stop, start + size)
-            yield Piece(self.panel.read(start, stop), self.panel.names(start, stop))
+            yield self.panel.read(start, stop), self.panel.names(start, stop)
 
 
-def _called(function: Callable[..., Any], pieces: Callable[[], Iterator[Piece]], *others: Any) -> Any:
+def _called(sent: tuple[Callable[..., Any], Steps], start: int, blocks: Callable[[], Iterator[Any]]) -> Any:
     from threadpoolctl import threadpool_limits
 
+    function, steps = sent
     grant(available_memory(), 1)
     with threadpool_limits(1, user_api="blas"):  # workers are as many as there are cores
-        return function(pieces, *others)
+        return function(start, ((prepared(block, steps), names) for block, names in blocks()))
 
 
-def _statistics_of(statistics: Any, steps: Steps, pieces: Callable[[], Iterator[Piece]]) -> Any:
-    return reduce(merged, (statistics(prepared(piece.block, steps)) for piece in pieces()))
+def _statistics_of(statistics: Any, start: int, blocks: Iterator[Any]) -> Any:
+    return reduce(merged, (statistics(block) for block, _ in blocks))
 
 
 def _merged(parts: list[Any]) -> Any:
     return reduce(merged, parts)
 
 
-def _applied(apply: Any, steps: Steps, dtype: Any, pieces: Callable[[], Iterator[Piece]]) -> Any:
-    return np.concatenate([apply(prepared(piece.block, steps)) for piece in pieces()]).astype(dtype, copy=False)
+def _applied(apply: Any, dtype: Any, start: int, blocks: Iterator[Any]) -> Any:
+    return np.concatenate([apply(block) for block, _ in blocks]).astype(dtype, copy=False)
 
 
-def _here(pieces: Callable[[], Iterator[Piece]], steps: Steps) -> list[Predictions]:
-    return [prepared(piece.block, steps) for piece in pieces()]
-
-
-def _written(
-    encoder: Encoder, steps: Steps, pieces: Callable[[], Iterator[Piece]], path: Path
-) -> list[tuple[int, int]]:
-    """Write the rows of some blocks; a task that is run again writes the same."""
-    part = path.with_name(f"{path.name}.{os.getpid()}")
-    found = []
-    with part.open("wb") as file:
-        for block, names in pieces():
-            data, missing = encoder(prepared(block, steps), names)
-            file.write(data)
-            found.append((len(data), missing))
-    part.replace(path)
-    return found
-
-
-def _joined(paths: list[Path], target: Path, kind: Any, lengths: list[int]) -> None:
-    with target.open("w+b") as file:
-        for path in paths:
-            with path.open("rb") as part:
-                shutil.copyfileobj(part, file, 2**24)
-        finish(file, kind, lengths)
-    for path in paths:
-        path.unlink()
+def _here(start: int, blocks: Iterator[Any]) -> list[Predictions]:
+    return [block for block, _ in blocks]

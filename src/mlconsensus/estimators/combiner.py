@@ -67,8 +67,7 @@ class Combiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[misc]
     def partial_fit(self, predictions: Any, y: object = None) -> Self:
         """Add the statistics of `predictions` to those fitted before; in the end as if all had come at once.
 
-        Weights, and the scale that `RaterFilter` brings scores to, stay those of the `fit` that came before. Without
-        one, scores stay on their own scales, since finding a common one takes a pass over all instances.
+        Weights stay those of the `fit` that came before. Methods that go over all instances several times refuse it.
 
         Parameters
         ----------
@@ -82,6 +81,8 @@ class Combiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[misc]
         The estimator itself.
         """
         panel = self.checked_panel(predictions)
+        several = f"{type(self).__name__}, which goes over all instances {len(self.rounds) + 1} times"
+        expect(not self.rounds, "partial_fit", several, "fit, or a method that adds up pieces")
         if not hasattr(self, "models_"):
             return self._fitted(panel, None)
         summed = hasattr(self, "statistics_")

@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from ..errors import InputError
-from ..io import with_names
 from ..panel.alignment import IntArray, Names
-from ..panel.model_tables import ModelTable
+from ..panel.model_tables import ModelTable, with_names
 
 
 class Matched(NamedTuple):
@@ -41,8 +40,10 @@ def match_truth(table: ModelTable, instances: Iterable[Any], labels: Iterable[An
         bad = known[~np.isin(known, (0, 1))][0] if known.dtype.kind in "biuf" else known.dtype
         raise InputError(f"{table.model}: found {bad}, expected only 0 and 1 in the truth")
     instances, labels = list(instances), list(labels)
-    judged = ModelTable("judged", np.broadcast_to(0.0, (len(instances), len(labels))), instances, labels)
-    table = with_names([judged, table], ["what is judged", table.model])[1]
+    judged = ModelTable(
+        "judged", np.broadcast_to(0.0, (len(instances), len(labels))), instances, labels, "what is judged"
+    )
+    table = with_names([judged, table._replace(file=table.file or table.model)])[1]
     rows, true_rows = _common(instances, table.instances, table.model)
     columns, true_columns = _common(labels, table.labels, table.model)
     return Matched(

@@ -1,15 +1,16 @@
 """Prediction files: one module a format, chosen by suffix, and what makes tables and panels of them."""
 
 from .files import whole_file
-from .formats import FORMATS, Format, Layout, format_of
-from .reading import read_predictions, read_table, read_tables, with_names
+from .formats import FORMATS, Format, Layout, NamedFrame, format_of
+from .reading import read_predictions, read_table, read_tables
 from .scanning import ScannedPanel, scan_predictions
-from .writing import write_table
+from .writing import write_blocks, write_table
 
 __all__ = [
     "FORMATS",
     "Format",
     "Layout",
+    "NamedFrame",
     "ScannedPanel",
     "format_of",
     "read_predictions",
@@ -17,6 +18,6 @@ __all__ = [
     "read_tables",
     "scan_predictions",
     "whole_file",
-    "with_names",
+    "write_blocks",
     "write_table",
 ]

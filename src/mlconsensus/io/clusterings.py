@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import csv
 import os
-from pathlib import Path
 
 import polars as pl
 
 from ..errors import InputError
-from .files import display, read_bytes
+from ..panel.alignment import first_again
+from .files import display, guarded, read_bytes
 from .formats import format_of
-from .parquet import sound
-from .text import decoded
+from .text import check_text
 
 
 def read_clustering(path: str | os.PathLike[str]) -> dict[str, str]:
@@ -22,33 +20,29 @@ def read_clustering(path: str | os.PathLike[str]) -> dict[str, str]:
 
     Examples
     --------
-    >>> import tempfile
-    >>> path = Path(tempfile.mkdtemp()) / "k-means.csv"
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "k-means.csv"
     >>> _ = path.write_text("id,cluster\n007,left\n008,right\n009,\n")
     >>> read_clustering(path)
     {'007': 'left', '008': 'right'}
     """
-    name, kind = display(path), format_of(path, None).name
-    if kind == "parquet":
-        with sound(name):
-            frame = pl.read_parquet(Path(path))
-        rows = [[str(cell) if cell is not None else "" for cell in row] for row in [frame.columns, *frame.rows()]]
-    elif kind in ("csv", "tsv"):
-        text = decoded(read_bytes(path), name)
-        rows = [row for row in csv.reader(text.splitlines(), delimiter="\t" if kind == "tsv" else ",") if row]
-    else:
-        raise InputError(f"{name}: found the format {kind}, expected a clustering as csv, tsv or parquet")
-    found: dict[str, str] = {}
-    for line, row in enumerate(rows, start=1):
-        if len(row) != 2:
-            raise InputError(f"{name}, line {line}: found {len(row)} columns, expected 2: the instance and its cluster")
-        instance, cluster = (cell.strip() for cell in row)
-        if line == 1:
-            continue  # what the columns are called
-        if instance in found:
-            raise InputError(f"{name}, line {line}: found the instance {instance!r} again, expected each once")
-        if cluster:
-            found[instance] = cluster
-    if not found:
+    name, form = display(path), format_of(path, None)
+    if form.name not in ("csv", "tsv", "parquet"):
+        raise InputError(f"{name}: found the format {form.name}, expected a clustering as csv, tsv or parquet")
+    data = read_bytes(path)
+    with guarded(name, form.title):
+        if form.name == "parquet":
+            frame = pl.read_parquet(data).cast(pl.String)
+        else:
+            check_text(data, name)
+            frame = pl.read_csv(data, infer_schema=False, separator=form.options["separator"])
+    if frame.width != 2:
+        raise InputError(f"{name}: found {frame.width} columns, expected 2: the instance and its cluster")
+    instances, clusters = (cells.fill_null("").str.strip_chars() for cells in frame)
+    again = first_again(instances)
+    if again:
+        found = instances[again[1]]
+        raise InputError(f"{name}, row {again[1] + 1}: found the instance {found!r} again, expected each once")
+    if not any(clusters):
         raise InputError(f"{name}: found no instance with a cluster, expected at least one")
-    return found
+    return {instance: cluster for instance, cluster in zip(instances, clusters, strict=True) if cluster}

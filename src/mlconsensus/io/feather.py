@@ -7,31 +7,26 @@ from typing import IO
 
 import polars as pl
 
-from ..errors import InputError
 from ..panel.model_tables import ModelTable
-from . import frames
-from .files import Place, Source, first_line
-from .formats import Layout
+from . import layouts
+from .files import InputFile, Place
+from .formats import Keep, Layout, NamedFrame
 
 
-def read(source: Source) -> list[ModelTable]:
-    """Read the table of each model in a Feather file.
+def read(file: InputFile, keep: Keep = pl.LazyFrame.collect) -> NamedFrame:
+    """Read the rows of a Feather file.
 
     Examples
     --------
     >>> import numpy as np
-    >>> file = io.BytesIO()
-    >>> write(file, ModelTable("a", np.array([[0.5, np.nan]]), ["007"], ["sports", "law"]), "wide")
-    >>> read(Source("a.feather", "a", file.getvalue))[0].scores
-    array([[0.5, nan]])
+    >>> packed = io.BytesIO()
+    >>> write(packed, ModelTable("a", np.array([[0.5, np.nan]]), ["007"], ["sports", "law"]), "wide")
+    >>> read(InputFile("a.feather", "a", packed.getvalue)).rows.rows()
+    [('007', 0.5, None)]
     """
-    try:
-        frame = pl.read_ipc(io.BytesIO(source.read()))
-    except (pl.exceptions.PolarsError, OSError, ValueError) as fault:
-        raise InputError(
-            f"{source.name}: found broken Feather data ({first_line(fault)}), expected a Feather or Arrow file"
-        ) from None
-    return frames.tables(frame, frame.columns, source.model, Place(source.name, "row", lambda row: row + 1))
+    frame = pl.read_ipc(io.BytesIO(file.read()))
+    columns, frame.columns = frame.columns, [str(at) for at in range(frame.width)]
+    return NamedFrame(frame, columns, Place(file.name, "row", lambda row: row + 1))
 
 
 def write(file: IO[bytes], table: ModelTable, layout: Layout) -> None:
@@ -45,4 +40,4 @@ def write(file: IO[bytes], table: ModelTable, layout: Layout) -> None:
     >>> pl.read_ipc(file.getvalue()).rows()
     [('007', 'sports', 0.5)]
     """
-    frames.whole(table, layout).write_ipc(file)
+    pl.concat(layouts.blocks(table, layout)).write_ipc(file)

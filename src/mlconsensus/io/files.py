@@ -24,13 +24,12 @@ COMPRESSIONS = (".gz", ".zst")
 _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"  # how such files begin
 
 
-class Source(NamedTuple):
+class InputFile(NamedTuple):
     """Where one file's bytes come from, and what to call it.
 
     Examples
     --------
-    >>> source = Source("votes.csv", "votes", lambda: b"id,x")
-    >>> source.read()
+    >>> InputFile("votes.csv", "votes", lambda: b"id,x").read()
     b'id,x'
     """
 
@@ -57,6 +56,10 @@ class Place(NamedTuple):
     file: str
     unit: str  # "line" of a text file, "row" of a table
     number: Callable[[int], int]  # of the row that stands at a position
+
+    def below(self, start: int) -> Place:
+        """Return the place of the rows from one on."""
+        return self._replace(number=lambda row: self.number(row + start))
 
     def short(self, row: int) -> str:
         """Say where, without the file."""
@@ -109,7 +112,7 @@ def raw_bytes(path: AnyPath) -> bytes:
         raise InputError(f"{shown}: found {_reason(fault)}, expected a file to read") from None
 
 
-def display(path: AnyPath, standard: str = "standard input") -> str:
+def display(path: AnyPath) -> str:
     """Return the path as messages say it.
 
     Examples
@@ -117,7 +120,7 @@ def display(path: AnyPath, standard: str = "standard input") -> str:
     >>> display("a.csv"), display("-")
     ('a.csv', 'standard input')
     """
-    return standard if os.fspath(path) == STANDARD else os.fspath(path)
+    return "standard input" if os.fspath(path) == STANDARD else os.fspath(path)
 
 
 def check_output(path: AnyPath, force: bool = False) -> None:
@@ -161,9 +164,29 @@ def whole_file(path: AnyPath, force: bool = False) -> Iterator[IO[bytes]]:
     with writable(path):
         target = Path(os.path.realpath(path))  # a link stays a link: what it points at is replaced
         _check_target(target, display(path), force)
-        output = target.open("wb") if target.exists() and not target.is_file() else _renamed(target)
-        with output as file:
+        with _written_directly(target) if target.exists() and not target.is_file() else _renamed(target) as file:
             yield file
+
+
+@contextlib.contextmanager
+def guarded(name: str, kind: str) -> Iterator[None]:
+    """Refuse a file that a library cannot read, whatever it raises; Polars even panics, which no `Exception` is.
+
+    Examples
+    --------
+    >>> with guarded("a.parquet", "Parquet"):
+    ...     raise RuntimeError("bad magic")
+    Traceback (most recent call last):
+    ...
+    mlconsensus.errors.InputError: a.parquet: found broken data (bad magic), expected Parquet
+    """
+    try:
+        yield
+    except (InputError, KeyboardInterrupt, SystemExit, GeneratorExit):
+        raise
+    except BaseException as fault:
+        why = first_line(fault) if isinstance(fault, Exception) else "its reader panicked"
+        raise InputError(f"{name}: found broken data ({why}), expected {kind}") from None
 
 
 @contextlib.contextmanager
@@ -222,9 +245,27 @@ def _check_target(target: Path, shown: str, force: bool) -> None:
         raise InputError(f"{shown}: found an existing file, expected none (--force replaces it)")
 
 
+def _written_directly(target: Path) -> IO[bytes]:
+    """Open a device, or a pipe, which must have a reader."""
+    descriptor = os.open(target, os.O_WRONLY | getattr(os, "O_NONBLOCK", 0))
+    os.set_blocking(descriptor, True)
+    return open(descriptor, "wb")
+
+
+def part_of(target: Path) -> Path:
+    """Return the hidden place, beside an output, of what is not whole yet.
+
+    Examples
+    --------
+    >>> part_of(Path("out.csv")).name.startswith(".out.csv.")
+    True
+    """
+    return target.with_name(f".{target.name[:100]}.{secrets.token_hex(4)}.part")
+
+
 @contextlib.contextmanager
 def _renamed(target: Path) -> Iterator[IO[bytes]]:
-    part = target.with_name(f".{target.name[:100]}.{secrets.token_hex(4)}.part")
+    part = part_of(target)
     # Not tempfile: the file shall get the permissions that any new file gets.
     descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
     try:
@@ -239,7 +280,7 @@ def _renamed(target: Path) -> Iterator[IO[bytes]]:
 
 
 def put_in_place(part: Path, target: Path) -> None:
-    """Let a file that is whole take its place, so that a loss of power leaves it or what was there before.
+    """Let a file or folder that is whole take its place, so that a loss of power leaves it or what was there before.
 
     Examples
     --------
@@ -250,15 +291,19 @@ def put_in_place(part: Path, target: Path) -> None:
     >>> [path.name for path in folder.iterdir()]
     ['out.txt']
     """
-    with part.open("rb") as file:
-        os.fsync(file.fileno())
+    for path in sorted(part.iterdir()) if part.is_dir() else [part]:
+        _synced(path)
     os.replace(part, target)
     with contextlib.suppress(OSError):  # not every system lets a folder be opened
-        folder = os.open(target.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+        _synced(target.parent)
+
+
+def _synced(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def is_plain(path: Path) -> bool:
@@ -279,7 +324,7 @@ def is_plain(path: Path) -> bool:
 
 
 def opened(content: bytes | Path) -> IO[bytes]:
-    """Open what `Source.content` returns.
+    """Open what `InputFile.content` returns.
 
     Examples
     --------

@@ -1,23 +1,38 @@
-"""Which formats there are, and which one a file has by its name."""
+"""Which formats there are, which one a file has by its name, and which files are in a folder."""
 
 from __future__ import annotations
 
 import importlib
 import os
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any, Literal, NamedTuple, cast
+from types import MappingProxyType
+from typing import IO, Any, Literal, NamedTuple
+
+import polars as pl
 
 from ..errors import InputError, nearest
 from ..panel.model_tables import ModelTable
-from .files import COMPRESSIONS, STANDARD, AnyPath, Source, display, read_bytes
+from .files import COMPRESSIONS, STANDARD, AnyPath, InputFile, Place, display, read_bytes
 
 Layout = Literal["wide", "long", "ranked"]
+Keep = Callable[[pl.LazyFrame], Any]  # runs a query: into memory, or into a scratch file
+
+
+class NamedFrame(NamedTuple):
+    """A file's rows, wide (an instance a row, a label a column) or long (a statement a row)."""
+
+    rows: Any  # DataFrame or, where the file stays on disk, LazyFrame; columns are called "0", "1", …
+    columns: list[str]  # what the file calls them; the first of a wide table is that of the instances
+    place: Place  # where the rows stand
+    bare: bool = False  # whether a row without a label lists an instance about which no label was said
 
 
 class Format(NamedTuple):
-    """One file format: a module of this package with ``read(source)`` and ``write(file, table, layout)``.
+    """One file format: a module of this package with ``read(file, keep)`` and, if it can be written, ``write``.
 
-    The module is imported when it is first used, so that the command line starts fast.
+    ``read`` gives a `NamedFrame`, or the `ModelTable`s that an archive of arrays holds; ``keep`` runs a query whose
+    result may be large. The module is imported when it is first used, so that the command line starts fast.
 
     Examples
     --------
@@ -25,39 +40,45 @@ class Format(NamedTuple):
     ('.tsv', '.tab')
     """
 
-    name: str
+    title: str  # as messages say it
     suffixes: tuple[str, ...]
+    options: Mapping[str, str] = MappingProxyType({})  # that `read` and `write` get
+    home: str | None = None  # the module, where it is not called as the format is
+
+    @property
+    def name(self) -> str:
+        """What users call it."""
+        return self.title.lower()
 
     @property
     def module(self) -> Any:
         """The module that knows this format."""
-        return importlib.import_module(f".{self.name}", __package__)
+        return importlib.import_module(f".{self.home or self.name}", __package__)
 
-    def read(self, source: Source) -> list[ModelTable]:
-        """Read the tables of all models in a file."""
-        return cast("list[ModelTable]", self.module.read(source))
-
-    def read_truth(self, source: Source) -> list[ModelTable]:
-        """Read the truth where a file holds it beside predictions, else all tables."""
-        read = getattr(self.module, "read_truth", self.module.read)
-        return cast("list[ModelTable]", read(source))
+    def read(self, file: InputFile, keep: Keep, truth: bool = False) -> NamedFrame | list[ModelTable]:
+        """Read a file; of one that holds the truth beside predictions, the truth if that is asked for."""
+        read = getattr(self.module, "read_truth", None) if truth else None
+        found: NamedFrame | list[ModelTable] = (read or self.module.read)(file, keep, **self.options)
+        return found
 
     def write(self, file: IO[bytes], table: ModelTable, layout: Layout) -> None:
         """Write one table."""
-        self.module.write(file, table, layout)
+        if not hasattr(self.module, "write"):
+            raise InputError(f"format: found {self.name} for output, expected one that is written, such as csv")
+        self.module.write(file, table, layout, **self.options)
 
 
 FORMATS: dict[str, Format] = {
     form.name: form
     for form in (
-        Format("csv", (".csv",)),
-        Format("tsv", (".tsv", ".tab")),
-        Format("parquet", (".parquet", ".pq")),
-        Format("feather", (".feather", ".arrow")),
-        Format("jsonl", (".jsonl", ".ndjson")),
-        Format("npz", (".npz",)),
-        Format("arff", (".arff",)),
-        Format("libsvm", (".libsvm", ".svm")),
+        Format("CSV", (".csv",), {"separator": ","}),
+        Format("TSV", (".tsv", ".tab"), {"separator": "\t"}, "csv"),
+        Format("Parquet", (".parquet", ".pq")),
+        Format("Feather", (".feather", ".arrow")),
+        Format("JSONL", (".jsonl", ".ndjson")),
+        Format("NPZ", (".npz",)),
+        Format("ARFF", (".arff",)),
+        Format("LIBSVM", (".libsvm", ".svm")),
     )
 }
 
@@ -93,29 +114,86 @@ def format_of(path: AnyPath, name: str | None = None) -> Format:
     return _BY_SUFFIX[suffix]
 
 
-def is_told(path: AnyPath) -> bool:
-    """Tell whether a file's name says its format.
-
-    Examples
-    --------
-    >>> is_told("a.csv.gz"), is_told("a.txt"), is_told("-")
-    (True, False, False)
-    """
-    return os.fspath(path) != STANDARD and Path(_uncompressed(path)).suffix.lower() in _BY_SUFFIX
-
-
-def source_of(path: AnyPath) -> Source:
+def input_file(path: AnyPath) -> InputFile:
     """Tell where a file's bytes come from and what its model is called: its name without suffixes.
 
     Examples
     --------
-    >>> source_of("run/tagger.v2.csv.gz").model
+    >>> input_file("run/tagger.v2.csv.gz").model
     'tagger.v2'
     """
     if os.fspath(path) == STANDARD:
-        return Source(display(path), "stdin", lambda: read_bytes(path))
-    stem = Path(_uncompressed(path)).stem
-    return Source(display(path), stem, lambda: read_bytes(path), Path(path))
+        return InputFile(display(path), "stdin", lambda: read_bytes(path))
+    return InputFile(display(path), Path(_uncompressed(path)).stem, lambda: read_bytes(path), Path(path))
+
+
+def input_files(paths: AnyPath | Sequence[AnyPath], format: str | None = None) -> list[tuple[InputFile, Format]]:
+    """Tell for each file that a panel is to be read from, also in folders, what it is called and what format it has.
+
+    Examples
+    --------
+    >>> [(file.model, form.name) for file, form in input_files(["a.csv", "b"], "npz")]
+    [('a', 'csv'), ('b', 'npz')]
+    """
+    given = expanded([paths] if isinstance(paths, str | os.PathLike) else list(paths))
+    if not given:
+        raise InputError("predictions: found no file, expected at least one")
+    if sum(os.fspath(path) == STANDARD for path in given) > 1:
+        raise InputError("standard input: found twice among the files, expected once")
+    # A format is for the files whose names do not tell theirs; if all do, it is to be read against the names.
+    untold = [path for path in given if not _is_told(path)]
+    return [(input_file(path), format_of(path, None if untold and path not in untold else format)) for path in given]
+
+
+def expanded(paths: Sequence[AnyPath]) -> list[AnyPath]:
+    """Put in place of each folder the files in it, by name; one called ``….parquet`` is a table in parts, and stays.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> for name in ("b.csv", "a.parquet", "notes.txt"):
+    ...     _ = (folder / name).write_text("")
+    >>> [path.name for path in expanded([folder])]
+    ['a.parquet', 'b.csv']
+    """
+    out: list[AnyPath] = []
+    for path in paths:
+        if not os.path.isdir(path) or _is_told(path):
+            out.append(path)
+            continue
+        found = [entry for entry in sorted(Path(path).iterdir()) if not _is_hidden(entry) and _is_told(entry)]
+        if not found:
+            raise InputError(f"{display(path)}: found a folder without files of predictions, expected some in it")
+        out += found
+    return out
+
+
+def parts(path: Path) -> list[Path]:
+    """Return the files of a Parquet table: the file itself, or those in the folder, by name.
+
+    Examples
+    --------
+    >>> parts(Path("a.parquet"))
+    [PosixPath('a.parquet')]
+    """
+    if not path.is_dir():
+        return [path]
+    suffixes = FORMATS["parquet"].suffixes
+    inside = [entry for entry in sorted(path.rglob("*")) if entry.is_file() and entry.suffix.lower() in suffixes]
+    found = [entry for entry in inside if not any(map(_is_hidden, (entry, *entry.relative_to(path).parents)))]
+    if not found:
+        raise InputError(f"{path}: found a folder without Parquet files, expected the parts of a table")
+    return found
+
+
+def _is_hidden(path: Path) -> bool:
+    return path.name.startswith((".", "_"))
+
+
+def _is_told(path: AnyPath) -> bool:
+    """Tell whether a file's name says its format."""
+    return os.fspath(path) != STANDARD and Path(_uncompressed(path)).suffix.lower() in _BY_SUFFIX
 
 
 def _uncompressed(path: AnyPath) -> str:

@@ -10,63 +10,58 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import IO, Any
 
-import numpy as np
+import polars as pl
 from scipy import sparse
 
 from ..errors import InputError, nearest
+from ..panel.alignment import first_again
 from ..panel.model_tables import ModelTable
-from . import frames, scores
-from .files import Place, Source, first_line
-from .formats import Layout
-from .statements import Statements, tables
+from . import layouts
+from .columns import outside, raise_bad_score
+from .files import InputFile, Place, first_line
+from .formats import Keep, Layout, NamedFrame
 from .text import decoded
 
 _KEYS = ("instance", "labels", "model")
 _SHAPE = '{"instance": "7", "labels": ["a", "b"]} or {"instance": "7", "labels": {"a": 0.9}}'
 
 
-def read(source: Source) -> list[ModelTable]:
-    r"""Read the table of each model in a file of tag lists.
+def read(file: InputFile, keep: Keep = pl.LazyFrame.collect) -> NamedFrame:
+    r"""Read tag lists as a long frame.
 
     Examples
     --------
     >>> lines = b'{"instance": 7, "labels": ["a", "b"]}\n{"instance": 8, "labels": {"b": 0.9}}\n'
-    >>> table, = read(Source("tags.jsonl", "tags", lambda: lines))
-    >>> table.instances.tolist(), table.labels.tolist(), table.scores.tolist()
-    (['7', '8'], ['a', 'b'], [[1.0, 1.0], [0.0, 0.9]])
+    >>> read(InputFile("tags.jsonl", "tags", lambda: lines)).rows.rows()
+    [('7', 'a', 1.0), ('7', 'b', 1.0), ('8', 'b', 0.9)]
     """
-    models: dict[str | None, int] = {}
-    instances: dict[str, int] = {}
-    labels: dict[str, int] = {}
-    said: list[tuple[int, int, int, float]] = []
+    said: list[tuple[str, str | None, float, str | None]] = []
     lines: list[int] = []  # of each statement
-    seen: dict[tuple[int, int], int] = {}
-    for number, line in enumerate(decoded(source.read(), source.name).split("\n"), 1):
+    seen: dict[tuple[str | None, str], int] = {}
+    model: str | None = None
+    for number, line in enumerate(decoded(file.read(), file.name).split("\n"), 1):
         if not line.strip():
             continue
-        where = f"{source.name}, line {number}"
+        where = f"{file.name}, line {number}"
+        before = model
         model, instance, tags = _judgement(line, where)
-        if models and (model is None) != (None in models):
+        if said and (model is None) != (before is None):
             found, other = ("no model", "one") if model is None else ("a model", "none")
             raise InputError(f"{where}: found {found}, expected {other}, as in the lines before")
-        pair = models.setdefault(model, len(models)), instances.setdefault(instance, len(instances))
-        if seen.setdefault(pair, number) != number:
+        if seen.setdefault((model, instance), number) != number:
             raise InputError(
-                f"{where}: found the instance {instance!r} again (first in line {seen[pair]}), "
+                f"{where}: found the instance {instance!r} again (first in line {seen[model, instance]}), "
                 "expected each once from a model"
             )
-        said += [(*pair, labels.setdefault(label, len(labels)), score) for label, score in tags] or [(*pair, -1, 0.0)]
+        said += [(instance, label, score, model) for label, score in tags] or [(instance, None, 0.0, model)]
         lines += [number] * max(1, len(tags))
-    by_model, by_instance, by_label, values = (np.array(column) for column in zip(*said, strict=True))
+    columns = ["instance", "label", "score", *["model"] * (model is not None)]
     try:
-        instance_names, label_names = (
-            np.array(list(given), dtype=np.dtypes.StringDType()) for given in (instances, labels)
-        )
+        kinds = {"0": pl.String, "1": pl.String, "2": pl.Float64, "3": pl.String}
+        rows = pl.DataFrame(said, schema=kinds, orient="row")[:, : len(columns)]
     except UnicodeEncodeError:
-        raise InputError(f"{source.name}: found half a surrogate pair in a name, expected Unicode text") from None
-    named = [source.model if model is None else model for model in models]
-    statements = Statements(by_model, by_instance, by_label, values, named, instance_names, label_names)
-    return tables(statements, Place(source.name, "line", lines.__getitem__))
+        raise InputError(f"{file.name}: found half a surrogate pair in a name, expected Unicode text") from None
+    return NamedFrame(rows, columns, Place(file.name, "line", lines.__getitem__), bare=True)
 
 
 def write(file: IO[bytes], table: ModelTable, layout: Layout) -> None:
@@ -75,6 +70,7 @@ def write(file: IO[bytes], table: ModelTable, layout: Layout) -> None:
     Examples
     --------
     >>> import io
+    >>> import numpy as np
     >>> file = io.BytesIO()
     >>> write(file, ModelTable("a", np.array([[True, False]]), ["7"], ["x", "y"]), "wide")
     >>> write(file, ModelTable("a", np.array([[0.25, np.nan]]), ["7"], ["x", "y"]), "wide")
@@ -82,7 +78,7 @@ def write(file: IO[bytes], table: ModelTable, layout: Layout) -> None:
     {"instance": "7", "labels": ["x"]}
     {"instance": "7", "labels": {"x": 0.25, "y": null}}
     """
-    instances, labels = ([str(name) for name in names] for names in frames.named(table))
+    instances, labels = ([str(name) for name in names] for names in layouts.named(table))
     for instance, (columns, values) in zip(instances, _rows(table.scores), strict=True):
         if table.scores.dtype.kind == "b":
             tags: Any = [labels[at] for at, value in zip(columns, values, strict=True) if value]
@@ -95,7 +91,7 @@ def write(file: IO[bytes], table: ModelTable, layout: Layout) -> None:
 def _rows(matrix: Any) -> Iterator[tuple[Iterable[int], list[Any]]]:
     """Walk the rows as columns and their values; a sparse row has only those that are stored."""
     if sparse.issparse(matrix):
-        matrix = frames.listed(matrix)
+        matrix = layouts.listed(matrix)
         for start, end in zip(matrix.indptr[:-1], matrix.indptr[1:], strict=True):
             yield matrix.indices[start:end].tolist(), matrix.data[start:end].tolist()
     else:
@@ -137,8 +133,9 @@ def _judgement(line: str, where: str) -> tuple[str | None, str, list[tuple[str, 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        keys = [key for key, _ in pairs]
-        raise InputError(f"found the key {next(k for k in keys if keys.count(k) > 1)!r} twice, expected each once")
+        again = first_again([key for key, _ in pairs])
+        assert again
+        raise InputError(f"found the key {pairs[again[0]][0]!r} twice, expected each once")
     return found
 
 
@@ -155,21 +152,14 @@ def _score(found: Any, where: str) -> float:
     if found is None:
         return float("nan")
     if not isinstance(found, int | float):
-        scores.raise_bad_score(where, found if isinstance(found, str) else _kind(found))
-    if scores.outside(found):
-        scores.raise_bad_score(where, found)
+        raise_bad_score(where, found if isinstance(found, str) else _kind(found))
+    if outside(found):
+        raise_bad_score(where, found)
     return float(found)
 
 
 def _kind(found: Any) -> str:
     if found is None:
         return "null"
-    names = {
-        bool: "a truth value",
-        int: "a number",
-        float: "a number",
-        str: "a text",
-        list: "a list",
-        dict: "an object",
-    }
-    return names[type(found)]
+    names = {bool: "a truth value", int: "a number", float: "a number", str: "a text", list: "a list"}
+    return names.get(type(found), "an object")

@@ -1,44 +1,50 @@
-"""Parquet, wide or long."""
+"""Parquet, wide or long; a folder called ``….parquet`` is one table in parts."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Mapping
 from typing import IO, Any
 
 import polars as pl
 
 from ..errors import InputError
 from ..panel.model_tables import ModelTable
-from . import frames
-from .files import Place, Source, first_line
-from .folders import parts
-from .formats import Layout
+from . import layouts
+from .files import InputFile, Place
+from .formats import Keep, Layout, NamedFrame, parts
 
 
-def read(source: Source) -> list[ModelTable]:
-    """Read the table of each model in a Parquet file.
+def read(file: InputFile, keep: Keep = pl.LazyFrame.collect) -> NamedFrame:
+    """Read the rows of a Parquet file; those of a plain file stay where they are.
 
     Examples
     --------
     >>> import io
     >>> import numpy as np
-    >>> file = io.BytesIO()
-    >>> write(file, ModelTable("a", np.array([[True, False]]), ["007"], ["sports", "law"]), "long")
-    >>> read(Source("a.parquet", "a", file.getvalue))[0].labels.tolist()
-    ['sports', 'law']
+    >>> packed = io.BytesIO()
+    >>> write(packed, ModelTable("a", np.array([[True, False]]), ["007"], ["sports", "law"]), "long")
+    >>> read(InputFile("a.parquet", "a", packed.getvalue)).rows.rows()
+    [('007', 'sports', True), ('007', 'law', False)]
     """
-    content: Any = source.content() if source.path is None or not source.path.is_dir() else parts(source.path)
-    with sound(source.name):
-        frame = pl.read_parquet(content, glob=False, hive_partitioning=False)
-        index = pandas_index(content)
-        if isinstance(index, range):
-            frame = frame.insert_column(0, pl.Series("\0index", list(index)))
-    if isinstance(index, str) and index in frame.columns:
-        frame = frame.select(index, pl.exclude(index))
-    return frames.tables(frame, frame.columns, source.model, Place(source.name, "row", lambda row: row + 1))
+    content: Any = file.content() if file.path is None or not file.path.is_dir() else parts(file.path.absolute())
+    rows = pl.scan_parquet(content, glob=False, hive_partitioning=False)
+    columns = rows.collect_schema().names()
+    index = pandas_index(pl.read_parquet_metadata(content[0] if isinstance(content, list) else content))
+    if isinstance(index, range) and isinstance(content, list):
+        index = None  # each part counts for itself
+    if isinstance(index, range):
+        n = rows.select(pl.len()).collect().item()
+        if len(index) != n:
+            raise InputError(f"{file.name}: found an index of {len(index)}, expected {n}, as many as rows")
+        rows = rows.with_row_index("\0").with_columns(pl.col("\0").cast(pl.Int64) * index.step + index.start)
+        columns = ["\0", *columns]
+    order = sorted(columns, key=lambda column: column != index)  # the index first, where it is a column
+    rows = rows.rename({column: str(order.index(column)) for column in columns})
+    rows = rows.select(str(at) for at in range(len(order)))
+    if isinstance(content, bytes):
+        rows = keep(rows)
+    return NamedFrame(rows, order, Place(file.name, "row", lambda row: row + 1))
 
 
 def write(file: IO[bytes], table: ModelTable, layout: Layout) -> None:
@@ -53,53 +59,21 @@ def write(file: IO[bytes], table: ModelTable, layout: Layout) -> None:
     >>> pl.read_parquet(file.getvalue()).columns
     ['instance', 'sports']
     """
-    frames.whole(table, layout).write_parquet(file)
+    pl.concat(layouts.blocks(table, layout)).write_parquet(file)
 
 
-@contextmanager
-def sound(name: str) -> Iterator[None]:
-    """Refuse a file that the table library cannot read.
-
-    Examples
-    --------
-    >>> with sound("a.parquet"):
-    ...     _ = pl.read_parquet(b"no")
-    Traceback (most recent call last):
-    ...
-    mlconsensus.errors.InputError: a.parquet: found broken Parquet data (...), expected a Parquet file
-    """
-    try:
-        yield
-    except InputError:
-        raise
-    except (pl.exceptions.PolarsError, OSError, ValueError) as fault:
-        raise InputError(f"{name}: found broken Parquet data ({first_line(fault)}), expected a Parquet file") from None
-
-
-def pandas_index(content: bytes | Path | list[Path]) -> str | range | None:
+def pandas_index(metadata: Mapping[str, str]) -> str | range | None:
     """Return the column that holds a pandas frame's index, which pandas writes last, or a range that it only names.
 
-    An unnamed range from 0 is what a frame has that was given no index: it says nothing. In a table of several files,
-    a range that each file counts for itself says nothing either.
+    An unnamed range from 0 is what a frame has that was given no index: it says nothing.
 
     Examples
     --------
-    >>> import io
-    >>> file = io.BytesIO()
-    >>> pl.DataFrame({"x": [1]}).write_parquet(file)
-    >>> pandas_index(file.getvalue()) is None
-    True
+    >>> pandas_index({"pandas": '{"index_columns": ["id"]}'})
+    'id'
     """
-    first = content[0] if isinstance(content, list) else content
-    index = _pandas_index(pl.read_parquet_metadata(first))
-    return None if isinstance(content, list) and len(content) > 1 and isinstance(index, range) else index
-
-
-def _pandas_index(metadata: Mapping[str, str]) -> str | range | None:
     columns = json.loads(metadata.get("pandas", "{}")).get("index_columns", [])
-    if len(columns) != 1:
-        return None
-    if isinstance(columns[0], str):
-        return columns[0]
+    if len(columns) != 1 or isinstance(columns[0], str):
+        return columns[0] if columns else None
     index = range(columns[0]["start"], columns[0]["stop"], columns[0]["step"])
     return None if columns[0]["name"] is None and index == range(len(index)) else index

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NoReturn
-
 from ..errors import InputError
 
 _BOM = b"\xef\xbb\xbf"
@@ -24,7 +22,7 @@ def check_text(data: bytes, name: str) -> None:
         raise InputError(f"{name}: found UTF-16 text, expected UTF-8")
     if b"\0" in data[:4096]:
         raise InputError(f"{name}: found binary data or UTF-16 text, expected UTF-8 text")
-    if not data[:4096].removeprefix(_BOM).strip() and not data.removeprefix(_BOM).strip():
+    if not data.removeprefix(_BOM).strip():
         raise InputError(f"{name}: found an empty file, expected data")
 
 
@@ -40,26 +38,7 @@ def decoded(data: bytes, name: str) -> str:
     """
     check_text(data, name)
     try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise_undecodable(data, name)
-
-
-def raise_undecodable(data: bytes, name: str, before: int = 0) -> NoReturn:
-    r"""Say which byte of bytes that are not UTF-8 is the first wrong one; `before` lines of the file come before them.
-
-    Examples
-    --------
-    >>> raise_undecodable(b"id\n\xff", "a.csv")
-    Traceback (most recent call last):
-    ...
-    mlconsensus.errors.InputError: a.csv, line 2: found the byte 0xff, expected UTF-8 text
-    """
-    try:
-        data.decode()
+        return data.decode().removeprefix("\ufeff")
     except UnicodeDecodeError as fault:
-        line = before + data.count(b"\n", 0, fault.start) + 1
-        raise InputError(
-            f"{name}, line {line}: found the byte 0x{data[fault.start]:02x}, expected UTF-8 text"
-        ) from None
-    raise AssertionError("the bytes were UTF-8 after all")
+        line, byte = data.count(b"\n", 0, fault.start) + 1, data[fault.start]
+        raise InputError(f"{name}, line {line}: found the byte 0x{byte:02x}, expected UTF-8 text") from None

@@ -1,27 +1,42 @@
-"""Tables → files."""
+"""Tables → files, whole or block by block."""
 
 from __future__ import annotations
 
 import os
 import re
-from typing import Any, get_args
+import shutil
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import copy_context
+from functools import partial
+from pathlib import Path
+from typing import IO, Any, get_args
 
 import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from polars.io.plugins import register_io_source
 from scipy import sparse
 
+from ..engines.local import each
 from ..errors import InputError
 from ..panel.model_tables import ModelTable
-from .files import AnyPath, compressed, whole_file
+from ..panel.predictions import Predictions
+from . import layouts
+from .files import AnyPath, check_output, compressed, display, part_of, put_in_place, whole_file, writable
 from .formats import Layout, format_of
+
+_GROUP, _PIECE = 2**15, 2**13  # rows of a Parquet file that are written together, and that wait for it as one
+
+STREAMED = ("parquet", "csv", "tsv")  # formats that can be written block by block
+
+Made = Callable[[Predictions], NDArray[Any]]  # turns a block into what is to be written of it
+Framed = Callable[[Predictions, pl.Series], tuple[pl.DataFrame, int]]  # its rows, and how many cells are missing
 
 
 def write_table(
-    path: AnyPath,
-    table: ModelTable,
-    *,
-    format: str | None = None,
-    layout: Layout = "wide",
-    force: bool = False,
+    path: AnyPath, table: ModelTable, *, format: str | None = None, layout: Layout = "wide", force: bool = False
 ) -> None:
     """Write one table so that `read_table` gives it back exactly; the file appears whole or not at all.
 
@@ -52,15 +67,161 @@ def write_table(
     if layout not in get_args(Layout):
         raise InputError(f"layout: found {layout!r}, expected 'wide', 'long' or 'ranked'")
     plain = table._replace(scores=_matrix(table.scores))
-    with whole_file(path, force) as file, compressed(file, path) as packed:
+    with whole_file(path, force) as file, compressed(file, path) as packed, _system_errors():
+        form.write(packed, plain, layout)
+
+
+def write_blocks(
+    path: AnyPath, panel: Any, made: Made, *, format: str | None = None, layout: Layout = "wide", force: bool = False
+) -> int:
+    r"""Write what is made of each block of a panel that is not in memory; the output appears whole or not at all.
+
+    Parameters
+    ----------
+    path
+        Where to write: Parquet, CSV or TSV. Workers of a cluster write Parquet as a folder of parts.
+    panel
+        What `scan_predictions` or `from_dask` gives.
+    made
+        Turns a block into scores (n, l), or into what is decided from them.
+    format, layout, force
+        As in `write_table`.
+
+    Returns
+    -------
+    How many of the panel's predictions are missing.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import mlconsensus as mlc
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> _ = (folder / "ann.csv").write_text("id,law,war\n7,1,0\n8,,1\n")
+    >>> panel = mlc.scan_predictions(folder / "ann.csv")
+    >>> write_blocks(folder / "out.csv", panel, lambda block: block.to_array()[0])
+    1
+    >>> print((folder / "out.csv").read_text(), end="")
+    instance,law,war
+    7,1.0,0.0
+    8,,1.0
+    """
+    form = streamed_format(path, format)
+    check_output(path, force)
+    frame = partial(_frame, made, panel.labels, layout)
+    if hasattr(panel, "each"):  # the workers of a cluster
+        return _write_parts(path, panel, frame, form, force)
+    size, missing = max(1, panel.block_size // 2), 0  # scores take more memory than decisions
+
+    def frames() -> Iterator[pl.DataFrame]:
+        nonlocal missing
+        work = (
+            (block, panel.names(start, start + size)) for start, block in zip(starts, panel.blocks(size), strict=True)
+        )
+        for rows, silent in each(work, lambda item: frame(*item), len(starts), "combining"):
+            missing += silent
+            yield rows
+
+    starts = range(0, len(panel), size)
+    with whole_file(path, force) as file, _system_errors():
+        _sink(frames(), file, form)
+    return missing
+
+
+def streamed_format(path: AnyPath, format: str | None = None) -> str:
+    """Return the format of an output that can be written block by block.
+
+    Examples
+    --------
+    >>> streamed_format("a.parquet")
+    'parquet'
+    """
+    name = format_of(path, format).name
+    if os.fspath(path) == "-":
+        raise InputError("standard output: found it as the place of a streamed consensus, expected --output FILE")
+    if name not in STREAMED or Path(path).suffix.lower() in (".gz", ".zst"):
+        raise InputError(
+            f"{display(path)}: found a format that cannot be written block by block, "
+            f"expected one of {', '.join(STREAMED)}, not compressed"
+        )
+    return name
+
+
+def _frame(
+    made: Made, labels: tuple[str, ...], layout: Layout, block: Predictions, names: pl.Series
+) -> tuple[pl.DataFrame, int]:
+    rows = layouts.block(made(block), names, pl.Series(labels, dtype=pl.String), layout)
+    return rows, block.n_missing
+
+
+def _sink(frames: Iterator[pl.DataFrame], file: IO[bytes], form: str) -> None:
+    """Write frames one below the other as they come."""
+    first, context, stopped = next(frames), copy_context(), False
+
+    def walked(*pushed_down: object) -> Iterator[pl.DataFrame]:
+        """Walk the frames in the context of the caller, who shows how far it has come."""
+        frame: pl.DataFrame | None = first
+        while frame is not None and not stopped:
+            yield from frame.iter_slices(_PIECE)
+            frame = context.run(next, frames, None)
+
+    lazy = register_io_source(walked, schema=first.schema)
+    if form == "parquet":
+        sink = partial(lazy.sink_parquet, file, compression="snappy", statistics=False, row_group_size=_GROUP)
+    else:
+        text = lazy.with_columns(pl.col(pl.Boolean).cast(pl.UInt8))
+        sink = partial(text.sink_csv, file, separator="\t" if form == "tsv" else ",")
+    # In a thread of its own, so that Ctrl-C is heard here, and once.
+    with ThreadPoolExecutor(1) as writer:
         try:
-            form.write(packed, plain, layout)
-        except Exception as fault:
-            number = re.search(r"\(os error (\d+)\)", str(fault))
-            if number is None or isinstance(fault, OSError):
-                raise
-            # Polars has errors of its own for a full disk.
-            raise OSError(int(number[1]), os.strerror(int(number[1]))) from fault
+            writer.submit(sink).result()
+        finally:
+            stopped = True
+
+
+def _write_parts(path: AnyPath, panel: Any, frame: Framed, form: str, force: bool) -> int:
+    """Let workers write the rows of their blocks, a file each; a text file is put together from these."""
+    target = Path(os.path.realpath(path))
+    with writable(path):
+        folder = part_of(target)
+        folder.mkdir()
+        try:
+            missing = int(sum(panel.each(partial(_write_part, frame, folder), "combining")))
+            if form == "parquet" and not target.exists():
+                put_in_place(folder, target)
+            else:
+                with whole_file(path, force) as file:
+                    rows = pl.scan_parquet(sorted(folder.iterdir()), glob=False).collect_batches(maintain_order=True)
+                    _sink(iter(rows), file, form)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+    return missing
+
+
+def _write_part(frame: Framed, folder: Path, start: int, blocks: Iterator[tuple[Predictions, pl.Series]]) -> int:
+    """Write the rows of some blocks; a task that is run again writes the same."""
+    part = folder / f".{start}.{os.getpid()}"
+    missing, frames = 0, []
+    for block, names in blocks:
+        rows, silent = frame(block, names)
+        frames.append(rows)
+        missing += silent
+    pl.concat(frames).write_parquet(part, compression="snappy", statistics=False)
+    part.replace(folder / f"part-{start:012}.parquet")
+    return missing
+
+
+@contextmanager
+def _system_errors() -> Iterator[None]:
+    """Let what Polars calls an error of its own, when a disk is full for example, be the system's error that it is."""
+    try:
+        yield
+    except (InputError, OSError):
+        raise
+    except Exception as fault:
+        number = re.search(r"\(os error (\d+)\)", str(fault))
+        if number is None:
+            raise
+        raise OSError(int(number[1]), os.strerror(int(number[1]))) from fault
 
 
 def _matrix(scores: Any) -> Any:

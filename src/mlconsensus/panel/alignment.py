@@ -1,8 +1,11 @@
-"""Names of instances and labels, and how the models' own orders map onto the panel's."""
+"""Names of instances and labels, and how the models' own orders map onto the panel's.
+
+Names are NumPy arrays of whole numbers or text. Files may list ten million instances, so readers give theirs as a
+Polars series of text, which takes a fraction of the memory and time; `as_array` turns it to an array in the end.
+"""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -11,7 +14,7 @@ from numpy.typing import NDArray
 
 from ..errors import InputError
 
-Names = NDArray[Any]  # (count,) of int64 or of StringDType
+Names = NDArray[Any]  # (count,) of int64 or of StringDType; while files are read, a Polars series of text
 IntArray = NDArray[np.int64]
 How = Literal["union", "intersection"]
 
@@ -26,6 +29,9 @@ def as_names(given: Any, where: str) -> Names:
     >>> as_names(["b", "a"], "labels").tolist()
     ['b', 'a']
     """
+    if hasattr(given, "to_list") and hasattr(given, "hash"):  # a Polars series, of text that a reader has checked
+        _check_once(given, where)
+        return given  # type: ignore[no-any-return]
     if isinstance(given, str):
         raise InputError(f"{where}: found the single text {given!r}, expected a list of names")
     found = np.asarray(given if hasattr(given, "__array__") else list(given))
@@ -49,17 +55,52 @@ def as_names(given: Any, where: str) -> Names:
     if names.dtype.kind == "T" and ("" in listed or (found.dtype.kind == "O" and any(name is None for name in given))):
         at = next(at for at, name in enumerate(given) if name is None or str(name) == "")
         raise InputError(f"{where}: found {given[at]!r} at position {at}, expected a name")
-    if len(set(listed)) < len(listed):
-        name, times = Counter(listed).most_common(1)[0]
-        first = listed.index(name)
-        second = listed.index(name, first + 1)
-        more = f" and {times - 2} more" if times > 2 else ""
-        raise InputError(f"{where}: found {name!r} at positions {first}, {second}{more}, expected each name once")
+    _check_once(names, where)
     names.flags.writeable = False
     return names
 
 
-def align(names: Sequence[Names], how: How, where: str) -> tuple[Names, list[IntArray | None]]:
+def as_array(names: Any) -> Names:
+    """Return names as an array, whatever they are kept in.
+
+    Examples
+    --------
+    >>> as_array(as_names(["b", "a"], "labels")).tolist()
+    ['b', 'a']
+    """
+    return names if isinstance(names, np.ndarray) else np.array(names.to_list(), dtype=_TEXT)
+
+
+def first_again(names: Any) -> tuple[int, int] | None:
+    """Return where the first name that comes again stands first and second; ``None`` if each is there once.
+
+    Examples
+    --------
+    >>> first_again(["b", "a", "b"])
+    (0, 2)
+    """
+    if hasattr(names, "hash"):  # a Polars series: equal hashes are rare unless names are equal
+        hashes = np.sort(names.hash().to_numpy())
+        if (hashes[1:] != hashes[:-1]).all():
+            return None
+        names = names.to_list()
+    first: dict[Any, int] = {}
+    for at, name in enumerate(names):
+        if first.setdefault(name, at) != at:
+            return first[name], at
+    return None
+
+
+def _check_once(names: Any, where: str) -> None:
+    listed = names if hasattr(names, "hash") else names.tolist()
+    again = first_again(listed)
+    if again:
+        raise InputError(
+            f"{where}: found {listed[again[0]]!r} at positions {again[0]}, {again[1]}, expected each name once"
+        )
+
+
+def align(names: Sequence[Any], how: How, where: str) -> tuple[Any, list[IntArray | None]]:
     """Find the panel's names and, for each model, where they stand in its own order (-1: nowhere).
 
     ``None`` in place of a map means that the model's order is the panel's.
@@ -73,19 +114,60 @@ def align(names: Sequence[Names], how: How, where: str) -> tuple[Names, list[Int
     """
     if how not in ("union", "intersection"):
         raise InputError(f"{where}: found {how!r}, expected 'union' or 'intersection'")
-    first = names[0]
-    if all(other is first or np.array_equal(other, first) for other in names[1:]):
-        return first, [None] * len(names)
-    if len({other.dtype for other in names}) > 1:
-        names = [other.astype(_TEXT) for other in names]
-    own = [{name: at for at, name in enumerate(other.tolist())} for other in names]
+    if all(_same(other, names[0]) for other in names[1:]):
+        return names[0], [None] * len(names)
+    import polars as pl  # a tenth of a second to import, which panels of one order do without
+
+    series = [_series(own) for own in names]
+    if len({own.dtype for own in series}) > 1:
+        series = [own.cast(pl.String) for own in series]
+    panel = series[0]
     if how == "union":
-        listed = list({name: None for lookup in own for name in lookup})
-    else:
-        listed = [name for name in own[0] if all(name in lookup for lookup in own[1:])]
-        if not listed:
-            raise InputError(f"{where}: found none that all models share, expected at least one")
-    panel = np.array(listed, dtype=names[0].dtype)
-    panel.flags.writeable = False
-    maps = [np.fromiter((lookup.get(name, -1) for name in listed), dtype=np.int64, count=len(listed)) for lookup in own]
-    return panel, [None if np.array_equal(m, np.arange(len(own[k]))) else m for k, m in enumerate(maps)]
+        panel = pl.concat(series).unique(maintain_order=True)
+    for own in series[1:] if how == "intersection" else ():
+        panel = panel.filter(panel.is_in(own.implode()))
+    if len(panel) == 0:
+        raise InputError(f"{where}: found none that all models share, expected at least one")
+    maps = [_positions(panel, own) for own in series]
+    if not isinstance(names[0], np.ndarray):
+        return panel, maps
+    out = panel.to_numpy() if panel.dtype.is_integer() else as_array(panel)
+    out.flags.writeable = False
+    return out, maps
+
+
+def _same(one: Any, other: Any) -> bool:
+    if one is other:
+        return True
+    if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
+        return np.array_equal(as_array(one), as_array(other))
+    return bool(one.equals(other))
+
+
+def in_common(one: Any, other: Any) -> bool:
+    """Tell whether two lists of names have any name in common, be it as a number or as text.
+
+    Examples
+    --------
+    >>> in_common(as_names([1, 2], "a"), as_names(["2"], "b"))
+    True
+    """
+    if one is other:
+        return True
+    if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
+        return not set(map(str, as_array(one).tolist())).isdisjoint(map(str, as_array(other).tolist()))
+    return bool(one.is_in(other.implode()).any())
+
+
+def _series(names: Any) -> Any:
+    import polars as pl
+
+    return pl.Series(names if names.dtype.kind == "i" else names.tolist()) if isinstance(names, np.ndarray) else names
+
+
+def _positions(panel: Any, own: Any) -> IntArray | None:
+    """Find where the panel's names stand in a model's own order; ``None``: in the same order."""
+    listed = own.alias("name").to_frame().with_row_index("row")
+    found = panel.alias("name").to_frame().join(listed, on="name", how="left", maintain_order="left")["row"]
+    rows = found.cast(int).fill_null(-1).to_numpy()
+    return None if len(rows) == len(own) and np.array_equal(rows, np.arange(len(own))) else rows

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +13,16 @@ from .alignment import IntArray
 from .scales import Knots, rescaled
 
 Matrix = Any  # NDArray (n, l) or scipy.sparse.csr_array (n, l)
+
+
+class StoredMatrix(ABC):
+    """A matrix that is on disk: taking rows reads them, dense or as CSR, and checks them."""
+
+    shape: tuple[int, int]
+    dtype: np.dtype[Any]
+
+    @abstractmethod
+    def __getitem__(self, rows: slice | IntArray) -> Matrix: ...
 
 
 class ModelScores(NamedTuple):
@@ -33,10 +44,23 @@ class ModelScores(NamedTuple):
         )
 
     def take(self, instances: slice | IntArray) -> ModelScores:
-        """Restrict to some of the panel's instances."""
-        if self.rows is None:
-            return self._replace(matrix=self.matrix[instances])
-        return self._replace(rows=self.rows[instances])
+        """Restrict to some of the panel's instances; what is on disk is read."""
+        if not isinstance(self.matrix, StoredMatrix):
+            if self.rows is None:
+                return self._replace(matrix=self.matrix[instances])
+            return self._replace(rows=self.rows[instances])
+        at, rows = instances, self.rows
+        if self.rows is not None:
+            wanted = np.asarray(self.rows[instances])
+            known = wanted >= 0
+            at, rows = wanted[known], np.where(known, np.cumsum(known) - 1, -1)
+            if len(at) == 0:
+                return self._replace(matrix=np.zeros((1, self.matrix.shape[1]), dtype=np.bool_), rows=rows)
+        matrix = self.matrix[at]
+        values = matrix.data if sparse.issparse(matrix) else matrix
+        return self._replace(
+            matrix=matrix, rows=rows, has_nan=values.dtype.kind == "f" and bool(np.isnan(values).any())
+        )
 
     def take_labels(self, labels: IntArray) -> ModelScores:
         """Restrict to some of the panel's labels, -1: one that it does not have."""
@@ -66,31 +90,21 @@ class ModelScores(NamedTuple):
 
     def _sparse_cells(self) -> tuple[Matrix, NDArray[np.bool_] | None]:
         values = self.matrix
-        if self.rows is not None:
-            seen = self.rows >= 0
-            values = values[self.rows[seen]]
-            filled = np.zeros(len(seen) + 1, dtype=values.indptr.dtype)
-            filled[1:][seen] = np.diff(values.indptr)
-            values = sparse.csr_array(
-                (values.data, values.indices, np.cumsum(filled, dtype=filled.dtype)),
-                shape=(len(seen), values.shape[1]),
-            )
-        if self.columns is not None:
-            known = np.flatnonzero(self.columns >= 0)
-            values = values[:, self.columns[known]]
-            values = sparse.csr_array(
-                (values.data, known[values.indices].astype(values.indices.dtype), values.indptr),
-                shape=(values.shape[0], len(self.columns)),
-            )
+        if self.rows is not None or self.columns is not None:
+            # With an empty row and column behind the last, -1 is one that has nothing.
+            n, l = values.shape
+            starts = np.append(values.indptr, values.indptr[-1])
+            values = sparse.csr_array((values.data, values.indices, starts), shape=(n + 1, l + 1))
+            values = values[np.arange(n) if self.rows is None else self.rows]
+            values = values[:, np.arange(l) if self.columns is None else self.columns]
         values = values.astype(np.float64)
         if self.complete:
             return values, None
         spoken = self._known(values.shape)
         silent = np.isnan(values.data)
         if silent.any():
-            spoken[np.repeat(np.arange(values.shape[0]), np.diff(values.indptr))[silent], values.indices[silent]] = (
-                False
-            )
+            cells = values.tocoo()
+            spoken[cells.row[silent], cells.col[silent]] = False
             values.data = np.where(silent, 0.0, values.data)
             values.eliminate_zeros()
         return values, spoken

@@ -10,17 +10,23 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from ..errors import InputError
-from .alignment import How, IntArray, Names, align, as_names
-from .model_scores import Matrix, ModelScores
+from .alignment import How, IntArray, Names, align, as_names, in_common
+from .model_scores import Matrix, ModelScores, StoredMatrix
 
 
 class ModelTable(NamedTuple):
     """One model's scores as a file or a frame gives them, before they are aligned with the others."""
 
     model: str
-    scores: Any  # dense or scipy.sparse (n_k, l_k)
-    instances: Sequence[Any] | NDArray[Any] | None = None
-    labels: Sequence[Any] | NDArray[Any] | None = None
+    scores: Any  # dense, scipy.sparse or `StoredMatrix` (n_k, l_k)
+    instances: Any = None  # a sequence, an array or a Polars series of names; None: unnamed
+    labels: Any = None
+    file: str | None = None  # where it comes from, for messages
+
+    @property
+    def where(self) -> str:
+        """What messages call the table."""
+        return self.file or f"model {self.model!r}"
 
 
 def tables_of(scores: Any, models: Any) -> list[ModelTable]:
@@ -127,26 +133,74 @@ def panel_names(tables: list[ModelTable], what: str, sizes: list[int], how: How)
             raise InputError(f"model {table.model!r}: found {len(names)} names of {what}, expected {sizes[k]}")
         arrays.append(names)
     if what == "instances":
-        _check_overlap(tables, arrays)
+        check_overlap([table._replace(instances=own) for table, own in zip(tables, arrays, strict=True)], what)
     return align(arrays, how, what)
 
 
-def _check_overlap(tables: list[ModelTable], names: list[Names]) -> None:
-    """Refuse a model that has seen no instance that any other has: most likely their names do not match."""
-    sets = {id(own): set(map(str, own.tolist())) for own in names} if len({id(own) for own in names}) > 1 else {}
-    for k, own in enumerate(names if sets else []):
+def with_names(tables: Sequence[ModelTable]) -> list[ModelTable]:
+    """Name instances and labels by position in tables without such names, where other tables have them.
+
+    Without a name, an instance is its position, 0, 1, …, and a label is ``label_0``, ``label_1``, …. That is only
+    safe where the other tables' names are such positions too; else it is refused.
+
+    Parameters
+    ----------
+    tables
+        Tables that are to be matched with each other.
+
+    Examples
+    --------
+    >>> named = ModelTable("a", np.zeros((1, 1)), ["1"], ["label_0"])
+    >>> with_names([named, ModelTable("b", np.zeros((2, 1)))])[1].instances.tolist()
+    ['0', '1']
+    """
+    out = list(tables)
+    for axis, what in enumerate(("instances", "labels")):
+        named = [table for table in out if getattr(table, what) is not None]
+        for k, table in enumerate(out if named else []):
+            if getattr(table, what) is not None:
+                continue
+            names = [f"{'' if axis == 0 else 'label_'}{at}" for at in range(table.scores.shape[axis])]
+            positions = set(names)
+            for other in named:
+                strange = next((name for name in map(str, getattr(other, what)) if name not in positions), None)
+                if strange is not None:
+                    raise InputError(
+                        f"{table.where}: found no names of {what}, expected them, since {other.where} names {what} "
+                        f"such as {strange!r} that are not positions in {table.where}"
+                    )
+            own: Any = {what: np.array(names, dtype=np.dtypes.StringDType())}
+            out[k] = table._replace(**own)
+    return out
+
+
+def check_overlap(tables: Sequence[ModelTable], what: str) -> None:
+    """Refuse a model that shares no instance, or no label, with any other: most likely the names do not match.
+
+    Examples
+    --------
+    >>> check_overlap([ModelTable(name, None, labels=np.array([name])) for name in "ab"], "labels")
+    Traceback (most recent call last):
+    ...
+    mlconsensus.errors.InputError: model 'b': found no label in model 'b' that another model has (such as ...
+    """
+    names = [getattr(table, what) for table in tables]
+    if len(tables) == 1 or any(own is None for own in names):
+        return
+    for k, own in reversed(list(enumerate(names))):  # of two that do not match, the second is named
         others = [other for j, other in enumerate(names) if j != k]
-        if not any(own is other or not sets[id(own)].isdisjoint(sets[id(other)]) for other in others):
+        if not any(in_common(own, other) for other in others):
             raise InputError(
-                f"model {tables[k].model!r}: found no instance that another model has (its own are such as "
-                f"{own[0]!r}, others' such as {others[0][0]!r}), expected some in common"
+                f"{tables[k].where}: found no {what.removesuffix('s')} in model {tables[k].model!r} that another model "
+                f"has (such as {others[0][0]!r}; its own are such as {own[0]!r}), expected some in common"
             )
 
 
 def _checked(table: ModelTable) -> tuple[Matrix, bool]:
     """Return one model's matrix as an ndarray or canonical CSR that is fit to use, and whether it has NaN."""
-    where = f"model {table.model!r}"
-    raw = table.scores
+    where, raw = table.where, table.scores
+    if isinstance(raw, StoredMatrix):  # which is checked when it is read
+        return raw, False
     matrix: Matrix = _canonical_csr(raw) if sparse.issparse(raw) else _dense(raw, where)
     kind = matrix.dtype.kind
     if kind not in "biuf":
@@ -206,10 +260,7 @@ def _raise_out_of_range(table: ModelTable, matrix: Matrix) -> None:
     values = matrix.data if sparse.issparse(matrix) else matrix
     bad = np.argwhere((values < 0) | (values > 1))[0]
     if sparse.issparse(matrix):
-        row, column = (
-            int(np.searchsorted(matrix.indptr, bad[0], side="right")) - 1,
-            int(matrix.indices[bad[0]]),
-        )
+        row, column = (int(np.searchsorted(matrix.indptr, bad[0], side="right")) - 1, int(matrix.indices[bad[0]]))
     else:
         row, column = (int(at) for at in bad)
     instance = row if table.instances is None else list(table.instances)[row]

@@ -11,12 +11,12 @@ from scipy import sparse
 
 from ..errors import InputError
 from ..parameters import Weights, model_weights
-from .alignment import How, IntArray, Names
+from .alignment import How, IntArray, Names, as_array
 from .clusterings import cluster_of_each
 from .model_scores import Matrix, ModelScores
 from .model_tables import ModelTable, aligned, tables_of
 from .scales import Scales
-from .sources import Source, positions, usual_block_size
+from .sources import Source, positions
 
 
 class Predictions(Source):
@@ -114,16 +114,12 @@ class Predictions(Source):
         return panel
 
     def _fill(
-        self,
-        models: tuple[str, ...],
-        instances: Names,
-        labels: tuple[str, ...],
-        parts: tuple[ModelScores, ...],
+        self, models: tuple[str, ...], instances: Names, labels: tuple[str, ...], parts: tuple[ModelScores, ...]
     ) -> None:
         nowhere = np.empty((len(instances), 0), dtype=np.int64)
         for name, value in (
             ("models", models),
-            ("instances", instances),
+            ("instances", as_array(instances)),
             ("labels", labels),
             ("weights", None),
             ("clusters", ()),
@@ -178,26 +174,9 @@ class Predictions(Source):
             object.__setattr__(self, "_n_missing", missing)
         return self._n_missing or 0
 
-    @property
-    def block_size(self) -> int:
-        """How many instances `blocks` gives at a time unless told: what keeps a block small."""
-        return usual_block_size(len(self.models), len(self.labels))
-
-    def blocks(self, size: int | None = None) -> Iterator[Predictions]:
-        """Walk the instances, `size` at a time, without copying the whole.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> import mlconsensus as mlc
-        >>> [len(block) for block in mlc.Predictions(np.zeros((3, 5, 2))).blocks(2)]
-        [2, 2, 1]
-        """
-        size = self.block_size if size is None else size
-        if size < 1:
-            raise InputError(f"blocks: found size {size}, expected at least 1")
-        for start in range(0, len(self), size):
-            yield self[start : start + size]
+    def read(self, start: int, stop: int) -> Predictions:
+        """Return the instances from one position to another."""
+        return self[start:stop]
 
     def cells(self) -> Iterator[tuple[Matrix, NDArray[np.bool_] | None]]:
         """Yield for each model its scores (n, l), silence as 0, and where it spoke (``None``: everywhere)."""
@@ -207,6 +186,11 @@ class Predictions(Source):
         """Yield for each model the positions of the instances that it brings, with or without single cells missing."""
         every = np.arange(len(self))
         return (every if part.rows is None else np.flatnonzero(part.rows >= 0) for part in self._parts)
+
+    def brought(self) -> Iterator[tuple[Matrix, NDArray[np.bool_] | None]]:
+        """Yield for each model what `cells` does, of the instances in `seen` alone."""
+        each = zip(self._parts, self.seen(), strict=True)
+        return (part.take(own if len(own) < len(self) else slice(None)).cells() for part, own in each)
 
     def select(self, models: Sequence[str] | None = None, labels: Sequence[str] | None = None) -> Predictions:
         """Choose or reorder models and labels by name.

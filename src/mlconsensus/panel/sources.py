@@ -44,14 +44,29 @@ class Source(ABC):
     @abstractmethod
     def __len__(self) -> int: ...
 
-    @property
     @abstractmethod
-    def block_size(self) -> int:
-        """How many instances `blocks` gives at a time unless told."""
+    def read(self, start: int, stop: int) -> Predictions:
+        """Return the instances from one position to another."""
 
-    @abstractmethod
+    @property
+    def block_size(self) -> int:
+        """How many instances `blocks` gives at a time unless told: what keeps a block small."""
+        return max(1, _BLOCK_CELLS // (len(self.models) * len(self.labels)))
+
     def blocks(self, size: int | None = None) -> Iterator[Predictions]:
-        """Walk the instances, `size` at a time."""
+        """Walk the instances, `size` at a time.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import mlconsensus as mlc
+        >>> [len(block) for block in mlc.Predictions(np.zeros((3, 5, 2))).blocks(2)]
+        [2, 2, 1]
+        """
+        size = self.block_size if size is None else size
+        if size < 1:
+            raise InputError(f"blocks: found size {size}, expected at least 1")
+        return (self.read(start, min(len(self), start + size)) for start in range(0, len(self), size))
 
     @abstractmethod
     def select(self, models: Sequence[str] | None = None, labels: Sequence[str] | None = None) -> Self:
@@ -92,11 +107,6 @@ class LazySource(Source):
     def prepared(self, block: Predictions) -> Predictions:
         """Do to a block all that was asked of the whole."""
         return prepared(block, self._steps)
-
-    @property
-    def block_size(self) -> int:
-        """How many instances `blocks` gives at a time unless told: what keeps a block small."""
-        return usual_block_size(len(self.models), len(self.labels))
 
     def select(self, models: Sequence[str] | None = None, labels: Sequence[str] | None = None) -> Self:
         """Choose or reorder models and labels by name."""
@@ -148,17 +158,6 @@ def prepared(block: Predictions, steps: Steps) -> Predictions:
     for name, arguments in steps:
         block = getattr(block, name)(*arguments)
     return block
-
-
-def usual_block_size(m: int, l: int) -> int:
-    """How many instances of a panel make a block that is large enough to be fast and small enough for any machine.
-
-    Examples
-    --------
-    >>> usual_block_size(5, 100)
-    33554
-    """
-    return max(1, _BLOCK_CELLS // (m * l))
 
 
 def positions(wanted: Sequence[str], names: Sequence[str], what: str) -> IntArray:

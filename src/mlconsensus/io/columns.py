@@ -1,0 +1,250 @@
+"""Columns of names and of scores, whatever the format: what may stand in them, and what messages say of the rest."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, NoReturn
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from ..errors import InputError
+from .files import Place
+
+LONG = frozenset({"instance", "label", "score"})
+
+_WHOLE = frozenset({pl.UInt8, pl.UInt16, pl.UInt32, pl.UInt64, pl.Int8, pl.Int16, pl.Int32, pl.Int64})
+_ROWS = 2**20  # names that are looked at at a time
+MISSING = ("", "na", "n/a", "nan", "null", "none")  # in any case, with or without spaces around
+
+# Predictions are in [0, 1]; what a combiner made of them need not be.
+_limits: ContextVar[tuple[float, float]] = ContextVar("limits", default=(0.0, 1.0))
+
+
+def is_long(columns: Sequence[str]) -> bool:
+    """Tell by its columns whether a table is a long one.
+
+    Examples
+    --------
+    >>> is_long(["label", "instance", "score", "model"]), is_long(["instance", "sports", "politics"])
+    (True, False)
+    """
+    return len(columns) == len(set(columns)) and set(columns) - {"model"} == LONG
+
+
+def check_columns(columns: Sequence[str], name: str) -> None:
+    """Refuse a header that cannot be that of a wide or long table.
+
+    Examples
+    --------
+    >>> check_columns(["id", "x", "x"], "a.csv")
+    Traceback (most recent call last):
+    ...
+    mlconsensus.errors.InputError: a.csv, columns 2 and 3: found 'x' twice, expected each label once
+    """
+    for column, times in Counter(columns[1:]).items():
+        if times > 1:
+            first = columns.index(column, 1)
+            second = columns.index(column, first + 1)
+            raise InputError(
+                f"{name}, columns {first + 1} and {second + 1}: found {column!r} twice, expected each label once"
+                + ("; is the header line missing?" if column.replace(".", "", 1).isdigit() else "")
+            )
+    if len(columns) < 2:
+        only = f"only the column {columns[0]!r}" if columns else "no column"
+        raise InputError(f"{name}: found {only}, expected an instance id and at least one label")
+    unnamed = [at for at, column in enumerate(columns) if at > 0 and not column.strip()]
+    if unnamed:
+        raise InputError(f"{name}, column {unnamed[0] + 1}: found an empty name, expected that of a label")
+
+
+def matrix(frame: pl.DataFrame, columns: Sequence[str], place: Place) -> NDArray[Any]:
+    """Make one matrix of the columns of scores; the frame is used up.
+
+    Parameters
+    ----------
+    frame
+        One column a label, called by their positions ``"1"``, ``"2"``, … in the file.
+    columns
+        What the file calls all its columns; the first is that of the instances.
+    place
+        Where the rows stand.
+
+    Examples
+    --------
+    >>> matrix(pl.DataFrame({"1": [True, False]}), ["id", "x"], Place("a.parquet", "row", int))
+    array([[ True],
+           [False]])
+    """
+    kind = _dtype(frame)
+    if kind is np.bool_:
+        return frame.to_numpy()
+    out = np.empty((frame.height, frame.width), dtype=kind, order="F")
+    for at, label in enumerate(columns[1:]):
+        # Column by column, letting go of each: the whole is never there twice.
+        out[:, at] = scores_of(frame.drop_in_place(str(at + 1)), label, place, columns).to_numpy()
+    return out
+
+
+def names(cells: pl.Series, column: str, place: Place) -> pl.Series:
+    """Return names as text; none may be empty.
+
+    Examples
+    --------
+    >>> names(pl.Series([7, 8]), "id", Place("a.parquet", "row", int)).to_list()
+    ['7', '8']
+    """
+    if cells.dtype in (pl.Categorical, pl.Enum) or cells.dtype in _WHOLE:
+        cells = cells.cast(pl.String)
+    if cells.dtype != pl.String:
+        raise InputError(f"{place.file}, column {column!r}: found {cells.dtype} values, expected text or whole numbers")
+    for start in range(0, len(cells), _ROWS):  # in pieces: ten million names take memory
+        blank = cells[start : start + _ROWS].fill_null("").str.strip_chars() == ""
+        if blank.any():
+            where = place(start + int(blank.to_numpy().argmax()))
+            raise InputError(f"{where}, column {column!r}: found nothing, expected a name")
+    return cells
+
+
+def scores_of(cells: pl.Series, column: str, place: Place, columns: Sequence[str]) -> pl.Series:
+    """Check one column of scores; text becomes numbers.
+
+    Examples
+    --------
+    >>> scores_of(pl.Series(["0.5", "NA"]), "x", Place("a.csv", "line", int), ["id", "x"]).to_list()
+    [0.5, None]
+    """
+    where = f"column {column!r}"
+    if cells.dtype == pl.String:
+        numbers, bad = _from_text(cells)
+        if bad is not None:
+            raise_bad_score(f"{place(bad)}, {where}", cells[bad], _meant_long(columns))
+    elif cells.dtype == pl.Null:
+        numbers = cells.cast(pl.Float64)
+    elif cells.dtype.is_numeric() or cells.dtype == pl.Boolean:
+        numbers = cells.cast(pl.Float64) if cells.dtype.is_decimal() else cells
+    else:
+        raise InputError(f"{place.file}, {where}: found {cells.dtype} values, expected numbers from 0 to 1")
+    outside = _first_outside(numbers)
+    if outside is not None:
+        raise_bad_score(f"{place(outside)}, {where}", cells[outside])
+    return numbers
+
+
+def _meant_long(columns: Sequence[str]) -> str:
+    if is_long(columns):
+        return ""
+    known = LONG & {column.strip().lower() for column in columns}
+    return "; a long file has the columns instance, label, score" if len(known) >= 2 else ""
+
+
+def _dtype(frame: pl.DataFrame) -> type[np.generic]:
+    """Choose the smallest type that holds all columns exactly; a missing cell needs a float's NaN."""
+    kinds = set(frame.dtypes)
+    if kinds <= {pl.Boolean} | _WHOLE:
+        if any(frame.null_count().row(0)):
+            return np.float32
+        return np.bool_ if kinds == {pl.Boolean} else np.uint8
+    return np.float32 if kinds == {pl.Float32} else np.float64
+
+
+@contextmanager
+def any_number() -> Iterator[None]:
+    """Let every finite number count as a score while a consensus is read.
+
+    Examples
+    --------
+    >>> with any_number():
+    ...     outside(-0.1), outside(float("inf"))
+    (False, True)
+    """
+    largest = float(np.finfo(np.float64).max)
+    token = _limits.set((-largest, largest))
+    try:
+        yield
+    finally:
+        _limits.reset(token)
+
+
+def outside(found: Any) -> Any:
+    """Tell of a number, or of each in an array or series, whether it cannot be a score; NaN can.
+
+    Examples
+    --------
+    >>> outside(1.5), outside(np.array([0.5, np.nan, -1.0])).tolist()
+    (True, [False, False, True])
+    """
+    low, high = _limits.get()
+    return (found < low) | (found > high)
+
+
+def raise_bad_score(where: str, found: object, hint: str = "") -> NoReturn:
+    """Refuse a cell.
+
+    Examples
+    --------
+    >>> raise_bad_score("a.csv, line 2, column 'x'", 1.5)
+    Traceback (most recent call last):
+    ...
+    mlconsensus.errors.InputError: a.csv, line 2, column 'x': found 1.5, expected a number from 0 to 1
+    """
+    if isinstance(found, str):
+        others = ", true or false, or, where it is missing, nothing, NaN, NA, N/A, null or None"
+        raise InputError(f"{where}: found {found[:40]!r}, expected a number from 0 to 1{others}{hint}")
+    too_large = " (or a number too large)" if found in (float("inf"), float("-inf")) else ""
+    # Text is parsed as floats; a whole number shall look like one.
+    raise InputError(f"{where}: found {str(found).removesuffix('.0')}{too_large}, expected a number from 0 to 1")
+
+
+def _from_text(cells: pl.Series) -> tuple[pl.Series, int | None]:
+    """Turn text into scores, null where missing; also the first row that is not a score.
+
+    Examples
+    --------
+    >>> scores, bad = _from_text(pl.Series(["0.5", "TRUE", "n/a", "yes"]))
+    >>> scores.to_list(), bad
+    ([0.5, 1.0, None, None], 3)
+    """
+    tidy = cells.fill_null("").str.strip_chars().str.to_lowercase()
+    numbers = tidy.replace({"true": "1", "false": "0"}).cast(pl.Float64, strict=False)
+    unread = numbers.is_null() & ~tidy.is_in(MISSING)
+    return numbers, unread.arg_max() if unread.any() else None
+
+
+def _first_outside(cells: pl.Series) -> int | None:
+    """Return the first row whose number is not in [0, 1]; NaN and null are no numbers.
+
+    Examples
+    --------
+    >>> _first_outside(pl.Series([0.5, None, float("nan"), -0.1]))
+    3
+    """
+    if cells.dtype == pl.Boolean:
+        return None
+    if not any(outside(end) for end in (cells.min(), cells.max()) if end is not None):
+        return None
+    bad = outside(cells) & cells.is_not_nan() if cells.dtype.is_float() else outside(cells)
+    return int(bad.fill_null(False).arg_max())
+
+
+def check_array(scores: NDArray[Any], name: str) -> None:
+    """Refuse an array that holds anything but scores.
+
+    Examples
+    --------
+    >>> check_array(np.array([[0.5, 7.0]]), "a.npz, scores")
+    Traceback (most recent call last):
+    ...
+    mlconsensus.errors.InputError: a.npz, scores[0, 1]: found 7, expected a number from 0 to 1
+    """
+    if scores.dtype.kind not in "biuf":
+        raise InputError(f"{name}: found {scores.dtype} values, expected numbers from 0 to 1")
+    if scores.dtype.kind == "b" or scores.size == 0:
+        return
+    if any(outside(end) for end in (np.fmin.reduce(scores, axis=None), np.fmax.reduce(scores, axis=None))):
+        at = tuple(int(k) for k in np.argwhere(outside(scores))[0])
+        raise_bad_score(f"{name}[{', '.join(map(str, at))}]", scores[at].item())

@@ -1,0 +1,132 @@
+"""`ModelTable`s → frames to be written: wide, long or ranked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from scipy import sparse
+
+from ..panel.model_tables import ModelTable
+from .columns import is_long
+from .formats import Layout
+
+_BLOCK_CELLS = 2**22  # what a writer holds at a time
+
+
+def blocks(table: ModelTable, layout: Layout) -> Iterator[pl.DataFrame]:
+    """Walk a table as frames to be written one below the other; missing scores are null.
+
+    Examples
+    --------
+    >>> table = ModelTable("a", np.array([[0.5, np.nan]]), ["1"], ["x", "y"])
+    >>> [block.rows() for block in blocks(table, "wide")], [block.rows() for block in blocks(table, "long")]
+    ([[('1', 0.5, None)]], [[('1', 'x', 0.5), ('1', 'y', None)]])
+    """
+    n, l = table.scores.shape
+    instances, labels = (pl.Series([str(name) for name in given], dtype=pl.String) for given in named(table))
+    matrix = table.scores
+    if layout == "long" and sparse.issparse(matrix):
+        matrix = listed(matrix)
+    size = max(1, _BLOCK_CELLS // l)
+    for start in range(0, n, size):
+        yield block(matrix[start : start + size], instances[start : start + size], labels, layout)
+
+
+def block(scores: Any, instances: pl.Series, labels: pl.Series, layout: Layout) -> pl.DataFrame:
+    """Return some rows of a table as a frame.
+
+    Examples
+    --------
+    >>> block(np.array([[0.5]]), pl.Series(["7"]), pl.Series(["x"]), "long").rows()
+    [('7', 'x', 0.5)]
+    """
+    return {"wide": _wide_block, "long": _long_block, "ranked": _ranked_block}[layout](scores, instances, labels)
+
+
+def listed(matrix: Any) -> Any:
+    """Store zeros in a CSR matrix so that a list of its entries names all rows and columns, in order.
+
+    All of the first row is stored, and the first cell of each empty row.
+
+    Examples
+    --------
+    >>> listed(sparse.csr_array([[0.0, 0.5], [0.0, 0.0]])).nnz
+    3
+    """
+    absent = np.setdiff1d(np.arange(matrix.shape[1]), matrix.indices[: matrix.indptr[1]])
+    empty = np.flatnonzero(np.diff(matrix.indptr)[1:] == 0) + 1
+    cells = matrix.tocoo()
+    row = np.concatenate([cells.row, np.zeros_like(absent), empty])
+    column = np.concatenate([cells.col, absent, np.zeros_like(empty)])
+    values = np.concatenate([cells.data, np.zeros(len(absent) + len(empty), dtype=cells.data.dtype)])
+    out = sparse.csr_array((values, (row, column)), shape=matrix.shape)
+    out.sort_indices()
+    return out
+
+
+def named(table: ModelTable) -> tuple[Sequence[Any] | NDArray[Any], Sequence[Any] | NDArray[Any]]:
+    """Return the instances' and labels' names, those that `Predictions` gives where the table has none.
+
+    Examples
+    --------
+    >>> named(ModelTable("a", np.zeros((2, 1))))
+    (range(0, 2), ['label_0'])
+    """
+    n, l = table.scores.shape
+    return (
+        range(n) if table.instances is None else table.instances,
+        [f"label_{at}" for at in range(l)] if table.labels is None else table.labels,
+    )
+
+
+def _wide_block(part: Any, rows: pl.Series, labels: pl.Series) -> pl.DataFrame:
+    dense = np.asfortranarray(part.toarray() if sparse.issparse(part) else part)
+    taken = set(labels)
+    # A label may itself be called "instance", and the header must not look like a long table's.
+    first = next(
+        name
+        for name in ("instance", "id", *(f"id_{k}" for k in range(len(taken) + 1)))
+        if name not in taken and not is_long([name, *labels])
+    )
+    return pl.DataFrame([rows.alias(first), *(_nullable(dense[:, at]).alias(label) for at, label in enumerate(labels))])
+
+
+def _long_block(part: Any, rows: pl.Series, labels: pl.Series) -> pl.DataFrame:
+    if sparse.issparse(part):
+        cells = part.tocoo()
+        at_row, at_column, values = cells.row, cells.col, cells.data
+    else:
+        at_row, at_column = (at.ravel() for at in np.indices(part.shape))
+        values = part.ravel()
+    return pl.DataFrame(
+        {"instance": rows.gather(at_row), "label": labels.gather(at_column), "score": _nullable(values)}
+    )
+
+
+def _ranked_block(part: Any, rows: pl.Series, labels: pl.Series) -> pl.DataFrame:
+    dense = part.toarray() if sparse.issparse(part) else part
+    order = np.argsort(-dense.astype(np.float64), axis=1, kind="stable")  # missing scores come last
+    scores = np.take_along_axis(dense, order, axis=1)
+    rank = np.broadcast_to(np.arange(1, dense.shape[1] + 1), dense.shape)
+    frame = pl.DataFrame(
+        {
+            "instance": rows.gather(np.repeat(np.arange(len(dense)), dense.shape[1])),
+            "rank": rank.ravel(),
+            "label": labels.gather(order.ravel()),
+            "score": _nullable(scores.ravel()),
+        }
+    )
+    return frame.drop_nulls("score")
+
+
+def _nullable(values: NDArray[Any]) -> pl.Series:
+    if values.dtype.kind == "b":
+        return pl.Series(values.astype(np.bool_))
+    if values.dtype.kind in "iu":
+        return pl.Series(values.astype(np.uint8))
+    wide = values.astype(np.float64, copy=False)  # text must not round a float32
+    return pl.Series(wide, nan_to_null=bool(np.isnan(wide.min())) if len(wide) else False)
