@@ -55,8 +55,9 @@ def test_a_frame_of_truth_is_matched_by_name():
     truth = pd.DataFrame(TRUTH, index=panel.instances.tolist(), columns=panel.labels)
     straight = found.evaluate(TRUTH)
     assert found.evaluate(truth.iloc[::-1, ::-1]) == pytest.approx(straight)
+    assert mlc.metrics.ranking_loss(truth, truth.iloc[::-1]) == 0
     with pytest.raises(mlc.InputError, match="another index than that of the truth"):
-        mlc.metrics.ranking_loss(truth, truth.iloc[::-1])
+        mlc.metrics.ranking_loss(truth, truth.iloc[1:])
     assert repr(found) == "<Consensus: 60 instances × 6 labels by Filter>"
 
 

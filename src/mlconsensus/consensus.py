@@ -70,9 +70,14 @@ class Consensus:
         return cardinalities(self.predictions)
 
     @cached_property
-    def labels(self) -> NDArray[np.bool_]:
-        """Label sets (n, l): for each instance as many top labels as the models gave it on average."""
+    def relevant(self) -> NDArray[np.bool_]:
+        """Label sets (n, l) of bool: for each instance as many top labels as the models gave it on average."""
         return match_instances(self.scores, self.cardinality)
+
+    @property
+    def labels(self) -> NDArray[np.bool_]:
+        """Label sets, another word for `relevant`; what labels are called is in `label_names`."""
+        return self.relevant
 
     @cached_property
     def vote(self) -> NDArray[np.float64]:
@@ -133,6 +138,10 @@ class Consensus:
         matched = as_matched(truth, self.instances, self.label_names)
         at = (matched.rows[:, None], matched.columns)
         return metrics.evaluate(matched.truth, self.scores[at], self.labels[at])
+
+    def to_frame(self, library: str = "pandas") -> Any:
+        """Return the scores as a DataFrame, labels as columns: of ``"pandas"`` (instances as index) or ``"polars"``."""
+        return ModelTable(self.method, self.scores, self.instances, self.label_names).to_frame(library)
 
     def save(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
         """Write the scores to a file whose suffix names the format; an existing one only with `force`."""

@@ -114,7 +114,8 @@ class TestTables:
         assert panel.complete
 
     def test_no_common_name(self):
-        tables = [ModelTable("a", [[1]], ["i"], ["x"]), ModelTable("b", [[1]], ["i"], ["y"])]
+        known = {"a": ["x", "y"], "b": ["y", "z"], "c": ["z", "x"]}
+        tables = [ModelTable(name, [[1, 0]], ["i"], labels) for name, labels in known.items()]
         with pytest.raises(mlc.InputError, match="labels: found none that all models share"):
             mlc.Predictions.from_tables(tables, labels="intersection")
 

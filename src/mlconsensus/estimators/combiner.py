@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted
 
 from ..combiners import METHODS, Method
@@ -16,6 +17,8 @@ from ..combiners.method import merged
 from ..engines import gather, local, spread
 from ..errors import InputError, expect
 from ..evaluation.decisions import cardinalities, match_instances
+from ..evaluation.metrics import average_precision
+from ..panel.model_tables import ModelTable
 from ..panel.predictions import Predictions, as_predictions
 from ..parameters import model_weights
 
@@ -108,11 +111,17 @@ class Combiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[misc]
 
         Returns
         -------
-        ndarray (n, l), higher = more relevant; a lazy Dask array where the predictions are Dask's.
+        ndarray (n, l), higher = more relevant; a lazy Dask array where the predictions are Dask's; a DataFrame after
+        ``set_output(transform="pandas")``.
         """
         check_is_fitted(self, "models_")
         panel = self.in_fitted_order(as_predictions(predictions))
-        return spread(panel, self.applying(dtype), dtype)
+        scores = spread(panel, self.applying(dtype), dtype)
+        if (
+            _get_output_config("transform", self)["dense"] == "pandas"
+        ):  # scikit-learn would not keep the instances' names
+            return ModelTable(self.name, scores, panel.instances, self.labels_).to_frame()
+        return scores
 
     def fit_transform(self, predictions: Any, y: object = None, **fit_params: Any) -> NDArray[np.float64]:
         """Fit to `predictions` and return their consensus scores.
@@ -147,6 +156,31 @@ class Combiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[misc]
         check_is_fitted(self, "models_")
         panel = self.in_fitted_order(as_predictions(predictions))
         return spread(panel, partial(_top_labels, self.applying()), bool)
+
+    def score(self, predictions: Any, y: Any) -> float:
+        """Return the average precision of the consensus scores, what `cross_val_score` and `GridSearchCV` go by.
+
+        Parameters
+        ----------
+        predictions
+            `Predictions`, or anything that its constructor takes; the models and labels that were fitted.
+        y
+            The relevant labels (n, l) in the order of `labels_`; a DataFrame is matched by its names.
+
+        Returns
+        -------
+        A number in [0, 1], higher = better.
+        """
+        panel = as_predictions(predictions)
+        table = ModelTable(self.name, np.asarray(self.transform(panel)), panel.instances, self.labels_)
+        return average_precision(y, table.to_frame() if hasattr(y, "iloc") else table.scores)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array, tags.input_tags.three_d_array = False, True
+        tags.input_tags.sparse = tags.input_tags.allow_nan = True
+        tags.transformer_tags.preserves_dtype = []
+        return tags
 
     def applying(self, dtype: Any = np.float64) -> Callable[[Predictions], NDArray[np.float64]]:
         """Return what turns a block into its scores, light enough to be sent to another process."""

@@ -278,6 +278,7 @@ def evaluate(truth: Any, scores: ArrayLike, label_sets: ArrayLike | None = None)
         Scores (n, l), higher = more relevant.
     label_sets
         Label sets (n, l) for the metrics that judge these; the scores of at least 0.5 where none are given.
+        DataFrames are matched with a truth that is one by index (instances) and columns (labels), in any order.
 
     Returns
     -------
@@ -291,9 +292,11 @@ def evaluate(truth: Any, scores: ArrayLike, label_sets: ArrayLike | None = None)
      'hamming_loss': 0.0, 'subset_accuracy': 1.0, 'micro_f1': 1.0, 'macro_f1': 1.0}
     """
     known, found = _truth_and_scores(truth, scores)
-    sets = threshold(found) if label_sets is None else _truth_and_sets(known, label_sets)[1]
+    own, sets = known, threshold(found)
+    if label_sets is not None:
+        own, sets = _truth_and_sets(truth if hasattr(label_sets, "iloc") else known, label_sets)
     ranked = _mean_over_instances(known, found, ranks.wrong_at_top, ranks.pair_loss, ranks.precision_at_relevant)
-    return dict(zip(RANKING_METRICS, (_auc(known, found), *ranked), strict=True)) | _of_sets(known, sets)
+    return dict(zip(RANKING_METRICS, (_auc(known, found), *ranked), strict=True)) | _of_sets(own, sets)
 
 
 def evaluate_models(truth: Any, predictions: Any) -> dict[str, dict[str, float]]:
@@ -335,12 +338,14 @@ def evaluate_models(truth: Any, predictions: Any) -> dict[str, dict[str, float]]
     }
 
 
-def _truth_and_scores(truth: Any, scores: ArrayLike) -> tuple[BoolArray, NDArray[Any]]:
+def _truth_and_scores(truth: Any, scores: Any) -> tuple[BoolArray, NDArray[Any]]:
     """Check that truth is binary, scores are finite, and both have one shape; give truth as bool, scores as floats."""
     if hasattr(truth, "iloc") and hasattr(scores, "iloc"):
         for axis in ("index", "columns"):
-            same = list(getattr(truth, axis)) == list(getattr(scores, axis))
-            expect(same, "scores", f"another {axis} than that of the truth", "the same in the same order")
+            true, judged = getattr(truth, axis), getattr(scores, axis)
+            same = true.is_unique and len(true) == len(judged) and set(true) == set(judged)
+            expect(same, "scores", f"another {axis} than that of the truth", "the same names, each once")
+        truth = truth.loc[scores.index, scores.columns]
     known = np.asarray(truth.toarray() if sparse.issparse(truth) else truth)
     _check_binary(known, "truth")
     found = np.asarray(scores)

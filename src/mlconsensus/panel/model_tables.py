@@ -28,6 +28,25 @@ class ModelTable(NamedTuple):
         """What messages call the table."""
         return self.file or f"model {self.model!r}"
 
+    def to_frame(self, library: str = "pandas") -> Any:
+        """Return the scores as a DataFrame: of pandas with the instances as index, of Polars with them as first column.
+
+        Examples
+        --------
+        >>> ModelTable("a", np.array([[0.5, 1.0]]), ["i"], ["x", "y"]).to_frame().loc["i", "y"]
+        np.float64(1.0)
+        """
+        if library not in ("pandas", "polars"):
+            raise InputError(f"library: found {library!r}, expected 'pandas' or 'polars'")
+        ids, labels = np.asarray(self.instances).tolist(), list(self.labels)
+        if library == "pandas":
+            import pandas as pd
+
+            return pd.DataFrame(self.scores, index=pd.Index(ids, name="instance"), columns=labels)
+        import polars as pl
+
+        return pl.DataFrame(self.scores, schema=labels, orient="row").insert_column(0, pl.Series("instance", ids))
+
 
 def tables_of(scores: Any, models: Any) -> list[ModelTable]:
     """Take apart the forms that `Predictions` accepts.
@@ -132,8 +151,8 @@ def panel_names(tables: list[ModelTable], what: str, sizes: list[int], how: How)
         if len(names) != sizes[k]:
             raise InputError(f"model {table.model!r}: found {len(names)} names of {what}, expected {sizes[k]}")
         arrays.append(names)
-    if what == "instances":
-        check_overlap([table._replace(instances=own) for table, own in zip(tables, arrays, strict=True)], what)
+    own: list[dict[str, Any]] = [{what: names} for names in arrays]
+    check_overlap([table._replace(**names) for table, names in zip(tables, own, strict=True)], what)
     return align(arrays, how, what)
 
 
@@ -224,6 +243,12 @@ def _dense(raw: Any, where: str) -> NDArray[Any]:
             raise InputError(f"{where}, column {text[0]!r}: found {raw.dtypes.iloc[0]} values, expected numbers")
         plain = all(isinstance(dtype, np.dtype) for dtype in raw.dtypes)
         raw = raw.to_numpy() if plain else raw.to_numpy(dtype=np.float64, na_value=np.nan)
+    if isinstance(raw, list) and raw and all(np.ndim(each) == 2 for each in raw):  # what `predict_proba` may return
+        odd = next((j for j, each in enumerate(raw) if np.shape(each)[1] != 2), None)
+        if odd is not None:
+            found = f"probabilities of {np.shape(raw[odd])[1]} classes"
+            raise InputError(f"{where}, label {odd}: found {found}, expected two, of no and of yes")
+        raw = np.stack([np.asarray(each)[:, 1] for each in raw], axis=1)
     if isinstance(raw, np.ma.MaskedArray):
         raw = np.ma.filled(raw.astype(np.float64), np.nan)
     try:

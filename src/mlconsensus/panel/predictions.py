@@ -26,9 +26,10 @@ class Predictions(Source):
     ----------
     scores
         An array ``(m, n, l)``; or a sequence of `m` matrices ``(n, l)``, each dense or scipy.sparse; or
-        ``{model name: matrix or DataFrame}``. Values are bool, 0/1 integers, or floats in [0, 1]; NaN (or a masked
-        cell) means that the model did not say. DataFrames are matched by their index (instances) and columns (labels);
-        what a model's frame does not have is missing.
+        ``{model name: matrix or DataFrame}``. A matrix may also be the list of arrays (n, 2), one for each label, that
+        `predict_proba` of some of scikit-learn's classifiers returns. Values are bool, 0/1 integers, or floats in
+        [0, 1]; NaN (or a masked cell) means that the model did not say. DataFrames are matched by their index
+        (instances) and columns (labels); what a model's frame does not have is missing.
     models, labels, instances
         Names, where `scores` does not bring them. Without names, models are matched by position and
         called ``model_0``, …, labels ``label_0``, …, and instances 0, 1, ….
@@ -148,8 +149,15 @@ class Predictions(Source):
         missing = f", {_counted(self.n_missing, 'cell')} missing" if self.n_missing else ""
         return f"<Predictions: {sizes}{missing}>"
 
-    def __getitem__(self, instances: slice | Sequence[int] | NDArray[Any]) -> Predictions:
-        """Restrict to some instances, by position."""
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Numbers of models, instances and labels."""
+        return _Shape(super().shape)  # type: ignore[return-value]
+
+    def __getitem__(self, instances: Any) -> Predictions:
+        """Restrict to some instances, by position: a slice, a mask or a list."""
+        if isinstance(instances, tuple) and len(instances) == 2 and instances[1] is ...:  # as scikit-learn writes it
+            instances = instances[0]
         index = instances if isinstance(instances, slice) else np.asarray(instances)
         if isinstance(index, np.ndarray) and index.dtype.kind == "b":
             if index.shape != (len(self),):
@@ -294,6 +302,24 @@ class Predictions(Source):
         """
         return self._with(clusters=(), members=self.members[:, :0])
 
+    def to_frame(self, model: str, library: str = "pandas") -> Any:
+        """Return what one model said as a DataFrame, NaN where it did not say.
+
+        Parameters
+        ----------
+        model
+            Its name.
+        library
+            ``"pandas"``: instances are the index; ``"polars"``: they are the first column.
+
+        Examples
+        --------
+        >>> import mlconsensus as mlc
+        >>> mlc.Predictions([[[1, 0]]], models=["a"], labels=["x", "y"]).to_frame("a").columns.tolist()
+        ['x', 'y']
+        """
+        return ModelTable(model, self.select([model]).to_array()[0], self.instances, self.labels).to_frame(library)
+
     def to_array(self) -> NDArray[np.float64]:
         """Return all scores as one float64 array (m, n, l), NaN where a model did not say.
 
@@ -309,6 +335,17 @@ class Predictions(Source):
             if spoken is not None:
                 out[k][~spoken] = np.nan
         return out
+
+
+class _Shape(tuple[int, ...]):
+    """Numbers of models, instances and labels.
+
+    Where scikit-learn splits data, an integer in the first place would be the number of instances. What is no plain
+    integer, such as an array without dimensions, makes it ask for the length instead, which is that number.
+    """
+
+    def __getitem__(self, at: Any) -> Any:
+        return np.array(super().__getitem__(0)) if at == 0 else super().__getitem__(at)
 
 
 def as_predictions(predictions: Any) -> Predictions:
