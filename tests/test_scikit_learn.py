@@ -70,7 +70,6 @@ def test_tags_are_honest(kind):
         checks.check_parameters_default_constructible,
         checks.check_get_params_invariance,
         checks.check_set_params,
-        checks.check_do_not_raise_errors_in_init_or_set_param,
     ):
         check(kind.__name__, kind())
 
