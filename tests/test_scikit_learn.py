@@ -111,7 +111,7 @@ def test_lists_of_probabilities_are_taken():
     panel = mlc.Predictions({"tree": found, "truth": y})
     assert np.array_equal(panel.to_array()[0], np.stack([each[:, 1] for each in found], axis=1))
     y[:, 1] = 0
-    with pytest.raises(mlc.InputError, match="'tree', label 1: found probabilities of 1 classes, expected two"):
+    with pytest.raises(mlc.InputError, match="'tree', label 1: found probabilities of one class, expected two"):
         mlc.Predictions({"tree": DecisionTreeClassifier().fit(X, y).predict_proba(X)})
 
 

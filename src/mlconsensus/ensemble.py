@@ -16,7 +16,7 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from .consensus import choose
-from .errors import InputError, expect
+from .errors import expect
 from .panel.predictions import Predictions
 
 _LEAST = 1e-12  # no label is impossible or certain, so that logarithms of probabilities are finite
@@ -79,23 +79,18 @@ class ConsensusClassifier(ClassifierMixin, _BaseHeterogeneousEnsemble):  # type:
             Relevant labels (n, l), 0/1 or bool, dense or scipy.sparse, or a DataFrame; or classes (n,). Not needed with
             `prefit`.
         **fit_params
-            For the classifiers' `fit`: `sample_weight`, or what metadata routing asks for.
+            For the `fit` of every classifier, such as `sample_weight`; of those that ask for it, if metadata routing is
+            enabled.
 
         Returns
         -------
         The ensemble itself.
         """
-        routing = get_config()["enable_metadata_routing"]
-        strange = [] if routing else sorted(set(fit_params) - {"sample_weight"})
-        expect(not strange, "fit", ", ".join(strange), "sample_weight, unless metadata routing is enabled")
         names, given = self._validate_estimators()
         members = {name: one for name, one in zip(names, given, strict=True) if not isinstance(one, str)}
-        known = self._target(y)
-        if self.prefit:
-            for one in members.values():
-                check_is_fitted(one)
-        else:
-            routed = process_routing(self, "fit", **fit_params) if routing else None
+        known = None if self.prefit and y is None else self._target(y)
+        if not self.prefit:
+            routed = process_routing(self, "fit", **fit_params) if get_config()["enable_metadata_routing"] else None
             members = {
                 name: clone(one).fit(X, known, **(routed[name].fit if routed else fit_params))
                 for name, one in members.items()
@@ -176,12 +171,8 @@ class ConsensusClassifier(ClassifierMixin, _BaseHeterogeneousEnsemble):  # type:
         tags.target_tags.required = not self.prefit
         return tags
 
-    def _target(self, y: Any) -> NDArray[Any] | None:
+    def _target(self, y: Any) -> NDArray[Any]:
         """Return `y` as classes (n,) or a matrix of 0 and 1 (n, l); refuse other targets."""
-        if y is None and self.prefit:
-            return None
-        if y is None:
-            raise InputError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         check_classification_targets(y)
         kind = type_of_target(y, input_name="y")
         if kind == "multilabel-indicator":

@@ -14,6 +14,7 @@ instances, around the figure itself. All sums here are over instances: groups of
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,12 +25,12 @@ from ..arithmetic.products import FloatArray, ratio
 from ..errors import expect
 from ..panel.predictions import Predictions, as_predictions
 from ..terminal import shown, table
-from .meetings import IntArray, Sheets, looked_at, sheets, together
+from .meetings import IntArray, looked_at, sheets, together
 
 RESAMPLES = 400
 MOST_PAIRS = 2000  # of raters; of more, those that share most instances
 _MOST_COMPARISONS = 2**27  # of two answers; with more, every second, third, … instance is looked at
-_GROUPS = 200  # of instances, which are resampled; of up to 200 instances each is a group
+_GROUPS = 200  # of instances, which are resampled; up to 200 instances are each resampled by themselves
 _MOST_SETS = 4096  # different label sets; with more, every second instance is looked at
 _AT_ONCE = 2**21  # cells in the largest array of one step
 
@@ -88,29 +89,12 @@ class Agreement(NamedTuple):
 
     def to_text(self, rows: int = 12) -> str:
         """Lay out what was found, labels, raters and pairs that agree least first, at most `rows` of each."""
-        lines = [
-            f"{len(self.raters)} raters, {self.instances:,} instances that two or more have seen",
-            f"percent agreement       {_percent(self.share)}",
-            f"α, label by label       {self.alpha}",
-            *([] if self.score_alpha is None else [f"α of scores             {self.score_alpha}"]),
-            f"α of label sets (MASI)  {self.set_alpha}",
-        ]
-        scores = [] if self.score_alpha is None else ["α of scores"]
-        parts = [
-            _listed(
-                ["label", "instances", "agreement", "Krippendorff's α", *scores],
-                [
-                    [shown(one.label), one.instances, one.share, one.alpha, *([one.score_alpha] * len(scores))]
-                    for one in sorted(self.labels, key=lambda one: _last_if_nan(one.alpha))
-                ],
-                rows,
-            )
-        ]
-        for title, found in (("rater", self.raters), ("pair", self.pairs)):
-            ordered = sorted(found, key=lambda one: _last_if_nan(one.kappa))
-            listed = [[" – ".join(map(shown, one.raters)), one.instances, one.share, one.kappa] for one in ordered]
-            parts.append(_listed([title, "instances", "agreement", "Cohen's κ"], listed, rows))
-        return "\n\n".join(["\n".join(lines), *parts])
+        titles = ["agreement", "α, label by label", "α of scores", "α of label sets (MASI)"]
+        lines = [f"{len(self.raters)} raters, {self.instances:,} instances that two or more have seen"]
+        lines += [f"{name:23} {one}" for name, one in zip(titles, self[1:5], strict=True) if one is not None]
+        labels = _listed(("label", "Krippendorff's α", "α of scores"), self.labels, rows)
+        raters = _listed(("rater", "Cohen's κ"), self.raters, rows), _listed(("pair", "Cohen's κ"), self.pairs, rows)
+        return "\n\n".join(["\n".join(lines), labels, *raters])
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as numbers, texts and lists, for JSON."""
@@ -142,107 +126,86 @@ def agreement(predictions: Any) -> Agreement:
         said = sheets(panel)
     (m, _, l), r = panel.shape, len(said.rater)
     _, at = np.unique(said.instance, return_inverse=True)
-    speakers = np.bincount(at)
-    groups = min(len(speakers), _GROUPS)
-    weights = _weights(groups)
-    by_instance, by_group = _adding(at, len(speakers)), _adding(np.arange(len(speakers)) % groups, groups)
+    speakers, group = np.bincount(at), at % _GROUPS
+    by_instance, own = _adding(at, len(speakers)), [np.flatnonzero(said.rater == k) for k in range(m)]
+    pairs = list(_meeting(said.rater, at, own))
     graded = bool(((said.scores != 0) & (said.scores != 1)).any())
-    pairs = list(_meeting(said, at, m))
-    own = [np.flatnonzero(said.rater == k) for k in range(m)]
 
-    alphas, shares, met = np.zeros((2, 2, len(weights), l)), np.zeros((2, len(weights), l)), np.zeros(l)
-    of_raters, of_pairs = (np.zeros((len(found), 3, len(weights))) for found in (own, pairs))
-    step = max(1, _AT_ONCE // max(r, 4 * len(weights)))
+    sums, met = np.zeros((3, 2, RESAMPLES + 1, l)), np.zeros(l, dtype=np.int64)  # of shares, α, α of scores
+    of_raters, of_pairs = (np.zeros((len(found), 3, RESAMPLES + 1)) for found in (own, pairs))
+    step = max(1, _AT_ONCE // max(r, 4 * RESAMPLES))
     for columns in (slice(start, start + step) for start in range(0, l, step)):
-        spoke, scores = said.spoke[:, columns].astype(np.float64), said.scores[:, columns].astype(np.float64)
-        heard, agreed = said.spoke[:, columns], scores >= 0.5  # as bool, which pairs are faster with
-        yes = agreed.astype(np.float64)
+        heard, scores = said.spoke[:, columns], said.scores[:, columns].astype(np.float64)
+        agreed = scores >= 0.5  # as bool, which pairs are faster with
+        spoke, yes = heard.astype(np.float64), agreed.astype(np.float64)
         s, total = by_instance @ spoke, by_instance @ yes
         met[columns] = (s > 1).sum(axis=0)
-        alphas[0, :, :, columns] = _observed_and_expected(s, total, total, by_group, weights)
+        each = np.arange(len(s)) % _GROUPS
+        sums[0, :, :, columns] = [_resampled(cells, each) for cells in (s * total - total**2, s * (s - 1) / 2)]
+        sums[1, :, :, columns] = _observed_and_expected(s, total, total, each)
         if graded:
-            sums = by_instance @ scores, by_instance @ scores**2
-            alphas[1, :, :, columns] = _observed_and_expected(s, *sums, by_group, weights)
-        for to, cells in enumerate((s * total - total**2, s * (s - 1) / 2)):
-            shares[to, :, columns] = weights @ (by_group @ cells)
+            sums[2, :, :, columns] = _observed_and_expected(s, by_instance @ scores, by_instance @ scores**2, each)
         for found, rows in zip(of_raters, own, strict=True):
             others, also = (s[at[rows]] - 1) * spoke[rows], (total[at[rows]] - yes[rows]) * spoke[rows]
-            found += _table(others, yes[rows] * others, also, yes[rows] * also, at[rows] % groups, weights)
-        for found, (_, a, b) in zip(of_pairs, pairs, strict=True):
+            found += _table([others, yes[rows] * others, also, yes[rows] * also], group[rows])
+        for found, (_, _, a, b) in zip(of_pairs, pairs, strict=True):
             both = heard[a] & heard[b]
-            found += _table(both, agreed[a] & both, agreed[b] & both, agreed[a] & agreed[b], at[a] % groups, weights)
+            found += _table([both, agreed[a] & both, agreed[b] & both, agreed[a] & agreed[b]], group[a])
 
-    labels = [
-        LabelAgreement(
-            name, int(met[j]), _one_minus(*shares[..., j]), _one_minus(*alphas[0, ..., j]),
-            _one_minus(*alphas[1, ..., j]) if graded else None,
-        )
-        for j, name in enumerate(panel.labels)
-    ]  # fmt: skip
-    share, alpha, score_alpha = (_one_minus(*one.sum(axis=-1)) for one in (shares, *alphas))
-    names = panel.models
-    return Agreement(
-        int((speakers > 1).sum()),
-        share,
-        alpha,
-        score_alpha if graded else None,
-        _set_alpha(panel),
-        tuple(labels),
-        tuple(_rated((names[k],), int((speakers[at[own[k]]] > 1).sum()), of_raters[k]) for k in range(m)),
-        tuple(
-            _rated((names[k], names[q]), len(a), found) for ((k, q), a, _), found in zip(pairs, of_pairs, strict=True)
-        ),
-    )
+    def figures(sums: FloatArray) -> tuple[Figure, Figure, Figure | None]:
+        share, alpha, of_scores = (_one_minus(*one) for one in sums)
+        return share, alpha, of_scores if graded else None
+
+    labels = [LabelAgreement(name, int(met[j]), *figures(sums[..., j])) for j, name in enumerate(panel.labels)]
+    names, shared = panel.models, [int((speakers[at[rows]] > 1).sum()) for rows in own]
+    raters = [_rated((names[k],), shared[k], found) for k, found in enumerate(of_raters)]
+    twos = [_rated((names[k], names[q]), len(a), of_pairs[p]) for p, (k, q, a, _) in enumerate(pairs)]
+    overall = int((speakers > 1).sum()), *figures(sums.sum(axis=-1)), _set_alpha(panel)
+    return Agreement(*overall, tuple(labels), tuple(raters), tuple(twos))
 
 
-def _weights(groups: int) -> FloatArray:
+@cache
+def _weights() -> FloatArray:
     """Say how often each group of instances is drawn: once at first, then at random (resamples + 1, groups)."""
-    drawn = np.random.default_rng(0).multinomial(groups, np.full(groups, 1 / groups), RESAMPLES)
-    return np.vstack([np.ones(groups), drawn])
+    drawn = np.random.default_rng(0).multinomial(_GROUPS, np.full(_GROUPS, 1 / _GROUPS), RESAMPLES)
+    return np.vstack([np.ones(_GROUPS), drawn])
+
+
+def _resampled(fields: NDArray[Any], group: IntArray) -> FloatArray:
+    """Add up rows by their group, and groups as often as each is drawn (resamples + 1, columns)."""
+    return np.asarray(_weights() @ (_adding(group, _GROUPS) @ fields))
 
 
 def _adding(to: IntArray, size: int) -> Any:
     """Make a sparse matrix (size, rows) that adds up rows of another: row `k` to its row ``to[k]``."""
-    return sparse.csr_array((np.ones(len(to)), (to, np.arange(len(to)))), shape=(size, len(to)))
+    return sparse.csr_array((np.ones(len(to), np.float32), (to, np.arange(len(to)))), shape=(size, len(to)))
 
 
-def _meeting(said: Sheets, at: IntArray, m: int) -> Iterator[tuple[tuple[int, int], IntArray, IntArray]]:
+def _meeting(rater: IntArray, at: IntArray, own: list[IntArray]) -> Iterator[tuple[int, int, IntArray, IntArray]]:
     """Yield two raters that share instances, and the sheets of both about these, in the same order."""
-    sheet = sparse.csr_array((np.arange(1, len(at) + 1), (said.rater, at)), shape=(m, int(at.max()) + 1))
-    seen = sheet.astype(bool).astype(np.int64)
+    seen = sparse.csr_array((np.ones(len(at)), (rater, at)))
     shared = sparse.triu(seen @ seen.T, 1).tocoo()
     most = np.argsort(-shared.data, kind="stable")[:MOST_PAIRS]
     for k, q in sorted(zip(shared.row[most].tolist(), shared.col[most].tolist(), strict=True)):
-        rows = [np.flatnonzero(said.rater == rater) for rater in (k, q)]
-        _, first, second = np.intersect1d(at[rows[0]], at[rows[1]], assume_unique=True, return_indices=True)
-        yield (k, q), rows[0][first], rows[1][second]
+        _, first, second = np.intersect1d(at[own[k]], at[own[q]], assume_unique=True, return_indices=True)
+        yield k, q, own[k][first], own[q][second]
 
 
-def _observed_and_expected(
-    s: FloatArray, total: FloatArray, squared: FloatArray, by_group: Any, weights: FloatArray
-) -> FloatArray:
+def _observed_and_expected(s: FloatArray, total: FloatArray, squared: FloatArray, group: IntArray) -> FloatArray:
     """Return the disagreement (2, resamples, l) that was seen and that chance would bring, as Krippendorff does."""
     several = s > 1
     within = several * (s * squared - total**2) / np.maximum(s - 1, 1)
-    seen, n, t, q = (weights @ (by_group @ (field * several)) for field in (within, s, total, squared))
+    seen, n, t, q = (_resampled(field * several, group) for field in (within, s, total, squared))
     expected = (n * q - t**2) / np.maximum(n - 1, 1)
     return np.stack([seen, np.where(expected > 1e-9 * q, expected, 0)])
 
 
-def _table(
-    n: NDArray[Any],
-    first: NDArray[Any],
-    second: NDArray[Any],
-    both: NDArray[Any],
-    group: IntArray,
-    weights: FloatArray,
-) -> FloatArray:
+def _table(fields: list[NDArray[Any]], group: IntArray) -> FloatArray:
     """Return (3, resamples) how often two sides differed, would by chance, and could: sums over labels.
 
     The fields (rows, l) count answers, the first's yes, the second's yes, and yes from both.
     """
-    sums = weights @ (_adding(group, weights.shape[1]).astype(np.float32) @ np.hstack([n, first, second, both]))
-    n, first, second, both = np.split(sums, 4, axis=1)
+    n, first, second, both = np.split(_resampled(np.hstack(fields), group), 4, axis=1)
     chance = ratio(first * (n - second) + second * (n - first), n, 0.0)
     return np.stack([field.sum(axis=1) for field in (first + second - 2 * both, chance, n)])
 
@@ -254,20 +217,17 @@ def _set_alpha(panel: Predictions) -> Figure:
     _, first, kind = np.unique(np.packbits(yes, axis=1), axis=0, return_index=True, return_inverse=True)
     if len(first) > _MOST_SETS:
         return _set_alpha(panel[::2])
-    distance = masi_distances(yes[first])
-    _, at = np.unique(said.instance, return_inverse=True)
-    speakers = np.bincount(at)
-    groups = min(len(speakers), _GROUPS)
-    weights, observed = _weights(groups), np.zeros(groups)
+    distance, kind = masi_distances(yes[first]), kind.reshape(-1)
+    _, at, speakers = np.unique(said.instance, return_inverse=True, return_counts=True)
+    observed = np.zeros((_GROUPS, 1))
     for _, rows in together(said, 1):
-        kinds = kind.reshape(-1)[rows]
-        apart = distance[kinds[:, :, None], kinds[:, None, :]].sum(axis=(1, 2)) / (rows.shape[1] - 1)
-        np.add.at(observed, at[rows[:, 0]] % groups, apart)
+        apart = distance[kind[rows][:, :, None], kind[rows][:, None, :]].sum(axis=(1, 2)) / (rows.shape[1] - 1)
+        np.add.at(observed[:, 0], at[rows[:, 0]] % _GROUPS, apart)
     met = np.flatnonzero(speakers[at] > 1)
-    where = at[met] % groups, kind.reshape(-1)[met]
-    counts = weights @ sparse.csr_array((np.ones(len(met)), where), shape=(groups, len(first)))
+    sets = sparse.csr_array((np.ones(len(met)), (at[met] % _GROUPS, kind[met])), shape=(_GROUPS, len(first)))
+    counts = _weights() @ sets
     expected = ((counts @ distance) * counts).sum(axis=1) / np.maximum(counts.sum(axis=1) - 1, 1)
-    return _one_minus(weights @ observed, expected)
+    return _one_minus((_weights() @ observed)[:, 0], expected)
 
 
 def masi_distances(sets: NDArray[np.bool_]) -> FloatArray:
@@ -310,19 +270,13 @@ def _rated(raters: tuple[str, ...], instances: int, sums: FloatArray) -> RaterAg
     return RaterAgreement(raters, instances, _one_minus(differ, answers), _one_minus(differ, chance))
 
 
-def _percent(share: Figure) -> str:
-    return "–" if np.isnan(share.value) else f"{share.value:.1%} ({share.low:.1%} to {share.high:.1%})"
-
-
-def _last_if_nan(figure: Figure) -> float:
-    return np.inf if np.isnan(figure.value) else figure.value
-
-
-def _listed(heads: Sequence[str], cells: list[list[Any]], rows: int) -> str:
-    more = [f"… and {len(cells) - rows:,} more"] if len(cells) > rows else []
-    for row in cells:
-        row[2] = "–" if np.isnan(row[2].value) else f"{row[2].value:.1%}"
-    return "\n".join([table(heads, cells[:rows]), *more])
+def _listed(heads: tuple[str, ...], found: Sequence[LabelAgreement | RaterAgreement], rows: int) -> str:
+    ordered = sorted(found, key=lambda one: np.nan_to_num(one[3].value, nan=np.inf))[:rows]
+    names = [[one[0]] if isinstance(one[0], str) else one[0] for one in ordered]
+    figures = [[cell for cell in one[1:] if cell is not None] for one in ordered]
+    cells = [[" – ".join(map(shown, name)), *row] for name, row in zip(names, figures, strict=True)]
+    titles = [heads[0], "instances", "agreement", *heads[1:]][: max(map(len, cells), default=3)]
+    return table(titles, cells) + (f"\n… and {len(found) - rows:,} more" if len(found) > rows else "")
 
 
 def _plain(value: Any) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ..errors import InputError
+from ..errors import InputError, expect
 from .alignment import How, IntArray, Names, align, as_names, in_common
 from .model_scores import Matrix, ModelScores, StoredMatrix
 
@@ -36,8 +36,7 @@ class ModelTable(NamedTuple):
         >>> ModelTable("a", np.array([[0.5, 1.0]]), ["i"], ["x", "y"]).to_frame().loc["i", "y"]
         np.float64(1.0)
         """
-        if library not in ("pandas", "polars"):
-            raise InputError(f"library: found {library!r}, expected 'pandas' or 'polars'")
+        expect(library in ("pandas", "polars"), "library", repr(library), "'pandas' or 'polars'")
         ids, labels = np.asarray(self.instances).tolist(), list(self.labels)
         if library == "pandas":
             import pandas as pd
@@ -244,10 +243,8 @@ def _dense(raw: Any, where: str) -> NDArray[Any]:
         plain = all(isinstance(dtype, np.dtype) for dtype in raw.dtypes)
         raw = raw.to_numpy() if plain else raw.to_numpy(dtype=np.float64, na_value=np.nan)
     if isinstance(raw, list) and raw and all(np.ndim(each) == 2 for each in raw):  # what `predict_proba` may return
-        odd = next((j for j, each in enumerate(raw) if np.shape(each)[1] != 2), None)
-        if odd is not None:
-            found = f"probabilities of {np.shape(raw[odd])[1]} classes"
-            raise InputError(f"{where}, label {odd}: found {found}, expected two, of no and of yes")
+        odd = [j for j, each in enumerate(raw) if np.shape(each)[1] != 2]
+        expect(not odd, f"{where}, label {min(odd, default=0)}", "probabilities of one class", "two: of no and of yes")
         raw = np.stack([np.asarray(each)[:, 1] for each in raw], axis=1)
     if isinstance(raw, np.ma.MaskedArray):
         raw = np.ma.filled(raw.astype(np.float64), np.nan)
