@@ -364,8 +364,5 @@ class RaterFilter(Method):
             return "there is one model, which is believed"
         if r.max() < _HARDLY:
             return "the models hardly agree beyond chance, so the scores are little more than votes"
-        alike = " and are much alike" if share < 0.25 else ""
-        usual = f"{r.min():.2f} to {r.max():.2f}"
-        return (
-            f"the models bear each other out (reliability {usual}){alike}; plain votes make up {share:.0%} of a score"
-        )
+        alike = ", much alike" if share < 0.25 else ""
+        return f"reliability {r.min():.2f} to {r.max():.2f}{alike}; plain votes are {share:.0%} of a score"
