@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     )
     from .evaluation import decisions, metrics
     from .insight.explanations import Explanation, explain
+    from .insight.referee import Referee, referee
     from .io import read_predictions, scan_predictions
     from .panel.predictions import Predictions
     from .sites import privacy
@@ -53,6 +54,7 @@ __all__ = [
     "MajorityVote",
     "Predictions",
     "RaterFilter",
+    "Referee",
     "bgcm",
     "combine",
     "datasets",
@@ -69,6 +71,7 @@ __all__ = [
     "privacy",
     "rater_filter",
     "read_predictions",
+    "referee",
     "register",
     "rescale",
     "save",
@@ -94,6 +97,7 @@ _HOME = {
     "MajorityVote": "estimators",
     "Predictions": "panel.predictions",
     "RaterFilter": "estimators",
+    "Referee": "insight.referee",
     "bgcm": "estimators",
     "combine": "consensus",
     "dawid_skene": "estimators",
@@ -104,6 +108,7 @@ _HOME = {
     "mlcm_r": "estimators",
     "rater_filter": "estimators",
     "read_predictions": "io",
+    "referee": "insight.referee",
     "rescale": "estimators",
     "scan_predictions": "io",
     "write_consensus": "engines.streaming",
