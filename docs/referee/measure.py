@@ -12,7 +12,7 @@ often the verdict leaves voting, is behind it, and is so by more than two standa
 import sys
 import warnings
 from collections import defaultdict
-from dataclasses import replace
+from dataclasses import astuple
 from pathlib import Path
 from typing import NamedTuple
 
@@ -86,14 +86,18 @@ def measure(path: Path) -> tuple[Measured | None, str]:
     panel, truth, known = read(path)
     found = mlc.referee(panel)
     if not found.gains:
-        return None, found.doubt
+        return None, found.sentence
     vote = by_truth(mlc.majority_vote(panel), truth, known)
     gains = [by_truth(mlc.COMBINERS[name]().fit_transform(panel), truth, known) - vote for name in found.gains]
-    said = np.array([[own[metric][:2] for metric in METRICS] for own in found.gains.values()])
     errors = np.array([np.sqrt(19 * gain[:20].var(axis=0)) for gain in gains])
-    named = [replace(found, metric=metric, doubt="").verdict for metric in METRICS]
-    verdicts = [list(found.gains).index(name) if name in found.gains else -1 for name in named]
-    return Measured(said[..., 0], said[..., 1], np.array([gain[20] for gain in gains]), errors, verdicts), found.doubt
+    figures = np.array([[astuple(own[metric]) for metric in METRICS] for own in found.gains.values()])
+    said, error, low, _ = np.moveaxis(figures, 2, 0)
+    ahead = np.where(low > 0, said, 0)  # as the verdict would choose, were it asked for each metric
+    verdicts = [
+        int(best) if most > 0 else -1 for best, most in zip(ahead.argmax(axis=0), ahead.max(axis=0), strict=True)
+    ]
+    doubt = "" if found.verdict else found.sentence
+    return Measured(said, error, np.array([gain[20] for gain in gains]), errors, verdicts), doubt
 
 
 def line(name: str, found: list[Measured], note: str) -> str:

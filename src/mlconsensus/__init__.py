@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     )
     from .evaluation import decisions, metrics
     from .insight.explanations import Explanation, explain
-    from .insight.referee import Referee, referee
+    from .insight.referee import referee
     from .io import read_predictions, scan_predictions
     from .panel.predictions import Predictions
     from .sites import privacy
@@ -54,7 +54,6 @@ __all__ = [
     "MajorityVote",
     "Predictions",
     "RaterFilter",
-    "Referee",
     "bgcm",
     "combine",
     "datasets",
@@ -97,7 +96,6 @@ _HOME = {
     "MajorityVote": "estimators",
     "Predictions": "panel.predictions",
     "RaterFilter": "estimators",
-    "Referee": "insight.referee",
     "bgcm": "estimators",
     "combine": "consensus",
     "dawid_skene": "estimators",

@@ -103,7 +103,7 @@ def test_compare_without_truth(run, raters):
     assert [line.split()[0] for line in lines[1 : len(mlc.COMBINERS)]] == [m for m in mlc.COMBINERS if m != "MV"]
     assert lines[-1].startswith("In the mean of the four, ")
     found = json.loads(run("compare", *raters, "--json").out)
-    assert (found["n_raters"], found["n_groups"], found["n_folds"], found["doubt"]) == (5, 5, 5, "")
+    assert (found["n_raters"], found["n_groups"], found["n_folds"]) == (5, 5, 5)
     assert found["sentence"] == lines[-1]
     for gains in found["gains"].values():
         for gain in gains.values():
@@ -124,6 +124,17 @@ def test_too_few_raters_are_told(run, raters):
     assert ran.out.startswith("No verdict: ")
     found = json.loads(run("compare", *raters[:2], "--json").out)
     assert (found["gains"], found["verdict"]) == ({}, None)
+
+
+def test_too_few_instances_are_told(run, panel):
+    ran = run("compare", "a.csv", "b.csv", "c.csv")
+    assert ran.code == 0
+    assert ran.out.splitlines()[-1].startswith("No verdict: held-out raters that agree with the others say too little")
+    for name in "abc":
+        (panel / f"{name}.csv").write_text("id,x\n" + "".join(f"{i},{i % 2}\n" for i in range(30)))
+    found = json.loads(run("compare", "a.csv", "b.csv", "c.csv", "--json").out)
+    assert found["verdict"] is None
+    assert found["gains"]["DS"]["ranking_loss"]["expected"] is None  # one label has no pairs
 
 
 @pytest.mark.parametrize(

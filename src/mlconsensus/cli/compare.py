@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import asdict
 
 import click
 
 from .options import panel_options, print_json, read_panel, say
-
-if TYPE_CHECKING:
-    from ..panel.predictions import Predictions
 
 
 @click.command("compare", short_help="Judge every method on a panel, side by side.")
 @panel_options
 @click.option("--truth", metavar="FILE", help="The relevant labels, in any format; without it, held-out raters judge.")
 @click.option("--each-model", is_flag=True, help="With --truth: show each base model too, not only their mean.")
-@click.option(
-    "--groups",
-    metavar="FILE",
-    help="Without --truth: a table of raters and the group that each belongs to; raters of one group (one model in "
-    "several settings, say) are held out together.",
-)
+@click.option("--groups", metavar="FILE", help="Without --truth: raters and their groups, which are held out together.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(
     files: tuple[str, ...], input_format: str | None, instances: str, labels: str, truth: str | None, each_model: bool,
@@ -39,36 +31,23 @@ def command(
       mlconsensus compare a.csv b.csv c.csv --truth truth.csv
       mlconsensus compare a.csv b.csv c.csv
     """
+    from ..engines.progress import track
     from ..errors import expect
+    from ..estimators import COMBINERS
+    from ..evaluation.metrics import evaluate, evaluate_models
+    from ..evaluation.truth import match_truth
+    from ..insight.referee import referee
+    from ..io import read_table
+    from ..io.clusterings import read_clustering
+    from ..tables import metrics_table
 
     expect(truth is not None or not each_model, "--each-model", "no --truth", "one to judge models by")
     expect(truth is None or groups is None, "--groups", "--truth beside it", "one of the two")
     panel = read_panel(files, input_format, instances, labels)
     if truth is None:
-        _by_held_out_raters(panel, groups, as_json)
-    else:
-        _by_truth(panel, truth, each_model, as_json)
-
-
-def _by_held_out_raters(panel: Predictions, groups: str | None, as_json: bool) -> None:
-    from ..insight.referee import referee
-    from ..io.clusterings import read_clustering
-
-    found = referee(panel, groups=None if groups is None else read_clustering(groups))
-    if as_json:
-        print_json(found.as_dict())
-    else:
-        click.echo(str(found))
-
-
-def _by_truth(panel: Predictions, truth: str, each_model: bool, as_json: bool) -> None:
-    from ..engines.progress import track
-    from ..estimators import COMBINERS
-    from ..evaluation.metrics import evaluate, evaluate_models
-    from ..evaluation.truth import match_truth
-    from ..io import read_table
-    from ..tables import metrics_table
-
+        found = referee(panel, groups=None if groups is None else read_clustering(groups))
+        print_json(asdict(found)) if as_json else click.echo(str(found))
+        return
     matched = match_truth(read_table(truth), panel.instances, panel.labels)
     if matched.note:
         say(matched.note)
