@@ -7,6 +7,8 @@ methods, of held-out and true gains over voting; how many held-out gains are bey
 of these the true gain has the other sign beyond two of its own; both gains of the filter; what the verdict names, were
 it asked for each metric, and its true gain; the doubt, if there is one. Then the same by kinds of panels, with how
 often the verdict leaves voting, is behind it, and is so by more than two standard errors. It takes two minutes.
+Before that, the same of simulated raters whose answers depend on nothing but the truth (conditional independence) and
+of some that find the same cells hard.
 """
 
 import sys
@@ -81,9 +83,8 @@ class Measured(NamedTuple):
         return [(self.true[k, at], self.true_error[k, at]) if k >= 0 else (0.0, 0.0) for at, k in named]
 
 
-def measure(path: Path) -> tuple[Measured | None, str]:
+def measure(panel: np.ndarray, truth: np.ndarray, known: np.ndarray) -> tuple[Measured | None, str]:
     """Measure one panel; return why there is no verdict, too."""
-    panel, truth, known = read(path)
     found = mlc.referee(panel)
     if not found.gains:
         return None, found.sentence
@@ -115,15 +116,47 @@ def _gains(values: np.ndarray) -> str:
     return " ".join(f"{value:+.3f}" for value in values)
 
 
+def simulate() -> None:
+    """Measure simulated raters: independent ones with their hit and false-alarm rates, and some with hard cells."""
+    kinds = {
+        "alike": ((0.7, 0.7), (0.1, 0.1)),
+        "different": ((0.4, 0.95), (0.02, 0.2)),
+        "timid": ((0.3, 0.5), (0.01, 0.02)),
+    }
+    for m in (4, 6, 10):
+        for name, (hit, alarm) in kinds.items():
+            found = []
+            for seed in range(4):
+                rng = np.random.default_rng(seed)
+                _, truth = mlc.datasets.make_panel(1500, 15, 1, cardinality=3, random_state=seed)
+                hits, alarms = (rng.uniform(*rate, m)[:, None, None] for rate in (hit, alarm))
+                drawn = rng.random((m, *truth.shape))
+                found.append(measure(np.where(truth, drawn < hits, drawn < alarms), truth, np.ones_like(truth))[0])
+            print(line(f"independent, {name}, m = {m}", [own for own in found if own], _verdicts(found)), flush=True)
+        found = []
+        for seed in range(4):
+            panel, truth = mlc.datasets.make_panel(1500, 15, m, quality=0.5, shared_errors=0, random_state=seed)
+            found.append(measure(panel.to_array(), truth, np.ones_like(truth))[0])
+        print(line(f"hard cells, m = {m}", [own for own in found if own], _verdicts(found)), flush=True)
+
+
+def _verdicts(found: list[Measured | None]) -> str:
+    gains = [pair for own in found if own for pair in own.verdict_gains]
+    left, behind = sum(gain != 0 for gain, _ in gains), sum(gain < 0 for gain, _ in gains)
+    clearly = sum(gain < -2 * error for gain, error in gains)
+    return f"of {len(gains)} cells, {left} leave voting, {behind} are behind it, {clearly} by more than 2 s.e."
+
+
 def main(folder: Path) -> None:
     """Measure all panels of a folder."""
     warnings.simplefilter("ignore")
     kinds: dict[str, list[Measured]] = defaultdict(list)
     print("| panel | rank correlation | wrong / clear | filter, held out | filter, truth | verdict, truth | doubt |")
     print("|---|---|---|---|---|---|---|")
+    simulate()
     methods = [name for name in mlc.COMBINERS if name != "MV"]
     for path in sorted(folder.rglob("*.npz")):
-        found, doubt = measure(path)
+        found, doubt = measure(*read(path))
         if found is None:
             print(f"| {path.stem} | | | | | | {doubt} |", flush=True)
             continue
@@ -131,11 +164,7 @@ def main(folder: Path) -> None:
         named = " ".join(methods[k] if k >= 0 else "MV" for k in found.verdicts)
         print(line(path.stem, [found], doubt or named), flush=True)
     for kind, found in kinds.items():
-        gains = [pair for own in found for pair in own.verdict_gains]
-        left, behind = sum(gain != 0 for gain, _ in gains), sum(gain < 0 for gain, _ in gains)
-        clearly = sum(gain < -2 * error for gain, error in gains)
-        note = f"of {len(gains)} cells, {left} leave voting, {behind} are behind it, {clearly} by more than 2 s.e."
-        print(line(f"{kind} ({len(found)} panels)", found, note))
+        print(line(f"{kind} ({len(found)} panels)", found, _verdicts(found)))
 
 
 if __name__ == "__main__":
