@@ -36,7 +36,7 @@ _COPY, _SHARED_CELLS = 0.9, 50  # raters that correlate more than this, on at le
 _FEWEST = 3  # groups of raters with which held-out ones can tell anything
 # Raters whose errors correlate more than this behave as replicas of one learner do; docs/referee.md has the panels.
 _REPLICAS = 0.1
-_LIMITS = "errors that most raters share go unseen, and raters that miss much flatter methods in one error"
+_LIMITS = "errors that raters share and cells that all find hard go unseen, and raters that miss much flatter one error"
 
 
 @dataclass(frozen=True)
