@@ -133,7 +133,7 @@ def test_a_name_longer_than_reason_is_cut_and_says_so():
 def test_json_is_the_whole_summary():
     report = report_of("hostile names")
     found = json.loads(report.to_json(), parse_constant=pytest.fail)
-    assert list(found) == ["panel", "models", "labels", "changes", "judged", "origin"]
+    assert list(found) == ["panel", "models", "agreement", "labels", "changes", "judged", "origin"]
     assert [model["name"] for model in found["panel"]["models"]] == HOSTILE
     assert np.shape(found["models"]["agreement"]) == (11, 11)
     reason = found["changes"]["instances"][0]["reasons"][0]
@@ -163,6 +163,11 @@ def test_what_a_reader_should_know_first():
     text = report_of("no agreement").to_text()
     assert "The models hardly agree: their mean correlation is " in text
     assert "- There is one model alone" in mlc.combine([[[1, 0]]]).report().to_text()
+    assert "Krippendorff" not in mlc.combine([[[1, 0]]]).report().to_text()
+    several = mlc.combine(mlc.datasets.make_panel(60, random_state=0).predictions)
+    alpha = str(mlc.agreement(several.predictions).alpha)
+    assert f"Krippendorff's α: {alpha} label by label" in several.report().to_text()
+    assert f"Krippendorff's α is {alpha} label by label" in several.report().to_html()
     rng = np.random.default_rng(1)
     four = mlc.datasets.make_panel(2000, 8, 4, quality=0.8, shared_errors=0, random_state=0).predictions.to_array()
     five = [*four, rng.permuted(four[0], axis=0), rng.permuted(four[1], axis=0), 1 - four[2], four[1]]

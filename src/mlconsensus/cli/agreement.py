@@ -24,9 +24,10 @@ def command(
       mlconsensus agreement ann.csv bob.csv cleo.csv
     """
     from ..insight.agreement import agreement
+    from ..report.render import plain
 
     found = agreement(read_panel(files, input_format, instances, labels))
     if as_json:
-        print_json(found.to_dict())
+        print_json(plain(found))
     else:
         click.echo(found.to_text(rows))

@@ -101,8 +101,6 @@ def print_json(found: Any) -> None:
 def _without_nan(found: Any) -> Any:
     if isinstance(found, dict):
         return {key: _without_nan(value) for key, value in found.items()}
-    if isinstance(found, list):
-        return [_without_nan(value) for value in found]
     return None if found != found else found
 
 

@@ -96,10 +96,6 @@ class Agreement(NamedTuple):
         raters = _listed(("rater", "Cohen's κ"), self.raters, rows), _listed(("pair", "Cohen's κ"), self.pairs, rows)
         return "\n\n".join(["\n".join(lines), labels, *raters])
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as numbers, texts and lists, for JSON."""
-        return {name: _plain(value) for name, value in self._asdict().items()}
-
 
 def agreement(predictions: Any) -> Agreement:
     """Tell how far raters agree beyond chance, over what both have spoken about.
@@ -277,9 +273,3 @@ def _listed(heads: tuple[str, ...], found: Sequence[LabelAgreement | RaterAgreem
     cells = [[" – ".join(map(shown, name)), *row] for name, row in zip(names, figures, strict=True)]
     titles = [heads[0], "instances", "agreement", *heads[1:]][: max(map(len, cells), default=3)]
     return table(titles, cells) + (f"\n… and {len(found) - rows:,} more" if len(found) > rows else "")
-
-
-def _plain(value: Any) -> Any:
-    if hasattr(value, "_asdict"):
-        return {name: _plain(part) for name, part in value._asdict().items()}
-    return [_plain(part) for part in value] if isinstance(value, tuple) else value

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..evaluation.truth import as_matched
+from ..insight.agreement import Agreement, agreement
 from .changes import ChangesSummary, departure, summarise_changes
 from .judged import JudgedSummary, judge
 from .labels import LabelsSummary, summarise_labels
@@ -23,6 +24,7 @@ class Summary:
 
     panel: PanelSummary
     models: ModelsSummary
+    agreement: Agreement | None  # None: there is one model
     labels: LabelsSummary
     changes: ChangesSummary
     judged: JudgedSummary | None  # None: there was no truth
@@ -58,6 +60,7 @@ def summarise(consensus: Consensus, truth: Any = None, *, command: str = "", inp
     return Summary(
         summarise_panel(consensus.predictions, consensus.cardinality),
         summarise_models(examined, consensus.combiner),
+        agreement(consensus.predictions) if len(consensus.predictions.models) > 1 else None,
         summarise_labels(consensus.label_names, consensus.labels, found.added, found.dropped, examined.dispute),
         summarise_changes(consensus, found),
         None if matched is None else judge(consensus, matched),
