@@ -146,6 +146,15 @@ def test_raters_that_never_meet():
     assert [one.raters for one in found.pairs] == [("model_0", "model_1"), ("model_1", "model_2")]
 
 
+@pytest.mark.parametrize("instances", [1, 3])
+def test_nobody_said_anything(instances):
+    found = mlc.agreement(np.full((2, instances, 2), np.nan))
+    assert found.pairs == ()
+    assert found.instances == 0
+    assert np.isnan([found.alpha.value, found.set_alpha.value, found.share.value, found.raters[0].kappa.value]).all()
+    assert "–" in found.to_text()
+
+
 def test_large_panels_are_looked_at_in_part(monkeypatch):
     scores = crowd(seed=1, n=400)
     whole = mlc.agreement(scores)

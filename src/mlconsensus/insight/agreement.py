@@ -179,7 +179,7 @@ def _adding(to: IntArray, size: int) -> Any:
 
 def _meeting(rater: IntArray, at: IntArray, own: list[IntArray]) -> Iterator[tuple[int, int, IntArray, IntArray]]:
     """Yield two raters that share instances, and the sheets of both about these, in the same order."""
-    seen = sparse.csr_array((np.ones(len(at)), (rater, at)))
+    seen = sparse.csr_array((np.ones(len(at)), (rater, at)), shape=(len(own), max(len(at), 1)))
     shared = sparse.triu(seen @ seen.T, 1).tocoo()
     most = np.argsort(-shared.data, kind="stable")[:MOST_PAIRS]
     for k, q in sorted(zip(shared.row[most].tolist(), shared.col[most].tolist(), strict=True)):
