@@ -72,11 +72,11 @@ def to_html(summary: Summary) -> str:
 
     folder = files(__package__) / "templates"
     style, script = ((folder / name).read_text("utf-8") for name in ("page.css", "page.js"))
-    matrices = {"models": summary.models.agreement, "labels": summary.labels.correlation}
+    models, labels = summary.models, summary.labels
     data = {
-        "models": [shown(name, 60) for name in summary.models.order],
-        "labels": [shown(name, 60) for name in summary.labels.order],
-        "matrices": {key: matrix.round(3).tolist() for key, matrix in matrices.items()},
+        "models": [shown(name, 60) for name in models.order],
+        "labels": [shown(name, 60) for name in labels.order],
+        "matrices": {"models": models.agreement.round(3).tolist(), "labels": labels.correlation.round(3).tolist()},
         "method": summary.origin.method,
         "explanations": _explanations(summary.changes),
     }
