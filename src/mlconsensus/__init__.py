@@ -15,23 +15,7 @@ if TYPE_CHECKING:
     from .consensus import Consensus, combine, write_consensus
     from .engines.dask import from_dask
     from .errors import InputError
-    from .estimators import (
-        BGCM,
-        COMBINERS,
-        DawidSkene,
-        MajorityVote,
-        MLCMa,
-        MLCMr,
-        RaterFilter,
-        bgcm,
-        dawid_skene,
-        majority_vote,
-        mlcm_a,
-        mlcm_r,
-        rater_filter,
-        register,
-        rescale,
-    )
+    from .estimators import COMBINERS, register, rescale  # and the methods, whose classes and functions it makes
     from .evaluation import decisions, metrics
     from .insight.explanations import Explanation, explain
     from .io import read_predictions, scan_predictions

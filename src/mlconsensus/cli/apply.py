@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from .large import Walk, large_options, opened, write
+from .large import large_options, opened, write
 from .options import PanelFiles, grouped, panel_options
 from .output import Output, output_options, size_of
 
@@ -14,8 +14,8 @@ from .output import Output, output_options, size_of
 @panel_options
 @output_options
 @large_options
-@grouped(source=PanelFiles, output=Output, walk=Walk)
-def command(model: str, source: PanelFiles, output: Output, walk: Walk) -> None:
+@grouped(source=PanelFiles, output=Output)
+def command(model: str, source: PanelFiles, output: Output, stream: bool | None, dask: str | None) -> None:
     """Combine the predictions in FILE... by the MODEL that 'mlconsensus solve' wrote.
 
     The panel must have the model's models; it may lack some of its labels, about which nobody spoke then.
@@ -28,7 +28,7 @@ def command(model: str, source: PanelFiles, output: Output, walk: Walk) -> None:
 
     output = output.checked((model, *source.files))
     combiner = load(model)
-    with opened(source, walk, output) as panel:
+    with opened(source, output, stream, dask) as panel:
         panel = panel.with_labels(combiner.labels_)
         done = write(panel, output, solved=True, method=combiner)
     facts = {"method": done.method, "models": list(combiner.models_), "missing": done.n_missing}

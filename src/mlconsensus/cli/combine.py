@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from .large import Walk, large_options, opened, write
+from .large import large_options, opened, write
 from .options import Choice, PanelFiles, grouped, method_options, panel_options, say
 from .output import Output, output_options, size_of
 
@@ -14,8 +14,8 @@ from .output import Output, output_options, size_of
 @output_options
 @method_options
 @large_options
-@grouped(source=PanelFiles, output=Output, choice=Choice, walk=Walk)
-def command(source: PanelFiles, output: Output, choice: Choice, walk: Walk) -> None:
+@grouped(source=PanelFiles, output=Output, choice=Choice)
+def command(source: PanelFiles, output: Output, choice: Choice, stream: bool | None, dask: str | None) -> None:
     """Combine the predictions in FILE... (one or more models each) into one consensus.
 
     Models are matched by instance id and label name. What a model has not seen or does not know counts as silence.
@@ -31,7 +31,7 @@ def command(source: PanelFiles, output: Output, choice: Choice, walk: Walk) -> N
 
     output, settings = output.checked(source.files), choice.settings()  # before the work, not after
     in_memory = [*choice.clustering, *["--rescale"] * choice.rescale]
-    with opened(source, walk, output, in_memory) as panel:
+    with opened(source, output, stream, dask, in_memory) as panel:
         panel = choice.members(panel) if in_memory else panel
         done = write(panel, output, **settings)
         warnings = examine(panel).warnings()

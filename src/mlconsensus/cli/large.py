@@ -6,7 +6,7 @@ import gc
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,10 +17,7 @@ if TYPE_CHECKING:
     from ..consensus import Written
 
 _LOCAL = "local"  # a cluster of this machine's own
-_STREAM = (
-    "Walk the files block by block with little memory, or read them whole; by default what the memory that is free "
-    "suggests."
-)
+_STREAM = "Walk the files block by block with little memory, or read them whole; by default as free memory suggests."
 _DASK = "Let the workers of a Dask cluster do the work; without an address, one of this machine's own."
 
 stream_option = click.option("--stream/--no-stream", default=None, help=_STREAM)
@@ -28,15 +25,10 @@ dask_option = click.option("--dask", is_flag=False, flag_value=_LOCAL, metavar="
 large_options = together(stream_option, dask_option)
 
 
-class Walk(NamedTuple):
-    """How to walk the files."""
-
-    stream: bool | None
-    dask: str | None
-
-
 @contextmanager
-def opened(source: PanelFiles, walk: Walk, output: Output, in_memory: Sequence[str] = ()) -> Iterator[Any]:
+def opened(
+    source: PanelFiles, output: Output, stream: bool | None, dask: str | None, in_memory: Sequence[str] = ()
+) -> Iterator[Any]:
     """Read a panel, or scan it where it is to stay on disk; then options that need it in memory are refused."""
     from ..errors import InputError
     from ..io.writing import streamed_format
@@ -46,8 +38,8 @@ def opened(source: PanelFiles, walk: Walk, output: Output, in_memory: Sequence[s
         for given in [*["--decide labels"] * (output.decide == "labels"), *in_memory]:
             raise InputError(f"{given}: found with a panel to be streamed, expected one that fits into memory")
 
-    if stays_on_disk(source.files, source.input_format, *walk, check):
-        with scanned(*source, walk.dask) as panel:
+    if stays_on_disk(source.files, source.input_format, stream, dask, check):
+        with scanned(*source, dask) as panel:
             yield panel
     else:
         yield read_panel(*source)

@@ -17,15 +17,8 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-_INSTANCES = "Keep the instances that any model has seen, or those that all have."
-_LABELS = "Keep the labels that any model knows, or those that all know."
-_FORMAT = "Format of the input files, where their suffix does not tell."
-_METRICS = ["auto", "ranking-loss", "micro-auc", "one-error", "average-precision"]
-_WEIGHT = "Let a model count more or less than the others' 1; may be given several times."
-_CLUSTERING = (
-    "A clustering of the instances beside the models: a table of instances and their clusters. For mlcm-r and bgcm; "
-    "may be given several times."
-)
+_METRICS = click.Choice(["auto", "ranking-loss", "micro-auc", "one-error", "average-precision"])
+_CLUSTERING = "A table of instances and their clusters, heard beside the models by mlcm-r and bgcm; repeatable."
 _RESCALE = "Bring scores that live on different scales to one; the method filter does so by itself."
 
 with_default = partial(click.option, show_default=True)
@@ -70,9 +63,11 @@ def panel_options_with(format_option: str) -> Callable[[F], F]:
     kept = partial(with_default, type=click.Choice(["union", "intersection"]), default="union")
     return together(
         click.argument("files", nargs=-1, required=True, metavar="FILE..."),
-        click.option(format_option, "input_format", metavar="NAME", help=_FORMAT),
-        kept("--instances", help=_INSTANCES),
-        kept("--labels", help=_LABELS),
+        click.option(
+            format_option, "input_format", metavar="NAME", help="Format of the files, where suffixes do not tell."
+        ),
+        kept("--instances", help="Keep the instances that any model has seen, or those that all have."),
+        kept("--labels", help="Keep the labels that any model knows, or those that all know."),
     )
 
 
@@ -127,13 +122,8 @@ class Choice(NamedTuple):
 
 method_options = together(
     click.option("--method", cls=MethodOption, metavar="NAME", help="Use this method, one of METHODS."),
-    with_default(
-        "--optimize",
-        type=click.Choice(_METRICS),
-        default="auto",
-        help="The metric that matters; it chooses the method.",
-    ),
-    click.option("--weight", multiple=True, metavar="MODEL=NUMBER", help=_WEIGHT),
+    with_default("--optimize", type=_METRICS, default="auto", help="The metric that matters; it chooses the method."),
+    click.option("--weight", multiple=True, metavar="MODEL=NUMBER", help="How much a model counts, not 1; repeatable."),
     click.option("--clustering", multiple=True, metavar="FILE", help=_CLUSTERING),
     click.option("--rescale", is_flag=True, help=_RESCALE),
 )

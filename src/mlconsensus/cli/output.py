@@ -16,23 +16,21 @@ if TYPE_CHECKING:
     from ..panel.sources import Source
 
 _OUTPUT = "Where to write the consensus; - for standard output, as CSV unless --output-format says else."
-_FORMAT = "Format of the output, where its suffix does not tell."
 _DECIDE = (
     "Write label sets (0/1) instead of scores: as many labels for each instance, or instances for each label, as the "
     "models gave on average; or all scores of at least --threshold."
 )
 _EMPTY = "With --decide: leave an instance without labels, or give it the top one."
-_TOP_K = "Keep only the K best labels of each instance."
 _LAYOUT = "One column a label; one row a score; or one row a score from best to worst, with its rank."
 
 force_option = click.option("--force", is_flag=True, help="Replace an existing output.")
 output_options = together(
     with_default("--output", "-o", default="-", metavar="FILE", help=_OUTPUT),
-    click.option("--output-format", metavar="NAME", help=_FORMAT),
+    click.option("--output-format", metavar="NAME", help="Its format, where the suffix does not tell."),
     click.option("--decide", type=click.Choice(["instances", "labels", "threshold"]), help=_DECIDE),
     with_default("--threshold", type=float, default=0.5, help="For --decide threshold."),
     with_default("--empty", type=click.Choice(["keep", "top"]), default="keep", help=_EMPTY),
-    click.option("--top-k", type=click.IntRange(1), metavar="K", help=_TOP_K),
+    click.option("--top-k", type=click.IntRange(1), metavar="K", help="Keep only the K best labels of an instance."),
     with_default("--layout", type=click.Choice(["wide", "long", "ranked"]), default="wide", help=_LAYOUT),
     force_option,
     click.option("--json", "as_json", is_flag=True, help="Print what was done as JSON on standard output."),

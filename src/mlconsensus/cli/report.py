@@ -21,13 +21,12 @@ if TYPE_CHECKING:
 
 _OUTPUT = "Where to write it: .html, .json or .txt; - for standard output, as text unless --format says else."
 _NOT_SAID = ("output", "output_format", "force")  # options that change nothing in the report
-_FORMAT = "How to write it, where the suffix of the output does not tell."
 
 
 @click.command("report", short_help="Show how models and labels agree, and what consensus changed.")
 @panel_options_with("--input-format")
 @with_default("--output", "-o", default="-", metavar="FILE", help=_OUTPUT)
-@click.option("--format", "output_format", type=click.Choice(["html", "json", "text"]), help=_FORMAT)
+@click.option("--format", "output_format", type=click.Choice(["html", "json", "text"]), help="Else as the suffix says.")
 @click.option("--truth", metavar="FILE", help="The relevant labels, to judge with, never to combine; in any format.")
 @method_options
 @force_option
