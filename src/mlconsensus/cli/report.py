@@ -80,7 +80,6 @@ def _line(ctx: click.Context) -> str:
 
 def _inputs(files: Sequence[AnyPath], panel: Predictions) -> tuple[Input, ...]:
     """Hash the files, in folders too; standard input is gone once it is read, so then the panel is hashed."""
-    import dataclasses
     import hashlib
 
     from ..report.origin import Input, hash_predictions
@@ -88,7 +87,7 @@ def _inputs(files: Sequence[AnyPath], panel: Predictions) -> tuple[Input, ...]:
     found = []
     for name in map(Path, files):
         if str(name) == "-":
-            found.append(dataclasses.replace(hash_predictions(panel), name="the panel, with standard input"))
+            found.append(hash_predictions(panel, "the panel, with standard input"))
             continue
         parts = sorted(part for part in name.rglob("*") if part.is_file()) if name.is_dir() else [name]
         for part in parts:
