@@ -18,13 +18,14 @@ if TYPE_CHECKING:
     from .estimators import COMBINERS, register, rescale  # and the methods, whose classes and functions it makes
     from .evaluation import decisions, metrics
     from .insight.explanations import Explanation, explain
+    from .insight.referee import referee
     from .io import read_predictions, scan_predictions
     from .panel.predictions import Predictions
     from .sites import privacy
     from .sites.state import load, merge, save, save_statistics
 
 __all__ = ["Consensus", "Explanation", "InputError", "Predictions"]
-__all__ += ["combine", "explain", "from_dask", "read_predictions", "scan_predictions", "write_consensus"]
+__all__ += ["combine", "explain", "from_dask", "read_predictions", "referee", "scan_predictions", "write_consensus"]
 __all__ += ["BGCM", "COMBINERS", "DawidSkene", "MLCMa", "MLCMr", "MajorityVote", "RaterFilter"]
 __all__ += ["bgcm", "dawid_skene", "majority_vote", "mlcm_a", "mlcm_r", "rater_filter", "register", "rescale"]
 __all__ += ["load", "merge", "save", "save_statistics"]
@@ -36,6 +37,7 @@ _HOME = {
     "engines.dask": ("from_dask",),
     "errors": ("InputError",),
     "insight.explanations": ("Explanation", "explain"),
+    "insight.referee": ("referee",),
     "io": ("read_predictions", "scan_predictions"),
     "panel.predictions": ("Predictions",),
     "sites.state": ("load", "merge", "save", "save_statistics"),

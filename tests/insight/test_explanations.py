@@ -322,6 +322,9 @@ class Elsewhere(LazySource):
 
     has_scores = True
 
+    def read(self, start, stop):
+        return self.prepared(self.panel.read(start, stop))
+
     def blocks(self, size=None):
         return (self.prepared(block) for block in self.panel.blocks(2))
 
