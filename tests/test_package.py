@@ -22,6 +22,19 @@ def test_unknown_names():
 def test_importing_stays_light():
     """Nothing heavy, and for the sake of --help not even scikit-learn, is loaded before it is used."""
     code = "import sys, mlconsensus, mlconsensus.cli; print(*sys.modules)"
+    _check_light(code)
+
+
+def test_the_list_of_methods_stays_light():
+    """The help of a command names every method without importing scikit-learn."""
+    code = (
+        "import sys; from click.testing import CliRunner; from mlconsensus.cli.main import cli; "
+        "assert 'mlcm-r' in CliRunner().invoke(cli, ['combine', '--help']).output; print(*sys.modules)"
+    )
+    _check_light(code)
+
+
+def _check_light(code):
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert not {"dask", "jinja2", "opendp", "pandas", "polars", "rich", "sklearn"} & set(loaded)
 

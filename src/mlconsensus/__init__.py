@@ -5,7 +5,6 @@ This file is a table of contents; each name is imported when it is first used, s
 
 from __future__ import annotations
 
-from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -17,23 +16,7 @@ if TYPE_CHECKING:
     from .engines.dask import from_dask
     from .ensemble import ConsensusClassifier
     from .errors import InputError
-    from .estimators import (
-        BGCM,
-        COMBINERS,
-        DawidSkene,
-        MajorityVote,
-        MLCMa,
-        MLCMr,
-        RaterFilter,
-        bgcm,
-        dawid_skene,
-        majority_vote,
-        mlcm_a,
-        mlcm_r,
-        rater_filter,
-        register,
-        rescale,
-    )
+    from .estimators import COMBINERS, register, rescale  # and the methods, whose classes and functions it makes
     from .evaluation import decisions, metrics
     from .insight.agreement import Agreement, agreement
     from .insight.explanations import Explanation, explain
@@ -43,80 +26,25 @@ if TYPE_CHECKING:
     from .sites import privacy
     from .sites.state import load, merge, save, save_statistics
 
-__all__ = [
-    "BGCM",
-    "COMBINERS",
-    "Agreement",
-    "Consensus",
-    "ConsensusClassifier",
-    "DawidSkene",
-    "Explanation",
-    "InputError",
-    "MLCMa",
-    "MLCMr",
-    "MajorityVote",
-    "Predictions",
-    "RaterFilter",
-    "agreement",
-    "bgcm",
-    "combine",
-    "datasets",
-    "dawid_skene",
-    "decisions",
-    "explain",
-    "from_dask",
-    "load",
-    "majority_vote",
-    "merge",
-    "metrics",
-    "mlcm_a",
-    "mlcm_r",
-    "privacy",
-    "rater_filter",
-    "read_predictions",
-    "referee",
-    "register",
-    "rescale",
-    "save",
-    "save_statistics",
-    "scan_predictions",
-    "write_consensus",
-]
+__all__ = ["Agreement", "Consensus", "ConsensusClassifier", "Explanation", "InputError", "Predictions", "agreement"]
+__all__ += ["combine", "explain", "from_dask", "read_predictions", "referee", "scan_predictions", "write_consensus"]
+__all__ += ["BGCM", "COMBINERS", "DawidSkene", "MLCMa", "MLCMr", "MajorityVote", "RaterFilter"]
+__all__ += ["bgcm", "dawid_skene", "majority_vote", "mlcm_a", "mlcm_r", "rater_filter", "register", "rescale"]
+__all__ += ["load", "merge", "save", "save_statistics"]
+__all__ += ["datasets", "decisions", "metrics", "privacy"]
 
+# Where each name is at home; methods, and all that is not named here, are in `estimators`.
 _HOME = {
-    "Agreement": "insight.agreement",
-    "agreement": "insight.agreement",
-    "BGCM": "estimators",
-    "COMBINERS": "estimators",
-    "Consensus": "consensus",
-    "ConsensusClassifier": "ensemble",
-    "DawidSkene": "estimators",
-    "Explanation": "insight.explanations",
-    "explain": "insight.explanations",
-    "from_dask": "engines.dask",
-    "register": "estimators",
-    "save": "sites.state",
-    "save_statistics": "sites.state",
-    "InputError": "errors",
-    "MLCMa": "estimators",
-    "MLCMr": "estimators",
-    "MajorityVote": "estimators",
-    "Predictions": "panel.predictions",
-    "RaterFilter": "estimators",
-    "bgcm": "estimators",
-    "combine": "consensus",
-    "dawid_skene": "estimators",
-    "load": "sites.state",
-    "majority_vote": "estimators",
-    "merge": "sites.state",
-    "mlcm_a": "estimators",
-    "mlcm_r": "estimators",
-    "rater_filter": "estimators",
-    "read_predictions": "io",
-    "referee": "insight.referee",
-    "rescale": "estimators",
-    "scan_predictions": "io",
-    "write_consensus": "consensus",
+    "consensus": ("Consensus", "combine", "write_consensus"),
+    "engines.dask": ("from_dask",),
+    "ensemble": ("ConsensusClassifier",),
+    "errors": ("InputError",),
+    "insight.agreement": ("Agreement", "agreement"),
+    "insight.explanations": ("Explanation", "explain"),
+    "insight.referee": ("referee",),
+    "io": ("read_predictions", "scan_predictions"),
+    "panel.predictions": ("Predictions",),
+    "sites.state": ("load", "merge", "save", "save_statistics"),
 }
 _MODULES = {
     "datasets": "datasets",
@@ -127,13 +55,13 @@ _MODULES = {
 
 
 def __getattr__(name: str) -> Any:
-    if name in _HOME:
-        return getattr(import_module(f".{_HOME[name]}", __name__), name)
     if name in _MODULES:
         return import_module(f".{_MODULES[name]}", __name__)
-    if not name.startswith("_"):  # a method that was added to the registry
-        with suppress(AttributeError):
-            return getattr(import_module(".estimators", __name__), name)
+    if not name.startswith("_"):
+        home = next((home for home, names in _HOME.items() if name in names), "estimators")
+        found = getattr(import_module(f".{home}", __name__), name, None)
+        if found is not None:
+            return found
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -9,7 +9,7 @@ from numbers import Integral, Real
 import numpy as np
 from numpy.typing import NDArray
 
-from .errors import InputError, nearest
+from .errors import InputError, expect, nearest
 
 Weights = Mapping[str, float] | Sequence[float] | NDArray[np.float64] | None
 
@@ -23,8 +23,7 @@ def positive(value: object, name: str) -> float:
     2.0
     """
     number = _as_number(value)
-    if not (math.isfinite(number) and number > 0):
-        raise InputError(f"{name}: found {value!r}, expected a finite number above 0")
+    expect(0 < number < math.inf, name, repr(value), "a finite number above 0")
     return number
 
 
@@ -50,8 +49,7 @@ def fraction(value: object, name: str) -> float:
     0.5
     """
     number = _as_number(value)
-    if not 0 <= number <= 1:
-        raise InputError(f"{name}: found {value!r}, expected a number in [0, 1]")
+    expect(0 <= number <= 1, name, repr(value), "a number in [0, 1]")
     return number
 
 
@@ -66,21 +64,18 @@ def model_weights(weights: Weights, models: Sequence[str]) -> NDArray[np.float64
     if weights is None:
         return None
     if isinstance(weights, Mapping):
-        strange = [name for name in weights if name not in models]
-        if strange:
-            hint = nearest(str(strange[0]), models)
-            raise InputError(f"weights: found one for {strange[0]!r}, expected names of models{hint}")
+        for name in weights:
+            hint = nearest(str(name), models)
+            expect(name in models, "weights", f"one for {name!r}", f"names of models{hint}")
         weights = [weights.get(name, 1.0) for name in models]
     given = list(weights)
-    if len(given) != len(models):
-        raise InputError(f"weights: found {len(given)}, expected one for each of {len(models)} models")
+    expect(len(given) == len(models), "weights", len(given), f"one for each of {len(models)} models")
     for weight, model in zip(given, models, strict=True):
-        if not 0 <= _as_number(weight) < math.inf:
-            raise InputError(f"weights, model {model!r}: found {weight!r}, expected a finite number of at least 0")
-        if weight and not 1e-100 <= weight <= 1e100:  # products of two must neither vanish nor overflow
-            raise InputError(f"weights, model {model!r}: found {weight!r}, expected 0 or a number from 1e-100 to 1e100")
-    if not any(given):
-        raise InputError("weights: found 0 for every model, expected at least one above 0")
+        where = f"weights, model {model!r}"
+        expect(0 <= _as_number(weight) < math.inf, where, repr(weight), "a finite number of at least 0")
+        # Products of two must neither vanish nor overflow.
+        expect(not weight or 1e-100 <= weight <= 1e100, where, repr(weight), "0 or a number from 1e-100 to 1e100")
+    expect(any(given), "weights", "0 for every model", "at least one above 0")
     return np.array(given, dtype=np.float64)
 
 

@@ -1,9 +1,13 @@
-"""Tables of metrics as plain text, best cell marked."""
+"""Figures for people and programs: tables of metrics as plain text, best cell marked, and what JSON can hold."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+import numpy as np
 
 from .evaluation.metrics import LOWER_IS_BETTER, RANKING_METRICS, is_better
 from .terminal import table
@@ -65,3 +69,22 @@ def metrics_table(
         for name, cells in results.items()
     ]
     return table([first, *(f"{title(metric):>11}" for metric in metrics)], rows)
+
+
+def plain(found: Any) -> Any:
+    """Turn dataclasses, tuples and arrays into what JSON has.
+
+    Examples
+    --------
+    >>> plain((1, float("nan"), np.array([2.0])))
+    [1, None, [2.0]]
+    """
+    if is_dataclass(found):
+        return {field.name: plain(getattr(found, field.name)) for field in fields(found)}
+    if hasattr(found, "_asdict"):
+        return plain(found._asdict())
+    if isinstance(found, dict):
+        return {key: plain(value) for key, value in found.items()}
+    if isinstance(found, tuple | list | np.ndarray):
+        return [plain(value) for value in (found.tolist() if isinstance(found, np.ndarray) else found)]
+    return None if isinstance(found, float) and not math.isfinite(found) else found

@@ -76,7 +76,10 @@ def test_folders(run, panel):
     [
         (["a.csv", "--stream"], "standard output: found it as the place of a streamed consensus"),
         (["a.csv", "--stream", "-o", "x.jsonl"], "x.jsonl: found a format that cannot be written block by block"),
-        (["a.csv", "--stream", "-o", "x.csv", "--decide", "labels"], "--decide labels: found a panel to be streamed"),
+        (
+            ["a.csv", "--stream", "-o", "x.csv", "--decide", "labels"],
+            "--decide labels: found with a panel to be streamed",
+        ),
         (["a.csv", "--dask", "--no-stream", "-o", "x.csv"], "--dask: found together with --no-stream"),
         (["a.csv", "-o", "x.csv", "--dask", "b.csv"], "--dask: found 'b.csv', expected an address"),
         (["a.csv", "nothere.csv", "-o", "x.csv", "--stream"], "nothere.csv: found no such file"),

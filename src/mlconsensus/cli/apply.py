@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
-
 import click
 
-from .large import is_large, large_options, scanned, write_large
-from .options import panel_options, read_panel, say
-from .output import checked_output, output_options, table_of
+from .large import large_options, opened, write
+from .options import PanelFiles, grouped, panel_options
+from .output import Output, output_options, size_of
 
 
 @click.command("apply", short_help="Apply a solved model to a panel.")
@@ -16,11 +14,8 @@ from .output import checked_output, output_options, table_of
 @panel_options
 @output_options
 @large_options
-def command(
-    model: str, files: tuple[str, ...], input_format: str | None, instances: str, labels: str, output: str,
-    output_format: str | None, decide: str | None, threshold: float, empty: str, top_k: int | None, layout: str,
-    force: bool, as_json: bool, stream: bool | None, dask: str | None,
-) -> None:  # fmt: skip
+@grouped(source=PanelFiles, output=Output)
+def command(model: str, source: PanelFiles, output: Output, stream: bool | None, dask: str | None) -> None:
     """Combine the predictions in FILE... by the MODEL that 'mlconsensus solve' wrote.
 
     The panel must have the model's models; it may lack some of its labels, about which nobody spoke then.
@@ -29,31 +24,12 @@ def command(
     Example:
       mlconsensus apply consensus.model site_a/*.parquet --output consensus.parquet
     """
-    from ..consensus import Consensus
-    from ..io import write_table
     from ..sites.state import load
 
-    output_format = checked_output((model, *files), output, output_format, force, as_json)
+    output = output.checked((model, *source.files))
     combiner = load(model)
-    method = combiner.name
-    if is_large(files, input_format, output, output_format, decide, stream, dask):
-        with scanned(files, input_format, instances, labels, dask) as panel:
-            panel = panel.with_labels(combiner.labels_)
-            missing = write_large(
-                panel, output, decide, threshold, empty, top_k, method=combiner, format=output_format,
-                layout=layout, force=force, solved=True,
-            ).n_missing  # fmt: skip
-    else:
-        panel = read_panel(files, input_format, instances, labels).with_labels(combiner.labels_)
-        scores = combiner.transform(panel)
-        found = Consensus(scores, method, "it was solved for", combiner, panel.instances, combiner.labels_, panel)
-        table = table_of(found, panel, decide, threshold, empty, top_k)
-        write_table(output, table, format=output_format, layout=layout, force=force)  # type: ignore[arg-type]
-        missing = panel.n_missing
-    m, n, l = panel.shape
-    if as_json:
-        done = {"method": method, "models": list(combiner.models_), "instances": n, "labels": l}
-        click.echo(json.dumps(done | {"missing": missing, "output": output}))
-    else:
-        where = "" if output == "-" else f" → {output}"
-        say(f"applied {method} to {m} models × {n:,} instances × {l:,} labels{where}")
+    with opened(source, output, stream, dask) as panel:
+        panel = panel.with_labels(combiner.labels_)
+        done = write(panel, output, solved=True, method=combiner)
+    facts = {"method": done.method, "models": list(combiner.models_), "missing": done.n_missing}
+    output.say_done(f"applied {done.method} to {size_of(panel)}", panel, **facts)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import click
 
-from .members import member_options, weights_of, with_members
-from .options import method_options, panel_options, print_json, read_panel
+from .options import Choice, PanelFiles, grouped, method_options, panel_options, print_json, read_panel, with_default
 
 _TOP = "Without --label: explain the K labels that the consensus puts first."
 
@@ -14,15 +13,14 @@ _TOP = "Without --label: explain the K labels that the consensus puts first."
 @panel_options
 @click.option("--instance", required=True, metavar="ID", help="The instance whose scores to explain.")
 @click.option("--label", "label_names", multiple=True, metavar="NAME", help="The label; may be given several times.")
-@click.option("--top-k", type=click.IntRange(1), default=3, show_default=True, metavar="K", help=_TOP)
+@with_default("--top-k", type=click.IntRange(1), default=3, metavar="K", help=_TOP)
 @method_options
-@member_options
-@click.option("--rows", type=click.IntRange(min=1), default=12, show_default=True, help="Longest table to print.")
+@with_default("--rows", type=click.IntRange(1), default=12, help="Longest table to print.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, with every part.")
+@grouped(source=PanelFiles, choice=Choice)
 def command(
-    files: tuple[str, ...], input_format: str | None, instances: str, labels: str, instance: str,
-    label_names: tuple[str, ...], top_k: int, method: str | None, optimize: str, rows: int, as_json: bool,
-    weight: tuple[str, ...], clustering: tuple[str, ...], rescale: bool,
+    source: PanelFiles, choice: Choice, instance: str, label_names: tuple[str, ...], top_k: int, rows: int,
+    as_json: bool,
 ) -> None:  # fmt: skip
     """Combine the panel in FILE... and say why labels of one instance have their scores.
 
@@ -35,16 +33,13 @@ def command(
       mlconsensus explain a.csv b.csv c.csv --instance 42 --label sport --method mlcm-r --json
     """
     from ..consensus import combine
-    from ..estimators import method_named
     from ..insight.explanations import label_position, one_instance
 
-    if method is not None:
-        method_named(method)
-    weights = weights_of(weight)
-    panel = with_members(read_panel(files, input_format, instances, labels), clustering, rescale)
+    settings = choice.settings()
+    panel = choice.members(read_panel(*source))
     one = one_instance(panel, instance)
     chosen = [panel.labels[label_position(panel.labels, name)] for name in label_names]
-    found = combine(panel, optimize=optimize, method=method, weights=weights)  # type: ignore[arg-type]
+    found = combine(panel, **settings)
     if not chosen:
         scores = found.combiner.transform(one)[0]
         chosen = [panel.labels[j] for j in (-scores).argsort(kind="stable")[:top_k]]

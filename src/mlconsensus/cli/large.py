@@ -6,55 +6,43 @@ import gc
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from .options import say, say_missing
-from .output import decided, say_done
+from .options import PanelFiles, read_panel, say, say_missing, together
+from .output import Output
 
 if TYPE_CHECKING:
     from ..consensus import Written
-    from ..estimators import Combiner
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 _LOCAL = "local"  # a cluster of this machine's own
+_STREAM = "Walk the files block by block with little memory, or read them whole; by default as free memory suggests."
+_DASK = "Let the workers of a Dask cluster do the work; without an address, one of this machine's own."
 
-stream_option = click.option(
-    "--stream/--no-stream",
-    default=None,
-    help="Walk the files block by block with little memory, or read them whole; by default what the memory that is "
-    "free suggests.",
-)
-dask_option = click.option(
-    "--dask",
-    is_flag=False,
-    flag_value=_LOCAL,
-    metavar="[ADDRESS]",
-    help="Let the workers of a Dask cluster do the work; without an address, one of this machine's own.",
-)
+stream_option = click.option("--stream/--no-stream", default=None, help=_STREAM)
+dask_option = click.option("--dask", is_flag=False, flag_value=_LOCAL, metavar="[ADDRESS]", help=_DASK)
+large_options = together(stream_option, dask_option)
 
 
-def large_options(command: F) -> F:
-    """Add how to make a consensus that does not fit into memory."""
-    return stream_option(dask_option(command))
-
-
-def is_large(files: Sequence[str], input_format: str | None, output: str, output_format: str | None, decide: str | None,
-             stream: bool | None, dask: str | None) -> bool:  # fmt: skip
-    """Tell whether to leave the files on disk, and refuse what cannot be done then."""
-    check = partial(_check_streamable, output, output_format, decide)
-    return stays_on_disk(files, input_format, stream, dask, check)
-
-
-def _check_streamable(output: str, output_format: str | None, decide: str | None) -> None:
+@contextmanager
+def opened(
+    source: PanelFiles, output: Output, stream: bool | None, dask: str | None, in_memory: Sequence[str] = ()
+) -> Iterator[Any]:
+    """Read a panel, or scan it where it is to stay on disk; then options that need it in memory are refused."""
     from ..errors import InputError
     from ..io.writing import streamed_format
 
-    streamed_format(output, output_format)
-    if decide == "labels":
-        raise InputError("--decide labels: found a panel to be streamed, expected one that fits into memory")
+    def check() -> None:
+        streamed_format(output.output, output.output_format)
+        for given in [*["--decide labels"] * (output.decide == "labels"), *in_memory]:
+            raise InputError(f"{given}: found with a panel to be streamed, expected one that fits into memory")
+
+    if stays_on_disk(source.files, source.input_format, stream, dask, check):
+        with scanned(*source, dask) as panel:
+            yield panel
+    else:
+        yield read_panel(*source)
 
 
 def stays_on_disk(files: Sequence[str], input_format: str | None, stream: bool | None, dask: str | None,
@@ -102,35 +90,22 @@ def scanned(
         yield DaskPanel.from_scanned(scan())
 
 
-def write_large(panel: Any, output: str, decide: str | None, threshold: float, empty: str, top_k: int | None,
-                **options: Any) -> Written:  # fmt: skip
-    """Write the consensus of a scanned panel."""
-    from ..consensus import write_consensus
+def write(panel: Any, output: Output, solved: bool = False, **chosen: Any) -> Written:
+    """Combine a panel, or apply the method that is `solved`, and write the consensus: at once or block by block."""
+    from ..consensus import Consensus, Written, combine, write_consensus
+    from ..panel.predictions import Predictions
 
-    values = None
-    if decide is not None or top_k is not None:
-        values = partial(decided, decide=decide, threshold=threshold, empty=empty, top_k=top_k)
-    done = write_consensus(panel, output, values=values, **options)
-    say_missing(done.n_missing, panel.shape)
-    return done
-
-
-def combine_large(
-    files: Sequence[str], input_format: str | None, instances: str, labels: str, output: str,
-    output_format: str | None, method: str | Combiner | None, optimize: str, decide: str | None, threshold: float,
-    empty: str, top_k: int | None, layout: str, force: bool, as_json: bool, dask: str | None,
-    weights: dict[str, float] | None, in_memory: Sequence[str],
-) -> None:  # fmt: skip
-    """Combine files that stay on disk, and say what was done."""
-    from ..errors import InputError
-    from ..insight.diagnostics import examine
-
-    if in_memory:
-        raise InputError(f"{in_memory[0]}: found with a panel to be streamed, expected one that fits into memory")
-    with scanned(files, input_format, instances, labels, dask) as panel:
-        done = write_large(
-            panel, output, decide, threshold, empty, top_k, optimize=optimize, method=method, weights=weights,
-            format=output_format, layout=layout, force=force,
-        )  # fmt: skip
-        warnings = examine(panel).warnings()
-    say_done(done.method, done.reason, panel, done.n_missing, warnings, output, as_json)
+    if not isinstance(panel, Predictions):
+        values = None if output.decide is None and output.top_k is None else output.values
+        form = {"format": output.output_format, "layout": output.layout, "force": output.force}
+        done = write_consensus(panel, output.output, values=values, solved=solved, **form, **chosen)
+        say_missing(done.n_missing, panel.shape)
+        return done
+    if solved:
+        combiner = chosen["method"]
+        scores, names = combiner.transform(panel), (panel.instances, combiner.labels_)
+        found = Consensus(scores, combiner.name, "it was solved for", combiner, *names, panel)
+    else:
+        found = combine(panel, **chosen)
+    output.write(found)
+    return Written(found.method, found.reason, found.combiner, panel.n_missing)

@@ -4,24 +4,18 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Sequence
-from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from .options import say
+from .options import say, together, with_default
 
 if TYPE_CHECKING:
     from ..consensus import Consensus
-    from ..panel.predictions import Predictions
     from ..panel.sources import Source
 
-F = TypeVar("F", bound=Callable[..., Any])
-
-
 _OUTPUT = "Where to write the consensus; - for standard output, as CSV unless --output-format says else."
-_FORMAT = "Format of the output, where its suffix does not tell."
 _DECIDE = (
     "Write label sets (0/1) instead of scores: as many labels for each instance, or instances for each label, as the "
     "models gave on average; or all scores of at least --threshold."
@@ -29,42 +23,87 @@ _DECIDE = (
 _EMPTY = "With --decide: leave an instance without labels, or give it the top one."
 _LAYOUT = "One column a label; one row a score; or one row a score from best to worst, with its rank."
 
-
-def output_options(command: F) -> F:
-    """Add where and in what form to write a consensus."""
-    choice = partial(click.option, show_default=True)
-    for option in (
-        click.option("--json", "as_json", is_flag=True, help="Print what was done as JSON on standard output."),
-        click.option("--force", is_flag=True, help="Replace an existing output."),
-        choice("--layout", type=click.Choice(["wide", "long", "ranked"]), default="wide", help=_LAYOUT),
-        click.option(
-            "--top-k", type=click.IntRange(1), metavar="K", help="Keep only the K best labels of each instance."
-        ),
-        choice("--empty", type=click.Choice(["keep", "top"]), default="keep", help=_EMPTY),
-        choice("--threshold", type=float, default=0.5, help="For --decide threshold."),
-        click.option("--decide", type=click.Choice(["instances", "labels", "threshold"]), help=_DECIDE),
-        click.option("--output-format", metavar="NAME", help=_FORMAT),
-        choice("--output", "-o", default="-", metavar="FILE", help=_OUTPUT),
-    ):
-        command = option(command)
-    return command
+force_option = click.option("--force", is_flag=True, help="Replace an existing output.")
+output_options = together(
+    with_default("--output", "-o", default="-", metavar="FILE", help=_OUTPUT),
+    click.option("--output-format", metavar="NAME", help="Its format, where the suffix does not tell."),
+    click.option("--decide", type=click.Choice(["instances", "labels", "threshold"]), help=_DECIDE),
+    with_default("--threshold", type=float, default=0.5, help="For --decide threshold."),
+    with_default("--empty", type=click.Choice(["keep", "top"]), default="keep", help=_EMPTY),
+    click.option("--top-k", type=click.IntRange(1), metavar="K", help="Keep only the K best labels of an instance."),
+    with_default("--layout", type=click.Choice(["wide", "long", "ranked"]), default="wide", help=_LAYOUT),
+    force_option,
+    click.option("--json", "as_json", is_flag=True, help="Print what was done as JSON on standard output."),
+)
 
 
-def checked_output(
-    files: Sequence[str], output: str, output_format: str | None, force: bool, as_json: bool = False
-) -> str | None:
-    """Refuse an output that cannot be written or would replace an input; return its format, where that is known."""
-    from ..errors import InputError
-    from ..io import format_of
+class Output(NamedTuple):
+    """Where and in what form to write a consensus."""
 
-    if as_json and output == "-":
-        raise InputError(
-            "--json: found no --output, expected a file for the consensus, as JSON goes to standard output"
-        )
-    check_place(files, output, force)
-    output_format = output_format or ("csv" if output == "-" else None)
-    format_of(output, output_format)
-    return output_format
+    output: str
+    output_format: str | None
+    decide: str | None
+    threshold: float
+    empty: Any
+    top_k: int | None
+    layout: Any
+    force: bool
+    as_json: bool
+
+    def checked(self, files: Sequence[str]) -> Output:
+        """Refuse an output that cannot be written or would replace an input; fill in the format of standard output."""
+        from ..errors import expect
+        from ..io import format_of
+
+        to_screen = self.output == "-"
+        expected = "a file for the consensus, as JSON goes to standard output"
+        expect(not (self.as_json and to_screen), "--json", "no --output", expected)
+        check_place(files, self.output, self.force)
+        found = self._replace(output_format=self.output_format or ("csv" if to_screen else None))
+        format_of(found.output, found.output_format)
+        return found
+
+    def values(self, scores: Any, panel: Any) -> Any:
+        """Turn the scores of a panel into what is to be written: scores or label sets, all or the best."""
+        import numpy as np
+
+        from ..evaluation import decisions
+
+        values = scores
+        if self.decide == "instances":
+            values = decisions.match_instances(scores, decisions.cardinalities(panel), empty=self.empty)
+        elif self.decide == "labels":
+            values = decisions.match_labels(scores, decisions.frequencies(panel), empty=self.empty)
+        elif self.decide == "threshold":
+            values = decisions.threshold(scores, self.threshold, empty=self.empty)
+        if self.top_k is not None:
+            best = decisions.top_k(scores, self.top_k)
+            values = values & best if self.decide else np.where(best, scores, np.nan)
+        return values
+
+    def write(self, found: Consensus) -> None:
+        """Write a consensus that is in memory."""
+        from ..io import write_table
+        from ..panel.model_tables import ModelTable
+
+        values = self.values(found.scores, found.predictions)
+        table = ModelTable(found.method, values, found.instances, found.label_names)
+        write_table(self.output, table, format=self.output_format, layout=self.layout, force=self.force)
+
+    def say_done(self, line: str, panel: Source, **facts: Any) -> None:
+        """Say what was done, in one line or as JSON."""
+        if self.as_json:
+            _, n, l = panel.shape
+            sizes = {"models": list(panel.models), "instances": n, "labels": l}
+            click.echo(json.dumps(sizes | facts | {"output": self.output}))
+        else:
+            say(line + ("" if self.output == "-" else f" → {self.output}"))
+
+
+def size_of(panel: Source) -> str:
+    """Say how large a panel is."""
+    m, n, l = panel.shape
+    return f"{m} models × {n:,} instances × {l:,} labels"
 
 
 def check_place(files: Sequence[str], output: str, force: bool) -> list[Any]:
@@ -78,49 +117,3 @@ def check_place(files: Sequence[str], output: str, force: bool) -> list[Any]:
     if output != "-" and any(os.path.realpath(file) == os.path.realpath(output) for file in inputs):
         raise InputError(f"{output}: found among the input files too, expected another place for the output")
     return inputs
-
-
-def table_of(
-    found: Consensus, panel: Predictions, decide: str | None, threshold: float, empty: Any, top_k: int | None
-) -> Any:
-    """Turn the consensus into what is to be written: scores or label sets, all or the best."""
-    from ..panel.model_tables import ModelTable
-
-    values = decided(found.scores, panel, decide, threshold, empty, top_k)
-    return ModelTable(found.method, values, found.instances, found.label_names)
-
-
-def decided(
-    scores: Any, panel: Predictions, decide: str | None, threshold: float, empty: Any, top_k: int | None
-) -> Any:
-    """Turn the scores of a panel into what is to be written, as the options say."""
-    import numpy as np
-
-    from ..evaluation import decisions
-
-    values: Any = scores
-    if decide == "instances":
-        values = decisions.match_instances(scores, decisions.cardinalities(panel), empty=empty)
-    elif decide == "labels":
-        values = decisions.match_labels(scores, decisions.frequencies(panel), empty=empty)
-    elif decide == "threshold":
-        values = decisions.threshold(scores, threshold, empty=empty)
-    if top_k is not None:
-        best = decisions.top_k(scores, top_k)
-        values = values & best if decide else np.where(best, scores, np.nan)
-    return values
-
-
-def say_done(
-    method: str, reason: str, panel: Source, missing: int, warnings: list[str], output: str, as_json: bool
-) -> None:
-    """Say what was combined with what, in one line or as JSON, after what is wrong with models."""
-    m, n, l = panel.shape
-    for warning in warnings:
-        say(warning)
-    if as_json:
-        done = {"method": method, "reason": reason, "models": list(panel.models), "instances": n, "labels": l}
-        click.echo(json.dumps(done | {"missing": missing, "output": output, "warnings": warnings}))
-    else:
-        where = "" if output == "-" else f" → {output}"
-        say(f"combined {m} models × {n:,} instances × {l:,} labels with {method} ({reason}){where}")

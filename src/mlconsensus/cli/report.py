@@ -5,16 +5,14 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 from click.core import ParameterSource
 
-from .members import member_options, weights_of, with_members
-from .options import method_options, panel_options, read_panel, say
-from .output import check_place
+from .options import Choice, PanelFiles, grouped, method_options, panel_options_with, read_panel, say, with_default
+from .output import check_place, force_option, size_of
 
 if TYPE_CHECKING:
     from ..io.files import AnyPath
@@ -23,22 +21,20 @@ if TYPE_CHECKING:
 
 _OUTPUT = "Where to write it: .html, .json or .txt; - for standard output, as text unless --format says else."
 _NOT_SAID = ("output", "output_format", "force")  # options that change nothing in the report
-_FORMAT = "How to write it, where the suffix of the output does not tell."
 
 
 @click.command("report", short_help="Show how models and labels agree, and what consensus changed.")
-@partial(panel_options, format_option="--input-format")
-@click.option("--output", "-o", default="-", show_default=True, metavar="FILE", help=_OUTPUT)
-@click.option("--format", "output_format", type=click.Choice(["html", "json", "text"]), help=_FORMAT)
+@panel_options_with("--input-format")
+@with_default("--output", "-o", default="-", metavar="FILE", help=_OUTPUT)
+@click.option("--format", "output_format", type=click.Choice(["html", "json", "text"]), help="Else as the suffix says.")
 @click.option("--truth", metavar="FILE", help="The relevant labels, to judge with, never to combine; in any format.")
 @method_options
-@member_options
-@click.option("--force", is_flag=True, help="Replace an existing output.")
+@force_option
 @click.pass_context
+@grouped(source=PanelFiles, choice=Choice)
 def command(
-    ctx: click.Context, files: tuple[str, ...], input_format: str | None, instances: str, labels: str, output: str,
-    output_format: str | None, truth: str | None, method: str | None, optimize: str, force: bool,
-    weight: tuple[str, ...], clustering: tuple[str, ...], rescale: bool,
+    ctx: click.Context, source: PanelFiles, choice: Choice, output: str, output_format: str | None, truth: str | None,
+    force: bool,
 ) -> None:  # fmt: skip
     """Combine the panel in FILE... and write a report of it: one HTML file, which needs no network.
 
@@ -51,26 +47,21 @@ def command(
       mlconsensus report a.csv b.csv c.csv --truth truth.csv --format text
     """
     from ..consensus import combine
-    from ..estimators import method_named
     from ..evaluation.truth import match_truth
     from ..io import read_table
     from ..report import Report, summarise
     from ..report.report import report_format
 
     form = report_format(output, output_format)
-    given = [*files, *clustering, *([truth] if truth else [])]
-    used = check_place(given, output, force)  # before the work, not after
-    weights = weights_of(weight)
-    if method is not None:
-        method_named(method)
-    panel = with_members(read_panel(files, input_format, instances, labels), clustering, rescale)
+    given = [*source.files, *choice.clustering, *([truth] if truth else [])]
+    used, settings = check_place(given, output, force), choice.settings()  # before the work, not after
+    panel = choice.members(read_panel(*source))
     known = match_truth(read_table(truth), panel.instances, panel.labels) if truth else None
-    found = combine(panel, optimize=optimize, method=method, weights=weights)  # type: ignore[arg-type]
+    found = combine(panel, **settings)
     summary = summarise(found, known, command=_line(ctx), inputs=_inputs(used, panel))
     Report(summary).save(output, format=form, force=force)
     if output != "-":
-        m, n, l = panel.shape
-        say(f"reported on {m} models × {n:,} instances × {l:,} labels with {found.method} → {output}")
+        say(f"reported on {size_of(panel)} with {found.method} → {output}")
 
 
 def _line(ctx: click.Context) -> str:
@@ -89,7 +80,6 @@ def _line(ctx: click.Context) -> str:
 
 def _inputs(files: Sequence[AnyPath], panel: Predictions) -> tuple[Input, ...]:
     """Hash the files, in folders too; standard input is gone once it is read, so then the panel is hashed."""
-    import dataclasses
     import hashlib
 
     from ..report.origin import Input, hash_predictions
@@ -97,7 +87,7 @@ def _inputs(files: Sequence[AnyPath], panel: Predictions) -> tuple[Input, ...]:
     found = []
     for name in map(Path, files):
         if str(name) == "-":
-            found.append(dataclasses.replace(hash_predictions(panel), name="the panel, with standard input"))
+            found.append(hash_predictions(panel, "the panel, with standard input"))
             continue
         parts = sorted(part for part in name.rglob("*") if part.is_file()) if name.is_dir() else [name]
         for part in parts:

@@ -9,11 +9,11 @@ each by its own noise and lends it what related labels say:
 
     z_{ij} = \frac{\sum_k w_{kj} (y^k_{ij} - \mu_{kj})}{\sum_k w_{kj} c_{kj} \sigma_{kj}}, \qquad
     f_i = \pi + z_i\, (\Phi + N)^{-1} \Phi\, \operatorname{diag}(g), \qquad
-    \hat y_{ij} = \frac{\max(f_{ij}, 0) + h\, v_{ij}}{1 + h}, \quad h = (1 - \kappa)^2
+    \hat y_{ij} = \frac{\max(f_{ij}, 0) + h\, v_{ij}}{1 + h}, \quad h = 2 (1 - \kappa)^2
 
 with :math:`\Phi` the correlations of the labels' common signals, `N` the noise of the readings, :math:`\pi` the labels'
 frequencies, `g` the scale on which trusted raters say it, `v` the vote with each rater's reliability as its weight, and
-:math:`\kappa` how far the raters are replicas of one another. Strangers' votes are worth as much as the filter's
+:math:`\kappa` how far the raters are replicas of one another. Strangers' votes count twice as much as the filter's
 opinion of them; replicas vote alike when they are wrong, so of those only the filter's opinion counts. docs/theory.md
 derives each part and says what was chosen by looking at data with truth.
 
@@ -50,7 +50,9 @@ from .rater_rounds import Means, Pairs, Rates, Trust, answer_weights, centred, m
 from .raters import drawn
 
 _TINY = 1e-9  # information below this is none
-_MOST_NOISE = 2.0  # mean squared difference of unrelated standardised answers: as noisy as a reading can be
+_MOST_NOISE = 3.0  # of a reading by raters whose errors are one
+_VOTING = 2.0  # how much strangers' votes count beside the filter's opinion
+_RAISED = 0.5  # by which power of the panel's reliability the scale of a very rare label is raised
 _RARE = 0.1  # how frequent a label is that raters no longer keep silent about when in doubt
 _HARDLY = 0.15  # reliability below which a rater has nothing to do with the others
 _FLOOR = 1e-6  # labels about which nothing is left keep the order of their frequencies
@@ -81,7 +83,9 @@ class Solution(NamedTuple):
     filter: Annotated[FloatArray, Axes("l l")]  # (Φ + N)⁻¹ Φ diag(g)
     prior: Annotated[FloatArray, Axes("l")]  # π
     trusted: Annotated[FloatArray, Axes("m", least=0)]  # how much each rater's vote weighs
-    voting: Annotated[FloatArray, Axes("", least=0, most=1)]  # h, how much the vote counts beside the filter's opinion
+    voting: Annotated[
+        FloatArray, Axes("", least=0, most=_VOTING)
+    ]  # h, how much the vote counts beside the filter's opinion
     overall: Annotated[FloatArray, Axes("m")]  # each rater's reliability over all labels
     scale_at: Annotated[FloatArray, Axes("m ?")]
     scale_to: Annotated[FloatArray, Axes("m ?")]
@@ -150,7 +154,7 @@ def solve(sums: Statistics, weights: FloatArray | None, known: Trust) -> Solutio
         trusted = (known.heard.sum(axis=1) > 0).astype(np.float64)
     return Solution(
         known.mean, vote, information, noise, kin, filter, known.frequency, trusted * given,
-        np.asarray((1 - _kinship_of_all(known, level)) ** 2), known.overall, known.scale_at, known.scale_to,
+        np.asarray(_VOTING * (1 - _kinship_of_all(known, level)) ** 2), known.overall, known.scale_at, known.scale_to,
     )  # fmt: skip
 
 
@@ -285,7 +289,7 @@ def _gain(c: FloatArray, known: Trust) -> tuple[FloatArray, float]:
     variance = ratio((known.deviation**2 * known.heard).sum(axis=0), known.heard.sum(axis=0), 0.0)
     level = max(float(np.sqrt((variance * usual).sum() / max(float(variance.sum()), 1e-300))), 0.05)
     gain = (trusted * c * known.deviation).sum(axis=0) / total
-    return np.asarray(gain / level ** (0.5 * np.exp(-known.frequency / _RARE))), level
+    return np.asarray(gain / level ** (_RAISED * np.exp(-known.frequency / _RARE))), level
 
 
 def _kinship_of_all(known: Trust, level: float) -> float:
@@ -364,5 +368,5 @@ class RaterFilter(Method):
             return "there is one model, which is believed"
         if r.max() < _HARDLY:
             return "the models hardly agree beyond chance, so the scores are little more than votes"
-        alike = ", much alike" if share < 0.25 else ""
+        alike = ", much alike" if share < 0.35 else ""
         return f"reliability {r.min():.2f} to {r.max():.2f}{alike}; plain votes are {share:.0%} of a score"

@@ -7,7 +7,7 @@ from functools import cache
 from importlib import resources
 from typing import NamedTuple
 
-from ..errors import InputError, nearest
+from ..errors import expect, nearest
 
 
 class File(NamedTuple):
@@ -67,6 +67,5 @@ def entry(name: str) -> Entry:
     mlconsensus.errors.InputError: data set: found 'medcal', expected one of enron, ...; did you mean 'medical'?
     """
     known = registry()
-    if name not in known:
-        raise InputError(f"data set: found {name!r}, expected one of {', '.join(known)}{nearest(name, known)}")
+    expect(name in known, "data set", repr(name), f"one of {', '.join(known)}{nearest(name, known)}")
     return known[name]

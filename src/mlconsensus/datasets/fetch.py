@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from ..errors import InputError
+from ..errors import InputError, expect
 from .catalogue import Entry, File, entry
 
 FOLDER_VARIABLE = "MLCONSENSUS_DATA"  # a folder with the data sets' files, looked at first
@@ -60,14 +60,13 @@ def _own_files(wanted: Entry) -> tuple[Path, ...]:
     if not named:
         return ()
     folder = Path(named)
-    if not folder.is_dir():
-        raise InputError(f"{FOLDER_VARIABLE}: found {named!r}, expected a folder")
+    expect(folder.is_dir(), FOLDER_VARIABLE, repr(named), "a folder")
     for files in (wanted.local, wanted.public):
-        paths = tuple(folder / file.file for file in files)
-        if paths and all(path.is_file() for path in paths):
-            for path, file in zip(paths, files, strict=True):
-                _check(path, file.sha256)
-            return paths
+        hashes = {folder / file.file: file.sha256 for file in files}
+        if hashes and all(path.is_file() for path in hashes):
+            for path, expected in hashes.items():
+                _check(path, expected)
+            return tuple(hashes)
     return ()
 
 
@@ -78,9 +77,8 @@ def _check(path: Path, expected: str) -> None:
         found = pooch.file_hash(path)
     except OSError as fault:
         raise InputError(f"{path}: found {fault.strerror!r}, expected a file to read") from None
-    if found != expected:
-        wrong = f"SHA-256 {found[:12]}…, expected {expected[:12]}…"
-        raise InputError(f"{path}: found {wrong}: the file is damaged or another version")
+    wanted = f"{expected[:12]}…: the file is damaged or another version"
+    expect(found == expected, str(path), f"SHA-256 {found[:12]}…", wanted)
 
 
 def _place(wanted: Entry) -> Path:

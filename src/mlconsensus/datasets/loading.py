@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from ..errors import InputError
+from ..errors import InputError, expect
 from .catalogue import entry
 from .fetch import fetch
 
@@ -58,8 +58,7 @@ def load(name: str) -> Dataset:
     known, path = entry(name), fetch(name)[0]
     features, labels, feature_names, label_names = _read_rda(path) if path.suffix == ".rda" else arff.load(path)
     found, expected = (*features.shape, labels.shape[1]), (known.instances, known.features, known.labels)
-    if found != expected:
-        raise InputError(f"{path}: found {found} instances, features and labels, expected {expected}")
+    expect(found == expected, str(path), f"{found} instances, features and labels", str(expected))
     return Dataset(name, features, labels.astype(np.bool_), tuple(feature_names), tuple(label_names))
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import InputError
+from ..errors import expect
 from ..panel.predictions import Predictions
 from ..parameters import fraction, positive, whole
 
@@ -75,17 +75,15 @@ def make_panel(
     >>> panel.predictions.shape, panel.truth.shape
     ((3, 100, 8), (100, 8))
     """
-    n = whole(n_instances, "n_instances", 1)
-    l = whole(n_labels, "n_labels", 1)
-    m = whole(n_models, "n_models", 1)
+    sizes = {"n_instances": n_instances, "n_labels": n_labels, "n_models": n_models}
+    n, l, m = (whole(size, name, 1) for name, size in sizes.items())
     correlation = fraction(correlation, "correlation")
     shared_errors = fraction(shared_errors, "shared_errors")
     cardinality = positive(cardinality, "cardinality")
-    if cardinality > l:
-        raise InputError(f"cardinality: found {cardinality}, expected at most the number of labels, {l}")
+    expect(cardinality <= l, "cardinality", cardinality, f"at most the number of labels, {l}")
     qualities = np.asarray(quality, dtype=np.float64)
-    if qualities.shape not in ((), (m,)) or not ((qualities >= 0) & (qualities <= 1)).all():
-        raise InputError(f"quality: found {quality!r}, expected a number in [0, 1] or {m} of them")
+    right = qualities.shape in ((), (m,)) and bool(((qualities >= 0) & (qualities <= 1)).all())
+    expect(right, "quality", repr(quality), f"a number in [0, 1] or {m} of them")
     rng = np.random.default_rng(random_state)
 
     n_topics = max(1, round(np.sqrt(l)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -72,9 +73,8 @@ def _make(data: Dataset, settings: Settings, shuffle: Shuffle, path: Path) -> No
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as fault:
-        raise InputError(
-            f"{path.parent}: found {str(fault.strerror).lower()!r}, expected a folder to write to"
-        ) from None
+        reason = str(fault.strerror).lower()
+        raise InputError(f"{path.parent}: found {reason!r}, expected a folder to write to") from None
     with whole_file(path, force=True) as file:
         np.savez_compressed(file, predictions=predicted)
 
@@ -85,15 +85,12 @@ def _read(path: Path) -> BoolArray:
 
 
 def _is_good(path: Path, shape: tuple[int, ...], say: Callable[[str], None]) -> bool:
-    if not path.exists():
-        return False
-    try:
+    with suppress(Exception):  # whatever an archive with wrong bytes makes its readers raise
         found = _read(path)
         if found.shape == shape and found.dtype == np.bool_:
             return True
-    except Exception:  # whatever an archive with wrong bytes makes its readers raise
-        pass
-    say(f"{path}: found a damaged file of the cache; it is made anew")
+    if path.exists():
+        say(f"{path}: found a damaged file of the cache; it is made anew")
     return False
 
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from itertools import product
 from typing import Literal, NamedTuple
 
 from ..evaluation.metrics import LOWER_IS_BETTER, RANKING_METRICS
-from . import paper
-from .protocol import Results
+from .protocol import Results, Table
 
 Verdict = Literal["holds", "holds in part", "does not"]
-Means = Mapping[str, Mapping[str, Mapping[str, float]]]  # data set → method → metric → mean
 
 
 class Claim(NamedTuple):
@@ -71,18 +70,14 @@ def judge_claims(results: Results) -> list[Judged]:
     >>> rows = {"BM": bad, "MV": good, "MLCM-r": good, "MLCM-a": good}
     >>> table = {method: dict.fromkeys(RANKING_METRICS, figure) for method, figure in rows.items()}
     >>> judge_claims(Results(Settings(), {"enron": 1702}, {"enron": table}))[0][1:]
-    ('holds in part', 'ahead in 2 of 4 cells; not in enron: one error, ranking loss', 'ahead in 4 of 4 cells')
+    ('holds in part', 'ahead in 2 of 4 cells; not in enron: one error, ranking loss', 'no figures')
     """
-    ours = {
-        name: {method: {metric: figure.mean for metric, figure in row.items()} for method, row in table.items()}
-        for name, table in results.tables.items()
-    }
-    printed = {name: table.compared() for name, table in paper.tables().items() if name in ours}
     judged = []
     for claim in CLAIMS:
-        own, papers = _cells(ours, claim), _cells(printed, claim)
+        ours, papers = (_cells(results.tables, claim, which) for which in ("mean", "paper"))
         evidence = _ahead if claim.gain is None else _largest_gain
-        judged.append(Judged(claim.text, _verdict(claim, own, papers), evidence(claim, own), evidence(claim, papers)))
+        seen = [evidence(claim, cells) if cells else "no figures" for cells in (ours, papers)]
+        judged.append(Judged(claim.text, _verdict(claim, ours, papers), *seen))
     return judged
 
 
@@ -90,27 +85,23 @@ class _Cell(NamedTuple):
     dataset: str
     metric: str
     method: str  # that should be ahead
-    ahead: float  # its figure
-    behind: float  # that of the other
-
-    @property
-    def difference(self) -> float:
-        """By how much the first method is better."""
-        return self.behind - self.ahead if self.metric in LOWER_IS_BETTER else self.ahead - self.behind
+    difference: float  # by how much it is better than the other
+    behind: float  # the other's figure
 
     @property
     def gain(self) -> float:
         return self.difference / self.behind
 
 
-def _cells(means: Means, claim: Claim) -> list[_Cell]:
-    return [
-        _Cell(name, metric, first, table[first][metric], table[second][metric])
-        for name, table in means.items()
-        for metric in claim.metrics
-        for first, second in claim.pairs
-        if metric in table[first]
-    ]
+def _cells(tables: dict[str, Table], claim: Claim, which: str) -> list[_Cell]:
+    """Find the cells that a claim is about, with our figures or the paper's."""
+    found = []
+    for name, metric, (first, second) in product(tables, claim.metrics, claim.pairs):
+        ahead, behind = (getattr(tables[name][method][metric], which) for method in (first, second))
+        if ahead is not None and behind is not None:
+            difference = behind - ahead if metric in LOWER_IS_BETTER else ahead - behind
+            found.append(_Cell(name, metric, first, difference, behind))
+    return found
 
 
 def _verdict(claim: Claim, ours: list[_Cell], papers: list[_Cell]) -> Verdict:
@@ -135,7 +126,5 @@ def _ahead(claim: Claim, cells: list[_Cell]) -> str:
 
 
 def _largest_gain(claim: Claim, cells: list[_Cell]) -> str:
-    if not cells:
-        return "no figures"
     best = max(cells, key=lambda cell: cell.gain)
     return f"{best.gain:.1%} ({best.dataset}{f', {best.method}' if len(claim.pairs) > 1 else ''})"

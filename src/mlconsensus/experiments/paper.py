@@ -26,11 +26,6 @@ class Printed(NamedTuple):
         """
         return None if metric in self.misprinted else self.cells.get(method, {}).get(metric)
 
-    def compared(self) -> dict[str, dict[str, float]]:
-        """Return the figures without the misprinted ones."""
-        kept = [metric for metric in RANKING_METRICS if metric not in self.misprinted]
-        return {method: {metric: row[metric] for metric in kept} for method, row in self.cells.items()}
-
 
 @cache
 def tables() -> dict[str, Printed]:

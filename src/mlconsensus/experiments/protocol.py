@@ -11,7 +11,7 @@ import numpy as np
 from ..datasets import load
 from ..datasets.catalogue import entry
 from ..engines.progress import track
-from ..errors import InputError
+from ..errors import expect
 from ..estimators import COMBINERS
 from ..evaluation import metrics
 from ..panel.predictions import Predictions
@@ -42,11 +42,7 @@ class Results(NamedTuple):
 
 
 def reproduce(
-    names: Sequence[str],
-    settings: Settings,
-    cache: Path,
-    jobs: int = -1,
-    say: Callable[[str], None] = lambda _: None,
+    names: Sequence[str], settings: Settings, cache: Path, jobs: int = -1, say: Callable[[str], None] = lambda _: None
 ) -> Results:
     """Run the protocol on data sets of the registry.
 
@@ -73,10 +69,8 @@ def reproduce(
     settings = settings.checked()
     instances = {name: entry(name).instances if settings.full else entry(name).paper for name in names}
     smallest = min(instances, key=lambda name: instances[name])
-    if settings.folds > instances[smallest]:
-        raise InputError(
-            f"folds: found {settings.folds}, expected at most {instances[smallest]}, as {smallest} has instances"
-        )
+    most = instances[smallest]
+    expect(settings.folds <= most, "folds", settings.folds, f"at most {most}, as {smallest} has instances")
     tables = {}
     for name in names:
         data = load(name).first(instances[name])

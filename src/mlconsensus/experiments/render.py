@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from ..evaluation.metrics import RANKING_METRICS
@@ -11,7 +11,7 @@ from ..tables import TITLES, best_rows, title
 from ..terminal import table as aligned
 from .claims import judge_claims
 from .paper import tables as printed_tables
-from .protocol import Figure, Results, Table
+from .protocol import Results, Table
 
 _NOTE = (
     "BM: mean of the base models; MV: majority voting; * best of its column, ours and the paper's each; "
@@ -54,13 +54,14 @@ def as_text(results: Results) -> str:
     """
     parts = [_headline(results)]
     for name, table in results.tables.items():
-        rows = _cells(name, table, _mean_only)
+        rows = _cells(name, table)
         parts += [f"{name}, {results.instances[name]:,} instances", aligned(_heads(), rows, left=len(_heads()))]
         if results.settings.repeats > 1:
-            parts.append(f"Standard deviation over the repeats: at most {_largest_std(table):.4f}.")
+            largest = max(figure.std for row in table.values() for figure in row.values())
+            parts.append(f"Standard deviation over the repeats: at most {largest:.4f}.")
         parts += _misprints(name)
     if results.tables:
-        parts += ["The paper's claims", aligned(_CLAIMS, _claim_rows(results), left=len(_CLAIMS))]
+        parts += ["The paper's claims", aligned(_CLAIMS, judge_claims(results), left=len(_CLAIMS))]
         parts.append(_NOTE.replace("± standard deviation over the repeats; ", ""))
     return "\n\n".join(parts) + "\n"
 
@@ -76,10 +77,10 @@ def as_markdown(results: Results) -> str:
     """
     parts = [f"# Reproduction with `{results.settings.learner}`", _headline(results) + ".", _NOTE]
     for name, table in results.tables.items():
-        rows = _cells(name, table, _with_std if results.settings.repeats > 1 else _mean_only)
+        rows = _cells(name, table, with_std=results.settings.repeats > 1)
         parts += [f"## {name}, {results.instances[name]:,} instances", _piped(_heads(), rows), *_misprints(name)]
     if results.tables:
-        parts += ["## The paper's claims", _piped(_CLAIMS, _claim_rows(results))]
+        parts += ["## The paper's claims", _piped(_CLAIMS, judge_claims(results))]
     return "\n\n".join(parts) + "\n"
 
 
@@ -90,56 +91,32 @@ def _headline(results: Results) -> str:
 
 
 def _heads() -> list[str]:
-    heads = ["method"]
-    for metric in RANKING_METRICS:
-        heads += [title(metric), "paper", "diff"]
-    return heads
+    return ["method", *(head for metric in RANKING_METRICS for head in (title(metric), "paper", "diff"))]
 
 
-def _cells(name: str, table: Table, show: Callable[[Figure, str], str]) -> list[list[str]]:
+def _cells(name: str, table: Table, with_std: bool = False) -> list[list[str]]:
     """Lay out one row a method: for each metric ours, the paper's and the difference."""
-    ours = {method: {metric: figure.mean for metric, figure in row.items()} for method, row in table.items()}
-    printed = printed_tables()[name]
+    means = {method: {metric: figure.mean for metric, figure in row.items()} for method, row in table.items()}
+    printed = printed_tables()[name].cells
     rows = []
     for method, row in table.items():
         cells = [method]
         for metric, figure in row.items():
-            cells.append(show(figure, "*" if method in best_rows(ours, metric) else ""))
-            cells += _beside(figure, printed.cells.get(method, {}).get(metric), method, metric, printed.cells)
+            ours = f"{figure.mean:.4f}{'*' * (method in best_rows(means, metric))}"
+            papers, difference = "", ""
+            if method in printed:
+                papers = f"({printed[method][metric]:.4f})"
+            if figure.paper is not None:
+                papers = f"{figure.paper:.4f}{'*' * (method in best_rows(printed, metric))}"
+                difference = f"{round(figure.mean - figure.paper, 4) + 0.0:+.4f}"
+            cells += [f"{ours} ± {figure.std:.4f}" if with_std else ours, papers, difference]
         rows.append(cells)
     return rows
-
-
-def _beside(
-    figure: Figure, shown: float | None, method: str, metric: str, cells: dict[str, dict[str, float]]
-) -> list[str]:
-    if shown is None:
-        return ["", ""]
-    if figure.paper is None:
-        return [f"({shown:.4f})", ""]
-    star = "*" if method in best_rows(cells, metric) else ""
-    return [f"{shown:.4f}{star}", f"{round(figure.mean - shown, 4) + 0.0:+.4f}"]
-
-
-def _mean_only(figure: Figure, star: str) -> str:
-    return f"{figure.mean:.4f}{star}"
-
-
-def _with_std(figure: Figure, star: str) -> str:
-    return f"{figure.mean:.4f}{star} ± {figure.std:.4f}"
-
-
-def _claim_rows(results: Results) -> list[list[str]]:
-    return [[judged.claim, judged.verdict, judged.ours, judged.paper] for judged in judge_claims(results)]
 
 
 def _misprints(name: str) -> list[str]:
     found = printed_tables()[name].misprinted
     return [_MISPRINT.format(metrics=", ".join(TITLES[metric] for metric in sorted(found)), name=name)] if found else []
-
-
-def _largest_std(table: Table) -> float:
-    return max(figure.std for row in table.values() for figure in row.values())
 
 
 def _piped(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..errors import InputError, nearest
+from ..errors import expect, nearest
 from ..parameters import whole
 from .learners import LEARNERS, Learner
 
@@ -31,14 +31,11 @@ class Settings(NamedTuple):
 
     def checked(self) -> Settings:
         """Return these settings with what they leave open filled in, or refuse them."""
-        if self.learner not in LEARNERS:
-            known = ", ".join(LEARNERS)
-            raise InputError(
-                f"learner: found {self.learner!r}, expected one of {known}{nearest(self.learner, LEARNERS)}"
-            )
+        known = f"{', '.join(LEARNERS)}{nearest(self.learner, LEARNERS)}"
+        expect(self.learner in LEARNERS, "learner", repr(self.learner), f"one of {known}")
         own = len(self.how.panel)
-        if own and self.models not in (0, own):
-            raise InputError(f"models: found {self.models}, expected the {own} that {self.learner} has")
+        right = not own or self.models in (0, own)
+        expect(right, "models", self.models, f"the {own} that {self.learner} has")
         whole(self.repeats, "repeats", 1)
         whole(self.seed, "seed", 0)
         models = whole(self.models or own or 10, "models", 1)

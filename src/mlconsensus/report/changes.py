@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arithmetic.products import FloatArray
+from ..arithmetic.products import BoolArray, FloatArray
 from ..insight.explanations import Explanation, Part, explain
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class Departure(NamedTuple):
     dropped: NDArray[np.int64]  # (l,) instances to which only voting does
 
     @property
-    def tied(self) -> NDArray[np.bool_]:
+    def tied(self) -> BoolArray:
         """Whether voting cannot decide which labels of an instance come last (n,)."""
         return np.asarray(self.last_in <= self.first_out + _SAME)
 
@@ -88,7 +88,7 @@ class ChangesSummary:
     instances: tuple[InstanceRow, ...]
 
 
-def departure(vote: FloatArray, chosen: NDArray[np.bool_]) -> Departure:
+def departure(vote: FloatArray, chosen: BoolArray) -> Departure:
     """Compare the consensus's label sets (n, l) with the majority vote (n, l).
 
     Examples
@@ -128,33 +128,23 @@ def summarise_changes(consensus: Consensus, found: Departure) -> ChangesSummary:
     moved = np.argsort(-found.overruled, kind="stable")[: min(MOST_MOVED, n_changed)]
     others = np.setdiff1d(np.arange(len(found.overruled)), moved)
     shown = np.concatenate([moved, others[evenly(len(others), MOST_INSTANCES - len(moved))]])
-    return ChangesSummary(
-        len(found.overruled),
-        n_changed,
-        int(found.added.sum()),
-        int(found.dropped.sum()),
-        int(found.tied.sum()),
-        consensus.diagnostics.moved,
-        consensus.diagnostics.order_kept,
-        len(moved),
-        _rows(consensus, found, shown),
-    )
+    n, rows, far = len(found.overruled), _rows(consensus, found, shown), consensus.diagnostics
+    added, dropped, tied = (int(part.sum()) for part in (found.added, found.dropped, found.tied))
+    return ChangesSummary(n, n_changed, added, dropped, tied, far.moved, far.order_kept, len(moved), rows)
 
 
-def overruling(
-    vote: FloatArray, chosen: NDArray[np.bool_], last_in: FloatArray, first_out: FloatArray
-) -> tuple[FloatArray, FloatArray]:
+def overruling(vote: FloatArray, chosen: BoolArray, last_in: FloatArray, first_out: FloatArray) -> list[FloatArray]:
     """Find the votes (n, l) that each added label lacks, and that each dropped one has to spare; 0 for all others.
 
     Examples
     --------
     >>> vote, chosen = np.array([[0.75, 0.5, 0.25]]), np.array([[True, False, True]])
     >>> overruling(vote, chosen, np.array([0.5]), np.array([0.25]))
-    (array([[0.  , 0.  , 0.25]]), array([[0.  , 0.25, 0.  ]]))
+    [array([[0.  , 0.  , 0.25]]), array([[0.  , 0.25, 0.  ]])]
     """
     lacking = np.where(chosen, last_in[:, None] - vote, 0.0)
     spare = np.where(chosen, 0.0, vote - first_out[:, None])
-    return np.where(lacking > _SAME, lacking, 0.0), np.where(spare > _SAME, spare, 0.0)
+    return [np.where(votes > _SAME, votes, 0.0) for votes in (lacking, spare)]
 
 
 def _ends(vote: FloatArray, count: NDArray[np.int64]) -> tuple[FloatArray, FloatArray]:

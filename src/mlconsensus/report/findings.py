@@ -24,13 +24,8 @@ def findings(summary: Summary) -> list[str]:
     >>> findings(summarise(mlc.combine(panel, method="mv")))[1]
     'The consensus gives every instance the labels that voting gives it. ...'
     """
-    return [
-        _agreement(summary),
-        *warnings(summary.models),
-        changed(summary),
-        _disputed(summary),
-        *_quality(summary),
-    ]
+    first, last = [_agreement(summary), *warnings(summary.models)], [_disputed(summary), *_quality(summary)]
+    return [*first, changed(summary), *last]
 
 
 def warnings(models: ModelsSummary) -> list[str]:
@@ -38,15 +33,16 @@ def warnings(models: ModelsSummary) -> list[str]:
     random, opposite = len(models.looks_random), len(models.opposite)
     if random and random == len(models.rows):
         return ["No model agrees with another more than chance lets expect: all look random."]
-    return [
-        *([f"{_listed(models.looks_random)} {_verb(random, 'answer')} as if at random."] if random else []),
-        *([f"{_listed(models.opposite)} {_verb(opposite, 'say')} the opposite of the others."] if opposite else []),
-        *(
-            f"{shown(one)} and {shown(other)} make the same errors, as copies do."
-            for one, other in models.copies[:_MOST_NAMED]
-        ),
-        *([f"So do {len(models.copies) - _MOST_NAMED:,} more pairs."] if len(models.copies) > _MOST_NAMED else []),
-    ]
+    found = []
+    if random:
+        found.append(f"{_listed(models.looks_random)} answer{'s' * (random == 1)} as if at random.")
+    if opposite:
+        found.append(f"{_listed(models.opposite)} say{'s' * (opposite == 1)} the opposite of the others.")
+    for one, other in models.copies[:_MOST_NAMED]:
+        found.append(f"{shown(one)} and {shown(other)} make the same errors, as copies do.")
+    if len(models.copies) > _MOST_NAMED:
+        found.append(f"So do {len(models.copies) - _MOST_NAMED:,} more pairs.")
+    return found
 
 
 def changed(summary: Summary) -> str:
@@ -94,10 +90,6 @@ def _listed(names: Sequence[str]) -> str:
     return first[0] if len(first) == 1 else f"{', '.join(first[:-1])} and {first[-1]}"
 
 
-def _verb(count: int, verb: str) -> str:
-    return f"{verb}s" if count == 1 else verb
-
-
 def _of(count: int, total: int) -> str:
     return f"{count:,} of {plural(total, 'instance')} ({count / total:.1%})"
 
@@ -108,8 +100,9 @@ def _agreement(summary: Summary) -> str:
         return "There is one model alone, and nothing to compare it with."
     best = max(summary.models.rows, key=lambda row: row.agreement or 0.0)
     closest = f"the closest are {shown(best.name)} and {shown(best.nearest)} ({figure(best.agreement)})"
-    how = "The models hardly agree: their" if (best.agreement or 0.0) < _HARDLY else "Models agree with a"
-    return f"{how} mean correlation {'is' if how.startswith('The') else 'of'} {figure(mean)}; {closest}."
+    if (best.agreement or 0.0) < _HARDLY:
+        return f"The models hardly agree: their mean correlation is {figure(mean)}; {closest}."
+    return f"Models agree with a mean correlation of {figure(mean)}; {closest}."
 
 
 def _disputed(summary: Summary) -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arithmetic.products import FloatArray
+from ..arithmetic.products import BoolArray, FloatArray, ratio
 from ..engines.progress import track
 from ..estimators import COMBINERS, MOST_GROUPS, Combiner
 from ..evaluation.decisions import match_instances
@@ -128,9 +129,8 @@ def judge(consensus: Consensus, matched: Matched) -> JudgedSummary:
         results.append(Judgement(name, "mean" if name == "BM" else "model", metrics))
     curves += [_point(name, truth, values) for name, (values, _) in zip(judged.models, judged.cells(), strict=True)]
     gains = _gains(names, truth, sets["MV"], sets[consensus.method])
-    return JudgedSummary(
-        matched.note, len(matched.rows), len(rows), left_out, tuple(results), tuple(curves), tuple(calibration), gains
-    )
+    found = tuple(results), tuple(curves), tuple(calibration), tuple(gains)
+    return JudgedSummary(matched.note, len(matched.rows), len(rows), left_out, *found)
 
 
 def _scores(combiner: Combiner, panel: Predictions, rows: NDArray[np.int64]) -> FloatArray:
@@ -139,7 +139,7 @@ def _scores(combiner: Combiner, panel: Predictions, rows: NDArray[np.int64]) -> 
     return np.asarray(combiner.fit(usable).transform(usable[rows]))
 
 
-def precision_recall(name: str, kind: str, truth: NDArray[np.bool_], scores: FloatArray) -> PrecisionRecall:
+def precision_recall(name: str, kind: str, truth: BoolArray, scores: FloatArray) -> PrecisionRecall:
     """Draw the curve through at most a few dozen of its points; equal scores are taken together.
 
     Examples
@@ -160,7 +160,7 @@ def precision_recall(name: str, kind: str, truth: NDArray[np.bool_], scores: Flo
     return PrecisionRecall(name, kind, tuple(recall[kept].tolist()), tuple(precision[kept].tolist()))
 
 
-def reliability(name: str, kind: str, truth: NDArray[np.bool_], scores: FloatArray) -> Reliability:
+def reliability(name: str, kind: str, truth: BoolArray, scores: FloatArray) -> Reliability:
     """Bin cells by their score, a tenth each; scores above 1 are in the last bin, those below 0 in the first.
 
     Examples
@@ -178,7 +178,7 @@ def reliability(name: str, kind: str, truth: NDArray[np.bool_], scores: FloatArr
     return Reliability(name, kind, tuple(mean.tolist()), tuple(share.tolist()), tuple(cells[full].tolist()))
 
 
-def _point(name: str, truth: NDArray[np.bool_], values: Any) -> PrecisionRecall:
+def _point(name: str, truth: BoolArray, values: Any) -> PrecisionRecall:
     chosen = (values.toarray() if hasattr(values, "toarray") else values) >= 0.5
     right = int((truth & chosen).sum())
     if not right:
@@ -186,16 +186,10 @@ def _point(name: str, truth: NDArray[np.bool_], values: Any) -> PrecisionRecall:
     return PrecisionRecall(name, "model", (right / int(truth.sum()),), (right / int(chosen.sum()),))
 
 
-def _gains(
-    names: list[str], truth: NDArray[np.bool_], voting: NDArray[np.bool_], consensus: NDArray[np.bool_]
-) -> tuple[LabelGain, ...]:
+def _gains(names: list[str], truth: BoolArray, voting: BoolArray, consensus: BoolArray) -> Iterable[LabelGain]:
+    relevant = truth.sum(axis=0)
+    # F1 of each label; 0 where it is neither relevant nor given.
+    f1 = (ratio(2 * (truth & sets).sum(axis=0), relevant + sets.sum(axis=0), 0.0) for sets in (voting, consensus))
     mended = ((voting != truth) & (consensus == truth)).sum(axis=0)
     spoiled = ((voting == truth) & (consensus != truth)).sum(axis=0)
-    columns = (truth.sum(axis=0), _f1(truth, voting), _f1(truth, consensus), mended, spoiled)
-    return tuple(map(LabelGain, names, *(column.tolist() for column in columns)))
-
-
-def _f1(truth: NDArray[np.bool_], chosen: NDArray[np.bool_]) -> FloatArray:
-    """F1 of each label; 0 where it is neither relevant nor given."""
-    both = (truth & chosen).sum(axis=0)
-    return np.asarray(2 * both / np.maximum(truth.sum(axis=0) + chosen.sum(axis=0), 1))
+    return map(LabelGain, names, *(column.tolist() for column in (relevant, *f1, mended, spoiled)))

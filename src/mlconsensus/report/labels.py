@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ..arithmetic.products import FloatArray
+from ..arithmetic.products import BoolArray, FloatArray, ratio
+from ..panel.alignment import IntArray
 from .similarity import ordered, strongest
 
 MOST_LABELS = 40  # in the heat map; more would not be readable
@@ -49,11 +50,7 @@ class LabelsSummary:
 
 
 def summarise_labels(
-    names: tuple[str, ...],
-    chosen: NDArray[np.bool_],
-    added: NDArray[np.int64],
-    dropped: NDArray[np.int64],
-    dispute: FloatArray,
+    names: tuple[str, ...], chosen: BoolArray, added: IntArray, dropped: IntArray, dispute: FloatArray
 ) -> LabelsSummary:
     """Correlate the labels of the consensus.
 
@@ -91,10 +88,9 @@ def summarise_labels(
 
 def _correlations(together: FloatArray, count: FloatArray, size: FloatArray, n: int) -> FloatArray:
     """Correlate columns of 0 and 1 from how often they are 1 together; 0 where a column is constant."""
-    below = np.outer(size, size)
-    found = np.where(below > 0, (n * together - np.outer(count, count)) / np.where(below > 0, below, 1), 0.0)
+    found = ratio(n * together - np.outer(count, count), np.outer(size, size), 0.0)
     np.fill_diagonal(found, 1.0)
-    return np.asarray(found)
+    return found
 
 
 def _kept(together: sparse.csr_array, count: FloatArray, size: FloatArray, n: int) -> NDArray[np.intp]:

@@ -59,7 +59,7 @@ def summarise_models(found: Examined, combiner: Combiner) -> ModelsSummary:
         beside, correlation = (names[nearest[k]], agreement[k][nearest[k]]) if m > 1 else (None, None)
         reliability = float(found.reliability[k])
         rows.append(ModelRow(name, reliability, weights[k], beside, correlation, _remark(found, name)))
-    kept = strongest(found.agreement, MOST_MODELS) if m > MOST_MODELS else np.arange(m)
+    kept = strongest(found.agreement, MOST_MODELS)
     kept = kept[ordered(found.agreement[np.ix_(kept, kept)])]
     order, shown = tuple(names[k] for k in kept), found.agreement[np.ix_(kept, kept)]
     mean = float(found.agreement[~np.eye(m, dtype=np.bool_)].mean()) if m > 1 else None

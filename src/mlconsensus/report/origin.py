@@ -55,7 +55,7 @@ def summarise_origin(consensus: Consensus, command: str = "", inputs: tuple[Inpu
     return Origin(command, consensus.method, consensus.reason, parameters, versions, inputs)
 
 
-def hash_predictions(predictions: Predictions) -> Input:
+def hash_predictions(predictions: Predictions, name: str = "predictions") -> Input:
     """Hash names and scores, silence included; dense and sparse panels that say the same have the same hash.
 
     Examples
@@ -76,4 +76,4 @@ def hash_predictions(predictions: Predictions) -> Input:
             # One NaN of many, and one zero of two.
             cells = np.where(True if spoken is None else spoken, dense + 0.0, np.nan)
             found.update(np.ascontiguousarray(cells, dtype="<f8").data)
-    return Input("predictions", found.hexdigest(), None)
+    return Input(name, found.hexdigest(), None)

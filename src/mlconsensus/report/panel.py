@@ -58,17 +58,11 @@ def summarise_panel(predictions: Predictions, cardinality: Any) -> PanelSummary:
             known[k] |= True if spoken is None else spoken.any(axis=0)
             total[k] += values.sum(dtype=np.float64)
             decides[k] &= _decides(values)
-    share = (1 - heard / (n * l)).tolist()
-    columns = (
-        seen.tolist(),
-        known.sum(axis=1).tolist(),
-        share,
-        (total / np.maximum(seen, 1)).tolist(),
-        decides.tolist(),
-    )
-    models = tuple(map(ModelGlance, predictions.models, *columns))
-    missing = float(1 - heard.sum() / (m * n * l))
-    return PanelSummary(m, n, l, missing, float(np.mean(cardinality)), models, predictions.members.shape[1])
+    missing = 1 - heard / (n * l)
+    columns = (seen, known.sum(axis=1), missing, total / np.maximum(seen, 1), decides)
+    models = tuple(map(ModelGlance, predictions.models, *(column.tolist() for column in columns)))
+    mean = float(np.mean(cardinality))
+    return PanelSummary(m, n, l, float(missing.mean()), mean, models, predictions.members.shape[1])
 
 
 def _decides(values: Any) -> bool:

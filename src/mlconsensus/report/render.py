@@ -6,15 +6,12 @@ import base64
 import hashlib
 import json
 import math
-from dataclasses import fields, is_dataclass
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from ..evaluation.metrics import LABEL_SET_METRICS, RANKING_METRICS
-from ..tables import best_rows, metrics_table, title
+from ..tables import best_rows, metrics_table, plain, title
 from ..terminal import shown, table
 from .changes import ChangesSummary, Reason
 from .charts import SHADES, heat, lines
@@ -40,25 +37,6 @@ def to_json(summary: Summary) -> str:
     2
     """
     return json.dumps(plain(summary), indent=1, allow_nan=False) + "\n"
-
-
-def plain(found: Any) -> Any:
-    """Turn dataclasses, tuples and arrays into what JSON has.
-
-    Examples
-    --------
-    >>> plain((1, float("nan"), np.array([2.0])))
-    [1, None, [2.0]]
-    """
-    if is_dataclass(found):
-        return {field.name: plain(getattr(found, field.name)) for field in fields(found)}
-    if hasattr(found, "_asdict"):
-        return plain(found._asdict())
-    if isinstance(found, dict):
-        return {key: plain(value) for key, value in found.items()}
-    if isinstance(found, tuple | list | np.ndarray):
-        return [plain(value) for value in (found.tolist() if isinstance(found, np.ndarray) else found)]
-    return None if isinstance(found, float) and not math.isfinite(found) else found
 
 
 def to_text(summary: Summary) -> str:
@@ -94,11 +72,11 @@ def to_html(summary: Summary) -> str:
 
     folder = files(__package__) / "templates"
     style, script = ((folder / name).read_text("utf-8") for name in ("page.css", "page.js"))
-    matrices = {"models": summary.models.agreement, "labels": summary.labels.correlation}
+    models, labels = summary.models, summary.labels
     data = {
-        "models": [shown(name, 60) for name in summary.models.order],
-        "labels": [shown(name, 60) for name in summary.labels.order],
-        "matrices": {key: matrix.round(3).tolist() for key, matrix in matrices.items()},
+        "models": [shown(name, 60) for name in models.order],
+        "labels": [shown(name, 60) for name in labels.order],
+        "matrices": {"models": models.agreement.round(3).tolist(), "labels": labels.correlation.round(3).tolist()},
         "method": summary.origin.method,
         "explanations": _explanations(summary.changes),
     }

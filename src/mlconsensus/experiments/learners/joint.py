@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.multioutput import ClassifierChain
 
-from .base import BoolArray, Fold, Learner, constant_predictions, seed_of
+from .base import BoolArray, Fold, constant_predictions, seed_of
 from .single import regression
 
 N_CHAINS = 5
@@ -62,7 +62,3 @@ def labelsets(fold: Fold) -> BoolArray:
         chosen = OneVsRestClassifier(regression()).fit(fold.seen, codes).predict(fold.unseen)
         predicted[:, labels] = combinations[chosen]
     return predicted
-
-
-CHAINS = Learner(f"ensembles of {N_CHAINS} classifier chains of logistic regressions", chains)
-LABELSETS = Learner(f"random disjoint labelsets of {SIZE} labels, each a multiclass logistic regression", labelsets)

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.neighbors import KNeighborsClassifier
 
 from ..shuffles import IntArray, Shuffle
-from .base import BoolArray, Fold, Learner, Model
+from .base import BoolArray, Fold, Model
 from .single import bayes, logistic, random_tree, tree
 
 N_VIEWS = 5
@@ -69,12 +69,3 @@ VIEWS_MODELS: dict[str, Model] = {
     "view1-tree": in_view(tree, 1),
     "view2-tree": in_view(tree, 2),
 }
-
-
-def _panel(about: str, models: dict[str, Model]) -> Learner:
-    kinds = list(models.values())
-    return Learner(about, lambda fold: kinds[fold.shuffle.model](fold), version=3, folds=5, panel=tuple(models))
-
-
-MIXED = _panel("ten models of different kinds, two of which answer at random", MIXED_MODELS)
-VIEWS = _panel("eight models on five disjoint groups of features", VIEWS_MODELS)

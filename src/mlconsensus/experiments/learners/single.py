@@ -7,7 +7,7 @@ from sklearn.naive_bayes import BernoulliNB
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 
-from .base import Learner, binary_relevance
+from .base import binary_relevance
 
 
 def regression() -> LogisticRegression:
@@ -27,9 +27,3 @@ logistic = binary_relevance(lambda seed: regression())
 bayes = binary_relevance(lambda seed: BernoulliNB())
 tree = binary_relevance(lambda seed: DecisionTreeClassifier(random_state=seed))
 random_tree = binary_relevance(lambda seed: ExtraTreeClassifier(random_state=seed))
-
-# The default: of all learners tried it comes closest to the paper's base models.
-SVM = Learner("binary relevance with linear SVMs (squared hinge, C = 1)", svm, version=2)
-# Trees differ more from shuffle to shuffle than linear models do.
-TREES = Learner("binary relevance with decision trees", tree, version=2)
-LOGISTIC = Learner("binary relevance with logistic regression (C = 1)", logistic)
