@@ -17,9 +17,8 @@ from .products import FloatArray
 
 IntArray = NDArray[np.int64]
 
-_DENSE = (
-    0.2  # above this share of cells that were spoken about, a dense matrix of all cells is faster than a sparse one
-)
+# Above this share of cells that were spoken about, a dense matrix of all cells is faster than a sparse one.
+_DENSE = 0.2
 
 
 class Sheets(NamedTuple):
@@ -31,11 +30,11 @@ class Sheets(NamedTuple):
     spoke: NDArray[np.bool_]  # (r, l)
     shape: tuple[int, int, int]  # of the panel: m, n, l
 
-    def of_instances(self, values: FloatArray) -> FloatArray:
+    def of_instances(self, values: NDArray[Any]) -> FloatArray:
         """Add up values of the sheets (r, l) to those of the instances (n, l)."""
         return _added(self.instance, values, self.shape[1])
 
-    def of_raters(self, values: FloatArray) -> FloatArray:
+    def of_raters(self, values: NDArray[Any]) -> FloatArray:
         """Add up values of the sheets (r, l) to those of the raters (m, l)."""
         return _added(self.rater, values, self.shape[0])
 
@@ -77,7 +76,7 @@ def sheets(block: Predictions) -> Sheets:
     return Sheets(rater, np.concatenate(instance), np.concatenate(scores), np.concatenate(spoke), block.shape)
 
 
-def _added(owner: IntArray, values: FloatArray, size: int) -> FloatArray:
+def _added(owner: IntArray, values: NDArray[Any], size: int) -> FloatArray:
     starts = np.arange(len(owner) + 1)
     belongs = sparse.csc_array((np.ones(len(owner)), owner, starts), shape=(size, len(owner)))
     return np.asarray(belongs @ values)
