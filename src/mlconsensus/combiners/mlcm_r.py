@@ -34,8 +34,9 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
+from ..arithmetic.clusters import memberships, reaching
 from ..arithmetic.grams import Gram, as_gram
-from ..arithmetic.products import FloatArray, connections, memberships, product, ratio, reaching, row_sums, scaled
+from ..arithmetic.products import FloatArray, connections, product, ratio, row_sums, scaled
 from ..errors import InputError
 from ..panel.predictions import Predictions
 from ..parameters import Weights, fraction, positive
