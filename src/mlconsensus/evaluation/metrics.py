@@ -19,9 +19,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
 
-from ..arithmetic.products import BoolArray, ratio
+from ..arithmetic.products import BoolArray, dense, ratio
 from ..errors import expect
 from ..panel.predictions import as_predictions
 from . import ranks
@@ -321,8 +320,7 @@ def evaluate_models(truth: Any, predictions: Any) -> dict[str, dict[str, float]]
     """
     panel = as_predictions(predictions)
     found = {
-        model: evaluate(truth, values.toarray() if sparse.issparse(values) else values)
-        for model, (values, _) in zip(panel.models, panel.cells(), strict=True)
+        model: evaluate(truth, dense(values)) for model, (values, _) in zip(panel.models, panel.cells(), strict=True)
     }
     together = zip(*(own.items() for own in found.values()), strict=True)
     return found | {"BM": {pairs[0][0]: float(np.mean([value for _, value in pairs])) for pairs in together}}
@@ -334,7 +332,7 @@ def _truth_and_scores(truth: Any, scores: ArrayLike) -> tuple[BoolArray, NDArray
         for axis in ("index", "columns"):
             same = list(getattr(truth, axis)) == list(getattr(scores, axis))
             expect(same, "scores", f"another {axis} than that of the truth", "the same in the same order")
-    known = np.asarray(truth.toarray() if sparse.issparse(truth) else truth)
+    known = dense(truth)
     _check_binary(known, "truth")
     found = np.asarray(scores)
     expect(found.dtype.kind in "biuf", "scores", f"{found.dtype} values", "numbers")
