@@ -161,15 +161,15 @@ def solve(statistics: Statistics, n_iter: int = 100, tol: float = 1e-5, weights:
     n_votes = sums @ (counts * heard)
 
     true = ratio(yes @ weights, heard, 0.0)  # start from the majority vote
-    following = _maximise(true, sums, votes, counts)
+    following = _maximise(true, sums, votes, counts, weights)
     found, bound, active = following, np.full(l, -np.inf), np.ones(l, dtype=np.bool_)
     for _ in range(whole(n_iter, "n_iter", 1)):
         settled = (np.where(active, new, old) for new, old in zip(following[:3], found[:3], strict=True))
         found = Solution(*settled)._replace(weights=weights)
         start, if_yes, if_no = _log_odds(found)
         true = special.expit(start[labels] + _added(votes, if_yes, if_no, labels))  # E step
-        following = _maximise(true, sums, votes, counts)  # M step
-        new_bound = sums @ (counts * _evidence(true, following._replace(weights=weights), labels, votes))
+        following = _maximise(true, sums, votes, counts, weights)  # M step
+        new_bound = sums @ (counts * _evidence(true, following, labels, votes))
         active &= new_bound - bound >= positive(tol, "tol") * n_votes
         bound = new_bound
         if not active.any():
@@ -204,14 +204,14 @@ def _added(votes: FloatArray, for_yes: FloatArray, for_no: FloatArray, labels: N
     return np.asarray(np.einsum("pk,pk->p", votes, np.vstack([for_yes, for_no]).T[labels]))
 
 
-def _maximise(true: FloatArray, sums: Any, votes: FloatArray, counts: FloatArray) -> Solution:
+def _maximise(true: FloatArray, sums: Any, votes: FloatArray, counts: FloatArray, weights: FloatArray) -> Solution:
     """M step."""
     prior = ratio(sums @ (counts * true), sums @ counts, 0.0)
     rates = []
     for weight in (counts * true, counts * (1 - true)):
         yes, no = np.split(np.maximum(sums @ (weight[:, None] * votes), _LEAST).T, 2)
         rates.append(yes / (yes + no))
-    return Solution(prior, *rates)
+    return Solution(prior, rates[0], rates[1], weights)
 
 
 def _log_odds(solution: Solution) -> tuple[FloatArray, FloatArray, FloatArray]:

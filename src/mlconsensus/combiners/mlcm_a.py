@@ -69,15 +69,10 @@ def statistics(block: Predictions) -> Statistics:
         return Statistics(n, heard * n * l, every, column_sums(said.total) / heard, _products(said.total, heard))
     average = mean(said, np.zeros(l))
     silent = (heard == 0).astype(np.float64)
-    return Statistics(
-        n,
-        heard.sum(),
-        n - silent.sum(axis=0),
-        column_sums(average),
-        Gram.of(average),
-        np.asarray(silent.T @ average) if silent.any() else 0,
-        gram(silent) if silent.any() else 0,
-    )
+    found = Statistics(n, heard.sum(), n - silent.sum(axis=0), column_sums(average), Gram.of(average))
+    if not silent.any():
+        return found
+    return found._replace(cross_gram=np.asarray(silent.T @ average), unknown_gram=gram(silent))
 
 
 def _products(total: Matrix, m: float) -> Gram:
