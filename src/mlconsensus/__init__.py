@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     )
     from .evaluation import decisions, metrics
     from .insight.explanations import Explanation, explain
+    from .insight.referee import referee
     from .io import read_predictions, scan_predictions
     from .panel.predictions import Predictions
     from .sites import privacy
@@ -68,6 +69,7 @@ __all__ = [
     "privacy",
     "rater_filter",
     "read_predictions",
+    "referee",
     "register",
     "rescale",
     "save",
@@ -103,6 +105,7 @@ _HOME = {
     "mlcm_r": "estimators",
     "rater_filter": "estimators",
     "read_predictions": "io",
+    "referee": "insight.referee",
     "rescale": "estimators",
     "scan_predictions": "io",
     "write_consensus": "consensus",

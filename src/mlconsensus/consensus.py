@@ -177,9 +177,7 @@ def combine(
     panel = as_predictions(predictions)
     name, reason, combiner = choose(panel, optimize, method, weights)
     scores = combiner.fit(panel).transform(panel)
-    saw = combiner.saw(combiner.solution_)
-    reason = f"{reason}: {saw}" if saw else reason
-    return Consensus(scores, name, reason, combiner, panel.instances, panel.labels, panel)
+    return Consensus(scores, name, _with_what_it_saw(reason, combiner), combiner, panel.instances, panel.labels, panel)
 
 
 class Chosen(NamedTuple):
@@ -207,7 +205,7 @@ def choose(
             hint = nearest(wanted, METRICS)
             raise InputError(f"optimize: found {optimize!r}, expected one of {', '.join(METRICS)}{hint}")
         name = DEFAULT if len(panel.labels) <= MOST_LABELS else "MLCM-a"
-        reason = "it leaves voting as far as the models bear each other out"
+        reason = "it leaves voting as far as the models' agreement carries"
         if name != DEFAULT:
             reason = f"with more than {MOST_LABELS:,} labels, {DEFAULT} would take gigabytes of memory"
         elif wanted != "auto":
@@ -297,7 +295,12 @@ def write_consensus(
         combiner.fit(panel)
     made = partial(_written, combiner.applying(), values)
     missing = write_blocks(path, panel, made, format=format, layout=layout, force=force)
-    return Written(name, reason, combiner, missing)
+    return Written(name, _with_what_it_saw(reason, combiner), combiner, missing)
+
+
+def _with_what_it_saw(reason: str, combiner: Combiner) -> str:
+    saw = combiner.saw(combiner.solution_)
+    return f"{reason}: {saw}" if saw else reason
 
 
 def _written(apply: Any, values: Any, block: Predictions) -> NDArray[Any]:

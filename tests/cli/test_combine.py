@@ -51,9 +51,10 @@ def test_standard_input(shell, panel):
     assert len(ran.out.splitlines()) == 4
 
 
-def test_the_metric_chooses_the_method_and_says_so(run, panel):
+def test_the_method_is_named_with_what_it_saw(run, panel):
     ran = run("combine", "a.csv", "b.csv", "--optimize", "ranking-loss", "-o", "x.csv")
-    assert "with MLCM-r (its walk estimates" in ran.err
+    assert "with Filter (it leaves voting as far as" in ran.err
+    assert "no method is safer for ranking loss: reliability" in ran.err
 
 
 def test_json_says_what_was_done(run, panel):

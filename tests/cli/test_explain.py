@@ -36,8 +36,8 @@ def test_several_labels_in_the_order_they_are_given(run, panel):
     assert ran.out.index("label war") < ran.out.index("label sport")
 
 
-def test_the_metric_chooses_the_method(run, panel):
-    ran = run("explain", *FILES, "--instance", "1", "--optimize", "ranking-loss")
+def test_a_method_may_be_asked_for(run, panel):
+    ran = run("explain", *FILES, "--instance", "1", "--method", "mlcm-r")
     assert "by MLCM-r" in ran.out
 
 

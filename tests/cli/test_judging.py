@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 
 import mlconsensus as mlc
@@ -80,3 +81,71 @@ def test_a_metric_without_a_value_is_null(run, panel):
     (panel / "one.csv").write_text("id,sport\n1,1\n")
     assert '"micro_auc": null' in run("evaluate", "one.csv", "--truth", "one.csv", "--json").out
     assert '"micro_auc": null' in run("compare", "one.csv", "--truth", "one.csv", "--json").out
+
+
+@pytest.fixture
+def raters(tmp_path):
+    """Five raters with errors of their own, a file each, and who belongs together."""
+    rng = np.random.default_rng(0)
+    truth = rng.random((200, 4)) < 0.4
+    for name in "abcde":
+        said = truth ^ (rng.random(truth.shape) < 0.15)
+        rows = [f"{i},{','.join(str(int(cell)) for cell in row)}" for i, row in enumerate(said)]
+        (tmp_path / f"{name}.csv").write_text("\n".join(["id,w,x,y,z", *rows, ""]))
+    (tmp_path / "groups.csv").write_text("rater,group\na,one\nb,one\n")
+    return [f"{name}.csv" for name in "abcde"]
+
+
+def test_compare_without_truth(run, raters):
+    ran = run("compare", *raters)
+    assert (ran.code, ran.err) == (0, "")
+    lines = ran.out.splitlines()
+    assert [line.split()[0] for line in lines[1 : len(mlc.COMBINERS)]] == [m for m in mlc.COMBINERS if m != "MV"]
+    assert lines[-1].startswith("In the mean of the four, ")
+    found = json.loads(run("compare", *raters, "--json").out)
+    assert (found["n_raters"], found["n_groups"], found["n_folds"]) == (5, 5, 5)
+    assert found["sentence"] == lines[-1]
+    for gains in found["gains"].values():
+        for gain in gains.values():
+            assert gain["low"] <= gain["expected"] <= gain["high"]
+
+
+def test_groups_are_held_out_together(run, raters):
+    found = json.loads(run("compare", *raters, "--groups", "groups.csv", "--json").out)
+    assert (found["n_groups"], found["n_folds"]) == (4, 4)
+    ran = run("compare", *raters[1:], "--groups", "groups.csv")
+    assert (ran.code, ran.out) == (2, "")
+    assert "groups: found 'a', expected some of 'b'" in ran.err
+
+
+def test_too_few_raters_are_told(run, raters):
+    ran = run("compare", *raters[:2])
+    assert ran.code == 0
+    assert ran.out.startswith("No verdict: ")
+    found = json.loads(run("compare", *raters[:2], "--json").out)
+    assert (found["gains"], found["verdict"]) == ({}, None)
+
+
+def test_too_few_instances_are_told(run, panel):
+    ran = run("compare", "a.csv", "b.csv", "c.csv")
+    assert ran.code == 0
+    assert ran.out.splitlines()[-1].startswith("No verdict: held-out raters that agree with the others say too little")
+    for name in "abc":
+        (panel / f"{name}.csv").write_text("id,x\n" + "".join(f"{i},{i % 2}\n" for i in range(30)))
+    found = json.loads(run("compare", "a.csv", "b.csv", "c.csv", "--json").out)
+    assert found["verdict"] is None
+    assert found["gains"]["DS"]["ranking_loss"]["expected"] is None  # one label has no pairs
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--each-model"], "--each-model: found no --truth, expected one to judge models by"),
+        (["--groups", "groups.csv", "--truth", "a.csv"], "--groups: found --truth beside it, expected one of the two"),
+        (["--groups", "none.csv"], "none.csv: found no such file"),
+    ],
+)
+def test_options_that_do_not_go_together(run, raters, options, words):
+    ran = run("compare", *raters, *options)
+    assert (ran.code, ran.out) == (2, "")
+    assert words in ran.err

@@ -117,6 +117,7 @@ def hostile(tmp_path):
     [
         (0, ["combine", "p.csv", "-o", "o.csv"]),
         (0, ["compare", "p.csv", "--truth", "t.csv", "--each-model"]),
+        (0, ["compare", "p.csv"]),
         (0, ["report", "p.csv", "--truth", "t.csv", "--format", "text"]),
         (0, ["report", "p.csv", "--truth", "t.csv", "--format", "html"]),
         (0, ["report", "p.csv", "--format", "json"]),

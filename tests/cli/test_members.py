@@ -64,7 +64,7 @@ def test_one_scale(files, run):
         (["--weight", "ann=1", "--weight", "ann=2"], "--weight: found 'ann' twice, expected each model once"),
         (["--weight", "amn=1"], "weights: found one for 'amn', expected names of models; did you mean 'ann'?"),
         (["--weight", "ann=-1"], "weights, model 'ann': found -1.0, expected a finite number of at least 0"),
-        (["--clustering", "kinds.csv"], "RaterFilter: found clusterings, which it cannot use, expected MLCMr or BGCM"),
+        (["--clustering", "kinds.csv"], "RaterFilter: found clusterings, which it cannot use, expected BGCM or MLCMr"),
         (["--clustering", "none.csv"], "none.csv: found no such file"),
         (["--clustering", "ann.csv"], "ann.csv: found 3 columns, expected 2: the instance and its cluster"),
         (["--clustering", "twice.csv"], "twice.csv, row 2: found the instance '1' again, expected each once"),

@@ -38,11 +38,19 @@ def files(place, models=MODELS):
 
 @pytest.mark.parametrize("method", [name.lower() for name in mlc.COMBINERS])
 def test_sites_give_what_pooled_data_give(run, sites, method):
-    assert run("statistics", *files("north"), "--method", method, "-o", "n.stats").code == 0
-    assert run("statistics", *files("south", MODELS[::-1]), "--method", method, "-o", "s.stats").code == 0
-    ran = run("solve", "n.stats", "s.stats", "--output", "both.model")
-    assert (ran.code, ran.out) == (0, "")
     name = next(name for name in mlc.COMBINERS if name.lower() == method)
+    how = ["--method", method]
+    for at in range(len(mlc.COMBINERS[name].rounds) + 1):
+        assert run("statistics", *files("north"), *how, "-o", "n.stats", "--force").code == 0
+        assert run("statistics", *files("south", MODELS[::-1]), *how, "-o", "s.stats", "--force").code == 0
+        last = at == len(mlc.COMBINERS[name].rounds)
+        output = "both.model" if last else f"{at}.round"
+        ran = run("solve", "n.stats", "s.stats", "--output", output)
+        assert (ran.code, ran.out) == (0, "")
+        how = ["--after", output]
+        if not last:
+            assert f"solved round {at + 1} of 3 of {name}" in ran.err
+            assert "expected a solved model" in run("apply", output, *files("all")).err
     assert ran.err == f"solved {name} for 3 models × 4 labels from 2 files of 90 instances → both.model\n"
     ran = run("apply", "both.model", *files("all"), "-o", "federated.csv")
     assert ran.code == 0
@@ -51,6 +59,21 @@ def test_sites_give_what_pooled_data_give(run, sites, method):
     federated, pooled = (read_table(sites / f"{name}.csv") for name in ("federated", "pooled"))
     order = [list(federated.labels).index(label) for label in pooled.labels]
     np.testing.assert_allclose(federated.scores[:, order], pooled.scores, rtol=0, atol=1e-10)
+
+
+def test_rounds_that_do_not_follow_each_other_are_refused(run, sites):
+    for place in ("north", "south"):
+        run("statistics", *files(place), "--method", "filter", "-o", f"{place}.1")
+        run("solve", f"{place}.1", "-o", f"{place}.round")
+        run("statistics", *files(place), "--after", f"{place}.round", "-o", f"{place}.2")
+    for given, found in {
+        ("solve", "north.1", "south.2"): "south.2: found sums that follow other rounds",
+        ("solve", "north.2", "south.2"): "south.2: found sums that follow other rounds",
+        ("statistics", *files("north"), "--after", "north.1"): "north.1: found no round to go on from",
+    }.items():
+        ran = run(*given, "-o", "x")
+        assert (ran.code, len(ran.err.splitlines())) == (2, 1)
+        assert found in ran.err
 
 
 def test_what_apply_writes_is_chosen_as_for_combine(run, sites):

@@ -242,9 +242,14 @@ def test_commands_on_a_cluster(command, panel):
 
 @pytest.mark.parametrize("method", mlc.COMBINERS)
 def test_statistics_of_a_site_on_a_cluster(command, panel, method):
-    command("statistics", "--method", method, "cluster.stats")
-    command("statistics", "--method", method, "local.stats", options=["--no-stream"])
-    found, expected = (mlc.load(f"{name}.stats") for name in ("cluster", "local"))
+    how = ["--method", method]
+    for at in range(len(mlc.COMBINERS[method].rounds) + 1):
+        command("statistics", *how, f"cluster{at}.stats")
+        command("statistics", *how, f"local{at}.stats", options=["--no-stream"])
+        found, expected = (mlc.load(f"{name}{at}.stats") for name in ("cluster", "local"))
+        if found.unfinished:
+            mlc.save(expected, f"{at}.round")
+            how = ["--after", f"{at}.round"]
     assert (found.n_instances_, found.labels_) == (expected.n_instances_, expected.labels_)
     arrays = to_arrays(found.statistics_)
     assert arrays.keys() == to_arrays(expected.statistics_).keys()

@@ -99,15 +99,10 @@ def test_the_filter_does_not_mind_what_scale_a_model_lives_on():
     assert loss(truth, mlc.majority_vote(mlc.rescale(odd))) < loss(truth, mlc.majority_vote(odd))
 
 
-def test_fitted_scales_serve_new_instances_and_pieces():
+def test_fitted_scales_serve_new_instances():
     odd = np.stack([SCORES, SCORES**4, SCORES])
     fitted = mlc.RaterFilter().fit(odd)
     np.testing.assert_allclose(fitted.transform(odd[:, 5:9]), fitted.transform(odd)[5:9], atol=1e-10)
-    known = fitted.prepared_
-    fitted.partial_fit(odd[:, :50])
-    assert fitted.prepared_ is known
-    piecewise = mlc.RaterFilter().partial_fit(odd[:, :100]).partial_fit(odd[:, 100:])
-    np.testing.assert_allclose(piecewise.transform(odd), mlc.rater_filter(odd, rescale=False), atol=1e-10)
 
 
 def test_what_rescale_may_be():

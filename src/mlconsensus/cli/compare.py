@@ -1,6 +1,8 @@
-"""`mlconsensus compare`: every method side by side on one panel, against the truth."""
+"""`mlconsensus compare`: every method side by side on one panel, against the truth or against held-out raters."""
 
 from __future__ import annotations
+
+from dataclasses import asdict
 
 import click
 
@@ -9,29 +11,43 @@ from .options import panel_options, print_json, read_panel, say
 
 @click.command("compare", short_help="Judge every method on a panel, side by side.")
 @panel_options
-@click.option("--truth", required=True, metavar="FILE", help="The relevant labels, in any format.")
-@click.option("--each-model", is_flag=True, help="Show each base model too, not only their mean.")
+@click.option("--truth", metavar="FILE", help="The relevant labels, in any format; without it, held-out raters judge.")
+@click.option("--each-model", is_flag=True, help="With --truth: show each base model too, not only their mean.")
+@click.option("--groups", metavar="FILE", help="Without --truth: raters and their groups, which are held out together.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(
-    files: tuple[str, ...], input_format: str | None, instances: str, labels: str, truth: str, each_model: bool,
-    as_json: bool,
+    files: tuple[str, ...], input_format: str | None, instances: str, labels: str, truth: str | None, each_model: bool,
+    groups: str | None, as_json: bool,
 ) -> None:  # fmt: skip
     """Combine the panel in FILE... with every method and print how well each agrees with the truth.
 
     The truth is used to judge, never to combine. BM is the mean of the base models' own metrics.
 
+    Without --truth, some raters are held out in turn: what is printed is how much better than voting each method ranks
+    what they said, with 90 % intervals, and whether that can be relied on.
+
     \b
-    Example:
+    Examples:
       mlconsensus compare a.csv b.csv c.csv --truth truth.csv
+      mlconsensus compare a.csv b.csv c.csv
     """
     from ..engines.progress import track
+    from ..errors import expect
     from ..estimators import COMBINERS
     from ..evaluation.metrics import evaluate, evaluate_models
     from ..evaluation.truth import match_truth
+    from ..insight.referee import referee
     from ..io import read_table
+    from ..io.clusterings import read_clustering
     from ..tables import metrics_table
 
+    expect(truth is not None or not each_model, "--each-model", "no --truth", "one to judge models by")
+    expect(truth is None or groups is None, "--groups", "--truth beside it", "one of the two")
     panel = read_panel(files, input_format, instances, labels)
+    if truth is None:
+        found = referee(panel, groups=None if groups is None else read_clustering(groups))
+        print_json(asdict(found)) if as_json else click.echo(str(found))
+        return
     matched = match_truth(read_table(truth), panel.instances, panel.labels)
     if matched.note:
         say(matched.note)

@@ -38,12 +38,17 @@ def command(files: tuple[str, ...], output: str, force: bool, as_json: bool) -> 
             raise InputError(f"{file}: found the same content as in {first}, expected each site once")
     combined = merge(parts, files)
     save(combined, output, force=force)
+    going_on = combined.progress() if combined.unfinished else None
     m, l, n = len(combined.models_), len(combined.labels_), combined.n_instances_
     if as_json:
         privacy = combined.privacy_ and combined.privacy_._asdict()
         done = {"method": combined.name, "models": list(combined.models_), "labels": l, "instances": n}
-        click.echo(json.dumps(done | {"sites": len(files), "privacy": privacy, "output": output}))
+        done |= {"sites": len(files), "privacy": privacy, "unfinished": going_on, "output": output}
+        click.echo(json.dumps(done))
         return
     of = f"{n:,} instances" if combined.privacy_ is None else f"private statistics ({combined.privacy_})"
     sites = "1 file" if len(files) == 1 else f"{len(files)} files"
-    say(f"solved {combined.name} for {m} models × {l:,} labels from {sites} of {of} → {output}")
+    what = combined.name if going_on is None else f"{going_on} of {combined.name}"
+    say(f"solved {what} for {m} models × {l:,} labels from {sites} of {of} → {output}")
+    if going_on is not None:
+        say(f"every site goes on with 'mlconsensus statistics … --after {output}'")

@@ -25,6 +25,11 @@ from .output import check_place
     help="The method they are for, one of METHODS.",
 )
 @click.option(
+    "--after",
+    metavar="FILE",
+    help="What 'solve' made of all sites' files of the round before, for a method that takes several (filter).",
+)
+@click.option(
     "--label-names",
     metavar="FILE",
     help="The labels that all sites use, one a line; the panel may lack some, and others are refused.",
@@ -42,8 +47,8 @@ from .output import check_place
 @click.option("--json", "as_json", is_flag=True, help="Print what was done as JSON on standard output.")
 def command(
     files: tuple[str, ...], input_format: str | None, instances: str, labels: str, output: str, method: str,
-    label_names: str | None, epsilon: float | None, delta: float | None, clip: float | None, stream: bool | None,
-    dask: str | None, force: bool, as_json: bool,
+    after: str | None, label_names: str | None, epsilon: float | None, delta: float | None, clip: float | None,
+    stream: bool | None, dask: str | None, force: bool, as_json: bool,
 ) -> None:  # fmt: skip
     """Add up what the panel in FILE... says into one file of sums, in which no instance is listed.
 
@@ -57,13 +62,16 @@ def command(
     """
     from ..errors import InputError
     from ..estimators import COMBINERS, method_named
-    from ..sites.state import save_statistics
+    from ..sites.state import load, save_statistics
 
     check_place(files, output, force)
-    name = method_named(method)
+    before = None if after is None else load(after)
+    name = method_named(method) if before is None else before.name
     kind = COMBINERS[name]
-    # Bringing scores to one scale takes a round over all sites' instances, of which there is only one here.
-    combiner = kind(rescale=False) if "rescale" in kind().get_params() else kind()
+    # Scores stay on their own scales: which of them is every site's is not known before the first round.
+    combiner = before or (kind(rescale=False) if "rescale" in kind().get_params() else kind())
+    if before is not None and (hasattr(before, "statistics_") or before.prepared_ is None):
+        raise InputError(f"{after}: found no round to go on from, expected what 'solve' made of sites' statistics")
     if (epsilon is None) != (delta is None):
         given, other = ("--epsilon", "--delta") if delta is None else ("--delta", "--epsilon")
         raise InputError(f"{given}: found no {other} beside it, expected both")
@@ -85,18 +93,27 @@ def command(
             panel = panel.with_labels(names)
         if panel.has_scores and "rescale" in kind().get_params():
             say("scores are taken as they are: bringing them to one scale would need all sites' instances")
+        if before is not None:
+            panel = panel.with_labels(before.labels_)
         if epsilon is None:
-            combiner.fit(panel)
+            combiner.fit_round(panel, combiner.prepared_)
         else:
             privacy.fit(combiner, panel, **budget)  # type: ignore[arg-type]
     save_statistics(combiner, output, force=force)
     m, n, l = panel.shape
     if as_json:
         guarantee = combiner.privacy_ and combiner.privacy_._asdict()
-        done = {"method": name, "models": list(panel.models), "labels": l, "instances": combiner.n_instances_}
+        done = {
+            "method": name,
+            "round": combiner.progress(),
+            "models": list(panel.models),
+            "labels": l,
+            "instances": combiner.n_instances_,
+        }
         click.echo(json.dumps(done | {"privacy": guarantee, "output": output}))
     elif combiner.privacy_ is None:
-        say(f"gathered statistics of {m} models × {n:,} instances × {l:,} labels for {name} → {output}")
+        round_of = f", {combiner.progress()}," if combiner.rounds else ""
+        say(f"gathered statistics{round_of} of {m} models × {n:,} instances × {l:,} labels for {name} → {output}")
     else:
         say(
             f"gathered private statistics ({combiner.privacy_}) of {m} models × {l:,} labels for {name} → {output}; "

@@ -89,8 +89,15 @@ class Method:
             known = each.solve(gather(partial(_of_block, each, known)), known)
         return known
 
+    def rounds_behind(self, known: Any) -> int:
+        """Tell how many rounds told what is known; as many as there are in `rounds` once `prepare` is through."""
+        return next((at + 1 for at, each in enumerate(self.rounds) if isinstance(known, each.Known)), 0)
+
     def sums(self, block: Predictions, prepared: Any) -> Any:
-        """Return the statistics of a block, given what `prepare` found."""
+        """Return the statistics of a block in the round that follows what is known."""
+        behind = self.rounds_behind(prepared)
+        if behind < len(self.rounds):
+            return self.rounds[behind].statistics(block, prepared)
         kind = type(self)
         return kind.statistics(block, prepared) if self.rounds else kind.statistics(block)
 

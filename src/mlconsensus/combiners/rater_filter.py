@@ -33,73 +33,27 @@ from ..arithmetic.products import (
     column_sums,
     connections,
     label_products,
-    model_products,
     product,
     ratio,
     weighted_product,
     weighted_sum,
 )
-from ..arithmetic.sheets import Sheets, sheets
+from ..arithmetic.sheets import sheets
 from ..errors import InputError
 from ..panel import scales as scales_of
 from ..panel.predictions import Predictions
-from ..panel.scales import Scales
 from ..panel.sources import Source
 from ..parameters import Weights
 from .contributions import Contributions, statements
 from .method import Axes, Gather, Method, Round
-from .raters import agreement, drawn, highest, kinship, reliability
+from .rater_rounds import Means, Pairs, Rates, Trust, answer_weights, centred, means, on_scale, pairs, rates, trust
+from .raters import drawn
 
-_SILENT = 1e-12  # a variance below this says that a rater never changes its mind on a label
 _TINY = 1e-9  # information below this is none
 _MOST_NOISE = 2.0  # mean squared difference of unrelated standardised answers: as noisy as a reading can be
 _RARE = 0.1  # how frequent a label is that raters no longer keep silent about when in doubt
 _HARDLY = 0.15  # reliability below which a rater has nothing to do with the others
 _FLOOR = 1e-6  # labels about which nothing is left keep the order of their frequencies
-
-
-class Rates(NamedTuple):
-    """First round: how often each rater says yes to each label; `y` is a score with silence as 0."""
-
-    total: Annotated[Any, Axes("m l", least=0)]  # Σ y
-    squares: Annotated[Any, Axes("m l", least=0)]  # Σ y²
-    heard: Annotated[Any, Axes("m l", least=0)]  # about how many instances it spoke
-
-
-class Means(NamedTuple):
-    """What the first round tells."""
-
-    mean: Annotated[FloatArray, Axes("m l")]  # μ
-    variance: Annotated[FloatArray, Axes("m l", least=0)]  # σ²
-    total: Annotated[FloatArray, Axes("m l", least=0)]
-    heard: Annotated[FloatArray, Axes("m l", least=0)]
-    scale_at: Annotated[FloatArray, Axes("m ?")]  # knots that bring scores to one scale; none: they stay as they are
-    scale_to: Annotated[FloatArray, Axes("m ?")]
-
-
-class Pairs(NamedTuple):
-    """Second round: sums over cells that two raters spoke about; x = y − μ."""
-
-    products: Annotated[Any, Axes("m m", symmetric=True)]  # Σ x x'
-    squares: Annotated[Any, Axes("m m", least=0)]  # Σ x²
-    both: Annotated[Any, Axes("m m", symmetric=True, least=0)]  # how many
-
-
-class Trust(NamedTuple):
-    """What the second round tells, beside `Means`."""
-
-    mean: Annotated[FloatArray, Axes("m l")]  # μ
-    deviation: Annotated[FloatArray, Axes("m l", least=0)]  # σ
-    heard: Annotated[FloatArray, Axes("m l", least=0)]  # 0 for copies of another rater
-    frequency: Annotated[FloatArray, Axes("l")]  # π
-    reliability: Annotated[FloatArray, Axes("m")]  # r, over all labels; 0 for copies
-    alike: Annotated[FloatArray, Axes("m m", symmetric=True)]  # kinship
-    overall: Annotated[FloatArray, Axes("m")]  # r, a copy's too
-    highest: Annotated[FloatArray, Axes("m l")]  # what reliability can be at most
-    weight: Annotated[FloatArray, Axes("m l")]  # u, what an answer adds to the reading
-    information: Annotated[FloatArray, Axes("m l", least=0)]  # b, and how much that is worth
-    scale_at: Annotated[FloatArray, Axes("m ?")]
-    scale_to: Annotated[FloatArray, Axes("m ?")]
 
 
 class Statistics(NamedTuple):
@@ -133,87 +87,15 @@ class Solution(NamedTuple):
     scale_to: Annotated[FloatArray, Axes("m ?")]
 
 
-def rates(block: Predictions, known: Scales | None) -> Rates:
-    """Add up how often raters say yes."""
-    m, n, l = block.shape
-    block = block.weighted(None) if known is None else block.weighted(None).rescaled(known)
-    if block.complete:
-        A = connections(block)
-        squared = A.power(2) if sparse.issparse(A) else A * A
-        each = (column_sums(A).reshape(m, l), column_sums(squared).reshape(m, l))
-        return Rates(*each, np.full((m, l), float(n)))
-    said = sheets(block)
-    scores = said.scores.astype(np.float64)
-    return Rates(*map(said.of_raters, (scores, scores**2, said.spoke.astype(np.float64))))
-
-
-def means(sums: Rates, known: Scales | None) -> Means:
-    """Find each rater's mean and variance on each label.
-
-    A rater's mean starts from one answer at the label's frequency, which matters where it gave but a few.
-    """
-    total, squares, heard = sums
-    frequency = ratio(total.sum(axis=0), heard.sum(axis=0), 0.0)
-    mean = (total + frequency) / (heard + 1)
-    variance = ratio(np.maximum(squares - 2 * mean * total + mean**2 * heard, 0), heard, 0.0)
-    return Means(mean, variance, total, heard, *(np.empty((2, len(total), 0)) if known is None else known))
-
-
-def pairs(block: Predictions, known: Means) -> Pairs:
-    """Add up products of what two raters said about the same cell."""
-    m, n, l = block.shape
-    block = _on_scale(block, known)
-    if block.complete:
-        A, mean = connections(block), known.mean
-        total = column_sums(A).reshape(m, l)
-        crossed = mean @ total.T
-        products = model_products(A, m, l) - crossed - crossed.T + n * mean @ mean.T
-        return Pairs(products, np.repeat(np.diag(products)[:, None], m, axis=1), np.full((m, m), float(n * l)))
-    said = sheets(block)
-    x, spoke = said.by_cell(_centred(said, known.mean)), said.by_cell(said.spoke.astype(np.float64))
-    return Pairs(product(x, x.T), product(x * x, spoke.T), product(spoke, spoke.T))
-
-
-def trust(sums: Pairs, known: Means) -> Trust:
-    """Rate the raters over all labels, find copies and kin, and weigh their answers."""
-    mean, variance, total, heard, *scale = known
-    l = mean.shape[1]
-    count, own = heard.sum(axis=1) / l, variance.sum(axis=1)
-    both = sums.both / l
-    first = _first_copies(sums, known)
-    kept = first == np.arange(len(first))
-    heard = heard * kept[:, None]
-    frequency = ratio((total * kept[:, None]).sum(axis=0), heard.sum(axis=0), 0.0)
-    pooled = ratio((variance * heard).sum(axis=0), heard.sum(axis=0), 0.0)
-    # Labels count by their variance: so many of equal variance would tell as much.
-    labels = pooled.sum() ** 2 / max(float((pooled**2).sum()), 1e-300)
-    precision = both * labels * np.outer(kept, kept) * (1 - np.eye(len(kept)))
-    found = reliability(agreement(sums.products, sums.squares), precision)
-    r = np.where(kept, found, 0.0)
-    # Rates differ by chance: where both answered by how they differ there, elsewhere by the variance of each.
-    apart = ratio(sums.squares + sums.squares.T - 2 * sums.products, both, 0.0)
-    per = 1 / np.maximum(count, 1)
-    shared = both * np.outer(per, per)
-    expected = apart * shared + np.add.outer(own * per, own * per) - np.add.outer(own, own) * shared
-    rate = ratio(total, known.heard, np.broadcast_to(frequency, total.shape))
-    size = (rate**2).sum(axis=1)
-    shift = np.maximum(np.add.outer(size, size) - 2 * rate @ rate.T, 0)
-    alike = kinship(shift, expected, both / np.sqrt(np.maximum(np.outer(count, count), 1)))
-    bound = highest(mean, frequency)
-    deviation = np.where(variance > _SILENT, np.sqrt(variance), 0.0)
-    weight, information = _weights(np.sign(r)[:, None] * np.minimum(np.abs(r)[:, None], bound), deviation)
-    return Trust(mean, deviation, heard, frequency, r, alike, found[first], bound, weight, information, *scale)
-
-
 def statistics(block: Predictions, known: Trust) -> Statistics:
     """Add up products of pooled readings, and what each rater's answers have to do with the others' readings."""
     m, n, l = block.shape
-    block = _on_scale(block, known)
+    block = on_scale(block, known)
     u, b, mean = known.weight, known.information, known.mean
     if block.complete:
         A = connections(block)
         total, squared = column_sums(A).reshape(m, l), column_sums(A.power(2) if sparse.issparse(A) else A * A)
-        own = squared.reshape(m, l) - 2 * mean * total + n * mean**2  # Σ x²
+        own = np.maximum(squared.reshape(m, l) - 2 * mean * total + n * mean**2, 0)  # Σ x²
         Z, I = weighted_sum(A, u) - (u * mean).sum(axis=0), b.sum(axis=0)
         with_all = label_products(A, Z, m) - mean * Z.sum(axis=0)  # Σ x Z
         alone = np.zeros((l, l))
@@ -224,10 +106,10 @@ def statistics(block: Predictions, known: Trust) -> Statistics:
         read = np.where(I > _TINY, float(n), 0.0)
         return Statistics(
             Z.T @ Z, alone, n * np.outer(I, I), n * b.T @ b, ratio(squares, np.where(I > _TINY, I, 0) ** 2, 0.0), read,
-            with_all - u * own, n * (I - b), squares - 2 * u * with_all + u**2 * own,
+            with_all - u * own, np.maximum(n * (I - b), 0), np.maximum(squares - 2 * u * with_all + u**2 * own, 0),
         )  # fmt: skip
     said = sheets(block)
-    x, spoke = _centred(said, mean), said.spoke.astype(np.float64)
+    x, spoke = centred(said, mean), said.spoke.astype(np.float64)
     ux, bs = u[said.rater] * x, b[said.rater] * spoke
     Z, I = said.of_instances(ux), said.of_instances(bs)
     heard = I > _TINY
@@ -255,7 +137,7 @@ def solve(sums: Statistics, weights: FloatArray | None, known: Trust) -> Solutio
     correlations = _correlations(signal / np.sqrt(np.outer(ease, ease)), variance / ease, n, active)
 
     given = np.ones(m) if weights is None else weights
-    vote, information = (each * given[:, None] for each in _weights(c, known.deviation))
+    vote, information = (each * given[:, None] for each in answer_weights(c, known.deviation))
     noise, kin = _noise(c, known, information, n)
     gain, level = _gain(c, known)
     filter = np.zeros((l, l))
@@ -275,7 +157,7 @@ def solve(sums: Statistics, weights: FloatArray | None, known: Trust) -> Solutio
 def apply(block: Predictions, solution: Solution) -> FloatArray:
     """Pool the answers about each label, filter the readings, and add the vote."""
     l = len(block.labels)
-    block = _on_scale(block, solution)
+    block = on_scale(block, solution)
     kind = solution.vote.dtype
     trusted = np.repeat(solution.trusted[:, None], l, axis=1)
     if block.complete:
@@ -289,7 +171,7 @@ def apply(block: Predictions, solution: Solution) -> FloatArray:
     else:
         said = sheets(block)
         rater, spoke = said.rater, said.spoke.astype(kind)
-        x = _centred(said, solution.mean)
+        x = centred(said, solution.mean)
         reading = said.of_instances(solution.vote[rater] * x)
         reading = reading * _per_answer(said.of_instances(solution.information[rater] * spoke), solution)
         scores = solution.prior + product(reading, solution.filter)
@@ -306,7 +188,7 @@ def apply(block: Predictions, solution: Solution) -> FloatArray:
 
 def contributions(block: Predictions, solution: Solution, label: int) -> Contributions:
     """Take the score of the block's one instance apart: by how much each answer moves it away from the frequency."""
-    scores, said = statements(_on_scale(block, solution))
+    scores, said = statements(on_scale(block, solution))
     answers = solution.vote * (scores - said * solution.mean)
     moved = answers * _per_answer((said * solution.information).sum(axis=0), solution) * solution.filter[:, label]
     prior = float(solution.prior[label])
@@ -319,41 +201,12 @@ def contributions(block: Predictions, solution: Solution, label: int) -> Contrib
     return Contributions(share * (1 + _FLOOR + voting) * prior, share * moved, -share * below)
 
 
-def _on_scale(block: Predictions, known: Means | Trust | Solution) -> Predictions:
-    """Bring a block's scores to the scale that was fitted."""
-    block = block.weighted(None)  # what the user's weights do is left to `solve`
-    return block.rescaled(Scales(known.scale_at, known.scale_to)) if known.scale_at.size else block
-
-
-def _centred(said: Sheets, mean: FloatArray) -> FloatArray:
-    return (said.scores - mean[said.rater]) * said.spoke
-
-
 def _grams(A: Any, m: int, l: int) -> Any:
     """Yield each rater's Gram matrix YᵀY (l, l)."""
     A = A.tocsc() if sparse.issparse(A) else A
     for k in range(m):
         own = A[:, k * l : (k + 1) * l]
         yield product(own.T, own)
-
-
-def _weights(c: FloatArray, deviation: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return what an answer adds to the reading, c/(1 − c²)/σ, and how much that is worth, c²/(1 − c²) (m, l)."""
-    varies = deviation > 0
-    weight = np.where(varies, c / (1 - c**2) / np.where(varies, deviation, 1), 0.0)
-    return weight, weight * c * deviation
-
-
-def _first_copies(sums: Pairs, known: Means) -> Any:
-    """Find for each rater the first that says exactly the same of the same cells (m,); itself if there is none."""
-    answered = known.heard.sum(axis=1)
-    same = (sums.both == answered[:, None]) & (sums.both == answered)
-    same &= sums.squares + sums.squares.T - 2 * sums.products <= 1e-9 * np.maximum(sums.both, 1)
-    same &= np.abs(known.mean[:, None] - known.mean).max(axis=2, initial=0) <= 1e-12
-    first = np.arange(len(same))
-    for k in range(1, len(same)):
-        first[k] = np.argmax(same[k] & (first == np.arange(len(same))))  # itself at the latest
-    return first
 
 
 def _signal(sums: Statistics) -> FloatArray:
@@ -511,8 +364,5 @@ class RaterFilter(Method):
             return "there is one model, which is believed"
         if r.max() < _HARDLY:
             return "the models hardly agree beyond chance, so the scores are little more than votes"
-        alike = " and are much alike" if share < 0.25 else ""
-        usual = f"{r.min():.2f} to {r.max():.2f}"
-        return (
-            f"the models bear each other out (reliability {usual}){alike}; plain votes make up {share:.0%} of a score"
-        )
+        alike = ", much alike" if share < 0.25 else ""
+        return f"reliability {r.min():.2f} to {r.max():.2f}{alike}; plain votes are {share:.0%} of a score"

@@ -64,6 +64,34 @@ class Combiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[misc]
         panel = self.checked_panel(predictions)
         return self._fitted(panel, self.prepare(panel, partial(gather, panel)))
 
+    def fit_round(self, predictions: Any, known: Any = None) -> Self:
+        """Gather the sums of one round alone, as a site does that has some of the instances; see docs/sites.md.
+
+        Parameters
+        ----------
+        predictions
+            `Predictions`, or anything that its constructor takes.
+        known
+            What the rounds before told (`next_known`), from the sums of all sites; ``None``: this is the first.
+
+        Returns
+        -------
+        The estimator itself, whose `statistics_` can be added to those of other sites.
+        """
+        panel = self.checked_panel(predictions)
+        if hasattr(self, "models_") and known is not None:
+            panel = self.in_fitted_order(panel)
+        return self._fitted(panel, known)
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether rounds are still to come before there is a solution."""
+        return self._solved is None and self.rounds_behind(self.prepared_) < len(self.rounds)
+
+    def next_known(self) -> Any:
+        """Solve the sums of a round before the last to what the next one needs."""
+        return self.rounds[self.rounds_behind(self.prepared_)].solve(self.statistics_, self.prepared_)
+
     def partial_fit(self, predictions: Any, y: object = None) -> Self:
         """Add the statistics of `predictions` to those fitted before; in the end as if all had come at once.
 
@@ -243,8 +271,12 @@ class Combiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[misc]
         check_is_fitted(self, "models_")
         settings = self._settings()
         if self._solved is None or self._solved[0] != settings:
+            summed = hasattr(self, "statistics_")
+            told = "what earlier rounds told, and no sums"
+            expect(summed or self.prepared_ is None, "statistics", told, "a solved model, or sums of the last round")
+            expect(not self.unfinished, "statistics", self.progress(), "sums of the last round")
             others, same = "others than the model was solved for", "the same, as it has no statistics"
-            expect(hasattr(self, "statistics_"), "parameters", others, same)
+            expect(summed, "parameters", others, same)
             sums = self.statistics_ if self.privacy_ is None else self.privacy_.cleared(self)
             work = partial(self.solve, sums, self.weights_, self.prepared_)
             self._solved = settings, local.solve(work, len(self.labels_) < self.one_thread_below)
@@ -257,6 +289,10 @@ class Combiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[misc]
             raise AttributeError(f"{type(self).__name__} does not rate models")
         found: NDArray[np.float64] = self.solution_.overall
         return found
+
+    def progress(self) -> str:
+        """Say which round the statistics are of."""
+        return f"round {self.rounds_behind(self.prepared_) + 1} of {len(self.rounds) + 1}"
 
     def in_fitted_order(self, panel: Predictions) -> Predictions:
         """Reorder models and labels by name to the fitted order; refuse others."""

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..arithmetic.products import BoolArray, dense, ratio
+from ..arithmetic.products import BoolArray, FloatArray, dense, ratio
 from ..errors import expect
 from ..panel.predictions import as_predictions
 from . import ranks
@@ -373,12 +373,12 @@ def _of_sets(truth: BoolArray, sets: BoolArray) -> dict[str, float]:
     return dict(zip(LABEL_SET_METRICS, map(float, found), strict=True))
 
 
-def _mean_over_instances(truth: BoolArray, scores: NDArray[Any], *metrics: Callable[..., float]) -> list[float]:
+def _mean_over_instances(truth: BoolArray, scores: NDArray[Any], *metrics: Callable[..., FloatArray]) -> list[float]:
     """Add up each metric over a few instances at a time, then divide by how many there are."""
 
     def of_some(rows: slice) -> list[float]:
         found = ranks.groups(truth[rows], scores[rows])
-        return [metric(found) for metric in metrics]
+        return [float(metric(found).sum()) for metric in metrics]
 
     parts = ranks.over_rows(scores.shape, of_some)
     return [float(sum(values) / len(scores)) for values in zip(*parts, strict=True)]

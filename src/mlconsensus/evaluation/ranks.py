@@ -135,23 +135,23 @@ def _in_threads(function: Callable[[slice], T], slices: Sequence[slice]) -> list
         return list(pool.map(function, slices))
 
 
-# Each of these is a sum over instances, expected over the orders of ties.
+# Each of these is a metric of every instance (n,), expected over the orders of ties.
 
 
-def wrong_at_top(g: Groups) -> float:
-    """Add up how likely a label that is not relevant stands first."""
-    return len(g.n_relevant) - float((g.relevant / g.size)[g.above == 0].sum())
+def wrong_at_top(g: Groups) -> FloatArray:
+    """Tell how likely a label that is not relevant stands first."""
+    return 1 - _of_instance(g, (g.relevant / g.size) * (g.above == 0))
 
 
-def pair_loss(g: Groups, tied: float = 0.5) -> float:
-    """Add up the share of pairs in the wrong order, a tied pair counted `tied`."""
+def pair_loss(g: Groups, tied: float = 0.5) -> FloatArray:
+    """Tell the share of pairs in the wrong order, a tied pair counted `tied`."""
     wrong = g.relevant * (g.above - g.relevant_above + tied * (g.size - g.relevant))
-    pairs = g.n_relevant * (g.n_labels - g.n_relevant)
-    return float((wrong / np.maximum(pairs, 1)[g.instance]).sum())
+    pairs = np.maximum(g.n_relevant * (g.n_labels - g.n_relevant), 1)
+    return np.asarray(_of_instance(g, wrong) / pairs)
 
 
-def precision_at_relevant(g: Groups) -> float:
-    r"""Add up the usual average precision.
+def precision_at_relevant(g: Groups) -> FloatArray:
+    r"""Tell the usual average precision.
 
     Place `t` of a group, counted from 0, holds a relevant label with probability ``relevant / size``; given that, each
     of the `t` places before it holds one of the others with probability ``(relevant - 1) / (size - 1)``. What is to be
@@ -160,13 +160,17 @@ def precision_at_relevant(g: Groups) -> float:
     _, of_ones, of_places = _harmonic(g)
     others = np.maximum(g.relevant - 1, 0) / np.maximum(g.size - 1, 1)
     precision = g.relevant / g.size * ((g.relevant_above + 1) * of_ones + others * of_places)
-    return float((precision / g.n_relevant[g.instance]).sum() + (g.n_relevant == 0).sum())
+    return np.where(g.n_relevant == 0, 1.0, _of_instance(g, precision) / np.maximum(g.n_relevant, 1))
 
 
-def precision_at_every_place(g: Groups) -> float:
-    """Add up the precision averaged over all places: a relevant label counts from its own place on."""
+def precision_at_every_place(g: Groups) -> FloatArray:
+    """Tell the precision averaged over all places: a relevant label counts from its own place on."""
     below, of_ones, of_places = _harmonic(g)
-    return float((g.relevant * ((of_ones + of_places) / g.size + below)).sum() / g.n_labels)
+    return _of_instance(g, g.relevant * ((of_ones + of_places) / g.size + below)) / g.n_labels
+
+
+def _of_instance(g: Groups, values: NDArray[Any]) -> FloatArray:
+    return np.asarray(np.bincount(g.instance, values, len(g.n_relevant)), dtype=np.float64)
 
 
 def _harmonic(g: Groups) -> tuple[FloatArray, FloatArray, FloatArray]:

@@ -1,1 +1,1 @@
-"""What a panel and a score tell without truth: diagnostics and explanations."""
+"""What a panel and a score tell without truth: which method, diagnostics and explanations."""

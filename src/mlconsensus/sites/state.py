@@ -19,6 +19,8 @@ from ..panel.predictions import Predictions
 from .privacy import guarantee_of
 from .state_file import Arrays, from_arrays, read_state, reordered, to_arrays, write_state
 
+_KINDS = ("statistics", "round", "model")
+_KNOWN = "known:"  # how arrays begin that earlier rounds told
 _MOST_CELLS = 2**24  # of one instance: as many as a block of instances may have
 
 
@@ -57,11 +59,18 @@ def load(path: AnyPath) -> Combiner:
         guarantee = guarantee_of(guarantee, type(combiner), f"{where}, privacy")
     counted = type(n) is int and 0 < n < 2**53 if guarantee is None else n is None
     expect(counted, f"{where}, instances", repr(n), "a number above 0, or null where it is private")
-    expect(kind in ("statistics", "model"), f"{where}, kind", repr(kind), "'statistics' or 'model'")
+    expect(kind in _KINDS, f"{where}, kind", repr(kind), f"one of {', '.join(_KINDS)}")
+    behind, rounds = header.get("rounds", 0), combiner.rounds
+    expect(type(behind) is int and 0 <= behind <= len(rounds), f"{where}, rounds", repr(behind), f"0 to {len(rounds)}")
+    known = {name.removeprefix(_KNOWN): arrays.pop(name) for name in list(arrays) if name.startswith(_KNOWN)}
+    fitted: dict[str, Any] = {}
+    if behind and kind != "model":
+        fitted["prepared"] = from_arrays(known, rounds[behind - 1].Known, sizes, where)
     if kind == "statistics":
-        fitted = {"statistics": from_arrays(arrays, combiner.Statistics, sizes, where, noisy=guarantee is not None)}
-    else:
-        fitted = {"solution": from_arrays(arrays, combiner.Solution, sizes, where)}
+        of_round = rounds[behind].Statistics if behind < len(rounds) else combiner.Statistics
+        fitted["statistics"] = from_arrays(arrays, of_round, sizes, where, noisy=guarantee is not None)
+    elif kind == "model":
+        fitted["solution"] = from_arrays(arrays, combiner.Solution, sizes, where)
     try:
         combiner.take(n, **names, privacy=guarantee, **fitted)
     except InputError as fault:
@@ -94,11 +103,15 @@ def save_statistics(combiner: Combiner, path: AnyPath, *, force: bool = False) -
     1000
     """
     _check_statistics(combiner, "statistics")
-    _write_combiner(combiner, "statistics", to_arrays(combiner.statistics_), path, force)
+    behind = combiner.rounds_behind(combiner.prepared_)
+    arrays = to_arrays(combiner.statistics_) | _known_arrays(combiner.prepared_ if behind else None)
+    _write_combiner(combiner, "statistics", arrays, path, force, behind)
 
 
 def save(combiner: Combiner, path: AnyPath, *, force: bool = False) -> None:
     """Solve, if that has not been done, and write all that `transform` needs, without the statistics, for `load`.
+
+    Of a method whose rounds are not through, what is written is what the next round needs.
 
     Parameters
     ----------
@@ -121,7 +134,11 @@ def save(combiner: Combiner, path: AnyPath, *, force: bool = False) -> None:
     np.True_
     """
     check_is_fitted(combiner, "models_")
-    _write_combiner(combiner, "model", _tried_out(combiner, "statistics"), path, force)
+    if combiner.unfinished and hasattr(combiner, "statistics_"):
+        behind = combiner.rounds_behind(combiner.prepared_) + 1
+        _write_combiner(combiner, "round", _known_arrays(combiner.next_known()), path, force, behind)
+    else:
+        _write_combiner(combiner, "model", _tried_out(combiner, "statistics"), path, force)
 
 
 def merge(combiners: Sequence[Combiner], names: Sequence[str] | None = None) -> Combiner:
@@ -152,19 +169,27 @@ def merge(combiners: Sequence[Combiner], names: Sequence[str] | None = None) -> 
     expect(bool(combiners), "merge", "no statistics", "at least one")
     names = [f"combiner {at}" for at in range(len(combiners))] if names is None else names
     first = combiners[0]
+    known = _known_arrays(first.prepared_)
     for combiner, name in zip(combiners, names, strict=True):
         _check_statistics(combiner, name)
         _check_alike(combiner, first, name, names[0])
+        own = _known_arrays(combiner.prepared_ and reordered(combiner.prepared_, _names_of(combiner), _names_of(first)))
+        same = own.keys() == known.keys() and all(np.array_equal(own[key], known[key]) for key in known)
+        expect(same, name, "sums that follow other rounds", f"the same earlier rounds as those of {names[0]}")
     total = first.statistics_
     for combiner in combiners[1:]:
         total = merged(total, reordered(combiner.statistics_, _names_of(combiner), _names_of(first)))
     guarantee = first.privacy_ and first.privacy_._replace(releases=sum(each.privacy_.releases for each in combiners))
     n = sum(each.n_instances_ or 0 for each in combiners) if guarantee is None else None
     together: Combiner = clone(first).set_params(**_parameters(first))
-    return together.take(n, **_names_of(first), statistics=total, privacy=guarantee)
+    return together.take(n, **_names_of(first), statistics=total, prepared=first.prepared_, privacy=guarantee)
 
 
-def _write_combiner(combiner: Combiner, kind: str, arrays: Arrays, path: AnyPath, force: bool) -> None:
+def _known_arrays(known: Any) -> Arrays:
+    return {} if known is None else {_KNOWN + name: array for name, array in to_arrays(known).items()}
+
+
+def _write_combiner(combiner: Combiner, kind: str, arrays: Arrays, path: AnyPath, force: bool, behind: int = 0) -> None:
     known = COMBINERS.get(combiner.name) is type(combiner)
     expect(known, "method", f"{combiner.name}, which files have no name for", f"one of {', '.join(COMBINERS)}")
     header = {
@@ -173,6 +198,7 @@ def _write_combiner(combiner: Combiner, kind: str, arrays: Arrays, path: AnyPath
         "parameters": _parameters(combiner),
         **_names_of(combiner),
         "instances": combiner.n_instances_,
+        "rounds": behind,
         "privacy": combiner.privacy_ and combiner.privacy_._asdict(),
         "written_by": f"mlconsensus {__version__}",
     }
@@ -239,8 +265,6 @@ def _check_statistics(combiner: Combiner, name: str) -> None:
     check_is_fitted(combiner, "models_")
     summed = hasattr(combiner, "statistics_")
     expect(summed, name, "a solved model, which has no statistics", "a combiner that was fitted, or its statistics")
-    scaled = "scores that were brought to their own panel's scale"
-    expect(combiner.prepared_ is None, name, scaled, "rescale=False, since other sites' scores would come to another")
 
 
 def _check_alike(combiner: Combiner, first: Combiner, name: str, first_name: str) -> None:

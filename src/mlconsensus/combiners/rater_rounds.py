@@ -1,0 +1,164 @@
+"""The first two rounds of the rater filter: how often raters say yes, and how far each can be trusted."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from ..arithmetic.products import FloatArray, column_sums, connections, model_products, product, ratio
+from ..arithmetic.sheets import Sheets, sheets
+from ..panel.predictions import Predictions
+from ..panel.scales import Scales
+from .method import Axes
+from .raters import agreement, highest, kinship, reliability
+
+_SILENT = 1e-12  # a variance below this says that a rater never changes its mind on a label
+
+
+class Rates(NamedTuple):
+    """First round: how often each rater says yes to each label; `y` is a score with silence as 0."""
+
+    total: Annotated[Any, Axes("m l", least=0)]  # Σ y
+    squares: Annotated[Any, Axes("m l", least=0)]  # Σ y²
+    heard: Annotated[Any, Axes("m l", least=0)]  # about how many instances it spoke
+
+
+class Means(NamedTuple):
+    """What the first round tells."""
+
+    mean: Annotated[FloatArray, Axes("m l")]  # μ
+    variance: Annotated[FloatArray, Axes("m l", least=0)]  # σ²
+    total: Annotated[FloatArray, Axes("m l", least=0)]
+    heard: Annotated[FloatArray, Axes("m l", least=0)]
+    scale_at: Annotated[FloatArray, Axes("m ?")]  # knots that bring scores to one scale; none: they stay as they are
+    scale_to: Annotated[FloatArray, Axes("m ?")]
+
+
+class Pairs(NamedTuple):
+    """Second round: sums over cells that two raters spoke about; x = y − μ."""
+
+    products: Annotated[Any, Axes("m m", symmetric=True)]  # Σ x x'
+    squares: Annotated[Any, Axes("m m", least=0)]  # Σ x²
+    both: Annotated[Any, Axes("m m", symmetric=True, least=0)]  # how many
+
+
+class Trust(NamedTuple):
+    """What the second round tells, beside `Means`."""
+
+    mean: Annotated[FloatArray, Axes("m l")]  # μ
+    deviation: Annotated[FloatArray, Axes("m l", least=0)]  # σ
+    heard: Annotated[FloatArray, Axes("m l", least=0)]  # 0 for copies of another rater
+    frequency: Annotated[FloatArray, Axes("l")]  # π
+    reliability: Annotated[FloatArray, Axes("m")]  # r, over all labels; 0 for copies
+    alike: Annotated[FloatArray, Axes("m m", symmetric=True)]  # kinship
+    overall: Annotated[FloatArray, Axes("m")]  # r, a copy's too
+    highest: Annotated[FloatArray, Axes("m l")]  # what reliability can be at most
+    weight: Annotated[FloatArray, Axes("m l")]  # u, what an answer adds to the reading
+    information: Annotated[FloatArray, Axes("m l", least=0)]  # b, and how much that is worth
+    scale_at: Annotated[FloatArray, Axes("m ?")]
+    scale_to: Annotated[FloatArray, Axes("m ?")]
+
+
+def rates(block: Predictions, known: Scales | None) -> Rates:
+    """Add up how often raters say yes."""
+    m, n, l = block.shape
+    block = block.weighted(None) if known is None else block.weighted(None).rescaled(known)
+    if block.complete:
+        A = connections(block)
+        squared = A.power(2) if sparse.issparse(A) else A * A
+        each = (column_sums(A).reshape(m, l), column_sums(squared).reshape(m, l))
+        return Rates(*each, np.full((m, l), float(n)))
+    said = sheets(block)
+    scores = said.scores.astype(np.float64)
+    return Rates(*map(said.of_raters, (scores, scores**2, said.spoke.astype(np.float64))))
+
+
+def means(sums: Rates, known: Scales | None) -> Means:
+    """Find each rater's mean and variance on each label.
+
+    A rater's mean starts from one answer at the label's frequency, which matters where it gave but a few.
+    """
+    total, squares, heard = sums
+    frequency = ratio(total.sum(axis=0), heard.sum(axis=0), 0.0)
+    mean = (total + frequency) / (heard + 1)
+    variance = ratio(np.maximum(squares - 2 * mean * total + mean**2 * heard, 0), heard, 0.0)
+    return Means(mean, variance, total, heard, *(np.empty((2, len(total), 0)) if known is None else known))
+
+
+def pairs(block: Predictions, known: Means) -> Pairs:
+    """Add up products of what two raters said about the same cell."""
+    m, n, l = block.shape
+    block = on_scale(block, known)
+    if block.complete:
+        A, mean = connections(block), known.mean
+        total = column_sums(A).reshape(m, l)
+        crossed = mean @ total.T
+        products = model_products(A, m, l) - crossed - crossed.T + n * mean @ mean.T
+        squares = np.repeat(np.maximum(np.diag(products), 0)[:, None], m, axis=1)
+        return Pairs(products, squares, np.full((m, m), float(n * l)))
+    said = sheets(block)
+    x, spoke = said.by_cell(centred(said, known.mean)), said.by_cell(said.spoke.astype(np.float64))
+    return Pairs(product(x, x.T), product(x * x, spoke.T), product(spoke, spoke.T))
+
+
+def trust(sums: Pairs, known: Means) -> Trust:
+    """Rate the raters over all labels, find copies and kin, and weigh their answers."""
+    mean, variance, total, heard, *scale = known
+    l = mean.shape[1]
+    count, own = heard.sum(axis=1) / l, variance.sum(axis=1)
+    both = sums.both / l
+    first = _first_copies(sums, known)
+    kept = first == np.arange(len(first))
+    heard = heard * kept[:, None]
+    frequency = ratio((total * kept[:, None]).sum(axis=0), heard.sum(axis=0), 0.0)
+    pooled = ratio((variance * heard).sum(axis=0), heard.sum(axis=0), 0.0)
+    # Labels count by their variance: so many of equal variance would tell as much.
+    labels = pooled.sum() ** 2 / max(float((pooled**2).sum()), 1e-300)
+    precision = both * labels * np.outer(kept, kept) * (1 - np.eye(len(kept)))
+    found = reliability(agreement(sums.products, sums.squares), precision)
+    r = np.where(kept, found, 0.0)
+    # Rates differ by chance: where both answered by how they differ there, elsewhere by the variance of each.
+    apart = ratio(sums.squares + sums.squares.T - 2 * sums.products, both, 0.0)
+    per = 1 / np.maximum(count, 1)
+    shared = both * np.outer(per, per)
+    expected = apart * shared + np.add.outer(own * per, own * per) - np.add.outer(own, own) * shared
+    rate = ratio(total, known.heard, np.broadcast_to(frequency, total.shape))
+    size = (rate**2).sum(axis=1)
+    shift = np.maximum(np.add.outer(size, size) - 2 * rate @ rate.T, 0)
+    alike = kinship(shift, expected, both / np.sqrt(np.maximum(np.outer(count, count), 1)))
+    bound = highest(mean, frequency)
+    deviation = np.where(variance > _SILENT, np.sqrt(variance), 0.0)
+    weight, information = answer_weights(np.sign(r)[:, None] * np.minimum(np.abs(r)[:, None], bound), deviation)
+    return Trust(mean, deviation, heard, frequency, r, alike, found[first], bound, weight, information, *scale)
+
+
+def on_scale(block: Predictions, known: Any) -> Predictions:
+    """Bring a block's scores to the scale that was fitted, whatever knows it: `Means`, `Trust` or the solution."""
+    block = block.weighted(None)  # what the user's weights do is left to `solve`
+    return block.rescaled(Scales(known.scale_at, known.scale_to)) if known.scale_at.size else block
+
+
+def centred(said: Sheets, mean: FloatArray) -> FloatArray:
+    """Take each rater's mean (m, l) off what it said (r, l); silence stays 0."""
+    return (said.scores - mean[said.rater]) * said.spoke
+
+
+def answer_weights(c: FloatArray, deviation: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return what an answer adds to the reading, c/(1 − c²)/σ, and how much that is worth, c²/(1 − c²) (m, l)."""
+    varies = deviation > 0
+    weight = np.where(varies, c / (1 - c**2) / np.where(varies, deviation, 1), 0.0)
+    return weight, weight * c * deviation
+
+
+def _first_copies(sums: Pairs, known: Means) -> Any:
+    """Find for each rater the first that says exactly the same of the same cells (m,); itself if there is none."""
+    answered = known.heard.sum(axis=1)
+    same = (sums.both == answered[:, None]) & (sums.both == answered)
+    same &= sums.squares + sums.squares.T - 2 * sums.products <= 1e-9 * np.maximum(sums.both, 1)
+    same &= np.abs(known.mean[:, None] - known.mean).max(axis=2, initial=0) <= 1e-12
+    first = np.arange(len(same))
+    for k in range(1, len(same)):
+        first[k] = np.argmax(same[k] & (first == np.arange(len(same))))  # itself at the latest
+    return first
