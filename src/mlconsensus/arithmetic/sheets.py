@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from ..panel.predictions import Predictions
-from .products import FloatArray
+from .products import FloatArray, ratio
 
 IntArray = NDArray[np.int64]
 
@@ -29,6 +29,11 @@ class Sheets(NamedTuple):
     scores: NDArray[Any]  # (r, l), silence as 0
     spoke: NDArray[np.bool_]  # (r, l)
     shape: tuple[int, int, int]  # of the panel: m, n, l
+
+    @property
+    def mean(self) -> FloatArray:
+        """What each rater said of each label on average (m, l), 0 where it said nothing."""
+        return ratio(self.of_raters(self.scores), self.of_raters(self.spoke), 0.0)
 
     def of_instances(self, values: NDArray[Any]) -> FloatArray:
         """Add up values of the sheets (r, l) to those of the instances (n, l)."""

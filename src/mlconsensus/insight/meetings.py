@@ -58,9 +58,8 @@ def meet(said: Sheets) -> Meetings:
     (np.float64(0.5), [2.0, 2.0, 1.0], [0.5])
     """
     m, _, l = said.shape
-    mean = ratio(said.of_raters(said.scores), said.of_raters(said.spoke), 0.0)
     of_two, departures, (apart, pairs) = np.zeros((5, m, m)), np.zeros((GROUPS, 4, 2, l)), np.zeros((2, l))
-    with_others, of_pairs = np.zeros(m), 0.0
+    mean, with_others, of_pairs = said.mean, np.zeros(m), 0.0
     for group, rows in _together(said, l):
         who, w, a = said.rater[rows], said.spoke[rows].astype(np.float64), said.scores[rows].astype(np.float64)
         spoke, total, squared = w.sum(axis=1), a.sum(axis=1), (a**2).sum(axis=1)
