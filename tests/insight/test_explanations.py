@@ -321,12 +321,10 @@ class Elsewhere(LazySource):
         return len(self.panel)
 
     has_scores = True
+    block_size = 2
 
     def read(self, start, stop):
-        return self.prepared(self.panel.read(start, stop))
-
-    def blocks(self, size=None):
-        return (self.prepared(block) for block in self.panel.blocks(2))
+        return self.prepared(self.panel[start:stop])
 
 
 @every_combiner

@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given
 
 import mlconsensus as mlc
+from mlconsensus.arithmetic.sheets import sheets
 from mlconsensus.insight import meetings
-from mlconsensus.insight.meetings import common_factor, departing, looked_at, meet, sheets
+from mlconsensus.insight.meetings import common_factor, departing, looked_at, meet
 from panels import panels
 
 

@@ -2,8 +2,9 @@ import numpy as np
 import pytest
 
 import mlconsensus as mlc
+from mlconsensus.arithmetic.sheets import sheets
 from mlconsensus.insight.diagnostics import examine
-from mlconsensus.insight.meetings import meet, sheets
+from mlconsensus.insight.meetings import meet
 from mlconsensus.insight.voices import count_voices
 
 

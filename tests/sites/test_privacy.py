@@ -275,7 +275,7 @@ def test_other_methods_are_refused(name):
         ({"clip": 0.0}, "clip: found 0.0"),
         ({"clip": 1e300}, "clip: found 1e+300, expected a number from 1e-06 to 1e+06"),
         ({"clip": 1e-300}, "clip: found 1e-300, expected a number from 1e-06 to 1e+06"),
-        ({"epsilon": 1e9}, "found ε = 1e+09, δ = 1e-06, for which OpenDP has no noise, expected a smaller ε"),
+        ({"epsilon": 1e-300, "delta": 1e-300}, "found ε = 1e-300, δ = 1e-300, for which OpenDP has no noise, expected"),
     ],
 )
 def test_bad_budgets_are_refused(options, message):

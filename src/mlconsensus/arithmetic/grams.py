@@ -57,11 +57,6 @@ class Gram:
         """The rows (r, v), where they are what is kept."""
         return _stacked(self._pieces) if self._product is None else None
 
-    @property
-    def ndim(self) -> int:
-        """How many axes the matrix is seen with."""
-        return len(self.shape)
-
     def __add__(self, other: Gram | FloatArray | int) -> Gram:
         if isinstance(other, int):  # the empty statistics
             return self

@@ -70,14 +70,12 @@ def connections(block: Predictions, dtype: Any = np.float64) -> Matrix:
         return np.ascontiguousarray(columns.T, dtype=dtype)
     joined = np.empty((n, m * l), dtype=kind)
     for k, matrix in enumerate(matrices):
-        joined[:, k * l : (k + 1) * l] = matrix.toarray() if sparse.issparse(matrix) else matrix
+        joined[:, k * l : (k + 1) * l] = dense(matrix)
     return _as_csr(joined, dtype) if _is_sparse(joined) else joined.astype(dtype, copy=False)
 
 
-def spoken(block: Predictions, dtype: Any = np.float64) -> FloatArray | None:
-    """Tell as 1 (or the model's weight) or 0 where each group node's model spoke (n, m·l), as `dtype`.
-
-    ``None``: all spoke everywhere, and count alike.
+def spoken(block: Predictions) -> FloatArray:
+    """Tell as 1 (or the model's weight) or 0 where each group node's model spoke (n, m·l).
 
     Examples
     --------
@@ -86,56 +84,11 @@ def spoken(block: Predictions, dtype: Any = np.float64) -> FloatArray | None:
     >>> spoken(mlc.Predictions([[[1, np.nan]], [[0, 0]]])).tolist()
     [[1.0, 0.0, 1.0, 1.0]]
     """
-    if block.complete and block.weights is None:
-        return None
     m, n, l = block.shape
-    said = np.empty((n, m, l), dtype)
+    said = np.empty((n, m, l))
     for k, (_, mask, weight) in enumerate(_weighted_cells(block)):
         said[:, k] = weight if mask is None else weight * mask
     return said.reshape(n, m * l)
-
-
-def memberships(block: Predictions) -> Any:
-    """Tell as 1 or 0 which clusters each instance is in, as CSR (n, c); c is 0 where the panel has no clusterings.
-
-    Examples
-    --------
-    >>> import mlconsensus as mlc
-    >>> panel = mlc.Predictions([[[1], [0]]]).with_clusterings({"k-means": ["left", "right"]})
-    >>> memberships(panel).toarray().tolist()
-    [[1.0, 0.0], [0.0, 1.0]]
-    """
-    inside = block.members >= 0
-    starts = np.concatenate([[0], np.cumsum(inside.sum(axis=1))])
-    ones = np.ones(int(starts[-1]))
-    return sparse.csr_array((ones, block.members[inside], starts), shape=(len(block), len(block.clusters)))
-
-
-def pair_sums(C: Any, weights: FloatArray) -> FloatArray:
-    """Compute Σ_i w_iℓ c_i c_i' for each label, as (l, c, c), from memberships (n, c) and weights (n, l).
-
-    Examples
-    --------
-    >>> pair_sums(sparse.csr_array([[1.0, 0.0, 1.0]]), np.array([[0.5]])).tolist()
-    [[[0.5, 0.0, 0.5], [0.0, 0.0, 0.0], [0.5, 0.0, 0.5]]]
-    """
-    c = C.shape[1]
-    return np.array([(scaled(C, own).T @ C).toarray() for own in weights.T]).reshape(-1, c, c)
-
-
-def reaching(anchored: NDArray[np.bool_], between: FloatArray) -> NDArray[np.bool_]:
-    """Tell from which nodes (…, c) a path over `between` (…, c, c) leads to one that is `anchored`.
-
-    Examples
-    --------
-    >>> reaching(np.array([True, False, False]), np.array([[1, 1, 0], [1, 1, 0], [0, 0, 1]])).tolist()
-    [True, True, False]
-    """
-    while True:
-        further = anchored | ((between > 0) & anchored[..., None, :]).any(axis=-1)
-        if (further == anchored).all():
-            return anchored
-        anchored = further
 
 
 def weighted_sum(A: Matrix, weights: FloatArray) -> FloatArray:
@@ -146,8 +99,7 @@ def weighted_sum(A: Matrix, weights: FloatArray) -> FloatArray:
     >>> weighted_sum(np.array([[1.0, 0.0, 0.5, 1.0]]), np.array([[2.0, 2.0], [4.0, 4.0]])).tolist()
     [[4.0, 4.0]]
     """
-    folded = _folded(A, weights)
-    return np.asarray(folded.toarray() if sparse.issparse(folded) else folded)
+    return dense(_folded(A, weights))
 
 
 def weighted_product(A: Matrix, weights: FloatArray, B: FloatArray) -> FloatArray:
@@ -177,24 +129,35 @@ def _folded(A: Matrix, weights: FloatArray) -> Matrix:
     return sparse.csr_array(folded, shape=(A.shape[0], l))
 
 
-def label_grams(A: Matrix, B: Matrix, n_labels: int, weights: FloatArray | float) -> FloatArray:
+def label_grams(A: FloatArray, B: FloatArray, weights: FloatArray) -> FloatArray:
     """Multiply the models' columns of A and B (n, m·l), label by label: Σ_i w_iℓ a_ikℓ b_ijℓ, as (l, m, m).
 
     Examples
     --------
     >>> A = np.array([[1.0, 0.0, 0.5, 1.0]])
-    >>> label_grams(A, A, 2, 1.0).tolist()
+    >>> label_grams(A, A, np.ones((1, 2))).tolist()
     [[[1.0, 0.5], [0.5, 0.25]], [[0.0, 0.0], [0.0, 1.0]]]
     """
+    n, l = weights.shape
+    left, right = (X.reshape(n, -1, l).transpose(2, 1, 0) for X in (A, B))
+    return np.asarray((left * weights.T[:, None, :]) @ right.transpose(0, 2, 1))
+
+
+def own_label_grams(A: Matrix, n_labels: int) -> FloatArray:
+    """Multiply the models' columns of A (n, m·l) with each other, label by label: Σ_i a_ikℓ a_ijℓ, as (l, m, m).
+
+    Examples
+    --------
+    >>> own_label_grams(sparse.csr_array([[1.0, 0.0, 0.5, 1.0]]), 2).tolist()
+    [[[1.0, 0.5], [0.5, 0.25]], [[0.0, 0.0], [0.0, 1.0]]]
+    """
+    n, m = A.shape[0], A.shape[1] // n_labels
     if not sparse.issparse(A):
-        n, m = len(A), A.shape[1] // n_labels
-        left, right = (X.reshape(n, m, n_labels).transpose(2, 1, 0) for X in (A, B))
-        by_label = np.broadcast_to(weights, (n, n_labels)).T[:, None, :]
-        return np.asarray((left * by_label) @ right.transpose(0, 2, 1))
+        return label_grams(A, A, np.ones((n, n_labels)))
     # One row for each cell (i, ℓ), one column for each (ℓ, k): the Gram matrix has a block for each label and no more.
-    rows = scaled(_by_cell(A, n_labels), np.broadcast_to(weights, (A.shape[0], n_labels)).ravel())
-    blocks = (rows.T @ _by_cell(B, n_labels)).tocoo()
-    m = A.shape[1] // n_labels
+    model, label, cell = _places(A, n_labels)
+    rows = sparse.coo_array((A.data, (cell, label * m + model)), shape=(n * n_labels, n_labels * m)).tocsr()
+    blocks = (rows.T @ rows).tocoo()
     out = np.zeros((n_labels, m, m))
     out[blocks.row // m, blocks.row % m, blocks.col % m] = blocks.data
     return out
@@ -210,8 +173,7 @@ def model_products(A: Matrix, m: int, n_labels: int) -> FloatArray:
     """
     n = A.shape[0]
     if sparse.issparse(A):
-        model, label = np.divmod(A.indices, n_labels)
-        cell = np.repeat(np.arange(n, dtype=np.int64) * n_labels, np.diff(A.indptr)) + label
+        model, _, cell = _places(A, n_labels)
         by_model = sparse.coo_array((A.data, (model, cell)), shape=(m, n * n_labels)).tocsr()
     else:
         by_model = A.reshape(n, m, n_labels).transpose(1, 0, 2).reshape(m, n * n_labels)
@@ -250,8 +212,8 @@ def votes(block: Predictions) -> Votes:
     entries = [values for values in matrices if sparse.issparse(values)]
     total = reduce(add, entries) if entries else None
     if len(entries) < m:
-        dense = _dense_sum([values for values in matrices if not sparse.issparse(values)])
-        total = dense if total is None else np.asarray(dense + total)
+        decided = _dense_sum([values for values in matrices if not sparse.issparse(values)])
+        total = decided if total is None else np.asarray(decided + total)
     if block.complete:
         return Votes(total, every)
     heard = np.zeros((n, l))
@@ -275,7 +237,7 @@ def mean(votes: Votes, prior: FloatArray) -> Matrix:
         if sparse.issparse(total):
             return (total / heard).astype(prior.dtype, copy=False)
         return np.divide(total, heard, dtype=prior.dtype, casting="same_kind")
-    return ratio(total.toarray() if sparse.issparse(total) else total, heard, prior)
+    return ratio(dense(total), heard, prior)
 
 
 def gram(A: Matrix) -> FloatArray:
@@ -324,8 +286,18 @@ def product(A: Matrix, B: Matrix) -> FloatArray:
     >>> product(sparse.csr_array([[2.0, 0.0]]), np.array([[1.0], [5.0]])).tolist()
     [[2.0]]
     """
-    out = A @ B
-    return np.asarray(out.toarray() if sparse.issparse(out) else out)
+    return dense(A @ B)
+
+
+def dense(A: Matrix) -> NDArray[Any]:
+    """Return a dense or CSR matrix as a dense one.
+
+    Examples
+    --------
+    >>> dense(sparse.csr_array([[2.0, 0.0]])).tolist()
+    [[2.0, 0.0]]
+    """
+    return np.asarray(A.toarray() if sparse.issparse(A) else A)
 
 
 def row_sums(A: Matrix) -> FloatArray:
@@ -371,30 +343,27 @@ def _weighted_cells(block: Predictions) -> Iterator[tuple[Matrix, NDArray[np.boo
         yield values if weight == 1 else values * weight, spoken, weight
 
 
-def _by_cell(A: Any, n_labels: int) -> Any:
-    """Turn (n, m·l) into (n·l, l·m): a row for each cell (i, ℓ), a column for each (ℓ, k)."""
-    n, m = A.shape[0], A.shape[1] // n_labels
-    instance = np.repeat(np.arange(n, dtype=np.int64), np.diff(A.indptr))
+def _places(A: Any, n_labels: int) -> tuple[NDArray[Any], ...]:
+    """Tell the model, the label and the cell (instance · l + label) of each entry of a CSR matrix (n, m·l)."""
     model, label = np.divmod(A.indices, n_labels)
-    where = (instance * n_labels + label, label * m + model)
-    return sparse.coo_array((A.data, where), shape=(n * n_labels, n_labels * m)).tocsr()
+    return model, label, np.repeat(np.arange(A.shape[0], dtype=np.int64) * n_labels, np.diff(A.indptr)) + label
 
 
-def _is_sparse(dense: NDArray[Any]) -> bool:
+def _is_sparse(filled: NDArray[Any]) -> bool:
     """Tell whether CSR makes what follows cheaper."""
-    return bool(np.count_nonzero(dense) < SPARSE_FILL * dense.size)
+    return bool(np.count_nonzero(filled) < SPARSE_FILL * filled.size)
 
 
-def _as_csr(dense: NDArray[Any], dtype: Any) -> Matrix:
+def _as_csr(matrix: NDArray[Any], dtype: Any) -> Matrix:
     """Turn a contiguous matrix to CSR of `dtype`."""
-    n, width = dense.shape
+    n, width = matrix.shape
     # SciPy's own conversion goes by way of COO, at four times the cost.
-    flat = dense.ravel()
+    flat = matrix.ravel()
     filled = np.flatnonzero(flat)
     starts = np.searchsorted(filled, np.arange(n + 1) * width)
     columns = filled - np.repeat(np.arange(n) * width, np.diff(starts))
-    data = np.ones(len(filled), dtype) if dense.dtype.kind == "b" else flat[filled].astype(dtype)
-    return sparse.csr_array((data, columns.astype(np.int32), starts.astype(np.int32)), shape=dense.shape)
+    data = np.ones(len(filled), dtype) if matrix.dtype.kind == "b" else flat[filled].astype(dtype)
+    return sparse.csr_array((data, columns.astype(np.int32), starts.astype(np.int32)), shape=matrix.shape)
 
 
 def _dense_sum(matrices: list[NDArray[Any]]) -> NDArray[Any]:

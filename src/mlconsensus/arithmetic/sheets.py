@@ -13,13 +13,12 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from ..panel.predictions import Predictions
-from .products import FloatArray
+from .products import FloatArray, ratio
 
 IntArray = NDArray[np.int64]
 
-_DENSE = (
-    0.2  # above this share of cells that were spoken about, a dense matrix of all cells is faster than a sparse one
-)
+# Above this share of cells that were spoken about, a dense matrix of all cells is faster than a sparse one.
+_DENSE = 0.2
 
 
 class Sheets(NamedTuple):
@@ -31,11 +30,16 @@ class Sheets(NamedTuple):
     spoke: NDArray[np.bool_]  # (r, l)
     shape: tuple[int, int, int]  # of the panel: m, n, l
 
-    def of_instances(self, values: FloatArray) -> FloatArray:
+    @property
+    def mean(self) -> FloatArray:
+        """What each rater said of each label on average (m, l), 0 where it said nothing."""
+        return ratio(self.of_raters(self.scores), self.of_raters(self.spoke), 0.0)
+
+    def of_instances(self, values: NDArray[Any]) -> FloatArray:
         """Add up values of the sheets (r, l) to those of the instances (n, l)."""
         return _added(self.instance, values, self.shape[1])
 
-    def of_raters(self, values: FloatArray) -> FloatArray:
+    def of_raters(self, values: NDArray[Any]) -> FloatArray:
         """Add up values of the sheets (r, l) to those of the raters (m, l)."""
         return _added(self.rater, values, self.shape[0])
 
@@ -77,7 +81,7 @@ def sheets(block: Predictions) -> Sheets:
     return Sheets(rater, np.concatenate(instance), np.concatenate(scores), np.concatenate(spoke), block.shape)
 
 
-def _added(owner: IntArray, values: FloatArray, size: int) -> FloatArray:
+def _added(owner: IntArray, values: NDArray[Any], size: int) -> FloatArray:
     starts = np.arange(len(owner) + 1)
     belongs = sparse.csc_array((np.ones(len(owner)), owner, starts), shape=(size, len(owner)))
     return np.asarray(belongs @ values)

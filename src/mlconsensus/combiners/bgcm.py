@@ -21,23 +21,10 @@ from __future__ import annotations
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
-from scipy import sparse
 
-from ..arithmetic import patterns
-from ..arithmetic.products import (
-    FloatArray,
-    column_sums,
-    connections,
-    label_grams,
-    memberships,
-    pair_sums,
-    product,
-    ratio,
-    reaching,
-    row_sums,
-    spoken,
-    weighted_sum,
-)
+from ..arithmetic import patterns, products
+from ..arithmetic.clusters import memberships, pair_sums, reaching
+from ..arithmetic.products import FloatArray, connections, label_grams, ratio, row_sums, spoken, weighted_sum
 from ..panel.predictions import Predictions
 from ..parameters import Weights, positive
 from .contributions import Contributions, of_label, statements
@@ -70,23 +57,22 @@ class Solution(NamedTuple):
 def statistics(block: Predictions) -> Statistics:
     """Add up how often each pair of models says the same of each label."""
     m, n, l = block.shape
-    if _plain(block) and (found := patterns.codes(block)) is not None:
-        who = patterns.bits(m)
-        together = (patterns.counts(found, m) @ (who[:, :, None] * who[:, None, :]).reshape(-1, m * m)).reshape(l, m, m)
-        yes = np.einsum("jkk->jk", together) / m  # votes are 0 or 1: Σ a² = Σ a
-        return Statistics(together / m, np.repeat(yes[:, None, :], m, axis=1), np.full((l, m, m), n / m))
-    A, said, C = connections(block), spoken(block), memberships(block)
-    if said is None and not block.clusters:  # s = 1 and d = m
-        yes = column_sums(A).reshape(m, l).T / m
-        return Statistics(label_grams(A, A, l, 1 / m), np.repeat(yes[:, None, :], m, axis=1), np.full((l, m, m), n / m))
-    A = A.toarray() if sparse.issparse(A) else A  # no larger than what says who spoke
-    said = np.ones((n, m * l)) if said is None else said
-    heard = weighted_sum(said, np.ones((m, l)))
-    share = ratio(np.ones((n, l)), heard + row_sums(C)[:, None], 0.0)
-    grams = Statistics(*(label_grams(one, other, l, share) for one, other in ((A, A), (said, A), (said, said))))
+    if _plain(block):  # s = 1 and d = m
+        if (found := patterns.codes(block)) is not None:
+            who = patterns.bits(m)
+            both = (who[:, :, None] * who[:, None, :]).reshape(-1, m * m)
+            together = (patterns.counts(found, m) @ both).reshape(l, m, m)
+            yes = np.einsum("jkk->jk", together)  # votes are 0 or 1: Σ a² = Σ a
+        else:
+            A = connections(block)
+            together, yes = products.own_label_grams(A, l), products.column_sums(A).reshape(m, l).T
+        return Statistics(together / m, np.repeat(yes[:, None, :] / m, m, axis=1), np.full((l, m, m), n / m))
+    A, said, C = products.dense(connections(block)), spoken(block), memberships(block)
+    share = ratio(np.ones((n, l)), weighted_sum(said, np.ones((m, l))) + row_sums(C)[:, None], 0.0)
+    grams = Statistics(*(label_grams(one, other, share) for one, other in ((A, A), (said, A), (said, said))))
     if not block.clusters:
         return grams
-    yes_in, said_in = (product(C.T, X * np.tile(share, m)).reshape(-1, m, l).transpose(2, 1, 0) for X in (A, said))
+    yes_in, said_in = ((C.T @ (X * np.tile(share, m))).reshape(-1, m, l).transpose(2, 1, 0) for X in (A, said))
     return grams._replace(yes_in=yes_in, said_in=said_in, in_in=pair_sums(C, share))
 
 
@@ -120,25 +106,24 @@ def solve(statistics: Statistics, alpha: float = 2.0, weights: FloatArray | None
 
 def apply(block: Predictions, solution: Solution) -> FloatArray:
     """Average over the models that spoke how likely "yes" is at the nodes that they chose."""
+    m, _, l = block.shape
+    moved, always = solution.yes - solution.no, solution.no.sum(axis=0)
     if _plain(block) and (found := patterns.codes(block)) is not None:
-        table = (patterns.bits(len(solution.no)) @ (solution.yes - solution.no) + solution.no.sum(axis=0)).T
-        return patterns.looked_up(found, np.clip(table / len(solution.no), 0, 1))
+        table = (patterns.bits(m) @ moved + always).T / m
+        return patterns.looked_up(found, np.clip(table, 0, 1))
+    scores = weighted_sum(connections(block), moved)  # a·yes + (s − a)·no
+    if _plain(block):
+        return np.asarray(np.clip((scores + always) / m, 0, 1))
     said, C = spoken(block), memberships(block)
-    scores = weighted_sum(connections(block), solution.yes - solution.no)  # a·yes + (s − a)·no
-    if said is None and not block.clusters:
-        return np.asarray(np.clip((scores + solution.no.sum(axis=0)) / len(solution.no), 0, 1))
-    m, n, l = block.shape
-    said = np.ones((n, m * l)) if said is None else said
     scores += weighted_sum(said, solution.no)
-    heard = weighted_sum(said, np.ones((m, l))) + row_sums(C)[:, None]
     if block.clusters:
-        scores += product(C, np.asarray(solution.clusters))
-    return np.clip(ratio(scores, heard, solution.prior), 0, 1)
+        scores += products.product(C, np.asarray(solution.clusters))
+    return np.clip(ratio(scores, weighted_sum(said, np.ones((m, l))) + row_sums(C)[:, None], solution.prior), 0, 1)
 
 
 def _plain(block: Predictions) -> bool:
-    """Tell whether all models count alike and no clusterings stand beside them."""
-    return block.weights is None and not block.clusters
+    """Tell whether all models spoke everywhere and count alike, and no clusterings stand beside them."""
+    return block.complete and block.weights is None and not block.clusters
 
 
 def contributions(block: Predictions, solution: Solution, label: int) -> Contributions:

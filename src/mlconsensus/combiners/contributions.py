@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 import numpy as np
-from scipy import sparse
 
-from ..arithmetic.products import FloatArray, connections, spoken
+from ..arithmetic.products import FloatArray, connections, dense, spoken
 from ..panel.predictions import Predictions
 
 Scale = Literal["score", "log-odds"]
@@ -34,10 +33,7 @@ def statements(block: Predictions) -> tuple[FloatArray, FloatArray]:
     ([[1.0, 0.0], [0.0, 0.5]], [[1.0, 0.0], [1.0, 1.0]])
     """
     m, _, l = block.shape
-    one = block[:1]
-    A, said = connections(one), spoken(one)
-    scores = (A.toarray() if sparse.issparse(A) else A).reshape(m, l)
-    return scores, np.ones((m, l)) if said is None else said.reshape(m, l)
+    return dense(connections(block[:1])).reshape(m, l), spoken(block[:1]).reshape(m, l)
 
 
 def of_label(values: FloatArray, label: int, shape: tuple[int, ...]) -> FloatArray:

@@ -27,11 +27,11 @@ from numpy.typing import NDArray
 from scipy import sparse, special
 
 from ..arithmetic import patterns
-from ..arithmetic.products import FloatArray, ratio
-from ..errors import InputError
+from ..arithmetic.products import FloatArray, dense, ratio
+from ..errors import expect
 from ..panel.predictions import Predictions
 from ..parameters import Weights, positive, whole
-from .contributions import Contributions, of_label
+from .contributions import Contributions, of_label, statements
 from .method import Axes, Method
 
 _LEAST = 1e-10  # weight that every answer of every model keeps, so that no logarithm is infinite
@@ -64,13 +64,9 @@ class PatternCounts:
         padded = np.zeros((len(rows), -(-width // 8) * 8), dtype=np.uint8)
         padded[:, :width] = rows
         keys = padded.view(">u8").astype(np.uint64)
-        if keys.shape[1] == 1:
-            _, first, inverse = np.unique(keys[:, 0], return_index=True, return_inverse=True)
-        else:
-            _, first, inverse = np.unique(keys, axis=0, return_index=True, return_inverse=True)
-        return cls(
-            rows[first], np.bincount(inverse.ravel(), weights=counts, minlength=len(first)).astype(np.float64), shape
-        )
+        axis = None if keys.shape[1] == 1 else 0
+        _, first, inverse = np.unique(keys, axis=axis, return_index=True, return_inverse=True)
+        return cls(rows[first], np.bincount(inverse.ravel(), counts, len(first)).astype(np.float64), shape)
 
     def __add__(self, other: PatternCounts | int) -> PatternCounts:
         if isinstance(other, int):  # the empty statistics
@@ -91,9 +87,7 @@ class PatternCounts:
     def reordered(self, models: NDArray[np.intp], labels: NDArray[np.intp]) -> PatternCounts:
         """Put models and labels into another order: which old position each new one is taken from."""
         old, yes, spoke = self.unpacked()
-        new = np.argsort(labels).astype(">u4")[old]
-        bits = [np.packbits(said[:, models] > 0, axis=1) for said in (yes, spoke)]
-        rows = np.concatenate([new.view(np.uint8).reshape(-1, _LABEL_BYTES), *bits], axis=1)
+        rows = _packed(np.argsort(labels)[old], yes[:, models] > 0, spoke[:, models] > 0)
         return PatternCounts.of(rows, self.shape, self.counts)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
@@ -106,15 +100,20 @@ class PatternCounts:
         m, l = shape
         rows, counts = arrays.get("rows", np.empty(0)), arrays.get("counts", np.empty(0))
         expected = (*counts.shape, _LABEL_BYTES + 2 * -(-m // 8))
-        if rows.dtype != np.uint8 or counts.dtype != np.float64 or counts.ndim != 1 or rows.shape != expected:
-            raise InputError(f"{where}: found rows {rows.shape}, counts {counts.shape}, expected patterns of {m} votes")
-        if (counts < 0).any():
-            raise InputError(f"{where}: found {counts.min():g}, expected no number below 0")
+        fits = rows.dtype == np.uint8 and counts.dtype == np.float64 and counts.ndim == 1 and rows.shape == expected
+        expect(fits, where, f"rows {rows.shape}, counts {counts.shape}", f"patterns of {m} votes")
+        expect(counts.min(initial=0) >= 0, where, f"{counts.min(initial=0):g}", "no number below 0")
         found = cls(rows, counts, shape)
         labels, yes, spoke = found.unpacked()
-        if (labels >= l).any() or (yes > spoke).any():
-            raise InputError(f"{where}: found patterns that no {m} models can give {l} labels, expected votes")
+        possible = not ((labels >= l).any() or (yes > spoke).any())
+        expect(possible, where, f"patterns that no {m} models can give {l} labels", "votes")
         return found
+
+
+def _packed(labels: NDArray[Any], yes: NDArray[np.bool_], spoke: NDArray[np.bool_]) -> NDArray[np.uint8]:
+    """Write patterns as rows of bytes, given each one's label (p,), who said yes (p, m) and who spoke (p, m)."""
+    names = labels.astype(">u4").view(np.uint8).reshape(-1, _LABEL_BYTES)
+    return np.hstack([names, np.packbits(yes, axis=1), np.packbits(spoke, axis=1)])
 
 
 class Statistics(NamedTuple):
@@ -138,19 +137,15 @@ def statistics(block: Predictions) -> Statistics:
     if (found := patterns.codes(block)) is not None:
         counts = patterns.counts(found, m)
         labels, kinds = np.nonzero(counts)
-        names = np.ascontiguousarray(labels.astype(">u4")).view(np.uint8).reshape(-1, _LABEL_BYTES)
-        yes = np.packbits(patterns.bits(m).astype(np.bool_), axis=1)[kinds]
-        spoke = np.broadcast_to(np.packbits(np.ones(m, dtype=np.bool_)), yes.shape)
-        return Statistics(PatternCounts(np.hstack([names, yes, spoke]), counts[labels, kinds], (m, l)))
-    width = -(-m // 8)
-    rows = np.zeros((n, l, _LABEL_BYTES + 2 * width), dtype=np.uint8)
-    rows[:, :, :_LABEL_BYTES] = np.arange(l, dtype=">u4")[:, None].view(np.uint8)
+        said_yes = patterns.bits(m)[kinds] > 0
+        rows = _packed(labels, said_yes, np.ones_like(said_yes))
+        return Statistics(PatternCounts(rows, counts[labels, kinds], (m, l)))
+    yes, spoke = np.empty((2, n, l, m), dtype=np.bool_)
     for k, (values, said) in enumerate(block.cells()):
-        byte, bit = divmod(k, 8)
-        mark = np.uint8(128 >> bit)
-        rows[:, :, _LABEL_BYTES + byte] |= _says_yes(values) * mark
-        rows[:, :, _LABEL_BYTES + width + byte] |= mark if said is None else said * mark
-    return Statistics(PatternCounts.of(rows.reshape(n * l, -1), (m, l)))
+        yes[:, :, k] = _says_yes(values)
+        spoke[:, :, k] = True if said is None else said
+    rows = _packed(np.tile(np.arange(l), n), yes.reshape(n * l, m), spoke.reshape(n * l, m))
+    return Statistics(PatternCounts.of(rows, (m, l)))
 
 
 def solve(statistics: Statistics, n_iter: int = 100, tol: float = 1e-5, weights: FloatArray | None = None) -> Solution:
@@ -166,15 +161,15 @@ def solve(statistics: Statistics, n_iter: int = 100, tol: float = 1e-5, weights:
     n_votes = sums @ (counts * heard)
 
     true = ratio(yes @ weights, heard, 0.0)  # start from the majority vote
-    following = _maximise(true, sums, votes, counts)
+    following = _maximise(true, sums, votes, counts, weights)
     found, bound, active = following, np.full(l, -np.inf), np.ones(l, dtype=np.bool_)
     for _ in range(whole(n_iter, "n_iter", 1)):
         settled = (np.where(active, new, old) for new, old in zip(following[:3], found[:3], strict=True))
         found = Solution(*settled)._replace(weights=weights)
         start, if_yes, if_no = _log_odds(found)
         true = special.expit(start[labels] + _added(votes, if_yes, if_no, labels))  # E step
-        following = _maximise(true, sums, votes, counts)  # M step
-        new_bound = sums @ (counts * _evidence(true, following._replace(weights=weights), labels, votes))
+        following = _maximise(true, sums, votes, counts, weights)  # M step
+        new_bound = sums @ (counts * _evidence(true, following, labels, votes))
         active &= new_bound - bound >= positive(tol, "tol") * n_votes
         bound = new_bound
         if not active.any():
@@ -198,12 +193,10 @@ def apply(block: Predictions, solution: Solution) -> FloatArray:
 
 def contributions(block: Predictions, solution: Solution, label: int) -> Contributions:
     """Take the log-odds of the block's one instance apart: the prior's, and those of each vote on the label."""
-    start, if_yes, if_no = _log_odds(solution)
-    odds = [
-        float(np.where(_says_yes(values), for_yes, for_no)[0, label]) * (said is None or bool(said[0, label]))
-        for (values, said), for_yes, for_no in zip(block.cells(), if_yes, if_no, strict=True)
-    ]
-    return Contributions(float(start[label]), of_label(np.array(odds), label, if_yes.shape), scale="log-odds")
+    start, if_yes, if_no = (each[..., label] for each in _log_odds(solution))
+    scores, said = (each[:, label] for each in statements(block.weighted(None)))
+    odds = said * np.where(scores >= 0.5, if_yes, if_no)
+    return Contributions(float(start), of_label(odds, label, solution.if_true.shape), scale="log-odds")
 
 
 def _added(votes: FloatArray, for_yes: FloatArray, for_no: FloatArray, labels: NDArray[np.intp]) -> FloatArray:
@@ -211,14 +204,14 @@ def _added(votes: FloatArray, for_yes: FloatArray, for_no: FloatArray, labels: N
     return np.asarray(np.einsum("pk,pk->p", votes, np.vstack([for_yes, for_no]).T[labels]))
 
 
-def _maximise(true: FloatArray, sums: Any, votes: FloatArray, counts: FloatArray) -> Solution:
+def _maximise(true: FloatArray, sums: Any, votes: FloatArray, counts: FloatArray, weights: FloatArray) -> Solution:
     """M step."""
     prior = ratio(sums @ (counts * true), sums @ counts, 0.0)
     rates = []
     for weight in (counts * true, counts * (1 - true)):
         yes, no = np.split(np.maximum(sums @ (weight[:, None] * votes), _LEAST).T, 2)
         rates.append(yes / (yes + no))
-    return Solution(prior, *rates)
+    return Solution(prior, rates[0], rates[1], weights)
 
 
 def _log_odds(solution: Solution) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -242,7 +235,7 @@ def _evidence(true: FloatArray, solution: Solution, labels: NDArray[np.intp], vo
 
 
 def _says_yes(values: Any) -> NDArray[np.bool_]:
-    return np.asarray((values.toarray() if sparse.issparse(values) else values) >= 0.5)
+    return np.asarray(dense(values) >= 0.5)
 
 
 class DawidSkene(Method):

@@ -13,9 +13,8 @@ from __future__ import annotations
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
-from scipy import sparse
 
-from ..arithmetic.products import FloatArray, column_sums, mean, ratio, votes
+from ..arithmetic.products import FloatArray, column_sums, dense, mean, ratio, votes
 from ..panel.predictions import Predictions
 from ..parameters import Weights
 from .contributions import Contributions, of_label, statements
@@ -49,8 +48,7 @@ def solve(statistics: Statistics) -> Solution:
 
 def apply(block: Predictions, solution: Solution) -> FloatArray:
     """Average the models that spoke; Eq. averaging."""
-    average = mean(votes(block), solution.prior)
-    scores = np.asarray(average.toarray() if sparse.issparse(average) else average)
+    scores = dense(mean(votes(block), solution.prior))
     return scores if block.weights is None else np.clip(scores, 0, 1)  # sums of weights are rounded
 
 

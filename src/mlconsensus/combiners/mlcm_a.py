@@ -29,10 +29,10 @@ from __future__ import annotations
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
-from scipy import linalg, sparse
+from scipy import linalg
 
 from ..arithmetic.grams import Gram, as_gram
-from ..arithmetic.products import FloatArray, column_sums, gram, mean, product, ratio, votes
+from ..arithmetic.products import FloatArray, column_sums, dense, gram, mean, product, ratio, votes
 from ..panel.model_scores import Matrix
 from ..panel.predictions import Predictions
 from ..parameters import Weights, whole
@@ -69,15 +69,10 @@ def statistics(block: Predictions) -> Statistics:
         return Statistics(n, heard * n * l, every, column_sums(said.total) / heard, _products(said.total, heard))
     average = mean(said, np.zeros(l))
     silent = (heard == 0).astype(np.float64)
-    return Statistics(
-        n,
-        heard.sum(),
-        n - silent.sum(axis=0),
-        column_sums(average),
-        Gram.of(average),
-        np.asarray(silent.T @ average) if silent.any() else 0,
-        gram(silent) if silent.any() else 0,
-    )
+    found = Statistics(n, heard.sum(), n - silent.sum(axis=0), column_sums(average), Gram.of(average))
+    if not silent.any():
+        return found
+    return found._replace(cross_gram=np.asarray(silent.T @ average), unknown_gram=gram(silent))
 
 
 def _products(total: Matrix, m: float) -> Gram:
@@ -96,7 +91,7 @@ def solve(statistics: Statistics, n_iter: int | None = 1) -> Solution:
     rows = as_gram(statistics.known_gram).rows
     if rows is not None and rows.shape[0] < l and np.ndim(statistics.unknown_gram) == 0 and n_iter != 0:
         # Fewer instances than labels: their singular values are all there is, and the rest of `h` is 0.
-        _, singular, directions = linalg.svd(rows.toarray() if sparse.issparse(rows) else rows, full_matrices=False)
+        _, singular, directions = linalg.svd(dense(rows), full_matrices=False)
         g, V = singular**2 / n, directions.T
     else:
         # Ȳ = Z + U diag(prior), multiplied out.

@@ -34,9 +34,10 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
+from ..arithmetic.clusters import memberships, reaching
 from ..arithmetic.grams import Gram, as_gram
-from ..arithmetic.products import FloatArray, connections, memberships, product, ratio, reaching, row_sums, scaled
-from ..errors import InputError
+from ..arithmetic.products import FloatArray, connections, product, ratio, row_sums, scaled
+from ..errors import expect
 from ..panel.predictions import Predictions
 from ..parameters import Weights, fraction, positive
 from .contributions import Contributions, statements
@@ -106,8 +107,7 @@ def solve(
 def _anchors(degrees: FloatArray, restart: float) -> FloatArray:
     """Find the α of each node that makes its stopping probability α/(α + d) the constant `restart`."""
     stop = fraction(restart, "restart")
-    if not 0 < stop < 1:
-        raise InputError(f"restart: found {restart!r}, expected a number strictly between 0 and 1")
+    expect(0 < stop < 1, "restart", repr(restart), "a number strictly between 0 and 1")
     return np.asarray(degrees * stop / (1 - stop))
 
 

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial, reduce
+from importlib import import_module
 from itertools import pairwise
 from typing import Any, NamedTuple, Self, TypeVar, cast
 
@@ -18,8 +19,8 @@ from numpy.typing import NDArray
 
 from ..arithmetic.budget import grant
 from ..combiners.method import merged
-from ..errors import InputError
-from ..panel.alignment import Names, as_names
+from ..errors import InputError, expect
+from ..panel.alignment import Names
 from ..panel.model_tables import tables_of
 from ..panel.predictions import Predictions
 from ..panel.sources import LazySource, Steps, prepared
@@ -50,37 +51,13 @@ class DaskPanel(LazySource):
         self._scanned: Any = None
 
     @classmethod
-    def from_arrays(cls, arrays: Any, models: Any = None, labels: Any = None) -> Self:
-        """Make a panel of Dask arrays; see `from_dask`."""
-        delayed = _dask().delayed
-        named = _named(arrays, models)
-        first = next(iter(named.values()))
-        for name, array in named.items():
-            _check(name, array, first)
-        l = first.shape[1]
-        named_labels = range(l) if labels is None else as_names(labels, "labels").tolist()
-        names = [f"label_{at}" if labels is None else str(at) for at in named_labels]
-        if len(names) != l:
-            raise InputError(f"labels: found {len(names)} names, expected one for each of {l} labels")
-        sizes = first.chunks[0]
-        even = [array.rechunk({0: sizes, 1: -1}).to_delayed(optimize_graph=False).ravel() for array in named.values()]
-        starts = np.cumsum([0, *sizes]).tolist()
-        kinds = delayed((tuple(named), tuple(names)), traverse=False)
-        shares = [
-            Share(start, stop, delayed(_of_arrays, pure=False)(kinds, start, stop, *(chunks[at] for chunks in even)))
-            for at, (start, stop) in enumerate(pairwise(starts))
-            if stop > start
-        ]
-        return cls(tuple(named), names, shares, any(array.dtype.kind == "f" for array in named.values()))
-
-    @classmethod
     def from_scanned(cls, panel: Any) -> Self:
         """Let workers read the files of a panel, which must be where they can see them."""
-        delayed = _dask().delayed
+        delayed = _imported("dask").delayed
         size = _BLOCKS * panel.block_size
-        shared = delayed(panel, traverse=False)
+        shared, walk = delayed(panel, traverse=False), delayed(partial, pure=False)
         shares = [
-            Share(start, stop, delayed(_of_files, pure=False)(shared, start, stop))
+            Share(start, stop, walk(_file_blocks, shared, start, stop))
             for start, stop in ((start, min(len(panel), start + size)) for start in range(0, len(panel), size))
         ]
         out = cls(panel.models, panel.labels, shares, panel.has_scores)
@@ -108,12 +85,15 @@ class DaskPanel(LazySource):
     def blocks(self, size: int | None = None) -> Iterator[Predictions]:
         """Bring the instances here, block by block."""
         for share in self._shares:
-            for block in self._tasks([share], _here, "fetching")[0]:
+            for block in _computed(self._tasks([share], _here), "fetching")[0]:
                 yield from block.blocks(size)
 
     def gather(self, statistics: Callable[[Predictions], S]) -> S:
         """First pass: a task for each of the blocks, and a tree of tasks that merge what they found."""
-        whole: S = self._tasks(self._shares, partial(_statistics_of, statistics), "gathering", _merged)[0]
+        parts = self._tasks(self._shares, partial(_statistics_of, statistics))
+        merge = _imported("dask").delayed(partial(reduce, merged), pure=False)
+        some = [merge(parts[at : at + _FAN_IN]) for at in range(0, len(parts), _FAN_IN)]
+        whole: S = _computed(some, "gathering", merge)[0]
         return whole
 
     def each(self, function: Callable[[int, Iterator[Any]], Any], doing: str) -> list[Any]:
@@ -121,32 +101,24 @@ class DaskPanel(LazySource):
 
         It gets the position of the first instance, and walks blocks with the names of their instances.
         """
-        return self._tasks(self._shares, function, doing)
+        return _computed(self._tasks(self._shares, function), doing)
 
     def spread(self, apply: Callable[[Predictions], Any], dtype: Any = float) -> NDArray[Any]:
         """Second pass: a lazy Dask array (n, l)."""
         import dask.array
 
         da, l = cast("Any", dask.array), len(self.labels)
-        tasks = self._delayed(self._shares, partial(_applied, apply, dtype))
+        tasks = self._tasks(self._shares, partial(_applied, apply, dtype))
         sizes = [(share.stop - share.start, l) for share in self._shares]
         arrays = [da.from_delayed(task, size, dtype=dtype) for task, size in zip(tasks, sizes, strict=True)]
         lazy: NDArray[Any] = da.concatenate(arrays)
         return lazy
 
-    def _delayed(self, shares: Sequence[Share], function: Callable[..., Any]) -> list[Any]:
+    def _tasks(self, shares: Sequence[Share], function: Callable[..., Any]) -> list[Any]:
         """Return a task for each share, in which the function gets its start and walks its blocks."""
-        delayed = _dask().delayed
+        delayed = _imported("dask").delayed
         called, sent = delayed(_called, pure=False), delayed((function, self._steps), traverse=False)
         return [called(sent, share.start, share.blocks) for share in shares]
-
-    def _tasks(self, shares: Sequence[Share], function: Any, doing: str, merged: Any = None) -> list[Any]:
-        parts = self._delayed(shares, function)
-        if merged is None:
-            return _computed(parts, doing)
-        merge_some = _dask().delayed(merged, pure=False)
-        parts = [merge_some(parts[at : at + _FAN_IN]) for at in range(0, len(parts), _FAN_IN)]
-        return _computed(parts, doing, merge_some)
 
 
 def from_dask(arrays: Any, models: Any = None, labels: Any = None) -> DaskPanel:
@@ -175,7 +147,24 @@ def from_dask(arrays: Any, models: Any = None, labels: Any = None) -> DaskPanel:
     >>> mlc.MajorityVote().fit(panel).transform(panel).compute()[0]
     array([0.5, 0.5])
     """
-    return DaskPanel.from_arrays(arrays, models, labels)
+    delayed = _imported("dask").delayed
+    dimensions = getattr(arrays, "ndim", 3)
+    expect(dimensions == 3, "predictions", f"{dimensions} dimensions", "3: models, instances, labels")
+    given = list(arrays) if hasattr(arrays, "ndim") else arrays
+    named = {table.model: table.scores for table in tables_of(given, models)}
+    first = next(iter(named.values()))
+    for name, array in named.items():
+        _check(name, array, first)
+    names = Predictions([np.zeros((1, first.shape[1]), dtype=np.bool_)], labels=labels).labels  # checked
+    sizes = first.chunks[0]
+    even = [array.rechunk({0: sizes, 1: -1}).to_delayed(optimize_graph=False).ravel() for array in named.values()]
+    kinds, walk = delayed((tuple(named), names), traverse=False), delayed(partial, pure=False)
+    shares = [
+        Share(start, stop, walk(_array_blocks, kinds, start, stop, *(chunks[at] for chunks in even)))
+        for at, (start, stop) in enumerate(pairwise(np.cumsum([0, *sizes]).tolist()))
+        if stop > start
+    ]
+    return DaskPanel(tuple(named), names, shares, any(array.dtype.kind == "f" for array in named.values()))
 
 
 @contextmanager
@@ -190,9 +179,9 @@ def connected(address: str | None) -> Iterator[Any]:
     ...
     mlconsensus.errors.InputError: --dask: found 'nowhere', expected an address such as tcp://host:8786, or none
     """
-    if address is not None and ":" not in address:
-        raise InputError(f"--dask: found {address!r}, expected an address such as tcp://host:8786, or none")
-    distributed = _distributed()
+    right = address is None or ":" in address
+    expect(right, "--dask", repr(address), "an address such as tcp://host:8786, or none")
+    distributed = _imported("distributed")
     if address is None:
         with local_cluster(cores()) as cluster, distributed.Client(cluster) as client:
             yield client
@@ -215,26 +204,17 @@ def local_cluster(workers: int) -> Any:
 
     Dask has its workers give it back at once, and a third of the time goes into getting it again.
     """
-    config, name = _dask().config, "distributed.nanny.pre-spawn-environ"
-    cluster = _distributed().LocalCluster
+    config, name = _imported("dask").config, "distributed.nanny.pre-spawn-environ"
+    cluster = _imported("distributed").LocalCluster
     with config.set({name: dict(config.get(name)) | KEPT}):
         return cluster(n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=":0")
 
 
-def _dask() -> Any:
+def _imported(name: str) -> Any:
     try:
-        import dask
+        return import_module(name)
     except ImportError:
         raise InputError("Dask: found none installed, expected pip install 'mlconsensus[dask]'") from None
-    return dask
-
-
-def _distributed() -> Any:
-    try:
-        import distributed
-    except ImportError:
-        raise InputError("Dask: found none installed, expected pip install 'mlconsensus[dask]'") from None
-    return distributed
 
 
 def _computed(tasks: list[Any], doing: str, then: Any = None) -> list[Any]:
@@ -244,21 +224,19 @@ def _computed(tasks: list[Any], doing: str, then: Any = None) -> list[Any]:
     """
     client = _client()
     if client is None:
-        results = list(_dask().compute(*(tasks if then is None else [then(tasks)])))
-    else:
-        futures = client.compute(_optimised(tasks))
-        try:
-            for _ in track(_finished(client, futures), len(futures), doing):
+        return list(_imported("dask").compute(*(tasks if then is None else [then(tasks)])))
+    futures = client.compute(_optimised(tasks))
+    try:
+        for _ in track(_finished(client, futures), len(futures), doing):
+            pass
+        if then is not None and len(futures) > 1:
+            futures = [client.compute(then(futures))]
+            for _ in _finished(client, futures):
                 pass
-            if then is not None and len(futures) > 1:
-                futures = [client.compute(then(futures))]
-                for _ in _finished(client, futures):
-                    pass
-            results = client.gather(futures)
-        except BaseException:
-            client.cancel(futures, force=True)
-            raise
-    return results
+        return list(client.gather(futures))
+    except BaseException:
+        client.cancel(futures, force=True)
+        raise
 
 
 def _optimised(tasks: list[Any]) -> list[Any]:
@@ -277,14 +255,14 @@ def _client() -> Any:
     if "distributed" not in sys.modules:
         return None
     try:
-        return _distributed().default_client()
+        return _imported("distributed").default_client()
     except ValueError:
         return None
 
 
 def _finished(client: Any, futures: list[Any]) -> Iterator[Any]:
     """Pass on futures as they are done; end with an error if one fails or all workers are gone."""
-    distributed = _distributed()
+    distributed = _imported("distributed")
     waiting, alone = set(futures), time.monotonic()
     while waiting:
         try:
@@ -311,7 +289,7 @@ def _finished(client: Any, futures: list[Any]) -> Iterator[Any]:
 
 def _raise(future: Any) -> None:
     fault = future.exception() if future.status == "error" else None
-    if isinstance(fault, _distributed().KilledWorker):
+    if isinstance(fault, _imported("distributed").KilledWorker):
         raise InputError(
             "Dask: found a task during which one worker after the other died, expected workers with enough memory"
         ) from None
@@ -320,58 +298,36 @@ def _raise(future: Any) -> None:
     raise fault
 
 
-def _named(arrays: Any, models: Any) -> dict[str, Any]:
-    """Take apart the forms that `from_dask` accepts into one array (n, l) a model."""
-    if getattr(arrays, "ndim", 3) != 3:
-        raise InputError(f"predictions: found {arrays.ndim} dimensions, expected 3: models, instances, labels")
-    given = list(arrays) if hasattr(arrays, "ndim") else arrays
-    return {table.model: table.scores for table in tables_of(given, models)}
-
-
 def _check(name: str, array: Any, first: Any) -> None:
-    where = f"model {name!r}"
-    if not hasattr(array, "to_delayed") or not hasattr(array, "chunks"):
-        raise InputError(f"{where}: found {type(array).__name__}, expected a Dask array")
-    if array.ndim != 2:
-        raise InputError(f"{where}: found {array.ndim} dimensions, expected 2: instances, labels")
-    if array.dtype.kind not in "biuf":
-        raise InputError(f"{where}: found {array.dtype} values, expected bool, 0/1 integers or floats in [0, 1]")
-    if any(np.isnan(size) for size in array.shape):
-        raise InputError(f"{where}: found chunks of unknown size, expected known ones: see compute_chunk_sizes")
-    if array.shape != first.shape:
-        raise InputError(f"{where}: found shape {array.shape}, expected {first.shape} as the first model has")
-    if 0 in array.shape:
-        raise InputError(f"{where}: found no {'instance' if array.shape[0] == 0 else 'label'}, expected at least one")
+    where, dask_array = f"model {name!r}", hasattr(array, "to_delayed") and hasattr(array, "chunks")
+    expect(dask_array, where, type(array).__name__, "a Dask array")
+    expect(array.ndim == 2, where, f"{array.ndim} dimensions", "2: instances, labels")
+    numbers = array.dtype.kind in "biuf"
+    expect(numbers, where, f"{array.dtype} values", "bool, 0/1 integers or floats in [0, 1]")
+    known = not any(np.isnan(size) for size in array.shape)
+    expect(known, where, "chunks of unknown size", "known ones: see compute_chunk_sizes")
+    expect(array.shape == first.shape, where, f"shape {array.shape}", f"{first.shape} as the first model has")
+    expect(0 not in array.shape, where, f"no {'label' if array.shape[0] else 'instance'}", "at least one")
 
 
 # What follows runs on workers.
 
 
-class _of_arrays:  # noqa: N801 - called like a function
-    """Walks chunks that are in memory."""
+def _array_blocks(kinds: tuple[Any, Any], start: int, stop: int, *chunks: Any) -> Iterator[Any]:
+    """Walk chunks that are in memory."""
+    import polars as pl
 
-    def __init__(self, kinds: tuple[Any, Any], start: int, stop: int, *chunks: Any) -> None:
-        models, labels = kinds
-        self.panel = Predictions(list(chunks), models=models, labels=labels, instances=range(start, stop))
-
-    def __call__(self) -> Iterator[Any]:
-        import polars as pl
-
-        for block in self.panel.blocks():
-            yield block, pl.Series(block.instances).cast(pl.String)
+    models, labels = kinds
+    for block in Predictions(list(chunks), models=models, labels=labels, instances=range(start, stop)).blocks():
+        yield block, pl.Series(block.instances).cast(pl.String)
 
 
-class _of_files:  # noqa: N801 - called like a function
-    """Reads files block by block."""
-
-    def __init__(self, panel: Any, start: int, stop: int) -> None:
-        self.panel, self.start, self.stop = panel, start, stop
-
-    def __call__(self) -> Iterator[Any]:
-        size = self.panel.block_size
-        for start in range(self.start, self.stop, size):
-            stop = min(self.stop, start + size)
-            yield self.panel.read(start, stop), self.panel.names(start, stop)
+def _file_blocks(panel: Any, start: int, stop: int) -> Iterator[Any]:
+    """Read files block by block."""
+    size = panel.block_size
+    for at in range(start, stop, size):
+        end = min(stop, at + size)
+        yield panel.read(at, end), panel.names(at, end)
 
 
 def _called(sent: tuple[Callable[..., Any], Steps], start: int, blocks: Callable[[], Iterator[Any]]) -> Any:
@@ -385,10 +341,6 @@ def _called(sent: tuple[Callable[..., Any], Steps], start: int, blocks: Callable
 
 def _statistics_of(statistics: Any, start: int, blocks: Iterator[Any]) -> Any:
     return reduce(merged, (statistics(block) for block, _ in blocks))
-
-
-def _merged(parts: list[Any]) -> Any:
-    return reduce(merged, parts)
 
 
 def _applied(apply: Any, dtype: Any, start: int, blocks: Iterator[Any]) -> Any:

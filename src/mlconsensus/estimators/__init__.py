@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ..combiners import METHODS, Method
 from ..engines import gather
-from ..errors import InputError, nearest
+from ..errors import expect, nearest
 from ..panel import scales
 from ..panel.predictions import as_predictions
 from .combiner import Combiner
@@ -109,12 +109,9 @@ def method_named(name: str) -> str:
     >>> method_named("mlcm_r")
     'MLCM-r'
     """
-    wanted = name.lower().replace("_", "-")
-    for method in COMBINERS:
-        if method.lower() == wanted:
-            return method
-    known = [method.lower() for method in COMBINERS]
-    raise InputError(f"method: found {name!r}, expected one of {', '.join(known)}{nearest(wanted, known)}")
+    wanted, known = name.lower().replace("_", "-"), {method.lower(): method for method in COMBINERS}
+    expect(wanted in known, "method", repr(name), f"one of {', '.join(known)}{nearest(wanted, known)}")
+    return known[wanted]
 
 
 def rescale(predictions: Any) -> Any:

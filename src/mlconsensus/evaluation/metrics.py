@@ -19,9 +19,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
 
-from ..arithmetic.products import BoolArray, FloatArray, ratio
+from ..arithmetic.products import BoolArray, FloatArray, dense, ratio
 from ..errors import expect
 from ..panel.predictions import as_predictions
 from . import ranks
@@ -324,10 +323,10 @@ def evaluate_models(truth: Any, predictions: Any) -> dict[str, dict[str, float]]
     {'a': 0.0, 'b': 1.0, 'BM': 0.5}
     """
     panel, found = as_predictions(predictions), {}
-    known = sparse.csr_array(truth) if sparse.issparse(truth) else np.asarray(truth)
+    known = dense(truth)
     for model, (values, spoken) in zip(panel.models, panel.cells(), strict=True):
         seen = np.ones(len(panel), dtype=bool) if spoken is None else spoken.any(axis=1)
-        scores = values.toarray() if sparse.issparse(values) else values
+        scores = dense(values)
         # A truth that does not fit is refused even if the model has seen nothing.
         rows = seen if seen.any() and known.shape == scores.shape else slice(None)
         own = evaluate(known[rows], scores[rows])
@@ -346,7 +345,7 @@ def _truth_and_scores(truth: Any, scores: Any) -> tuple[BoolArray, NDArray[Any]]
             same = true.is_unique and len(true) == len(judged) and set(true) == set(judged)
             expect(same, "scores", f"another {axis} than that of the truth", "the same names, each once")
         truth = truth.loc[scores.index, scores.columns]
-    known = np.asarray(truth.toarray() if sparse.issparse(truth) else truth)
+    known = dense(truth)
     _check_binary(known, "truth")
     found = np.asarray(scores)
     expect(found.dtype.kind in "biuf", "scores", f"{found.dtype} values", "numbers")

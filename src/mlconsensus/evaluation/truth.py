@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
-from ..errors import InputError
+from ..arithmetic.products import dense
+from ..errors import expect
 from ..panel.alignment import IntArray, Names
 from ..panel.model_tables import ModelTable, with_names
 
@@ -35,26 +35,19 @@ def match_truth(table: ModelTable, instances: Iterable[Any], labels: Iterable[An
     >>> found.note
     'judged on 1 of 2 instances and 2 of 3 labels; the truth has 1 more instances'
     """
-    known = table.scores.toarray() if sparse.issparse(table.scores) else np.asarray(table.scores)
-    if known.dtype.kind not in "biuf" or not np.isin(known, (0, 1)).all():
-        bad = known[~np.isin(known, (0, 1))][0] if known.dtype.kind in "biuf" else known.dtype
-        raise InputError(f"{table.model}: found {bad}, expected only 0 and 1 in the truth")
+    known = dense(table.scores)
+    expect(known.dtype.kind in "biuf", table.model, known.dtype, "only 0 and 1 in the truth")
+    strange = known[(known != 0) & (known != 1)]
+    expect(not strange.size, table.model, next(iter(strange), None), "only 0 and 1 in the truth")
     instances, labels = list(instances), list(labels)
-    judged = ModelTable(
-        "judged", np.broadcast_to(0.0, (len(instances), len(labels))), instances, labels, "what is judged"
-    )
+    judged = ModelTable("judged", None, instances, labels, "what is judged")
     table = with_names([judged, table._replace(file=table.file or table.model)])[1]
     rows, true_rows = _common(instances, table.instances, table.model)
     columns, true_columns = _common(labels, table.labels, table.model)
-    return Matched(
-        known[np.ix_(true_rows, true_columns)].astype(np.bool_),
-        rows,
-        columns,
-        _note(
-            ("instance", len(rows), len(instances), len(known)),
-            ("label", len(columns), len(labels), known.shape[1]),
-        ),
+    left_out = _note(
+        ("instance", len(rows), len(instances), len(known)), ("label", len(columns), len(labels), known.shape[1])
     )
+    return Matched(known[np.ix_(true_rows, true_columns)].astype(np.bool_), rows, columns, left_out)
 
 
 def as_matched(truth: Any, instances: Names, labels: tuple[str, ...]) -> Matched:
@@ -70,9 +63,8 @@ def as_matched(truth: Any, instances: Names, labels: tuple[str, ...]) -> Matched
     if hasattr(truth, "iloc"):
         table = ModelTable("truth", truth.to_numpy(), truth.index, truth.columns)
         return match_truth(table, instances.tolist(), labels)
-    known = truth if sparse.issparse(truth) else np.asarray(truth)
-    if known.shape != (len(instances), len(labels)):
-        raise InputError(f"truth: found shape {known.shape}, expected {(len(instances), len(labels))}")
+    known, expected = dense(truth), (len(instances), len(labels))
+    expect(known.shape == expected, "truth", f"shape {known.shape}", str(expected))
     return match_truth(ModelTable("truth", known, instances, labels), instances.tolist(), labels)
 
 
@@ -89,10 +81,7 @@ def _common(given: list[Any], truth: Any, where: str) -> tuple[IntArray, IntArra
     judged, known = [str(name) for name in given], [str(name) for name in truth]
     lookup = {name: at for at, name in enumerate(known)}
     pairs = [(at, lookup[name]) for at, name in enumerate(judged) if name in lookup]
-    if not pairs:
-        raise InputError(
-            f"{where}: found none of the names that are judged (it has {known[0]!r}, …), "
-            f"expected some such as {judged[0]!r}"
-        )
+    none = f"none of the names that are judged (it has {known[0]!r}, …)"
+    expect(bool(pairs), where, none, f"some such as {judged[0]!r}")
     both = np.array(pairs, dtype=np.int64)
     return both[:, 0], both[:, 1]

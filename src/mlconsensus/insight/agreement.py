@@ -22,10 +22,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from ..arithmetic.products import FloatArray, ratio
+from ..arithmetic.sheets import IntArray, sheets
 from ..errors import expect
 from ..panel.predictions import Predictions, as_predictions
 from ..terminal import shown, table
-from .meetings import IntArray, looked_at, sheets, together
+from .meetings import looked_at, together
 
 RESAMPLES = 400
 MOST_PAIRS = 2000  # of raters; of more, those that share most instances

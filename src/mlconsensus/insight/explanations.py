@@ -105,16 +105,11 @@ class Explanation:
         counts = self.contributions != 0
         counts[:, own] = True
         # Thousands of statements: numbers of lists are reached faster than those of arrays.
-        said, given, heard, voted = (a.tolist() for a in (self.said, self.contributions, spoke, votes))
+        at, of = np.nonzero(counts)
+        columns = at, of, self.said[at, of], self.contributions[at, of], votes[at] * (of == own)
         found = [
-            Part(
-                self.models[k],
-                self.labels[j],
-                said[k][j] if heard[k][j] else None,
-                given[k][j],
-                voted[k] if j == own else 0.0,
-            )
-            for k, j in np.argwhere(counts).tolist()
+            Part(self.models[k], self.labels[j], None if math.isnan(said) else said, given, vote)
+            for k, j, said, given, vote in zip(*(column.tolist() for column in columns), strict=True)
         ]
         found += [Part(name, "", 1.0, contribution, 0.0) for name, contribution in self.clusters.items()]
         return sorted(found, key=lambda part: (-abs(part.contribution), part.label != self.label))
@@ -225,22 +220,12 @@ def explain(combiner: Combiner, predictions: Any, instance: int | str, label: in
     # Where nobody spoke, voting falls back on all that was said about the label.
     asked = panel if np.isnan(said[:, column]).all() else one
     prior = majority_vote.solve(gather(asked.weighted(None).select(labels=[name]), majority_vote.statistics)).prior
-    inside = {} if found.clusters is None else dict(zip(panel.clusters, found.clusters.tolist(), strict=True))
-    return Explanation(
-        combiner.name,
-        one.instances.tolist()[0],
-        name,
-        float(combiner.apply(weighted, solution)[0, column]),
-        float(prior[0]),
-        found.scale,
-        found.baseline,
-        found.remainder,
-        found.statements,
-        said,
-        panel.models,
-        panel.labels,
-        {cluster: contribution for cluster, contribution in inside.items() if contribution},
-    )
+    clusters = () if found.clusters is None else zip(panel.clusters, found.clusters.tolist(), strict=True)
+    inside = {cluster: contribution for cluster, contribution in clusters if contribution}
+    what = combiner.name, one.instances.tolist()[0], name
+    score = float(combiner.apply(weighted, solution)[0, column])
+    sums = found.scale, found.baseline, found.remainder, found.statements
+    return Explanation(*what, score, float(prior[0]), *sums, said, panel.models, panel.labels, inside)
 
 
 def one_instance(panel: Source, name: int | str) -> Predictions:

@@ -3,31 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy import sparse
 
 from ..arithmetic.products import FloatArray, ratio
+from ..arithmetic.sheets import IntArray, Sheets
 from ..panel.predictions import Predictions
 from ..panel.sources import Source
-
-IntArray = NDArray[np.int64]
 
 MOST_CELLS = 2**24  # of larger panels every second, third, … instance is looked at
 GROUPS = 10  # of instances, for the jackknife
 _AT_ONCE = 2**21  # numbers in the largest array of one step
-
-
-class Sheets(NamedTuple):
-    """What was said, a sheet for each rater and instance that it spoke about."""
-
-    rater: IntArray  # (r,)
-    instance: IntArray  # (r,)
-    scores: NDArray[Any]  # (r, l), silence as 0
-    spoke: NDArray[np.bool_]  # (r, l)
-    mean: FloatArray  # (m, l) of what each rater said about each label
 
 
 class Meetings(NamedTuple):
@@ -59,44 +46,27 @@ def looked_at(source: Source) -> Predictions:
     return source[:: -(-cells // MOST_CELLS)] if cells > MOST_CELLS else source
 
 
-def sheets(panel: Predictions) -> Sheets:
-    """Write down who spoke about which instance, and what."""
-    m, _, l = panel.shape
-    instance, scores, spoke, mean = [], [], [], np.zeros((m, l))
-    for k, seen in enumerate(panel.seen()):
-        part = panel.select(models=[panel.models[k]])[seen if len(seen) < len(panel) else slice(None)]
-        ((values, said),) = part.cells()
-        values = values.toarray() if sparse.issparse(values) else values
-        said = np.ones(values.shape, dtype=np.bool_) if said is None else said
-        mean[k] = ratio(values.sum(axis=0, dtype=np.float64), said.sum(axis=0, dtype=np.float64), 0.0)
-        kept = said.any(axis=1)
-        instance.append(seen[kept])
-        scores.append(values[kept])
-        spoke.append(said[kept])
-    rater = np.repeat(np.arange(m), [len(own) for own in instance])
-    return Sheets(rater, np.concatenate(instance), np.concatenate(scores), np.concatenate(spoke), mean)
-
-
 def meet(said: Sheets) -> Meetings:
     """Add up what raters said about the same instances.
 
     Examples
     --------
     >>> import mlconsensus as mlc
+    >>> from mlconsensus.arithmetic.sheets import sheets
     >>> found = meet(sheets(mlc.Predictions([[[1], [0]], [[1], [0]], [[0], [np.nan]]])))
     >>> found.products[0, 1], found.cells[0].tolist(), found.dispute.round(2).tolist()
     (np.float64(0.5), [2.0, 2.0, 1.0], [0.5])
     """
-    m, l = said.mean.shape
+    m, _, l = said.shape
     of_two, departures, (apart, pairs) = np.zeros((5, m, m)), np.zeros((GROUPS, 4, 2, l)), np.zeros((2, l))
-    with_others, of_pairs = np.zeros(m), 0.0
+    mean, with_others, of_pairs = said.mean, np.zeros(m), 0.0
     for group, rows in together(said, l):
         who, w, a = said.rater[rows], said.spoke[rows].astype(np.float64), said.scores[rows].astype(np.float64)
         spoke, total, squared = w.sum(axis=1), a.sum(axis=1), (a**2).sum(axis=1)
         departures[group] += departing(spoke, total, squared)
         apart += (spoke * squared - total**2).sum(axis=0)
         pairs += (spoke * (spoke - 1) / 2).sum(axis=0)
-        x, other = (a - said.mean[who]) * w, w.transpose(0, 2, 1)
+        x, other = (a - mean[who]) * w, w.transpose(0, 2, 1)
         product, own, both = x @ x.transpose(0, 2, 1), x**2 @ other, w @ other
         differ = own + own.transpose(0, 2, 1) - 2 * product
         _add(of_two, who, np.stack([product, own, both, both > 0, differ**2]))

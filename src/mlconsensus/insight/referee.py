@@ -18,6 +18,7 @@ from scipy.sparse.csgraph import connected_components
 from sklearn.base import clone
 
 from ..arithmetic.products import BoolArray, FloatArray, ratio, votes
+from ..arithmetic.sheets import IntArray, Sheets, sheets
 from ..errors import expect
 from ..estimators import COMBINERS, Combiner, majority_vote, method_named
 from ..evaluation import ranks
@@ -26,7 +27,7 @@ from ..panel.predictions import Predictions, as_predictions
 from ..panel.sources import positions
 from ..tables import TITLES
 from ..terminal import table
-from .meetings import IntArray, Sheets, looked_at, meet, scale_of, sheets
+from .meetings import looked_at, meet, scale_of
 from .voices import count_voices
 
 _FITTED, _JUDGED, _FOLDS = 2000, 600, 5  # instances to fit on, instances to judge on, folds: at most

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from scipy import special, stats
 
 from ..arithmetic.products import FloatArray, ratio
-from .meetings import Meetings, Reliability, Sheets, scale_of
+from ..arithmetic.sheets import Sheets
+from .meetings import Meetings, Reliability, scale_of
 
 FALSE_DISCOVERIES = 0.01
 _Z = 1.96  # 95 % intervals
@@ -58,7 +59,8 @@ def suspects(met: Meetings, reliability: Reliability, said: Sheets, names: tuple
     Examples
     --------
     >>> import mlconsensus as mlc
-    >>> from mlconsensus.insight.meetings import common_factor, meet, sheets
+    >>> from mlconsensus.arithmetic.sheets import sheets
+    >>> from mlconsensus.insight.meetings import common_factor, meet
     >>> panel, _ = mlc.datasets.make_panel(quality=[0.8, 0.8, 0.8, 0.8, 0], shared_errors=0, random_state=0)
     >>> said = sheets(panel)
     >>> met = meet(said)

@@ -43,7 +43,8 @@ def count_voices(m: int, departures: FloatArray, copied: float = 0.0) -> Voices:
     Examples
     --------
     >>> import mlconsensus as mlc
-    >>> from mlconsensus.insight.meetings import meet, sheets
+    >>> from mlconsensus.arithmetic.sheets import sheets
+    >>> from mlconsensus.insight.meetings import meet
     >>> rng = np.random.default_rng(0)
     >>> truth = rng.random((1000, 5)) < 0.3
     >>> own_errors = truth ^ (rng.random((6, 1000, 5)) < 0.1)

@@ -6,14 +6,13 @@ adds up. So contributions are rounded down to a grid on which sums and products 
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from ..arithmetic.products import FloatArray
-from ..errors import InputError, expect
+from ..errors import InputError
 from ..panel.model_scores import Matrix
 
 # Numbers on a grid of 2⁻¹² have products on one of 2⁻²⁴, and sums of these are exact up to 2⁵³ · 2⁻²⁴ = 2²⁹.
@@ -46,24 +45,19 @@ def noise_scale(epsilon: float, delta: float, sensitivity: float, size: int) -> 
     True
     """
     dp = _opendp()
-    sensitivity = sensitivity * _SLACK
 
     def private(scale: float) -> bool:
-        release = dp.c.make_fix_delta(dp.c.make_zCDP_to_approxDP(_gaussian(dp, scale, size)), delta=delta)
         try:
-            return bool(release.check(sensitivity, (epsilon, delta)))
+            release = dp.c.make_fix_delta(dp.c.make_zCDP_to_approxDP(_gaussian(dp, scale, size)), delta=delta)
+            return bool(release.check(sensitivity * _SLACK, (epsilon, delta)))
         except dp.OpenDPException:  # it gives up where numbers overflow
             return False
 
-    # ρ + 2√(ρ log(1/δ)) = ε gives noise that is enough (Bun and Steinke 2016); OpenDP knows how much less is too.
-    log = -math.log(delta)
-    enough = 1.001 * sensitivity / (math.sqrt(2) * (math.sqrt(log + epsilon) - math.sqrt(log)))
-    expect(private(enough), "privacy", f"ε = {epsilon:g}, δ = {delta:g}, for which OpenDP has no noise", "a smaller ε")
-    less = enough / 1000
-    while enough - less > 1e-9 * enough:
-        middle = (less + enough) / 2
-        less, enough = (less, middle) if private(middle) else (middle, enough)
-    return enough
+    try:
+        return float(dp.binary_search(private, bounds=(0.0, None)))
+    except ValueError:
+        wanted = f"ε = {epsilon:g}, δ = {delta:g}"
+        raise InputError(f"privacy: found {wanted}, for which OpenDP has no noise, expected other numbers") from None
 
 
 def add_noise(values: FloatArray, scale: float) -> FloatArray:
