@@ -7,13 +7,11 @@ Each line is one model's judgement of one instance: ``{"instance": "7", "labels"
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
 from typing import IO, Any
 
 import polars as pl
-from scipy import sparse
 
-from ..errors import InputError, nearest
+from ..errors import InputError, expect, nearest
 from ..panel.alignment import first_again
 from ..panel.model_tables import ModelTable
 from . import layouts
@@ -45,14 +43,11 @@ def read(file: InputFile, keep: Keep = pl.LazyFrame.collect) -> NamedFrame:
         where = f"{file.name}, line {number}"
         before = model
         model, instance, tags = _judgement(line, where)
-        if said and (model is None) != (before is None):
-            found, other = ("no model", "one") if model is None else ("a model", "none")
-            raise InputError(f"{where}: found {found}, expected {other}, as in the lines before")
-        if seen.setdefault((model, instance), number) != number:
-            raise InputError(
-                f"{where}: found the instance {instance!r} again (first in line {seen[model, instance]}), "
-                "expected each once from a model"
-            )
+        found, other = ("no model", "one") if model is None else ("a model", "none")
+        expect(not said or (model is None) == (before is None), where, found, f"{other}, as in the lines before")
+        first = seen.setdefault((model, instance), number)
+        again = f"the instance {instance!r} again (first in line {first})"
+        expect(first == number, where, again, "each once from a model")
         said += [(instance, label, score, model) for label, score in tags] or [(instance, None, 0.0, model)]
         lines += [number] * max(1, len(tags))
     columns = ["instance", "label", "score", *["model"] * (model is not None)]
@@ -78,25 +73,12 @@ def write(file: IO[bytes], table: ModelTable, layout: Layout) -> None:
     {"instance": "7", "labels": ["x"]}
     {"instance": "7", "labels": {"x": 0.25, "y": null}}
     """
-    instances, labels = ([str(name) for name in names] for names in layouts.named(table))
-    for instance, (columns, values) in zip(instances, _rows(table.scores), strict=True):
-        if table.scores.dtype.kind == "b":
-            tags: Any = [labels[at] for at, value in zip(columns, values, strict=True) if value]
-        else:
-            tags = {labels[at]: None if value != value else value for at, value in zip(columns, values, strict=True)}
-        line = json.dumps({"instance": instance, "labels": tags}, ensure_ascii=False)
-        file.write(line.encode() + b"\n")
-
-
-def _rows(matrix: Any) -> Iterator[tuple[Iterable[int], list[Any]]]:
-    """Walk the rows as columns and their values; a sparse row has only those that are stored."""
-    if sparse.issparse(matrix):
-        matrix = layouts.listed(matrix)
-        for start, end in zip(matrix.indptr[:-1], matrix.indptr[1:], strict=True):
-            yield matrix.indices[start:end].tolist(), matrix.data[start:end].tolist()
-    else:
-        for row in matrix:
-            yield range(len(row)), row.tolist()
+    for block in layouts.blocks(table, "long"):
+        for instance, labels, scores in block.group_by("instance", maintain_order=True).agg("label", "score").rows():
+            said = zip(labels, scores, strict=True)
+            tags: Any = [label for label, yes in said if yes] if block["score"].dtype == pl.Boolean else dict(said)
+            line = json.dumps({"instance": instance, "labels": tags}, ensure_ascii=False)
+            file.write(line.encode() + b"\n")
 
 
 def _judgement(line: str, where: str) -> tuple[str | None, str, list[tuple[str, float]]]:
@@ -106,55 +88,42 @@ def _judgement(line: str, where: str) -> tuple[str | None, str, list[tuple[str, 
         raise InputError(f"{where}: {fault}") from None
     except (ValueError, RecursionError) as fault:
         raise InputError(f"{where}: found no JSON ({first_line(fault)}), expected {_SHAPE}") from None
-    if not isinstance(found, dict):
-        raise InputError(f"{where}: found {_kind(found)}, expected {_SHAPE}")
+    expect(isinstance(found, dict), where, _kind(found), _SHAPE)
     for key in found:
-        if key not in _KEYS:
-            raise InputError(
-                f"{where}: found the key {key!r}, expected instance, labels and perhaps model{nearest(key, _KEYS)}"
-            )
+        wanted = f"instance, labels and perhaps model{nearest(key, _KEYS)}"
+        expect(key in _KEYS, where, f"the key {key!r}", wanted)
     for key in _KEYS[:2]:
-        if key not in found:
-            raise InputError(f"{where}: found no key {key!r}, expected {_SHAPE}")
+        expect(key in found, where, f"no key {key!r}", _SHAPE)
     model = _name(found["model"], f"{where}, model") if "model" in found else None
-    instance = _name(found["instance"], f"{where}, instance")
-    tags = found["labels"]
+    instance, tags = _name(found["instance"], f"{where}, instance"), found["labels"]
     if isinstance(tags, dict):
-        return (
-            model,
-            instance,
-            [(_name(label, where), _score(score, f"{where}, label {label!r}")) for label, score in tags.items()],
-        )
-    if not isinstance(tags, list):
-        raise InputError(f"{where}, labels: found {_kind(tags)}, expected a list or an object of scores")
-    return model, instance, [(_name(label, f"{where}, labels"), 1.0) for label in tags]
+        scores = [_score(score, f"{where}, label {label!r}") for label, score in tags.items()]
+    else:
+        expect(isinstance(tags, list), f"{where}, labels", _kind(tags), "a list or an object of scores")
+        scores = [1.0] * len(tags)
+    return model, instance, list(zip([_name(label, f"{where}, labels") for label in tags], scores, strict=True))
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        again = first_again([key for key, _ in pairs])
-        assert again
+    again = first_again([key for key, _ in pairs])
+    if again:
         raise InputError(f"found the key {pairs[again[0]][0]!r} twice, expected each once")
-    return found
+    return dict(pairs)
 
 
 def _name(found: Any, where: str) -> str:
     """Return a name as text; whole numbers are names too, since many annotators number instances."""
-    if isinstance(found, bool) or not isinstance(found, str | int):
-        raise InputError(f"{where}: found {_kind(found)}, expected text or a whole number")
-    if not str(found).strip():
-        raise InputError(f"{where}: found an empty text, expected a name")
+    named = isinstance(found, str | int) and not isinstance(found, bool)
+    expect(named, where, _kind(found), "text or a whole number")
+    expect(bool(str(found).strip()), where, "an empty text", "a name")
     return str(found)
 
 
 def _score(found: Any, where: str) -> float:
     if found is None:
         return float("nan")
-    if not isinstance(found, int | float):
-        raise_bad_score(where, found if isinstance(found, str) else _kind(found))
-    if outside(found):
-        raise_bad_score(where, found)
+    if not isinstance(found, int | float) or outside(found):
+        raise_bad_score(where, found if isinstance(found, str | int | float) else _kind(found))
     return float(found)
 
 
