@@ -116,10 +116,11 @@ def _check_widths(content: bytes | Path, width: int, name: str, separator: str) 
     """Refuse the first record that does not have `width` fields, or is no CSV at all."""
     ended = 0  # the line before the record
     for record, line in _records(content, separator, name):
-        other = _other_mark(record, separator)
-        hint = f" with {_CALLED[other]} in it" if other else ""
-        found = f"{len(record)} field{'s' * (len(record) > 1)}{hint}" if record else "an empty line"
-        expect(len(record) == width, f"{name}, line {ended + 1}", found, f"{width} fields, as the header has")
+        if len(record) != width:
+            other = _other_mark(record, separator)
+            hint = f" with {_CALLED[other]} in it" if other else ""
+            found = f"{len(record)} field{'s' * (len(record) > 1)}{hint}" if record else "an empty line"
+            raise InputError(f"{name}, line {ended + 1}: found {found}, expected {width} fields, as the header has")
         ended = line
 
 

@@ -221,17 +221,15 @@ def compressed(file: IO[bytes], path: AnyPath) -> Iterator[IO[bytes]]:
     b'text'
     """
     suffix = Path(path).suffix.lower()
-    if suffix == ".gz":
-        # Neither a time nor a name goes into the header.
-        with gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0, compresslevel=6) as packed:
-            yield packed  # type: ignore[misc]
+    packed: Any = contextlib.nullcontext(file)
+    if suffix == ".gz":  # neither a time nor a name goes into the header
+        packed = gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0, compresslevel=6)
     elif suffix == ".zst":
         import zstandard
 
-        with zstandard.ZstdCompressor().stream_writer(file, closefd=False) as packed_zstd:
-            yield packed_zstd
-    else:
-        yield file
+        packed = zstandard.ZstdCompressor().stream_writer(file, closefd=False)
+    with packed as stream:
+        yield stream
 
 
 def _written_directly(target: Path) -> IO[bytes]:

@@ -7,9 +7,11 @@ Each line is one model's judgement of one instance: ``{"instance": "7", "labels"
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Iterator
 from typing import IO, Any
 
 import polars as pl
+from scipy import sparse
 
 from ..errors import InputError, expect, nearest
 from ..panel.alignment import first_again
@@ -43,11 +45,12 @@ def read(file: InputFile, keep: Keep = pl.LazyFrame.collect) -> NamedFrame:
         where = f"{file.name}, line {number}"
         before = model
         model, instance, tags = _judgement(line, where)
-        found, other = ("no model", "one") if model is None else ("a model", "none")
-        expect(not said or (model is None) == (before is None), where, found, f"{other}, as in the lines before")
-        first = seen.setdefault((model, instance), number)
-        again = f"the instance {instance!r} again (first in line {first})"
-        expect(first == number, where, again, "each once from a model")
+        if said and (model is None) != (before is None):
+            found, other = ("no model", "one") if model is None else ("a model", "none")
+            raise InputError(f"{where}: found {found}, expected {other}, as in the lines before")
+        if (first := seen.setdefault((model, instance), number)) != number:
+            again = f"the instance {instance!r} again (first in line {first})"
+            raise InputError(f"{where}: found {again}, expected each once from a model")
         said += [(instance, label, score, model) for label, score in tags] or [(instance, None, 0.0, model)]
         lines += [number] * max(1, len(tags))
     columns = ["instance", "label", "score", *["model"] * (model is not None)]
@@ -73,12 +76,25 @@ def write(file: IO[bytes], table: ModelTable, layout: Layout) -> None:
     {"instance": "7", "labels": ["x"]}
     {"instance": "7", "labels": {"x": 0.25, "y": null}}
     """
-    for block in layouts.blocks(table, "long"):
-        for instance, labels, scores in block.group_by("instance", maintain_order=True).agg("label", "score").rows():
-            said = zip(labels, scores, strict=True)
-            tags: Any = [label for label, yes in said if yes] if block["score"].dtype == pl.Boolean else dict(said)
-            line = json.dumps({"instance": instance, "labels": tags}, ensure_ascii=False)
-            file.write(line.encode() + b"\n")
+    instances, labels = ([str(name) for name in names] for names in layouts.named(table))
+    for instance, (columns, values) in zip(instances, _rows(table.scores), strict=True):
+        if table.scores.dtype.kind == "b":
+            tags: Any = [labels[at] for at, value in zip(columns, values, strict=True) if value]
+        else:
+            tags = {labels[at]: None if value != value else value for at, value in zip(columns, values, strict=True)}
+        line = json.dumps({"instance": instance, "labels": tags}, ensure_ascii=False)
+        file.write(line.encode() + b"\n")
+
+
+def _rows(matrix: Any) -> Iterator[tuple[Iterable[int], list[Any]]]:
+    """Walk the rows as columns and their values; a sparse row has only those that are stored."""
+    if sparse.issparse(matrix):
+        matrix = layouts.listed(matrix)
+        for start, end in zip(matrix.indptr[:-1], matrix.indptr[1:], strict=True):
+            yield matrix.indices[start:end].tolist(), matrix.data[start:end].tolist()
+    else:
+        for row in matrix:
+            yield range(len(row)), row.tolist()
 
 
 def _judgement(line: str, where: str) -> tuple[str | None, str, list[tuple[str, float]]]:
@@ -88,10 +104,11 @@ def _judgement(line: str, where: str) -> tuple[str | None, str, list[tuple[str, 
         raise InputError(f"{where}: {fault}") from None
     except (ValueError, RecursionError) as fault:
         raise InputError(f"{where}: found no JSON ({first_line(fault)}), expected {_SHAPE}") from None
-    expect(isinstance(found, dict), where, _kind(found), _SHAPE)
-    for key in found:
-        wanted = f"instance, labels and perhaps model{nearest(key, _KEYS)}"
-        expect(key in _KEYS, where, f"the key {key!r}", wanted)
+    if not isinstance(found, dict):
+        raise InputError(f"{where}: found {_kind(found)}, expected {_SHAPE}")
+    for key in [key for key in found if key not in _KEYS]:
+        hint = nearest(key, _KEYS)
+        raise InputError(f"{where}: found the key {key!r}, expected instance, labels and perhaps model{hint}")
     for key in _KEYS[:2]:
         expect(key in found, where, f"no key {key!r}", _SHAPE)
     model = _name(found["model"], f"{where}, model") if "model" in found else None
@@ -101,7 +118,8 @@ def _judgement(line: str, where: str) -> tuple[str | None, str, list[tuple[str, 
     else:
         expect(isinstance(tags, list), f"{where}, labels", _kind(tags), "a list or an object of scores")
         scores = [1.0] * len(tags)
-    return model, instance, list(zip([_name(label, f"{where}, labels") for label in tags], scores, strict=True))
+    within = f"{where}, labels"
+    return model, instance, list(zip([_name(label, within) for label in tags], scores, strict=True))
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -113,9 +131,10 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _name(found: Any, where: str) -> str:
     """Return a name as text; whole numbers are names too, since many annotators number instances."""
-    named = isinstance(found, str | int) and not isinstance(found, bool)
-    expect(named, where, _kind(found), "text or a whole number")
-    expect(bool(str(found).strip()), where, "an empty text", "a name")
+    if isinstance(found, bool) or not isinstance(found, str | int):
+        raise InputError(f"{where}: found {_kind(found)}, expected text or a whole number")
+    if not str(found).strip():
+        raise InputError(f"{where}: found an empty text, expected a name")
     return str(found)
 
 

@@ -20,11 +20,22 @@ from polars.io.plugins import register_io_source
 from scipy import sparse
 
 from ..engines.local import each
-from ..errors import InputError
-from ..panel.model_tables import ModelTable
+from ..errors import InputError, expect
+from ..panel.model_tables import ModelTable, canonical_csr
 from ..panel.predictions import Predictions
 from . import layouts
-from .files import AnyPath, check_output, compressed, display, part_of, put_in_place, whole_file, writable
+from .files import (
+    COMPRESSIONS,
+    STANDARD,
+    AnyPath,
+    check_output,
+    compressed,
+    display,
+    part_of,
+    put_in_place,
+    whole_file,
+    writable,
+)
 from .formats import Layout, format_of
 
 _GROUP, _PIECE = 2**15, 2**13  # rows of a Parquet file that are written together, and that wait for it as one
@@ -64,9 +75,9 @@ def write_table(
     7,0.5,0.25
     """
     form = format_of(path, format)
-    if layout not in get_args(Layout):
-        raise InputError(f"layout: found {layout!r}, expected 'wide', 'long' or 'ranked'")
-    plain = table._replace(scores=_matrix(table.scores))
+    expect(layout in get_args(Layout), "layout", repr(layout), "'wide', 'long' or 'ranked'")
+    is_sparse = sparse.issparse(table.scores)
+    plain = table._replace(scores=canonical_csr(table.scores) if is_sparse else np.asarray(table.scores))
     with whole_file(path, force) as file, compressed(file, path) as packed, _system_errors():
         form.write(packed, plain, layout)
 
@@ -136,13 +147,11 @@ def streamed_format(path: AnyPath, format: str | None = None) -> str:
     'parquet'
     """
     name = format_of(path, format).name
-    if os.fspath(path) == "-":
-        raise InputError("standard output: found it as the place of a streamed consensus, expected --output FILE")
-    if name not in STREAMED or Path(path).suffix.lower() in (".gz", ".zst"):
-        raise InputError(
-            f"{display(path)}: found a format that cannot be written block by block, "
-            f"expected one of {', '.join(STREAMED)}, not compressed"
-        )
+    piped = os.fspath(path) == STANDARD
+    expect(not piped, "standard output", "it as the place of a streamed consensus", "--output FILE")
+    streamed = name in STREAMED and Path(path).suffix.lower() not in COMPRESSIONS
+    those = f"one of {', '.join(STREAMED)}, not compressed"
+    expect(streamed, display(path), "a format that cannot be written block by block", those)
     return name
 
 
@@ -222,11 +231,3 @@ def _system_errors() -> Iterator[None]:
         if number is None:
             raise
         raise OSError(int(number[1]), os.strerror(int(number[1]))) from fault
-
-
-def _matrix(scores: Any) -> Any:
-    if sparse.issparse(scores):
-        matrix = sparse.csr_array(scores)
-        matrix.sum_duplicates()
-        return matrix
-    return np.asarray(scores)

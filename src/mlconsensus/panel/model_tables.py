@@ -185,7 +185,7 @@ def _checked(table: ModelTable) -> tuple[Matrix, bool]:
     where, raw = table.where, table.scores
     if isinstance(raw, StoredMatrix):  # which is checked when it is read
         return raw, False
-    matrix: Matrix = _canonical_csr(raw) if sparse.issparse(raw) else _dense(raw, where)
+    matrix: Matrix = canonical_csr(raw) if sparse.issparse(raw) else _dense(raw, where)
     kinds = "bool, 0/1 integers or floats in [0, 1]"
     expect(matrix.dtype.kind in "biuf", where, f"{matrix.dtype} values", kinds)
     expect(matrix.ndim == 2, where, f"{matrix.ndim} dimensions", "2: instances, labels")
@@ -216,7 +216,14 @@ def _dense(raw: Any, where: str) -> NDArray[Any]:
     return view
 
 
-def _canonical_csr(raw: Any) -> Any:
+def canonical_csr(raw: Any) -> Any:
+    """Return a sparse matrix as CSR, columns in order and each cell once; what was given stays as it is.
+
+    Examples
+    --------
+    >>> canonical_csr(sparse.coo_array(([0.5], ([0], [1])), shape=(1, 2))).indptr.tolist()
+    [0, 1]
+    """
     matrix = sparse.csr_array(raw)
     if not matrix.has_canonical_format:
         matrix = matrix.copy()
