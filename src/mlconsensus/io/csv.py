@@ -42,7 +42,6 @@ def read(file: InputFile, keep: Keep = pl.LazyFrame.collect, separator: str = ",
     ended = b"\n" in head or head.count(b"\r") < 2
     expect(ended, file.name, "bare carriage returns as line ends", "line feeds")
     columns, header_lines = _header(content, file.name, separator)
-    cells.check_columns(columns, file.name)
     long = cells.is_long(columns)
     text = [str(at) for at, column in enumerate(columns) if (column != "score" if long else at == 0)]
     rows = _parsed(content, columns, text, file.name, separator, keep)

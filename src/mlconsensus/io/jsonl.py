@@ -7,6 +7,7 @@ Each line is one model's judgement of one instance: ``{"instance": "7", "labels"
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import IO, Any
 
@@ -14,7 +15,6 @@ import polars as pl
 from scipy import sparse
 
 from ..errors import InputError, expect, nearest
-from ..panel.alignment import first_again
 from ..panel.model_tables import ModelTable
 from . import layouts
 from .columns import outside, raise_bad_score
@@ -123,10 +123,11 @@ def _judgement(line: str, where: str) -> tuple[str | None, str, list[tuple[str, 
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    again = first_again([key for key, _ in pairs])
-    if again:
-        raise InputError(f"found the key {pairs[again[0]][0]!r} twice, expected each once")
-    return dict(pairs)
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        (twice, _), *_ = Counter(key for key, _ in pairs).most_common(1)
+        raise InputError(f"found the key {twice!r} twice, expected each once")
+    return found
 
 
 def _name(found: Any, where: str) -> str:
