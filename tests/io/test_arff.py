@@ -16,11 +16,12 @@ HEAD = r"""@RELATION 'a b: -C -2'
 
 
 def parsed(rows: str, head: str = HEAD) -> list[list[float]]:
-    return content(f"{head}\n@DATA\n{rows}").values.toarray().tolist()
+    data, _ = loaded(f"{head}\n@DATA\n{rows}")
+    return np.hstack([data.features.toarray(), data.labels.toarray()]).tolist()
 
 
-def content(text: str) -> arff._Content:
-    return arff._content(InputFile("a.arff", "a", lambda: text.encode()))
+def loaded(text: str) -> tuple[arff.LabelledData, list[str] | None]:
+    return arff._loaded(InputFile("a.arff", "a", lambda: text.encode()))
 
 
 @pytest.mark.parametrize(
@@ -41,11 +42,16 @@ def test_ways_to_write_the_same(rows: str) -> None:
 
 
 def test_names_and_kinds() -> None:
-    head = HEAD + "@attribute instance string\n@attribute size {small,'very large'}\n@attribute y2 integer\n"
-    found = content(f"{head}@data\n1,0,0,'2020-01-01','very large',1\n")
-    assert found.names == ["w 1", "it's", "y\\'s", "instance", "size", "y2"]
-    assert found.ids == ["2020-01-01"]
-    assert found.values.toarray()[0, 4] == 1
+    head = (
+        HEAD.replace("-C -2", "-C -1")
+        + "@attribute instance string\n@attribute size {small,'very large'}\n@attribute y2 integer\n"
+    )
+    found, ids = loaded(f"{head}@data\n1,0,0,'2020-01-01','very large',1\n")
+    assert found.feature_names == ["w 1", "it's", "y\\'s", "size"]
+    assert found.label_names == ["y2"]
+    assert ids == ["2020-01-01"]
+    assert found.features.toarray().tolist() == [[1, 0, 0, 1]]
+    assert found.labels.toarray().tolist() == [[1]]
 
 
 def test_missing() -> None:

@@ -108,7 +108,7 @@ def test_no_permission_to_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         raise PermissionError(errno.EACCES, "Permission denied")
 
     monkeypatch.setattr(files.os, "open", refuse)
-    with pytest.raises(InputError, match=r"out\.csv: found no permission to write it"):
+    with pytest.raises(InputError, match=r"out\.csv: found no permission, expected a place to write to"):
         write_table(tmp_path / "out.csv", TABLE)
 
 

@@ -20,6 +20,9 @@ SPARSE = {
     "column below 0": CSR | {"indices": [1, -1, 2, 0]},
     "indptr ends in 0": CSR | {"indptr": [0, 0, 3, 50331648, 0, 196608, 0]},
     "indptr falls": BSR | {"indptr": [0, 50000000, 1, 2, 3, 4, 4]},
+    "indptr falls where nothing is stored": CSR
+    | {"format": b"csc", "data": np.zeros(0), "indices": np.zeros(0, int), "indptr": [0, 50000000, 0, 0, 0]},
+    "positions beyond int64": CSR | {"indices": np.array([1, 2**64 - 1, 2, 0], dtype=np.uint64)},
     "indptr too short": CSR | {"indptr": [0, 4]},
     "fewer values than positions": CSR | {"data": [0.5] * 3},
     "shape of one dimension": CSR | {"shape": [6]},
@@ -43,7 +46,7 @@ def refused(path):
 
 
 @pytest.mark.parametrize("case", SPARSE)
-def test_sparse_arrays_are_checked_before_scipy_sees_them(tmp_path, case):
+def test_sparse_arrays_are_checked_before_compiled_code_sees_them(tmp_path, case):
     np.savez(tmp_path / "m.npz", _is_array=True, **SPARSE[case])
     assert "broken sparse matrix" in refused(tmp_path / "m.npz")
 

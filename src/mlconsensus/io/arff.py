@@ -15,7 +15,7 @@ from xml.etree import ElementTree
 import numpy as np
 from scipy import sparse
 
-from ..errors import InputError, nearest
+from ..errors import InputError, expect, nearest
 from ..panel.alignment import as_names
 from ..panel.model_tables import ModelTable
 from .columns import outside, raise_bad_score
@@ -38,14 +38,6 @@ class LabelledData(NamedTuple):
     label_names: list[str]
 
 
-class _Content(NamedTuple):
-    relation: str
-    names: list[str]  # of attributes
-    kinds: list[Any]  # "STRING", another name of a type, or the values of a nominal attribute
-    values: Any  # csr_array (n, attributes): numbers, positions of nominal values, NaN where missing; no text
-    ids: list[str] | None  # of instances
-
-
 def load(path: AnyPath) -> LabelledData:
     r"""Load a data set from an ARFF file and the XML file beside it.
 
@@ -60,11 +52,7 @@ def load(path: AnyPath) -> LabelledData:
     """
     file = input_file(path)
     with guarded(file.name, "ARFF"):
-        content = _content(file)
-    labels = _labels(content, file)
-    features = [at for at in range(len(content.names)) if at not in set(labels) and content.kinds[at] != "STRING"]
-    names = [[content.names[at] for at in chosen] for chosen in (features, labels)]
-    return LabelledData(content.values[:, features], _scores(content, labels, file.name), *names)
+        return _loaded(file)[0]
 
 
 def read(file: InputFile, keep: object = None) -> list[ModelTable]:
@@ -76,15 +64,14 @@ def read(file: InputFile, keep: object = None) -> list[ModelTable]:
     >>> read(InputFile("a.arff", "a", lambda: text))[0].scores
     array([[1. , 0.5]])
     """
-    content = _content(file)
-    labels = _labels(content, file)
-    matrix = compact(_scores(content, labels, file.name))
-    instances = None if content.ids is None else as_names(content.ids, f"{file.name}, attribute {_ID!r}")
-    names = as_names([content.names[at] for at in labels], f"{file.name}, labels")
-    return [ModelTable(file.model, matrix, instances, names, file.name)]
+    data, ids = _loaded(file)
+    instances = None if ids is None else as_names(ids, f"{file.name}, attribute {_ID!r}")
+    labels = as_names(data.label_names, f"{file.name}, labels")
+    return [ModelTable(file.model, compact(data.labels), instances, labels, file.name)]
 
 
-def _content(file: InputFile) -> _Content:
+def _loaded(file: InputFile) -> tuple[LabelledData, list[str] | None]:
+    """Return the data, and the names of the instances where an attribute holds them."""
     import arff
 
     text = decoded(file.read(), file.name)
@@ -92,72 +79,64 @@ def _content(file: InputFile) -> _Content:
     try:
         found = arff.loads(text, encode_nominal=True, return_type=arff.LOD if is_sparse else arff.DENSE)
     except arff.ArffException as fault:
-        raise InputError(
-            f"{file.name}, line {fault.line}: found broken data ({first_line(fault)}), expected ARFF"
-        ) from None
-    names, kinds = ([attribute[at] for attribute in found["attributes"]] for at in (0, 1))
-    if not found["data"]:
-        raise InputError(f"{file.name}: found no row after @data, expected at least one")
+        where = f"{file.name}, line {fault.line}"
+        raise InputError(f"{where}: found broken data ({first_line(fault)}), expected ARFF") from None
+    expect(bool(found["data"]), file.name, "no row after @data", "at least one")
     rows = found["data"] if is_sparse else [dict(enumerate(row)) for row in found["data"]]
-    ids = None
-    if _ID in names and kinds[names.index(_ID)] == "STRING":
-        ids = [row.get(names.index(_ID)) or "" for row in rows]
-    entries = [(at, column, value) for at, row in enumerate(rows) for column, value in row.items()]
-    numbers = [entry for entry in entries if kinds[entry[1]] != "STRING"]
-    at, columns, values = zip(*numbers, strict=True) if numbers else ((), (), ())
-    cells = np.array(values, dtype=np.float64), (np.array(at, np.int64), np.array(columns, np.int64))
-    matrix = sparse.csr_array(cells, shape=(len(rows), len(names)))
+    kinds = dict(found["attributes"])  # "STRING", another name of a type, or the values of a nominal attribute
+    position = {name: at for at, name in enumerate(kinds)}
+    ids = [row.get(position[_ID]) or "" for row in rows] if kinds.get(_ID) == "STRING" else None
+    labels = _labels(found["relation"], kinds, file)
+    numbers = {at for name, at in position.items() if kinds[name] != "STRING"}
+    others = numbers - {position[name] for name in labels}
+    features = [name for name, at in position.items() if at in others]
+    cells = [(at, *cell) for at, row in enumerate(rows) for cell in row.items() if cell[0] in numbers]
+    at, columns, values = zip(*cells, strict=True) if cells else ((), (), ())
+    numbered = np.array(values, np.float64), (np.array(at, np.int64), np.array(columns, np.int64))
+    matrix = sparse.csr_array(numbered, shape=(len(rows), len(kinds)))
     matrix.eliminate_zeros()
-    return _Content(found["relation"], names, kinds, matrix, ids)
+    known, said = (matrix[:, [position[name] for name in chosen]] for chosen in (features, labels))
+    return LabelledData(known, _scores(said, labels, kinds, file.name), features, labels), ids
 
 
-def _labels(content: _Content, file: InputFile) -> list[int]:
-    """Return the positions of the attributes that are labels."""
+def _labels(relation: str, kinds: dict[str, Any], file: InputFile) -> list[str]:
+    """Return the names of the attributes that are labels."""
     beside = None if file.path is None else file.path.with_name(f"{file.model}.xml")
     if beside is not None and beside.is_file():
-        return _listed(content, beside)
-    option = _OPTION.search(content.relation)
+        return _listed(kinds, beside)
+    option = _OPTION.search(relation)
     if option is None:
         lists = "" if beside is None else f"{beside.name} beside it or "
         raise InputError(f"{file.name}: found no list of labels, expected {lists}the option -C in the @relation line")
-    count, width = int(option[1]), len(content.names)
-    if not 0 < abs(count) <= width:
-        raise InputError(f"{file.name}: found the option -C {count}, expected 1 to {width}, as there are attributes")
-    labels = range(count) if count > 0 else range(width + count, width)
-    return [at for at in labels if content.kinds[at] != "STRING"]  # text is never a label
+    count, names = int(option[1]), list(kinds)
+    many = f"1 to {len(names)}, as there are attributes"
+    expect(0 < abs(count) <= len(names), file.name, f"the option -C {count}", many)
+    chosen = names[:count] if count > 0 else names[count:]
+    return [name for name in chosen if kinds[name] != "STRING"]  # text is never a label
 
 
-def _listed(content: _Content, path: Path) -> list[int]:
-    """Return the positions, in the order of the attributes, of the labels in a Mulan XML file, nested or not."""
+def _listed(kinds: dict[str, Any], path: Path) -> list[str]:
+    """Return, in the order of the attributes, the labels in a Mulan XML file, nested or not."""
     with guarded(str(path), "XML"):
         root = ElementTree.fromstring(read_bytes(path))
     names = [label.get("name", "") for label in root.iter() if label.tag.rpartition("}")[2] == "label"]
-    if not names:
-        raise InputError(f"{path}: found no label element, expected Mulan's list of labels")
-    positions = {name: at for at, name in enumerate(content.names)}
+    expect(bool(names), str(path), "no label element", "Mulan's list of labels")
     for name in names:
-        if name not in positions:
-            raise InputError(
-                f"{path}: found the label {name!r}, expected an attribute's name{nearest(name, positions)}"
-            )
+        hint = "" if name in kinds else nearest(name, kinds)
+        expect(name in kinds, str(path), f"the label {name!r}", f"an attribute's name{hint}")
     as_names(names, f"{path}, labels")
-    return sorted(positions[name] for name in names)
+    listed = set(names)
+    return [name for name in kinds if name in listed]
 
 
-def _scores(content: _Content, labels: list[int], name: str) -> Any:
-    for at in labels:
-        if content.kinds[at] not in ("NUMERIC", "REAL", "INTEGER", ["0", "1"]):
-            found = (
-                content.kinds[at] if isinstance(content.kinds[at], str) else f"{{{','.join(content.kinds[at][:5])}}}"
-            )
-            raise InputError(
-                f"{name}, attribute {content.names[at]!r}: found {found}, expected a label {{0,1}} or numeric"
-            )
-    matrix = content.values[:, labels]
-    bad = np.flatnonzero(outside(matrix.data))
-    if len(bad):
-        at = int(bad[0])
+def _scores(matrix: Any, labels: list[str], kinds: dict[str, Any], name: str) -> Any:
+    for label in labels:
+        kind = kinds[label]
+        found = kind if isinstance(kind, str) else f"{{{','.join(kind[:5])}}}"
+        right = kind in ("NUMERIC", "REAL", "INTEGER", ["0", "1"])
+        expect(right, f"{name}, attribute {label!r}", found, "a label {0,1} or numeric")
+    for at in np.flatnonzero(outside(matrix.data)).tolist():
         row = int(np.searchsorted(matrix.indptr, at, side="right"))
-        label = content.names[labels[matrix.indices[at]]]
-        raise_bad_score(f"{name}, data row {row}, attribute {label!r}", float(matrix.data[at]))
+        where = f"{name}, data row {row}, attribute {labels[matrix.indices[at]]!r}"
+        raise_bad_score(where, float(matrix.data[at]))
     return matrix

@@ -6,7 +6,7 @@ import os
 
 import polars as pl
 
-from ..errors import InputError
+from ..errors import InputError, expect
 from ..panel.alignment import first_again
 from .files import display, guarded, read_bytes
 from .formats import format_of
@@ -27,8 +27,8 @@ def read_clustering(path: str | os.PathLike[str]) -> dict[str, str]:
     {'007': 'left', '008': 'right'}
     """
     name, form = display(path), format_of(path, None)
-    if form.name not in ("csv", "tsv", "parquet"):
-        raise InputError(f"{name}: found the format {form.name}, expected a clustering as csv, tsv or parquet")
+    known = form.name in ("csv", "tsv", "parquet")
+    expect(known, name, f"the format {form.name}", "a clustering as csv, tsv or parquet")
     data = read_bytes(path)
     with guarded(name, form.title):
         if form.name == "parquet":
@@ -36,13 +36,10 @@ def read_clustering(path: str | os.PathLike[str]) -> dict[str, str]:
         else:
             check_text(data, name)
             frame = pl.read_csv(data, infer_schema=False, separator=form.options["separator"])
-    if frame.width != 2:
-        raise InputError(f"{name}: found {frame.width} columns, expected 2: the instance and its cluster")
+    expect(frame.width == 2, name, f"{frame.width} columns", "2: the instance and its cluster")
     instances, clusters = (cells.fill_null("").str.strip_chars() for cells in frame)
-    again = first_again(instances)
-    if again:
+    if again := first_again(instances):
         found = instances[again[1]]
         raise InputError(f"{name}, row {again[1] + 1}: found the instance {found!r} again, expected each once")
-    if not any(clusters):
-        raise InputError(f"{name}: found no instance with a cluster, expected at least one")
+    expect(any(clusters), name, "no instance with a cluster", "at least one")
     return {instance: cluster for instance, cluster in zip(instances, clusters, strict=True) if cluster}

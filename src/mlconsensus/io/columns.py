@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -12,12 +11,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from ..errors import InputError
+from ..errors import InputError, expect
+from ..panel.alignment import first_again
 from .files import Place
 
 LONG = frozenset({"instance", "label", "score"})
 
-_WHOLE = frozenset({pl.UInt8, pl.UInt16, pl.UInt32, pl.UInt64, pl.Int8, pl.Int16, pl.Int32, pl.Int64})
 _ROWS = 2**20  # names that are looked at at a time
 MISSING = ("", "na", "n/a", "nan", "null", "none")  # in any case, with or without spaces around
 
@@ -46,20 +45,17 @@ def check_columns(columns: Sequence[str], name: str) -> None:
     ...
     mlconsensus.errors.InputError: a.csv, columns 2 and 3: found 'x' twice, expected each label once
     """
-    for column, times in Counter(columns[1:]).items():
-        if times > 1:
-            first = columns.index(column, 1)
-            second = columns.index(column, first + 1)
-            raise InputError(
-                f"{name}, columns {first + 1} and {second + 1}: found {column!r} twice, expected each label once"
-                + ("; is the header line missing?" if column.replace(".", "", 1).isdigit() else "")
-            )
-    if len(columns) < 2:
-        only = f"only the column {columns[0]!r}" if columns else "no column"
-        raise InputError(f"{name}: found {only}, expected an instance id and at least one label")
-    unnamed = [at for at, column in enumerate(columns) if at > 0 and not column.strip()]
-    if unnamed:
-        raise InputError(f"{name}, column {unnamed[0] + 1}: found an empty name, expected that of a label")
+    again = first_again(columns[1:])
+    if again:
+        first, second = again
+        column = columns[first + 1]
+        hint = "; is the header line missing?" if column.replace(".", "", 1).isdigit() else ""
+        where = f"{name}, columns {first + 2} and {second + 2}"
+        raise InputError(f"{where}: found {column!r} twice, expected each label once{hint}")
+    only = f"only the column {columns[0]!r}" if columns else "no column"
+    expect(len(columns) > 1, name, only, "an instance id and at least one label")
+    for at, column in enumerate(columns[1:], 2):
+        expect(bool(column.strip()), f"{name}, column {at}", "an empty name", "that of a label")
 
 
 def matrix(frame: pl.DataFrame, columns: Sequence[str], place: Place) -> NDArray[Any]:
@@ -98,10 +94,10 @@ def names(cells: pl.Series, column: str, place: Place) -> pl.Series:
     >>> names(pl.Series([7, 8]), "id", Place("a.parquet", "row", int)).to_list()
     ['7', '8']
     """
-    if cells.dtype in (pl.Categorical, pl.Enum) or cells.dtype in _WHOLE:
+    if cells.dtype in (pl.Categorical, pl.Enum) or cells.dtype.is_integer():
         cells = cells.cast(pl.String)
-    if cells.dtype != pl.String:
-        raise InputError(f"{place.file}, column {column!r}: found {cells.dtype} values, expected text or whole numbers")
+    text = cells.dtype == pl.String
+    expect(text, f"{place.file}, column {column!r}", f"{cells.dtype} values", "text or whole numbers")
     for start in range(0, len(cells), _ROWS):  # in pieces: ten million names take memory
         blank = cells[start : start + _ROWS].fill_null("").str.strip_chars() == ""
         if blank.any():
@@ -123,12 +119,10 @@ def scores_of(cells: pl.Series, column: str, place: Place, columns: Sequence[str
         numbers, bad = _from_text(cells)
         if bad is not None:
             raise_bad_score(f"{place(bad)}, {where}", cells[bad], _meant_long(columns))
-    elif cells.dtype == pl.Null:
-        numbers = cells.cast(pl.Float64)
-    elif cells.dtype.is_numeric() or cells.dtype == pl.Boolean:
-        numbers = cells.cast(pl.Float64) if cells.dtype.is_decimal() else cells
     else:
-        raise InputError(f"{place.file}, {where}: found {cells.dtype} values, expected numbers from 0 to 1")
+        right = cells.dtype.is_numeric() or cells.dtype in (pl.Boolean, pl.Null)
+        expect(right, f"{place.file}, {where}", f"{cells.dtype} values", "numbers from 0 to 1")
+        numbers = cells.cast(pl.Float64) if cells.dtype.is_decimal() or cells.dtype == pl.Null else cells
     outside = _first_outside(numbers)
     if outside is not None:
         raise_bad_score(f"{place(outside)}, {where}", cells[outside])
@@ -145,7 +139,7 @@ def _meant_long(columns: Sequence[str]) -> str:
 def _dtype(frame: pl.DataFrame) -> type[np.generic]:
     """Choose the smallest type that holds all columns exactly; a missing cell needs a float's NaN."""
     kinds = set(frame.dtypes)
-    if kinds <= {pl.Boolean} | _WHOLE:
+    if all(kind == pl.Boolean or kind.is_integer() for kind in kinds):
         if any(frame.null_count().row(0)):
             return np.float32
         return np.bool_ if kinds == {pl.Boolean} else np.uint8
@@ -241,8 +235,7 @@ def check_array(scores: NDArray[Any], name: str) -> None:
     ...
     mlconsensus.errors.InputError: a.npz, scores[0, 1]: found 7, expected a number from 0 to 1
     """
-    if scores.dtype.kind not in "biuf":
-        raise InputError(f"{name}: found {scores.dtype} values, expected numbers from 0 to 1")
+    expect(scores.dtype.kind in "biuf", name, f"{scores.dtype} values", "numbers from 0 to 1")
     if scores.dtype.kind == "b" or scores.size == 0:
         return
     if any(outside(end) for end in (np.fmin.reduce(scores, axis=None), np.fmax.reduce(scores, axis=None))):

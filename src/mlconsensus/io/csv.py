@@ -11,7 +11,7 @@ from typing import IO, Any
 
 import polars as pl
 
-from ..errors import InputError
+from ..errors import InputError, expect
 from ..panel.model_tables import ModelTable
 from . import columns as cells
 from . import layouts
@@ -39,10 +39,9 @@ def read(file: InputFile, keep: Keep = pl.LazyFrame.collect, separator: str = ",
         if opening.read().endswith((b"\n\n", b"\n\r\n")):  # to Polars, an empty line is a row
             content = file.read().rstrip(b"\r\n")
     check_text(head, file.name)
-    if b"\n" not in head and head.count(b"\r") > 1:
-        raise InputError(f"{file.name}: found bare carriage returns as line ends, expected line feeds")
+    ended = b"\n" in head or head.count(b"\r") < 2
+    expect(ended, file.name, "bare carriage returns as line ends", "line feeds")
     columns, header_lines = _header(content, file.name, separator)
-    cells.check_columns(columns, file.name)
     long = cells.is_long(columns)
     text = [str(at) for at, column in enumerate(columns) if (column != "score" if long else at == 0)]
     rows = _parsed(content, columns, text, file.name, separator, keep)
@@ -75,36 +74,29 @@ def write(file: IO[bytes], table: ModelTable, layout: Layout, separator: str = "
 
 def _header(content: bytes | Path, name: str, separator: str) -> tuple[list[str], int]:
     """Return the names of the columns, and how many lines they take."""
-    try:
-        columns, lines = next(_records(content, separator), ([], 0))
-    except UnicodeDecodeError:
-        with opened(content) as file:
-            decoded(file.read(), name)  # says where
-        raise
-    except csv.Error as fault:
-        raise InputError(f"{name}, line 1: found {first_line(fault)!r}, expected a header line") from None
-    if not any(column.strip() for column in columns):
-        raise InputError(f"{name}, line 1: found an empty line, expected a header line")
-    others = [mark for mark in _CALLED if mark in columns[0] and mark != separator]
-    if len(columns) == 1 and others:
-        remedy = {",": " (--format csv reads it)", "\t": " (--format tsv reads it)"}.get(others[0], "")
-        raise InputError(
-            f"{name}, line 1: found {_CALLED[others[0]]} between columns{remedy}, expected {_CALLED[separator]}"
-        )
+    columns, lines = next(_records(content, separator, name), ([], 0))
+    expect(any(column.strip() for column in columns), f"{name}, line 1", "an empty line", "a header line")
+    if other := _other_mark(columns, separator):
+        remedy = {",": " (--format csv reads it)", "\t": " (--format tsv reads it)"}.get(other, "")
+        found = f"{_CALLED[other]} between columns{remedy}"
+        raise InputError(f"{name}, line 1: found {found}, expected {_CALLED[separator]}")
     return columns, lines
 
 
+def _other_mark(record: list[str], separator: str) -> str:
+    """Return what else may separate the fields of a record that has but one."""
+    others = [mark for mark in _CALLED if mark != separator and len(record) == 1 and mark in record[0]]
+    return others[0] if others else ""
+
+
 def _parsed(content: bytes | Path, columns: list[str], text: list[str], name: str, separator: str, keep: Keep) -> Any:
-    fault = ""
+    source: Any = content
     for kind in (pl.UInt8, pl.Float64, pl.String):  # a type that does not fit fails at the first such cell
         schema = {str(at): pl.String if str(at) in text else kind for at in range(len(columns))}
         try:
             with guarded(name, "CSV"):
-                source: Any = content
-                scan = pl.scan_csv(
-                    source, glob=False, has_header=False, skip_rows=1, schema=schema, separator=separator
-                )
-                rows = keep(scan)
+                options: Any = {"glob": False, "has_header": False, "skip_rows": 1, "separator": separator}
+                rows = keep(pl.scan_csv(source, schema=schema, **options))
         except InputError as unread:
             fault = str(unread)
             continue
@@ -122,30 +114,31 @@ def _parsed(content: bytes | Path, columns: list[str], text: list[str], name: st
 def _check_widths(content: bytes | Path, width: int, name: str, separator: str) -> None:
     """Refuse the first record that does not have `width` fields, or is no CSV at all."""
     ended = 0  # the line before the record
-    try:
-        for record, line in _records(content, separator):
-            if len(record) != width:
-                others = [mark for mark in _CALLED if record and mark in record[0] and mark != separator]
-                hint = f" with {_CALLED[others[0]]} in it" if len(record) == 1 and others else ""
-                found = f"{len(record)} field{'s' * (len(record) > 1)}{hint}" if record else "an empty line"
-                raise InputError(f"{name}, line {ended + 1}: found {found}, expected {width} fields, as the header has")
-            ended = line
-    except UnicodeDecodeError:
-        with opened(content) as file:
-            decoded(file.read(), name)  # says where
-        raise
-    except csv.Error as fault:
-        raise InputError(
-            f"{name}, line {ended + 1}: found a stray or unclosed quote ({first_line(fault)}), expected CSV"
-        ) from None
+    for record, line in _records(content, separator, name):
+        if len(record) != width:
+            other = _other_mark(record, separator)
+            hint = f" with {_CALLED[other]} in it" if other else ""
+            found = f"{len(record)} field{'s' * (len(record) > 1)}{hint}" if record else "an empty line"
+            raise InputError(f"{name}, line {ended + 1}: found {found}, expected {width} fields, as the header has")
+        ended = line
 
 
-def _records(content: bytes | Path, separator: str) -> Iterator[tuple[list[str], int]]:
+def _records(content: bytes | Path, separator: str, name: str) -> Iterator[tuple[list[str], int]]:
     """Walk the records, each with the line on which it ends; slow, for the header and for finding faults."""
+    ended = 0
     with io.TextIOWrapper(opened(content), encoding="utf-8-sig", newline="") as text:
         reader = csv.reader(text, delimiter=separator, strict=True)
-        for record in reader:
-            yield record, reader.line_num
+        try:
+            for record in reader:
+                ended = reader.line_num
+                yield record, ended
+        except UnicodeDecodeError:
+            with opened(content) as file:
+                decoded(file.read(), name)  # says where
+            raise
+        except csv.Error as fault:
+            where, why = f"{name}, line {ended + 1}", first_line(fault)
+            raise InputError(f"{where}: found a stray or unclosed quote ({why}), expected CSV") from None
 
 
 def _count(content: bytes | Path, mark: bytes) -> int:

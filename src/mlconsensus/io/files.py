@@ -8,13 +8,12 @@ import io
 import os
 import secrets
 import sys
-import zlib
 from collections.abc import Callable, Iterator
 from os import PathLike
 from pathlib import Path
-from typing import IO, Any, NamedTuple, NoReturn
+from typing import IO, Any, NamedTuple
 
-from ..errors import InputError, nearest
+from ..errors import InputError, expect, nearest
 
 AnyPath = str | PathLike[str]
 
@@ -80,12 +79,13 @@ def read_bytes(path: AnyPath) -> bytes:
     ...
     mlconsensus.errors.InputError: no/such/file.csv: found no such file, expected a file to read
     """
-    shown, data = display(path), raw_bytes(path)
-    suffix = Path(path).suffix.lower()
+    shown, data, suffix = display(path), raw_bytes(path), Path(path).suffix.lower()
     if data.startswith(_GZIP) or suffix == ".gz":
-        return _gunzip(data, shown)
+        with guarded(shown, "a whole gzip file", "broken gzip data"):
+            return gzip.decompress(data)
     if data.startswith(_ZSTD) or suffix == ".zst":
-        return _unzstd(data, shown)
+        with guarded(shown, "a whole zstd file", "broken zstd data"):
+            return _unzstd(data)
     return data
 
 
@@ -104,10 +104,6 @@ def raw_bytes(path: AnyPath) -> bytes:
         return sys.stdin.buffer.read() if os.fspath(path) == STANDARD else Path(path).read_bytes()
     except FileNotFoundError:
         raise InputError(f"{shown}: found no such file, expected a file to read{_neighbour(Path(path))}") from None
-    except IsADirectoryError:
-        raise InputError(f"{shown}: found a folder, expected a file") from None
-    except PermissionError:
-        raise InputError(f"{shown}: found no permission to read it, expected a readable file") from None
     except (OSError, ValueError) as fault:
         raise InputError(f"{shown}: found {_reason(fault)}, expected a file to read") from None
 
@@ -133,8 +129,12 @@ def check_output(path: AnyPath, force: bool = False) -> None:
     ...
     mlconsensus.errors.InputError: no/such/folder/out.csv: found no folder ..., expected it to exist
     """
-    if os.fspath(path) != STANDARD:
-        _check_target(Path(os.path.realpath(path)), display(path), force)
+    if os.fspath(path) == STANDARD:
+        return
+    shown, target = display(path), Path(os.path.realpath(path))
+    expect(not target.is_dir(), shown, "a folder", "a file to write")
+    expect(target.parent.is_dir(), shown, f"no folder {str(target.parent)!r}", "it to exist")
+    expect(force or not target.is_file(), shown, "an existing file", "none (--force replaces it)")
 
 
 @contextlib.contextmanager
@@ -163,13 +163,13 @@ def whole_file(path: AnyPath, force: bool = False) -> Iterator[IO[bytes]]:
         return
     with writable(path):
         target = Path(os.path.realpath(path))  # a link stays a link: what it points at is replaced
-        _check_target(target, display(path), force)
+        check_output(path, force)
         with _written_directly(target) if target.exists() and not target.is_file() else _renamed(target) as file:
             yield file
 
 
 @contextlib.contextmanager
-def guarded(name: str, kind: str) -> Iterator[None]:
+def guarded(name: str, kind: str, found: str = "broken data") -> Iterator[None]:
     """Refuse a file that a library cannot read, whatever it raises; Polars even panics, which no `Exception` is.
 
     Examples
@@ -186,7 +186,7 @@ def guarded(name: str, kind: str) -> Iterator[None]:
         raise
     except BaseException as fault:
         why = first_line(fault) if isinstance(fault, Exception) else "its reader panicked"
-        raise InputError(f"{name}: found broken data ({why}), expected {kind}") from None
+        raise InputError(f"{name}: found {found} ({why}), expected {kind}") from None
 
 
 @contextlib.contextmanager
@@ -203,8 +203,6 @@ def writable(path: AnyPath) -> Iterator[None]:
     """
     try:
         yield
-    except PermissionError:
-        raise InputError(f"{display(path)}: found no permission to write it, expected a writable place") from None
     except OSError as fault:
         raise InputError(f"{display(path)}: found {_reason(fault)}, expected a place to write to") from None
 
@@ -223,26 +221,15 @@ def compressed(file: IO[bytes], path: AnyPath) -> Iterator[IO[bytes]]:
     b'text'
     """
     suffix = Path(path).suffix.lower()
-    if suffix == ".gz":
-        # Neither a time nor a name goes into the header.
-        with gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0, compresslevel=6) as packed:
-            yield packed  # type: ignore[misc]
+    packed: Any = contextlib.nullcontext(file)
+    if suffix == ".gz":  # neither a time nor a name goes into the header
+        packed = gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0, compresslevel=6)
     elif suffix == ".zst":
         import zstandard
 
-        with zstandard.ZstdCompressor().stream_writer(file, closefd=False) as packed_zstd:
-            yield packed_zstd
-    else:
-        yield file
-
-
-def _check_target(target: Path, shown: str, force: bool) -> None:
-    if target.is_dir():
-        raise InputError(f"{shown}: found a folder, expected a file to write")
-    if not target.parent.is_dir():
-        raise InputError(f"{shown}: found no folder {str(target.parent)!r}, expected it to exist")
-    if target.is_file() and not force:
-        raise InputError(f"{shown}: found an existing file, expected none (--force replaces it)")
+        packed = zstandard.ZstdCompressor().stream_writer(file, closefd=False)
+    with packed as stream:
+        yield stream
 
 
 def _written_directly(target: Path) -> IO[bytes]:
@@ -334,36 +321,22 @@ def opened(content: bytes | Path) -> IO[bytes]:
     return content.open("rb") if isinstance(content, Path) else io.BytesIO(content)
 
 
-def _gunzip(data: bytes, shown: str) -> bytes:
-    try:
-        return gzip.decompress(data)
-    except (EOFError, zlib.error, gzip.BadGzipFile) as fault:
-        _broken(shown, "gzip", fault)
-
-
-def _unzstd(data: bytes, shown: str) -> bytes:
+def _unzstd(data: bytes) -> bytes:
     import zstandard
 
     parts = []
     while data:
         frame = zstandard.ZstdDecompressor().decompressobj()
-        try:
-            parts.append(frame.decompress(data))
-        except zstandard.ZstdError as fault:
-            _broken(shown, "zstd", fault)
+        parts.append(frame.decompress(data))
         if not frame.eof:  # zstandard gives what it has of a file that was cut off, without a word
-            _broken(shown, "zstd", EOFError("it ends too early"))
+            raise EOFError("it ends too early")
         data = frame.unused_data
     return b"".join(parts)
 
 
-def _broken(shown: str, kind: str, fault: Exception) -> NoReturn:
-    why = str(fault).splitlines()[0].rstrip(".") if str(fault) else type(fault).__name__
-    raise InputError(f"{shown}: found broken {kind} data ({why}), expected a whole {kind} file")
-
-
 def _reason(fault: Exception) -> str:
-    return repr((getattr(fault, "strerror", None) or str(fault)).lower())
+    plain: dict[type, str] = {IsADirectoryError: "a folder", PermissionError: "no permission"}
+    return plain.get(type(fault)) or repr((getattr(fault, "strerror", None) or str(fault)).lower())
 
 
 def _neighbour(path: Path) -> str:

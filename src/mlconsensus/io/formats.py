@@ -11,7 +11,7 @@ from typing import IO, Any, Literal, NamedTuple
 
 import polars as pl
 
-from ..errors import InputError, nearest
+from ..errors import InputError, expect, nearest
 from ..panel.model_tables import ModelTable
 from .files import COMPRESSIONS, STANDARD, AnyPath, InputFile, Place, display, read_bytes
 
@@ -63,8 +63,8 @@ class Format(NamedTuple):
 
     def write(self, file: IO[bytes], table: ModelTable, layout: Layout) -> None:
         """Write one table."""
-        if not hasattr(self.module, "write"):
-            raise InputError(f"format: found {self.name} for output, expected one that is written, such as csv")
+        written = hasattr(self.module, "write")
+        expect(written, "format", f"{self.name} for output", "one that is written, such as csv")
         self.module.write(file, table, layout, **self.options)
 
 
@@ -97,20 +97,17 @@ def format_of(path: AnyPath, name: str | None = None) -> Format:
     ...
     mlconsensus.errors.InputError: votes.cvs: found the suffix '.cvs', expected one of .csv, ...; did you mean 'csv'?
     """
+    every = "one of " + ", ".join(FORMATS)
     if name is not None:
-        if name.lower() not in FORMATS:
-            expected = ", ".join(FORMATS)
-            raise InputError(f"format: found {name!r}, expected one of {expected}{nearest(name, FORMATS)}")
+        known = name.lower() in FORMATS
+        expect(known, "format", repr(name), every if known else every + nearest(name, FORMATS))
         return FORMATS[name.lower()]
-    if os.fspath(path) == STANDARD:
-        raise InputError("standard input or output: found no format, expected one of " + ", ".join(FORMATS))
+    expect(os.fspath(path) != STANDARD, "standard input or output", "no format", every)
     suffix = Path(_uncompressed(path)).suffix.lower()
     if suffix not in _BY_SUFFIX:
         found = f"the suffix {suffix!r}" if suffix else "no suffix"
-        raise InputError(
-            f"{display(path)}: found {found}, expected one of {', '.join(_BY_SUFFIX)}"
-            + nearest(suffix[1:], [known[1:] for known in _BY_SUFFIX])
-        )
+        hint = nearest(suffix[1:], [known[1:] for known in _BY_SUFFIX])
+        raise InputError(f"{display(path)}: found {found}, expected one of {', '.join(_BY_SUFFIX)}{hint}")
     return _BY_SUFFIX[suffix]
 
 
@@ -136,10 +133,9 @@ def input_files(paths: AnyPath | Sequence[AnyPath], format: str | None = None) -
     [('a', 'csv'), ('b', 'npz')]
     """
     given = expanded([paths] if isinstance(paths, str | os.PathLike) else list(paths))
-    if not given:
-        raise InputError("predictions: found no file, expected at least one")
-    if sum(os.fspath(path) == STANDARD for path in given) > 1:
-        raise InputError("standard input: found twice among the files, expected once")
+    expect(bool(given), "predictions", "no file", "at least one")
+    times = sum(os.fspath(path) == STANDARD for path in given)
+    expect(times < 2, "standard input", "twice among the files", "once")
     # A format is for the files whose names do not tell theirs; if all do, it is to be read against the names.
     untold = [path for path in given if not _is_told(path)]
     return [(input_file(path), format_of(path, None if untold and path not in untold else format)) for path in given]
@@ -163,8 +159,7 @@ def expanded(paths: Sequence[AnyPath]) -> list[AnyPath]:
             out.append(path)
             continue
         found = [entry for entry in sorted(Path(path).iterdir()) if not _is_hidden(entry) and _is_told(entry)]
-        if not found:
-            raise InputError(f"{display(path)}: found a folder without files of predictions, expected some in it")
+        expect(bool(found), display(path), "a folder without files of predictions", "some in it")
         out += found
     return out
 
@@ -182,8 +177,7 @@ def parts(path: Path) -> list[Path]:
     suffixes = FORMATS["parquet"].suffixes
     inside = [entry for entry in sorted(path.rglob("*")) if entry.is_file() and entry.suffix.lower() in suffixes]
     found = [entry for entry in inside if not any(map(_is_hidden, (entry, *entry.relative_to(path).parents)))]
-    if not found:
-        raise InputError(f"{path}: found a folder without Parquet files, expected the parts of a table")
+    expect(bool(found), str(path), "a folder without Parquet files", "the parts of a table")
     return found
 
 

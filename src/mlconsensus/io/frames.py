@@ -13,14 +13,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ..errors import InputError
+from ..errors import InputError, expect
 from ..panel.alignment import IntArray, first_again
 from ..panel.model_tables import ModelTable
 from . import stored
@@ -30,13 +30,9 @@ from .formats import NamedFrame
 _ROWS = 2**22  # statements that are worked on at a time: for each of them, names are looked up anew
 
 
-class Coded(NamedTuple):
-    """Some statements, names replaced by their positions."""
-
-    start: int  # the first one's row in the file
-    rows: IntArray  # model · number of instances + instance
-    labels: IntArray  # -1: none, the instance is merely listed
-    scores: NDArray[np.float64]  # NaN: missing
+# Some statements, names replaced by their positions: the first one's row in the file; model · number of instances +
+# instance; the label (-1: none, the instance is merely listed); the score (NaN: missing).
+Coded = tuple[int, IntArray, IntArray, NDArray[np.float64]]
 
 
 def tables(found: NamedFrame, model: str, scratch: Path | None = None, like: Any = None) -> list[ModelTable]:
@@ -68,33 +64,27 @@ def tables(found: NamedFrame, model: str, scratch: Path | None = None, like: Any
     """
     columns, place = found.columns, found.place
     check_columns(columns, place.file)
-    rows = found.rows.lazy().select(pl.len()).collect().item()
-    if rows == 0:
-        raise InputError(f"{place.file}: found a header and no rows, expected at least one")
+    rows: Any = found.rows.lazy().collect() if scratch is None else stored.on_disk(found.rows, scratch)
+    found, height = found._replace(rows=rows), rows.lazy().select(pl.len()).collect().item()
+    expect(height > 0, place.file, "a header and no rows", "at least one")
     if is_long(columns):
         return _long(found, model, scratch)
-    ids = found.rows.lazy().select("0").collect().to_series()
-    if isinstance(like, pl.Series) and ids.dtype == pl.String and ids.equals(like):
-        ids = like
-    ids = ids if ids is like else names(ids, columns[0] or "instance", place)
-    again = None if ids is like else first_again(ids)
-    if again:
-        raise InputError(
-            f"{place(again[1])}: found the instance {ids[again[1]]!r} again (first in {place.short(again[0])}), "
-            "expected each once"
-        )
+    ids = rows.lazy().select("0").collect().to_series()
+    same = isinstance(like, pl.Series) and ids.dtype == pl.String and ids.equals(like)
+    ids = like if same else names(ids, columns[0] or "instance", place)
+    if not same and (again := first_again(ids)):
+        second = f"the instance {ids[again[1]]!r} again (first in {place.short(again[0])})"
+        raise InputError(f"{place(again[1])}: found {second}, expected each once")
     labels = np.array(columns[1:], dtype=np.dtypes.StringDType())
     if scratch is None:
-        cells: Any = matrix(found.rows.lazy().collect().drop("0"), columns, place)
+        cells: Any = matrix(rows.drop("0"), columns, place)
     else:
-        cells = stored.ParquetMatrix(stored.on_disk(found.rows, scratch), columns, place, rows)
+        cells = stored.ParquetMatrix(rows, columns, place, height)
     return [ModelTable(model, cells, ids, labels, place.file)]
 
 
 def _long(found: NamedFrame, model: str, scratch: Path | None = None) -> list[ModelTable]:
     """Make one table a model."""
-    rows = found.rows.lazy().collect() if scratch is None else stored.on_disk(found.rows, scratch)
-    found = found._replace(rows=rows)
     listed = {name: _names(found, name) for name in ("instance", "label", "model")}
     models = listed["model"].to_list() or [model]
     n, l, m = len(listed["instance"]), len(listed["label"]), len(models)
@@ -112,8 +102,7 @@ def _long(found: NamedFrame, model: str, scratch: Path | None = None) -> list[Mo
         _raise_twice(whole, coded, found, listed)
     out = []
     for k, name in enumerate(models):
-        if not known[k].any():
-            raise InputError(f"{found.place.file}: found no label from model {name!r}, expected at least one")
+        expect(bool(known[k].any()), found.place.file, f"no label from model {name!r}", "at least one")
         own = _of_model(whole, slice(k * n, (k + 1) * n), seen, known[k])
         cells = stored.compact(own) if scratch is None else stored.SparseFile.of(own, scratch / str(k))
         instances = listed["instance"].filter(pl.Series(seen[k * n : (k + 1) * n]))
@@ -133,28 +122,20 @@ def _names(found: NamedFrame, name: str) -> pl.Series:
     return pl.Series(listed.collect(engine="streaming").to_series())
 
 
-def _batches(rows: Any) -> Iterator[tuple[int, pl.DataFrame]]:
-    start = 0
-    for batch in rows.iter_slices(_ROWS) if isinstance(rows, pl.DataFrame) else stored.batches(rows, size=_ROWS):
-        yield start, batch
-        start += batch.height
-
-
 def _coded(found: NamedFrame, listed: dict[str, pl.Series]) -> Iterator[Coded]:
-    kinds = {name: pl.Enum(own) for name, own in listed.items()}
-    for start, batch in _batches(found.rows):
+    rows, start = found.rows, 0
+    kinds = {name: pl.Enum(own) for name, own in listed.items() if name in found.columns}
+    for batch in rows.iter_slices(_ROWS) if isinstance(rows, pl.DataFrame) else stored.batches(rows, size=_ROWS):
         batch.columns = found.columns
-        place, codes = found.place.below(start), []
-        for name in ("model", "instance", "label"):
-            cells = batch[name] if name in found.columns else pl.Series([0]).new_from_index(0, batch.height)
-            if name in found.columns:
-                text = cells.cast(pl.String) if name == "label" and found.bare else names(cells, name, place)
-                cells = text.cast(kinds[name]).to_physical()
-            codes.append(cells.cast(pl.Int64))
-        model, instance, label = codes
+        place, codes = found.place.below(start), {"model": pl.Series([0])}
+        for name, kind in kinds.items():
+            bare = name == "label" and found.bare
+            text = batch[name].cast(pl.String) if bare else names(batch[name], name, place)
+            codes[name] = text.cast(kind).to_physical().cast(pl.Int64)
         scores = scores_of(batch["score"], "score", place, found.columns).cast(pl.Float64)
-        at = model * len(listed["instance"]) + instance
-        yield Coded(start, at.to_numpy(), label.fill_null(-1).to_numpy(), scores.to_numpy())
+        at = codes["model"] * len(listed["instance"]) + codes["instance"]
+        yield start, at.to_numpy(), codes["label"].fill_null(-1).to_numpy(), scores.to_numpy()
+        start += batch.height
 
 
 def _sorted(coded: Callable[[], Iterator[Coded]], starts: IntArray, l: int, scratch: Path | None) -> Any:
@@ -203,8 +184,6 @@ def _raise_twice(
         for at in np.flatnonzero(np.isin(own, twice)).tolist():
             before = first.setdefault(int(own[at]), start + at)
             if before < start + at:
-                raise InputError(
-                    f"{found.place(start + at)}: found label {listed['label'][int(labels[at])]!r} of instance "
-                    f"{listed['instance'][int(rows[at]) % n]!r} again (first in {found.place.short(before)}), "
-                    "expected each pair once"
-                )
+                label, instance = listed["label"][int(labels[at])], listed["instance"][int(rows[at]) % n]
+                again = f"label {label!r} of instance {instance!r} again (first in {found.place.short(before)})"
+                raise InputError(f"{found.place(start + at)}: found {again}, expected each pair once")

@@ -7,14 +7,14 @@ Each line is one model's judgement of one instance: ``{"instance": "7", "labels"
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import IO, Any
 
 import polars as pl
 from scipy import sparse
 
-from ..errors import InputError, nearest
-from ..panel.alignment import first_again
+from ..errors import InputError, expect, nearest
 from ..panel.model_tables import ModelTable
 from . import layouts
 from .columns import outside, raise_bad_score
@@ -48,11 +48,9 @@ def read(file: InputFile, keep: Keep = pl.LazyFrame.collect) -> NamedFrame:
         if said and (model is None) != (before is None):
             found, other = ("no model", "one") if model is None else ("a model", "none")
             raise InputError(f"{where}: found {found}, expected {other}, as in the lines before")
-        if seen.setdefault((model, instance), number) != number:
-            raise InputError(
-                f"{where}: found the instance {instance!r} again (first in line {seen[model, instance]}), "
-                "expected each once from a model"
-            )
+        if (first := seen.setdefault((model, instance), number)) != number:
+            again = f"the instance {instance!r} again (first in line {first})"
+            raise InputError(f"{where}: found {again}, expected each once from a model")
         said += [(instance, label, score, model) for label, score in tags] or [(instance, None, 0.0, model)]
         lines += [number] * max(1, len(tags))
     columns = ["instance", "label", "score", *["model"] * (model is not None)]
@@ -108,34 +106,27 @@ def _judgement(line: str, where: str) -> tuple[str | None, str, list[tuple[str, 
         raise InputError(f"{where}: found no JSON ({first_line(fault)}), expected {_SHAPE}") from None
     if not isinstance(found, dict):
         raise InputError(f"{where}: found {_kind(found)}, expected {_SHAPE}")
-    for key in found:
-        if key not in _KEYS:
-            raise InputError(
-                f"{where}: found the key {key!r}, expected instance, labels and perhaps model{nearest(key, _KEYS)}"
-            )
+    for key in [key for key in found if key not in _KEYS]:
+        hint = nearest(key, _KEYS)
+        raise InputError(f"{where}: found the key {key!r}, expected instance, labels and perhaps model{hint}")
     for key in _KEYS[:2]:
-        if key not in found:
-            raise InputError(f"{where}: found no key {key!r}, expected {_SHAPE}")
+        expect(key in found, where, f"no key {key!r}", _SHAPE)
     model = _name(found["model"], f"{where}, model") if "model" in found else None
-    instance = _name(found["instance"], f"{where}, instance")
-    tags = found["labels"]
+    instance, tags = _name(found["instance"], f"{where}, instance"), found["labels"]
     if isinstance(tags, dict):
-        return (
-            model,
-            instance,
-            [(_name(label, where), _score(score, f"{where}, label {label!r}")) for label, score in tags.items()],
-        )
-    if not isinstance(tags, list):
-        raise InputError(f"{where}, labels: found {_kind(tags)}, expected a list or an object of scores")
-    return model, instance, [(_name(label, f"{where}, labels"), 1.0) for label in tags]
+        scores = [_score(score, f"{where}, label {label!r}") for label, score in tags.items()]
+    else:
+        expect(isinstance(tags, list), f"{where}, labels", _kind(tags), "a list or an object of scores")
+        scores = [1.0] * len(tags)
+    within = f"{where}, labels"
+    return model, instance, list(zip([_name(label, within) for label in tags], scores, strict=True))
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        again = first_again([key for key, _ in pairs])
-        assert again
-        raise InputError(f"found the key {pairs[again[0]][0]!r} twice, expected each once")
+        (twice, _), *_ = Counter(key for key, _ in pairs).most_common(1)
+        raise InputError(f"found the key {twice!r} twice, expected each once")
     return found
 
 
@@ -151,10 +142,8 @@ def _name(found: Any, where: str) -> str:
 def _score(found: Any, where: str) -> float:
     if found is None:
         return float("nan")
-    if not isinstance(found, int | float):
-        raise_bad_score(where, found if isinstance(found, str) else _kind(found))
-    if outside(found):
-        raise_bad_score(where, found)
+    if not isinstance(found, int | float) or outside(found):
+        raise_bad_score(where, found if isinstance(found, str | int | float) else _kind(found))
     return float(found)
 
 

@@ -110,17 +110,10 @@ def _long_block(part: Any, rows: pl.Series, labels: pl.Series) -> pl.DataFrame:
 def _ranked_block(part: Any, rows: pl.Series, labels: pl.Series) -> pl.DataFrame:
     dense = part.toarray() if sparse.issparse(part) else part
     order = np.argsort(-dense.astype(np.float64), axis=1, kind="stable")  # missing scores come last
-    scores = np.take_along_axis(dense, order, axis=1)
-    rank = np.broadcast_to(np.arange(1, dense.shape[1] + 1), dense.shape)
-    frame = pl.DataFrame(
-        {
-            "instance": rows.gather(np.repeat(np.arange(len(dense)), dense.shape[1])),
-            "rank": rank.ravel(),
-            "label": labels.gather(order.ravel()),
-            "score": _nullable(scores.ravel()),
-        }
-    )
-    return frame.drop_nulls("score")
+    scores = _long_block(np.take_along_axis(dense, order, axis=1), rows, labels)
+    rank = pl.Series("rank", np.tile(np.arange(1, dense.shape[1] + 1), len(dense)))
+    ranked = scores.with_columns(rank, labels.gather(order.ravel()).alias("label"))
+    return ranked.select("instance", "rank", "label", "score").drop_nulls("score")
 
 
 def _nullable(values: NDArray[Any]) -> pl.Series:

@@ -30,12 +30,10 @@ def read(file: InputFile, keep: Keep = pl.LazyFrame.collect) -> list[ModelTable]
     """
     lines = pl.Series(decoded(file.read(), file.name).removesuffix("\n").split("\n"))
     listed = lines.str.extract(_LINE, 1)
-    bad = listed.is_null().arg_max()
-    if bad is not None and listed[bad] is None:
-        found = lines[bad][:40]
-        raise InputError(
-            f"{file.name}, line {bad + 1}: found {found!r}, expected labels and features such as 3,7 1:0.5"
-        )
+    if listed.null_count():
+        bad = int(listed.is_null().arg_max() or 0)
+        where, expected = f"{file.name}, line {bad + 1}", "labels and features such as 3,7 1:0.5"
+        raise InputError(f"{where}: found {lines[bad][:40]!r}, expected {expected}")
     tags = pl.DataFrame({"0": range(len(lines)), "1": listed.str.split(",")}).explode("1")
     rows = tags.select(pl.col("0").cast(pl.String), pl.col("1").replace("", None), pl.lit(1.0).alias("2"))
     place = Place(file.name, "line", lambda row: tags["0"][row] + 1)

@@ -8,15 +8,16 @@ from typing import IO, Any
 import numpy as np
 from scipy import sparse
 
-from ..errors import InputError, nearest
+from ..errors import InputError, expect, nearest
 from ..panel.alignment import as_names
 from ..panel.model_tables import ModelTable
 from . import layouts
 from .columns import check_array
-from .files import InputFile, first_line
+from .files import InputFile, guarded
 from .formats import Layout
 
 _NAMES = ("models", "instances", "labels")
+_COMPRESSED = {"csr": sparse.csr_array, "csc": sparse.csc_array, "bsr": sparse.bsr_array}
 
 
 def read(file: InputFile, keep: object = None) -> list[ModelTable]:
@@ -83,8 +84,8 @@ def _read(file: InputFile, keys: tuple[str, ...]) -> list[ModelTable]:
         models = [file.model] if len(matrices) == 1 else [f"{file.model}_{k}" for k in range(len(matrices))]
     sizes = {"models": len(matrices), "instances": matrices[0].shape[0], "labels": matrices[0].shape[1]}
     for name, given in {**named, "models": models}.items():
-        if len(given) != sizes[name]:
-            raise InputError(f"{file.name}, {name}: found names for {len(given)}, expected for {sizes[name]}")
+        size = sizes[name]
+        expect(len(given) == size, f"{file.name}, {name}", f"names for {len(given)}", f"for {size}")
     return [
         ModelTable(str(model), matrix, named.get("instances"), named.get("labels"), file.name)
         for model, matrix in zip(models, matrices, strict=True)
@@ -94,17 +95,13 @@ def _read(file: InputFile, keys: tuple[str, ...]) -> list[ModelTable]:
 def _arrays(file: InputFile) -> dict[str, Any]:
     try:
         archive = np.load(io.BytesIO(file.read()), allow_pickle=False)
-        if isinstance(archive, np.ndarray):
-            raise InputError(f"{file.name}: found a single array (NPY), expected an NPZ archive of named arrays")
+        single = isinstance(archive, np.ndarray)
+        expect(not single, file.name, "a single array (NPY)", "an NPZ archive of named arrays")
         with archive:
             return {key: np.asarray(archive[key]) for key in archive.files}
-    except InputError:
-        raise
     except Exception as fault:
-        if "pickle" in str(fault).lower():
-            raise InputError(
-                f"{file.name}: found pickled objects, expected arrays of numbers and text (pickles are never opened)"
-            ) from None
+        pickled = "pickle" in str(fault).lower()
+        expect(not pickled, file.name, "pickled objects", "arrays of numbers and text (pickles are never opened)")
         raise
 
 
@@ -114,69 +111,38 @@ def _dense(arrays: dict[str, Any], key: str | None, name: str) -> list[Any]:
         found = ", ".join(arrays) or "nothing"
         hint = next((hint for array in arrays if (hint := nearest(array, known))), "")
         raise InputError(f"{name}: found the arrays {found}, expected scores (n, l) or predictions (m, n, l){hint}")
-    array = arrays[key]
-    dimensions = 3 if key == "predictions" else 2
-    if array.ndim != dimensions:
-        shape = "(m, n, l)" if dimensions == 3 else "(n, l)"
-        raise InputError(f"{name}, {key}: found the shape {array.shape}, expected {shape}")
-    if 0 in array.shape:
-        raise InputError(f"{name}, {key}: found the shape {array.shape}, expected no zero in it")
+    array, shape = arrays[key], "(m, n, l)" if key == "predictions" else "(n, l)"
+    found = f"the shape {array.shape}"
+    expect(array.ndim == shape.count(",") + 1, f"{name}, {key}", found, shape)
+    expect(0 not in array.shape, f"{name}, {key}", found, "no zero in it")
     check_array(array, f"{name}, {key}")
-    return list(array) if dimensions == 3 else [array]
+    return list(array) if key == "predictions" else [array]
 
 
 def _sparse(arrays: dict[str, Any], name: str) -> Any:
-    """Make a CSR matrix of SciPy's arrays, none of which its compiled routines see before they are checked."""
-    try:
+    """Make a CSR matrix of SciPy's arrays; its compiled routines convert it only after all positions are checked."""
+    with guarded(name, "SciPy's", "a broken sparse matrix"):
         n, l = (int(size) for size in arrays["shape"])
-        if min(n, l) < 1 or max(n, l) >= 2**31:
-            raise ValueError(f"shape {(n, l)}")
         kind = arrays["format"].item()
-        data, rows, columns = _entries(kind.decode() if isinstance(kind, bytes) else kind, n, l, arrays)
-        for found, size in ((rows, n), (columns, l)):
-            if (
-                found.shape != data.shape
-                or found.dtype.kind not in "iu"
-                or (np.clip(found, 0, size - 1) != found).any()
-            ):
-                raise ValueError("positions outside")
-    except (ValueError, KeyError, TypeError, IndexError) as fault:
-        raise InputError(f"{name}: found a broken sparse matrix ({first_line(fault)}), expected SciPy's") from None
-    check_array(data, f"{name}, data")
-    matrix = sparse.coo_array((data, (rows, columns)), shape=(n, l)).tocsr()
-    if matrix.nnz < len(data):
-        raise InputError(f"{name}: found a broken sparse matrix (a cell twice), expected each cell once")
-    return matrix
-
-
-def _entries(kind: str, n: int, l: int, arrays: dict[str, Any]) -> tuple[Any, Any, Any]:
-    """Return the values, rows and columns of a matrix that is stored by entries, rows, columns or blocks."""
-    data = arrays["data"]
-    if kind == "coo":
-        return data, arrays["row"], arrays["col"]
-    if kind not in ("csr", "csc", "bsr"):
-        raise ValueError(f"format {kind!r}")
-    indices, starts = arrays["indices"], arrays["indptr"]
-    if indices.dtype.kind not in "iu" or starts.dtype.kind not in "iu":
-        raise ValueError("positions that are no whole numbers")
-    height, width = data.shape[1:] if kind == "bsr" else (1, 1)
-    lines = l if kind == "csc" else n // height
-    steps = np.diff(starts.astype(np.int64))
-    if starts.shape != (lines + 1,) or starts[0] != 0 or steps.min() < 0 or not starts[-1] == len(data) == len(indices):
-        raise ValueError("indptr")
-    line = np.repeat(np.arange(lines), steps)
-    if kind == "csc":
-        return data, indices, line
-    within_rows, within_columns = (at.ravel() for at in np.indices((height, width)))
-    rows = (line[:, None] * height + within_rows).ravel()
-    return data.reshape(-1), rows, (indices.astype(np.int64)[:, None] * width + within_columns).ravel()
+        kind = kind.decode() if isinstance(kind, bytes) else kind
+        data, given = arrays["data"], [arrays[key] for key in ("row", "col", "indices", "indptr") if key in arrays]
+        if min(n, l) < 1 or max(n, l) >= 2**31 or any(found.dtype.kind not in "iu" for found in given):
+            raise ValueError("its shape or positions")
+        if kind == "coo":
+            matrix: Any = sparse.coo_array((data, tuple(given)), shape=(n, l))
+        else:
+            if (np.diff(given[1].astype(np.int64)) < 0).any():  # which SciPy does not look at where nothing is stored
+                raise ValueError("indptr")
+            matrix = _COMPRESSED[kind]((data, *given), shape=(n, l))
+            matrix.check_format(full_check=True)
+        check_array(matrix.data, f"{name}, data")
+        matrix = matrix.tocoo()
+        whole = matrix.tocsr()
+    expect(whole.nnz == matrix.nnz, name, "a broken sparse matrix (a cell twice)", "each cell once")
+    return whole
 
 
 def _names(array: Any, where: str) -> Any:
     """Check an array of names: text, or whole numbers."""
-    if array.dtype.kind not in "UTiu":
-        raise InputError(f"{where}: found {array.dtype} values, expected text or whole numbers")
-    names = as_names(array.astype(np.dtypes.StringDType()), where)
-    if "" in names:
-        raise InputError(f"{where}[{names.tolist().index('')}]: found nothing, expected a name")
-    return names
+    expect(array.dtype.kind in "UTiu", where, f"{array.dtype} values", "text or whole numbers")
+    return as_names(array.astype(np.dtypes.StringDType()), where)

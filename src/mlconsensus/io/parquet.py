@@ -8,7 +8,7 @@ from typing import IO, Any
 
 import polars as pl
 
-from ..errors import InputError
+from ..errors import expect
 from ..panel.model_tables import ModelTable
 from . import layouts
 from .files import InputFile, Place
@@ -35,8 +35,7 @@ def read(file: InputFile, keep: Keep = pl.LazyFrame.collect) -> NamedFrame:
         index = None  # each part counts for itself
     if isinstance(index, range):
         n = rows.select(pl.len()).collect().item()
-        if len(index) != n:
-            raise InputError(f"{file.name}: found an index of {len(index)}, expected {n}, as many as rows")
+        expect(len(index) == n, file.name, f"an index of {len(index)}", f"{n}, as many as rows")
         rows = rows.with_row_index("\0").with_columns(pl.col("\0").cast(pl.Int64) * index.step + index.start)
         columns = ["\0", *columns]
     order = sorted(columns, key=lambda column: column != index)  # the index first, where it is a column

@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from ..errors import InputError
+from ..errors import InputError, expect
 from ..panel.alignment import How, as_array
 from ..panel.model_tables import ModelTable, check_overlap, with_names
 from ..panel.predictions import Predictions
@@ -160,19 +160,14 @@ def _renamed(found: list[ModelTable], fuller: list[str], models: Sequence[str] |
     """Give every model its own name: those in `models`, or what the files say."""
     if models is not None:
         names = [str(name) for name in models]
-        if len(names) != len(found):
-            raise InputError(
-                f"models: found names for {len(names)}, expected for {len(found)}, as there are in the files"
-            )
+        there = f"for {len(found)}, as there are in the files"
+        expect(len(names) == len(found), "models", f"names for {len(names)}", there)
     else:
         times = Counter(table.model for table in found)
         names = [longer if times[table.model] > 1 else table.model for table, longer in zip(found, fuller, strict=True)]
     first: dict[str, int] = {}
     for k, name in enumerate(names):
-        if first.setdefault(name, k) < k:
-            shown = found[k].model if models is None else name
-            raise InputError(
-                f"{found[k].file}: found a second model {shown!r} (the first is in {found[first[name]].file}), "
-                "expected each model to have its own name"
-            )
+        shown, before = found[k].model if models is None else name, first.setdefault(name, k)
+        second = f"a second model {shown!r} (the first is in {found[before].file})"
+        expect(before == k, str(found[k].file), second, "each model to have its own name")
     return [table._replace(model=name) for name, table in zip(names, found, strict=True)]

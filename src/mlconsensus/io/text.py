@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..errors import InputError
+from ..errors import InputError, expect
 
 _BOM = b"\xef\xbb\xbf"
 _WIDE = (b"\xff\xfe", b"\xfe\xff")  # how UTF-16 and UTF-32 begin
@@ -18,12 +18,9 @@ def check_text(data: bytes, name: str) -> None:
     ...
     mlconsensus.errors.InputError: a.csv: found UTF-16 text, expected UTF-8
     """
-    if data.startswith(_WIDE):
-        raise InputError(f"{name}: found UTF-16 text, expected UTF-8")
-    if b"\0" in data[:4096]:
-        raise InputError(f"{name}: found binary data or UTF-16 text, expected UTF-8 text")
-    if not data.removeprefix(_BOM).strip():
-        raise InputError(f"{name}: found an empty file, expected data")
+    expect(not data.startswith(_WIDE), name, "UTF-16 text", "UTF-8")
+    expect(b"\0" not in data[:4096], name, "binary data or UTF-16 text", "UTF-8 text")
+    expect(bool(data.removeprefix(_BOM).strip()), name, "an empty file", "data")
 
 
 def decoded(data: bytes, name: str) -> str:

@@ -20,11 +20,11 @@ from polars.io.plugins import register_io_source
 from scipy import sparse
 
 from ..engines.local import each
-from ..errors import InputError
-from ..panel.model_tables import ModelTable
+from ..errors import InputError, expect
+from ..panel.model_tables import ModelTable, canonical_csr
 from ..panel.predictions import Predictions
-from . import layouts
-from .files import AnyPath, check_output, compressed, display, part_of, put_in_place, whole_file, writable
+from . import files, layouts
+from .files import COMPRESSIONS, STANDARD, AnyPath, display
 from .formats import Layout, format_of
 
 _GROUP, _PIECE = 2**15, 2**13  # rows of a Parquet file that are written together, and that wait for it as one
@@ -64,10 +64,10 @@ def write_table(
     7,0.5,0.25
     """
     form = format_of(path, format)
-    if layout not in get_args(Layout):
-        raise InputError(f"layout: found {layout!r}, expected 'wide', 'long' or 'ranked'")
-    plain = table._replace(scores=_matrix(table.scores))
-    with whole_file(path, force) as file, compressed(file, path) as packed, _system_errors():
+    expect(layout in get_args(Layout), "layout", repr(layout), "'wide', 'long' or 'ranked'")
+    is_sparse = sparse.issparse(table.scores)
+    plain = table._replace(scores=canonical_csr(table.scores) if is_sparse else np.asarray(table.scores))
+    with files.whole_file(path, force) as file, files.compressed(file, path) as packed, _system_errors():
         form.write(packed, plain, layout)
 
 
@@ -106,7 +106,7 @@ def write_blocks(
     8,,1.0
     """
     form = streamed_format(path, format)
-    check_output(path, force)
+    files.check_output(path, force)
     frame = partial(_frame, made, panel.labels, layout)
     if hasattr(panel, "each"):  # the workers of a cluster
         return _write_parts(path, panel, frame, form, force)
@@ -122,7 +122,7 @@ def write_blocks(
             yield rows
 
     starts = range(0, len(panel), size)
-    with whole_file(path, force) as file, _system_errors():
+    with files.whole_file(path, force) as file, _system_errors():
         _sink(frames(), file, form)
     return missing
 
@@ -136,13 +136,11 @@ def streamed_format(path: AnyPath, format: str | None = None) -> str:
     'parquet'
     """
     name = format_of(path, format).name
-    if os.fspath(path) == "-":
-        raise InputError("standard output: found it as the place of a streamed consensus, expected --output FILE")
-    if name not in STREAMED or Path(path).suffix.lower() in (".gz", ".zst"):
-        raise InputError(
-            f"{display(path)}: found a format that cannot be written block by block, "
-            f"expected one of {', '.join(STREAMED)}, not compressed"
-        )
+    piped = os.fspath(path) == STANDARD
+    expect(not piped, "standard output", "it as the place of a streamed consensus", "--output FILE")
+    streamed = name in STREAMED and Path(path).suffix.lower() not in COMPRESSIONS
+    those = f"one of {', '.join(STREAMED)}, not compressed"
+    expect(streamed, display(path), "a format that cannot be written block by block", those)
     return name
 
 
@@ -181,15 +179,15 @@ def _sink(frames: Iterator[pl.DataFrame], file: IO[bytes], form: str) -> None:
 def _write_parts(path: AnyPath, panel: Any, frame: Framed, form: str, force: bool) -> int:
     """Let workers write the rows of their blocks, a file each; a text file is put together from these."""
     target = Path(os.path.realpath(path))
-    with writable(path):
-        folder = part_of(target)
+    with files.writable(path):
+        folder = files.part_of(target)
         folder.mkdir()
         try:
             missing = int(sum(panel.each(partial(_write_part, frame, folder), "combining")))
             if form == "parquet" and not target.exists():
-                put_in_place(folder, target)
+                files.put_in_place(folder, target)
             else:
-                with whole_file(path, force) as file:
+                with files.whole_file(path, force) as file:
                     rows = pl.scan_parquet(sorted(folder.iterdir()), glob=False).collect_batches(maintain_order=True)
                     _sink(iter(rows), file, form)
         finally:
@@ -222,11 +220,3 @@ def _system_errors() -> Iterator[None]:
         if number is None:
             raise
         raise OSError(int(number[1]), os.strerror(int(number[1]))) from fault
-
-
-def _matrix(scores: Any) -> Any:
-    if sparse.issparse(scores):
-        matrix = sparse.csr_array(scores)
-        matrix.sum_duplicates()
-        return matrix
-    return np.asarray(scores)

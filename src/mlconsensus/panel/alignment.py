@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InputError
+from ..errors import InputError, expect
 
 Names = NDArray[Any]  # (count,) of int64 or of StringDType; while files are read, a Polars series of text
 IntArray = NDArray[np.int64]
@@ -32,16 +32,14 @@ def as_names(given: Any, where: str) -> Names:
     if hasattr(given, "to_list") and hasattr(given, "hash"):  # a Polars series, of text that a reader has checked
         _check_once(given, where)
         return given  # type: ignore[no-any-return]
-    if isinstance(given, str):
-        raise InputError(f"{where}: found the single text {given!r}, expected a list of names")
+    expect(not isinstance(given, str), where, f"the single text {given!r}", "a list of names")
     found = np.asarray(given if hasattr(given, "__array__") else list(given))
     if found.dtype.kind == "f" and found.ndim == 1:
-        if np.isnan(found).any():
-            raise InputError(f"{where}: found NaN at position {int(np.isnan(found).argmax())}, expected a name")
+        gaps = np.isnan(found)
+        expect(not gaps.any(), where, f"NaN at position {gaps.argmax() if gaps.any() else 0}", "a name")
         if (found == np.floor(found)).all():  # whole numbers that a join or a gap turned to floats
             found = found.astype(np.int64)
-    if found.ndim != 1:
-        raise InputError(f"{where}: found {found.ndim} dimensions, expected a flat list of names")
+    expect(found.ndim == 1, where, f"{found.ndim} dimensions", "a flat list of names")
     # A list that mixes numbers and text must not be turned to text by way of floats.
     mixed = found.dtype.kind in "US" and not hasattr(given, "__array__")
     try:
@@ -93,11 +91,9 @@ def first_again(names: Any) -> tuple[int, int] | None:
 
 def _check_once(names: Any, where: str) -> None:
     listed = names if hasattr(names, "hash") else names.tolist()
-    again = first_again(listed)
-    if again:
-        raise InputError(
-            f"{where}: found {listed[again[0]]!r} at positions {again[0]}, {again[1]}, expected each name once"
-        )
+    if again := first_again(listed):
+        first, second = again
+        raise InputError(f"{where}: found {listed[first]!r} at positions {first}, {second}, expected each name once")
 
 
 def align(names: Sequence[Any], how: How, where: str) -> tuple[Any, list[IntArray | None]]:
@@ -112,8 +108,7 @@ def align(names: Sequence[Any], how: How, where: str) -> tuple[Any, list[IntArra
     >>> panel.tolist(), [m.tolist() for m in maps]
     (['x', 'y', 'z'], [[0, 1, -1], [-1, 0, 1]])
     """
-    if how not in ("union", "intersection"):
-        raise InputError(f"{where}: found {how!r}, expected 'union' or 'intersection'")
+    expect(how in ("union", "intersection"), where, repr(how), "'union' or 'intersection'")
     if all(_same(other, names[0]) for other in names[1:]):
         return names[0], [None] * len(names)
     import polars as pl  # a tenth of a second to import, which panels of one order do without
@@ -126,8 +121,7 @@ def align(names: Sequence[Any], how: How, where: str) -> tuple[Any, list[IntArra
         panel = pl.concat(series).unique(maintain_order=True)
     for own in series[1:] if how == "intersection" else ():
         panel = panel.filter(panel.is_in(own.implode()))
-    if len(panel) == 0:
-        raise InputError(f"{where}: found none that all models share, expected at least one")
+    expect(len(panel) > 0, where, "none that all models share", "at least one")
     maps = [_positions(panel, own) for own in series]
     if not isinstance(names[0], np.ndarray):
         return panel, maps
@@ -152,11 +146,10 @@ def in_common(one: Any, other: Any) -> bool:
     >>> in_common(as_names([1, 2], "a"), as_names(["2"], "b"))
     True
     """
-    if one is other:
+    if _same(one, other):
         return True
-    if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
-        return not set(map(str, as_array(one).tolist())).isdisjoint(map(str, as_array(other).tolist()))
-    return bool(one.is_in(other.implode()).any())
+    mine, others = (_series(names).cast(str) for names in (one, other))
+    return bool(mine.is_in(others.implode()).any())
 
 
 def _series(names: Any) -> Any:

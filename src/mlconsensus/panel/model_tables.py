@@ -56,17 +56,15 @@ def tables_of(scores: Any, models: Any) -> list[ModelTable]:
     ['ann', 'bob']
     """
     if isinstance(scores, Mapping):
-        if models is not None:
-            raise InputError("models: found models=… beside a mapping, which names its own, expected one of the two")
+        expect(models is None, "models", "models=… beside a mapping, which names its own", "one of the two")
         models, matrices = list(scores), list(scores.values())
     else:
         matrices = _matrices(scores)
         models = [f"model_{k}" for k in range(len(matrices))] if models is None else models
     names = as_names([str(name) for name in models], "models").tolist()
-    if not matrices:
-        raise InputError("predictions: found no model, expected at least one")
-    if len(names) != len(matrices):
-        raise InputError(f"models: found {len(names)} names, expected one for each of {len(matrices)} models")
+    expect(bool(matrices), "predictions", "no model", "at least one")
+    each = f"one for each of {len(matrices)} models"
+    expect(len(names) == len(matrices), "models", f"{len(names)} names", each)
     return [
         ModelTable(name, matrix, matrix.index, matrix.columns) if _is_frame(matrix) else ModelTable(name, matrix)
         for name, matrix in zip(names, matrices, strict=True)
@@ -76,19 +74,13 @@ def tables_of(scores: Any, models: Any) -> list[ModelTable]:
 def _matrices(scores: Any) -> list[Any]:
     if isinstance(scores, (list, tuple)):
         return list(scores)
-    single = "found a single matrix, expected one for each model: put it in a list for a panel of one model"
-    if sparse.issparse(scores) or _is_frame(scores):
-        raise InputError(f"predictions: {single}")
-    if not hasattr(scores, "__array__"):
-        raise InputError(
-            f"predictions: found {type(scores).__name__}, expected an array (m, n, l), "
-            "a sequence of m matrices (n, l), or a mapping from model name to matrix"
-        )
+    single = sparse.issparse(scores) or _is_frame(scores) or np.ndim(scores) == 2
+    one_each = "one for each model: put it in a list for a panel of one model"
+    expect(not single, "predictions", "a single matrix", one_each)
+    forms = "an array (m, n, l), a sequence of m matrices (n, l), or a mapping from model name to matrix"
+    expect(hasattr(scores, "__array__"), "predictions", type(scores).__name__, forms)
     array = scores if isinstance(scores, np.ma.MaskedArray) else np.asarray(scores)
-    if array.ndim == 2:
-        raise InputError(f"predictions: {single}")
-    if array.ndim != 3:
-        raise InputError(f"predictions: found {array.ndim} dimensions, expected 3: models, instances, labels")
+    expect(array.ndim == 3, "predictions", f"{array.ndim} dimensions", "3: models, instances, labels")
     return list(array)
 
 
@@ -125,31 +117,23 @@ def panel_names(tables: list[ModelTable], what: str, sizes: list[int], how: How)
     [array([ 0, -1]), array([1, 0])]
     """
     given = [getattr(table, what) for table in tables]
-    named = [k for k, names in enumerate(given) if names is not None]
+    named = [table.model for table in tables if getattr(table, what) is not None]
     if named and len(named) < len(tables):
-        without = next(table.model for table, names in zip(tables, given, strict=True) if names is None)
-        raise InputError(
-            f"{what}: found names in model {tables[named[0]].model!r} and none in model {without!r}, "
-            "expected all models to name them, or none"
-        )
-    for table, size in zip(tables, sizes, strict=True):
-        if not named and size != sizes[0]:
-            raise InputError(
-                f"model {table.model!r}: found {size} {what}, expected {sizes[0]} as model {tables[0].model!r} has"
-            )
+        without = next(table.model for table in tables if getattr(table, what) is None)
+        found = f"names in model {named[0]!r} and none in model {without!r}"
+        raise InputError(f"{what}: found {found}, expected all models to name them, or none")
     if not named:
+        as_first = f"{sizes[0]} as model {tables[0].model!r} has"
+        for table, size in zip(tables, sizes, strict=True):
+            expect(size == sizes[0], f"model {table.model!r}", f"{size} {what}", as_first)
         positions = np.arange(sizes[0])
         positions.flags.writeable = False
         return positions, [None] * len(tables)
     arrays: list[Names] = []
     for k, table in enumerate(tables):
-        if k > 0 and given[k] is given[k - 1]:
-            arrays.append(arrays[-1])
-            continue
-        names = as_names(given[k], f"model {table.model!r}, {what}")
-        if len(names) != sizes[k]:
-            raise InputError(f"model {table.model!r}: found {len(names)} names of {what}, expected {sizes[k]}")
-        arrays.append(names)
+        where, same = f"model {table.model!r}", k > 0 and given[k] is given[k - 1]
+        arrays.append(arrays[-1] if same else as_names(given[k], f"{where}, {what}"))
+        expect(len(arrays[-1]) == sizes[k], where, f"{len(arrays[-1])} names of {what}", str(sizes[k]))
     own: list[dict[str, Any]] = [{what: names} for names in arrays]
     check_overlap([table._replace(**names) for table, names in zip(tables, own, strict=True)], what)
     return align(arrays, how, what)
@@ -219,17 +203,12 @@ def _checked(table: ModelTable) -> tuple[Matrix, bool]:
     where, raw = table.where, table.scores
     if isinstance(raw, StoredMatrix):  # which is checked when it is read
         return raw, False
-    matrix: Matrix = _canonical_csr(raw) if sparse.issparse(raw) else _dense(raw, where)
-    kind = matrix.dtype.kind
-    if kind not in "biuf":
-        raise InputError(f"{where}: found {matrix.dtype} values, expected bool, 0/1 integers or floats in [0, 1]")
-    if matrix.ndim != 2:
-        raise InputError(f"{where}: found {matrix.ndim} dimensions, expected 2: instances, labels")
-    if 0 in matrix.shape:
-        lacks = "instance" if matrix.shape[0] == 0 else "label"
-        raise InputError(f"{where}: found no {lacks}, expected at least one")
-    values = matrix.data if sparse.issparse(matrix) else matrix
-    has_nan, in_range = _range(values)
+    matrix: Matrix = canonical_csr(raw) if sparse.issparse(raw) else _dense(raw, where)
+    kinds = "bool, 0/1 integers or floats in [0, 1]"
+    expect(matrix.dtype.kind in "biuf", where, f"{matrix.dtype} values", kinds)
+    expect(matrix.ndim == 2, where, f"{matrix.ndim} dimensions", "2: instances, labels")
+    expect(0 not in matrix.shape, where, f"no {'instance' if matrix.shape[0] == 0 else 'label'}", "at least one")
+    has_nan, in_range = _range(matrix.data if sparse.issparse(matrix) else matrix)
     if not in_range:
         _raise_out_of_range(table, matrix)
     return matrix, has_nan
@@ -259,7 +238,14 @@ def _dense(raw: Any, where: str) -> NDArray[Any]:
     return view
 
 
-def _canonical_csr(raw: Any) -> Any:
+def canonical_csr(raw: Any) -> Any:
+    """Return a sparse matrix as CSR, columns in order and each cell once; what was given stays as it is.
+
+    Examples
+    --------
+    >>> canonical_csr(sparse.coo_array(([0.5], ([0], [1])), shape=(1, 2))).indptr.tolist()
+    [0, 1]
+    """
     matrix = sparse.csr_array(raw)
     if not matrix.has_canonical_format:
         matrix = matrix.copy()
@@ -279,16 +265,11 @@ def _range(values: NDArray[Any]) -> tuple[bool, bool]:
 
 
 def _raise_out_of_range(table: ModelTable, matrix: Matrix) -> None:
-    values = matrix.data if sparse.issparse(matrix) else matrix
-    bad = np.argwhere((values < 0) | (values > 1))[0]
-    if sparse.issparse(matrix):
-        row, column = (int(np.searchsorted(matrix.indptr, bad[0], side="right")) - 1, int(matrix.indices[bad[0]]))
-    else:
-        row, column = (int(at) for at in bad)
-    instance = row if table.instances is None else list(table.instances)[row]
+    cells = matrix.tocoo() if sparse.issparse(matrix) else None
+    values = matrix if cells is None else cells.data
+    bad = tuple(np.argwhere((values < 0) | (values > 1))[0])
+    row, column = bad if cells is None else (cells.row[bad], cells.col[bad])
+    instance = int(row) if table.instances is None else list(table.instances)[row]
     label = f"label_{column}" if table.labels is None else str(list(table.labels)[column])
     expected = "0 or 1" if values.dtype.kind in "iu" else "a number in [0, 1] or NaN"
-    raise InputError(
-        f"model {table.model!r}, instance {instance!r}, label {label!r}: "
-        f"found {values[tuple(bad)]}, expected {expected}"
-    )
+    expect(False, f"model {table.model!r}, instance {instance!r}, label {label!r}", values[bad], expected)

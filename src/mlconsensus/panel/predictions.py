@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ..errors import InputError
+from ..errors import expect
 from ..parameters import Weights, model_weights
 from .alignment import How, IntArray, Names, as_array
 from .clusterings import cluster_of_each
@@ -61,10 +61,8 @@ class Predictions(Source):
         tables = tables_of(scores, models)
         for what, given in (("labels", labels), ("instances", instances)):
             own = [table.model for table in tables if getattr(table, what) is not None]
-            if given is not None and own:
-                raise InputError(
-                    f"{what}: found {what}=… beside model {own[0]!r}, which names its own, expected one of the two"
-                )
+            found = f"{what}=… beside model {own[0]!r}, which names its own" if own else ""
+            expect(given is None or not own, what, found, "one of the two")
         if labels is not None or instances is not None:
             tables = [table._replace(labels=labels, instances=instances) for table in tables]
         self._fill(*aligned(tables, "union", "union"))
@@ -91,9 +89,7 @@ class Predictions(Source):
         >>> mlc.Predictions.from_tables([a, b], labels="intersection").labels
         ('y',)
         """
-        panel = cls.__new__(cls)
-        panel._fill(*aligned(list(tables), instances, labels))
-        return panel
+        return cls.from_parts(*aligned(list(tables), instances, labels))
 
     @classmethod
     def from_parts(
@@ -117,27 +113,21 @@ class Predictions(Source):
     def _fill(
         self, models: tuple[str, ...], instances: Names, labels: tuple[str, ...], parts: tuple[ModelScores, ...]
     ) -> None:
-        nowhere = np.empty((len(instances), 0), dtype=np.int64)
-        for name, value in (
-            ("models", models),
-            ("instances", as_array(instances)),
-            ("labels", labels),
-            ("weights", None),
-            ("clusters", ()),
-            ("members", nowhere),
-            ("_parts", parts),
-            ("_n_missing", None),
-        ):
-            object.__setattr__(self, name, value)
+        nowhere, nothing = np.empty((len(instances), 0), dtype=np.int64), {"weights": None, "clusters": ()}
+        own = {"models": models, "instances": as_array(instances), "labels": labels, "_parts": parts}
+        _set(self, own | nothing | {"members": nowhere, "_n_missing": None})
 
     def _with(self, **changes: Any) -> Predictions:
-        return _restore({name: getattr(self, name) for name in self.__slots__} | {"_n_missing": None} | changes)
+        return _restore(self._slots() | {"_n_missing": None} | changes)
+
+    def _slots(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.__slots__}
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"Predictions cannot be changed: found an assignment to {name!r}")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restore, ({name: getattr(self, name) for name in self.__slots__},)
+        return _restore, (self._slots(),)
 
     def __len__(self) -> int:
         return len(self.instances)
@@ -159,12 +149,12 @@ class Predictions(Source):
         if isinstance(instances, tuple) and len(instances) == 2 and instances[1] is ...:  # as scikit-learn writes it
             instances = instances[0]
         index = instances if isinstance(instances, slice) else np.asarray(instances)
-        if isinstance(index, np.ndarray) and index.dtype.kind == "b":
-            if index.shape != (len(self),):
-                raise InputError(f"instances: found a mask of shape {index.shape}, expected ({len(self)},)")
-            index = np.flatnonzero(index)
-        if isinstance(index, np.ndarray) and index.ndim != 1:
-            raise InputError(f"instances: found {instances!r}, expected a slice, a mask or a list of positions")
+        if isinstance(index, np.ndarray):
+            mask = index.dtype.kind == "b"
+            right = not mask or index.shape == (len(self),)
+            expect(right, "instances", f"a mask of shape {index.shape}", f"({len(self)},)")
+            index = np.flatnonzero(index) if mask else index
+            expect(index.ndim == 1, "instances", repr(instances), "a slice, a mask or a list of positions")
         parts = tuple(part.take(index) for part in self._parts)
         return self._with(instances=self.instances[index], members=self.members[index], _parts=parts)
 
@@ -362,7 +352,10 @@ def as_predictions(predictions: Any) -> Predictions:
 
 
 def _restore(slots: Mapping[str, Any]) -> Predictions:
-    panel = Predictions.__new__(Predictions)
+    return _set(Predictions.__new__(Predictions), slots)
+
+
+def _set(panel: Predictions, slots: Mapping[str, Any]) -> Predictions:
     for name, value in slots.items():
         object.__setattr__(panel, name, value)
     return panel
