@@ -42,6 +42,7 @@ class Round(NamedTuple):
     statistics: Callable[[Predictions, Any], Any]  # block, what was known before -> Statistics
     Known: Any  # NamedTuple of what is solved from them
     solve: Callable[[Any, Any], Any]  # merged Statistics, what was known before -> Known
+    told_before: Callable[[Any], Any] = lambda known: None  # the Statistics, where what is known has them; saves a pass
 
 
 class Method:
@@ -86,7 +87,8 @@ class Method:
     def go_through(self, known: Any, gather: Gather[Any]) -> Any:
         """Go through the rounds before the last, given what is known already."""
         for each in self.rounds:
-            known = each.solve(gather(partial(_of_block, each, known)), known)
+            told = each.told_before(known)
+            known = each.solve(gather(partial(_of_block, each, known)) if told is None else told, known)
         return known
 
     def rounds_behind(self, known: Any) -> int:

@@ -46,7 +46,20 @@ from ..panel.sources import Source
 from ..parameters import Weights
 from .contributions import Contributions, statements
 from .method import Axes, Gather, Method, Round
-from .rater_rounds import Means, Pairs, Rates, Trust, answer_weights, centred, means, on_scale, pairs, rates, trust
+from .rater_rounds import (
+    Means,
+    Pairs,
+    Rates,
+    Trust,
+    answer_weights,
+    centred,
+    means,
+    on_scale,
+    pairs,
+    pairs_told,
+    rates,
+    trust,
+)
 from .raters import drawn
 
 _TINY = 1e-9  # information below this is none
@@ -341,7 +354,7 @@ class RaterFilter(Method):
     name = "Filter"
     in_float32 = ("mean", "vote", "information", "noise", "kin_noise", "filter", "prior")
     one_thread_below = 512
-    rounds = (Round(Rates, rates, Means, means), Round(Pairs, pairs, Trust, trust))
+    rounds = (Round(Rates, rates, Means, means), Round(Pairs, pairs, Trust, trust, pairs_told))
 
     def __init__(self, weights: Weights = None, rescale: bool = True) -> None:
         self.weights = weights

@@ -23,6 +23,8 @@ class Rates(NamedTuple):
     total: Annotated[Any, Axes("m l", least=0)]  # Σ y
     squares: Annotated[Any, Axes("m l", least=0)]  # Σ y²
     heard: Annotated[Any, Axes("m l", least=0)]  # about how many instances it spoke
+    products: Annotated[Any, Axes("m m", symmetric=True, least=0)]  # Σ y y' over blocks without silence
+    n_complete: Annotated[Any, Axes("", least=0)]  # how many instances these have
 
 
 class Means(NamedTuple):
@@ -32,6 +34,8 @@ class Means(NamedTuple):
     variance: Annotated[FloatArray, Axes("m l", least=0)]  # σ²
     total: Annotated[FloatArray, Axes("m l", least=0)]
     heard: Annotated[FloatArray, Axes("m l", least=0)]
+    products: Annotated[FloatArray, Axes("m m", symmetric=True, least=0)]
+    n_complete: Annotated[FloatArray, Axes("", least=0)]
     scale_at: Annotated[FloatArray, Axes("m ?")]  # knots that bring scores to one scale; none: they stay as they are
     scale_to: Annotated[FloatArray, Axes("m ?")]
 
@@ -69,10 +73,11 @@ def rates(block: Predictions, known: Scales | None) -> Rates:
         A = connections(block)
         squared = A.power(2) if sparse.issparse(A) else A * A
         each = (column_sums(A).reshape(m, l), column_sums(squared).reshape(m, l))
-        return Rates(*each, np.full((m, l), float(n)))
+        return Rates(*each, np.full((m, l), float(n)), model_products(A, m, l), float(n))
     said = sheets(block)
     scores = said.scores.astype(np.float64)
-    return Rates(*map(said.of_raters, (scores, scores**2, said.spoke.astype(np.float64))))
+    total, squares, heard = map(said.of_raters, (scores, scores**2, said.spoke.astype(np.float64)))
+    return Rates(total, squares, heard, np.zeros((m, m)), 0.0)
 
 
 def means(sums: Rates, known: Scales | None) -> Means:
@@ -80,11 +85,12 @@ def means(sums: Rates, known: Scales | None) -> Means:
 
     A rater's mean starts from one answer at the label's frequency, which matters where it gave but a few.
     """
-    total, squares, heard = sums
+    total, squares, heard, products, n_complete = sums
     frequency = ratio(total.sum(axis=0), heard.sum(axis=0), 0.0)
     mean = (total + frequency) / (heard + 1)
     variance = ratio(np.maximum(squares - 2 * mean * total + mean**2 * heard, 0), heard, 0.0)
-    return Means(mean, variance, total, heard, *(np.empty((2, len(total), 0)) if known is None else known))
+    scales = np.empty((2, len(total), 0)) if known is None else known
+    return Means(mean, variance, total, heard, products, n_complete, *scales)
 
 
 def pairs(block: Predictions, known: Means) -> Pairs:
@@ -92,20 +98,30 @@ def pairs(block: Predictions, known: Means) -> Pairs:
     m, n, l = block.shape
     block = on_scale(block, known)
     if block.complete:
-        A, mean = connections(block), known.mean
-        total = column_sums(A).reshape(m, l)
-        crossed = mean @ total.T
-        products = model_products(A, m, l) - crossed - crossed.T + n * mean @ mean.T
-        squares = np.repeat(np.maximum(np.diag(products), 0)[:, None], m, axis=1)
-        return Pairs(products, squares, np.full((m, m), float(n * l)))
+        A = connections(block)
+        return _complete_pairs(model_products(A, m, l), column_sums(A).reshape(m, l), known.mean, n)
     said = sheets(block)
     x, spoke = said.by_cell(centred(said, known.mean)), said.by_cell(said.spoke.astype(np.float64))
     return Pairs(product(x, x.T), product(x * x, spoke.T), product(spoke, spoke.T))
 
 
+def pairs_told(known: Means) -> Pairs | None:
+    """Take the pairs from the first round, where nobody was silent anywhere."""
+    n = float(known.n_complete)
+    return _complete_pairs(known.products, known.total, known.mean, n) if (known.heard == n).all() else None
+
+
+def _complete_pairs(products: FloatArray, total: FloatArray, mean: FloatArray, n: float) -> Pairs:
+    m, l = mean.shape
+    crossed = mean @ total.T
+    products = products - crossed - crossed.T + n * mean @ mean.T
+    squares = np.repeat(np.maximum(np.diag(products), 0)[:, None], m, axis=1)
+    return Pairs(products, squares, np.full((m, m), float(n * l)))
+
+
 def trust(sums: Pairs, known: Means) -> Trust:
     """Rate the raters over all labels, find copies and kin, and weigh their answers."""
-    mean, variance, total, heard, *scale = known
+    mean, variance, total, heard, _, _, *scale = known
     l = mean.shape[1]
     count, own = heard.sum(axis=1) / l, variance.sum(axis=1)
     both = sums.both / l
