@@ -119,7 +119,7 @@ def statistics(block: Predictions, known: Trust) -> Statistics:
         for k, gram in enumerate(_grams(A, m, l)):
             crossed = np.outer(mean[k], total[k])
             alone += np.outer(u[k], u[k]) * (gram - crossed - crossed.T + n * np.outer(mean[k], mean[k]))
-        squares = (Z**2).sum(axis=0)
+        squares = np.einsum("ij,ij->j", Z, Z)
         read = np.where(I > _TINY, float(n), 0.0)
         return Statistics(
             Z.T @ Z, alone, n * np.outer(I, I), n * b.T @ b, ratio(squares, np.where(I > _TINY, I, 0) ** 2, 0.0), read,
@@ -173,33 +173,31 @@ def solve(sums: Statistics, weights: FloatArray | None, known: Trust) -> Solutio
 
 def apply(block: Predictions, solution: Solution) -> FloatArray:
     """Pool the answers about each label, filter the readings, and add the vote."""
-    l = len(block.labels)
     block = on_scale(block, solution)
     kind = solution.vote.dtype
-    trusted = np.repeat(solution.trusted[:, None], l, axis=1)
+    # Both parts of the score are multiplied before they are made, not after: each pass over (n, l) counts.
+    share = kind.type(1 / (1 + solution.voting))
+    filter, prior = solution.filter * share, solution.prior * share
+    trusted = np.repeat(solution.trusted[:, None] * (solution.voting * share), len(prior), axis=1).astype(kind)
     if block.complete:
         A = connections(block, kind)
-        total = solution.information.sum(axis=0)
         # The same for all instances: the factor of the readings, which goes into the filter, and what means take off.
-        filter = solution.filter * _per_answer(total, solution)[:, None]
+        filter = filter * _per_answer(solution.information.sum(axis=0), solution)[:, None]
         scores = weighted_product(A, solution.vote, filter)
-        scores += solution.prior - (solution.vote * solution.mean).sum(axis=0) @ filter
-        vote = weighted_sum(A, trusted / max(float(solution.trusted.sum()), 1e-300))
+        scores += prior - (solution.vote * solution.mean).sum(axis=0) @ filter
+        vote = weighted_sum(A, trusted / kind.type(max(float(solution.trusted.sum()), 1e-300)))
+        vote += _FLOOR * prior
     else:
         said = sheets(block)
         rater, spoke = said.rater, said.spoke.astype(kind)
-        x = centred(said, solution.mean)
-        reading = said.of_instances(solution.vote[rater] * x)
+        reading = said.of_instances(solution.vote[rater] * centred(said, solution.mean))
         reading = reading * _per_answer(said.of_instances(solution.information[rater] * spoke), solution)
-        scores = solution.prior + product(reading, solution.filter)
-        heard = said.of_instances(trusted[rater] * spoke)
-        vote = ratio(
-            said.of_instances(trusted[rater] * said.scores), heard, np.broadcast_to(solution.prior, heard.shape)
-        )
+        scores = prior + product(reading, filter)
+        heard = said.of_instances(solution.trusted[rater][:, None] * spoke)
+        silent = np.broadcast_to(prior * solution.voting, heard.shape)
+        vote = ratio(said.of_instances(trusted[rater] * said.scores), heard, silent) + _FLOOR * prior
     np.maximum(scores, 0, out=scores)
-    scores += _FLOOR * solution.prior
-    scores += solution.voting * vote
-    scores /= 1 + solution.voting
+    scores += vote
     return np.asarray(scores, dtype=kind)
 
 
