@@ -173,8 +173,8 @@ def _first_copies(sums: Pairs, known: Means) -> Any:
     answered = known.heard.sum(axis=1)
     same = (sums.both == answered[:, None]) & (sums.both == answered)
     same &= sums.squares + sums.squares.T - 2 * sums.products <= 1e-9 * np.maximum(sums.both, 1)
-    same &= np.abs(known.mean[:, None] - known.mean).max(axis=2, initial=0) <= 1e-12
     first = np.arange(len(same))
-    for k in range(1, len(same)):
-        first[k] = np.argmax(same[k] & (first == np.arange(len(same))))  # itself at the latest
+    for k, q in np.argwhere(np.tril(same, -1)):  # few are that alike
+        if first[k] == k and first[q] == q and np.abs(known.mean[k] - known.mean[q]).max() <= 1e-12:
+            first[k] = q
     return first
