@@ -2,6 +2,7 @@
 
 import math
 from pathlib import Path
+from textwrap import fill
 
 from . import bars, plots
 from .sections import GROWTH, METHODS, SECTIONS, SMALL
@@ -39,7 +40,7 @@ def _machine(results):
         f"{name.replace('_gib', '')} {value}{' GiB' if name.endswith('_gib') else ''}"
         for name, value in max(found, default=())
     )
-    return f"## The machine\n\n{text}.\n" if found else ""
+    return f"## The machine\n\n{fill(text, 120)}.\n" if found else ""
 
 
 def _bars(cases):
@@ -159,7 +160,7 @@ def _imports(found):
         [f"`{name}`" if name.startswith("import") else name, _number(case["seconds"])] for name, case in found.items()
     ]
     note = (
-        "The yardstick is `import sklearn.base, scipy.sparse, scipy.linalg`. "
+        "The yardstick is `import sklearn.base, scipy.sparse, scipy.linalg`.\n"
         "What `mlconsensus` offers is imported when it is first used.\n"
     )
     return "\n".join(["## Importing\n", note, _table(["a fresh interpreter with", "seconds"], rows), ""])
@@ -174,7 +175,7 @@ def _csv(found):
     if not rows:
         return ""
     note = (
-        "`mlconsensus combine` with the default method on five 0/1 files, beside Polars reading them; "
+        "`mlconsensus combine` with the default method on five 0/1 files, beside Polars reading them;\n"
         "memory is that of the whole process.\n"
     )
     table = _table(["", "seconds", "times reading", "peak MiB"], rows)

@@ -60,10 +60,11 @@ def test_bad_truth(run, panel, truth, words):
 def test_compare(run, panel):
     ran = run("compare", "a.csv", "b.csv", "c.csv", "--truth", "truth.csv", "--json")
     found = json.loads(ran.out)
-    assert list(found) == ["BM", *mlc.COMBINERS]
+    assert list(found) == ["BM", *mlc.COMBINERS, "voices"]
     assert found["MV"]["ranking_loss"] == 0
+    assert (found["voices"]["low"], found["voices"]["high"]) == (1, 3)  # three cannot tell
     each = json.loads(run("compare", "a.csv", "b.csv", "--truth", "truth.csv", "--json", "--each-model").out)
-    assert list(each) == ["a", "b", "BM", *mlc.COMBINERS]
+    assert list(each) == ["a", "b", "BM", *mlc.COMBINERS, "voices"]
     mean = (each["a"]["micro_auc"] + each["b"]["micro_auc"]) / 2
     assert each["BM"]["micro_auc"] == pytest.approx(mean)
 
@@ -72,6 +73,7 @@ def test_compare_marks_the_best(run, panel):
     (panel / "d.csv").write_text("id,sport,news,war\n1,0,1,0\n2,0,1,1\n3,0,1,0\n")
     lines = run("compare", "a.csv", "d.csv", "--truth", "truth.csv").out.splitlines()
     assert "ranking loss ↓" in lines[0]
+    assert lines[-1].startswith("2 models speak with at most ")
     assert [line.split()[0] for line in lines[1 : 2 + len(mlc.COMBINERS)]] == ["BM", *mlc.COMBINERS]
     for column in range(1, 5):
         assert any(line.split()[column].endswith("*") for line in lines[1 : 2 + len(mlc.COMBINERS)])
@@ -125,10 +127,12 @@ def test_compare_without_truth(run, raters):
     assert (ran.code, ran.err) == (0, "")
     lines = ran.out.splitlines()
     assert [line.split()[0] for line in lines[1 : len(mlc.COMBINERS)]] == [m for m in mlc.COMBINERS if m != "MV"]
-    assert lines[-1].startswith("In the mean of the four, ")
+    assert lines[-2].startswith("In the mean of the four, ")
     found = json.loads(run("compare", *raters, "--json").out)
     assert (found["n_raters"], found["n_groups"], found["n_folds"]) == (5, 5, 5)
-    assert found["sentence"] == lines[-1]
+    assert found["sentence"] == lines[-2]
+    assert found["voices"]["sentence"] + "." == lines[-1]
+    assert 4.5 < found["voices"]["estimate"] <= found["voices"]["high"] <= 5
     for gains in found["gains"].values():
         for gain in gains.values():
             assert gain["low"] <= gain["expected"] <= gain["high"]
@@ -153,7 +157,7 @@ def test_too_few_raters_are_told(run, raters):
 def test_too_few_instances_are_told(run, panel):
     ran = run("compare", "a.csv", "b.csv", "c.csv")
     assert ran.code == 0
-    assert ran.out.splitlines()[-1].startswith("No verdict: held-out raters that agree with the others say too little")
+    assert ran.out.splitlines()[-2].startswith("No verdict: held-out raters that agree with the others say too little")
     for name in "abc":
         (panel / f"{name}.csv").write_text("id,x\n" + "".join(f"{i},{i % 2}\n" for i in range(30)))
     found = json.loads(run("compare", "a.csv", "b.csv", "c.csv", "--json").out)

@@ -1,8 +1,10 @@
 """One summary, three renderings, whatever names are made of."""
 
+import dataclasses
 import itertools
 import json
 import re
+from html import escape
 from html.parser import HTMLParser
 
 import numpy as np
@@ -10,6 +12,8 @@ import pytest
 from report_panels import HOSTILE, PANELS, report_of
 
 import mlconsensus as mlc
+from mlconsensus.insight.suspects import Suspect
+from mlconsensus.report.findings import findings
 from mlconsensus.report.report import report_format
 
 EMPTY = {"meta", "link", "input"}
@@ -172,9 +176,33 @@ def test_what_a_reader_should_know_first():
     four = mlc.datasets.make_panel(2000, 8, 4, quality=0.8, shared_errors=0, random_state=0).predictions.to_array()
     five = [*four, rng.permuted(four[0], axis=0), rng.permuted(four[1], axis=0), 1 - four[2], four[1]]
     text = mlc.combine(mlc.Predictions(five, models=list("abcdefgh"))).report().to_text()
-    assert "- e and f answer as if at random." in text
-    assert "- g says the opposite of the others." in text
-    assert "- b and h make the same errors, as copies do." in text
+    for said in ("e answers as if at random:", "f answers as", "g says the opposite of the others:", "h answers as b"):
+        assert f"\n- {said} " in text
+
+
+def test_warnings_are_those_of_the_diagnostics():
+    good, _ = mlc.datasets.make_panel(2000, 8, 4, quality=0.8, shared_errors=0, random_state=0)
+    rng = np.random.default_rng(1)
+    at_random = [rng.permuted(good.to_array()[k % 4], axis=0) for k in range(3)]
+    names = [*"abcd", "<b>\n", *"fg"]
+    consensus = mlc.combine(mlc.Predictions([*good.to_array(), *at_random], models=names))
+    report, found = consensus.report(), consensus.diagnostics
+    assert [one.raters for one in found.suspects] == [("<b>\n",), ("f",), ("g",)]
+    for sentence in (found.voices.sentence, *(one.sentence for one in found.suspects)):
+        assert f"\n- {sentence}.\n" in report.to_text()
+        assert f"<li>{escape(sentence)}.</li>" in report.to_html()
+    models = json.loads(report.to_json())["models"]
+    assert [one["sentence"] for one in models["suspects"]] == [one.sentence for one in found.suspects]
+    assert models["voices"] == found.voices._asdict()
+
+
+def test_a_crowd_of_suspects_is_counted():
+    one = report_of("two models").summary
+    found = Suspect("random", ("a",), "a answers as if at random", 9, 9, 0.0, -0.1, 0.1, 0.5, 0.0, 0.0)
+    models = dataclasses.replace(one.models, suspects=(found,) * 14)
+    said = findings(dataclasses.replace(one, models=models))
+    assert said.count("a answers as if at random.") == 12
+    assert "The report as JSON has 2 more warnings." in said
 
 
 def test_a_notebook_shows_the_page_in_a_frame():

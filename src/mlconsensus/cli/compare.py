@@ -26,6 +26,8 @@ def command(
     Without --truth, some raters are held out in turn: what is printed is how much better than voting each method ranks
     what they said, with 90 % intervals, and whether that can be relied on.
 
+    The last line says how many raters with errors of their own the panel is worth at most.
+
     \b
     Examples:
       mlconsensus compare a.csv b.csv c.csv --truth truth.csv
@@ -36,6 +38,7 @@ def command(
     from ..estimators import COMBINERS
     from ..evaluation.metrics import evaluate, evaluate_models
     from ..evaluation.truth import match_truth
+    from ..insight.diagnostics import examine
     from ..insight.referee import referee
     from ..io import read_table
     from ..io.clusterings import read_clustering
@@ -46,7 +49,8 @@ def command(
     panel = read_panel(files, input_format, instances, labels)
     if truth is None:
         found = referee(panel, groups=None if groups is None else read_clustering(groups))
-        print_json(asdict(found)) if as_json else click.echo(str(found))
+        voices = examine(panel).voices
+        print_json(asdict(found) | {"voices": voices}) if as_json else click.echo(f"{found}\n{voices}.")
         return
     matched = match_truth(read_table(truth), panel.instances, panel.labels)
     if matched.note:
@@ -59,7 +63,8 @@ def command(
         scores, sets = combiner.transform(panel), combiner.predict(panel)
         at = (matched.rows[:, None], matched.columns)
         results[name] = evaluate(matched.truth, scores[at], sets[at])
+    voices = examine(panel).voices
     if as_json:
-        print_json(results)
+        print_json(results | {"voices": voices})
     else:
-        click.echo(f"{metrics_table(results)}\n\nBM: mean of the base models; * best of its column.")
+        click.echo(f"{metrics_table(results)}\n\nBM: mean of the base models; * best of its column.\n{voices}.")

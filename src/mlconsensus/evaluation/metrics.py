@@ -13,14 +13,13 @@ alike.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..arithmetic.products import BoolArray, FloatArray, dense, ratio
+from ..arithmetic.products import BoolArray, dense, ratio
 from ..errors import expect
 from ..panel.predictions import as_predictions
 from . import ranks
@@ -70,7 +69,7 @@ def one_error(truth: Any, scores: ArrayLike) -> float:
     >>> mlc.metrics.one_error([[1, 0], [0, 1]], [[0.9, 0.2], [0.4, 0.4]])
     0.25
     """
-    return _mean_over_instances(*_truth_and_scores(truth, scores), ranks.wrong_at_top)[0]
+    return ranks.means(*_truth_and_scores(truth, scores), ranks.wrong_at_top)[0]
 
 
 def ranking_loss(truth: Any, scores: ArrayLike) -> float:
@@ -91,7 +90,7 @@ def ranking_loss(truth: Any, scores: ArrayLike) -> float:
     >>> mlc.metrics.ranking_loss([[1, 0], [0, 1]], [[0.9, 0.2], [0.4, 0.4]])
     0.25
     """
-    return _mean_over_instances(*_truth_and_scores(truth, scores), ranks.pair_loss)[0]
+    return ranks.means(*_truth_and_scores(truth, scores), ranks.pair_loss)[0]
 
 
 def average_precision(truth: Any, scores: ArrayLike) -> float:
@@ -115,7 +114,7 @@ def average_precision(truth: Any, scores: ArrayLike) -> float:
     >>> mlc.metrics.average_precision([[1, 0, 1]], [[0.9, 0.5, 0.2]]) == (1 / 1 + 2 / 3) / 2
     True
     """
-    return _mean_over_instances(*_truth_and_scores(truth, scores), ranks.precision_at_relevant)[0]
+    return ranks.means(*_truth_and_scores(truth, scores), ranks.precision_at_relevant)[0]
 
 
 def micro_auc_printed(truth: Any, scores: ArrayLike) -> float:
@@ -158,7 +157,7 @@ def ranking_loss_printed(truth: Any, scores: ArrayLike) -> float:
     1.0
     """
     known, found = _truth_and_scores(truth, scores)
-    return _mean_over_instances(known, found, partial(ranks.pair_loss, tied=1.0))[0] * len(found)
+    return ranks.means(known, found, partial(ranks.pair_loss, tied=1.0))[0] * len(found)
 
 
 def average_precision_printed(truth: Any, scores: ArrayLike) -> float:
@@ -179,7 +178,7 @@ def average_precision_printed(truth: Any, scores: ArrayLike) -> float:
     >>> mlc.metrics.average_precision_printed([[1, 0]], [[0.9, 0.2]]) == (1 / 1 + 1 / 2) / 2
     True
     """
-    return _mean_over_instances(*_truth_and_scores(truth, scores), ranks.precision_at_every_place)[0]
+    return ranks.means(*_truth_and_scores(truth, scores), ranks.precision_at_every_place)[0]
 
 
 def hamming_loss(truth: Any, label_sets: ArrayLike) -> float:
@@ -294,7 +293,7 @@ def evaluate(truth: Any, scores: ArrayLike, label_sets: ArrayLike | None = None)
     own, sets = known, threshold(found)
     if label_sets is not None:
         own, sets = _truth_and_sets(truth if hasattr(label_sets, "iloc") else known, label_sets)
-    ranked = _mean_over_instances(known, found, ranks.wrong_at_top, ranks.pair_loss, ranks.precision_at_relevant)
+    ranked = ranks.means(known, found, ranks.wrong_at_top, ranks.pair_loss, ranks.precision_at_relevant)
     return dict(zip(RANKING_METRICS, (_auc(known, found), *ranked), strict=True)) | _of_sets(own, sets)
 
 
@@ -384,17 +383,6 @@ def _of_sets(truth: BoolArray, sets: BoolArray) -> dict[str, float]:
     f1 = ratio(2 * both.sum(), either.sum(), 0.0), ratio(2 * both, either, 0.0).mean()
     found = (~right).mean(), right.all(axis=1).mean(), *f1
     return dict(zip(LABEL_SET_METRICS, map(float, found), strict=True))
-
-
-def _mean_over_instances(truth: BoolArray, scores: NDArray[Any], *metrics: Callable[..., FloatArray]) -> list[float]:
-    """Add up each metric over a few instances at a time, then divide by how many there are."""
-
-    def of_some(rows: slice) -> list[float]:
-        found = ranks.groups(truth[rows], scores[rows])
-        return [float(metric(found).sum()) for metric in metrics]
-
-    parts = ranks.over_rows(scores.shape, of_some)
-    return [float(sum(values) / len(scores)) for values in zip(*parts, strict=True)]
 
 
 def is_better(metric: str, one: float, other: float) -> bool:

@@ -61,6 +61,23 @@ def over_rows(shape: tuple[int, ...], function: Callable[[slice], T]) -> list[T]
     return _in_threads(function, [slice(first, min(first + step, n)) for first in range(0, n, step)])
 
 
+def means(truth: BoolArray, scores: NDArray[Any], *metrics: Callable[..., FloatArray]) -> list[float]:
+    """Add up each metric over a few instances at a time, then divide by how many there are.
+
+    Examples
+    --------
+    >>> means(np.array([[True, False], [True, False]]), np.array([[2, 1], [1, 1]]), wrong_at_top)
+    [0.25]
+    """
+
+    def of_some(rows: slice) -> list[float]:
+        found = groups(truth[rows], scores[rows])
+        return [float(metric(found).sum()) for metric in metrics]
+
+    parts = over_rows(scores.shape, of_some)
+    return [float(sum(values) / len(scores)) for values in zip(*parts, strict=True)]
+
+
 def groups(truth: BoolArray, scores: NDArray[Any]) -> Groups:
     """Find the groups of equal scores (n, l) that hold a relevant label.
 

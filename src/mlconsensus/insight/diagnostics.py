@@ -65,7 +65,7 @@ class Diagnostics(NamedTuple):
     >>> [(one.kind, one.raters) for one in found.suspects]
     [('random', ('model_4',))]
     >>> print(found.voices)
-    at most ... independent voices (95 % interval ...)
+    5 models speak with at most ... independent voices (95 % interval ...)
     """
 
     panel: Examined
@@ -90,7 +90,7 @@ class Diagnostics(NamedTuple):
             [
                 f"models agree with a mean correlation of {mean:.2f}; most disputed: {disputed}",
                 f"the consensus puts another label first than voting for {self.moved:.1%} of the instances",
-                f"{m} models speak with {self.voices}",
+                self.voices.sentence,
                 *self.panel.warnings(),
             ]
         )

@@ -14,6 +14,7 @@ from scipy import special, stats
 
 from ..arithmetic.products import FloatArray, ratio
 from ..arithmetic.sheets import Sheets
+from ..terminal import shown
 from .meetings import Meetings, Reliability, scale_of
 
 FALSE_DISCOVERIES = 0.01
@@ -98,7 +99,7 @@ def _raters(met: Meetings, reliability: Reliability, names: tuple[str, ...]) -> 
         for k in np.flatnonzero((q <= FALSE_DISCOVERIES) & also).tolist():
             seen, cells = int(met.instances[k, k]), int(met.cells[k, k])
             sentence = (
-                f"{names[k]} {says}: over {seen:,} instances its correlation with the others is {own[k]:z.2f} "
+                f"{shown(names[k])} {says}: over {seen:,} instances its correlation with the others is {own[k]:z.2f} "
                 f"({low[k]:z.2f} to {high[k]:z.2f}), where {others[k]:z.2f} is usual"
             )
             figures = (float(figure[k]) for figure in (own, low, high, others, p, q))
@@ -129,8 +130,8 @@ def _copies(met: Meetings, reliability: Reliability, said: Sheets, names: tuple[
         seen, cells = int(met.instances[k, j]), int(met.cells[k, j])
         alike, either = _alike(said, k, j)
         sentence = (
-            f"{names[j]} answers as {names[k]} does in {alike:.1%} of {either:,} cells where either says yes "
-            f"({seen:,} shared instances): they differ {found[k, j]:.0%} ({low[k, j]:.0%} to {high[k, j]:.0%}) as "
+            f"{shown(names[j])} answers as {shown(names[k])} does in {alike:.1%} of {either:,} cells where either says "
+            f"yes ({seen:,} shared instances): they differ {found[k, j]:.0%} ({low[k, j]:.0%} to {high[k, j]:.0%}) as "
             "often as raters with errors of their own would"
         )
         figures = (float(figure[k, j]) for figure in (found, low, high, np.ones_like(p), p, q))

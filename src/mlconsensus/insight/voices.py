@@ -23,9 +23,10 @@ class Voices(NamedTuple):
     estimate: float
     low: float  # of its 95 % interval, which covers chance and not what the majority hides; 1: too few raters to tell
     high: float
+    sentence: str
 
     def __str__(self) -> str:
-        return f"at most {self.estimate:.1f} independent voices (95 % interval {self.low:.1f} to {self.high:.1f})"
+        return self.sentence
 
 
 def count_voices(m: int, departures: FloatArray, copied: float = 0.0) -> Voices:
@@ -49,19 +50,19 @@ def count_voices(m: int, departures: FloatArray, copied: float = 0.0) -> Voices:
     >>> truth = rng.random((1000, 5)) < 0.3
     >>> own_errors = truth ^ (rng.random((6, 1000, 5)) < 0.1)
     >>> print(count_voices(6, meet(sheets(mlc.Predictions(own_errors))).departures))
-    at most 6.0 independent voices (95 % interval 6.0 to 6.0)
+    6 models speak with at most 6.0 independent voices (95 % interval 6.0 to 6.0)
     """
-
-    def voices(shared: float) -> float:
-        return float(m / (1 + (m - 1) * np.clip(shared, copied, 1)))
-
     total = departures.sum(axis=0)
-    if not total[1].any():  # nobody ever departs, or nobody could
-        return Voices(voices(total[0].any()), 1.0, voices(0))
-    without = [_shared_errors(total - group) for group in departures]
-    error = np.sqrt((GROUPS - 1) * np.var(without)) * special.stdtrit(GROUPS - 1, 0.975)
-    shared = _shared_errors(total)
-    return Voices(voices(shared), voices(shared + error), voices(shared - error))
+    if total[1].any():
+        without = [_shared_errors(total - group) for group in departures]
+        error = np.sqrt((GROUPS - 1) * np.var(without)) * special.stdtrit(GROUPS - 1, 0.975)
+        shared = _shared_errors(total) + np.array([0, error, -error])
+    else:  # nobody ever departs, or nobody could
+        shared = np.array([total[0].any(), 1, 0])
+    estimate, low, high = (m / (1 + (m - 1) * np.clip(shared, copied, 1))).tolist()
+    who = f"{m:,} models speak" if m != 1 else "1 model speaks"
+    said = f"{who} with at most {estimate:.1f} independent voices (95 % interval {low:.1f} to {high:.1f})"
+    return Voices(estimate, low, high, said)
 
 
 def _shared_errors(sums: FloatArray) -> float:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from ..evaluation.metrics import is_better
 from ..terminal import shown
 from .models import ModelsSummary
 from .summary import Summary
 
-_MOST_NAMED = 6
+_MOST_WARNINGS = 12
 _HARDLY = 0.1  # agreement below which models have hardly anything in common
 
 
@@ -21,28 +19,19 @@ def findings(summary: Summary) -> list[str]:
     >>> import mlconsensus as mlc
     >>> from mlconsensus.report import summarise
     >>> panel, _ = mlc.datasets.make_panel(n_instances=100, random_state=0)
-    >>> findings(summarise(mlc.combine(panel, method="mv")))[1]
+    >>> findings(summarise(mlc.combine(panel, method="mv")))[2]
     'The consensus gives every instance the labels that voting gives it. ...'
     """
-    first, last = [_agreement(summary), *warnings(summary.models)], [_disputed(summary), *_quality(summary)]
-    return [*first, changed(summary), *last]
+    voices = [f"{summary.models.voices}."] if len(summary.models.rows) > 1 else []
+    first = [_agreement(summary), *voices, *warnings(summary.models)]
+    return [*first, changed(summary), _disputed(summary), *_quality(summary)]
 
 
 def warnings(models: ModelsSummary) -> list[str]:
     """Say which models should be looked at."""
-    random, opposite = len(models.looks_random), len(models.opposite)
-    if random and random == len(models.rows):
-        return ["No model agrees with another more than chance lets expect: all look random."]
-    found = []
-    if random:
-        found.append(f"{_listed(models.looks_random)} answer{'s' * (random == 1)} as if at random.")
-    if opposite:
-        found.append(f"{_listed(models.opposite)} say{'s' * (opposite == 1)} the opposite of the others.")
-    for one, other in models.copies[:_MOST_NAMED]:
-        found.append(f"{shown(one)} and {shown(other)} make the same errors, as copies do.")
-    if len(models.copies) > _MOST_NAMED:
-        found.append(f"So do {len(models.copies) - _MOST_NAMED:,} more pairs.")
-    return found
+    found = [f"{suspect.sentence}." for suspect in models.suspects]
+    more = len(found) - _MOST_WARNINGS
+    return [*found[:_MOST_WARNINGS], f"The report as JSON has {plural(more, 'more warning')}."] if more > 0 else found
 
 
 def changed(summary: Summary) -> str:
@@ -80,14 +69,6 @@ def figure(value: float | None, digits: int = 2) -> str:
         return "–"
     text = f"{value:.{digits}f}"
     return text.removeprefix("-") if float(text) == 0 else text.replace("-", "−")
-
-
-def _listed(names: Sequence[str]) -> str:
-    """Name a few, count the rest."""
-    first = [shown(name) for name in names[:_MOST_NAMED]]
-    if len(names) > _MOST_NAMED:
-        first.append(f"{len(names) - _MOST_NAMED:,} more")
-    return first[0] if len(first) == 1 else f"{', '.join(first[:-1])} and {first[-1]}"
 
 
 def _of(count: int, total: int) -> str:

@@ -9,6 +9,8 @@ import numpy as np
 from ..arithmetic.products import FloatArray
 from ..estimators import Combiner
 from ..insight.diagnostics import Examined
+from ..insight.suspects import Suspect
+from ..insight.voices import Voices
 from .similarity import ordered, strongest
 
 MOST_MODELS = 40  # in the agreement matrix; more would not be readable
@@ -37,6 +39,8 @@ class ModelsSummary:
     looks_random: tuple[str, ...]
     opposite: tuple[str, ...]  # models that say the opposite of the others
     copies: tuple[tuple[str, str], ...]  # pairs that make the same errors
+    suspects: tuple[Suspect, ...]  # all of these, each with the evidence and a sentence
+    voices: Voices  # how many models with errors of their own the panel is worth at most
 
 
 def summarise_models(found: Examined, combiner: Combiner) -> ModelsSummary:
@@ -63,7 +67,8 @@ def summarise_models(found: Examined, combiner: Combiner) -> ModelsSummary:
     kept = kept[ordered(found.agreement[np.ix_(kept, kept)])]
     order, shown = tuple(names[k] for k in kept), found.agreement[np.ix_(kept, kept)]
     mean = float(found.agreement[~np.eye(m, dtype=np.bool_)].mean()) if m > 1 else None
-    return ModelsSummary(tuple(rows), order, shown, mean, found.looks_random, found.opposite, found.copies)
+    named = found.looks_random, found.opposite, found.copies, found.suspects
+    return ModelsSummary(tuple(rows), order, shown, mean, *named, found.voices)
 
 
 def _remark(found: Examined, name: str) -> str:
