@@ -24,7 +24,7 @@ COMBINERS = [
     mlc.MLCMa(n_iter=None),
 ]
 every_combiner = pytest.mark.parametrize("combiner", COMBINERS, ids=repr)
-LINEAR = [combiner for combiner in COMBINERS if not isinstance(combiner, mlc.MLCMr)]
+LINEAR = [combiner for combiner in COMBINERS if combiner.additive]
 
 
 def cells(scores):

@@ -158,6 +158,7 @@ class MLCMr(Method):
     """
 
     name = "MLCM-r"
+    additive = False  # one more edge changes the share of all others
     uses_clusterings = True
     in_float32 = ("groups", "prior", "clusters")
 
