@@ -14,6 +14,7 @@ import polars as pl
 from ..errors import InputError, expect, nearest
 from ..panel.model_tables import ModelTable
 from .files import COMPRESSIONS, STANDARD, AnyPath, InputFile, Place, display, read_bytes
+from .rules import AS_THEY_ARE, Rules
 
 Layout = Literal["wide", "long", "ranked"]
 Keep = Callable[[pl.LazyFrame], Any]  # runs a query: into memory, or into a scratch file
@@ -111,7 +112,7 @@ def format_of(path: AnyPath, name: str | None = None) -> Format:
     return _BY_SUFFIX[suffix]
 
 
-def input_file(path: AnyPath) -> InputFile:
+def input_file(path: AnyPath, rules: Rules = AS_THEY_ARE) -> InputFile:
     """Tell where a file's bytes come from and what its model is called: its name without suffixes.
 
     Examples
@@ -120,11 +121,13 @@ def input_file(path: AnyPath) -> InputFile:
     'tagger.v2'
     """
     if os.fspath(path) == STANDARD:
-        return InputFile(display(path), "stdin", lambda: read_bytes(path))
-    return InputFile(display(path), Path(_uncompressed(path)).stem, lambda: read_bytes(path), Path(path))
+        return InputFile(display(path), "stdin", lambda: read_bytes(path), None, rules)
+    return InputFile(display(path), Path(_uncompressed(path)).stem, lambda: read_bytes(path), Path(path), rules)
 
 
-def input_files(paths: AnyPath | Sequence[AnyPath], format: str | None = None) -> list[tuple[InputFile, Format]]:
+def input_files(
+    paths: AnyPath | Sequence[AnyPath], format: str | None = None, rules: Rules = AS_THEY_ARE
+) -> list[tuple[InputFile, Format]]:
     """Tell for each file that a panel is to be read from, also in folders, what it is called and what format it has.
 
     Examples
@@ -138,7 +141,8 @@ def input_files(paths: AnyPath | Sequence[AnyPath], format: str | None = None) -
     expect(times < 2, "standard input", "twice among the files", "once")
     # A format is for the files whose names do not tell theirs; if all do, it is to be read against the names.
     untold = [path for path in given if not _is_told(path)]
-    return [(input_file(path), format_of(path, None if untold and path not in untold else format)) for path in given]
+    names = [None if untold and path not in untold else format for path in given]
+    return [(input_file(path, rules), format_of(path, name)) for path, name in zip(given, names, strict=True)]
 
 
 def expanded(paths: Sequence[AnyPath]) -> list[AnyPath]:
