@@ -26,3 +26,39 @@ def test_columns(data, run):
         refused = run("combine", "export.csv", "--columns", given)
         assert refused.code == 2
         assert word in refused.err
+
+
+def test_answers_of_language_models(data, run):
+    with open("more.jsonl", "w") as file:
+        file.write(
+            '{"instance": "d1", "labels": ["Sport"]}\nSorry!\n{"instance": "d4", "labels": ["Weather", "cats"]}\n'
+        )
+    done = run("combine", "answers.jsonl", "more.jsonl", "-o", "out.csv")
+    assert (done.code, done.err.count("\n")) == (2, 1)
+    assert "more.jsonl, line 2: found no JSON" in done.err
+    assert "(--skip-bad leaves them out)" in done.err
+    assert not (data / "out.csv").exists()
+    (data / "aliases.csv").write_text("name,stands for\nsport,sports\n")
+    (data / "labels.txt").write_text("politics\nsports\nweather\n")
+    names = ["--vocabulary", "labels.txt", "--aliases", "aliases.csv", "--ignore-case"]
+    for stream in ([], ["--stream"]):
+        done = run("combine", "answers.jsonl", "more.jsonl", "--skip-bad", *names, *stream, "--force", "-o", "out.csv")
+        assert done.code == 0, done.err
+        line, *_ = done.err.splitlines()
+        assert "answers without labels read as silence: 2" in line
+        assert "bad answers left out: 1 ('more.jsonl, line 2')" in line
+        assert "labels called otherwise: 2 ('Sport', 'Weather')" in line
+        assert "labels outside the vocabulary left out: 1 ('cats')" in line
+        assert pl.read_csv("out.csv").columns == ["instance", "sports", "politics", "weather"]
+    assert "found the key 'id'" in run("combine", "answers.jsonl", "more.jsonl", "--strict").err
+
+
+def test_the_truth_is_read_as_the_panel_is(data, run):
+    (data / "a.csv").write_text("id,Law,war\n1,1,0\n2,0,1\n")
+    (data / "b.csv").write_text("id,law,War\n1,1,0\n2,1,1\n")
+    (data / "truth.csv").write_text("annotator,item,label\ngold,1,LAW\ngold,2,WAR\n")
+    done = run("compare", "a.csv", "b.csv", "--truth", "truth.csv", "--ignore-case", "--each-model")
+    assert done.code == 0, done.err
+    assert done.out.splitlines()[1].split()[:2] == ["BM", "1.0000"]  # a and b both rank every relevant label first
+    report = run("report", "a.csv", "b.csv", "--truth", "truth.csv", "--ignore-case", "-o", "out.json")
+    assert report.code == 0, report.err

@@ -43,7 +43,7 @@ class Format(NamedTuple):
 
     title: str  # as messages say it
     suffixes: tuple[str, ...]
-    options: Mapping[str, str] = MappingProxyType({})  # that `read` and `write` get
+    options: Mapping[str, Any] = MappingProxyType({})  # that `read` and `write` get
     home: str | None = None  # the module, where it is not called as the format is
 
     @property
@@ -77,6 +77,7 @@ FORMATS: dict[str, Format] = {
         Format("Parquet", (".parquet", ".pq")),
         Format("Feather", (".feather", ".arrow")),
         Format("JSONL", (".jsonl", ".ndjson")),
+        Format("JSON", (".json",), {"array": True}, "jsonl"),
         Format("NPZ", (".npz",)),
         Format("ARFF", (".arff",)),
         Format("LIBSVM", (".libsvm", ".svm")),
@@ -163,6 +164,8 @@ def expanded(paths: Sequence[AnyPath]) -> list[AnyPath]:
             out.append(path)
             continue
         found = [entry for entry in sorted(Path(path).iterdir()) if not _is_hidden(entry) and _is_told(entry)]
+        # What is beside tables as JSON is most likely about them.
+        found = [entry for entry in found if format_of(entry).name != "json"] or found
         expect(bool(found), display(path), "a folder without files of predictions", "some in it")
         out += found
     return out
