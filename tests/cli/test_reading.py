@@ -1,5 +1,6 @@
 """Long tables, language models' answers and labels of many names, on the command line."""
 
+import json
 import shutil
 from pathlib import Path
 
@@ -59,6 +60,26 @@ def test_the_truth_is_read_as_the_panel_is(data, run):
     (data / "truth.csv").write_text("annotator,item,label\ngold,1,LAW\ngold,2,WAR\n")
     done = run("compare", "a.csv", "b.csv", "--truth", "truth.csv", "--ignore-case", "--each-model")
     assert done.code == 0, done.err
-    assert done.out.splitlines()[1].split()[:2] == ["BM", "1.0000"]  # a and b both rank every relevant label first
+    assert done.out.splitlines()[1].split()[:2] == ["a", "1.0000*"]  # it says what is true
     report = run("report", "a.csv", "b.csv", "--truth", "truth.csv", "--ignore-case", "-o", "out.json")
     assert report.code == 0, report.err
+
+
+def test_labels_that_look_alike_and_their_aliases(data, run):
+    (data / "a.csv").write_text("id,Politics,colour,sports \n1,1,0,1\n2,1,1,0\n")
+    (data / "b.csv").write_text("id,politics,color,sports,war\n1,1,1,0,0\n2,0,1,1,1\n3,0,0,1,1\n")
+    assert "found no label" in run("combine", "a.csv", "b.csv").err
+    done = run("labels", "a.csv", "b.csv", "--suggest", "aliases.csv")
+    assert done.code == 0, done.err
+    assert done.out.splitlines()[0].split() == ["name", "looks", "like", "similarity", "used", "that", "one"]
+    # The name that is used more often stays.
+    pairs = {("politics", "Politics"), ("sports ", "sports"), ("colour", "color")}
+    assert set(pl.read_csv("aliases.csv").rows()) == pairs
+    assert {
+        (one["name"], one["stands_for"]) for one in json.loads(run("labels", "a.csv", "b.csv", "--json").out)
+    } == pairs
+    assert run("combine", "a.csv", "b.csv", "--aliases", "aliases.csv", "-o", "out.csv").code == 0
+    assert pl.read_csv("out.csv").columns == ["instance", "Politics", "color", "sports", "war"]
+    assert run("labels", "a.csv", "b.csv", "--aliases", "aliases.csv").err.endswith("no two of 4 labels look alike\n")
+    refused = run("labels", "a.csv", "--suggest", "a.csv", "--force")
+    assert (refused.code, "among the input files" in refused.err) == (2, True)

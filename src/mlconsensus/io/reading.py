@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Unpack
 
+import numpy as np
 import polars as pl
 
 from ..errors import InputError, expect
@@ -156,6 +157,30 @@ def from_long(frame: Any, **reading: Unpack[Reading]) -> Predictions:
     panel = Predictions.from_tables([relabelled(table, rules) for table in tables])
     say_what_was_done(rules)
     return panel
+
+
+def label_counts(
+    paths: AnyPath | Sequence[AnyPath], *, format: str | None = None, **reading: Unpack[Reading]
+) -> dict[str, int]:
+    r"""Count how often each label is given, with a score of at least 0.5, in files whose labels need not match.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "ann.csv"
+    >>> _ = path.write_text("id,law,war\n7,1,0\n8,1,0\n")
+    >>> label_counts(path)
+    {'law': 2, 'war': 0}
+    """
+    rules = rules_of(reading)
+    used: Counter[str] = Counter()
+    for file, form in input_files(paths, format, rules):
+        for table in _tables(file, form):
+            labels = range(table.scores.shape[1]) if table.labels is None else table.labels
+            given = np.ravel((table.scores >= 0.5).sum(axis=0)).tolist()
+            used.update({str(label): int(times) for label, times in zip(labels, given, strict=True)})
+    say_what_was_done(rules)
+    return dict(used)
 
 
 def panel_tables(
