@@ -15,19 +15,20 @@ if TYPE_CHECKING:
     from .consensus import Consensus, combine, write_consensus
     from .engines.dask import from_dask
     from .ensemble import ConsensusClassifier
-    from .errors import InputError
+    from .errors import InputError, InputWarning
     from .estimators import COMBINERS, register, rescale  # and the methods, whose classes and functions it makes
     from .evaluation import decisions, metrics
     from .insight.agreement import Agreement, agreement
     from .insight.explanations import Explanation, explain
     from .insight.referee import referee
-    from .io import read_predictions, scan_predictions
+    from .io import from_long, read_predictions, scan_predictions
     from .panel.predictions import Predictions
     from .sites import privacy
     from .sites.state import load, merge, save, save_statistics
 
-__all__ = ["Agreement", "Consensus", "ConsensusClassifier", "Explanation", "InputError", "Predictions", "agreement"]
-__all__ += ["combine", "explain", "from_dask", "read_predictions", "referee", "scan_predictions", "write_consensus"]
+__all__ = ["Agreement", "Consensus", "ConsensusClassifier", "Explanation", "InputError", "InputWarning", "Predictions"]
+__all__ += ["agreement", "combine", "explain", "from_dask", "from_long", "read_predictions", "referee"]
+__all__ += ["scan_predictions", "write_consensus"]
 __all__ += ["BGCM", "COMBINERS", "DawidSkene", "MLCMa", "MLCMr", "MajorityVote", "RaterFilter"]
 __all__ += ["bgcm", "dawid_skene", "majority_vote", "mlcm_a", "mlcm_r", "rater_filter", "register", "rescale"]
 __all__ += ["load", "merge", "save", "save_statistics"]
@@ -38,11 +39,11 @@ _HOME = {
     "consensus": ("Consensus", "combine", "write_consensus"),
     "engines.dask": ("from_dask",),
     "ensemble": ("ConsensusClassifier",),
-    "errors": ("InputError",),
+    "errors": ("InputError", "InputWarning"),
     "insight.agreement": ("Agreement", "agreement"),
     "insight.explanations": ("Explanation", "explain"),
     "insight.referee": ("referee",),
-    "io": ("read_predictions", "scan_predictions"),
+    "io": ("from_long", "read_predictions", "scan_predictions"),
     "panel.predictions": ("Predictions",),
     "sites.state": ("load", "merge", "save", "save_statistics"),
 }

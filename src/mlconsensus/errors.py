@@ -1,4 +1,4 @@
-"""The one exception that bad input raises."""
+"""The one exception that bad input raises, and the one warning."""
 
 from __future__ import annotations
 
@@ -16,6 +16,16 @@ class InputError(ValueError):
     Traceback (most recent call last):
     ...
     mlconsensus.errors.InputError: model 'model_0', instance 0, label 'label_1': found 1.5, expected ...
+    """
+
+
+class InputWarning(UserWarning):
+    """What the user gave was read, but not as it stands there; the message says what was done.
+
+    Examples
+    --------
+    >>> issubclass(InputWarning, UserWarning)
+    True
     """
 
 

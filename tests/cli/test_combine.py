@@ -128,7 +128,7 @@ def test_bad_files_end_with_one_line_and_no_output(run, tmp_path, case):
         pytest.skip("root may read everything")
     (tmp_path / "files").mkdir()
     paths = case.make(tmp_path / "files")
-    ran = run("combine", *paths, "--output", "out.csv")
+    ran = run("combine", *paths, "--strict", "--output", "out.csv")
     assert (ran.code, ran.out) == (2, "")
     assert len(ran.err.splitlines()) == 1
     for word in case.words:

@@ -70,7 +70,7 @@ def test_one_scale(files, run):
         (["--clustering", "twice.csv"], "twice.csv, row 2: found the instance '1' again, expected each once"),
         (["--clustering", "empty.csv"], "empty.csv: found no instance with a cluster, expected at least one"),
         (["--clustering", "others.csv"], "clustering 'others': found none of the panel's instances"),
-        (["--clustering", "kinds.jsonl"], "kinds.jsonl: found the format jsonl, expected a clustering as csv, tsv or"),
+        (["--clustering", "kinds.jsonl"], "kinds.jsonl: found the format jsonl, expected a table of each instance and"),
         (["--clustering", "kinds.csv", "--clustering", "kinds.tsv"], "--clustering: found two files called 'kinds'"),
         (["--rescale", "--stream"], "--rescale: found with a panel to be streamed, expected one that fits into memory"),
     ],

@@ -14,7 +14,7 @@ def test_bad_file_is_refused_in_one_line(case: BadFile, tmp_path: Path) -> None:
     if case.needs_user and os.geteuid() == 0:
         pytest.skip("root may read everything")
     with pytest.raises(InputError) as refusal:
-        read_predictions(case.make(tmp_path))
+        read_predictions(case.make(tmp_path), strict=True)
     message = str(refusal.value)
     assert "\n" not in message
     assert len(message) < 400

@@ -54,7 +54,7 @@ def test_bad_files_are_refused_as_when_they_are_read(tmp_path, case):
         pytest.skip("root may read everything")
     paths = case.make(tmp_path)
     with pytest.raises(mlc.InputError) as refused:
-        for _ in scan_predictions(paths).blocks(1000):
+        for _ in scan_predictions(paths, strict=True).blocks(1000):
             pass
     for word in case.words:
         assert word in str(refused.value)

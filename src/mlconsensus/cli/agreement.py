@@ -24,7 +24,7 @@ def command(source: PanelFiles, rows: int, as_json: bool) -> None:
     """
     from ..insight.agreement import agreement
 
-    found = agreement(read_panel(*source))
+    found = agreement(read_panel(source))
     if as_json:
         print_json(found)
     else:

@@ -6,7 +6,7 @@ from dataclasses import asdict
 
 import click
 
-from .options import panel_options, print_json, read_panel, say
+from .options import PanelFiles, grouped, panel_options, print_json, read_panel, say
 
 
 @click.command("compare", short_help="Judge every method on a panel, side by side.")
@@ -15,10 +15,8 @@ from .options import panel_options, print_json, read_panel, say
 @click.option("--each-model", is_flag=True, help="With --truth: show each base model too, not only their mean.")
 @click.option("--groups", metavar="FILE", help="Without --truth: raters and their groups, which are held out together.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def command(
-    files: tuple[str, ...], input_format: str | None, instances: str, labels: str, truth: str | None, each_model: bool,
-    groups: str | None, as_json: bool,
-) -> None:  # fmt: skip
+@grouped(source=PanelFiles)
+def command(source: PanelFiles, truth: str | None, each_model: bool, groups: str | None, as_json: bool) -> None:
     """Combine the panel in FILE... with every method and print how well each agrees with the truth.
 
     The truth is used to judge, never to combine. BM is the mean of the base models' own metrics.
@@ -46,13 +44,13 @@ def command(
 
     expect(truth is not None or not each_model, "--each-model", "no --truth", "one to judge models by")
     expect(truth is None or groups is None, "--groups", "--truth beside it", "one of the two")
-    panel = read_panel(files, input_format, instances, labels)
+    panel = read_panel(source)
     if truth is None:
         found = referee(panel, groups=None if groups is None else read_clustering(groups))
         voices = examine(panel).voices
         print_json(asdict(found) | {"voices": voices}) if as_json else click.echo(f"{found}\n{voices}.")
         return
-    matched = match_truth(read_table(truth), panel.instances, panel.labels)
+    matched = match_truth(read_table(truth, **source.reading()), panel.instances, panel.labels)
     if matched.note:
         say(matched.note)
     judged = panel[matched.rows].select(labels=[panel.labels[j] for j in matched.columns])

@@ -39,10 +39,10 @@ def opened(
             raise InputError(f"{given}: found with a panel to be streamed, expected one that fits into memory")
 
     if stays_on_disk(source.files, source.input_format, stream, dask, check):
-        with scanned(*source, dask) as panel:
+        with scanned(source, dask) as panel:
             yield panel
     else:
-        yield read_panel(*source)
+        yield read_panel(source)
 
 
 def stays_on_disk(files: Sequence[str], input_format: str | None, stream: bool | None, dask: str | None,
@@ -73,14 +73,12 @@ def stays_on_disk(files: Sequence[str], input_format: str | None, stream: bool |
 
 
 @contextmanager
-def scanned(
-    files: Sequence[str], input_format: str | None, instances: str, labels: str, dask: str | None
-) -> Iterator[Any]:
+def scanned(source: PanelFiles, dask: str | None) -> Iterator[Any]:
     """Scan files that stay on disk, to be walked here or by the workers of a cluster, which may end after it."""
     from ..io import scan_predictions
 
     gc.freeze()  # what is imported stays, and need not be looked through again and again
-    scan = partial(scan_predictions, files, format=input_format, instances=instances, labels=labels)  # type: ignore[arg-type]
+    scan = partial(scan_predictions, source.files, **source.matched())
     if dask is None:
         yield scan()
         return

@@ -6,6 +6,7 @@ import errno
 import os
 import sys
 import traceback
+import warnings
 from importlib import import_module
 from typing import Any, NoReturn
 
@@ -14,13 +15,13 @@ import click
 from .. import __version__
 from ..engines import progress
 from ..engines.machine import keep_memory
-from ..errors import InputError, nearest
+from ..errors import InputError, InputWarning, nearest
 from ..terminal import safe
 
 # Each command's module is imported when it is used: `--help` answers at once.
 _COMMANDS = (
-    "agreement", "apply", "combine", "compare", "completion", "datasets", "demo", "evaluate", "explain", "report",
-    "reproduce", "solve", "statistics",
+    "agreement", "apply", "combine", "compare", "completion", "datasets", "demo", "evaluate", "explain", "labels",
+    "report", "reproduce", "solve", "statistics",
 )  # fmt: skip
 
 BAD_INPUT, FAULT, INTERRUPTED = 2, 1, 130
@@ -34,7 +35,10 @@ class _ReaderGoneError(Exception):
 class _Commands(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         try:
-            return super().invoke(ctx)
+            with warnings.catch_warnings():  # what was done with the input goes into one line
+                warnings.simplefilter("always", InputWarning)
+                warnings.showwarning = _said  # type: ignore[assignment]
+                return super().invoke(ctx)
         except BrokenPipeError:  # which click would end with 1, our code for a fault
             raise _ReaderGoneError from None
 
@@ -93,6 +97,11 @@ def main(args: list[str] | None = None) -> NoReturn:
         message, code = _verdict(error)
         click.echo(f"mlconsensus: {safe(' '.join(message.split()))}", err=True)
         sys.exit(code)
+
+
+def _said(message: Warning | str, category: type[Warning], filename: str, *where: Any) -> None:
+    ours = issubclass(category, InputWarning)
+    click.echo(safe(message) if ours else f"{filename}: {category.__name__}: {message}", err=True)
 
 
 def _verdict(error: BaseException) -> tuple[str, int]:

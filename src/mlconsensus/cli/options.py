@@ -13,6 +13,7 @@ import click
 from ..terminal import safe
 
 if TYPE_CHECKING:
+    from ..io.labels import Reading
     from ..panel.predictions import Predictions
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -20,6 +21,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 _METRICS = click.Choice(["auto", "ranking-loss", "micro-auc", "one-error", "average-precision"])
 _CLUSTERING = "A table of instances and their clusters, heard beside the models by mlcm-r and bgcm; repeatable."
 _RESCALE = "Bring scores that live on different scales to one; the method filter does so by itself."
+
+_COLUMNS = "Which columns of long tables are which: model=annotator,instance=item,label=tag and perhaps score=…"
 
 with_default = partial(click.option, show_default=True)
 
@@ -56,6 +59,21 @@ class PanelFiles(NamedTuple):
     input_format: str | None
     instances: str
     labels: str
+    columns: str | None
+    strict: bool
+    skip_bad: bool
+    vocabulary: str | None
+    aliases: str | None
+    ignore_case: bool
+
+    def reading(self) -> Reading:
+        """Return how the files are to be read, as the readers take it; the truth is read the same way."""
+        found: Any = dict(zip(self._fields[4:], self[4:], strict=True))
+        return found | {"columns": columns_of(self.columns)}  # type: ignore[no-any-return]
+
+    def matched(self) -> dict[str, Any]:
+        """Return how the files are to be read and matched."""
+        return {"format": self.input_format, "instances": self.instances, "labels": self.labels, **self.reading()}
 
 
 def panel_options_with(format_option: str) -> Callable[[F], F]:
@@ -68,6 +86,12 @@ def panel_options_with(format_option: str) -> Callable[[F], F]:
         ),
         kept("--instances", help="Keep the instances that any model has seen, or those that all have."),
         kept("--labels", help="Keep the labels that any model knows, or those that all know."),
+        click.option("--columns", metavar="ROLE=COLUMN,...", help=_COLUMNS),
+        click.option("--vocabulary", metavar="FILE", help="The labels that count, one a line; others are left out."),
+        click.option("--aliases", metavar="FILE", help="A table of other names of labels: name, stands for."),
+        click.option("--ignore-case", is_flag=True, help="Labels that differ in upper and lower case are one."),
+        click.option("--strict", is_flag=True, help="Refuse tags and tables that are not exactly as documented."),
+        click.option("--skip-bad", is_flag=True, help="Go on without JSON answers that cannot be read."),
     )
 
 
@@ -152,11 +176,30 @@ def weights_of(given: Sequence[str]) -> dict[str, float] | None:
     return found or None
 
 
-def read_panel(files: Sequence[str], input_format: str | None, instances: str, labels: str) -> Predictions:
+def columns_of(given: str | None) -> dict[str, str]:
+    """Read what `--columns` said.
+
+    Examples
+    --------
+    >>> columns_of("model=annotator,label=tag")
+    {'model': 'annotator', 'label': 'tag'}
+    """
+    from ..errors import expect
+
+    found: dict[str, str] = {}
+    for text in given.split(",") if given else ():
+        role, mark, column = (part.strip() for part in text.partition("="))
+        expect(bool(role and mark and column), "--columns", repr(text), "such as label=tag, with commas between")
+        expect(role not in found, "--columns", f"{role!r} twice", "each once")
+        found[role] = column
+    return found
+
+
+def read_panel(source: PanelFiles) -> Predictions:
     """Read a panel and say once, in one line, how much of it is missing."""
     from ..io import read_predictions
 
-    panel = read_predictions(files, format=input_format, instances=instances, labels=labels)  # type: ignore[arg-type]
+    panel = read_predictions(source.files, **source.matched())
     say_missing(panel.n_missing, panel.shape)
     return panel
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ..report.origin import Input
 
 _OUTPUT = "Where to write it: .html, .json or .txt; - for standard output, as text unless --format says else."
+_PATHS = ("files", "truth", "clustering", "vocabulary", "aliases")
 _NOT_SAID = ("output", "output_format", "force")  # options that change nothing in the report
 
 
@@ -53,10 +54,10 @@ def command(
     from ..report.report import report_format
 
     form = report_format(output, output_format)
-    given = [*source.files, *choice.clustering, *([truth] if truth else [])]
+    given = [*source.files, *choice.clustering, *filter(None, [truth, source.vocabulary, source.aliases])]
     used, settings = check_place(given, output, force), choice.settings()  # before the work, not after
-    panel = choice.members(read_panel(*source))
-    known = match_truth(read_table(truth), panel.instances, panel.labels) if truth else None
+    panel = choice.members(read_panel(source))
+    known = match_truth(read_table(truth, **source.reading()), panel.instances, panel.labels) if truth else None
     found = combine(panel, **settings)
     summary = summarise(found, known, command=_line(ctx), inputs=_inputs(used, panel))
     Report(summary).save(output, format=form, force=force)
@@ -74,7 +75,7 @@ def _line(ctx: click.Context) -> str:
         for value in given if isinstance(given, tuple) else (given,):
             words += [] if name == "files" else [option.opts[0]]
             if not isinstance(value, bool):
-                words.append(os.path.basename(value) if name in ("files", "truth", "clustering") else value)
+                words.append(os.path.basename(value) if name in _PATHS else value)
     return shlex.join(words)
 
 

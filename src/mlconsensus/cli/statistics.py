@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from .large import dask_option, scanned, stays_on_disk, stream_option
-from .options import MethodOption, panel_options, read_panel, say
+from .options import MethodOption, PanelFiles, grouped, panel_options, read_panel, say
 from .output import check_place
 
 
@@ -45,10 +45,10 @@ from .output import check_place
 @dask_option
 @click.option("--force", is_flag=True, help="Replace an existing output.")
 @click.option("--json", "as_json", is_flag=True, help="Print what was done as JSON on standard output.")
+@grouped(source=PanelFiles)
 def command(
-    files: tuple[str, ...], input_format: str | None, instances: str, labels: str, output: str, method: str,
-    after: str | None, label_names: str | None, epsilon: float | None, delta: float | None, clip: float | None,
-    stream: bool | None, dask: str | None, force: bool, as_json: bool,
+    source: PanelFiles, output: str, method: str, after: str | None, label_names: str | None, epsilon: float | None,
+    delta: float | None, clip: float | None, stream: bool | None, dask: str | None, force: bool, as_json: bool,
 ) -> None:  # fmt: skip
     """Add up what the panel in FILE... says into one file of sums, in which no instance is listed.
 
@@ -62,9 +62,10 @@ def command(
     """
     from ..errors import InputError
     from ..estimators import COMBINERS, method_named
+    from ..io.labels import read_names
     from ..sites.state import load, save_statistics
 
-    check_place(files, output, force)
+    check_place(source.files, output, force)
     before = None if after is None else load(after)
     name = method_named(method) if before is None else before.name
     kind = COMBINERS[name]
@@ -83,11 +84,8 @@ def command(
 
         privacy.check(kind, **budget)  # type: ignore[arg-type]
     names = None if label_names is None else read_names(label_names)
-    reading: Any = (
-        scanned(files, input_format, instances, labels, dask)
-        if stays_on_disk(files, input_format, stream, dask)
-        else nullcontext(read_panel(files, input_format, instances, labels))
-    )
+    on_disk = stays_on_disk(source.files, source.input_format, stream, dask)
+    reading: Any = scanned(source, dask) if on_disk else nullcontext(read_panel(source))
     with reading as panel:
         if names is not None:
             panel = panel.with_labels(names)
@@ -119,26 +117,3 @@ def command(
             f"gathered private statistics ({combiner.privacy_}) of {m} models × {l:,} labels for {name} → {output}; "
             "the names of models and labels are in it, the exact number of instances is not"
         )
-
-
-def read_names(path: str) -> list[str]:
-    """Read names, one a line.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "labels.txt"
-    >>> _ = path.write_text("flu\\ncold\\n")
-    >>> read_names(str(path))
-    ['flu', 'cold']
-    """
-    from ..errors import InputError
-    from ..io.files import read_bytes
-    from ..io.text import decoded
-    from ..panel.alignment import as_names
-
-    names = [line.strip() for line in decoded(read_bytes(path), path).splitlines()]
-    names = [name for name in names if name]
-    if not names:
-        raise InputError(f"{path}: found no name, expected one a line")
-    return [str(name) for name in as_names(names, path).tolist()]

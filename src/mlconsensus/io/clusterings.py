@@ -26,9 +26,30 @@ def read_clustering(path: str | os.PathLike[str]) -> dict[str, str]:
     >>> read_clustering(path)
     {'007': 'left', '008': 'right'}
     """
+    return read_pairs(path, "instance", "cluster")
+
+
+def read_pairs(path: str | os.PathLike[str], key: str, value: str) -> dict[str, str]:
+    r"""Read a table of two columns, from CSV, TSV or Parquet, as a mapping; rows without a second cell are left out.
+
+    Parameters
+    ----------
+    path
+        The file; its first row names the columns.
+    key, value
+        What messages call the columns.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "aliases.csv"
+    >>> _ = path.write_text("name,stands for\ncolour,color\n")
+    >>> read_pairs(path, "name", "label")
+    {'colour': 'color'}
+    """
     name, form = display(path), format_of(path, None)
     known = form.name in ("csv", "tsv", "parquet")
-    expect(known, name, f"the format {form.name}", "a clustering as csv, tsv or parquet")
+    expect(known, name, f"the format {form.name}", f"a table of each {key} and its {value} as csv, tsv or parquet")
     data = read_bytes(path)
     with guarded(name, form.title):
         if form.name == "parquet":
@@ -36,10 +57,10 @@ def read_clustering(path: str | os.PathLike[str]) -> dict[str, str]:
         else:
             check_text(data, name)
             frame = pl.read_csv(data, infer_schema=False, separator=form.options["separator"])
-    expect(frame.width == 2, name, f"{frame.width} columns", "2: the instance and its cluster")
+    expect(frame.width == 2, name, f"{frame.width} columns", f"2: the {key} and its {value}")
     instances, clusters = (cells.fill_null("").str.strip_chars() for cells in frame)
     if again := first_again(instances):
         found = instances[again[1]]
-        raise InputError(f"{name}, row {again[1] + 1}: found the instance {found!r} again, expected each once")
-    expect(any(clusters), name, "no instance with a cluster", "at least one")
+        raise InputError(f"{name}, row {again[1] + 1}: found the {key} {found!r} again, expected each once")
+    expect(any(clusters), name, f"no {key} with a {value}", "at least one")
     return {instance: cluster for instance, cluster in zip(instances, clusters, strict=True) if cluster}

@@ -11,11 +11,20 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from ..errors import InputError, expect
+from ..errors import InputError, expect, nearest
 from ..panel.alignment import first_again
 from .files import Place
+from .rules import Rules
 
-LONG = frozenset({"instance", "label", "score"})
+# What plays which part in a long table, and what people call it.
+ROLES = {
+    "model": ("model", "annotator", "worker", "rater", "source"),
+    "instance": ("instance", "item", "task", "id", "document"),
+    "label": ("label", "tag", "class"),
+    "score": ("score", "probability", "confidence"),
+}
+_ROLE = {name: role for role, usual in ROLES.items() for name in usual}
+_LONG = frozenset({"instance", "label", "score"})
 
 _ROWS = 2**20  # names that are looked at at a time
 MISSING = ("", "na", "n/a", "nan", "null", "none")  # in any case, with or without spaces around
@@ -24,15 +33,38 @@ MISSING = ("", "na", "n/a", "nan", "null", "none")  # in any case, with or witho
 _limits: ContextVar[tuple[float, float]] = ContextVar("limits", default=(0.0, 1.0))
 
 
-def is_long(columns: Sequence[str]) -> bool:
-    """Tell by its columns whether a table is a long one.
+def roles(columns: Sequence[str], rules: Rules = Rules(), name: str = "") -> list[str | None]:  # noqa: B008
+    """Tell what part each column plays in a long table, ``None``: none; an empty list if the table is a wide one.
+
+    A table is a long one if it has the columns that the rules name, or if every column is called as is usual for
+    some part, at least an instance, a label, and a model or a score.
 
     Examples
     --------
-    >>> is_long(["label", "instance", "score", "model"]), is_long(["instance", "sports", "politics"])
-    (True, False)
+    >>> roles(["task", "worker", "label"]), roles(["instance", "sports", "politics"])
+    (['instance', 'model', 'label'], [])
+    >>> roles(["who", "item", "tag", "when"], Rules(columns={"model": "who"}))
+    ['model', 'instance', 'label', None]
     """
-    return len(columns) == len(set(columns)) and set(columns) - {"model"} == LONG
+    given = {column: role for role, column in rules.columns.items()}
+    named = any(column in given for column in columns)
+    usual = [column if rules.strict and column in ROLES else _ROLE.get(column.strip().lower()) for column in columns]
+    if not named:
+        known = {role for role in usual if role}
+        whole = len(known) == len(columns) and known >= {"instance", "label"} and len(known) > 2
+        if rules.strict:
+            whole = whole and list(columns) == usual and known >= _LONG
+        return usual if whole else []
+    absent = next((column for column in given if column not in columns), None)
+    expect(absent is None, name, f"no column {absent!r}", f"it, as columns says{nearest(str(absent), columns)}")
+    found = [given.get(column) for column in columns]
+    for role in set(ROLES) - set(given.values()):
+        same = [at for at, other in enumerate(usual) if other == role and found[at] is None]
+        if len(same) == 1:
+            found[same[0]] = role
+    for role in ("instance", "label"):
+        expect(role in found, name, f"no column for the {role}", f"columns to say which ({role}=…)")
+    return found
 
 
 def check_columns(columns: Sequence[str], name: str) -> None:
@@ -130,10 +162,10 @@ def scores_of(cells: pl.Series, column: str, place: Place, columns: Sequence[str
 
 
 def _meant_long(columns: Sequence[str]) -> str:
-    if is_long(columns):
+    if roles(columns):
         return ""
-    known = LONG & {column.strip().lower() for column in columns}
-    return "; a long file has the columns instance, label, score" if len(known) >= 2 else ""
+    known = {_ROLE.get(column.strip().lower()) for column in columns} & {"instance", "label", "score"}
+    return "; a long file has the columns instance, label, score, or --columns names them" if len(known) >= 2 else ""
 
 
 def _dtype(frame: pl.DataFrame) -> type[np.generic]:

@@ -42,8 +42,8 @@ def read(file: InputFile, keep: Keep = pl.LazyFrame.collect, separator: str = ",
     ended = b"\n" in head or head.count(b"\r") < 2
     expect(ended, file.name, "bare carriage returns as line ends", "line feeds")
     columns, header_lines = _header(content, file.name, separator)
-    long = cells.is_long(columns)
-    text = [str(at) for at, column in enumerate(columns) if (column != "score" if long else at == 0)]
+    parts = cells.roles(columns, file.rules, file.name)
+    text = [str(at) for at, part in enumerate(parts) if part != "score"] or ["0"]
     rows = _parsed(content, columns, text, file.name, separator, keep)
 
     def line(row: int) -> int:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from ..errors import InputError, expect, nearest
+from .rules import AS_THEY_ARE, Rules
 
 AnyPath = str | PathLike[str]
 
@@ -36,6 +37,7 @@ class InputFile(NamedTuple):
     model: str  # what the file's name says the model is called
     read: Callable[[], bytes]  # a call, so that the reader alone holds the bytes and can let go of them
     path: Path | None = None
+    rules: Rules = AS_THEY_ARE  # how to read it
 
     def content(self) -> bytes | Path:
         """Return the file itself if a library can read it as it is, which spares memory, else its bytes."""

@@ -14,6 +14,7 @@ import polars as pl
 from ..errors import InputError, expect, nearest
 from ..panel.model_tables import ModelTable
 from .files import COMPRESSIONS, STANDARD, AnyPath, InputFile, Place, display, read_bytes
+from .rules import AS_THEY_ARE, Rules
 
 Layout = Literal["wide", "long", "ranked"]
 Keep = Callable[[pl.LazyFrame], Any]  # runs a query: into memory, or into a scratch file
@@ -42,7 +43,7 @@ class Format(NamedTuple):
 
     title: str  # as messages say it
     suffixes: tuple[str, ...]
-    options: Mapping[str, str] = MappingProxyType({})  # that `read` and `write` get
+    options: Mapping[str, Any] = MappingProxyType({})  # that `read` and `write` get
     home: str | None = None  # the module, where it is not called as the format is
 
     @property
@@ -76,6 +77,7 @@ FORMATS: dict[str, Format] = {
         Format("Parquet", (".parquet", ".pq")),
         Format("Feather", (".feather", ".arrow")),
         Format("JSONL", (".jsonl", ".ndjson")),
+        Format("JSON", (".json",), {"array": True}, "jsonl"),
         Format("NPZ", (".npz",)),
         Format("ARFF", (".arff",)),
         Format("LIBSVM", (".libsvm", ".svm")),
@@ -111,7 +113,7 @@ def format_of(path: AnyPath, name: str | None = None) -> Format:
     return _BY_SUFFIX[suffix]
 
 
-def input_file(path: AnyPath) -> InputFile:
+def input_file(path: AnyPath, rules: Rules = AS_THEY_ARE) -> InputFile:
     """Tell where a file's bytes come from and what its model is called: its name without suffixes.
 
     Examples
@@ -120,11 +122,13 @@ def input_file(path: AnyPath) -> InputFile:
     'tagger.v2'
     """
     if os.fspath(path) == STANDARD:
-        return InputFile(display(path), "stdin", lambda: read_bytes(path))
-    return InputFile(display(path), Path(_uncompressed(path)).stem, lambda: read_bytes(path), Path(path))
+        return InputFile(display(path), "stdin", lambda: read_bytes(path), None, rules)
+    return InputFile(display(path), Path(_uncompressed(path)).stem, lambda: read_bytes(path), Path(path), rules)
 
 
-def input_files(paths: AnyPath | Sequence[AnyPath], format: str | None = None) -> list[tuple[InputFile, Format]]:
+def input_files(
+    paths: AnyPath | Sequence[AnyPath], format: str | None = None, rules: Rules = AS_THEY_ARE
+) -> list[tuple[InputFile, Format]]:
     """Tell for each file that a panel is to be read from, also in folders, what it is called and what format it has.
 
     Examples
@@ -138,7 +142,8 @@ def input_files(paths: AnyPath | Sequence[AnyPath], format: str | None = None) -
     expect(times < 2, "standard input", "twice among the files", "once")
     # A format is for the files whose names do not tell theirs; if all do, it is to be read against the names.
     untold = [path for path in given if not _is_told(path)]
-    return [(input_file(path), format_of(path, None if untold and path not in untold else format)) for path in given]
+    names = [None if untold and path not in untold else format for path in given]
+    return [(input_file(path, rules), format_of(path, name)) for path, name in zip(given, names, strict=True)]
 
 
 def expanded(paths: Sequence[AnyPath]) -> list[AnyPath]:
@@ -159,6 +164,8 @@ def expanded(paths: Sequence[AnyPath]) -> list[AnyPath]:
             out.append(path)
             continue
         found = [entry for entry in sorted(Path(path).iterdir()) if not _is_hidden(entry) and _is_told(entry)]
+        # What is beside tables as JSON is most likely about them.
+        found = [entry for entry in found if format_of(entry).name != "json"] or found
         expect(bool(found), display(path), "a folder without files of predictions", "some in it")
         out += found
     return out

@@ -24,8 +24,9 @@ from ..errors import InputError, expect
 from ..panel.alignment import IntArray, first_again
 from ..panel.model_tables import ModelTable
 from . import stored
-from .columns import check_columns, is_long, matrix, names, scores_of
+from .columns import check_columns, matrix, names, roles, scores_of
 from .formats import NamedFrame
+from .rules import AS_THEY_ARE, Rules
 
 _ROWS = 2**22  # statements that are worked on at a time: for each of them, names are looked up anew
 
@@ -35,7 +36,9 @@ _ROWS = 2**22  # statements that are worked on at a time: for each of them, name
 Coded = tuple[int, IntArray, IntArray, NDArray[np.float64]]
 
 
-def tables(found: NamedFrame, model: str, scratch: Path | None = None, like: Any = None) -> list[ModelTable]:
+def tables(
+    found: NamedFrame, model: str, rules: Rules = AS_THEY_ARE, scratch: Path | None = None, like: Any = None
+) -> list[ModelTable]:
     """Make the table of each model in a frame.
 
     Parameters
@@ -44,6 +47,8 @@ def tables(found: NamedFrame, model: str, scratch: Path | None = None, like: Any
         What a format's module has read.
     model
         What the model is called if no column says so.
+    rules
+        Which columns are which, and whether a statement may come again.
     scratch
         A folder, not there yet, for what is to stay on disk; ``None``: all goes into memory.
     like
@@ -64,11 +69,14 @@ def tables(found: NamedFrame, model: str, scratch: Path | None = None, like: Any
     """
     columns, place = found.columns, found.place
     check_columns(columns, place.file)
+    parts = roles(columns, rules, place.file)
+    if parts:
+        found = _long_frame(found, parts, rules)
     rows: Any = found.rows.lazy().collect() if scratch is None else stored.on_disk(found.rows, scratch)
     found, height = found._replace(rows=rows), rows.lazy().select(pl.len()).collect().item()
     expect(height > 0, place.file, "a header and no rows", "at least one")
-    if is_long(columns):
-        return _long(found, model, scratch)
+    if parts:
+        return _long(found, model, rules, scratch)
     ids = rows.lazy().select("0").collect().to_series()
     same = isinstance(like, pl.Series) and ids.dtype == pl.String and ids.equals(like)
     ids = like if same else names(ids, columns[0] or "instance", place)
@@ -83,7 +91,27 @@ def tables(found: NamedFrame, model: str, scratch: Path | None = None, like: Any
     return [ModelTable(model, cells, ids, labels, place.file)]
 
 
-def _long(found: NamedFrame, model: str, scratch: Path | None = None) -> list[ModelTable]:
+def _long_frame(found: NamedFrame, parts: list[str | None], rules: Rules) -> NamedFrame:
+    """Name the columns of a long table by their parts; without a score, each row is a yes."""
+    rows, kept = found.rows, [at for at, part in enumerate(parts) if part]
+    for at, column in enumerate(found.columns):
+        if at not in kept:
+            rules.note("columns left out", column)
+    columns = [str(parts[at]) for at in kept]
+    cells = [pl.col(str(at)).alias(str(new)) for new, at in enumerate(kept)]
+    if "score" not in columns:
+        label = pl.col(str(kept[columns.index("label")])).cast(pl.String)
+        cells.append(_named(label).is_not_null().cast(pl.Float64).alias(str(len(kept))))
+        columns.append("score")
+    return found._replace(rows=rows.select(cells), columns=columns, bare=found.bare or not rules.strict)
+
+
+def _named(label: Any) -> Any:
+    """Return a column of text, null where it is blank."""
+    return pl.when(label.str.strip_chars() != "").then(label)
+
+
+def _long(found: NamedFrame, model: str, rules: Rules, scratch: Path | None = None) -> list[ModelTable]:
     """Make one table a model."""
     listed = {name: _names(found, name) for name in ("instance", "label", "model")}
     models = listed["model"].to_list() or [model]
@@ -99,7 +127,11 @@ def _long(found: NamedFrame, model: str, scratch: Path | None = None) -> list[Mo
         known[rows[labels >= 0] // n, labels[labels >= 0]] = True
     whole = _sorted(coded, np.cumsum(counts), l, scratch)
     if not whole.has_canonical_format:
-        _raise_twice(whole, coded, found, listed)
+        once: Any = None if rules.strict else _once(whole)
+        if once is None:
+            _raise_twice(whole, coded, found, listed)
+        rules.note("statements that come again read once", times=whole.nnz - once.nnz)
+        whole = once
     out = []
     for k, name in enumerate(models):
         expect(bool(known[k].any()), found.place.file, f"no label from model {name!r}", "at least one")
@@ -118,6 +150,7 @@ def _names(found: NamedFrame, name: str) -> pl.Series:
     at = str(found.columns.index(name))
     names(found.rows.lazy().select(at).head(0).collect()[at], name, found.place)  # whether they can be names
     cells = pl.col(at).cast(pl.String)
+    cells = _named(cells) if found.bare and name == "label" else cells
     listed = found.rows.lazy().select(cells.drop_nulls().unique(maintain_order=True))
     return pl.Series(listed.collect(engine="streaming").to_series())
 
@@ -130,9 +163,15 @@ def _coded(found: NamedFrame, listed: dict[str, pl.Series]) -> Iterator[Coded]:
         place, codes = found.place.below(start), {"model": pl.Series([0])}
         for name, kind in kinds.items():
             bare = name == "label" and found.bare
-            text = batch[name].cast(pl.String) if bare else names(batch[name], name, place)
+            text = (
+                batch.select(_named(pl.col(name).cast(pl.String))).to_series()
+                if bare
+                else names(batch[name], name, place)
+            )
             codes[name] = text.cast(kind).to_physical().cast(pl.Int64)
         scores = scores_of(batch["score"], "score", place, found.columns).cast(pl.Float64)
+        stray = codes["label"].is_null() & (scores.fill_nan(None).fill_null(0) != 0)
+        expect(not stray.any(), f"{place(stray.arg_max() or 0)}, column 'label'", "nothing beside a score", "a name")
         at = codes["model"] * len(listed["instance"]) + codes["instance"]
         yield start, at.to_numpy(), codes["label"].fill_null(-1).to_numpy(), scores.to_numpy()
         start += batch.height
@@ -156,6 +195,17 @@ def _sorted(coded: Callable[[], Iterator[Coded]], starts: IntArray, l: int, scra
     matrix = sparse.csr_array((values, positions, starts.astype(index)), shape=(len(starts) - 1, max(1, l)))
     matrix.sort_indices()
     return matrix
+
+
+def _once(matrix: Any) -> Any:
+    """Take each pair of an instance and a label once; ``None`` if it comes with different scores."""
+    rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+    first = np.flatnonzero(np.diff(rows * matrix.shape[1] + matrix.indices, prepend=-1))
+    high, low = (best.reduceat(matrix.data, first) for best in (np.fmax, np.fmin))
+    if not np.array_equal(high, low, equal_nan=True):
+        return None
+    starts = np.searchsorted(first, matrix.indptr).astype(matrix.indptr.dtype)
+    return sparse.csr_array((high, matrix.indices[first], starts), shape=matrix.shape)
 
 
 def _of_model(matrix: Any, rows: slice, seen: NDArray[np.bool_], known: NDArray[np.bool_]) -> Any:

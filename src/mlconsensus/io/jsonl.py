@@ -1,32 +1,45 @@
-"""JSON lines of tag lists, as annotators and language models give them.
+"""JSON lines, or a JSON array, of tag lists, as annotators and language models give them.
 
 Each line is one model's judgement of one instance: ``{"instance": "7", "labels": ["a", "b"]}`` or
-``{"instance": "7", "labels": {"a": 0.9}}``, with ``"model"`` where one file holds several.
+``{"instance": "7", "labels": {"a": 0.9}}``, with ``"model"`` where one file holds several. Unless reading is strict,
+what language models make of that is read too, and counted.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import IO, Any
 
+import numpy as np
 import polars as pl
 from scipy import sparse
 
 from ..errors import InputError, expect, nearest
 from ..panel.model_tables import ModelTable
 from . import layouts
-from .columns import outside, raise_bad_score
+from .columns import MISSING, ROLES, outside, raise_bad_score
 from .files import InputFile, Place, first_line
 from .formats import Keep, Layout, NamedFrame
+from .rules import Rules
 from .text import decoded
 
-_KEYS = ("instance", "labels", "model")
 _SHAPE = '{"instance": "7", "labels": ["a", "b"]} or {"instance": "7", "labels": {"a": 0.9}}'
 
+# What the parts of a judgement may be called, in the order in which they are looked for.
+_KEYS = {
+    "instance": ("instance", "id", *ROLES["instance"]),
+    "labels": ("labels", "tags", "classes", "categories", *ROLES["label"]),
+    "model": ROLES["model"][:-1],  # a "source" is that of a document
+}
+_WORDS = 5  # a tag has no more of them; longer is a sentence
+_REFUSAL = re.compile(r"(i['’]m|i (am|can|cannot|could|do|don)|sorry|unfortunately|unable|cannot|as an ai)\b", re.I)
 
-def read(file: InputFile, keep: Keep = pl.LazyFrame.collect) -> NamedFrame:
+
+def read(file: InputFile, keep: Keep = pl.LazyFrame.collect, array: bool = False) -> NamedFrame:
     r"""Read tag lists as a long frame.
 
     Examples
@@ -38,31 +51,43 @@ def read(file: InputFile, keep: Keep = pl.LazyFrame.collect) -> NamedFrame:
     said: list[tuple[str, str | None, float, str | None]] = []
     lines: list[int] = []  # of each statement
     seen: dict[tuple[str | None, str], int] = {}
+    bad: list[str] = []
     model: str | None = None
-    for number, line in enumerate(decoded(file.read(), file.name).split("\n"), 1):
-        if not line.strip():
+    unit, entries = _entries(decoded(file.read(), file.name), array, file)
+    for number, entry in entries:
+        where = f"{file.name}, {unit} {number}"
+        try:
+            own, instance, tags = _judgement(_parsed(entry, where) if unit == "line" else entry, where, file.rules)
+            if seen and (own is None) != (model is None):
+                found, other = ("no model", "one") if own is None else ("a model", "none")
+                raise InputError(f"{where}: found {found}, expected {other}, as in the {unit}s before")
+            if (own, instance) in seen:
+                again = f"the instance {instance!r} again (first in {unit} {seen[own, instance]})"
+                raise InputError(f"{where}: found {again}, expected each once from a model")
+        except InputError as fault:
+            if file.rules.strict:
+                raise
+            bad.append(str(fault))
             continue
-        where = f"{file.name}, line {number}"
-        before = model
-        model, instance, tags = _judgement(line, where)
-        if said and (model is None) != (before is None):
-            found, other = ("no model", "one") if model is None else ("a model", "none")
-            raise InputError(f"{where}: found {found}, expected {other}, as in the lines before")
-        if (first := seen.setdefault((model, instance), number)) != number:
-            again = f"the instance {instance!r} again (first in line {first})"
-            raise InputError(f"{where}: found {again}, expected each once from a model")
+        if tags is None:
+            file.rules.note("answers without labels read as silence")
+            continue
+        model = own
+        seen[model, instance] = number
         said += [(instance, label, score, model) for label, score in tags] or [(instance, None, 0.0, model)]
         lines += [number] * max(1, len(tags))
+    _report(bad, file)
+    expect(bool(said), file.name, "no answer that can be read", "at least one")
     columns = ["instance", "label", "score", *["model"] * (model is not None)]
     try:
         kinds = {"0": pl.String, "1": pl.String, "2": pl.Float64, "3": pl.String}
         rows = pl.DataFrame(said, schema=kinds, orient="row")[:, : len(columns)]
     except UnicodeEncodeError:
         raise InputError(f"{file.name}: found half a surrogate pair in a name, expected Unicode text") from None
-    return NamedFrame(rows, columns, Place(file.name, "line", lines.__getitem__), bare=True)
+    return NamedFrame(rows, columns, Place(file.name, unit, lines.__getitem__), bare=True)
 
 
-def write(file: IO[bytes], table: ModelTable, layout: Layout) -> None:
+def write(file: IO[bytes], table: ModelTable, layout: Layout, array: bool = False) -> None:
     r"""Write one table as tag lists: labels alone where scores are bool, else labels with scores, ``null`` if missing.
 
     Examples
@@ -77,13 +102,14 @@ def write(file: IO[bytes], table: ModelTable, layout: Layout) -> None:
     {"instance": "7", "labels": {"x": 0.25, "y": null}}
     """
     instances, labels = ([str(name) for name in names] for names in layouts.named(table))
-    for instance, (columns, values) in zip(instances, _rows(table.scores), strict=True):
+    for at_row, (instance, (columns, values)) in enumerate(zip(instances, _rows(table.scores), strict=True)):
         if table.scores.dtype.kind == "b":
             tags: Any = [labels[at] for at, value in zip(columns, values, strict=True) if value]
         else:
             tags = {labels[at]: None if value != value else value for at, value in zip(columns, values, strict=True)}
         line = json.dumps({"instance": instance, "labels": tags}, ensure_ascii=False)
-        file.write(line.encode() + b"\n")
+        file.write((("," if at_row else "[") * array + line).encode() + b"\n")
+    file.write(b"]\n" * array)
 
 
 def _rows(matrix: Any) -> Iterator[tuple[Iterable[int], list[Any]]]:
@@ -97,29 +123,106 @@ def _rows(matrix: Any) -> Iterator[tuple[Iterable[int], list[Any]]]:
             yield range(len(row)), row.tolist()
 
 
-def _judgement(line: str, where: str) -> tuple[str | None, str, list[tuple[str, float]]]:
+def _entries(text: str, array: bool, file: InputFile) -> tuple[str, Iterable[tuple[int, Any]]]:
+    """Take a file apart: numbered lines that are not empty, or the entries of an array or of an object by instance."""
+    rules = file.rules
+    if array or (not rules.strict and text.lstrip().startswith("[")):
+        try:
+            found = _parsed(text, file.name)
+            if isinstance(found, dict) and not any(key in found for key in _KEYS["labels"]):
+                found = [{"instance": instance, "labels": tags} for instance, tags in found.items()]
+            return "entry", enumerate(found if isinstance(found, list) else [found], 1)
+        except InputError:
+            if rules.strict or "\n" not in text.strip():
+                raise  # else JSON lines may have any suffix
+    return "line", ((number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip())
+
+
+def _report(bad: list[str], file: InputFile) -> None:
+    """Refuse what could not be read, all at once, unless it is to be left out."""
+    for fault in bad if file.rules.skip_bad else ():
+        file.rules.note("bad answers left out", fault.split(":")[0])
+    if not bad or file.rules.skip_bad:
+        return
+    told = "; ".join(fault.removeprefix(f"{file.name}, ").split(", expected")[0] for fault in bad[:3])
+    several = f"{file.name}: found {len(bad)} bad answers ({told}{'; …' * (len(bad) > 3)}), expected none"
+    raise InputError(f"{bad[0] if len(bad) == 1 else several} (--skip-bad leaves them out)")
+
+
+def _parsed(text: str, where: str) -> Any:
     try:
-        found = json.loads(line, object_pairs_hook=_unique)
+        return json.loads(text, object_pairs_hook=_unique)
     except InputError as fault:
         raise InputError(f"{where}: {fault}") from None
     except (ValueError, RecursionError) as fault:
         raise InputError(f"{where}: found no JSON ({first_line(fault)}), expected {_SHAPE}") from None
+
+
+def _judgement(found: Any, where: str, rules: Rules) -> tuple[str | None, str, list[tuple[str, float]] | None]:
+    """Return the model, if it is named, the instance and its tags; ``None``: there is no answer."""
     if not isinstance(found, dict):
         raise InputError(f"{where}: found {_kind(found)}, expected {_SHAPE}")
-    for key in [key for key in found if key not in _KEYS]:
+    parts: dict[str, Any] = {}
+    for part, usual in _KEYS.items():
+        own = rules.columns.get(part.removesuffix("s"), part)
+        parts[part] = next((key for key in (own, *usual[: 0 if rules.strict else None]) if key in found), None)
+    for key in [key for key in found if key not in parts.values()]:
         hint = nearest(key, _KEYS)
-        raise InputError(f"{where}: found the key {key!r}, expected instance, labels and perhaps model{hint}")
-    for key in _KEYS[:2]:
-        expect(key in found, where, f"no key {key!r}", _SHAPE)
-    model = _name(found["model"], f"{where}, model") if "model" in found else None
-    instance, tags = _name(found["instance"], f"{where}, instance"), found["labels"]
+        known = f"the key {key!r}", f"instance, labels and perhaps model{hint}"
+        expect(not rules.strict, where, *known)
+        rules.note("keys left out", key)
+    for part in ("instance", "labels"):
+        expect(parts[part] is not None, where, f"no key {part!r}", _SHAPE)
+    model = _name(found[parts["model"]], f"{where}, model") if parts["model"] is not None else None
+    instance, tags = _name(found[parts["instance"]], f"{where}, instance"), found[parts["labels"]]
+    return model, instance, _strict_tags(tags, where) if rules.strict else _tags(tags, where, rules)
+
+
+def _strict_tags(tags: Any, where: str) -> list[tuple[str, float]]:
     if isinstance(tags, dict):
         scores = [_score(score, f"{where}, label {label!r}") for label, score in tags.items()]
     else:
         expect(isinstance(tags, list), f"{where}, labels", _kind(tags), "a list or an object of scores")
         scores = [1.0] * len(tags)
-    within = f"{where}, labels"
-    return model, instance, list(zip([_name(label, within) for label in tags], scores, strict=True))
+    return list(zip([_name(label, f"{where}, labels") for label in tags], scores, strict=True))
+
+
+def _tags(found: Any, where: str, rules: Rules) -> list[tuple[str, float]] | None:
+    """Return tags as language models give them, each once, with the highest score that it is given."""
+    if isinstance(found, str):
+        found = _from_text(found, rules)
+    if found is None:
+        return None
+    if isinstance(found, dict):
+        found = [found] if isinstance(found.get("label"), str) else list(found.items())
+    expect(isinstance(found, list), f"{where}, labels", _kind(found), "a list or an object of scores")
+    out: dict[str, float] = {}
+    for tag in found:
+        label, score = tag if isinstance(tag, tuple) else (tag, 1.0)
+        if isinstance(tag, dict):
+            label = next((tag[key] for key in (*ROLES["label"], "name") if key in tag), tag)
+            score = next((tag[key] for key in ROLES["score"] if key in tag), 1.0)
+        if label is None or (isinstance(label, str) and not label.strip()):
+            rules.note("empty tags left out")
+            continue
+        name, value = _name(label, f"{where}, labels"), _score(score, f"{where}, label {label!r}")
+        if name in out:
+            rules.note("duplicate tags read once", name)
+        out[name] = float(np.fmax(out[name], value)) if name in out else value
+    return list(out.items())
+
+
+def _from_text(text: str, rules: Rules) -> Any:
+    """Take a text for JSON in quotes, for tags with commas between them, or for no answer."""
+    text = text.strip().strip("`").removeprefix("json").strip()
+    if text.startswith(("[", "{")):
+        with contextlib.suppress(ValueError, RecursionError):
+            return json.loads(text)
+    parts = [part.strip(" \t\r-*•\"'") for part in re.split("[,;\n]", text)]
+    if text.lower() in MISSING or _REFUSAL.match(text) or max(len(part.split()) for part in parts) > _WORDS:
+        return None
+    rules.note("texts read as tags")
+    return parts
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from ..panel.model_tables import ModelTable
-from .columns import is_long
+from .columns import roles
 from .formats import Layout
 
 _BLOCK_CELLS = 2**22  # what a writer holds at a time
@@ -90,7 +90,7 @@ def _wide_block(part: Any, rows: pl.Series, labels: pl.Series) -> pl.DataFrame:
     first = next(
         name
         for name in ("instance", "id", *(f"id_{k}" for k in range(len(taken) + 1)))
-        if name not in taken and not is_long([name, *labels])
+        if name not in taken and not roles([name, *labels])
     )
     return pl.DataFrame([rows.alias(first), *(_nullable(dense[:, at]).alias(label) for at, label in enumerate(labels))])
 

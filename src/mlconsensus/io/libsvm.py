@@ -35,8 +35,9 @@ def read(file: InputFile, keep: Keep = pl.LazyFrame.collect) -> list[ModelTable]
         where, expected = f"{file.name}, line {bad + 1}", "labels and features such as 3,7 1:0.5"
         raise InputError(f"{where}: found {lines[bad][:40]!r}, expected {expected}")
     tags = pl.DataFrame({"0": range(len(lines)), "1": listed.str.split(",")}).explode("1")
-    rows = tags.select(pl.col("0").cast(pl.String), pl.col("1").replace("", None), pl.lit(1.0).alias("2"))
-    place = Place(file.name, "line", lambda row: tags["0"][row] + 1)
+    tags = tags.with_columns(pl.col("0").cast(pl.String), (pl.col("1") != "").cast(pl.Float64).alias("2"))
+    rows = tags.with_columns(pl.col("1").replace("", None))
+    place = Place(file.name, "line", lambda row: int(tags["0"][row]) + 1)
     (table,) = frames.tables(NamedFrame(rows, ["instance", "label", "score"], place, bare=True), file.model)
     order = np.argsort([int(label) for label in table.labels])
     return [table._replace(scores=table.scores[:, order], labels=table.labels[order], instances=None)]

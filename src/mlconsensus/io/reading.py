@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
+import numpy as np
 import polars as pl
 
 from ..errors import InputError, expect
@@ -15,12 +16,15 @@ from ..panel.alignment import How, as_array
 from ..panel.model_tables import ModelTable, check_overlap, with_names
 from ..panel.predictions import Predictions
 from . import frames, stored
-from .columns import any_number
-from .files import AnyPath, InputFile, guarded
-from .formats import Format, format_of, input_file, input_files
+from .columns import any_number, roles
+from .files import AnyPath, InputFile, Place, guarded
+from .formats import Format, NamedFrame, format_of, input_file, input_files
+from .labels import Reading, relabelled, rules_of, say_what_was_done
+
+_LONG = "columns=… or names such as instance, label, and model or score"
 
 
-def read_tables(path: AnyPath, *, format: str | None = None) -> list[ModelTable]:
+def read_tables(path: AnyPath, *, format: str | None = None, **reading: Unpack[Reading]) -> list[ModelTable]:
     r"""Read one file: a table for each model in it.
 
     Parameters
@@ -29,6 +33,8 @@ def read_tables(path: AnyPath, *, format: str | None = None) -> list[ModelTable]
         A file, or ``-`` for standard input.
     format
         One of `FORMATS`; by default what the suffix says, also before ``.gz`` and ``.zst``.
+    reading
+        As in `read_predictions`.
 
     Returns
     -------
@@ -43,10 +49,13 @@ def read_tables(path: AnyPath, *, format: str | None = None) -> list[ModelTable]
     >>> [(table.model, table.scores.tolist()) for table in read_tables(path)]
     [('ann', [[0.9]]), ('bob', [[0.2]])]
     """
-    return [_with_arrays(table) for table in _tables(input_file(path), format_of(path, format))]
+    rules = rules_of(reading)
+    tables = _tables(input_file(path, rules), format_of(path, format))
+    say_what_was_done(rules)
+    return [_with_arrays(table) for table in tables]
 
 
-def read_table(path: AnyPath, *, format: str | None = None) -> ModelTable:
+def read_table(path: AnyPath, *, format: str | None = None, **reading: Unpack[Reading]) -> ModelTable:
     """Read a file that holds one table: the truth, or a consensus, whose scores may be any finite numbers.
 
     Of an NPZ that holds ``truth`` beside predictions, it reads the truth.
@@ -59,12 +68,14 @@ def read_table(path: AnyPath, *, format: str | None = None) -> ModelTable:
     >>> read_table(path).labels.tolist()
     ['law']
     """
-    file = input_file(path)
+    rules = rules_of(reading)
+    file = input_file(path, rules)
     with any_number():
         tables = _tables(file, format_of(path, format), truth=True)
     if len(tables) > 1:
         models = ", ".join(repr(table.model) for table in tables[:3]) + (", …" if len(tables) > 3 else "")
         raise InputError(f"{file.name}: found {len(tables)} models ({models}), expected one")
+    say_what_was_done(rules)
     return _with_arrays(tables[0])
 
 
@@ -75,6 +86,7 @@ def read_predictions(
     instances: How = "union",
     labels: How = "union",
     models: Sequence[str] | None = None,
+    **reading: Unpack[Reading],
 ) -> Predictions:
     r"""Read what several models said, from one file or several, of any formats.
 
@@ -91,6 +103,12 @@ def read_predictions(
         ``"union"`` keeps all (what a model lacks is missing), ``"intersection"`` those that all models have.
     models
         What to call the models, in the order of the files.
+    reading
+        How to read what is not as documented, and what labels are to be called: ``columns={"model": "annotator"}``
+        says which columns of long tables are which; ``strict=True`` refuses what is else read with a warning that says
+        what was done; ``skip_bad=True`` goes on without answers that cannot be read; ``vocabulary`` is a list of the
+        labels that count or a file of them; ``aliases`` a mapping of other names to labels, or a table of them;
+        ``ignore_case=True`` makes labels one that differ in case.
 
     Examples
     --------
@@ -102,8 +120,67 @@ def read_predictions(
     >>> read_predictions([folder / "ann.csv", folder / "bob.jsonl"])
     <Predictions: 2 models × 2 instances × 3 labels, 6 cells missing>
     """
-    tables = panel_tables(input_files(paths, format), models)
+    rules = rules_of(reading)
+    tables = panel_tables(input_files(paths, format, rules), models)
+    say_what_was_done(rules)
     return Predictions.from_tables(tables, instances=instances, labels=labels)
+
+
+def from_long(frame: Any, **reading: Unpack[Reading]) -> Predictions:
+    """Make a panel of a long table in memory: a row for each statement of a model, worker or annotator.
+
+    Parameters
+    ----------
+    frame
+        A DataFrame of pandas or Polars with a column for the instance, for the label, and for the model or the score or
+        both, such as crowd-kit's ``task``, ``worker``, ``label``. Without a score, each row is a yes; a row without a
+        label says that an instance was seen.
+    reading
+        As in `read_predictions`, such as ``columns={"instance": "text_id"}`` for other names.
+
+    Examples
+    --------
+    >>> frame = pl.DataFrame({"task": [7, 7, 8], "worker": ["ann", "bob", "ann"], "label": ["law", "law", None]})
+    >>> from_long(frame).to_array()
+    array([[[ 1.], [ 0.]],
+           [[ 1.], [nan]]])
+    """
+    columns = [str(column) for column in frame.columns]
+    cells = [frame[column] for column in frame.columns]
+    if not isinstance(frame, pl.DataFrame):
+        cells = [own.astype(object).where(own.notna(), None).tolist() for own in cells]
+    with guarded("frame", "a long table"):
+        rows = pl.DataFrame({str(at): own for at, own in enumerate(cells)})
+        rules, place = rules_of(reading), Place("frame", "row", lambda row: row)
+        expect(bool(roles(columns, rules, "frame")), "frame", f"the columns {', '.join(columns)}", _LONG)
+        tables = frames.tables(NamedFrame(rows, columns, place), "model", rules)
+    panel = Predictions.from_tables([relabelled(table, rules) for table in tables])
+    say_what_was_done(rules)
+    return panel
+
+
+def label_counts(
+    paths: AnyPath | Sequence[AnyPath], *, format: str | None = None, **reading: Unpack[Reading]
+) -> dict[str, int]:
+    r"""Count how often each label is given, with a score of at least 0.5, in files whose labels need not match.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "ann.csv"
+    >>> _ = path.write_text("id,law,war\n7,1,0\n8,1,0\n")
+    >>> label_counts(path)
+    {'law': 2, 'war': 0}
+    """
+    rules = rules_of(reading)
+    used: Counter[str] = Counter()
+    for file, form in input_files(paths, format, rules):
+        for table in _tables(file, form):
+            labels = range(table.scores.shape[1]) if table.labels is None else table.labels
+            given = np.ravel((table.scores >= 0.5).sum(axis=0)).tolist()
+            used.update({str(label): int(times) for label, times in zip(labels, given, strict=True)})
+    say_what_was_done(rules)
+    return dict(used)
 
 
 def panel_tables(
@@ -146,7 +223,8 @@ def _tables(
     keep: Callable[[pl.LazyFrame], Any] = pl.LazyFrame.collect if scratch is None else partial(stored.sunk, scratch)
     with guarded(file.name, form.title):
         found = form.read(file, keep, truth)
-        tables = found if isinstance(found, list) else frames.tables(found, file.model, scratch, like)
+        tables = found if isinstance(found, list) else frames.tables(found, file.model, file.rules, scratch, like)
+        tables = [relabelled(table, file.rules) for table in tables]
         if scratch is None:
             return tables
         return [stored.table_on_disk(table, scratch / f"table-{k}") for k, table in enumerate(tables)]

@@ -7,7 +7,7 @@ import tempfile
 import weakref
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import polars as pl
@@ -19,9 +19,10 @@ from ..panel.model_tables import aligned
 from ..panel.predictions import Predictions
 from ..panel.sources import LazySource
 from . import stored
-from .columns import is_long
+from .columns import roles
 from .files import AnyPath, guarded, is_plain
 from .formats import input_files, parts
+from .labels import Reading, Relabelled, rules_of, say_what_was_done
 from .reading import panel_tables
 
 _STATEMENT = 64  # bytes that one row of a long table takes while it is read
@@ -98,6 +99,7 @@ def scan_predictions(
     labels: How = "union",
     models: Sequence[str] | None = None,
     scratch: AnyPath | None = None,
+    **reading: Unpack[Reading],
 ) -> ScannedPanel:
     r"""Find out what several models said, as `read_predictions` does, without reading it into memory.
 
@@ -107,7 +109,7 @@ def scan_predictions(
 
     Parameters
     ----------
-    paths, format, instances, labels, models
+    paths, format, instances, labels, models, reading
         As in `read_predictions`.
     scratch
         An existing folder for scratch files, which stay; by default the system's place for temporary files, from which
@@ -128,8 +130,10 @@ def scan_predictions(
            [0., 1.]])
     """
     held = Scratch(scratch)
-    files = input_files(paths, format)
+    rules = rules_of(reading)
+    files = input_files(paths, format, rules)
     tables = panel_tables(list(track(files, len(files), "scanning")), models, held.folder)
+    say_what_was_done(rules)
     called, names, known, scores = aligned(tables, instances, labels)
     scores = tuple(_in_any_order(own, held.folder / f"rows-{k}") for k, own in enumerate(scores))
     walk = None
@@ -146,7 +150,7 @@ def _in_any_order(own: ModelScores, path: Path) -> ModelScores:
     if own.rows is None:
         return own
     matrix = own.matrix
-    if isinstance(matrix, stored.ParquetMatrix) and not (np.diff(own.rows[own.rows >= 0]) > 0).all():
+    if isinstance(matrix, stored.ParquetMatrix | Relabelled) and not (np.diff(own.rows[own.rows >= 0]) > 0).all():
         matrix = stored.DenseFile.of(matrix, path.with_suffix(".scores.npy"))
     order: Any = stored.DenseFile.of(own.rows, path.with_suffix(".npy"))
     return own._replace(matrix=matrix, rows=order)
@@ -173,7 +177,7 @@ def needed_memory(paths: AnyPath | Sequence[AnyPath], format: str | None = None)
                 scan = pl.scan_parquet(parts(path), glob=False, hive_partitioning=False)
                 schema, rows = scan.collect_schema(), scan.select(pl.len()).collect().item()
             widths = [1 if kind == pl.Boolean or kind.is_integer() else 8 for kind in schema.dtypes()[1:]]
-            held.append(rows * (_STATEMENT if is_long(list(schema)) else sum(widths)))
+            held.append(rows * (_STATEMENT if roles(list(schema)) else sum(widths)))
             cells.append(rows * len(widths))
         else:
             times = 1.2 if form.name in ("csv", "tsv") and is_plain(path) else 8.0

@@ -99,7 +99,7 @@ class DenseFile(StoredMatrix):
     def of(cls, given: Any, path: Path) -> DenseFile:
         """Copy an array, or a matrix on disk block by block."""
         kind = given.dtype
-        if isinstance(given, ParquetMatrix):  # decisions may be missing, too
+        if isinstance(given, StoredMatrix):  # decisions may be missing, too
             kind = np.dtype(np.float32 if kind.kind == "b" else np.float64)
         whole = new_array(given.shape, kind, path)
         for start in range(0, len(whole), _ROWS):

@@ -179,6 +179,8 @@ def with_names(tables: Sequence[ModelTable]) -> list[ModelTable]:
 def check_overlap(tables: Sequence[ModelTable], what: str) -> None:
     """Refuse a model that shares no instance, or no label, with any other: most likely the names do not match.
 
+    Models of one file use one set of names, even if one of them saw what no other did.
+
     Examples
     --------
     >>> check_overlap([ModelTable(name, None, labels=np.array([name])) for name in "ab"], "labels")
@@ -191,6 +193,8 @@ def check_overlap(tables: Sequence[ModelTable], what: str) -> None:
         return
     for k, own in reversed(list(enumerate(names))):  # of two that do not match, the second is named
         others = [other for j, other in enumerate(names) if j != k]
+        if tables[k].file and any(table.file == tables[k].file for j, table in enumerate(tables) if j != k):
+            continue
         if not any(in_common(own, other) for other in others):
             raise InputError(
                 f"{tables[k].where}: found no {what.removesuffix('s')} in model {tables[k].model!r} that another model "

@@ -1,0 +1,142 @@
+"""What users say about reading files → rules; and the one step that gives labels the names that the rules want."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterable, Mapping
+from typing import Any, TypedDict
+
+import numpy as np
+from scipy import sparse
+
+from ..errors import InputWarning, expect, nearest
+from ..panel.alignment import IntArray, as_names
+from ..panel.model_scores import StoredMatrix
+from ..panel.model_tables import ModelTable
+from .clusterings import read_pairs
+from .columns import ROLES
+from .files import AnyPath, display, read_bytes
+from .rules import Rules
+from .text import decoded
+
+
+class Reading(TypedDict, total=False):
+    """How files are to be read; what is not said is as in a file without faults."""
+
+    columns: Mapping[str, str] | None  # of long tables: {"model": "annotator", "instance": "item", "label": "tag"}
+    strict: bool  # whether to refuse whatever is not exactly as documented
+    skip_bad: bool  # whether to go on without JSON answers that cannot be read
+    vocabulary: AnyPath | Iterable[str] | None  # the labels that count, or a file of them, one a line
+    aliases: AnyPath | Mapping[str, str] | None  # other names of labels, or a table of them: name, stands for
+    ignore_case: bool  # whether labels that differ in case are one; they get the vocabulary's spelling, or lower case
+
+
+def rules_of(reading: Reading) -> Rules:
+    """Make rules of what users say, reading the files that they name.
+
+    Examples
+    --------
+    >>> rules_of({"vocabulary": ["Law"], "ignore_case": True}).name_of("LAW")
+    'Law'
+    """
+    columns = dict(reading.get("columns") or {})
+    for role in columns:
+        expect(role in ROLES, "columns", repr(role), f"one of {', '.join(ROLES)}{nearest(role, ROLES)}")
+    aliases, words = reading.get("aliases"), reading.get("vocabulary")
+    if isinstance(aliases, str | os.PathLike):
+        aliases = read_pairs(aliases, "name", "label it stands for")
+    if isinstance(words, str | os.PathLike):
+        words = read_names(words)
+    case = reading.get("ignore_case", False)
+    bare = Rules(ignore_case=case)
+    return Rules(
+        reading.get("strict", False), reading.get("skip_bad", False), columns,
+        {bare.key(name): label for name, label in (aliases or {}).items()},
+        {bare.key(word): word.strip() for word in words or () if word.strip()},
+        case,
+    )  # fmt: skip
+
+
+def read_names(path: AnyPath) -> list[str]:
+    r"""Read names, one a line.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "labels.txt"
+    >>> _ = path.write_text("flu\ncold\n")
+    >>> read_names(str(path))
+    ['flu', 'cold']
+    """
+    shown = display(path)
+    names = [line.strip() for line in decoded(read_bytes(path), shown).splitlines()]
+    names = [name for name in names if name]
+    expect(bool(names), shown, "no name", "one a line")
+    return [str(name) for name in as_names(names, shown).tolist()]
+
+
+def say_what_was_done(rules: Rules) -> None:
+    """Warn in one line of all that was not read as it stands in the files."""
+    if said := rules.summary():
+        warnings.warn(said, InputWarning, stacklevel=3)
+
+
+def relabelled(table: ModelTable, rules: Rules) -> ModelTable:
+    """Give the labels of a table the names that the rules want; of several that become one, the highest score counts.
+
+    Examples
+    --------
+    >>> table = ModelTable("a", np.array([[0.2, 0.9, 0.5]]), ["7"], ["law", "Law", "war"])
+    >>> relabelled(table, Rules(ignore_case=True)).scores
+    array([[0.9, 0.5]])
+    """
+    if not rules.rename or table.labels is None:
+        return table
+    given = [str(label) for label in table.labels]
+    names = [rules.name_of(label) for label in given]
+    for label, name in zip(given, names, strict=True):
+        if name is None:
+            rules.note("labels outside the vocabulary left out", label)
+        elif name != label:
+            rules.note("labels called otherwise", label)
+    kept = list(dict.fromkeys(name for name in names if name is not None))
+    expect(bool(kept), table.where, f"no label of the vocabulary from model {table.model!r}", "at least one")
+    if kept == given:
+        return table
+    place = {name: at for at, name in enumerate(kept)}
+    at = np.array([-1 if name is None else place[name] for name in names])
+    stored = isinstance(table.scores, StoredMatrix)
+    scores = Relabelled(table.scores, at) if stored else highest(table.scores, at)
+    return table._replace(scores=scores, labels=np.array(kept, dtype=np.dtypes.StringDType()))
+
+
+class Relabelled(StoredMatrix):
+    """A matrix on disk whose columns have been given other names."""
+
+    def __init__(self, given: StoredMatrix, at: IntArray) -> None:
+        self.given, self.at, self.dtype = given, at, given.dtype
+        self.shape = given.shape[0], int(at.max()) + 1
+
+    def __getitem__(self, rows: slice | IntArray) -> Any:
+        return highest(self.given[rows], self.at)
+
+
+def highest(matrix: Any, at: IntArray) -> Any:
+    """Put each column of a matrix where `at` says (-1: nowhere); where several come together, the highest counts.
+
+    Examples
+    --------
+    >>> highest(sparse.csr_array([[0.0, 0.5, 0.7]]), np.array([0, -1, 0])).toarray()
+    array([[0.7]])
+    """
+    l = int(at.max()) + 1
+    if not sparse.issparse(matrix):
+        return np.stack([np.fmax.reduce(matrix[:, at == j], axis=1) for j in range(l)], axis=1)
+    cells = matrix.tocoo()
+    kept = at[cells.col] >= 0
+    keys = cells.row[kept].astype(np.int64) * l + at[cells.col[kept]]
+    order = np.argsort(keys, kind="stable")
+    first = np.flatnonzero(np.diff(keys[order], prepend=-1))
+    values = np.fmax.reduceat(cells.data[kept][order], first) if len(first) else cells.data[:0]
+    return sparse.csr_array((values, np.divmod(keys[order][first], l)), shape=(matrix.shape[0], l))

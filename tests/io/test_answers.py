@@ -1,0 +1,196 @@
+"""Answers of language models as they come, and labels of many names."""
+
+import json
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+from bad_files import BAD_FILES, BadFile
+
+import mlconsensus as mlc
+from mlconsensus.errors import InputError, InputWarning
+from mlconsensus.io import read_predictions, read_table, scan_predictions, write_table
+from mlconsensus.panel.model_tables import ModelTable
+
+ANSWERS = Path(__file__).parent.parent / "data" / "answers.jsonl"
+# Instances d1, d2, d3, d4, d7, d8 (d5 and d6 got no answer); labels sports, politics, weather.
+EXPECTED = [[1, 1, 0], [0, 1, 0], [0.75, 1, 0.5], [1, 0, 1], [0, 0, 0], [0, 0, 1]]
+# What is refused only by a strict reader.
+READ = {
+    "long: duplicate pair",
+    "JSON: an array",
+    "JSON: unknown key",
+    "JSON: labels are text",
+    "JSON: label twice",
+}
+
+
+def as_array(folder: Path) -> Path:
+    entries = [json.loads(line) for line in ANSWERS.read_text().splitlines()]
+    (folder / "answers.json").write_text(json.dumps(entries, indent=1))
+    return folder / "answers.json"
+
+
+def as_object(folder: Path) -> Path:
+    entries = [json.loads(line) for line in ANSWERS.read_text().splitlines()]
+    (folder / "answers.json").write_text(json.dumps({entry["id"]: entry["tags"] for entry in entries}))
+    return folder / "answers.json"
+
+
+def as_lines_called_json(folder: Path) -> Path:
+    (folder / "answers.json").write_bytes(ANSWERS.read_bytes())
+    return folder / "answers.json"
+
+
+def as_it_is(folder: Path) -> Path:
+    return ANSWERS
+
+
+@pytest.mark.parametrize("form", [as_it_is, as_array, as_object, as_lines_called_json])
+@pytest.mark.parametrize("read", [read_predictions, scan_predictions])
+def test_answers_are_read_and_what_was_done_is_said(tmp_path: Path, form, read) -> None:
+    with pytest.warns(InputWarning) as said:
+        panel = read(form(tmp_path))
+    (line,) = [str(warning.message) for warning in said]
+    keys = [] if form is as_object else ["keys left out: 2 ('reasoning')"]
+    assert sorted(line.split("; ")) == sorted(
+        [
+            *keys,
+            "duplicate tags read once: 2 ('sports', 'weather')",
+            "empty tags left out: 2",
+            "texts read as tags: 1",
+            "answers without labels read as silence: 2",
+        ]
+    )
+    assert (panel.models, panel.labels) == (("answers",), ("sports", "politics", "weather"))
+    assert panel.instances.tolist() == ["d1", "d2", "d3", "d4", "d7", "d8"]
+    np.testing.assert_array_equal(next(panel.blocks(9)).to_array(), [EXPECTED])
+
+
+def test_strict_refuses_them() -> None:
+    with pytest.raises(InputError, match="line 1: found the key 'id', expected instance, labels"):
+        read_predictions(ANSWERS, strict=True)
+
+
+@pytest.mark.parametrize("case", BAD_FILES, ids=lambda case: case.name)
+def test_what_is_bad_stays_bad(case: BadFile, tmp_path: Path) -> None:
+    paths = case.make(tmp_path)
+    if case.needs_user:
+        pytest.skip("root may read everything")
+    if case.name in READ:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", InputWarning)
+            read_predictions(paths)
+        return
+    with pytest.raises(InputError) as refused:
+        read_predictions(paths)
+    assert "\n" not in str(refused.value)
+
+
+def test_bad_answers_are_reported_all_at_once_and_can_be_skipped(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    good = '{"instance": "1", "labels": ["x"]}\n'
+    path.write_text(good + "Sure! Here are the tags:\n" + '{"instance": "2", "labels": {"x": "high"}}\n' + good * 3)
+    with pytest.raises(InputError) as refused:
+        read_predictions(path)
+    said = str(refused.value)
+    assert said.startswith(f"{path}: found 5 bad answers (line 2: found no JSON (")
+    assert "; line 3, label 'x': found 'high'; line 4: found the instance '1' again (first in line 1); …)" in said
+    assert said.endswith("expected none (--skip-bad leaves them out)")
+    with pytest.warns(InputWarning, match=r"^bad answers left out: 5 \("):
+        panel = read_predictions(path, skip_bad=True)
+    assert panel.shape == (1, 1, 1)
+    path.write_text("no\n")
+    with pytest.raises(InputError, match="no answer that can be read"):
+        read_predictions(path, skip_bad=True)
+
+
+def test_an_answer_after_a_refusal_counts(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"instance": "1", "labels": null}\n{"instance": "1", "labels": ["x"]}\n')
+    with pytest.warns(InputWarning, match="^answers without labels read as silence: 1$"):
+        assert read_predictions(path).to_array().tolist() == [[[1.0]]]
+
+
+@pytest.mark.parametrize(
+    ("tags", "expected"),
+    [
+        ({"x": 0.5, "y": None}, {"x": 0.5, "y": None}),
+        ([{"tag": "x", "probability": 0.5}, {"name": "x", "score": None}], {"x": 0.5}),
+        ({"label": "x", "score": 0.5}, {"x": 0.5}),
+        ("- x\n- y z\n", {"x": 1.0, "y z": 1.0}),
+        ('{"x": 0.5}', {"x": 0.5}),
+        ("I, II", {"I": 1.0, "II": 1.0}),
+    ],
+)
+def test_forms_of_tags(tmp_path: Path, tags, expected) -> None:
+    (tmp_path / "a.jsonl").write_text(json.dumps({"instance": 1, "labels": tags}))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InputWarning)
+        table = read_table(tmp_path / "a.jsonl")
+    found = dict(zip(table.labels.tolist(), table.scores[0].tolist(), strict=True))
+    assert {name: None if score != score else score for name, score in found.items()} == expected
+
+
+@pytest.mark.parametrize("text", ["I cannot answer.", "None", "n/a", "This text is about sports and nothing else"])
+def test_refusals_are_silence(tmp_path: Path, text: str) -> None:
+    lines = [{"instance": 1, "labels": ["x"]}, {"instance": 2, "labels": text}]
+    (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    with pytest.warns(InputWarning, match="^answers without labels read as silence: 1$"):
+        assert read_predictions(tmp_path / "a.jsonl").instances.tolist() == ["1"]
+
+
+def test_a_folder_takes_json_only_where_there_is_nothing_else(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text('[{"instance": "1", "labels": ["x"]}]')
+    assert read_predictions(tmp_path).models == ("a",)
+    (tmp_path / "b.csv").write_text("id,x\n1,1\n")
+    assert read_predictions(tmp_path).models == ("b",)
+
+
+LABELS = ["Politics", "politics", "sports ", "colour", "mistake"]
+WANTED = {"Politics": 0, "politics": 0, "sports ": 1, "colour": 2}
+VOCABULARY, ALIASES = ["Politics", "Sports", "Color"], {"COLOUR": "color"}
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.parquet", "a.feather", "a.jsonl", "a.npz", "long.csv", "long.parquet"])
+@pytest.mark.parametrize("read", [read_predictions, scan_predictions])
+def test_vocabulary_aliases_and_case_in_every_format(tmp_path: Path, name: str, read) -> None:
+    scores = np.array([[0.5, 0.25, 1, 0, 1], [0, 1, np.nan, 0.5, 1], [0, 0, 0, 0, 0.5]])
+    table = ModelTable("a", scores, ["1", "2", "3"], LABELS)
+    write_table(tmp_path / name, table, layout="long" if "long" in name else "wide")
+    options = {"vocabulary": VOCABULARY, "aliases": ALIASES, "ignore_case": True}
+    with pytest.warns(InputWarning) as said:
+        panel = read(tmp_path / name, **options)
+    assert str(said[0].message) == (
+        "labels called otherwise: 3 ('politics', 'sports ', 'colour'); "
+        "labels outside the vocabulary left out: 1 ('mistake')"
+    )
+    assert panel.labels == ("Politics", "Sports", "Color")
+    found = np.concatenate([block.to_array() for block in panel.blocks(2)], axis=1)
+    np.testing.assert_array_equal(found, [[[0.5, 1, 0], [1, np.nan, 0.5], [0, 0, 0]]])
+
+
+def test_labels_in_another_order_stream_as_they_are_read(tmp_path: Path) -> None:
+    for name, order in (("a", [0, 1, 2]), ("b", [2, 0, 1])):
+        scores = np.array([[1, 0], [0, 1], [1, 1]])[order]
+        write_table(tmp_path / f"{name}.parquet", ModelTable(name, scores, np.array(list("123"))[order], ["X", "x"]))
+    paths = [tmp_path / "a.parquet", tmp_path / "b.parquet"]
+    with pytest.warns(InputWarning, match="labels called otherwise: 2 "):
+        read, scanned = (how(paths, ignore_case=True) for how in (read_predictions, scan_predictions))
+    np.testing.assert_array_equal(read.to_array(), np.ones((2, 3, 1)))
+    np.testing.assert_array_equal(next(scanned.blocks(9)).to_array(), np.ones((2, 3, 1)))
+
+
+def test_files_of_labels(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("id,law,wars,art\n7,1,1,1\n")
+    (tmp_path / "labels.txt").write_text("law\nwar\n\n")
+    (tmp_path / "aliases.csv").write_text("name,stands for\nwars,war\n")
+    files = {"vocabulary": tmp_path / "labels.txt", "aliases": tmp_path / "aliases.csv"}
+    with pytest.warns(InputWarning):
+        assert mlc.read_predictions(tmp_path / "a.csv", **files).labels == ("law", "war")
+    with pytest.raises(InputError, match="no label of the vocabulary from model 'a'"):
+        mlc.read_predictions(tmp_path / "a.csv", vocabulary=["fish"])
+    (tmp_path / "aliases.csv").write_text("name\nwars\n")
+    with pytest.raises(InputError, match="found 1 columns, expected 2: the name and its label it stands for"):
+        mlc.read_predictions(tmp_path / "a.csv", **files)

@@ -1,0 +1,124 @@
+"""Long tables as annotators, crowds and tools give them."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import mlconsensus as mlc
+from mlconsensus.errors import InputError, InputWarning
+from mlconsensus.io import read_table, read_tables, write_table
+from mlconsensus.panel.model_tables import ModelTable
+
+DATA = Path(__file__).parent.parent / "data"
+NAN = np.nan
+# Models ann and bob; instances d1, d2, d3; labels sports, politics. Ann has seen d2 and gave it no label.
+ANNOTATORS = [[[1, 1], [0, 0], [NAN, NAN]], [[1, 0], [0, 1], [0, 1]]]
+
+
+def written(folder: Path, form: str) -> Path:
+    frame = pl.read_csv(DATA / "annotators.csv")
+    path = folder / f"annotators.{form}"
+    if form == "tsv":
+        frame.write_csv(path, separator="\t")
+    else:
+        getattr(frame, {"csv": "write_csv", "parquet": "write_parquet", "feather": "write_ipc"}[form])(path)
+    return path
+
+
+@pytest.mark.parametrize("form", ["csv", "tsv", "parquet", "feather"])
+def test_rows_without_a_score_are_yes_and_without_a_label_seen(tmp_path: Path, form: str) -> None:
+    path = written(tmp_path, form)
+    for panel in (mlc.read_predictions(path), mlc.scan_predictions(path)):
+        assert (panel.models, panel.labels) == (("ann", "bob"), ("sports", "politics"))
+        assert panel.instances.tolist() == ["d1", "d2", "d3"]
+        np.testing.assert_array_equal(next(panel.blocks(9)).to_array(), ANNOTATORS)
+
+
+def test_columns_of_any_name_and_others_left_out() -> None:
+    columns = {"model": "who", "instance": "text_id"}  # `tag` is called as is usual
+    with pytest.warns(InputWarning, match=r"^columns left out: 2 \('when', 'comment'\)$"):
+        panel = mlc.read_predictions(DATA / "export.csv", columns=columns)
+    assert (panel.models, panel.labels) == (("ann", "bob"), ("sports", "politics", "weather"))
+    np.testing.assert_array_equal(panel.to_array(), [[[1, 0, NAN], [0, 1, NAN]], [[1, NAN, 0], [0, NAN, 1]]])
+
+
+@pytest.mark.parametrize(
+    ("columns", "words"),
+    [
+        ({"model": "whom", "instance": "text_id"}, ["no column 'whom'", "did you mean 'who'?"]),
+        ({"model": "who"}, ["no column for the instance", "instance=…"]),
+        ({"modell": "who"}, ["'modell'", "did you mean 'model'?"]),
+    ],
+)
+def test_wrong_columns_are_refused(columns: dict[str, str], words: list[str]) -> None:
+    with pytest.raises(InputError) as refused:
+        mlc.read_predictions(DATA / "export.csv", columns=columns)
+    for word in words:
+        assert word in str(refused.value)
+
+
+def test_lines_are_counted_through_columns_that_are_left_out(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text('item,label,score,note\n1,x,0.5,"two\nlines"\n2,x,high,\n')
+    with pytest.raises(InputError, match=r"a\.csv, line 4, column 'score': found 'high'"):
+        mlc.read_predictions(tmp_path / "a.csv", columns={"instance": "item"})
+
+
+@pytest.mark.parametrize("library", [pd, pl])
+def test_frames_of_crowd_kit(library) -> None:
+    frame = library.DataFrame(
+        {"task": [7, 7, 8, 8], "worker": ["w1", "w2", "w1", "w2"], "label": ["cat", "dog", None, "dog"]}
+    )
+    panel = mlc.from_long(frame)
+    assert (panel.models, panel.labels, panel.instances.tolist()) == (("w1", "w2"), ("cat", "dog"), ["7", "8"])
+    np.testing.assert_array_equal(panel.to_array(), [[[1, NAN], [0, NAN]], [[NAN, 1], [NAN, 1]]])
+    renamed = frame.rename(columns={"task": "t"}) if library is pd else frame.rename({"task": "t"})
+    with pytest.raises(InputError, match="frame: found the columns t, worker, label, expected"):
+        mlc.from_long(renamed)
+    np.testing.assert_array_equal(mlc.from_long(renamed, columns={"instance": "t"}).to_array(), panel.to_array())
+
+
+def test_numbers_may_be_labels(tmp_path: Path) -> None:
+    pl.DataFrame({"task": [1, 2], "worker": [5, 6], "label": [0, 1]}).write_parquet(tmp_path / "a.parquet")
+    panel = mlc.read_predictions(tmp_path / "a.parquet")
+    assert (panel.models, panel.labels) == (("5", "6"), ("0", "1"))
+
+
+def test_a_row_that_comes_again_is_read_once_unless_its_score_differs(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("worker,task,label,score\nann,1,x,0.5\nann,1,y,1\nann,1,x,0.5\n")
+    for read in (mlc.read_predictions, mlc.scan_predictions):
+        with pytest.warns(InputWarning, match="^statements that come again read once: 1$"):
+            panel = read(path)
+        np.testing.assert_array_equal(next(panel.blocks(9)).to_array(), [[[0.5, 1]]])
+    path.write_text("worker,task,label,score\nann,1,x,0.5\nann,1,y,1\nann,1,x,0.6\n")
+    with pytest.raises(InputError, match=r"line 4: found label 'x' of instance '1' again \(first in line 2\)"):
+        mlc.read_predictions(path)
+
+
+def test_a_score_without_a_label_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("instance,label,score\n1,x,0.5\n2,,\n3, ,0.5\n")
+    with pytest.raises(InputError, match=r"line 4, column 'label': found nothing beside a score, expected a name"):
+        mlc.read_predictions(tmp_path / "a.csv")
+
+
+@pytest.mark.parametrize("header", ["annotator,item,label", "Instance,Label,Score", "instance,label,model"])
+def test_strict_knows_only_the_names_that_are_documented(tmp_path: Path, header: str) -> None:
+    (tmp_path / "a.csv").write_text(header + "\nann,d1,0.5\nann,d2,0.1\n")
+    with pytest.raises(InputError):
+        read_table(tmp_path / "a.csv", strict=True)
+
+
+@pytest.mark.parametrize("header", ["id,label", "item,tag,colour", "id,document,label", "instance,label,class"])
+def test_other_headers_stay_wide(tmp_path: Path, header: str) -> None:
+    (tmp_path / "a.csv").write_text(header + "\n7" + ",1" * header.count(",") + "\n")
+    assert read_table(tmp_path / "a.csv").labels.tolist() == header.split(",")[1:]
+
+
+def test_labels_called_as_columns_are_read_back(tmp_path: Path) -> None:
+    table = ModelTable("a", np.array([[0.5, 1.0]]), ["7"], ["worker", "label"])
+    write_table(tmp_path / "a.csv", table)
+    (read,) = read_tables(tmp_path / "a.csv")
+    assert read.labels.tolist() == ["worker", "label"]
