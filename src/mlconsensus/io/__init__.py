@@ -2,7 +2,7 @@
 
 from .files import whole_file
 from .formats import FORMATS, Format, Layout, NamedFrame, format_of
-from .reading import from_long, label_counts, read_predictions, read_table, read_tables
+from .reading import from_dataset, from_long, label_counts, read_predictions, read_table, read_tables
 from .scanning import ScannedPanel, scan_predictions
 from .writing import write_blocks, write_table
 
@@ -13,6 +13,7 @@ __all__ = [
     "NamedFrame",
     "ScannedPanel",
     "format_of",
+    "from_dataset",
     "from_long",
     "label_counts",
     "read_predictions",

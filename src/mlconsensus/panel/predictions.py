@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from importlib import import_module
 from typing import Any, cast
 
 import numpy as np
@@ -90,6 +91,25 @@ class Predictions(Source):
         ('y',)
         """
         return cls.from_parts(*aligned(list(tables), instances, labels))
+
+    @staticmethod
+    def from_dataset(rows: Any, **reading: Any) -> Predictions:
+        """Make a panel of rows that are dicts, as Hugging Face's and Argilla's datasets give them.
+
+        Parameters
+        ----------
+        rows, **reading
+            As in `mlconsensus.from_dataset`, which this is.
+
+        Examples
+        --------
+        >>> import mlconsensus as mlc
+        >>> mlc.Predictions.from_dataset([{"id": 7, "annotator": "ann", "labels": ["law"]}]).models
+        ('ann',)
+        """
+        # Reading is not this room's work; the package's table of contents knows whose.
+        panel: Predictions = import_module("mlconsensus").from_dataset(rows, **reading)
+        return panel
 
     @classmethod
     def from_parts(
@@ -225,6 +245,21 @@ class Predictions(Source):
         own = np.full(len(labels), -1)
         own[at] = np.arange(len(self.labels))
         return self._with(labels=tuple(labels), _parts=tuple(part.take_labels(own) for part in self._parts))
+
+    def with_models(self, models: Sequence[str]) -> Predictions:
+        """Give the panel exactly these models, in this order: those that it lacks said nothing, others are refused.
+
+        Examples
+        --------
+        >>> import mlconsensus as mlc
+        >>> mlc.Predictions([[[1]]], models=["ann"]).with_models(["bob", "ann"]).to_array()
+        array([[[nan]], [[ 1.]]])
+        """
+        silent = ModelScores(np.zeros((1, len(self.labels)), np.bool_), np.full(len(self), -1), None, False)
+        own = dict(zip(positions(self.models, models, "models").tolist(), self._parts, strict=True))
+        return self._with(
+            models=tuple(models), _parts=tuple(own.get(k, silent) for k in range(len(models))), weights=None
+        )
 
     def weighted(self, weights: Weights) -> Predictions:
         """Let models count as a combiner's `weights` say, for the kernels to see.

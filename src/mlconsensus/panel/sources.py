@@ -77,6 +77,10 @@ class Source(ABC):
         """Give exactly these labels, in this order: nobody spoke of those that are lacking, others are refused."""
 
     @abstractmethod
+    def with_models(self, models: Sequence[str]) -> Self:
+        """Give exactly these models, in this order: those that are lacking said nothing, others are refused."""
+
+    @abstractmethod
     def weighted(self, weights: Weights) -> Self:
         """Let models count as a combiner's `weights` say, in place of what was said before."""
 
@@ -124,6 +128,13 @@ class LazySource(Source):
         positions(self.labels, labels, "labels")
         out = self._with("with_labels", tuple(labels))
         out.labels = tuple(labels)
+        return out
+
+    def with_models(self, models: Sequence[str]) -> Self:
+        """Give exactly these models, in this order: those that are lacking said nothing, others are refused."""
+        positions(self.models, models, "models")
+        out = self._with("with_models", tuple(models))
+        out.models, out.weights = tuple(models), None
         return out
 
     def weighted(self, weights: Weights) -> Self:
