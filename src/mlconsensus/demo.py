@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 from .datasets import make_panel
@@ -21,8 +22,10 @@ _LABELS = [
 _MODELS = ("ana", "bert", "carl", "dora", "emil")
 
 
-def run(folder: str | Path, seed: int = 0) -> str:
+def run(folder: str | Path, seed: int = 0, program: str = "mlconsensus") -> str:
     """Write the panel into `folder`, which must not exist or be empty, and return what to print.
+
+    What to try next can be pasted into a shell, where our own command is called `program`.
 
     Examples
     --------
@@ -45,7 +48,7 @@ def run(folder: str | Path, seed: int = 0) -> str:
 
     results = {"BM": evaluate_models(truth, panel)["BM"]}
     results |= {name: evaluate(truth, kind().fit_transform(panel)) for name, kind in COMBINERS.items()}
-    files = " ".join(f"{folder / model}.csv" for model in _MODELS)
+    files, truth_file = shlex.join(f"{folder / model}.csv" for model in _MODELS), shlex.quote(f"{folder / 'truth.csv'}")
     return "\n".join(
         [
             f"{len(_MODELS)} models tagged {len(ids):,} articles with {len(_LABELS)} labels; "
@@ -56,9 +59,9 @@ def run(folder: str | Path, seed: int = 0) -> str:
             "BM: the models' own mean; MV: majority voting; * best of its column.",
             f"The panel is in {folder}/. Try next:",
             "",
-            f"  mlconsensus combine {files} --output consensus.csv",
-            f"  mlconsensus evaluate consensus.csv --truth {folder / 'truth.csv'}",
-            f"  mlconsensus compare {files} --truth {folder / 'truth.csv'}",
-            f"  mlconsensus report {files} --truth {folder / 'truth.csv'} --output report.html",
+            f"  {program} combine {files} --output consensus.csv",
+            f"  {program} evaluate consensus.csv --truth {truth_file}",
+            f"  {program} compare {files} --truth {truth_file}",
+            f"  {program} report {files} --truth {truth_file} --output report.html",
         ]
     )

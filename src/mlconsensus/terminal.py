@@ -21,6 +21,28 @@ def safe(text: object) -> str:
     )
 
 
+def counted(count: int, noun: str) -> str:
+    """Return a number of things.
+
+    Examples
+    --------
+    >>> counted(1, "model"), counted(2000, "label")
+    ('1 model', '2,000 labels')
+    """
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def sizes(shape: Iterable[int]) -> str:
+    """Say how large a panel is, given its numbers of models, instances and labels.
+
+    Examples
+    --------
+    >>> sizes((1, 2000, 3))
+    '1 model × 2,000 instances × 3 labels'
+    """
+    return " × ".join(map(counted, shape, ("model", "instance", "label")))
+
+
 def shown(name: object, most: int = 40) -> str:
     r"""Return a name as safe text that fills at most `most` columns of one line.
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from .options import say, together, with_default
+from .options import format_option, say, together, with_default
 
 if TYPE_CHECKING:
     from ..consensus import Consensus
@@ -26,7 +26,7 @@ _LAYOUT = "One column a label; one row a score; or one row a score from best to 
 force_option = click.option("--force", is_flag=True, help="Replace an existing output.")
 output_options = together(
     with_default("--output", "-o", default="-", metavar="FILE", help=_OUTPUT),
-    click.option("--output-format", metavar="NAME", help="Its format, where the suffix does not tell."),
+    format_option("--output-format", help="Its format, where the suffix does not tell."),
     click.option("--decide", type=click.Choice(["instances", "labels", "threshold"]), help=_DECIDE),
     with_default("--threshold", type=float, default=0.5, help="For --decide threshold."),
     with_default("--empty", type=click.Choice(["keep", "top"]), default="keep", help=_EMPTY),
@@ -98,12 +98,6 @@ class Output(NamedTuple):
             click.echo(json.dumps(sizes | facts | {"output": self.output}))
         else:
             say(line + ("" if self.output == "-" else f" → {self.output}"))
-
-
-def size_of(panel: Source) -> str:
-    """Say how large a panel is."""
-    m, n, l = panel.shape
-    return f"{m} models × {n:,} instances × {l:,} labels"
 
 
 def check_place(files: Sequence[str], output: str, force: bool) -> list[Any]:

@@ -8,22 +8,16 @@ from typing import Any
 
 import click
 
+from ..terminal import counted, sizes
 from .large import dask_option, scanned, stays_on_disk, stream_option
-from .options import MethodOption, PanelFiles, grouped, panel_options, read_panel, say
+from .options import PanelFiles, grouped, method_option, panel_options, read_panel, say
 from .output import check_place
 
 
 @click.command("statistics", short_help="Gather a site's statistics, to be solved with other sites'.")
 @panel_options
 @click.option("--output", "-o", required=True, metavar="FILE", help="Where to write the statistics.")
-@click.option(
-    "--method",
-    cls=MethodOption,
-    default="filter",
-    show_default=True,
-    metavar="NAME",
-    help="The method they are for, one of METHODS.",
-)
+@method_option("--method", default="filter", show_default=True, help="The method they are for, one of METHODS.")
 @click.option(
     "--after",
     metavar="FILE",
@@ -92,28 +86,23 @@ def command(
         if panel.has_scores and "rescale" in kind().get_params():
             say("scores are taken as they are: bringing them to one scale would need all sites' instances")
         if before is not None:
-            panel = panel.with_labels(before.labels_)
+            panel = panel.with_labels(before.labels_).with_models(before.models_)
         if epsilon is None:
             combiner.fit_round(panel, combiner.prepared_)
         else:
             privacy.fit(combiner, panel, **budget)  # type: ignore[arg-type]
     save_statistics(combiner, output, force=force)
-    m, n, l = panel.shape
+    n = combiner.n_instances_
     if as_json:
         guarantee = combiner.privacy_ and combiner.privacy_._asdict()
-        done = {
-            "method": name,
-            "round": combiner.progress(),
-            "models": list(panel.models),
-            "labels": l,
-            "instances": combiner.n_instances_,
-        }
-        click.echo(json.dumps(done | {"privacy": guarantee, "output": output}))
+        done = {"method": name, "round": combiner.progress(), "models": list(panel.models), "labels": len(panel.labels)}
+        click.echo(json.dumps(done | {"instances": n, "privacy": guarantee, "output": output}))
     elif combiner.privacy_ is None:
         round_of = f", {combiner.progress()}," if combiner.rounds else ""
-        say(f"gathered statistics{round_of} of {m} models × {n:,} instances × {l:,} labels for {name} → {output}")
+        say(f"gathered statistics{round_of} of {sizes(panel.shape)} for {name} → {output}")
     else:
         say(
-            f"gathered private statistics ({combiner.privacy_}) of {m} models × {l:,} labels for {name} → {output}; "
+            f"gathered private statistics ({combiner.privacy_}) of {counted(len(panel.models), 'model')} × "
+            f"{counted(len(panel.labels), 'label')} for {name} → {output}; "
             "the names of models and labels are in it, the exact number of instances is not"
         )

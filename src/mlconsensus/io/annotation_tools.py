@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from ..errors import InputError, expect
+from ..errors import expect
 from .rules import Rules
 
 Record = dict[str, Any]
@@ -24,23 +24,6 @@ class Tool(NamedTuple):
     written: Callable[[str, str, list[str], list[str], float], Record] | None = None
     one_form: bool = False  # whether all chose from the same labels: who never chose one has said no to it
     in_pieces: bool = False  # whether what somebody says about an instance may be in several records
-
-
-def judgements(found: Any, tool: str | None, where: str, rules: Rules) -> list[Record]:
-    """Take a record apart, if it is a tool's.
-
-    Examples
-    --------
-    >>> task = {"text": "…", "_input_hash": 7, "label": "law", "answer": "reject"}
-    >>> judgements(task, tool_of(task), "a.jsonl, line 1", Rules())
-    [{'instance': 7, 'labels': {'law': 0.0}}]
-    """
-    try:
-        return [found] if tool is None else list(TOOLS[tool].judgements(found, rules))
-    except InputError as fault:
-        raise InputError(f"{where}, {fault}") from None
-    except (AttributeError, KeyError, TypeError, ValueError) as fault:
-        raise InputError(f"{where}: found another shape ({fault}), expected a record of {tool}") from None
 
 
 def tool_of(found: Any) -> str | None:

@@ -199,13 +199,11 @@ def subject_files(folder: Path) -> list[Path]:
     >>> subject_files(Path("no-such-folder"))
     []
     """
-    for suffix in (".annif", ".tsv", ".key"):
+    for suffix in (".annif", ".tsv"):
         found = [path for path in sorted(folder.glob(f"*{suffix}")) if path.is_file() and not _is_hidden(path)]
-        if found and suffix == ".tsv":
-            with found[0].open("rb") as file:
-                found = found if file.read(1) == b"<" else []  # other tables have a header
         if found:
-            return found
+            with found[0].open("rb") as file:  # other tables than Annif's have a header
+                return found if suffix == ".annif" or file.read(1) == b"<" else []
     return []
 
 

@@ -22,7 +22,7 @@ from scipy import sparse
 from ..errors import InputError, expect, nearest
 from ..panel.model_tables import ModelTable
 from . import layouts
-from .annotation_tools import TOOLS, judgements, tool_of
+from .annotation_tools import TOOLS, tool_of
 from .columns import MISSING, ROLES, outside, raise_bad_score
 from .files import InputFile, Place, first_line
 from .formats import Keep, Layout, NamedFrame
@@ -75,7 +75,7 @@ def frame_of(entries: Iterable[tuple[int, Any]], unit: str, file: InputFile, nam
         try:
             entry = _parsed(entry, where) if unit == "line" else entry
             tool = named or tool_of(entry)
-            for answer in judgements(entry, tool, where, file.rules):
+            for answer in [entry] if tool is None else TOOLS[tool].judgements(entry, file.rules):
                 own, instance, tags = _judgement(answer, where, file.rules, tool is None)
                 if seen and (own is None) != (model is None):
                     found, other = ("no model", "one") if own is None else ("a model", "none")
@@ -90,10 +90,11 @@ def frame_of(entries: Iterable[tuple[int, Any]], unit: str, file: InputFile, nam
                 seen[model, instance] = number
                 said += [(instance, label, score, model) for label, score in tags] or [(instance, None, 0.0, model)]
                 lines += [number] * max(1, len(tags))
-        except InputError as fault:
+        except (InputError, AttributeError, KeyError, TypeError, ValueError) as fault:
+            ours = isinstance(fault, InputError)
+            bad.append(str(fault) if ours else f"{where}: found another shape ({fault!r}), expected a record of {tool}")
             if file.rules.strict:
-                raise
-            bad.append(str(fault))
+                raise InputError(bad[0]) from None
     _report(bad, file)
     if tool is not None and TOOLS[tool].one_form:
         given = dict.fromkeys((label, own) for _, label, _, own in said if label is not None)
@@ -155,12 +156,10 @@ def named_row(row: Any, at: int, named: dict[str, Any], rules: Rules) -> Any:
     """
     if not isinstance(row, dict) or tool_of(row):
         return row
-    row = dict(row)
-    for key in named.keys() & row.keys():
-        numbers = row[key] if isinstance(row[key], list) else [row[key]]
-        row[key] = [named[key][number] for number in numbers if number is not None]
-    keys = {rules.columns.get("instance"), *_KEYS["instance"]}
-    return row if keys & row.keys() else {"instance": at, **row}
+    told = {key: row[key] if isinstance(row[key], list) else [row[key]] for key in named if row.get(key) is not None}
+    known = {rules.columns.get("instance"), *_KEYS["instance"]} & row.keys()
+    names = {key: [named[key][number] for number in numbers] for key, numbers in told.items()}
+    return ({} if known else {"instance": at}) | row | names
 
 
 def _rows(matrix: Any) -> Iterator[tuple[Iterable[int], list[Any]]]:

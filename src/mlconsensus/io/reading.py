@@ -20,6 +20,7 @@ from .columns import any_number, roles
 from .files import AnyPath, InputFile, Place, guarded
 from .formats import Format, NamedFrame, format_of, input_file, input_files
 from .labels import Reading, relabelled, rules_of, say_what_was_done
+from .rules import Rules
 
 _LONG = "columns=… or names such as instance, label, and model or score"
 
@@ -154,9 +155,7 @@ def from_long(frame: Any, **reading: Unpack[Reading]) -> Predictions:
         rules, place = rules_of(reading), Place("frame", "row", lambda row: row)
         expect(bool(roles(columns, rules, "frame")), "frame", f"the columns {', '.join(columns)}", _LONG)
         tables = frames.tables(NamedFrame(rows, columns, place), "model", rules)
-    panel = Predictions.from_tables([relabelled(table, rules) for table in tables])
-    say_what_was_done(rules)
-    return panel
+    return _panel(tables, rules)
 
 
 def from_dataset(rows: Iterable[Any], **reading: Unpack[Reading]) -> Predictions:
@@ -177,18 +176,20 @@ def from_dataset(rows: Iterable[Any], **reading: Unpack[Reading]) -> Predictions
     >>> from_dataset(rows).to_array()
     array([[[1.], [0.]]])
     """
-    rules = rules_of(reading)
-    named: dict[str, Any] = {}
-    for key, feature in (getattr(rows, "features", None) or {}).items():
-        if names := getattr(getattr(feature, "feature", feature), "names", None):
-            named[key] = names
+    rules, features = rules_of(reading), getattr(rows, "features", None) or {}
+    classes = {key: getattr(getattr(feature, "feature", feature), "names", None) for key, feature in features.items()}
+    named = {key: names for key, names in classes.items() if names}
     with guarded("dataset", "rows that are dicts"):
         entries = ((at, jsonl.named_row(row, at, named, rules)) for at, row in enumerate(rows))
         found = jsonl.frame_of(entries, "row", InputFile("dataset", "model", bytes, None, rules))
         tables = frames.tables(found, "model", rules)
-    panel = Predictions.from_tables([relabelled(table, rules) for table in tables])
-    say_what_was_done(rules)
-    return panel
+    return _panel(tables, rules)
+
+
+def _panel(tables: list[ModelTable], rules: Rules) -> Predictions:
+    named = [relabelled(table, rules) for table in tables]
+    say_what_was_done(rules, 4)
+    return Predictions.from_tables(named)
 
 
 def label_counts(

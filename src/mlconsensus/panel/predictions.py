@@ -12,6 +12,7 @@ from scipy import sparse
 
 from ..errors import expect
 from ..parameters import Weights, model_weights
+from ..terminal import counted, sizes
 from .alignment import How, IntArray, Names, as_array
 from .clusterings import cluster_of_each
 from .model_scores import Matrix, ModelScores
@@ -153,11 +154,8 @@ class Predictions(Source):
         return len(self.instances)
 
     def __repr__(self) -> str:
-        sizes = " × ".join(
-            _counted(count, noun) for count, noun in zip(self.shape, ("model", "instance", "label"), strict=True)
-        )
-        missing = f", {_counted(self.n_missing, 'cell')} missing" if self.n_missing else ""
-        return f"<Predictions: {sizes}{missing}>"
+        missing = f", {counted(self.n_missing, 'cell')} missing" if self.n_missing else ""
+        return f"<Predictions: {sizes(self.shape)}{missing}>"
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -394,7 +392,3 @@ def _set(panel: Predictions, slots: Mapping[str, Any]) -> Predictions:
     for name, value in slots.items():
         object.__setattr__(panel, name, value)
     return panel
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ..errors import InputError
 from ..parameters import Weights, model_weights
+from ..terminal import sizes
 
 if TYPE_CHECKING:
     from .alignment import IntArray, Names
@@ -125,16 +126,16 @@ class LazySource(Source):
 
     def with_labels(self, labels: Sequence[str]) -> Self:
         """Give exactly these labels, in this order: nobody spoke of those that are lacking, others are refused."""
-        positions(self.labels, labels, "labels")
-        out = self._with("with_labels", tuple(labels))
-        out.labels = tuple(labels)
-        return out
+        return self._among("labels", labels)
 
     def with_models(self, models: Sequence[str]) -> Self:
         """Give exactly these models, in this order: those that are lacking said nothing, others are refused."""
-        positions(self.models, models, "models")
-        out = self._with("with_models", tuple(models))
-        out.models, out.weights = tuple(models), None
+        return self._among("models", models)
+
+    def _among(self, what: str, names: Sequence[str]) -> Self:
+        positions(getattr(self, what), names, what)
+        out = self._with(f"with_{what}", tuple(names))
+        setattr(out, what, tuple(names))
         return out
 
     def weighted(self, weights: Weights) -> Self:
@@ -153,8 +154,7 @@ class LazySource(Source):
         return out
 
     def __repr__(self) -> str:
-        m, n, l = self.shape
-        return f"<{type(self).__name__}: {m:,} models × {n:,} instances × {l:,} labels>"
+        return f"<{type(self).__name__}: {sizes(self.shape)}>"
 
 
 def prepared(block: Predictions, steps: Steps) -> Predictions:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -173,12 +174,12 @@ def merge(combiners: Sequence[Combiner], names: Sequence[str] | None = None) -> 
     names = [f"combiner {at}" for at in range(len(combiners))] if names is None else names
     each_has = [_names_of(combiner) for combiner in combiners]
     every = {what: tuple(dict.fromkeys(name for own in each_has for name in own[what])) for what in each_has[0]}
+    together = _together(combiners, names, every, merged)
     for what, own in every.items():
-        lacking = [name for name in own if not all(name in set(had[what]) for had in each_has)]
-        if lacking:
-            told = ", ".join(map(repr, lacking[:3])) + ", …" * (len(lacking) > 3)
+        common = set(own).intersection(*(had[what] for had in each_has))
+        if told := ", ".join([repr(name) for name in own if name not in common][:5]):
             warnings.warn(f"{what} that not all have: {told}; the others said nothing of them", InputWarning, 2)
-    return _together(combiners, names, every, merged)
+    return together
 
 
 def subtract(total: Combiner, part: Combiner, names: Sequence[str] = ("total", "part")) -> Combiner:
@@ -206,21 +207,21 @@ def subtract(total: Combiner, part: Combiner, names: Sequence[str] = ("total", "
     >>> rest.n_instances_, bool(abs(rest.transform(panel) - without.transform(panel)).max() < 1e-10)
     (600, True)
     """
-    return _together([total, part], names, _names_of(total), _less, -1)
+    return _together([total, part], names, _names_of(total), partial(_less, noisy=bool(total.privacy_)), -1)
 
 
-def _less(total: Any, part: Any) -> Any:
-    """Subtract sums field by field; what rounding leaves of nothing is nothing."""
-    left = []
+def _less(total: Any, part: Any, noisy: bool) -> Any:
+    """Subtract sums field by field; what rounding leaves of nothing is nothing. Only noise can go below 0."""
+    left: dict[str, Any] = {}
     for (name, axes), whole, own in zip(declared(total.__class__).items(), total, part, strict=True):
         if not isinstance(axes, Axes):
-            left.append(whole - own)
+            left[name] = whole - own
             continue
         rest = np.asarray(whole) - np.asarray(own)
-        rest = np.where(np.abs(rest) <= _ROUNDING * np.abs(whole), 0.0, rest)[()]
-        expect(np.min(rest, initial=0) >= axes.least, name, "more than there is in all", "sums that were added")
-        left.append(rest)
-    return type(total)(*left)
+        left[name] = np.where(np.abs(rest) <= _ROUNDING * np.abs(whole), 0.0, rest)[()]
+        there = noisy or np.min(left[name], initial=0) >= axes.least
+        expect(there, name, "more than there is in all", "sums that were added")
+    return type(total)(**left)
 
 
 def _together(
@@ -241,9 +242,8 @@ def _together(
     expect(left > 0, names[-1], "all that there is", "less, so that something is left")
     guarantee = first.privacy_ and first.privacy_._replace(releases=left)
     together: Combiner = clone(first).set_params(**_parameters(first))
-    return together.take(
-        None if guarantee else left, **every, statistics=total, prepared=first.prepared_, privacy=guarantee
-    )
+    n = None if guarantee else left
+    return together.take(n, **every, statistics=total, prepared=first.prepared_, privacy=guarantee)
 
 
 def _known_arrays(known: Any) -> Arrays:
