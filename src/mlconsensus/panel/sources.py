@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ..errors import InputError
 from ..parameters import Weights, model_weights
+from .gold import gold_of
 
 if TYPE_CHECKING:
     from .alignment import IntArray, Names
@@ -81,6 +82,10 @@ class Source(ABC):
         """Let models count as a combiner's `weights` say, in place of what was said before."""
 
     @abstractmethod
+    def with_gold(self, gold: Any) -> Self:
+        """Let methods know answers of some instances or cells: what the models are judged by, not one of them."""
+
+    @abstractmethod
     def rescaled(self, scales: Scales) -> Self:
         """Bring each model's scores to another scale."""
 
@@ -135,6 +140,10 @@ class LazySource(Source):
     def rescaled(self, scales: Scales) -> Self:
         """Bring each model's scores to another scale."""
         return self._with("rescaled", scales)
+
+    def with_gold(self, gold: Any) -> Self:
+        """Let methods know answers of some instances or cells; blocks call instances by their positions."""
+        return self._with("with_gold_at", None if gold is None else gold_of(gold, self.instances, self.labels))
 
     def _with(self, name: str, *arguments: Any) -> Self:
         out = copy(self)
