@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import click
 
+from ..terminal import sizes
 from .large import large_options, opened, write
 from .options import Choice, PanelFiles, grouped, method_options, panel_options, say
-from .output import Output, output_options, size_of
+from .output import Output, output_options
 
 
 @click.command("combine", short_help="Combine the models' files into one consensus.")
@@ -38,4 +39,4 @@ def command(source: PanelFiles, output: Output, choice: Choice, stream: bool | N
     for warning in warnings:
         say(warning)
     facts = {"method": done.method, "reason": done.reason, "missing": done.n_missing, "warnings": warnings}
-    output.say_done(f"combined {size_of(panel)} with {done.method} ({done.reason})", panel, **facts)
+    output.say_done(f"combined {sizes(panel.shape)} with {done.method} ({done.reason})", panel, **facts)

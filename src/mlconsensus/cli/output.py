@@ -100,12 +100,6 @@ class Output(NamedTuple):
             say(line + ("" if self.output == "-" else f" → {self.output}"))
 
 
-def size_of(panel: Source) -> str:
-    """Say how large a panel is."""
-    m, n, l = panel.shape
-    return f"{m} models × {n:,} instances × {l:,} labels"
-
-
 def check_place(files: Sequence[str], output: str, force: bool) -> list[Any]:
     """Refuse a place that cannot be written to, or that an input has; return the inputs, files in place of folders."""
     from ..errors import InputError

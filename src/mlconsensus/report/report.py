@@ -8,6 +8,7 @@ from typing import Literal
 
 from ..errors import InputError, nearest
 from ..io.files import whole_file
+from ..terminal import sizes
 from .render import to_html, to_json, to_text
 from .summary import Summary
 
@@ -38,8 +39,8 @@ class Report:
 
     def __repr__(self) -> str:
         panel = self.summary.panel
-        sizes = f"{panel.n_models:,} models × {panel.n_instances:,} instances × {panel.n_labels:,} labels"
-        return f"<Report: {sizes} by {self.summary.origin.method}>"
+        shape = panel.n_models, panel.n_instances, panel.n_labels
+        return f"<Report: {sizes(shape)} by {self.summary.origin.method}>"
 
     def _repr_html_(self) -> str:
         # In a frame of its own, the page neither takes the notebook's style nor gives it one.
