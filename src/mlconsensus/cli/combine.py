@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import click
 
 from ..terminal import sizes
@@ -32,7 +34,7 @@ def command(source: PanelFiles, output: Output, choice: Choice, stream: bool | N
 
     output, settings = output.checked(source.files), choice.settings()  # before the work, not after
     in_memory = [*choice.clustering, *["--rescale"] * choice.rescale]
-    with opened(source, output, stream, dask, in_memory) as panel:
+    with opened(source, stream, dask, partial(output.check_streamed, *in_memory)) as panel:
         panel = choice.members(panel) if in_memory else panel
         done = write(panel, output, **settings)
         warnings = examine(panel).warnings()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from html import escape
-from typing import Literal
+from typing import Any, Literal
 
-from ..errors import InputError, nearest
+from ..errors import one_of
 from ..io.files import whole_file
 from ..terminal import sizes
 from .render import to_html, to_json, to_text
@@ -86,10 +86,8 @@ def report_format(path: str | os.PathLike[str], format: str | None = None) -> Fo
     ('html', 'text', 'text')
     """
     suffix = os.path.splitext(os.fspath(path))[1].lower()
-    wanted = format or ("text" if os.fspath(path) == "-" else _SUFFIXES.get(suffix))
+    wanted: Any = format or ("text" if os.fspath(path) == "-" else _SUFFIXES.get(suffix))
     if wanted is None:
-        known = f"{', '.join(_SUFFIXES)}{nearest(suffix, _SUFFIXES)}"
-        raise InputError(f"{os.fspath(path)}: found the suffix {suffix!r}, expected one of {known}")
-    if wanted not in _RENDER:
-        raise InputError(f"format: found {format!r}, expected one of {', '.join(_RENDER)}")
-    return wanted  # type: ignore[return-value]
+        one_of(suffix, _SUFFIXES, f"{os.fspath(path)}, suffix")
+    one_of(wanted, _RENDER, "format")
+    return wanted  # type: ignore[no-any-return]
