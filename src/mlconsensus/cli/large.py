@@ -55,7 +55,7 @@ def _stays_on_disk(source: PanelFiles, stream: bool | None, dask: str | None, ch
     from ..engines.machine import available_memory
     from ..io.scanning import needed_memory
 
-    expect(dask is None or stream is not False, "--dask", "it together with --no-stream", "one of the two")
+    expect(dask is None or stream is not False, "--dask", "together with --no-stream", "one of the two")
     asked = dask is not None or stream is True
     try:
         check()

@@ -87,7 +87,7 @@ class Output(NamedTuple):
 
         streamed_format(self.output, self.output_format)
         for given in ["--decide labels"] * (self.decide == "labels") + list(in_memory):
-            expect(False, given, "a panel to be streamed", "one that fits into memory")
+            expect(False, given, "with a panel to be streamed", "one that fits into memory")
 
     def write(self, found: Consensus) -> None:
         """Write a consensus that is in memory."""
@@ -115,5 +115,5 @@ def check_place(files: Sequence[str], output: str, force: bool) -> list[Any]:
     check_output(output, force=force)
     inputs = expanded(files)
     same = output != "-" and any(os.path.realpath(file) == os.path.realpath(output) for file in inputs)
-    expect(not same, output, "it among the input files too", "another place for the output")
+    expect(not same, output, "among the input files too", "another place for the output")
     return inputs

@@ -62,7 +62,7 @@ def command(
     expect(delta is None or epsilon is not None, "--delta", "no --epsilon beside it", "both")
     expect(epsilon is None or delta is not None, "--epsilon", "no --delta beside it", "both")
     clips = clip is None or (epsilon is not None and name == "MLCM-a")
-    expect(clips, "--clip", "no --epsilon and --method mlcm-a beside it", "both")
+    expect(clips, "--clip", "without --epsilon and --method mlcm-a", "both beside it")
     budget: Any = {"epsilon": epsilon, "delta": delta} | ({} if clip is None else {"clip": clip})
     if epsilon is not None:
         privacy.check(kind, **budget)

@@ -6,7 +6,7 @@ import os
 from html import escape
 from typing import Any, Literal
 
-from ..errors import one_of
+from ..errors import expect, nearest, one_of
 from ..io.files import whole_file
 from ..terminal import sizes
 from .render import to_html, to_json, to_text
@@ -87,7 +87,7 @@ def report_format(path: str | os.PathLike[str], format: str | None = None) -> Fo
     """
     suffix = os.path.splitext(os.fspath(path))[1].lower()
     wanted: Any = format or ("text" if os.fspath(path) == "-" else _SUFFIXES.get(suffix))
-    if wanted is None:
-        one_of(suffix, _SUFFIXES, f"{os.fspath(path)}, suffix")
+    known = f"one of {', '.join(_SUFFIXES)}{nearest(suffix, _SUFFIXES)}"
+    expect(wanted is not None, os.fspath(path), f"the suffix {suffix!r}", known)
     one_of(wanted, _RENDER, "format")
     return wanted  # type: ignore[no-any-return]
