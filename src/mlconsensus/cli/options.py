@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
+from ..errors import InputError, expect
 from ..terminal import safe
 
 if TYPE_CHECKING:
@@ -131,7 +132,6 @@ class Choice(NamedTuple):
 
     def members(self, panel: Predictions) -> Predictions:
         """Do what `--rescale` and `--clustering` ask for."""
-        from ..errors import InputError
         from ..estimators import rescale
         from ..io.clusterings import read_clustering
 
@@ -139,8 +139,7 @@ class Choice(NamedTuple):
         panel = rescale(panel) if self.rescale else panel
         for path in self.clustering:
             name = Path(path).name.split(".")[0]
-            if name in found:
-                raise InputError(f"--clustering: found two files called {name!r}, expected each name once")
+            expect(name not in found, "--clustering", f"two files called {name!r}", "each name once")
             found[name] = read_clustering(path)
         return panel.with_clusterings(found)
 
@@ -162,8 +161,6 @@ def weights_of(given: Sequence[str]) -> dict[str, float] | None:
     >>> weights_of(["ann=2", "bob=0.5"])
     {'ann': 2.0, 'bob': 0.5}
     """
-    from ..errors import InputError
-
     found: dict[str, float] = {}
     for text in given:
         model, _, number = text.rpartition("=")
@@ -171,8 +168,7 @@ def weights_of(given: Sequence[str]) -> dict[str, float] | None:
             weight = float(number if model else "")
         except ValueError:
             raise InputError(f"--weight: found {text!r}, expected a model's name, = and a number") from None
-        if model in found:
-            raise InputError(f"--weight: found {model!r} twice, expected each model once")
+        expect(model not in found, "--weight", f"{model!r} twice", "each model once")
         found[model] = weight
     return found or None
 
@@ -185,8 +181,6 @@ def columns_of(given: str | None) -> dict[str, str]:
     >>> columns_of("model=annotator,label=tag")
     {'model': 'annotator', 'label': 'tag'}
     """
-    from ..errors import expect
-
     found: dict[str, str] = {}
     for text in given.split(",") if given else ():
         role, mark, column = (part.strip() for part in text.partition("="))

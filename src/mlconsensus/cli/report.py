@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 import click
 from click.core import ParameterSource
 
+from ..terminal import sizes
 from .options import Choice, PanelFiles, grouped, method_options, panel_options_with, read_panel, read_truth, say
-from .output import check_place, force_option, size_of
+from .output import check_place, force_option
 
 if TYPE_CHECKING:
     from ..io.files import AnyPath
@@ -62,7 +63,7 @@ def command(
     summary = summarise(found, known, command=_line(ctx), inputs=_inputs(used, panel))
     Report(summary).save(output, format=form, force=force)
     if output != "-":
-        say(f"reported on {size_of(panel)} with {found.method} → {output}")
+        say(f"reported on {sizes(panel.shape)} with {found.method} → {output}")
 
 
 def _line(ctx: click.Context) -> str:

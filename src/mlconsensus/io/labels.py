@@ -10,7 +10,7 @@ from typing import Any, TypedDict
 import numpy as np
 from scipy import sparse
 
-from ..errors import InputWarning, expect, nearest
+from ..errors import InputWarning, expect, one_of
 from ..panel.alignment import IntArray, as_names
 from ..panel.model_scores import StoredMatrix
 from ..panel.model_tables import ModelTable
@@ -43,7 +43,7 @@ def rules_of(reading: Reading) -> Rules:
     """
     columns = dict(reading.get("columns") or {})
     for role in columns:
-        expect(role in ROLES, "columns", repr(role), f"one of {', '.join(ROLES)}{nearest(role, ROLES)}")
+        one_of(role, ROLES, "columns")
     aliases, words = reading.get("aliases"), reading.get("vocabulary")
     if isinstance(aliases, str | os.PathLike):
         aliases = read_pairs(aliases, "name", "label it stands for")

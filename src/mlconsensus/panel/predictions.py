@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
@@ -11,6 +12,7 @@ from scipy import sparse
 
 from ..errors import expect
 from ..parameters import Weights, model_weights
+from ..terminal import plural, sizes
 from .alignment import How, IntArray, Names, as_array
 from .clusterings import cluster_of_each
 from .gold import Gold, gold_of, known_answers
@@ -47,8 +49,6 @@ class Predictions(Source):
     <Predictions: 2 models × 2 instances × 2 labels, 1 cell missing>
     """
 
-    __slots__ = ("_gold", "_n_missing", "_parts", "clusters", "instances", "labels", "members", "models", "weights")
-
     models: tuple[str, ...]
     labels: tuple[str, ...]
     instances: Names
@@ -57,7 +57,6 @@ class Predictions(Source):
     members: IntArray  # (n, number of clusterings) which of these each instance is in, -1: in none
     _parts: tuple[ModelScores, ...]
     _gold: ModelScores | None  # answers that are known, as if they were one more model's
-    _n_missing: int | None  # None: not counted yet
 
     def __init__(self, scores: Any, models: Any = None, labels: Any = None, instances: Any = None) -> None:
         tables = tables_of(scores, models)
@@ -109,38 +108,31 @@ class Predictions(Source):
         <Predictions: 1 model × 2 instances × 2 labels>
         """
         panel = cls.__new__(cls)
-        panel._fill(tuple(models), instances, tuple(labels), tuple(parts))
+        panel._fill(models, instances, labels, parts)
         return panel
 
     def _fill(
-        self, models: tuple[str, ...], instances: Names, labels: tuple[str, ...], parts: tuple[ModelScores, ...]
+        self, models: Sequence[str], instances: Names, labels: Sequence[str], parts: Sequence[ModelScores]
     ) -> None:
-        nowhere, nothing = (
-            np.empty((len(instances), 0), dtype=np.int64),
-            {"weights": None, "clusters": (), "_gold": None},
-        )
-        own = {"models": models, "instances": as_array(instances), "labels": labels, "_parts": parts}
-        _set(self, own | nothing | {"members": nowhere, "_n_missing": None})
+        vars(self).update(models=tuple(models), instances=as_array(instances), labels=tuple(labels))
+        vars(self).update(weights=None, clusters=(), members=np.empty((len(instances), 0), dtype=np.int64))
+        vars(self).update(_parts=tuple(parts), _gold=None)
 
     def _with(self, **changes: Any) -> Predictions:
-        return _restore(self._slots() | {"_n_missing": None} | changes)
-
-    def _slots(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in self.__slots__}
+        panel = Predictions.__new__(Predictions)
+        vars(panel).update(vars(self) | changes)
+        vars(panel).pop("n_missing", None)  # it may be another
+        return panel
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"Predictions cannot be changed: found an assignment to {name!r}")
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _restore, (self._slots(),)
 
     def __len__(self) -> int:
         return len(self.instances)
 
     def __repr__(self) -> str:
-        sizes = " × ".join(map(_counted, self.shape, ("model", "instance", "label")))
-        missing = f", {_counted(self.n_missing, 'cell')} missing" if self.n_missing else ""
-        return f"<Predictions: {sizes}{missing}>"
+        missing = f", {plural(self.n_missing, 'cell')} missing" if self.n_missing else ""
+        return f"<Predictions: {sizes(tuple(self.shape))}{missing}>"
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -167,14 +159,11 @@ class Predictions(Source):
         """Whether every model spoke about every instance and label."""
         return all(part.complete for part in self._parts)
 
-    @property
+    @cached_property
     def n_missing(self) -> int:
-        """How many of the m·n·l cells no prediction was given for."""
-        if self._n_missing is None:  # it takes a walk over all data, so it is kept
-            silences = () if self.complete else (part.cells()[1] for block in self.blocks() for part in block._parts)
-            missing = sum(int((~spoken).sum()) for spoken in silences if spoken is not None)
-            object.__setattr__(self, "_n_missing", missing)
-        return self._n_missing or 0
+        """How many of the m·n·l cells no prediction was given for; it takes a walk over all data, once."""
+        silences = () if self.complete else (part.cells()[1] for block in self.blocks() for part in block._parts)
+        return sum(int((~spoken).sum()) for spoken in silences if spoken is not None)
 
     def read(self, start: int, stop: int) -> Predictions:
         """Return the instances from one position to another."""
@@ -289,7 +278,7 @@ class Predictions(Source):
         return self._with(_parts=tuple(scaled))
 
     @property
-    def has_scores(self) -> bool:
+    def has_scores(self) -> bool:  # type: ignore[override]
         """Whether any model gives floats, not only decisions."""
         return any(part.matrix.dtype.kind == "f" for part in self._parts)
 
@@ -383,17 +372,3 @@ def as_predictions(predictions: Any) -> Predictions:
     <Predictions: 1 model × 1 instance × 2 labels>
     """
     return cast("Predictions", predictions) if isinstance(predictions, Source) else Predictions(predictions)
-
-
-def _restore(slots: Mapping[str, Any]) -> Predictions:
-    return _set(Predictions.__new__(Predictions), slots)
-
-
-def _set(panel: Predictions, slots: Mapping[str, Any]) -> Predictions:
-    for name, value in slots.items():
-        object.__setattr__(panel, name, value)
-    return panel
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'s' * (count != 1)}"
