@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 
 class InputError(ValueError):
@@ -48,6 +48,20 @@ def expect(right: bool, where: str, found: object, expected: str) -> None:
     """
     if not right:
         raise InputError(f"{where}: found {found}, expected {expected}")
+
+
+def one_of(name: str, names: Collection[str], where: str) -> None:
+    """Refuse a name that is none of those that there are, and say which of them was meant.
+
+    Examples
+    --------
+    >>> one_of("mlcmr", ["mv", "mlcm-r"], "method")
+    Traceback (most recent call last):
+    ...
+    mlconsensus.errors.InputError: method: found 'mlcmr', expected one of mv, mlcm-r; did you mean 'mlcm-r'?
+    """
+    if name not in names:
+        raise InputError(f"{where}: found {name!r}, expected one of {', '.join(names)}{nearest(name, names)}")
 
 
 def nearest(name: str, names: Iterable[str]) -> str:

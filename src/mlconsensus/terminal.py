@@ -21,28 +21,6 @@ def safe(text: object) -> str:
     )
 
 
-def counted(count: int, noun: str) -> str:
-    """Return a number of things.
-
-    Examples
-    --------
-    >>> counted(1, "model"), counted(2000, "label")
-    ('1 model', '2,000 labels')
-    """
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
-
-
-def sizes(shape: Iterable[int]) -> str:
-    """Say how large a panel is, given its numbers of models, instances and labels.
-
-    Examples
-    --------
-    >>> sizes((1, 2000, 3))
-    '1 model × 2,000 instances × 3 labels'
-    """
-    return " × ".join(map(counted, shape, ("model", "instance", "label")))
-
-
 def shown(name: object, most: int = 40) -> str:
     r"""Return a name as safe text that fills at most `most` columns of one line.
 
@@ -55,6 +33,28 @@ def shown(name: object, most: int = 40) -> str:
 
     text = safe(name)
     return text if cell_len(text) <= most else set_cell_size(text, most - 1).rstrip() + "…"
+
+
+def plural(count: int, noun: str) -> str:
+    """Count things.
+
+    Examples
+    --------
+    >>> plural(1, "label"), plural(2000, "label")
+    ('1 label', '2,000 labels')
+    """
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def sizes(shape: Sequence[int]) -> str:
+    """Say how large a panel is.
+
+    Examples
+    --------
+    >>> sizes((5, 2000, 1))
+    '5 models × 2,000 instances × 1 label'
+    """
+    return " × ".join(map(plural, shape, ("model", "instance", "label")))
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[object]], left: int = 1) -> str:

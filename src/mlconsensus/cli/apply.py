@@ -29,7 +29,7 @@ def command(model: str, source: PanelFiles, output: Output, stream: bool | None,
 
     output = output.checked((model, *source.files))
     combiner = load(model)
-    with opened(source, output, stream, dask) as panel:
+    with opened(source, stream, dask, output.check_streamed) as panel:
         panel = panel.with_labels(combiner.labels_).with_models(combiner.models_)
         done = write(panel, output, solved=True, method=combiner)
     facts = {"method": done.method, "models": list(combiner.models_), "missing": done.n_missing}

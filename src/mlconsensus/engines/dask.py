@@ -45,9 +45,9 @@ class Share(NamedTuple):
 class DaskPanel(LazySource):
     """Predictions that the workers of a cluster have, or read; `from_dask` makes it of arrays."""
 
-    def __init__(self, models: Sequence[str], labels: Sequence[str], shares: Sequence[Share], has_scores: bool) -> None:
-        super().__init__(models, labels)
-        self._shares, self._has_scores = tuple(shares), has_scores
+    def __init__(self, front: Predictions, shares: Sequence[Share], has_scores: bool) -> None:
+        super().__init__(front)
+        self._shares, self.has_scores = tuple(shares), has_scores
         self._scanned: Any = None
 
     @classmethod
@@ -60,17 +60,12 @@ class DaskPanel(LazySource):
             Share(start, stop, walk(_file_blocks, shared, start, stop))
             for start, stop in ((start, min(len(panel), start + size)) for start in range(0, len(panel), size))
         ]
-        out = cls(panel.models, panel.labels, shares, panel.has_scores)
+        out = cls(panel.front, shares, panel.has_scores)
         out._scanned = panel
         return out
 
     def __len__(self) -> int:
         return self._shares[-1].stop
-
-    @property
-    def has_scores(self) -> bool:
-        """Whether any model gives floats, not only decisions."""
-        return self._has_scores
 
     @property
     def instances(self) -> Names:  # type: ignore[override]
@@ -155,16 +150,16 @@ def from_dask(arrays: Any, models: Any = None, labels: Any = None) -> DaskPanel:
     first = next(iter(named.values()))
     for name, array in named.items():
         _check(name, array, first)
-    names = Predictions([np.zeros((1, first.shape[1]), dtype=np.bool_)], labels=labels).labels  # checked
+    front = Predictions([np.zeros((1, first.shape[1]))] * len(named), models=list(named), labels=labels)
     sizes = first.chunks[0]
     even = [array.rechunk({0: sizes, 1: -1}).to_delayed(optimize_graph=False).ravel() for array in named.values()]
-    kinds, walk = delayed((tuple(named), names), traverse=False), delayed(partial, pure=False)
+    kinds, walk = delayed((front.models, front.labels), traverse=False), delayed(partial, pure=False)
     shares = [
         Share(start, stop, walk(_array_blocks, kinds, start, stop, *(chunks[at] for chunks in even)))
         for at, (start, stop) in enumerate(pairwise(np.cumsum([0, *sizes]).tolist()))
         if stop > start
     ]
-    return DaskPanel(tuple(named), names, shares, any(array.dtype.kind == "f" for array in named.values()))
+    return DaskPanel(front, shares, any(array.dtype.kind == "f" for array in named.values()))
 
 
 @contextmanager

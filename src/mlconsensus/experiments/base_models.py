@@ -14,9 +14,8 @@ from ..datasets import Dataset
 from ..engines.progress import track
 from ..errors import InputError
 from ..io import whole_file
-from .learners.base import BoolArray, out_of_fold
+from .learners import BoolArray, Shuffle, out_of_fold
 from .settings import Settings
-from .shuffles import Shuffle
 
 
 def base_predictions(

@@ -17,7 +17,7 @@ from ..evaluation import metrics
 from ..panel.predictions import Predictions
 from . import paper
 from .base_models import base_predictions
-from .learners.base import BoolArray
+from .learners import BoolArray
 from .settings import Settings
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..errors import expect, nearest
+from ..errors import expect, one_of
 from ..parameters import whole
 from .learners import LEARNERS, Learner
 
@@ -31,8 +31,7 @@ class Settings(NamedTuple):
 
     def checked(self) -> Settings:
         """Return these settings with what they leave open filled in, or refuse them."""
-        known = f"{', '.join(LEARNERS)}{nearest(self.learner, LEARNERS)}"
-        expect(self.learner in LEARNERS, "learner", repr(self.learner), f"one of {known}")
+        one_of(self.learner, LEARNERS, "learner")
         own = len(self.how.panel)
         right = not own or self.models in (0, own)
         expect(right, "models", self.models, f"the {own} that {self.learner} has")

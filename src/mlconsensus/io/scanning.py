@@ -53,18 +53,14 @@ class ScannedPanel(LazySource):
         n: int,
         scratch: Scratch,
     ) -> None:
-        super().__init__(models, labels)
+        super().__init__(Predictions([np.zeros((1, len(labels)))] * len(models), models=models, labels=labels))
         self._scanned = self.models, self.labels  # as they stand in the files, whatever is selected
         self._scores, self._names, self._n = tuple(scores), names, n
         self._scratch = scratch  # which is there as long as this is
+        self.has_scores = any(own.matrix.dtype.kind == "f" for own in scores)
 
     def __len__(self) -> int:
         return self._n
-
-    @property
-    def has_scores(self) -> bool:
-        """Whether any model gives floats, not only decisions."""
-        return any(own.matrix.dtype.kind == "f" for own in self._scores)
 
     @property
     def block_size(self) -> int:

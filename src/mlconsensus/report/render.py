@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from ..evaluation.metrics import LABEL_SET_METRICS, RANKING_METRICS
 from ..tables import best_rows, metrics_table, plain, title
-from ..terminal import shown, table
+from ..terminal import plural, shown, table
 from .changes import ChangesSummary, Reason
 from .charts import SHADES, heat, lines
-from .findings import figure, findings, plural, warnings
+from .findings import figure, findings, warnings
 from .judged import JudgedSummary
 from .summary import Summary
 
