@@ -42,7 +42,7 @@ def _instance(record: Record, rules: Rules, *usual: str) -> Any:
     keys = [rules.columns["instance"]] if "instance" in rules.columns else usual
     places = [record, *(own for own in map(record.get, ("data", "meta", "metadata")) if isinstance(own, dict))]
     found = next((place[key] for key in keys for place in places if place.get(key) is not None), None)
-    expect(found is not None, "instance", "none", f"the key {' or '.join(map(repr, keys))}, or --columns instance=…")
+    expect(found is not None, "instance", "none (--columns instance=… names it)", f"the key {' or '.join(keys)}")
     return found
 
 
@@ -95,7 +95,7 @@ def _to_prodigy(model: str, instance: str, labels: list[str], chosen: list[str],
 def _argilla(record: Record, rules: Rules) -> Iterator[Record]:
     asked = {key.rpartition(".")[0] for key in record if key.endswith(_ARGILLA)}
     asked = asked & {rules.columns.get("label")} or asked
-    expect(len(asked) == 1, "label", f"the questions {sorted(asked)}", "one, or --columns label=… to say which")
+    expect(len(asked) == 1, "label", f"the questions {sorted(asked)} (--columns label=… says which counts)", "one")
     question, said = asked.pop(), {"instance": _instance(record, rules, "id")}
     answers, users, states, names, scores, agent = (_listed(record.get(question + part)) for part in _PARTS)
     for value, user, state in zip(answers, users, states, strict=True):

@@ -91,8 +91,10 @@ def frame_of(entries: Iterable[tuple[int, Any]], unit: str, file: InputFile, nam
                 said += [(instance, label, score, model) for label, score in tags] or [(instance, None, 0.0, model)]
                 lines += [number] * max(1, len(tags))
         except (InputError, AttributeError, KeyError, TypeError, ValueError) as fault:
-            ours = isinstance(fault, InputError)
-            bad.append(str(fault) if ours else f"{where}: found another shape ({fault!r}), expected a record of {tool}")
+            told = f"{where}: found another shape ({fault!r}), expected a record of {tool}"
+            if isinstance(fault, InputError):
+                told = str(fault) if str(fault).startswith(where) else f"{where}, {fault}"
+            bad.append(told)
             if file.rules.strict:
                 raise InputError(bad[0]) from None
     _report(bad, file)
