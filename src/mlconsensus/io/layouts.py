@@ -77,21 +77,16 @@ def named(table: ModelTable) -> tuple[Sequence[Any] | NDArray[Any], Sequence[Any
     (range(0, 2), ['label_0'])
     """
     n, l = table.scores.shape
-    return (
-        range(n) if table.instances is None else table.instances,
-        [f"label_{at}" for at in range(l)] if table.labels is None else table.labels,
-    )
+    labels = [f"label_{at}" for at in range(l)] if table.labels is None else table.labels
+    return range(n) if table.instances is None else table.instances, labels
 
 
 def _wide_block(part: Any, rows: pl.Series, labels: pl.Series) -> pl.DataFrame:
     dense = np.asfortranarray(part.toarray() if sparse.issparse(part) else part)
     taken = set(labels)
     # A label may itself be called "instance", and the header must not look like a long table's.
-    first = next(
-        name
-        for name in ("instance", "id", *(f"id_{k}" for k in range(len(taken) + 1)))
-        if name not in taken and not roles([name, *labels])
-    )
+    usual = ("instance", "id", *(f"id_{k}" for k in range(len(taken) + 1)))
+    first = next(name for name in usual if name not in taken and not roles([name, *labels]))
     return pl.DataFrame([rows.alias(first), *(_nullable(dense[:, at]).alias(label) for at, label in enumerate(labels))])
 
 
@@ -102,9 +97,8 @@ def _long_block(part: Any, rows: pl.Series, labels: pl.Series) -> pl.DataFrame:
     else:
         at_row, at_column = (at.ravel() for at in np.indices(part.shape))
         values = part.ravel()
-    return pl.DataFrame(
-        {"instance": rows.gather(at_row), "label": labels.gather(at_column), "score": _nullable(values)}
-    )
+    names = {"instance": rows.gather(at_row), "label": labels.gather(at_column)}
+    return pl.DataFrame(names | {"score": _nullable(values)})
 
 
 def _ranked_block(part: Any, rows: pl.Series, labels: pl.Series) -> pl.DataFrame:
