@@ -45,24 +45,19 @@ class Share(NamedTuple):
 class DaskPanel(LazySource):
     """Predictions that the workers of a cluster have, or read; `from_dask` makes it of arrays."""
 
-    def __init__(self, front: Predictions, shares: Sequence[Share], has_scores: bool) -> None:
+    def __init__(self, front: Predictions, shares: Sequence[Share], scanned: Any = None) -> None:
         super().__init__(front)
-        self._shares, self.has_scores = tuple(shares), has_scores
-        self._scanned: Any = None
+        self._shares, self._scanned = tuple(shares), scanned
 
     @classmethod
     def from_scanned(cls, panel: Any) -> Self:
         """Let workers read the files of a panel, which must be where they can see them."""
         delayed = _imported("dask").delayed
-        size = _BLOCKS * panel.block_size
         shared, walk = delayed(panel, traverse=False), delayed(partial, pure=False)
-        shares = [
-            Share(start, stop, walk(_file_blocks, shared, start, stop))
-            for start, stop in ((start, min(len(panel), start + size)) for start in range(0, len(panel), size))
-        ]
-        out = cls(panel.front, shares, panel.has_scores)
-        out._scanned = panel
-        return out
+        starts = range(0, len(panel), _BLOCKS * panel.block_size)
+        ends = pairwise([*starts, len(panel)])
+        shares = [Share(start, stop, walk(_file_blocks, shared, start, stop)) for start, stop in ends]
+        return cls(panel.front, shares, panel)
 
     def __len__(self) -> int:
         return self._shares[-1].stop
@@ -149,8 +144,9 @@ def from_dask(arrays: Any, models: Any = None, labels: Any = None) -> DaskPanel:
     named = {table.model: table.scores for table in tables_of(given, models)}
     first = next(iter(named.values()))
     for name, array in named.items():
-        _check(name, array, first)
-    front = Predictions([np.zeros((1, first.shape[1]))] * len(named), models=list(named), labels=labels)
+        _check(f"model {name!r}", array, first)
+    like = [np.zeros((1, *array.shape[1:]), array.dtype) for array in named.values()]
+    front = Predictions(like, models=list(named), labels=labels)
     sizes = first.chunks[0]
     even = [array.rechunk({0: sizes, 1: -1}).to_delayed(optimize_graph=False).ravel() for array in named.values()]
     kinds, walk = delayed((front.models, front.labels), traverse=False), delayed(partial, pure=False)
@@ -159,7 +155,7 @@ def from_dask(arrays: Any, models: Any = None, labels: Any = None) -> DaskPanel:
         for at, (start, stop) in enumerate(pairwise(np.cumsum([0, *sizes]).tolist()))
         if stop > start
     ]
-    return DaskPanel(front, shares, any(array.dtype.kind == "f" for array in named.values()))
+    return DaskPanel(front, shares)
 
 
 @contextmanager
@@ -293,16 +289,14 @@ def _raise(future: Any) -> None:
     raise fault
 
 
-def _check(name: str, array: Any, first: Any) -> None:
-    where, dask_array = f"model {name!r}", hasattr(array, "to_delayed") and hasattr(array, "chunks")
+def _check(where: str, array: Any, first: Any) -> None:
+    """Refuse what is no array of Dask's whose size is known; `Predictions` checks the rest."""
+    dask_array = hasattr(array, "to_delayed") and hasattr(array, "chunks")
     expect(dask_array, where, type(array).__name__, "a Dask array")
-    expect(array.ndim == 2, where, f"{array.ndim} dimensions", "2: instances, labels")
-    numbers = array.dtype.kind in "biuf"
-    expect(numbers, where, f"{array.dtype} values", "bool, 0/1 integers or floats in [0, 1]")
     known = not any(np.isnan(size) for size in array.shape)
     expect(known, where, "chunks of unknown size", "known ones: see compute_chunk_sizes")
     expect(array.shape == first.shape, where, f"shape {array.shape}", f"{first.shape} as the first model has")
-    expect(0 not in array.shape, where, f"no {'label' if array.shape[0] else 'instance'}", "at least one")
+    expect(array.shape[0] > 0, where, "no instance", "at least one")
 
 
 # What follows runs on workers.

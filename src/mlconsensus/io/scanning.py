@@ -53,11 +53,11 @@ class ScannedPanel(LazySource):
         n: int,
         scratch: Scratch,
     ) -> None:
-        super().__init__(Predictions([np.zeros((1, len(labels)))] * len(models), models=models, labels=labels))
+        like = [np.zeros((1, len(labels)), own.matrix.dtype) for own in scores]
+        super().__init__(Predictions(like, models=models, labels=labels))
         self._scanned = self.models, self.labels  # as they stand in the files, whatever is selected
         self._scores, self._names, self._n = tuple(scores), names, n
         self._scratch = scratch  # which is there as long as this is
-        self.has_scores = any(own.matrix.dtype.kind == "f" for own in scores)
 
     def __len__(self) -> int:
         return self._n

@@ -11,7 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ..arithmetic.products import SPARSE_FILL
+from ..arithmetic.products import as_csr, dense, is_sparse
 from ..errors import InputError
 from ..panel.alignment import IntArray
 from ..panel.model_scores import StoredMatrix
@@ -103,8 +103,7 @@ class DenseFile(StoredMatrix):
             kind = np.dtype(np.float32 if kind.kind == "b" else np.float64)
         whole = new_array(given.shape, kind, path)
         for start in range(0, len(whole), _ROWS):
-            block = given[start : min(len(whole), start + _ROWS)]
-            whole[start : start + _ROWS] = block.toarray() if sparse.issparse(block) else block
+            whole[start : start + _ROWS] = dense(given[start : min(len(whole), start + _ROWS)])
         return cls(path)
 
 
@@ -136,14 +135,7 @@ def few(matrix: NDArray[np.bool_]) -> Any:
     >>> few(np.zeros((9, 1), dtype=bool, order="F")).nnz
     0
     """
-    n, l = matrix.shape
-    if np.count_nonzero(matrix) >= SPARSE_FILL * n * l:
-        return matrix
-    found = np.flatnonzero(matrix.T)
-    starts = np.searchsorted(found, np.arange(l + 1) * n)
-    rows = found - np.repeat(np.arange(l) * n, np.diff(starts))
-    ones = np.ones(len(found), dtype=np.bool_)
-    return sparse.csc_array((ones, rows.astype(np.int32), starts.astype(np.int32)), shape=(n, l)).tocsr()
+    return as_csr(matrix.T, np.bool_).T.tocsr() if is_sparse(matrix) else matrix
 
 
 def compact(matrix: Any) -> Any:

@@ -86,6 +86,7 @@ class LazySource(Source):
 
     def _show(self, front: Predictions) -> None:
         self.front, self.models, self.labels, self.weights = front, front.models, front.labels, front.weights
+        self.has_scores = front.has_scores
 
     def prepared(self, block: Predictions) -> Predictions:
         """Do to a block all that was asked of the whole."""

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.metrics import precision_recall_curve
 
-from ..arithmetic.products import BoolArray, FloatArray, ratio
+from ..arithmetic.products import BoolArray, FloatArray, dense, ratio
 from ..engines.progress import track
 from ..estimators import COMBINERS, MOST_GROUPS, Combiner
 from ..evaluation.decisions import match_instances
@@ -147,14 +148,10 @@ def precision_recall(name: str, kind: str, truth: BoolArray, scores: FloatArray)
     >>> precision_recall("a", "method", np.array([[True, False, True, True]]), np.array([[0.9, 0.5, 0.2, 0.2]]))
     PrecisionRecall(name='a', kind='method', recall=(0.3333333333333333, 1.0), precision=(1.0, 0.75))
     """
-    flat = scores.ravel()
-    order = np.argsort(-flat, kind="stable")
-    ranked, relevant = flat[order], np.cumsum(truth.ravel()[order])
-    last = np.append(np.flatnonzero(np.diff(ranked)), len(ranked) - 1)  # of each group of equal scores
-    total = relevant[-1]
-    if not total:
+    if not truth.any():
         return PrecisionRecall(name, kind, (), ())
-    recall, precision = relevant[last] / total, relevant[last] / (last + 1)
+    found = precision_recall_curve(truth.ravel(), scores.ravel())[:2]
+    precision, recall = (values[-2::-1] for values in found)  # from the highest score down; the last is no cell's
     # Points are kept where recall has gone on by a step; of those of the same recall, the first has most precision.
     kept = np.unique(np.searchsorted(recall, np.linspace(recall[0], recall[-1], _MOST_POINTS)))
     return PrecisionRecall(name, kind, tuple(recall[kept].tolist()), tuple(precision[kept].tolist()))
@@ -179,7 +176,7 @@ def reliability(name: str, kind: str, truth: BoolArray, scores: FloatArray) -> R
 
 
 def _point(name: str, truth: BoolArray, values: Any) -> PrecisionRecall:
-    chosen = (values.toarray() if hasattr(values, "toarray") else values) >= 0.5
+    chosen = dense(values) >= 0.5
     right = int((truth & chosen).sum())
     if not right:
         return PrecisionRecall(name, "model", (), ())

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .. import __version__
+from ..arithmetic.products import dense
 from ..panel.predictions import Predictions
 
 if TYPE_CHECKING:
@@ -72,8 +73,7 @@ def hash_predictions(predictions: Predictions, name: str = "predictions") -> Inp
         found.update(repr([str(name) for name in block.instances.tolist()]).encode("utf-8", "surrogatepass"))
         found.update(np.ascontiguousarray(block.members, dtype="<i8").data)
         for values, spoken in block.cells():
-            dense = values.toarray() if hasattr(values, "toarray") else np.asarray(values, dtype=np.float64)
             # One NaN of many, and one zero of two.
-            cells = np.where(True if spoken is None else spoken, dense + 0.0, np.nan)
+            cells = np.where(True if spoken is None else spoken, dense(values) + 0.0, np.nan)
             found.update(np.ascontiguousarray(cells, dtype="<f8").data)
     return Input(name, found.hexdigest(), None)
