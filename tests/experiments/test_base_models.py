@@ -148,5 +148,5 @@ def test_a_full_disk_leaves_nothing(data, tmp_path, monkeypatch):
 
 def test_a_folder_that_cannot_be_made(data, tmp_path):
     (tmp_path / "file").touch()
-    with pytest.raises(InputError, match="expected a folder to write to"):
+    with pytest.raises(InputError, match="expected a place to write to"):
         made(data, SMALL, tmp_path / "file" / "below")

@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial, reduce
-from importlib import import_module
 from itertools import pairwise
 from typing import Any, NamedTuple, Self, TypeVar, cast
 
@@ -19,7 +18,7 @@ from numpy.typing import NDArray
 
 from ..arithmetic.budget import grant
 from ..combiners.method import merged
-from ..errors import InputError, expect
+from ..errors import InputError, expect, needed
 from ..panel.alignment import Names
 from ..panel.model_tables import tables_of
 from ..panel.predictions import Predictions
@@ -29,6 +28,7 @@ from .progress import track
 
 S = TypeVar("S", bound=tuple[Any, ...])
 
+_dask = partial(needed, extra="dask", where="Dask")  # imports one of its packages
 _FAN_IN = 8  # statistics that are merged by one task
 _BLOCKS = 4  # blocks that one task reads from files, one after the other
 _PATIENCE = 10.0  # seconds to wait for a worker when there is none: one that died may be started anew
@@ -52,7 +52,7 @@ class DaskPanel(LazySource):
     @classmethod
     def from_scanned(cls, panel: Any) -> Self:
         """Let workers read the files of a panel, which must be where they can see them."""
-        delayed = _imported("dask").delayed
+        delayed = _dask("dask").delayed
         shared, walk = delayed(panel, traverse=False), delayed(partial, pure=False)
         starts = range(0, len(panel), _BLOCKS * panel.block_size)
         ends = pairwise([*starts, len(panel)])
@@ -81,7 +81,7 @@ class DaskPanel(LazySource):
     def gather(self, statistics: Callable[[Predictions], S]) -> S:
         """First pass: a task for each of the blocks, and a tree of tasks that merge what they found."""
         parts = self._tasks(self._shares, partial(_statistics_of, statistics))
-        merge = _imported("dask").delayed(partial(reduce, merged), pure=False)
+        merge = _dask("dask").delayed(partial(reduce, merged), pure=False)
         some = [merge(parts[at : at + _FAN_IN]) for at in range(0, len(parts), _FAN_IN)]
         whole: S = _computed(some, "gathering", merge)[0]
         return whole
@@ -106,7 +106,7 @@ class DaskPanel(LazySource):
 
     def _tasks(self, shares: Sequence[Share], function: Callable[..., Any]) -> list[Any]:
         """Return a task for each share, in which the function gets its start and walks its blocks."""
-        delayed = _imported("dask").delayed
+        delayed = _dask("dask").delayed
         called, sent = delayed(_called, pure=False), delayed((function, self._steps), traverse=False)
         return [called(sent, share.start, share.blocks) for share in shares]
 
@@ -137,7 +137,7 @@ def from_dask(arrays: Any, models: Any = None, labels: Any = None) -> DaskPanel:
     >>> mlc.MajorityVote().fit(panel).transform(panel).compute()[0]
     array([0.5, 0.5])
     """
-    delayed = _imported("dask").delayed
+    delayed = _dask("dask").delayed
     dimensions = getattr(arrays, "ndim", 3)
     expect(dimensions == 3, "predictions", f"{dimensions} dimensions", "3: models, instances, labels")
     given = list(arrays) if hasattr(arrays, "ndim") else arrays
@@ -172,7 +172,7 @@ def connected(address: str | None) -> Iterator[Any]:
     """
     right = address is None or ":" in address
     expect(right, "--dask", repr(address), "an address such as tcp://host:8786, or none")
-    distributed = _imported("distributed")
+    distributed = _dask("distributed")
     if address is None:
         with local_cluster(cores()) as cluster, distributed.Client(cluster) as client:
             yield client
@@ -195,17 +195,10 @@ def local_cluster(workers: int) -> Any:
 
     Dask has its workers give it back at once, and a third of the time goes into getting it again.
     """
-    config, name = _imported("dask").config, "distributed.nanny.pre-spawn-environ"
-    cluster = _imported("distributed").LocalCluster
+    config, name = _dask("dask").config, "distributed.nanny.pre-spawn-environ"
+    cluster = _dask("distributed").LocalCluster
     with config.set({name: dict(config.get(name)) | KEPT}):
         return cluster(n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=":0")
-
-
-def _imported(name: str) -> Any:
-    try:
-        return import_module(name)
-    except ImportError:
-        raise InputError("Dask: found none installed, expected pip install 'mlconsensus[dask]'") from None
 
 
 def _computed(tasks: list[Any], doing: str, then: Any = None) -> list[Any]:
@@ -215,7 +208,7 @@ def _computed(tasks: list[Any], doing: str, then: Any = None) -> list[Any]:
     """
     client = _client()
     if client is None:
-        return list(_imported("dask").compute(*(tasks if then is None else [then(tasks)])))
+        return list(_dask("dask").compute(*(tasks if then is None else [then(tasks)])))
     futures = client.compute(_optimised(tasks))
     try:
         for _ in track(_finished(client, futures), len(futures), doing):
@@ -246,14 +239,14 @@ def _client() -> Any:
     if "distributed" not in sys.modules:
         return None
     try:
-        return _imported("distributed").default_client()
+        return _dask("distributed").default_client()
     except ValueError:
         return None
 
 
 def _finished(client: Any, futures: list[Any]) -> Iterator[Any]:
     """Pass on futures as they are done; end with an error if one fails or all workers are gone."""
-    distributed = _imported("distributed")
+    distributed = _dask("distributed")
     waiting, alone = set(futures), time.monotonic()
     while waiting:
         try:
@@ -280,7 +273,7 @@ def _finished(client: Any, futures: list[Any]) -> Iterator[Any]:
 
 def _raise(future: Any) -> None:
     fault = future.exception() if future.status == "error" else None
-    if isinstance(fault, _imported("distributed").KilledWorker):
+    if isinstance(fault, _dask("distributed").KilledWorker):
         raise InputError(
             "Dask: found a task during which one worker after the other died, expected workers with enough memory"
         ) from None

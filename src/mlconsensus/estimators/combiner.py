@@ -343,9 +343,9 @@ class Combiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[misc]
         """Return predictions that this method can be fitted to; refuse others, and settings that make no sense."""
         self.check()
         panel = as_predictions(predictions)
-        if panel.clusters and not self.uses_clusterings:
-            able = " or ".join(method.__name__ for method in METHODS if method.uses_clusterings)
-            raise InputError(f"{type(self).__name__}: found clusterings, which it cannot use, expected {able}")
+        able = " or ".join(method.__name__ for method in METHODS if method.uses_clusterings)
+        right = self.uses_clusterings or not panel.clusters
+        expect(right, type(self).__name__, "clusterings, which it cannot use", able)
         return panel
 
     def _fitted(self, panel: Any, prepared: Any) -> Self:

@@ -12,8 +12,7 @@ import numpy as np
 
 from ..datasets import Dataset
 from ..engines.progress import track
-from ..errors import InputError
-from ..io import whole_file
+from ..io.files import whole_file, writable
 from .learners import BoolArray, Shuffle, out_of_fold
 from .settings import Settings
 
@@ -69,11 +68,8 @@ def _make(data: Dataset, settings: Settings, shuffle: Shuffle, path: Path) -> No
     """Make one base model's predictions; their file appears whole or not at all."""
     model = settings.how.predict_fold
     predicted = out_of_fold(model, data.features, data.labels.toarray(), shuffle, settings.folds)
-    try:
+    with writable(path.parent):
         path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as fault:
-        reason = str(fault.strerror).lower()
-        raise InputError(f"{path.parent}: found {reason!r}, expected a folder to write to") from None
     with whole_file(path, force=True) as file:
         np.savez_compressed(file, predictions=predicted)
 

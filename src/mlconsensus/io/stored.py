@@ -82,7 +82,8 @@ class ParquetMatrix(StoredMatrix):
             return self[int(rows[0]) : int(rows[-1]) + 1][rows - rows[0]]
         frame = self._walk.rows(rows.start, rows.stop)
         found = cells.matrix(frame, self._columns, self._place.below(rows.start))
-        return few(found) if found.dtype.kind == "b" else found
+        few = found.dtype.kind == "b" and is_sparse(found)  # sparse arithmetic is cheaper then
+        return as_csr(found.T, np.bool_).T.tocsr() if few else found
 
 
 class DenseFile(StoredMatrix):
@@ -125,17 +126,6 @@ class SparseFile(StoredMatrix):
         for name in _CSR:
             np.save(folder / f"{name}.npy", getattr(matrix, name))
         return cls(folder, matrix.shape)
-
-
-def few(matrix: NDArray[np.bool_]) -> Any:
-    """Return decisions, columns contiguous, as CSR where so few are yes that sparse arithmetic is cheaper.
-
-    Examples
-    --------
-    >>> few(np.zeros((9, 1), dtype=bool, order="F")).nnz
-    0
-    """
-    return as_csr(matrix.T, np.bool_).T.tocsr() if is_sparse(matrix) else matrix
 
 
 def compact(matrix: Any) -> Any:

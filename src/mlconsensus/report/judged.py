@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,8 +27,7 @@ _BINS = 10
 _LARGE = ("Filter", "MLCM-r")  # methods that keep matrices of (models × labels)²
 
 
-@dataclass(frozen=True)
-class Judgement:
+class Judgement(NamedTuple):
     """One method or model against the truth."""
 
     name: str
@@ -37,8 +35,7 @@ class Judgement:
     metrics: dict[str, float]
 
 
-@dataclass(frozen=True)
-class PrecisionRecall:
+class PrecisionRecall(NamedTuple):
     """Precision and recall over all cells, as ever more cells are taken, from the highest score down."""
 
     name: str
@@ -52,8 +49,7 @@ class PrecisionRecall:
         return min(zip(self.recall, self.precision, strict=True), key=lambda point: abs(point[0] - 0.5))
 
 
-@dataclass(frozen=True)
-class Reliability:
+class Reliability(NamedTuple):
     """How often cells of about the same score are relevant, in bins of the score."""
 
     name: str
@@ -63,8 +59,7 @@ class Reliability:
     cells: tuple[int, ...]  # how many it holds
 
 
-@dataclass(frozen=True)
-class LabelGain:
+class LabelGain(NamedTuple):
     """One label's sets, by consensus and by voting, against the truth."""
 
     name: str
@@ -80,8 +75,7 @@ class LabelGain:
         return self.consensus - self.voting
 
 
-@dataclass(frozen=True)
-class JudgedSummary:
+class JudgedSummary(NamedTuple):
     """How good it is."""
 
     note: str  # what could not be judged; empty if all could

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import platform
-from dataclasses import dataclass
 from importlib.metadata import version
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -18,8 +17,7 @@ if TYPE_CHECKING:
     from ..consensus import Consensus
 
 
-@dataclass(frozen=True)
-class Input:
+class Input(NamedTuple):
     """A file, or data in memory, and what it held."""
 
     name: str
@@ -27,8 +25,7 @@ class Input:
     size: int | None  # in bytes; None for data in memory
 
 
-@dataclass(frozen=True)
-class Origin:
+class Origin(NamedTuple):
     """Where a report comes from."""
 
     command: str  # empty if it was made in Python
