@@ -66,6 +66,12 @@ class Consensus:
     predictions: Predictions
 
     @cached_property
+    def gold(self) -> NDArray[np.float64] | None:
+        """The answers that were known (n, l), NaN where none was; ``None``: there were none."""
+        unknown = np.full(self.scores.shape, np.nan)
+        return None if self.predictions.gold is None else self.predictions.answered(unknown)
+
+    @cached_property
     def cardinality(self) -> NDArray[np.float64]:
         """How many labels the models gave each instance on average (n,)."""
         return cardinalities(self.predictions)
@@ -73,7 +79,7 @@ class Consensus:
     @cached_property
     def relevant(self) -> NDArray[np.bool_]:
         """Label sets (n, l) of bool: for each instance as many top labels as the models gave it on average."""
-        return match_instances(self.scores, self.cardinality)
+        return self.predictions.answered(match_instances(self.scores, self.cardinality))
 
     @property
     def labels(self) -> NDArray[np.bool_]:
@@ -158,6 +164,7 @@ def combine(
     *,
     method: str | Combiner | None = None,
     weights: Weights = None,
+    gold: Any = None,
 ) -> Consensus:
     """Combine predictions into consensus scores and label sets.
 
@@ -172,6 +179,10 @@ def combine(
         A method's name or a combiner, in place of the one that `optimize` would choose.
     weights
         How much each model counts: a number for each, in their order or by name; ``None``: all alike.
+    gold
+        Answers that are known, of some instances or some cells, for the method to learn from (docs/gold.md): an array
+        (n, l) of 1, 0 and NaN (not known), or a DataFrame that is matched by its names. They stand as they are in the
+        scores, as 1 and 0, and in the label sets.
 
     Examples
     --------
@@ -185,6 +196,7 @@ def combine(
     True
     """
     panel = as_predictions(predictions)
+    panel = panel if gold is None else panel.with_gold(gold)
     combiner, reason = choose(panel, optimize, method, weights)
     scores, names = combiner.fit(panel).transform(panel), (panel.instances, panel.labels)
     return Consensus(scores, combiner.name, _with_what_it_saw(reason, combiner), combiner, *names, panel)

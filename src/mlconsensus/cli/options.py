@@ -15,6 +15,7 @@ from ..terminal import safe
 
 if TYPE_CHECKING:
     from ..io.labels import Reading
+    from ..panel.model_tables import ModelTable
     from ..panel.predictions import Predictions
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -196,6 +197,17 @@ def read_panel(source: PanelFiles) -> Predictions:
     panel = read_predictions(source.files, **source.matched())
     say_missing(panel.n_missing, panel.shape)
     return panel
+
+
+def read_truth(source: PanelFiles, path: str | None, partial: bool = False) -> ModelTable | None:
+    """Read the truth, or (`partial`) as much of it as is known, which must not be one of the models' files."""
+    from ..io import read_table
+    from ..io.formats import check_apart, expanded
+
+    if path is None:
+        return None
+    check_apart(path, expanded(source.files), copies=partial)
+    return read_table(path, **(source.reading() | {"partial": partial}))
 
 
 def say_missing(missing: int, shape: tuple[int, int, int]) -> None:

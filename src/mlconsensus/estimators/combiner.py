@@ -367,8 +367,8 @@ def _block_sums(method: Method, weights: Any, prepared: Any, block: Predictions)
 
 
 def _apply(apply: Callable[..., NDArray[np.float64]], weights: Any, solution: Any, block: Predictions) -> Any:
-    return apply(block.weighted(weights), solution)
+    return block.answered(apply(block.weighted(weights), solution))
 
 
 def _top_labels(apply: Callable[[Predictions], NDArray[np.float64]], block: Predictions) -> NDArray[np.bool_]:
-    return match_instances(apply(block), cardinalities(block))
+    return block.answered(match_instances(apply(block), cardinalities(block)))

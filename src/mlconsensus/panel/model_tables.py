@@ -98,11 +98,11 @@ def aligned(
     >>> aligned([ModelTable("a", [[1, 0]], labels=["x", "y"])], "union", "union")[:3]
     (('a',), array([0]), ('x', 'y'))
     """
-    checked = [_checked(table) for table in tables]
-    sizes = [matrix.shape for matrix, _ in checked]
+    fit = [checked(table) for table in tables]
+    sizes = [matrix.shape for matrix, _ in fit]
     labels, columns = panel_names(tables, "labels", [size[1] for size in sizes], how_labels)
     instances, rows = panel_names(tables, "instances", [size[0] for size in sizes], how_instances)
-    parts = tuple(ModelScores(matrix, rows[k], columns[k], has_nan) for k, (matrix, has_nan) in enumerate(checked))
+    parts = tuple(ModelScores(matrix, rows[k], columns[k], has_nan) for k, (matrix, has_nan) in enumerate(fit))
     names = (f"label_{j}" for j in range(len(labels))) if tables[0].labels is None else map(str, labels.tolist())
     return tuple(table.model for table in tables), instances, tuple(names), parts
 
@@ -203,8 +203,14 @@ def check_overlap(tables: Sequence[ModelTable], what: str, names: Sequence[Names
             )
 
 
-def _checked(table: ModelTable) -> tuple[Matrix, bool]:
-    """Return one model's matrix as an ndarray or canonical CSR that is fit to use, and whether it has NaN."""
+def checked(table: ModelTable) -> tuple[Matrix, bool]:
+    """Return one model's matrix as an ndarray or canonical CSR that is fit to use, and whether it has NaN.
+
+    Examples
+    --------
+    >>> checked(ModelTable("a", [[0.5, np.nan]]))
+    (array([[0.5, nan]]), True)
+    """
     where, raw = table.where, table.scores
     if isinstance(raw, StoredMatrix):  # which is checked when it is read
         return raw, False

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..errors import InputError, expect
 from ..terminal import sizes
+from .gold import gold_of
 
 if TYPE_CHECKING:
     from ..parameters import Weights
@@ -106,6 +107,10 @@ class LazySource(Source):
     def rescaled(self, scales: Scales) -> Self:
         """Bring each model's scores to another scale."""
         return self._with("rescaled", scales)
+
+    def with_gold(self, gold: Any) -> Self:
+        """Let methods know answers of some instances or cells; blocks call instances by their positions."""
+        return self._with("with_gold_at", None if gold is None else gold_of(gold, self.instances, self.labels))
 
     def _with(self, name: str, *arguments: Any) -> Self:
         out = copy(self)
