@@ -8,8 +8,7 @@ from scipy import sparse
 from mlconsensus.datasets import Dataset
 from mlconsensus.errors import InputError
 from mlconsensus.experiments import base_models
-from mlconsensus.experiments.base_models import base_predictions
-from mlconsensus.experiments.settings import Settings
+from mlconsensus.experiments.base_models import Settings, base_predictions
 
 SMALL = Settings("trees", repeats=2, models=2, folds=3).checked()
 DAMAGED = "found a damaged file of the cache; it is made anew"

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial, reduce
 from itertools import pairwise
-from typing import Any, NamedTuple, Self, TypeVar, cast
+from typing import Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,7 +83,7 @@ class DaskPanel(LazySource):
         parts = self._tasks(self._shares, partial(_statistics_of, statistics))
         merge = _dask("dask").delayed(partial(reduce, merged), pure=False)
         some = [merge(parts[at : at + _FAN_IN]) for at in range(0, len(parts), _FAN_IN)]
-        whole: S = _computed(some, "gathering", merge)[0]
+        whole: S = _computed([merge(some)], "gathering", on_the_way=some)[0]
         return whole
 
     def each(self, function: Callable[[int, Iterator[Any]], Any], doing: str) -> list[Any]:
@@ -95,9 +95,7 @@ class DaskPanel(LazySource):
 
     def spread(self, apply: Callable[[Predictions], Any], dtype: Any = float) -> NDArray[Any]:
         """Second pass: a lazy Dask array (n, l)."""
-        import dask.array
-
-        da, l = cast("Any", dask.array), len(self.labels)
+        da, l = _dask("dask.array"), len(self.labels)
         tasks = self._tasks(self._shares, partial(_applied, apply, dtype))
         sizes = [(share.stop - share.start, l) for share in self._shares]
         arrays = [da.from_delayed(task, size, dtype=dtype) for task, size in zip(tasks, sizes, strict=True)]
@@ -201,23 +199,19 @@ def local_cluster(workers: int) -> Any:
         return cluster(n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=":0")
 
 
-def _computed(tasks: list[Any], doing: str, then: Any = None) -> list[Any]:
+def _computed(tasks: list[Any], doing: str, on_the_way: Sequence[Any] = ()) -> list[Any]:
     """Run tasks on the cluster, or on threads where there is none, and bring their results here.
 
-    `then`, a delayed function of a list of results, makes one of all, where they are.
+    Progress is shown by them and by those `on_the_way` to them, whose results stay where they are.
     """
     client = _client()
     if client is None:
-        return list(_dask("dask").compute(*(tasks if then is None else [then(tasks)])))
-    futures = client.compute(_optimised(tasks))
+        return list(_dask("dask").compute(*tasks))
+    futures = client.compute(_optimised([*on_the_way, *tasks]))
     try:
         for _ in track(_finished(client, futures), len(futures), doing):
             pass
-        if then is not None and len(futures) > 1:
-            futures = [client.compute(then(futures))]
-            for _ in _finished(client, futures):
-                pass
-        return list(client.gather(futures))
+        return list(client.gather(futures[len(on_the_way) :]))
     except BaseException:
         client.cancel(futures, force=True)
         raise
@@ -254,9 +248,7 @@ def _finished(client: Any, futures: list[Any]) -> Iterator[Any]:
         except TimeoutError:
             done = set()
         except (distributed.client.FutureCancelledError, distributed.comm.CommClosedError, OSError):
-            raise InputError(
-                "Dask: found that the scheduler is gone, expected it to stay; nothing is written"
-            ) from None
+            raise InputError("Dask: found the scheduler gone, expected it to stay; nothing is written") from None
         for future in done:
             if future.status != "finished":
                 _raise(future)
@@ -274,9 +266,7 @@ def _finished(client: Any, futures: list[Any]) -> Iterator[Any]:
 def _raise(future: Any) -> None:
     fault = future.exception() if future.status == "error" else None
     if isinstance(fault, _dask("distributed").KilledWorker):
-        raise InputError(
-            "Dask: found a task during which one worker after the other died, expected workers with enough memory"
-        ) from None
+        raise InputError("Dask: found a task that worker after worker died of, expected ones with enough memory")
     if fault is None:
         raise InputError(f"Dask: found that work was {future.status}, expected the cluster to finish it")
     raise fault

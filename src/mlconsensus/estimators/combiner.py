@@ -145,9 +145,8 @@ class Combiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[misc]
         check_is_fitted(self, "models_")
         panel = self.in_fitted_order(as_predictions(predictions))
         scores = spread(panel, self.applying(dtype), dtype)
-        if (
-            _get_output_config("transform", self)["dense"] == "pandas"
-        ):  # scikit-learn would not keep the instances' names
+        asked_for = _get_output_config("transform", self)["dense"]
+        if asked_for == "pandas":  # scikit-learn would not keep the instances' names
             return ModelTable(self.name, scores, panel.instances, self.labels_).to_frame()
         return scores
 
@@ -214,10 +213,8 @@ class Combiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[misc]
         """Return what turns a block into its scores, light enough to be sent to another process."""
         solution = self.solution_
         if np.dtype(dtype) == np.float32:
-            parts = {name: getattr(solution, name) for name in self.in_float32}
-            solution = solution._replace(
-                **{k: part.astype(np.float32) for k, part in parts.items() if part is not None}
-            )
+            parts = ((name, getattr(solution, name)) for name in self.in_float32)
+            solution = solution._replace(**{name: a.astype(np.float32) for name, a in parts if a is not None})
         return partial(_apply, type(self).apply, self.weights_, solution)
 
     @classmethod

@@ -87,11 +87,8 @@ def named(table: ModelTable) -> tuple[Sequence[Any] | NDArray[Any], Sequence[Any
 def _wide_block(part: Any, rows: pl.Series, labels: pl.Series) -> pl.DataFrame:
     cells, taken = np.asfortranarray(dense(part)), set(labels)
     # A label may itself be called "instance", and the header must not look like a long table's.
-    first = next(
-        name
-        for name in ("instance", "id", *(f"id_{k}" for k in range(len(taken) + 1)))
-        if name not in taken and not roles([name, *labels])
-    )
+    usual = ("instance", "id", *(f"id_{k}" for k in range(len(taken) + 1)))
+    first = next(name for name in usual if name not in taken and not roles([name, *labels]))
     return pl.DataFrame([rows.alias(first), *(_nullable(cells[:, at]).alias(label) for at, label in enumerate(labels))])
 
 
@@ -102,9 +99,8 @@ def _long_block(part: Any, rows: pl.Series, labels: pl.Series) -> pl.DataFrame:
     else:
         at_row, at_column = (at.ravel() for at in np.indices(part.shape))
         values = part.ravel()
-    return pl.DataFrame(
-        {"instance": rows.gather(at_row), "label": labels.gather(at_column), "score": _nullable(values)}
-    )
+    names = {"instance": rows.gather(at_row), "label": labels.gather(at_column)}
+    return pl.DataFrame({**names, "score": _nullable(values)})
 
 
 def _ranked_block(part: Any, rows: pl.Series, labels: pl.Series) -> pl.DataFrame:
