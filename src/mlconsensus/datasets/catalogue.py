@@ -1,7 +1,5 @@
 """What is known of each data set, before any of it is read."""
 
-from __future__ import annotations
-
 import tomllib
 from functools import cache
 from importlib import resources

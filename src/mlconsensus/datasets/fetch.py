@@ -1,7 +1,5 @@
 """From a name to files on this machine: the user's own folder, the cache, and only then the network."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 
