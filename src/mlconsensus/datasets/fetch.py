@@ -29,6 +29,15 @@ def fetch(name: str) -> tuple[Path, ...]:
     Files in the folder that the variable ``MLCONSENSUS_DATA`` names are used first, then the cache. A download
     takes its place only when it is whole and its hash is right; a file of the cache that is damaged is fetched anew.
 
+    Parameters
+    ----------
+    name
+        One of those in `registry`.
+
+    Returns
+    -------
+    Where its files are.
+
     Examples
     --------
     >>> fetch("emron")

@@ -15,7 +15,7 @@ from ..combiners.contributions import Scale
 from ..engines import gather
 from ..errors import InputError, nearest
 from ..estimators import Combiner
-from ..panel.predictions import Predictions, as_predictions
+from ..panel.predictions import Predictions
 from ..panel.sources import Source
 from ..terminal import shown, table
 
@@ -115,6 +115,10 @@ class Explanation:
     def to_dict(self) -> dict[str, Any]:
         """Return what JSON can hold: all but the arrays; infinite log-odds, of what is never or always true, are None.
 
+        Returns
+        -------
+        The fields by name, and ``parts``, a list of dicts.
+
         Examples
         --------
         >>> import mlconsensus as mlc
@@ -126,7 +130,17 @@ class Explanation:
         return found if math.isfinite(self.baseline) else found | {"baseline": None}
 
     def to_text(self, most: int = 12) -> str:
-        """Lay out a table for a terminal: the `most` largest parts, the others in one row, and the sum."""
+        """Lay out a table for a terminal.
+
+        Parameters
+        ----------
+        most
+            How many parts have a row of their own, the largest ones; the others share one.
+
+        Returns
+        -------
+        Lines of text, the last of which is the sum.
+        """
         rows = table(self._heads(), self._rows(most, 30), left=2)
         title = f"instance {shown(self.instance)}, label {shown(self.label)}: {self._scores()}"
         return "\n".join([title, "", rows, *(["", self._note()] if self._note() else [])])
@@ -210,7 +224,7 @@ def explain(combiner: Combiner, predictions: Any, instance: int | str, label: in
     True
     """
     solution = combiner.solution_
-    panel = combiner.in_fitted_order(as_predictions(predictions))
+    panel = combiner.in_fitted_order(predictions)
     one, column = one_instance(panel, instance), label_position(panel.labels, label)
     weighted = one.weighted(combiner.weights_)
     found = combiner.contributions(weighted, solution, column)
