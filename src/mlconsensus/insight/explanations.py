@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from html import escape
+from importlib import resources
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -149,17 +149,12 @@ class Explanation:
         return f"<Explanation: instance {shown(self.instance)}, label {shown(self.label)}: {self._scores()}>"
 
     def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><td><bdi>{escape(model)}</bdi></td><td><bdi>{escape(label)}</bdi></td>"
-            + "".join(f'<td style="text-align:right">{cell}</td>' for cell in cells)
-            + "</tr>"
-            for model, label, *cells in self._rows(20, 60)
-        )
-        heads = "".join(f'<th scope="col">{head}</th>' for head in self._heads())
-        instance, label = (f"<bdi>{escape(shown(name, 60))}</bdi>" for name in (self.instance, self.label))
-        caption = f"<caption>instance {instance}, label {label}: {escape(self._scores())}</caption>"
-        note = f"<p>{escape(self._note())}</p>" if self._note() else ""
-        return f"<table>{caption}<thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>{note}"
+        from jinja2 import Template
+
+        template = resources.files(__package__).joinpath("explanation.html.j2").read_text(encoding="utf-8")
+        cells = {"heads": self._heads(), "rows": self._rows(20, 60), "scores": self._scores(), "note": self._note()}
+        names = {"instance": shown(self.instance, 60), "label": shown(self.label, 60)}
+        return str(Template(template, autoescape=True).render(cells | names))
 
     def _scores(self) -> str:
         return f"{self.score:.4f} by {self.method}, {self.vote:.4f} by voting"
