@@ -2,8 +2,8 @@
 
 Each file follows from the seed and its number alone. A worker takes them one after the other, within limits of time and
 memory, and is replaced if it dies. What is wrong: any exit code but 0 and 2, more than one line said of a refusal, a
-traceback, a panic that shows, more than 10 s of processor time or 2 GB, an output where a file was refused, and streaming that decides
-otherwise than memory. Such a file is kept in `fuzz/found`, from where it goes, smaller if it can be, to the tests' corpus.
+traceback, more than 10 s of processor time or 2 GB, an output where a file was refused, and streaming that decides or
+writes otherwise than memory. Such a file is kept in `fuzz/found`; it belongs into `tests/fuzz_corpus`.
 """
 
 import argparse
@@ -56,16 +56,17 @@ def run(*words: object) -> tuple[int, str]:
 
 def wrong(kind: str, path: Path, rng: random.Random) -> str:
     """Give a file to the commands that read such files; return what they did wrong, "": nothing."""
-    out, good = path.with_name("out.csv"), path.with_name("good.csv")
+    out, good = path.with_name("out.csv"), path.with_name("beside.csv")
     good.write_bytes(seeds.GOOD)
     if kind == "state":
-        model, panel = path.with_name("out.model"), path.with_name("panel.npz")
+        model, panel = path.with_name("out.model"), path.with_name("beside.npz")
         command = ["solve", path, "-o", model]
         if path.suffix != ".stats":
-            command = ["apply", path, panel, "-o", out] if path.suffix == ".model" else ["statistics", panel, "--after", path, "-o", model]
+            applied = ["apply", path, panel, "-o", out]
+            command = applied if path.suffix == ".model" else ["statistics", panel, "--after", path, "-o", model]
         return _judged(run(*command, "--force"))
     method = rng.choice(METHODS)
-    beside = [good] if rng.random() < 0.5 and path.name != good.name else []
+    beside = [good] if rng.random() < 0.5 else []
     strict = ["--strict"] * (rng.random() < 0.2)
     command = ["combine", path, *beside, *strict, "--method", method, "-o", out, "--force"]
     out.unlink(missing_ok=True)
@@ -104,9 +105,7 @@ def work(kind: str, seed: int, numbers: range, pipe) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     folder = Path(tempfile.mkdtemp(prefix="fuzz-"))
     tempfile.tempdir = str(folder)
-    (folder / "panel.npz").write_bytes(seeds._npz(
-        predictions=[[[1, 0, 1], [0, 1, 0]], [[1, 1, 0], [0, 0, 0]]], models=["a", "good"], labels=["sport", "politics", "law"]
-    ))  # fmt: skip
+    (folder / "beside.npz").write_bytes(seeds.PANEL)
     used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (used + 2 * BYTES, used + 2 * BYTES))
     signal.signal(signal.SIGPROF, _too_long)
@@ -202,13 +201,13 @@ def cli() -> None:
     parser.add_argument("--first", type=int, default=0, help="number of the first file")
     parser.add_argument("--files", type=int, default=10**9, help="of each kind, at most")
     given = parser.parse_args()
-    failed = False
+    failed, end = False, time.monotonic() + given.seconds
     for at, kind in enumerate(given.kinds):
         now = time.monotonic()
-        left = given.seconds / len(given.kinds) if at == 0 else (end - now) / (len(given.kinds) - at)
-        end = now + given.seconds if at == 0 else end
-        tried, faults, slowest, largest = explore(kind, given.seed, given.first, given.files, now + left)
-        print(f"{kind}: {tried:,} files, {faults.total()} faults, slowest {slowest:.1f} s, largest {largest / 1e9:.2f} GB", flush=True)
+        until = now + (end - now) / (len(given.kinds) - at)
+        tried, faults, slowest, largest = explore(kind, given.seed, given.first, given.files, until)
+        most = f"slowest {slowest:.1f} s, largest {largest / 1e9:.2f} GB"
+        print(f"{kind}: {tried:,} files, {faults.total()} faults, {most}", flush=True)
         for fault, times in faults.most_common(20):
             print(f"  {times} × {fault}")
         failed |= bool(faults)

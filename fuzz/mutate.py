@@ -1,4 +1,4 @@
-"""Breaking files: bytes anywhere, numbers and words where they hurt, and the inside of archives under right checksums."""
+"""Breaking files: bytes anywhere, numbers and words where they hurt, and what is packed under right checksums."""
 
 import gzip
 import io
@@ -10,12 +10,31 @@ import zipfile
 import numpy as np
 import zstandard
 
-NUMBERS = (0, 1, 2, 7, 127, 128, 255, 256, 2**15, 2**16 - 1, 2**24, 2**31 - 1, 2**31, 2**32 - 1, 2**40, 2**62, 2**63 - 1)
+NUMBERS = (
+    0,
+    1,
+    2,
+    7,
+    127,
+    128,
+    255,
+    256,
+    2**15,
+    2**16 - 1,
+    2**24,
+    2**31 - 1,
+    2**31,
+    2**32 - 1,
+    2**40,
+    2**62,
+    2**63 - 1,
+)
 WORDS = (
     b"", b"-0.0", b"-1", b"1e400", b"1e-320", b"0.1e-300", b"nan", b"inf", b"null", b"true", b"999999999999999999999",
-    b'"', b"'", b"\\", b"\0", b"\xef", b"\xef\xbb\xbf", b"\xff\xfe", b"\r", b"\n", b"\n\r", b"\n\n", b"\r\n", b",", b";", b"\t",
-    b"{", b"}", b"[", b"]", b"[[[[[[[[[[[[[[[[", b"%", b"@data\n", b"@attribute x {", b"?", b"a" * 3000, b"\xed\xa0\x80",
-    "\u2028".encode(), "\x85".encode(), b"\x1b]0;owned\x07", b"instance", b"label", b"model", b"-C 9", b"1:1", b"\\ud800", b"{}", b"[]",
+    b'"', b"'", b"\\", b"\0", b"\xef", b"\xef\xbb\xbf", b"\xff\xfe", b"\r", b"\n", b"\n\r", b"\n\n", b"\r\n", b",",
+    b";", b"\t", b"{", b"}", b"[", b"]", b"[[[[[[[[[[[[[[[[", b"%", b"@data\n", b"@attribute x {", b"?", b"a" * 3000,
+    b"\xed\xa0\x80", "\u2028".encode(), "\x85".encode(), b"\x1b]0;owned\x07", b"instance", b"label", b"model",
+    b"-C 9", b"1:1", b"\\ud800", b"{}", b"[]",
 )  # fmt: skip
 
 
@@ -60,7 +79,9 @@ def _once(data: bytearray, others: list[bytes], rng: random.Random) -> None:
         data[at:end] = other[start : start + rng.choice((1, 4, 16, 64, 1000))]
     elif how == 7:
         number = rng.choice(NUMBERS)  # as Parquet's footers have it
-        data[at : at + 1] = b"".join(bytes([number >> shift & 127 | 128]) for shift in range(0, 63, 7) if number >> shift)
+        data[at : at + 1] = b"".join(
+            bytes([number >> shift & 127 | 128]) for shift in range(0, 63, 7) if number >> shift
+        )
     elif rng.random() < 0.3:
         del data[at:]
 
@@ -123,8 +144,9 @@ def _state(data: bytes, rng: random.Random) -> bytes:
     if rng.random() < 0.5 or not arrays:
         key = rng.choice([*header, "x"])
         values = (
-            None, 0, -1, 1, 2**53, 10**400, 1e308, True, "", "a", "MLCM-r", "model", "round", [], ["a"], ["a", "a"], {}, {"alpha": 10**400},
-            {"alpha": -1}, {"weights": {"a": 1e-161}}, {"n_iter": 10**9}, [[]], ["\x1b[2J"], {"alpha": "x"}, ["a"] * 3000,
+            None, 0, -1, 1, 2**53, 10**400, 1e308, True, "", "a", "MLCM-r", "model", "round", [], ["a"], ["a", "a"],
+            {}, {"alpha": 10**400}, {"alpha": -1}, {"weights": {"a": 1e-161}}, {"n_iter": 10**9}, [[]], ["\x1b[2J"],
+            {"alpha": "x"}, ["a"] * 3000,
         )  # fmt: skip
         header[key] = rng.choice(values)
     else:

@@ -41,8 +41,18 @@ ANSWERS = """{"id": "7", "tags": "sports, weather", "why": "because"}
 {"id": "9", "labels": null}
 {"id": "10", "labels": "```json\\n[\\"law\\"]\\n```"}
 """
-LONG = "instance,label,score,model\ni0,sport,0.5,ann\ni0,law,,ann\ni1,sport,1,bob\n\"i,2\",law,0,bob\n"
+LONG = 'instance,label,score,model\ni0,sport,0.5,ann\ni0,law,,ann\ni1,sport,1,bob\n"i,2",law,0,bob\n'
 CROWD = "worker,task,label\nann,d1,sports\nann,d2,\nbob,d1,law\n"
+
+
+def _npz(**arrays) -> bytes:
+    file = io.BytesIO()
+    np.savez(file, **{name: np.asarray(array) for name, array in arrays.items()})
+    return file.getvalue()
+
+
+# What models and rounds of `states` are applied to.
+PANEL = _npz(predictions=SETS[None, :, :3].repeat(2, 0), models=["a", "good"], labels=["sport", "politics", "law"])
 
 
 def files() -> dict[str, bytes]:
@@ -74,7 +84,10 @@ def files() -> dict[str, bytes]:
     found["panel.npz"] = _npz(predictions=np.stack([SCORES, SCORES]), models=["ann", "bob"], labels=LABELS)
     found |= {"dense.arff": ARFF.encode(), "sparse.arff": SPARSE_ARFF.encode(), "tags.jsonl": TAGS.encode()}
     found |= {"answers.jsonl": ANSWERS.encode(), "long.csv": LONG.encode(), "crowd.csv": CROWD.encode()}
-    found |= {"sets.svm": b"3,7 1:0.5 4:1\n 2:1\n7\n# nothing\n1,3\n", "quoted.csv": b'id,"a ""b""",c\n"x\ny",1,0\nz,,1\n'}
+    found |= {
+        "sets.svm": b"3,7 1:0.5 4:1\n 2:1\n7\n# nothing\n1,3\n",
+        "quoted.csv": b'id,"a ""b""",c\n"x\ny",1,0\nz,,1\n',
+    }
     found |= {"object.json": b'{"7": ["a", "b"], "8": ["b"], "9": []}', "good.csv": GOOD}
     for name in ("good.csv", "tags.jsonl", "scores-wide.parquet", "sets.svm"):
         found[f"{name}.gz"] = gzip.compress(found[name], mtime=0)
@@ -110,10 +123,4 @@ def states() -> dict[str, bytes]:
 def _written(write, **options) -> bytes:
     file = io.BytesIO()
     write(file, **options)
-    return file.getvalue()
-
-
-def _npz(**arrays) -> bytes:
-    file = io.BytesIO()
-    np.savez(file, **{name: np.asarray(array) for name, array in arrays.items()})
     return file.getvalue()

@@ -85,7 +85,9 @@ def main(args: list[str] | None = None) -> NoReturn:
     try:
         if args is None:  # in a process of our own
             keep_memory()
-            _listen()
+            for request in {signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)}:
+                if signal.getsignal(request) == signal.SIG_DFL:  # nohup ignores it
+                    signal.signal(request, _stop)  # is heard as Ctrl-C is, so that nothing half done is left
             if not show_traceback:
                 _hush()
         code = cli.main(args, prog_name="mlconsensus", standalone_mode=False)
@@ -105,25 +107,16 @@ def main(args: list[str] | None = None) -> NoReturn:
         sys.exit(code)
 
 
-def _listen() -> None:
-    """Let a request to end be heard as Ctrl-C is, so that nothing half done is left."""
-
-    def stop(number: int, frame: object) -> NoReturn:
-        signal.signal(number, signal.SIG_IGN)  # once
-        raise KeyboardInterrupt(number)
-
-    for name in ("SIGTERM", "SIGHUP"):
-        number = getattr(signal, name, None)
-        if number is not None and signal.getsignal(number) == signal.SIG_DFL:  # nohup ignores it
-            signal.signal(number, stop)
+def _stop(number: int, frame: object) -> NoReturn:
+    signal.signal(number, signal.SIG_IGN)  # once
+    raise KeyboardInterrupt(number)
 
 
 def _hush() -> None:
     """Keep what libraries write past Python, such as the panics of Polars, off standard error."""
-    nothing = os.open(os.devnull, os.O_RDWR)
     if sys.stderr is not None:  # as it is where the shell has closed it
         sys.stderr = open(os.dup(2), "w", buffering=1, errors="backslashreplace")  # noqa: SIM115
-    os.dup2(nothing, 2)
+    os.dup2(os.open(os.devnull, os.O_RDWR), 2)
 
 
 def _said(message: Warning | str, category: type[Warning], filename: str, *where: Any) -> None:
@@ -140,12 +133,10 @@ def _verdict(error: BaseException) -> tuple[str, int]:
     if isinstance(error, KeyboardInterrupt | click.exceptions.Abort):
         number, *_ = *(error.__cause__ or error).args, signal.SIGINT  # click wraps the interruption
         return "interrupted", 128 + int(number)
-    if isinstance(error, OSError) and error.errno in _NO_SPACE:
-        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - what is left in the buffer has nowhere to go
-        return f"standard output: found {error.strerror!r}, expected a place to write to", BAD_INPUT
     if isinstance(error, OSError) and error.strerror:
-        where = error.filename or "system"
-        return f"{where}: found {error.strerror.lower()!r}, expected to be able to use it", BAD_INPUT
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - what is left in the buffer may have nowhere to go
+        where = error.filename or ("standard output" if error.errno in _NO_SPACE else "system")
+        return f"{where}: found {error.strerror.lower()!r}, expected a place to use", BAD_INPUT
     if isinstance(error, MemoryError):
         return f"memory: found too little ({error or 'none is left'}), expected enough for the input", BAD_INPUT
     return f"internal fault, please report it: {type(error).__name__}: {error}", FAULT

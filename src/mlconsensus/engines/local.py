@@ -16,7 +16,7 @@ from ..arithmetic.budget import grant
 from ..combiners.method import merged
 from ..panel.predictions import Predictions
 from ..panel.sources import Source
-from .machine import available_memory, check_size, cores, size_limit
+from .machine import available_memory, check_size, cores
 from .progress import track, working
 
 S = TypeVar("S", bound=tuple[Any, ...])
@@ -35,7 +35,7 @@ def spread(source: Source, apply: Callable[[Predictions], NDArray[Any]], dtype: 
     """Second pass: what `apply` makes of each block, (n, l) of `dtype`."""
     _, n, l = source.shape
     size = n * l * np.dtype(dtype).itemsize
-    check_size(size, "consensus", f"of scores of {n:,} instances × {l:,} labels", size_limit(0.9))
+    check_size(size, "consensus", f"of scores of {n:,} instances × {l:,} labels", 0.9)
     scores = np.empty((n, l), dtype=dtype)
     size = source.block_size
     places = (scores[start : start + size] for start in range(0, n, size))

@@ -42,22 +42,7 @@ def available_memory() -> int:
     return max(0, free)
 
 
-def size_limit(share: float = 0.25) -> float:
-    """Return how many bytes something may take: a share of the memory that is free, or what a variable says.
-
-    Examples
-    --------
-    >>> size_limit() > 2**20
-    True
-    """
-    given = os.environ.get(LIMIT, "")
-    try:
-        return 1e9 * float(given) if given else share * available_memory()
-    except ValueError:
-        raise InputError(f"{LIMIT}: found {given!r}, expected a number of GB") from None
-
-
-def check_size(size: float, where: str, what: str, most: float | None = None) -> None:
+def check_size(size: float, where: str, what: str, share: float = 0.25) -> None:
     """Refuse what would take too much memory, before it is taken.
 
     Parameters
@@ -66,17 +51,21 @@ def check_size(size: float, where: str, what: str, most: float | None = None) ->
         Bytes.
     where, what
         What messages say of it.
-    most
-        Bytes; by default what `size_limit` returns.
+    share
+        How much of the memory that is free it may take, unless a variable says how many GB.
 
     Examples
     --------
-    >>> check_size(2e9, "a.csv.gz", "unpacked", most=1e9)
+    >>> check_size(1e18, "a.csv.gz", "when unpacked")
     Traceback (most recent call last):
     ...
-    mlconsensus.errors.InputError: a.csv.gz: found 2 GB unpacked, expected at most 1 GB (the variable ...)
+    mlconsensus.errors.InputError: a.csv.gz: found 1e+09 GB when unpacked, expected at most ... GB (the variable ...)
     """
-    most = size_limit() if most is None else most
+    given = os.environ.get(LIMIT, "")
+    try:
+        most = 1e9 * float(given) if given else share * available_memory()
+    except ValueError:
+        raise InputError(f"{LIMIT}: found {given!r}, expected a number of GB") from None
     remedy = f"the variable {LIMIT} sets another number of GB"
     expect(size <= most, where, f"{size / 1e9:.3g} GB {what}", f"at most {most / 1e9:.3g} GB ({remedy})")
 

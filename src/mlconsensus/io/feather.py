@@ -6,7 +6,7 @@ from typing import IO
 
 import polars as pl
 
-from ..engines.machine import check_size, size_limit
+from ..engines.machine import check_size
 from ..panel.model_tables import ModelTable
 from . import layouts
 from .columns import row_size
@@ -28,8 +28,7 @@ def read(file: InputFile, keep: Keep = pl.LazyFrame.collect) -> NamedFrame:
     """
     rows = pl.scan_ipc(file.content(), glob=False)
     columns = rows.collect_schema().names()
-    height = rows.select(pl.len()).collect().item()
-    check_size(height * row_size(rows), file.name, "of cells", size_limit(0.5))
+    check_size(rows.select(pl.len()).collect().item() * row_size(rows), file.name, "of cells", 0.5)
     rows = keep(rows.rename({column: str(at) for at, column in enumerate(columns)}))
     return NamedFrame(rows, columns, Place(file.name, "row", lambda row: row + 1))
 

@@ -24,7 +24,6 @@ STANDARD = "-"  # the path that means standard input or output
 COMPRESSIONS = (".gz", ".zst")
 
 _NO_LINKS = errno.EPERM, errno.ENOTSUP, errno.ENOSYS
-_THERE = "an existing file", "none (--force replaces it)"
 
 
 class InputFile(NamedTuple):
@@ -138,7 +137,7 @@ def check_output(path: AnyPath, force: bool = False) -> None:
     with writable(path):  # names can be too long
         expect(not target.is_dir(), shown, "a folder", "a file to write")
         expect(target.parent.is_dir(), shown, f"no folder {str(target.parent)!r}", "it to exist")
-        expect(force or not target.is_file(), shown, *_THERE)
+        expect(force or not target.is_file(), shown, "an existing file", "none (--force replaces it)")
 
 
 @contextlib.contextmanager
@@ -169,8 +168,7 @@ def whole_file(path: AnyPath, force: bool = False) -> Iterator[IO[bytes]]:
     with writable(path):
         target = Path(os.path.realpath(path))  # a link stays a link: what it points at is replaced
         check_output(path, force)
-        direct = target.exists() and not target.is_file()
-        with _written_directly(target) if direct else _renamed(target, display(path), force) as file:
+        with _written_directly(target) if target.exists() and not target.is_file() else _renamed(target, force) as file:
             yield file
 
 
@@ -191,8 +189,6 @@ def guarded(name: str, kind: str, found: str = "broken data") -> Iterator[None]:
     except (InputError, KeyboardInterrupt, SystemExit, GeneratorExit):
         raise
     except BaseException as fault:
-        if isinstance(fault, MemoryError):
-            raise InputError(f"{name}: found more than there is memory for, expected less") from None
         why = first_line(fault) if isinstance(fault, Exception) else "its reader panicked"
         raise InputError(f"{name}: found {found} ({why}), expected {kind}") from None
 
@@ -259,7 +255,7 @@ def part_of(target: Path) -> Path:
 
 
 @contextlib.contextmanager
-def _renamed(target: Path, shown: str, force: bool) -> Iterator[IO[bytes]]:
+def _renamed(target: Path, force: bool) -> Iterator[IO[bytes]]:
     part = part_of(target)
     # Not tempfile: the file shall get the permissions that any new file gets.
     descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
@@ -268,8 +264,6 @@ def _renamed(target: Path, shown: str, force: bool) -> Iterator[IO[bytes]]:
             yield file
             file.flush()
         put_in_place(part, target, force)
-    except FileExistsError:  # since we looked
-        raise InputError(f"{shown}: found {_THERE[0]}, expected {_THERE[1]}") from None
     finally:
         with contextlib.suppress(FileNotFoundError):
             part.unlink()
@@ -297,10 +291,7 @@ def put_in_place(part: Path, target: Path, force: bool = True) -> None:
     for path in sorted(part.iterdir()) if part.is_dir() else [part]:
         _synced(path)
     try:
-        if force:
-            os.replace(part, target)
-        else:
-            os.link(part, target)
+        (os.replace if force else os.link)(part, target)
     except OSError as fault:  # not every file system has links
         if force or fault.errno not in _NO_LINKS or target.exists():
             raise
@@ -326,8 +317,8 @@ def is_plain(path: Path) -> bool:
     False
     """
     try:
-        whole = path.absolute()
-        named = str(whole).encode(errors="ignore") == os.fsencode(whole)  # Polars takes no name that is not UTF-8
+        # Polars takes no name that is not UTF-8.
+        named = str(path.absolute()).encode(errors="ignore") == os.fsencode(path.absolute())
         if path.suffix.lower() in COMPRESSIONS or not named or not path.is_file():
             return False
         with path.open("rb") as file:

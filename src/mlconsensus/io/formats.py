@@ -124,7 +124,8 @@ def input_file(path: AnyPath, rules: Rules = AS_THEY_ARE) -> InputFile:
     """
     if os.fspath(path) == STANDARD:
         return InputFile(display(path), "stdin", lambda: read_bytes(path), None, rules)
-    stem = os.fsencode(Path(_uncompressed(path)).stem).decode(errors="backslashreplace")  # names of files need not be text
+    # Names of files need not be text, those of models have to.
+    stem = os.fsencode(Path(_uncompressed(path)).stem).decode(errors="backslashreplace")
     return InputFile(display(path), stem, lambda: read_bytes(path), Path(path), rules)
 
 

@@ -20,7 +20,7 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ..engines.machine import check_size, size_limit
+from ..engines.machine import check_size
 from ..errors import InputError, expect
 from ..panel.alignment import IntArray, first_again
 from ..panel.model_tables import ModelTable
@@ -77,7 +77,7 @@ def tables(
     height = found.rows.lazy().select(pl.len()).collect().item()
     expect(height > 0, place.file, "a header and no rows", "at least one")
     if scratch is None:
-        check_size(height * row_size(found.rows), place.file, "of cells", size_limit(0.5))
+        check_size(height * row_size(found.rows), place.file, "of cells", 0.5)
     rows: Any = found.rows.lazy().collect() if scratch is None else stored.on_disk(found.rows, scratch)
     found = found._replace(rows=rows)
     if parts:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import zipfile
 from typing import IO, Any
 
 import numpy as np
@@ -96,15 +95,11 @@ def _read(file: InputFile, keys: tuple[str, ...]) -> list[ModelTable]:
 
 def _arrays(file: InputFile) -> dict[str, Any]:
     try:
-        data = io.BytesIO(file.read())
-        if zipfile.is_zipfile(data):
-            with zipfile.ZipFile(data) as members:
-                check_size(sum(member.file_size for member in members.infolist()), file.name, "when unpacked")
-        data.seek(0)
-        archive = np.load(data, allow_pickle=False)
+        archive = np.load(io.BytesIO(file.read()), allow_pickle=False)
         single = isinstance(archive, np.ndarray)
         expect(not single, file.name, "a single array (NPY)", "an NPZ archive of named arrays")
         with archive:
+            check_size(sum(member.file_size for member in archive.zip.infolist()), file.name, "when unpacked")
             return {key: np.asarray(archive[key]) for key in archive.files}
     except Exception as fault:
         pickled = "pickle" in str(fault).lower()

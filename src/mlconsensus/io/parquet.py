@@ -72,16 +72,14 @@ def _check_groups(content: list[Any], rows: pl.LazyFrame, name: str) -> None:
 
     A few bytes can stand for any number of rows, and the number that a footer gives for all need not be theirs.
     """
-    n = 0
+    groups: list[Any] = []  # of each, 2 is the size in bytes and 3 the number of rows
     for part in content:
         with opened(part) as file:
-            footer = file.seek(-8, os.SEEK_END) - int.from_bytes(file.read(4), "little")
-            file.seek(max(0, footer))
-            groups = structure(iter(file.read()))[4]
-        for group in groups:  # 2 is its size in bytes, 3 its number of rows
-            n += group[3]
-            check_size(max(group[2], group[3] * row_size(rows)), name, "in one group of rows")
-    said = rows.select(pl.len()).collect().item()
+            file.seek(file.seek(-8, os.SEEK_END) - int.from_bytes(file.read(4), "little"))
+            groups += structure(iter(file.read()))[4]
+    largest = max((max(group[2], group[3] * row_size(rows)) for group in groups), default=0)
+    check_size(largest, name, "in one group of rows")
+    n, said = sum(group[3] for group in groups), rows.select(pl.len()).collect().item()
     expect(n == said, name, f"groups of {n:,} rows in all", f"{said:,}, as the footer says")
 
 

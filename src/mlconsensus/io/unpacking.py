@@ -6,12 +6,12 @@ import gzip
 import io
 from collections.abc import Iterator
 
-from ..engines.machine import check_size, size_limit
+from ..engines.machine import check_size
 
 GZIP, ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"  # how such files begin
 
 _PIECE = 2**12  # compressed bytes that are unpacked at a time; Zstandard can make 128 MB of them
-_PLAIN = 2**20
+_STEP = 2**26  # unpacked bytes after which to look how much memory is left
 
 
 def unpacked(data: bytes, kind: bytes, name: str) -> bytes:
@@ -31,17 +31,15 @@ def unpacked(data: bytes, kind: bytes, name: str) -> bytes:
     >>> unpacked(gzip.compress(b"text"), GZIP, "a.csv.gz")
     b'text'
     """
-    parts, size, most = [], 0, size_limit()
-    for part in _from_gzip(data) if kind == GZIP else _from_zstd(data):
+    parts, size, seen = [], 0, 0
+    file = gzip.GzipFile(fileobj=io.BytesIO(data))
+    for part in iter(lambda: file.read(_STEP), b"") if kind == GZIP else _from_zstd(data):
         parts.append(part)
         size += len(part)
-        check_size(size, name, "or more when unpacked", most)
+        if size - seen >= _STEP:
+            check_size(size, name, "or more when unpacked")
+            seen = size
     return b"".join(parts)
-
-
-def _from_gzip(data: bytes) -> Iterator[bytes]:
-    with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
-        yield from iter(lambda: file.read(_PLAIN), b"")
 
 
 def _from_zstd(data: bytes) -> Iterator[bytes]:
