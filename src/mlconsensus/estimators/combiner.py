@@ -142,12 +142,10 @@ class Combiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[misc]
         ndarray (n, l), higher = more relevant; a lazy Dask array where the predictions are Dask's; a DataFrame after
         ``set_output(transform="pandas")``.
         """
-        check_is_fitted(self, "models_")
-        panel = self.in_fitted_order(as_predictions(predictions))
+        panel = self.in_fitted_order(predictions)
         scores = spread(panel, self.applying(dtype), dtype)
-        if (
-            _get_output_config("transform", self)["dense"] == "pandas"
-        ):  # scikit-learn would not keep the instances' names
+        asked_for = _get_output_config("transform", self)["dense"]
+        if asked_for == "pandas":  # scikit-learn would not keep the instances' names
             return ModelTable(self.name, scores, panel.instances, self.labels_).to_frame()
         return scores
 
@@ -181,8 +179,7 @@ class Combiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[misc]
         -------
         ndarray (n, l) of bool.
         """
-        check_is_fitted(self, "models_")
-        panel = self.in_fitted_order(as_predictions(predictions))
+        panel = self.in_fitted_order(predictions)
         return spread(panel, partial(_top_labels, self.applying()), bool)
 
     def score(self, predictions: Any, y: Any) -> float:
@@ -214,10 +211,8 @@ class Combiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[misc]
         """Return what turns a block into its scores, light enough to be sent to another process."""
         solution = self.solution_
         if np.dtype(dtype) == np.float32:
-            parts = {name: getattr(solution, name) for name in self.in_float32}
-            solution = solution._replace(
-                **{k: part.astype(np.float32) for k, part in parts.items() if part is not None}
-            )
+            parts = ((name, getattr(solution, name)) for name in self.in_float32)
+            solution = solution._replace(**{name: a.astype(np.float32) for name, a in parts if a is not None})
         return partial(_apply, type(self).apply, self.weights_, solution)
 
     @classmethod
@@ -328,8 +323,10 @@ class Combiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[misc]
         """Say which round the statistics are of."""
         return f"round {self.rounds_behind(self.prepared_) + 1} of {len(self.rounds) + 1}"
 
-    def in_fitted_order(self, panel: Predictions) -> Predictions:
-        """Reorder models and labels by name to the fitted order; refuse others."""
+    def in_fitted_order(self, predictions: Any) -> Predictions:
+        """Return predictions with models and labels, matched by name, in the fitted order; refuse others."""
+        check_is_fitted(self, "models_")
+        panel = as_predictions(predictions)
         for what, found, fitted in (("models", panel.models, self.models_), ("labels", panel.labels, self.labels_)):
             expect(len(found) == len(fitted), what, len(found), f"the {len(fitted)} that were fitted")
             if strange := set(found) - set(fitted):
@@ -343,9 +340,9 @@ class Combiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[misc]
         """Return predictions that this method can be fitted to; refuse others, and settings that make no sense."""
         self.check()
         panel = as_predictions(predictions)
-        if panel.clusters and not self.uses_clusterings:
-            able = " or ".join(method.__name__ for method in METHODS if method.uses_clusterings)
-            raise InputError(f"{type(self).__name__}: found clusterings, which it cannot use, expected {able}")
+        able = " or ".join(method.__name__ for method in METHODS if method.uses_clusterings)
+        right = self.uses_clusterings or not panel.clusters
+        expect(right, type(self).__name__, "clusterings, which it cannot use", able)
         return panel
 
     def _fitted(self, panel: Any, prepared: Any) -> Self:

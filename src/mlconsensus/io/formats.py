@@ -127,7 +127,9 @@ def input_file(path: AnyPath, rules: Rules = AS_THEY_ARE) -> InputFile:
     """
     if os.fspath(path) == STANDARD:
         return InputFile(display(path), "stdin", lambda: read_bytes(path), None, rules)
-    return InputFile(display(path), Path(_uncompressed(path)).stem, lambda: read_bytes(path), Path(path), rules)
+    # Names of files need not be text, those of models have to.
+    stem = os.fsencode(Path(_uncompressed(path)).stem).decode(errors="backslashreplace")
+    return InputFile(display(path), stem, lambda: read_bytes(path), Path(path), rules)
 
 
 def input_files(

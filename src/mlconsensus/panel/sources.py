@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from ..errors import InputError
+from ..errors import InputError, expect
 from ..terminal import sizes
 from .gold import gold_of
 
@@ -64,8 +64,7 @@ class Source(ABC):
         [2, 2, 1]
         """
         size = self.block_size if size is None else size
-        if size < 1:
-            raise InputError(f"blocks: found size {size}, expected at least 1")
+        expect(size > 0, "blocks", f"size {size}", "at least 1")
         return (self.read(start, min(len(self), start + size)) for start in range(0, len(self), size))
 
     @property
@@ -87,6 +86,7 @@ class LazySource(Source):
 
     def _show(self, front: Predictions) -> None:
         self.front, self.models, self.labels, self.weights = front, front.models, front.labels, front.weights
+        self.has_scores = front.has_scores
 
     def prepared(self, block: Predictions) -> Predictions:
         """Do to a block all that was asked of the whole."""
