@@ -167,7 +167,7 @@ def test_a_hugging_face_dataset_itself():
             None,
             "found no label-studio ('result'), expected it",
         ),
-        ({"id": 1, "data": {}, "annotations": [7]}, None, "found no label-studio ("),
+        ({"id": 1, "data": {}, "annotations": ["x"]}, None, "found no label-studio ("),
         (
             {"data": {}, "annotations": []},
             None,
