@@ -1,5 +1,7 @@
 """`mlconsensus completion`: the script that makes a shell complete commands and options."""
 
+from __future__ import annotations
+
 import click
 from click.shell_completion import get_completion_class
 

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import shlex
+import shutil
+import sys
+
 import click
 
 
@@ -17,4 +22,7 @@ def command(folder: str, seed: int) -> None:
     """
     from ..demo import run
 
-    click.echo(run(folder, seed))
+    program, known = sys.argv[0], shutil.which("mlconsensus")
+    if known and os.path.realpath(known) == os.path.realpath(program):
+        program = "mlconsensus"
+    click.echo(run(folder, seed, shlex.join([sys.executable, program] if program.endswith(".py") else [program])))

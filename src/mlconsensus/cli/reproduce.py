@@ -1,5 +1,7 @@
 """`mlconsensus reproduce`: the paper's experiment and its tables."""
 
+from __future__ import annotations
+
 from pathlib import Path
 
 import click

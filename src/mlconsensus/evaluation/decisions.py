@@ -1,5 +1,7 @@
 """From scores to label sets: rules that say which labels of each instance to keep."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from typing import Any, Literal
 

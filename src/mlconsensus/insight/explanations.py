@@ -1,5 +1,7 @@
 """Why a label has its score: what each model's statement about each label added to it or took off."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -15,6 +17,7 @@ from ..combiners.contributions import Scale
 from ..engines import gather
 from ..errors import InputError, nearest
 from ..estimators import Combiner
+from ..panel.alignment import as_names
 from ..panel.predictions import Predictions
 from ..panel.sources import Source
 from ..terminal import shown, table
@@ -250,6 +253,7 @@ def one_instance(panel: Source, name: int | str) -> Predictions:
     mlconsensus.errors.InputError: instance: found 'b2', expected one of 2 names, such as 'a1'; did you mean 'a2'?
     """
     seen: list[str] = []
+    (name,) = as_names([name], "instance").tolist()
     for block in [panel] if isinstance(panel, Predictions) else panel.blocks():
         names = block.instances
         if names.dtype.kind != "T" and isinstance(name, str):  # as the command line gives it

@@ -1,5 +1,7 @@
 """Labels that look like one another: most likely one label under several names."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from typing import NamedTuple
 

@@ -1,5 +1,7 @@
 """Tables → files, whole or block by block."""
 
+from __future__ import annotations
+
 import os
 import re
 import shutil

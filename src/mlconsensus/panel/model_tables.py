@@ -1,5 +1,7 @@
 """What users give for each model, checked and aligned by name. The only place that validates data."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 

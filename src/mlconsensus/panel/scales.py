@@ -139,7 +139,7 @@ def rescaled(values: Any, at: FloatArray, to: FloatArray) -> Any:
 
 def _bins(scores: NDArray[Any]) -> NDArray[np.int64]:
     """Find the bin of each score in [0, 1], numbered by size."""
-    low = np.minimum(scores, 1 - scores).astype(np.float32).view(np.uint32) >> _BITS
+    low = (np.minimum(scores, 1 - scores) + 0.0).astype(np.float32).view(np.uint32) >> _BITS  # -0.0 + 0.0 is 0.0
     return np.asarray(np.where(scores <= 0.5, low, 2 * _HALF - low), dtype=np.int64)
 
 

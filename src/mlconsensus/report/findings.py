@@ -1,5 +1,7 @@
 """The main points of a summary, one sentence each, for the top of every rendering."""
 
+from __future__ import annotations
+
 from ..evaluation.metrics import is_better
 from ..terminal import plural, shown
 from .models import ModelsSummary
