@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from ..terminal import safe
+
 
 @click.command("demo", short_help="Make a panel, combine it, and show how well it went.")
 @click.option("--output", "folder", default="mlconsensus-demo", show_default=True, help="New folder for its files.")
@@ -17,4 +19,4 @@ def command(folder: str, seed: int) -> None:
     """
     from ..demo import run
 
-    click.echo(run(folder, seed))
+    click.echo("\n".join(map(safe, run(folder, seed).split("\n"))))
