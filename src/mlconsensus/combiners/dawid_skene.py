@@ -273,7 +273,7 @@ class DawidSkene(Method):
 
     def check(self) -> None:
         """Refuse settings that no solution can be found with."""
-        whole(self.n_iter, "n_iter", 1)
+        whole(self.n_iter, "n_iter", 1, 10**5)
         positive(self.tol, "tol")
 
     def solve(self, statistics: Statistics, weights: FloatArray | None, prepared: Any) -> Solution:
