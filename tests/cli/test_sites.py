@@ -220,6 +220,7 @@ def test_what_does_not_fit_is_refused_in_one_line(run, stats, args, words):
 
 def test_statistics_that_would_not_fit_are_streamed(run, sites, monkeypatch):
     monkeypatch.setattr("mlconsensus.engines.machine.available_memory", lambda: 100)
+    monkeypatch.setenv("MLCONSENSUS_LIMIT", "1")
     ran = run("statistics", *files("north"), "-o", "n.stats")
     assert ran.code == 0
     assert ran.err.startswith("streaming: the files would take more than half of the memory that is free")

@@ -8,6 +8,8 @@ import sys
 
 import click
 
+from ..terminal import safe
+
 
 @click.command("demo", short_help="Make a panel, combine it, and show how well it went.")
 @click.option("--output", "folder", default="mlconsensus-demo", show_default=True, help="New folder for its files.")
@@ -22,4 +24,5 @@ def command(folder: str, seed: int) -> None:
     from ..demo import run
 
     ran = "mlconsensus" if shutil.which("mlconsensus") == sys.argv[0] else sys.argv[0]
-    click.echo(run(folder, seed, shlex.join([sys.executable, ran] if ran.endswith(".py") else [ran])))
+    told = run(folder, seed, shlex.join([sys.executable, ran] if ran.endswith(".py") else [ran]))
+    click.echo("\n".join(map(safe, told.split("\n"))))

@@ -120,14 +120,14 @@ def _stop(number: int, frame: object) -> NoReturn:
 
 def _hush() -> None:
     """Keep what libraries write past Python, such as the panics of Polars, off standard error."""
-    if sys.stderr is not None:  # as it is where the shell has closed it
-        sys.stderr = open(os.dup(2), "w", buffering=1, errors="backslashreplace")  # noqa: SIM115
+    place: Any = os.devnull if sys.stderr is None else os.dup(2)  # the shell may have closed it
+    sys.stderr = open(place, "w", buffering=1, errors="backslashreplace")  # noqa: SIM115
     os.dup2(os.open(os.devnull, os.O_RDWR), 2)
 
 
 def _said(message: Warning | str, category: type[Warning], filename: str, *where: Any) -> None:
     ours = issubclass(category, InputWarning)
-    click.echo(safe(message) if ours else f"{filename}: {category.__name__}: {message}", err=True)
+    click.echo(safe(message if ours else f"{filename}: {category.__name__}: {message}"), err=True)
 
 
 def _verdict(error: BaseException) -> tuple[str, int]:
@@ -140,9 +140,11 @@ def _verdict(error: BaseException) -> tuple[str, int]:
         number, *_ = *(error.__cause__ or error).args, signal.SIGINT  # click wraps the interruption
         return "interrupted", 128 + int(number)
     if isinstance(error, OSError) and error.strerror:
-        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - what is left in the buffer may have nowhere to go
-        where = error.filename or ("standard output" if error.errno in _NO_SPACE else "system")
-        return f"{where}: found {error.strerror.lower()!r}, expected a place to use", BAD_INPUT
+        where = error.filename or "system"
+        if error.errno in _NO_SPACE and error.filename is None:
+            sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - what is left in the buffer has nowhere to go
+            where = "standard output"
+        return f"{where}: found {error.strerror.lower()!r}, expected what can be used", BAD_INPUT
     if isinstance(error, MemoryError):
         return f"memory: found too little ({error or 'none is left'}), expected enough for the input", BAD_INPUT
     return f"internal fault, please report it: {type(error).__name__}: {error}", FAULT

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from ..errors import InputError, expect, nearest
+from ..terminal import safe
 from .rules import AS_THEY_ARE, Rules
 from .unpacking import GZIP, ZSTD, unpacked
 
@@ -102,6 +103,7 @@ def raw_bytes(path: AnyPath) -> bytes:
     mlconsensus.errors.InputError: no/such/folder: found no such file, expected a file to read
     """
     shown = display(path)
+    expect(os.fspath(path) != STANDARD or sys.stdin is not None, shown, "it closed", "it open")
     try:
         return sys.stdin.buffer.read() if os.fspath(path) == STANDARD else Path(path).read_bytes()
     except FileNotFoundError:
@@ -162,7 +164,10 @@ def whole_file(path: AnyPath, force: bool = False) -> Iterator[IO[bytes]]:
         expect(sys.stdout is not None, "standard output", "it closed", "it open")
         buffer = io.BytesIO()
         yield buffer
-        sys.stdout.buffer.write(buffer.getbuffer())
+        shown: Any = buffer.getbuffer()
+        if sys.stdout.isatty():
+            shown = "\n".join(map(safe, bytes(shown).decode(errors="backslashreplace").split("\n"))).encode()
+        sys.stdout.buffer.write(shown)
         sys.stdout.buffer.flush()
         return
     with writable(path):

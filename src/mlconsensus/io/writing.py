@@ -211,7 +211,7 @@ def _system_errors() -> Iterator[None]:
     except (InputError, OSError):
         raise
     except Exception as fault:
-        number = re.search(r"\(os error (\d+)\)", str(fault))
+        number = re.search(r"(?:\(os error|\[Errno) (\d+)[)\]]", str(fault))
         if number is None:
             raise
         raise OSError(int(number[1]), os.strerror(int(number[1]))) from fault
