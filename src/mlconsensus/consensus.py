@@ -192,19 +192,21 @@ class Consensus:
         """
         return self._table().to_frame(library)
 
-    def save(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
+    def save(self, path: str | os.PathLike[str], *, format: str | None = None, force: bool = False) -> None:
         """Write the scores to a file.
 
         Parameters
         ----------
         path
             Where to; the suffix names the format. It appears whole or not at all.
+        format
+            The format, where the suffix does not tell, such as ``"label-studio"``.
         force
             Whether to replace a file that exists.
         """
         from .io import write_table
 
-        write_table(path, self._table(), force=force)
+        write_table(path, self._table(), format=format, force=force)
 
     def _table(self) -> ModelTable:
         return ModelTable(self.method, self.scores, self.instances, self.label_names)
