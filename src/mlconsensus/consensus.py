@@ -105,6 +105,10 @@ class Consensus:
         truth
             The relevant labels, to judge with: an array (n, l), or a DataFrame that is matched by its names.
 
+        Returns
+        -------
+        What can be shown in a notebook, saved or printed.
+
         Examples
         --------
         >>> import mlconsensus as mlc
@@ -117,15 +121,35 @@ class Consensus:
         return Report(summarise(self, truth))
 
     def explain(self, instance: int | str, label: int | str) -> Explanation:
-        """Say which model's which statement raised or lowered a score, and by how much, against plain voting."""
+        """Say which model's which statement raised or lowered a score, and by how much, against plain voting.
+
+        Parameters
+        ----------
+        instance, label
+            Their names. A label without a name of its own may be given by its position.
+
+        Returns
+        -------
+        An exact sum over statements.
+        """
         return explain(self.combiner, self.predictions, instance, label)
 
     def intervals(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the lowest and highest score (n, l) of each cell when any one model is left out."""
+        """Find how far any one model could sway the scores.
+
+        Returns
+        -------
+        The lowest and the highest score (n, l) of each cell when any one model is left out.
+        """
         return leave_one_model_out(self.predictions, self.combiner)
 
     def label_sets(self) -> list[tuple[str, ...]]:
-        """Return each instance's labels by name, from highest score to lowest."""
+        """Name each instance's labels.
+
+        Returns
+        -------
+        A tuple of names for each instance, from the highest score to the lowest.
+        """
         order = np.argsort(-self.scores, axis=1, kind="stable")
         return [
             tuple(self.label_names[j] for j in ranked if kept[j])
@@ -137,7 +161,17 @@ class Consensus:
         return f"<Consensus: {n:,} instances × {l:,} labels by {self.method}>"
 
     def evaluate(self, truth: Any) -> dict[str, float]:
-        """Give the metrics of these scores and label sets; a DataFrame of truth is matched by its names."""
+        """Judge these scores and label sets.
+
+        Parameters
+        ----------
+        truth
+            The relevant labels: an array (n, l), or a DataFrame that is matched by its names.
+
+        Returns
+        -------
+        The metrics by name.
+        """
         if not hasattr(truth, "iloc"):
             return metrics.evaluate(truth, self.scores, self.labels)
         matched = as_matched(truth, self.instances, self.label_names)
@@ -145,11 +179,29 @@ class Consensus:
         return metrics.evaluate(matched.truth, self.scores[at], self.labels[at])
 
     def to_frame(self, library: str = "pandas") -> Any:
-        """Return the scores as a DataFrame, labels as columns: of ``"pandas"`` (instances as index) or ``"polars"``."""
+        """Return the scores as a DataFrame, labels as columns.
+
+        Parameters
+        ----------
+        library
+            ``"pandas"``: instances are the index; ``"polars"``: they are the first column.
+
+        Returns
+        -------
+        A DataFrame of that library.
+        """
         return self._table().to_frame(library)
 
     def save(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
-        """Write the scores to a file whose suffix names the format; an existing one only with `force`."""
+        """Write the scores to a file.
+
+        Parameters
+        ----------
+        path
+            Where to; the suffix names the format. It appears whole or not at all.
+        force
+            Whether to replace a file that exists.
+        """
         from .io import write_table
 
         write_table(path, self._table(), force=force)
@@ -183,6 +235,10 @@ def combine(
         Answers that are known, of some instances or some cells, for the method to learn from (docs/gold.md): an array
         (n, l) of 1, 0 and NaN (not known), or a DataFrame that is matched by its names. They stand as they are in the
         scores, as 1 and 0, and in the label sets.
+
+    Returns
+    -------
+    Scores (n, l), label sets, the method and why it was chosen; it can explain and report itself.
 
     Examples
     --------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 from .datasets import make_panel
@@ -21,8 +22,10 @@ _LABELS = [
 _MODELS = ("ana", "bert", "carl", "dora", "emil")
 
 
-def run(folder: str | Path, seed: int = 0) -> str:
+def run(folder: str | Path, seed: int = 0, program: str = "mlconsensus") -> str:
     """Write the panel into `folder`, which must not exist or be empty, and return what to print.
+
+    What to try next can be pasted into a shell, where our own command is called `program`.
 
     Examples
     --------
@@ -45,8 +48,8 @@ def run(folder: str | Path, seed: int = 0) -> str:
 
     results = {"BM": evaluate_models(truth, panel)["BM"]}
     results |= {name: evaluate(truth, kind().fit_transform(panel)) for name, kind in COMBINERS.items()}
-    files = " ".join(f"{folder / model}.csv" for model in _MODELS)
-    known = folder / "truth.csv"
+    files = shlex.join(f"{folder / model}.csv" for model in _MODELS)
+    known = shlex.quote(f"{folder / 'truth.csv'}")
     return f"""\
 {len(_MODELS)} models tagged {len(ids):,} articles with {len(_LABELS)} labels; \
 nobody shows features or truth to the methods below.
@@ -56,7 +59,7 @@ nobody shows features or truth to the methods below.
 BM: the models' own mean; MV: majority voting; * best of its column.
 The panel is in {folder}/. Try next:
 
-  mlconsensus combine {files} --output consensus.csv
-  mlconsensus evaluate consensus.csv --truth {known}
-  mlconsensus compare {files} --truth {known}
-  mlconsensus report {files} --truth {known} --output report.html"""
+  {program} combine {files} --output consensus.csv
+  {program} evaluate consensus.csv --truth {known}
+  {program} compare {files} --truth {known}
+  {program} report {files} --truth {known} --output report.html"""

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import shlex
+import shutil
+import sys
+
 import click
 
 from ..terminal import safe
@@ -19,4 +24,8 @@ def command(folder: str, seed: int) -> None:
     """
     from ..demo import run
 
-    click.echo("\n".join(map(safe, run(folder, seed).split("\n"))))
+    program, known = sys.argv[0], shutil.which("mlconsensus")
+    if known and os.path.realpath(known) == os.path.realpath(program):
+        program = "mlconsensus"
+    said = run(folder, seed, shlex.join([sys.executable, program] if program.endswith(".py") else [program]))
+    click.echo("\n".join(map(safe, said.split("\n"))))

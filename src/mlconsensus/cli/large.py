@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from functools import partial
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -34,20 +33,16 @@ def opened(
 
     `check` raises an `InputError` where it cannot stay there; that is an error only if it was asked for.
     """
+    from ..engines.dask import DaskPanel, connected
     from ..io import scan_predictions
 
     if not _stays_on_disk(source, stream, dask, check):
         yield read_panel(source)
         return
     gc.freeze()  # what is imported stays, and need not be looked through again and again
-    scan = partial(scan_predictions, source.files, **source.matched())
-    if dask is None:
-        yield scan()
-        return
-    from ..engines.dask import DaskPanel, connected
-
-    with connected(None if dask == _LOCAL else dask):
-        yield DaskPanel.from_scanned(scan())
+    with nullcontext() if dask is None else connected(None if dask == _LOCAL else dask):
+        panel = scan_predictions(source.files, **source.matched())
+        yield panel if dask is None else DaskPanel.from_scanned(panel)
 
 
 def _stays_on_disk(source: PanelFiles, stream: bool | None, dask: str | None, check: Callable[[], None]) -> bool:

@@ -49,7 +49,13 @@ class _Commands(click.Group):
         return list(_COMMANDS)
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        return import_module(f".{name}", __package__).command if name in _COMMANDS else None
+        if name not in _COMMANDS:
+            return None
+        command: click.Command = import_module(f".{name}", __package__).command
+        for option in command.params:  # so that a shell completes the names of files
+            if option.type is click.STRING and str(option.metavar).removesuffix("...") in ("FILE", "FOLDER", "MODEL"):
+                option.type = click.Path()
+        return command
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         if args and not args[0].startswith("-"):

@@ -78,26 +78,37 @@ class PanelFiles(NamedTuple):
         return {"format": self.input_format, "instances": self.instances, "labels": self.labels, **self.reading()}
 
 
-def panel_options_with(format_option: str) -> Callable[[F], F]:
-    """Return the options of `PanelFiles`; the one that names the format is called as is said."""
-    kept = partial(with_default, type=click.Choice(["union", "intersection"]), default="union")
-    return together(
-        click.argument("files", nargs=-1, required=True, metavar="FILE..."),
-        click.option(
-            format_option, "input_format", metavar="NAME", help="Format of the files, where suffixes do not tell."
-        ),
-        kept("--instances", help="Keep the instances that any model has seen, or those that all have."),
-        kept("--labels", help="Keep the labels that any model knows, or those that all know."),
-        click.option("--columns", metavar="ROLE=COLUMN,...", help=_COLUMNS),
-        click.option("--vocabulary", metavar="FILE", help="The labels that count, one a line; others are left out."),
-        click.option("--aliases", metavar="FILE", help="A table of other names of labels: name, stands for."),
-        click.option("--ignore-case", is_flag=True, help="Labels that differ in upper and lower case are one."),
-        click.option("--strict", is_flag=True, help="Refuse tags and tables that are not exactly as documented."),
-        click.option("--skip-bad", is_flag=True, help="Go on without JSON answers that cannot be read."),
-    )
+def format_names(ctx: object, option: object, start: str) -> list[str]:
+    """List the formats that begin so, for a shell to complete."""
+    from ..io import FORMATS
+
+    return [name for name in FORMATS if name.startswith(start)]
 
 
-panel_options = panel_options_with("--format")
+def method_names(ctx: object = None, option: object = None, start: str = "") -> list[str]:
+    """List the methods that begin so, as the command line calls them."""
+    from ..combiners import METHODS
+
+    # `estimators` knows registered methods too, but imports scikit-learn; if nobody has used it, there are none.
+    estimators = sys.modules.get("mlconsensus.estimators")
+    names = estimators.COMBINERS if estimators else [method.name for method in METHODS]
+    return [name.lower() for name in names if name.lower().startswith(start)]
+
+
+kept = partial(with_default, type=click.Choice(["union", "intersection"]), default="union")
+format_option = partial(click.option, metavar="NAME", shell_complete=format_names)
+panel_options = together(
+    click.argument("files", nargs=-1, required=True, metavar="FILE..."),
+    format_option("--format", "input_format", help="Format of the files, where suffixes do not tell."),
+    kept("--instances", help="Keep the instances that any model has seen, or those that all have."),
+    kept("--labels", help="Keep the labels that any model knows, or those that all know."),
+    click.option("--columns", metavar="ROLE=COLUMN,...", help=_COLUMNS),
+    click.option("--vocabulary", metavar="FILE", help="The labels that count, one a line; others are left out."),
+    click.option("--aliases", metavar="FILE", help="A table of other names of labels: name, stands for."),
+    click.option("--ignore-case", is_flag=True, help="Labels that differ in upper and lower case are one."),
+    click.option("--strict", is_flag=True, help="Refuse tags and tables that are not exactly as documented."),
+    click.option("--skip-bad", is_flag=True, help="Go on without JSON answers that cannot be read."),
+)
 
 
 class MethodOption(click.Option):
@@ -105,13 +116,11 @@ class MethodOption(click.Option):
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
         """Return what the help says of this option."""
-        from ..combiners import METHODS
-
-        # `estimators` knows registered methods too, but imports scikit-learn; if nobody has used it, there are none.
-        estimators = sys.modules.get("mlconsensus.estimators")
-        names = estimators.COMBINERS if estimators else [method.name for method in METHODS]
         record = super().get_help_record(ctx)
-        return record and (record[0], record[1].replace("METHODS", ", ".join(names).lower()))
+        return record and (record[0], record[1].replace("METHODS", ", ".join(method_names())))
+
+
+method_option = partial(click.option, cls=MethodOption, metavar="NAME", shell_complete=method_names)
 
 
 class Choice(NamedTuple):
@@ -145,7 +154,7 @@ class Choice(NamedTuple):
 
 
 method_options = together(
-    click.option("--method", cls=MethodOption, metavar="NAME", help="Use this method, one of METHODS."),
+    method_option("--method", help="Use this method, one of METHODS."),
     with_default("--optimize", type=_METRICS, default="auto", help="The metric that matters; it chooses the method."),
     click.option("--weight", multiple=True, metavar="MODEL=NUMBER", help="How much a model counts, not 1; repeatable."),
     click.option("--clustering", multiple=True, metavar="FILE", help=_CLUSTERING),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from ..errors import expect
-from .options import print_json, say, together, with_default
+from .options import format_option, print_json, say, together, with_default
 
 if TYPE_CHECKING:
     from ..consensus import Consensus
@@ -27,7 +27,7 @@ force_option = click.option("--force", is_flag=True, help="Replace an existing o
 json_option = click.option("--json", "as_json", is_flag=True, help="Print what was done as JSON on standard output.")
 output_options = together(
     with_default("--output", "-o", default="-", metavar="FILE", help=_OUTPUT),
-    click.option("--output-format", metavar="NAME", help="Its format, where the suffix does not tell."),
+    format_option("--output-format", help="Its format, where the suffix does not tell."),
     click.option("--decide", type=click.Choice(["instances", "labels", "threshold"]), help=_DECIDE),
     with_default("--threshold", type=float, default=0.5, help="For --decide threshold."),
     with_default("--empty", type=click.Choice(["keep", "top"]), default="keep", help=_EMPTY),

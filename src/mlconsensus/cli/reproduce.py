@@ -41,8 +41,7 @@ def command(
       mlconsensus reproduce medical --repeats 1
       mlconsensus reproduce --json results.json --markdown tables.md
     """
-    from ..datasets.catalogue import entry, registry
-    from ..datasets.fetch import cache_folder
+    from ..datasets.catalogue import cache_folder, entry, registry
     from ..experiments import Settings, as_json, as_markdown, as_text, reproduce
     from ..io.files import check_output, whole_file
 

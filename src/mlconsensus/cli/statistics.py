@@ -7,9 +7,9 @@ from typing import Any
 import click
 
 from ..errors import expect
-from ..terminal import sizes
+from ..terminal import plural, sizes
 from .large import large_options, opened
-from .options import MethodOption, PanelFiles, grouped, panel_options, print_json, say, with_default
+from .options import PanelFiles, grouped, method_option, panel_options, print_json, say
 from .output import check_place, force_option, json_option
 
 _METHOD = "The method they are for, one of METHODS."
@@ -22,7 +22,7 @@ _CLIP = "With --epsilon, for mlcm-a; see docs/privacy.md.  [default: 1.5]"
 @click.command("statistics", short_help="Gather a site's statistics, to be solved with other sites'.")
 @panel_options
 @click.option("--output", "-o", required=True, metavar="FILE", help="Where to write the statistics.")
-@with_default("--method", cls=MethodOption, default="filter", metavar="NAME", help=_METHOD)
+@method_option("--method", default="filter", show_default=True, help=_METHOD)
 @click.option("--after", metavar="FILE", help=_AFTER)
 @click.option("--label-names", metavar="FILE", help=_LABEL_NAMES)
 @click.option("--epsilon", type=float, metavar="E", help=_EPSILON)
@@ -73,7 +73,7 @@ def command(
         if panel.has_scores and "rescale" in kind().get_params():
             say("scores are taken as they are: bringing them to one scale would need all sites' instances")
         if before is not None:
-            panel = panel.with_labels(before.labels_)
+            panel = panel.with_labels(before.labels_).with_models(before.models_)
         if epsilon is None:
             combiner.fit_round(panel, combiner.prepared_)
         else:
@@ -87,8 +87,8 @@ def command(
         round_of = f", {combiner.progress()}," if combiner.rounds else ""
         say(f"gathered statistics{round_of} of {sizes(panel.shape)} for {name} → {output}")
     else:
-        m, _, l = panel.shape
+        size = f"{plural(len(panel.models), 'model')} × {plural(len(panel.labels), 'label')}"
         say(
-            f"gathered private statistics ({guarantee}) of {m} models × {l:,} labels for {name} → {output}; "
+            f"gathered private statistics ({guarantee}) of {size} for {name} → {output}; "
             "the names of models and labels are in it, the exact number of instances is not"
         )

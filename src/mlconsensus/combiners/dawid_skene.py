@@ -76,6 +76,11 @@ class PatternCounts:
 
     __radd__ = __add__
 
+    def __sub__(self, other: PatternCounts) -> PatternCounts:
+        left = self + PatternCounts(other.rows, -other.counts, self.shape)
+        expect(left.counts.min(initial=0) >= 0, "patterns", "more than there are", "some that were added")
+        return PatternCounts(left.rows[left.counts > 0], left.counts[left.counts > 0], self.shape)
+
     def unpacked(self) -> tuple[NDArray[np.intp], FloatArray, FloatArray]:
         """Return each pattern's label (p,), who said yes (p, m) and who spoke (p, m)."""
         m, _ = self.shape
@@ -85,10 +90,12 @@ class PatternCounts:
         return labels, votes[:, 0], votes[:, 1]
 
     def reordered(self, models: NDArray[np.intp], labels: NDArray[np.intp]) -> PatternCounts:
-        """Put models and labels into another order: which old position each new one is taken from."""
-        old, yes, spoke = self.unpacked()
-        rows = _packed(np.argsort(labels)[old], yes[:, models] > 0, spoke[:, models] > 0)
-        return PatternCounts.of(rows, self.shape, self.counts)
+        """Put models and labels into another order: which old position each new one is taken from (-1: none)."""
+        old, *votes = self.unpacked()
+        place = np.zeros(self.shape[1], dtype=np.intp)
+        place[labels[labels >= 0]] = np.flatnonzero(labels >= 0)
+        yes, spoke = ((each[:, models] > 0) & (models >= 0) for each in votes)
+        return PatternCounts.of(_packed(place[old], yes, spoke), (len(models), len(labels)), self.counts)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return what a file needs to keep."""

@@ -51,6 +51,12 @@ class Statistics(NamedTuple):
     cross_gram: Annotated[Any, Axes("l l", least=0)] = 0  # Σ uᵀz; 0 where u is
     unknown_gram: Annotated[Any, Axes("l l", symmetric=True, least=0)] = 0  # Σ uᵀu; 0 where u is
 
+    def with_silence(self, labels: Any) -> Statistics:
+        """Say that nobody spoke about some labels (l,) of bool, whose sums are 0: u is 1 there, for every instance."""
+        gap, rows = self.n_instances - self.known, labels[:, None]
+        unknown = np.where(rows, gap, np.where(labels, gap[:, None], self.unknown_gram))
+        return self._replace(cross_gram=np.where(rows, self.total, self.cross_gram), unknown_gram=unknown)
+
 
 class Solution(NamedTuple):
     """The linear map from the mean prediction to the consensus."""

@@ -10,8 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from ..errors import InputError, expect, needed
-from .catalogue import entry
-from .fetch import fetch
+from .catalogue import entry, fetch
 
 
 class Dataset(NamedTuple):

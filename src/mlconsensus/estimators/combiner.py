@@ -142,8 +142,7 @@ class Combiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[misc]
         ndarray (n, l), higher = more relevant; a lazy Dask array where the predictions are Dask's; a DataFrame after
         ``set_output(transform="pandas")``.
         """
-        check_is_fitted(self, "models_")
-        panel = self.in_fitted_order(as_predictions(predictions))
+        panel = self.in_fitted_order(predictions)
         scores = spread(panel, self.applying(dtype), dtype)
         asked_for = _get_output_config("transform", self)["dense"]
         if asked_for == "pandas":  # scikit-learn would not keep the instances' names
@@ -180,8 +179,7 @@ class Combiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[misc]
         -------
         ndarray (n, l) of bool.
         """
-        check_is_fitted(self, "models_")
-        panel = self.in_fitted_order(as_predictions(predictions))
+        panel = self.in_fitted_order(predictions)
         return spread(panel, partial(_top_labels, self.applying()), bool)
 
     def score(self, predictions: Any, y: Any) -> float:
@@ -325,8 +323,10 @@ class Combiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[misc]
         """Say which round the statistics are of."""
         return f"round {self.rounds_behind(self.prepared_) + 1} of {len(self.rounds) + 1}"
 
-    def in_fitted_order(self, panel: Predictions) -> Predictions:
-        """Reorder models and labels by name to the fitted order; refuse others."""
+    def in_fitted_order(self, predictions: Any) -> Predictions:
+        """Return predictions with models and labels, matched by name, in the fitted order; refuse others."""
+        check_is_fitted(self, "models_")
+        panel = as_predictions(predictions)
         for what, found, fitted in (("models", panel.models, self.models_), ("labels", panel.labels, self.labels_)):
             expect(len(found) == len(fitted), what, len(found), f"the {len(fitted)} that were fitted")
             if strange := set(found) - set(fitted):

@@ -77,10 +77,10 @@ def read_names(path: AnyPath) -> list[str]:
     return [str(name) for name in as_names(names, shown).tolist()]
 
 
-def say_what_was_done(rules: Rules) -> None:
+def say_what_was_done(rules: Rules, above: int = 3) -> None:
     """Warn in one line of all that was not read as it stands in the files."""
     if said := rules.summary():
-        warnings.warn(said, InputWarning, stacklevel=3)
+        warnings.warn(said, InputWarning, stacklevel=above)
 
 
 def relabelled(table: ModelTable, rules: Rules) -> ModelTable:

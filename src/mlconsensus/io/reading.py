@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Unpack
@@ -15,11 +15,12 @@ from ..errors import expect
 from ..panel.alignment import How, as_array
 from ..panel.model_tables import ModelTable, with_names
 from ..panel.predictions import Predictions
-from . import frames, stored
+from . import frames, jsonl, stored
 from .columns import any_number, roles
 from .files import AnyPath, InputFile, Place, guarded
 from .formats import Format, NamedFrame, format_of, input_file, input_files
 from .labels import Reading, relabelled, rules_of, say_what_was_done
+from .rules import Rules
 
 _LONG = "columns=… or names such as instance, label, and model or score"
 
@@ -153,9 +154,41 @@ def from_long(frame: Any, **reading: Unpack[Reading]) -> Predictions:
         rules, place = rules_of(reading), Place("frame", "row", lambda row: row)
         expect(bool(roles(columns, rules, "frame")), "frame", f"the columns {', '.join(columns)}", _LONG)
         tables = frames.tables(NamedFrame(rows, columns, place), "model", rules)
-    panel = Predictions.from_tables([relabelled(table, rules) for table in tables])
-    say_what_was_done(rules)
-    return panel
+    return _panel(tables, rules)
+
+
+def from_dataset(rows: Iterable[Any], **reading: Unpack[Reading]) -> Predictions:
+    """Make a panel of rows that are dicts, as Hugging Face's and Argilla's datasets give them, or a list of such.
+
+    Parameters
+    ----------
+    rows
+        Each has a key for the labels (a list of names, names with scores, or the numbers of a `ClassLabel` feature),
+        perhaps one for the instance (else rows are numbered) and one for the model or annotator. Records of annotation
+        tools are recognised, such as those of Argilla's ``dataset.records.to_datasets()``.
+    reading
+        As in `read_predictions`, such as ``columns={"label": "topics"}`` for other names.
+
+    Examples
+    --------
+    >>> rows = [{"id": 7, "annotator": "ann", "labels": ["law"]}, {"id": 8, "annotator": "ann", "labels": []}]
+    >>> from_dataset(rows).to_array()
+    array([[[1.], [0.]]])
+    """
+    rules, features = rules_of(reading), getattr(rows, "features", None) or {}
+    classes = {key: getattr(getattr(feature, "feature", feature), "names", None) for key, feature in features.items()}
+    named = {key: names for key, names in classes.items() if names}
+    with guarded("dataset", "rows that are dicts"):
+        entries = ((at, jsonl.named_row(row, at, named, rules)) for at, row in enumerate(rows))
+        found = jsonl.frame_of(entries, "row", InputFile("dataset", "model", bytes, None, rules))
+        tables = frames.tables(found, "model", rules)
+    return _panel(tables, rules)
+
+
+def _panel(tables: list[ModelTable], rules: Rules) -> Predictions:
+    named = [relabelled(table, rules) for table in tables]
+    say_what_was_done(rules, 4)
+    return Predictions.from_tables(named)
 
 
 def label_counts(

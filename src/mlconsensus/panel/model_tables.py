@@ -277,11 +277,10 @@ def _range(values: NDArray[Any]) -> tuple[bool, bool]:
 
 
 def _raise_out_of_range(table: ModelTable, matrix: Matrix) -> None:
-    cells = matrix.tocoo() if sparse.issparse(matrix) else None
-    values = matrix if cells is None else cells.data
-    bad = tuple(np.argwhere((values < 0) | (values > 1))[0])
-    row, column = bad if cells is None else (cells.row[bad], cells.col[bad])
+    cells = sparse.coo_array(matrix)
+    bad = np.flatnonzero((cells.data < 0) | (cells.data > 1))[0]
+    row, column = cells.row[bad], cells.col[bad]
     instance = int(row) if table.instances is None else list(table.instances)[row]
     label = f"label_{column}" if table.labels is None else str(list(table.labels)[column])
-    expected = "0 or 1" if values.dtype.kind in "iu" else "a number in [0, 1] or NaN"
-    expect(False, f"model {table.model!r}, instance {instance!r}, label {label!r}", values[bad], expected)
+    expected = "0 or 1" if cells.dtype.kind in "iu" else "a number in [0, 1] or NaN"
+    expect(False, f"model {table.model!r}, instance {instance!r}, label {label!r}", cells.data[bad], expected)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
+from importlib import import_module
 from typing import Any, cast
 
 import numpy as np
@@ -91,6 +92,17 @@ class Predictions(Source):
         ('y',)
         """
         return cls.from_parts(*aligned(list(tables), instances, labels))
+
+    @staticmethod
+    def from_dataset(rows: Any, **reading: Any) -> Predictions:
+        """Make a panel of rows that are dicts: `mlconsensus.from_dataset`, as reading is not this room's work.
+
+        Examples
+        --------
+        >>> Predictions.from_dataset([{"id": 7, "annotator": "ann", "labels": ["law"]}]).models
+        ('ann',)
+        """
+        return import_module("mlconsensus").from_dataset(rows, **reading)  # type: ignore[no-any-return]
 
     @classmethod
     def from_parts(
@@ -252,6 +264,20 @@ class Predictions(Source):
     def answered(self, values: NDArray[Any]) -> NDArray[Any]:
         """Put known answers in place of scores or label sets (n, l)."""
         return values if (gold := self.gold) is None else gold.instead_of(values)
+
+    def with_models(self, models: Sequence[str]) -> Predictions:
+        """Give the panel exactly these models, in this order: those that it lacks said nothing, others are refused.
+
+        Examples
+        --------
+        >>> import mlconsensus as mlc
+        >>> mlc.Predictions([[[1]]], models=["ann"]).with_models(["bob", "ann"]).to_array()
+        array([[[nan]], [[ 1.]]])
+        """
+        silent = ModelScores(np.zeros((1, len(self.labels)), np.bool_), np.full(len(self), -1), None, False)
+        own = dict(zip(positions(self.models, models, "models").tolist(), self._parts, strict=True))
+        parts = (own.get(k, silent) for k in range(len(models)))
+        return self._with(models=tuple(models), _parts=tuple(parts), weights=None)
 
     def weighted(self, weights: Weights) -> Predictions:
         """Let models count as a combiner's `weights` say, for the kernels to see.

@@ -100,6 +100,10 @@ class LazySource(Source):
         """Give exactly these labels, in this order: nobody spoke of those that are lacking, others are refused."""
         return self._with("with_labels", labels)
 
+    def with_models(self, models: Sequence[str]) -> Self:
+        """Give exactly these models, in this order: those that are lacking said nothing, others are refused."""
+        return self._with("with_models", models)
+
     def weighted(self, weights: Weights) -> Self:
         """Let models count as a combiner's `weights` say, in place of what was said before."""
         return self._with("weighted", weights)

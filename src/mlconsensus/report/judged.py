@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics import precision_recall_curve
 
 from ..arithmetic.products import BoolArray, FloatArray, dense, ratio
 from ..engines.progress import track
@@ -142,6 +141,8 @@ def precision_recall(name: str, kind: str, truth: BoolArray, scores: FloatArray)
     >>> precision_recall("a", "method", np.array([[True, False, True, True]]), np.array([[0.9, 0.5, 0.2, 0.2]]))
     PrecisionRecall(name='a', kind='method', recall=(0.3333333333333333, 1.0), precision=(1.0, 0.75))
     """
+    from sklearn.metrics import precision_recall_curve  # takes a while to import, and is needed with truth only
+
     if not truth.any():
         return PrecisionRecall(name, kind, (), ())
     found = precision_recall_curve(truth.ravel(), scores.ravel())[:2]
