@@ -116,7 +116,9 @@ def test_argilla_with_several_questions():
     rows = [
         json.loads(line) | {"tone.suggestion": "calm"} for line in (DATA / "argilla.jsonl").read_text().splitlines()
     ]
-    with pytest.raises(mlc.InputError, match=r"found the questions \['tone', 'topics'\] \(--columns label=… says"):
+    with pytest.raises(
+        mlc.InputError, match=r"found no argilla \(the questions \['tone', 'topics'\]: --columns label=… says"
+    ):
         mlc.from_dataset(rows)
     assert mlc.from_dataset(rows, columns={"label": "tone"}).labels == ("calm",)
     assert mlc.from_dataset(rows, columns={"label": "topics"}).models == ("ann-uuid", "bob-uuid", "tagger-v2")
@@ -160,17 +162,21 @@ def test_a_hugging_face_dataset_itself():
 @pytest.mark.parametrize(
     ("record", "form", "message"),
     [
-        ({"id": 1, "data": {}, "annotations": [{"completed_by": 1}]}, None, "another shape (KeyError('result'))"),
-        ({"id": 1, "data": {}, "annotations": [7]}, None, "expected a record of label-studio"),
+        (
+            {"id": 1, "data": {}, "annotations": [{"completed_by": 1}]},
+            None,
+            "found no label-studio ('result'), expected it",
+        ),
+        ({"id": 1, "data": {}, "annotations": ["x"]}, None, "found no label-studio ("),
         (
             {"data": {}, "annotations": []},
             None,
-            "instance: found none (--columns instance=… names it), expected the key id or text",
+            "found no label-studio (no id or text: --columns instance=… names it)",
         ),
-        ({"_input_hash": 3, "answer": "accept"}, None, "another shape (KeyError('label'))"),
-        ({"id": 3, "text": "…"}, "doccano", "another shape (KeyError('label'))"),
-        ({"id": 3, "labels": ["law"]}, "argilla", "found the questions []"),
-        (["law"], "prodigy", "expected a record of prodigy"),
+        ({"_input_hash": 3, "answer": "accept"}, None, "('label'), expected it"),
+        ({"id": 3, "text": "…"}, "doccano", "('label'), expected it"),
+        ({"id": 3, "labels": ["law"]}, "argilla", "found no argilla (the questions []"),
+        (["law"], "prodigy", "found no prodigy ("),
     ],
 )
 @pytest.mark.parametrize("strict", [False, True])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import shutil
 import sys
@@ -24,8 +23,6 @@ def command(folder: str, seed: int) -> None:
     """
     from ..demo import run
 
-    program, known = sys.argv[0], shutil.which("mlconsensus")
-    if known and os.path.realpath(known) == os.path.realpath(program):
-        program = "mlconsensus"
-    said = run(folder, seed, shlex.join([sys.executable, program] if program.endswith(".py") else [program]))
-    click.echo("\n".join(map(safe, said.split("\n"))))
+    ran = "mlconsensus" if shutil.which("mlconsensus") == sys.argv[0] else sys.argv[0]
+    told = run(folder, seed, shlex.join([sys.executable, ran] if ran.endswith(".py") else [ran]))
+    click.echo("\n".join(map(safe, told.split("\n"))))

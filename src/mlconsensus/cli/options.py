@@ -173,12 +173,11 @@ def weights_of(given: Sequence[str]) -> dict[str, float] | None:
     found: dict[str, float] = {}
     for text in given:
         model, _, number = text.rpartition("=")
+        expect(model not in found, "--weight", f"{model!r} twice", "each model once")
         try:
-            weight = float(number if model else "")
+            found[model] = float(number if model else "")
         except ValueError:
             raise InputError(f"--weight: found {text!r}, expected a model's name, = and a number") from None
-        expect(model not in found, "--weight", f"{model!r} twice", "each model once")
-        found[model] = weight
     return found or None
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy import sparse
@@ -22,7 +22,7 @@ class Dataset(NamedTuple):
     feature_names: tuple[str, ...]
     label_names: tuple[str, ...]
 
-    def first(self, n: int) -> Dataset:
+    def first(self, n: int) -> Self:
         """Keep the first `n` instances only."""
         return self._replace(features=self.features[:n], labels=self.labels[:n])
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 from numpy.typing import NDArray
 
+from ..combiners.method import S
 from ..panel.predictions import Predictions
 from ..panel.sources import Source
 from . import local
-
-S = TypeVar("S", bound=tuple[Any, ...])
 
 
 def gather(source: Source, statistics: Callable[[Predictions], S]) -> S:

@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial, reduce
 from itertools import pairwise
-from typing import Any, NamedTuple, Self, TypeVar
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..arithmetic.budget import grant
-from ..combiners.method import merged
+from ..combiners.method import S, merged
 from ..errors import InputError, expect, needed
 from ..panel.alignment import Names
 from ..panel.model_tables import tables_of
@@ -25,8 +25,6 @@ from ..panel.predictions import Predictions
 from ..panel.sources import LazySource, Steps, prepared
 from .machine import KEPT, available_memory, cores
 from .progress import track
-
-S = TypeVar("S", bound=tuple[Any, ...])
 
 _dask = partial(needed, extra="dask", where="Dask")  # imports one of its packages
 _FAN_IN = 8  # statistics that are merged by one task

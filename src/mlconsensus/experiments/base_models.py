@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -39,7 +39,7 @@ class Settings(NamedTuple):
     seed: int = 0
     full: bool = False  # all instances, not as many as the paper has
 
-    def checked(self) -> Settings:
+    def checked(self) -> Self:
         """Return these settings with what they leave open filled in, or refuse them."""
         one_of(self.learner, LEARNERS, "learner")
         own = len(self.how.panel)

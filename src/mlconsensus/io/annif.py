@@ -27,28 +27,22 @@ def read(file: InputFile, keep: Keep = pl.LazyFrame.collect) -> NamedFrame:
     >>> read(InputFile("d1.annif", "d1", lambda: lines)).rows.rows()
     [('d1', 'law', 0.9), ('d1', 'war', 0.25)]
     """
-    documents: list[dict[str, Any]]
-    if file.path is None or not file.path.is_dir():
-        documents = [_document(file.model, file.read(), file.name, file.rules)]
-    else:
-        paths = subject_files(file.path)
-        documents = [_document(path.stem, read_bytes(path), str(path), file.rules) for path in paths]
-    return frame_of(enumerate(documents, 1), "document", file)
+    paths = subject_files(file.path) if file.path is not None and file.path.is_dir() else []
+    found = [(path.stem, read_bytes(path), str(path)) for path in paths] or [(file.model, file.read(), file.name)]
+    return frame_of(enumerate((_document(*one, file.rules) for one in found), 1), "document", file)
 
 
 def _document(name: str, data: bytes, where: str, rules: Rules) -> dict[str, Any]:
     """Return what a file says: its subjects' labels, or their URIs where the rules want these or there is no label."""
     labels: dict[str, float] = {}
-    for number, line in enumerate(decoded(data, where).splitlines() if data.strip() else (), 1):
+    for number, line in enumerate(decoded(data, where).strip().splitlines() if data.strip() else (), 1):
         uri, *rest = [part.strip() for part in line.split("\t")]
         if not uri.startswith("<"):
             rest = [uri, *rest]
         elif rules.columns.get("label") == "uri" or not rest:
             rest = [uri[1:-1], *rest[1:]]
         try:
-            score = float(rest[-1]) if len(rest) > 1 else 1.0
+            labels[rest[0]] = max(float(rest[-1]) if len(rest) > 1 else 1.0, labels.get(rest[0], 0.0))
         except ValueError:
             raise InputError(f"{where}, line {number}: found {rest[-1]!r}, expected a score after a tab") from None
-        if rest[0]:
-            labels[rest[0]] = max(score, labels.get(rest[0], 0.0))
     return {"instance": name, "labels": labels}

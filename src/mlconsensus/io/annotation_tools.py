@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from ..errors import expect
 from .rules import Rules
 
 Record = dict[str, Any]
@@ -42,39 +41,33 @@ def _instance(record: Record, rules: Rules, *usual: str) -> Any:
     keys = [rules.columns["instance"]] if "instance" in rules.columns else usual
     places = [record, *(own for own in map(record.get, ("data", "meta", "metadata")) if isinstance(own, dict))]
     found = next((place[key] for key in keys for place in places if place.get(key) is not None), None)
-    expect(found is not None, "instance", "none (--columns instance=… names it)", f"the key {' or '.join(keys)}")
+    if found is None:
+        raise LookupError(f"no {' or '.join(keys)}: --columns instance=… names it")
     return found
 
 
 def _label_studio(task: Record, rules: Rules) -> Iterator[Record]:
-    said = {"instance": _instance(task, rules, "id", "text")}
-    for given in task.get("annotations", ()):
-        who = given.get("completed_by", "annotator")
-        model = (who.get("email") or who["id"]) if isinstance(who, dict) else who
-        yield said | {"model": model, "labels": None if given.get("was_cancelled") else _choices(given, 1.0, rules)}
-    for given in task.get("predictions", ()):
-        if isinstance(given, dict):  # a short export lists only their numbers
+    said, control = {"instance": _instance(task, rules, "id", "text")}, rules.columns.get("label")
+    for given in [*task.get("annotations", ()), *task.get("predictions", ())]:
+        if given and not isinstance(given, int):  # a short export lists only the numbers of predictions
+            who = given.get("completed_by") or given.get("model_version") or "model"
+            own = (who.get("email") or who["id"]) if isinstance(who, dict) else who
             score = 1.0 if given.get("score") is None else given["score"]
-            yield said | {"model": given.get("model_version") or "model", "labels": _choices(given, score, rules)}
+            parts = [item for item in given["result"] if control in (None, item.get("from_name"))]
+            labels = {name: item.get("score", score) for item in parts for name in _chosen(item["value"])}
+            yield said | {"model": own, "labels": None if given.get("was_cancelled") else labels}
 
 
-def _choices(given: Record, score: float, rules: Rules) -> dict[str, float]:
-    """Return what was chosen with the control that the rules name, or with any; of a taxonomy, the whole path."""
-    control, out = rules.columns.get("label"), {}
-    for item in given["result"]:
-        if control in (None, item.get("from_name")):
-            value = item["value"]
-            for name in [*value.get("choices", ()), *map("/".join, value.get("taxonomy", ()))]:
-                out[name] = item.get("score", score)
-    return out
+def _chosen(value: Record) -> list[str]:
+    return [*value.get("choices", ()), *map("/".join, value.get("taxonomy", ()))]  # of a taxonomy, the whole path
 
 
 def _to_label_studio(model: str, instance: str, labels: list[str], chosen: list[str], doubt: float) -> Record:
     choices = {"from_name": "choices", "to_name": "text", "type": "choices", "value": {"choices": chosen}}
     # Label Studio sorts its queue by this score, the lowest first: what is most in doubt is asked first.
     said = {"model_version": model, "score": 1 / (1 + doubt), "result": [choices] * bool(chosen)}
-    number = {"id": int(instance)} if instance.isdecimal() else {}
-    return number | {"data": {"text": instance}, "predictions": [said]}
+    task = {"id": int(instance)} if instance.isdecimal() else {}
+    return task | {"data": {"text": instance}, "predictions": [said]}
 
 
 def _prodigy(task: Record, rules: Rules) -> Iterator[Record]:
@@ -95,18 +88,26 @@ def _to_prodigy(model: str, instance: str, labels: list[str], chosen: list[str],
 def _argilla(record: Record, rules: Rules) -> Iterator[Record]:
     asked = {key.rpartition(".")[0] for key in record if key.endswith(_ARGILLA)}
     asked = asked & {rules.columns.get("label")} or asked
-    expect(len(asked) == 1, "label", f"the questions {sorted(asked)} (--columns label=… says which counts)", "one")
+    if len(asked) != 1:
+        raise LookupError(f"the questions {sorted(asked)}: --columns label=… says which counts")
     question, said = asked.pop(), {"instance": _instance(record, rules, "id")}
-    answers, users, states, names, scores, agent = (_listed(record.get(question + part)) for part in _PARTS)
+    answers, users, states, names, scores, agent = (listed(record.get(question + part)) for part in _PARTS)
     for value, user, state in zip(answers, users, states, strict=True):
         if state != "draft":
-            yield said | {"model": user, "labels": None if state == "discarded" else _listed(value)}
+            yield said | {"model": user, "labels": None if state == "discarded" else listed(value)}
     if record.get(question + ".suggestion") is not None:
         labels = dict(zip(names, scores or [1.0] * len(names), strict=True))
         yield said | {"model": (agent or ["suggestion"])[0], "labels": labels}
 
 
-def _listed(value: Any) -> list[Any]:
+def listed(value: Any) -> list[Any]:
+    """Return a list as it is, and anything else as the one thing in a list; of nothing, an empty one.
+
+    Examples
+    --------
+    >>> listed(["law"]), listed("law"), listed(None)
+    (['law'], ['law'], [])
+    """
     return value if isinstance(value, list) else [] if value is None else [value]
 
 
@@ -123,14 +124,12 @@ _PARTS = (
 TOOLS: Mapping[str, Tool] = {
     "label-studio": Tool(
         lambda found: isinstance(found.get("data"), dict) and bool({"annotations", "predictions"} & found.keys()),
-        _label_studio, _to_label_studio, one_form=True,
-    ),
+        _label_studio, _to_label_studio, one_form=True),
     "prodigy": Tool(lambda found: "_input_hash" in found or {"options", "accept"} <= found.keys(),
                     _prodigy, _to_prodigy, in_pieces=True),
     "doccano": Tool(
         lambda found: {"id", "text", "label", "Comments"} <= found.keys(),
         lambda found, rules: iter([{"instance": _instance(found, rules, "id", "text"), "labels": found["label"]}]),
-        lambda model, instance, labels, chosen, doubt: {"text": instance, "label": chosen},
-    ),
+        lambda model, instance, labels, chosen, doubt: {"text": instance, "label": chosen}),
     "argilla": Tool(lambda found: any(str(key).endswith(_ARGILLA) for key in found), _argilla, one_form=True),
 }  # fmt: skip

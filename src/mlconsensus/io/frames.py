@@ -171,13 +171,9 @@ def _coded(found: NamedFrame, listed: dict[str, pl.Series]) -> Iterator[Coded]:
         batch.columns = found.columns
         place, codes = found.place.below(start), {"model": pl.Series([0])}
         for name, kind in kinds.items():
-            bare = name == "label" and found.bare
-            text = (
-                batch.select(_named(pl.col(name).cast(pl.String))).to_series()
-                if bare
-                else names(batch[name], name, place)
-            )
-            codes[name] = text.cast(kind).to_physical().cast(pl.Int64)
+            bare, text = name == "label" and found.bare, pl.col(name).cast(pl.String)
+            cells = batch.select(_named(text)).to_series() if bare else names(batch[name], name, place)
+            codes[name] = cells.cast(kind).to_physical().cast(pl.Int64)
         scores = scores_of(batch["score"], "score", place, found.columns).cast(pl.Float64)
         stray = codes["label"].is_null() & (scores.fill_nan(None).fill_null(0) != 0)
         expect(not stray.any(), f"{place(stray.arg_max() or 0)}, column 'label'", "nothing beside a score", "a name")

@@ -22,7 +22,7 @@ from scipy import sparse
 from ..errors import InputError, expect, nearest
 from ..panel.model_tables import ModelTable
 from . import layouts
-from .annotation_tools import TOOLS, tool_of
+from .annotation_tools import TOOLS, listed, tool_of
 from .columns import MISSING, ROLES, outside, raise_bad_score
 from .files import InputFile, Place, first_line
 from .formats import Keep, Layout, NamedFrame
@@ -41,9 +41,7 @@ _WORDS = 5  # a tag has no more of them; longer is a sentence
 _REFUSAL = re.compile(r"(i['’]m|i (am|can|cannot|could|do|don)|sorry|unfortunately|unable|cannot|as an ai)\b", re.I)
 
 
-def read(
-    file: InputFile, keep: Keep = pl.LazyFrame.collect, array: bool = False, tool: str | None = None
-) -> NamedFrame:
+def read(file: InputFile, keep: Keep | None = None, array: bool = False, tool: str | None = None) -> NamedFrame:
     r"""Read tag lists, or an export of an annotation tool, as a long frame.
 
     Examples
@@ -90,11 +88,8 @@ def frame_of(entries: Iterable[tuple[int, Any]], unit: str, file: InputFile, nam
                 seen[model, instance] = number
                 said += [(instance, label, score, model) for label, score in tags] or [(instance, None, 0.0, model)]
                 lines += [number] * max(1, len(tags))
-        except (InputError, AttributeError, KeyError, TypeError, ValueError) as fault:
-            told = f"{where}: found another shape ({fault!r}), expected a record of {tool}"
-            if isinstance(fault, InputError):
-                told = str(fault) if str(fault).startswith(where) else f"{where}, {fault}"
-            bad.append(told)
+        except (AttributeError, LookupError, TypeError, ValueError) as fault:
+            bad += [str(fault) if isinstance(fault, InputError) else f"{where}: found no {tool} ({fault}), expected it"]
             if file.rules.strict:
                 raise InputError(bad[0]) from None
     _report(bad, file)
@@ -134,15 +129,12 @@ def write(file: IO[bytes], table: ModelTable, layout: Layout, array: bool = Fals
     expect(tool is None or record is not None, "format", f"{tool} for output", "one that is written, such as csv")
     instances, labels = ([str(name) for name in names] for names in layouts.named(table))
     for at_row, (instance, (columns, values)) in enumerate(zip(instances, _rows(table.scores), strict=True)):
-        if table.scores.dtype.kind == "b":
-            tags: Any = [labels[at] for at, value in zip(columns, values, strict=True) if value]
-        else:
-            tags = {labels[at]: None if value != value else value for at, value in zip(columns, values, strict=True)}
-        entry = {"instance": instance, "labels": tags}
+        said = {labels[at]: None if value != value else value for at, value in zip(columns, values, strict=True)}
+        chosen = [label for label, value in said.items() if value is not None and value >= 0.5]
+        entry = {"instance": instance, "labels": chosen if table.scores.dtype.kind == "b" else said}
         if record is not None:
-            scores = np.nan_to_num(np.clip(np.asarray(values, dtype=np.float64), 0, 1))
-            chosen = [labels[at] for at, score in zip(columns, scores, strict=True) if score >= 0.5]
-            entry = record(table.model, instance, labels, chosen, float(np.minimum(scores, 1 - scores).sum()))
+            doubt = sum(max(min(value, 1 - value), 0.0) for value in said.values() if value is not None)
+            entry = record(table.model, instance, labels, chosen, doubt)
         line = json.dumps(entry, ensure_ascii=False)
         file.write((("," if at_row else "[") * array + line).encode() + b"\n")
     file.write(b"]\n" * array)
@@ -158,9 +150,10 @@ def named_row(row: Any, at: int, named: dict[str, Any], rules: Rules) -> Any:
     """
     if not isinstance(row, dict) or tool_of(row):
         return row
-    told = {key: row[key] if isinstance(row[key], list) else [row[key]] for key in named if row.get(key) is not None}
+    names = {
+        key: [own[at] for at in listed(row[key])] for key, own in named.items() if own and row.get(key) is not None
+    }
     known = {rules.columns.get("instance"), *_KEYS["instance"]} & row.keys()
-    names = {key: [named[key][number] for number in numbers] for key, numbers in told.items()}
     return ({} if known else {"instance": at}) | row | names
 
 
@@ -240,12 +233,9 @@ def _judgement(
 
 
 def _strict_tags(tags: Any, where: str) -> list[tuple[str, float]]:
-    if isinstance(tags, dict):
-        scores = [_score(score, f"{where}, label {label!r}") for label, score in tags.items()]
-    else:
-        expect(isinstance(tags, list), f"{where}, labels", _kind(tags), "a list or an object of scores")
-        scores = [1.0] * len(tags)
-    return list(zip([_name(label, f"{where}, labels") for label in tags], scores, strict=True))
+    expect(isinstance(tags, list | dict), f"{where}, labels", _kind(tags), "a list or an object of scores")
+    scores = tags.items() if isinstance(tags, dict) else [(label, 1.0) for label in tags]
+    return [(_name(label, f"{where}, labels"), _score(score, f"{where}, label {label!r}")) for label, score in scores]
 
 
 def _tags(found: Any, where: str, rules: Rules) -> list[tuple[str, float]] | None:

@@ -176,8 +176,7 @@ def from_dataset(rows: Iterable[Any], **reading: Unpack[Reading]) -> Predictions
     array([[[1.], [0.]]])
     """
     rules, features = rules_of(reading), getattr(rows, "features", None) or {}
-    classes = {key: getattr(getattr(feature, "feature", feature), "names", None) for key, feature in features.items()}
-    named = {key: names for key, names in classes.items() if names}
+    named = {key: getattr(getattr(feature, "feature", feature), "names", None) for key, feature in features.items()}
     with guarded("dataset", "rows that are dicts"):
         entries = ((at, jsonl.named_row(row, at, named, rules)) for at, row in enumerate(rows))
         found = jsonl.frame_of(entries, "row", InputFile("dataset", "model", bytes, None, rules))

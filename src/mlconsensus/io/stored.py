@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
 import polars as pl
@@ -188,6 +189,6 @@ def sunk(scratch: Path, rows: pl.LazyFrame) -> pl.LazyFrame:
     7
     """
     scratch.mkdir(parents=True, exist_ok=True)
-    path = scratch / f"{len(list(scratch.iterdir()))}.parquet"  # a query that failed may still be at its file
+    path = scratch / f"{uuid4().hex}.parquet"  # a query that failed may still be at its file, or yet to make it
     rows.sink_parquet(path, compression="lz4", statistics=False)
     return pl.scan_parquet(path, glob=False)

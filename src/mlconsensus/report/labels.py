@@ -97,9 +97,9 @@ def _kept(together: sparse.csr_array, count: FloatArray, size: FloatArray, n: in
         return used
     # Of thousands of labels the most frequent are looked at: a matrix of all would not fit.
     used = np.sort(used[np.argsort(-count[used], kind="stable")[:2000]])
-    correlation = _correlations(together[used][:, used].toarray(), count[used], size[used], n)
-    rare = together[used][:, used].toarray() < _LEAST_TOGETHER
-    return used[strongest(np.where(rare, 0, correlation), MOST_LABELS)]
+    both = together[used][:, used].toarray()
+    correlation = _correlations(both, count[used], size[used], n)
+    return used[strongest(np.where(both < _LEAST_TOGETHER, 0, correlation), MOST_LABELS)]
 
 
 def _pairs(

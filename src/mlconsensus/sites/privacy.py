@@ -146,9 +146,8 @@ def fit(combiner: C, predictions: Any, *, epsilon: float, delta: float, clip: fl
     expect(not panel.clusters, "privacy", "clusterings, whose clusters are made of the instances", "none")
     expect(len(panel) <= MOST_INSTANCES, "privacy", f"{len(panel):,} instances", f"at most {MOST_INSTANCES:,}")
     # With chance δ an instance may be shown as it is: of n instances, n·δ are.
-    most = 0.1 / max(len(panel), 1)
     found = f"{delta:g} for {len(panel):,} instances, of which {delta * len(panel):.2g} may be shown as they are"
-    expect(delta <= most, "privacy, delta", found, f"at most a tenth of 1 / {len(panel):,}, which is {most:.2g}")
+    expect(delta * len(panel) <= 0.1, "privacy, delta", found, f"at most a tenth of 1 / {len(panel):,}")
     form, weights = PRIVATE[combiner.name], _weights(combiner.weights, panel.models)
     exact: PrivateSums = gather(panel, partial(form.sums, weights, clip))
     values = to_vector(exact)

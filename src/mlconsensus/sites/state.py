@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -207,21 +206,20 @@ def subtract(total: Combiner, part: Combiner, names: Sequence[str] = ("total", "
     >>> rest.n_instances_, bool(abs(rest.transform(panel) - without.transform(panel)).max() < 1e-10)
     (600, True)
     """
-    return _together([total, part], names, _names_of(total), partial(_less, noisy=bool(total.privacy_)), -1)
+    expect(total.privacy_ is None, names[0], "noise, which would not be taken back", "sums without")
+    return _together([total, part], names, _names_of(total), _less, -1)
 
 
-def _less(total: Any, part: Any, noisy: bool) -> Any:
-    """Subtract sums field by field; what rounding leaves of nothing is nothing. Only noise can go below 0."""
-    left: dict[str, Any] = {}
+def _less(total: Any, part: Any) -> Any:
+    """Subtract sums field by field; what rounding leaves of nothing is nothing."""
+    left = []
     for (name, axes), whole, own in zip(declared(total.__class__).items(), total, part, strict=True):
-        if not isinstance(axes, Axes):
-            left[name] = whole - own
-            continue
-        rest = np.asarray(whole) - np.asarray(own)
-        left[name] = np.where(np.abs(rest) <= _ROUNDING * np.abs(whole), 0.0, rest)[()]
-        there = noisy or np.min(left[name], initial=0) >= axes.least
-        expect(there, name, "more than there is in all", "sums that were added")
-    return type(total)(**left)
+        rest = np.asarray(whole) - np.asarray(own) if isinstance(axes, Axes) else whole - own
+        if isinstance(axes, Axes):
+            rest = np.where(np.abs(rest) <= _ROUNDING * np.abs(whole), 0.0, rest)[()]
+            expect(np.min(rest, initial=0) >= axes.least, name, "more than there is in all", "sums that were added")
+        left.append(rest)
+    return type(total)(*left)
 
 
 def _together(
