@@ -187,9 +187,9 @@ def explore(kind: str, seed: int, first: int, count: int, until: float) -> tuple
                     if news[2]:
                         faults[_kept(kind, seed, at, originals, news[2])] += 1
         except EOFError:
-            worker.kill()
-            worker.join()
-            faults[_kept(kind, seed, at, originals, f"the process ended ({worker.exitcode}) or hung")] += 1
+            worker.join(5)
+            ended = "the process hung" if worker.exitcode is None else f"the process ended with {worker.exitcode}"
+            faults[_kept(kind, seed, at, originals, ended)] += 1
             next_one = at + 1
         worker.kill()
         worker.join()

@@ -49,3 +49,25 @@ def test_sizes_are_compared_with_a_share_of_what_is_free(files, monkeypatch):
     machine.check_size(1.5e9, "a", "b")
     with pytest.raises(InputError, match="at most 1.5 GB"):
         machine.check_size(1.6e9, "a", "b")
+
+
+LISTENING = """
+import pathlib
+from mlconsensus.engines.dask import local_cluster
+
+def ports():
+    rows = pathlib.Path("/proc/net/tcp").read_text().splitlines()[1:]
+    return {tuple(row.split()[1:10:8]) for row in rows if row.split()[3] == "0A"}
+
+if __name__ == "__main__":
+    before = ports()
+    with local_cluster(1):
+        print(*{address.split(":")[0] for address, _ in ports() - before})
+"""
+
+
+def test_a_cluster_of_this_machines_own_listens_to_nobody_else(tmp_path):
+    pytest.importorskip("distributed")
+    (tmp_path / "listening.py").write_text(LISTENING)
+    ran = subprocess.run([sys.executable, tmp_path / "listening.py"], capture_output=True, text=True, check=True)
+    assert ran.stdout.split() == ["0100007F"]  # 127.0.0.1
