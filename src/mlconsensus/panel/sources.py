@@ -11,7 +11,7 @@ import numpy as np
 
 from ..errors import InputError, expect
 from ..terminal import sizes
-from .gold import gold_of
+from .gold import Gold, gold_of
 
 if TYPE_CHECKING:
     from ..parameters import Weights
@@ -80,6 +80,8 @@ class LazySource(Source):
     and so do the names that come of it.
     """
 
+    gold: Gold | None = None  # as it was given
+
     def __init__(self, front: Predictions) -> None:
         self._steps: Steps = ()
         self._show(front)
@@ -114,7 +116,10 @@ class LazySource(Source):
 
     def with_gold(self, gold: Any) -> Self:
         """Let methods know answers of some instances or cells; blocks call instances by their positions."""
-        return self._with("with_gold_at", None if gold is None else gold_of(gold, self.instances, self.labels))
+        found = None if gold is None else gold_of(gold, self.instances, self.labels)
+        out = self._with("with_gold_at", found)
+        out.gold = found
+        return out
 
     def _with(self, name: str, *arguments: Any) -> Self:
         out = copy(self)
