@@ -194,7 +194,7 @@ def local_cluster(workers: int) -> Any:
     config, name = _dask("dask").config, "distributed.nanny.pre-spawn-environ"
     cluster = _dask("distributed").LocalCluster
     with config.set({name: dict(config.get(name)) | KEPT}):
-        return cluster(n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=":0")
+        return cluster(n_workers=workers, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0")
 
 
 def _computed(tasks: list[Any], doing: str, on_the_way: Sequence[Any] = ()) -> list[Any]:
