@@ -140,7 +140,7 @@ def statistics(block: Predictions, known: Trust) -> Statistics:
 
 def solve(sums: Statistics, weights: FloatArray | None, known: Trust) -> Solution:
     """Rate the raters label by label, correlate the labels, and filter along them."""
-    m, l = known.mean.shape
+    l = len(known.frequency)
     n = np.maximum(sums.read, 1)
     active = sums.read * known.information.sum(axis=0) > _TINY
     signal = _signal(sums)
@@ -153,7 +153,7 @@ def solve(sums: Statistics, weights: FloatArray | None, known: Trust) -> Solutio
     c = _by_label(sums, known, np.sqrt(ease), active)
     correlations = _correlations(signal / np.sqrt(np.outer(ease, ease)), variance / ease, n, active)
 
-    given = np.ones(m) if weights is None else weights
+    given = known.voice * (1.0 if weights is None else weights)
     vote, information = (each * given[:, None] for each in answer_weights(c, known.deviation))
     noise, kin = _noise(c, known, information, n)
     gain, level = _gain(c, known)
