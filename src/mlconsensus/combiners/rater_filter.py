@@ -241,7 +241,8 @@ def _by_label(sums: Statistics, known: Trust, ease: FloatArray, active: Any) -> 
     r, bound = known.reliability, known.highest
     c = np.clip(np.sign(r)[:, None] * np.minimum(np.abs(r)[:, None], bound) * ease, -0.99, 0.99)
     others = np.maximum(ease * sums.witnessed, 1e-12)
-    found = ratio(sums.agreed, known.deviation, 0.0) / others
+    most = known.deviation * np.sqrt(known.heard) * np.sqrt(sums.witnesses)  # Cauchy–Schwarz; files may say anything
+    found = ratio(np.clip(sums.agreed, -most, most), known.deviation, 0.0) / others
     chance = np.maximum(sums.witnesses, 1e-12) / others**2 * (1 - c**2)
     usable = (sums.witnessed > _TINY) & (known.deviation > 0) & (known.heard > 0) & active
     for k in np.flatnonzero(usable.sum(axis=1) > 1):
