@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import click
 
-from .options import print_json, say
+from .options import format_option, print_json, say
 
 
 @click.command("evaluate", short_help="Judge a file of scores against the truth.")
 @click.argument("scores", metavar="FILE")
 @click.option("--truth", required=True, metavar="FILE", help="The relevant labels, in any format.")
-@click.option("--format", "input_format", metavar="NAME", help="Format of both files, where suffixes do not tell.")
+@format_option("--format", "input_format", help="Format of both files, where suffixes do not tell.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(scores: str, truth: str, input_format: str | None, as_json: bool) -> None:
     """Print the metrics of the scores in FILE.

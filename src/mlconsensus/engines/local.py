@@ -16,7 +16,7 @@ from ..arithmetic.budget import grant
 from ..combiners.method import merged
 from ..panel.predictions import Predictions
 from ..panel.sources import Source
-from .machine import available_memory, cores
+from .machine import available_memory, check_size, cores
 from .progress import track, working
 
 S = TypeVar("S", bound=tuple[Any, ...])
@@ -34,6 +34,8 @@ def gather(source: Source, statistics: Callable[[Predictions], S]) -> S:
 def spread(source: Source, apply: Callable[[Predictions], NDArray[Any]], dtype: Any = float) -> NDArray[Any]:
     """Second pass: what `apply` makes of each block, (n, l) of `dtype`."""
     _, n, l = source.shape
+    size = n * l * np.dtype(dtype).itemsize
+    check_size(size, "consensus", f"of scores of {n:,} instances × {l:,} labels", 0.9)
     scores = np.empty((n, l), dtype=dtype)
     size = source.block_size
     places = (scores[start : start + size] for start in range(0, n, size))

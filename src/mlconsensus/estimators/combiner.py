@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from ..engines import gather, local, spread
 from ..errors import InputError, expect
 from ..evaluation.decisions import cardinalities, match_instances
 from ..evaluation.metrics import average_precision
+from ..panel.gold import Gold
 from ..panel.model_tables import ModelTable
 from ..panel.predictions import Predictions, as_predictions
 from ..parameters import model_weights
@@ -65,7 +66,11 @@ class Combiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[misc]
         The estimator itself.
         """
         panel = self.checked_panel(predictions)
-        return self._fitted(panel, self.prepare(panel, partial(gather, panel)))
+        self._fitted(panel, self.prepare(panel, partial(gather, panel)))
+        if type(self).learn is not None and panel.gold is not None:
+            known = _joined(gather(panel, _known_instances).blocks)
+            self._solved = self._settings(), type(self).learn(known.weighted(self.weights_), self.solution_)
+        return self
 
     def fit_round(self, predictions: Any, known: Any = None) -> Self:
         """Gather the sums of one round alone, as a site does that has some of the instances; see docs/sites.md.
@@ -142,12 +147,10 @@ class Combiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[misc]
         ndarray (n, l), higher = more relevant; a lazy Dask array where the predictions are Dask's; a DataFrame after
         ``set_output(transform="pandas")``.
         """
-        check_is_fitted(self, "models_")
-        panel = self.in_fitted_order(as_predictions(predictions))
+        panel = self.in_fitted_order(predictions)
         scores = spread(panel, self.applying(dtype), dtype)
-        if (
-            _get_output_config("transform", self)["dense"] == "pandas"
-        ):  # scikit-learn would not keep the instances' names
+        asked_for = _get_output_config("transform", self)["dense"]
+        if asked_for == "pandas":  # scikit-learn would not keep the instances' names
             return ModelTable(self.name, scores, panel.instances, self.labels_).to_frame()
         return scores
 
@@ -181,8 +184,7 @@ class Combiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[misc]
         -------
         ndarray (n, l) of bool.
         """
-        check_is_fitted(self, "models_")
-        panel = self.in_fitted_order(as_predictions(predictions))
+        panel = self.in_fitted_order(predictions)
         return spread(panel, partial(_top_labels, self.applying()), bool)
 
     def score(self, predictions: Any, y: Any) -> float:
@@ -214,10 +216,8 @@ class Combiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[misc]
         """Return what turns a block into its scores, light enough to be sent to another process."""
         solution = self.solution_
         if np.dtype(dtype) == np.float32:
-            parts = {name: getattr(solution, name) for name in self.in_float32}
-            solution = solution._replace(
-                **{k: part.astype(np.float32) for k, part in parts.items() if part is not None}
-            )
+            parts = ((name, getattr(solution, name)) for name in self.in_float32)
+            solution = solution._replace(**{name: a.astype(np.float32) for name, a in parts if a is not None})
         return partial(_apply, type(self).apply, self.weights_, solution)
 
     @classmethod
@@ -328,8 +328,10 @@ class Combiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[misc]
         """Say which round the statistics are of."""
         return f"round {self.rounds_behind(self.prepared_) + 1} of {len(self.rounds) + 1}"
 
-    def in_fitted_order(self, panel: Predictions) -> Predictions:
-        """Reorder models and labels by name to the fitted order; refuse others."""
+    def in_fitted_order(self, predictions: Any) -> Predictions:
+        """Return predictions with models and labels, matched by name, in the fitted order; refuse others."""
+        check_is_fitted(self, "models_")
+        panel = as_predictions(predictions)
         for what, found, fitted in (("models", panel.models, self.models_), ("labels", panel.labels, self.labels_)):
             expect(len(found) == len(fitted), what, len(found), f"the {len(fitted)} that were fitted")
             if strange := set(found) - set(fitted):
@@ -343,9 +345,9 @@ class Combiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[misc]
         """Return predictions that this method can be fitted to; refuse others, and settings that make no sense."""
         self.check()
         panel = as_predictions(predictions)
-        if panel.clusters and not self.uses_clusterings:
-            able = " or ".join(method.__name__ for method in METHODS if method.uses_clusterings)
-            raise InputError(f"{type(self).__name__}: found clusterings, which it cannot use, expected {able}")
+        able = " or ".join(method.__name__ for method in METHODS if method.uses_clusterings)
+        right = self.uses_clusterings or not panel.clusters
+        expect(right, type(self).__name__, "clusterings, which it cannot use", able)
         return panel
 
     def _fitted(self, panel: Any, prepared: Any) -> Self:
@@ -362,13 +364,27 @@ class Combiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[misc]
         return repr(sorted((name, value) for name, value in self.get_params().items() if name != "weights"))
 
 
+class _Known(NamedTuple):
+    blocks: tuple[Predictions, ...]
+
+
+def _known_instances(block: Predictions) -> _Known:
+    return _Known(() if (gold := block.gold) is None else (block[gold.at],))
+
+
+def _joined(blocks: tuple[Predictions, ...]) -> Predictions:
+    first, at = blocks[0], np.arange(sum(map(len, blocks)))
+    whole = Predictions(np.concatenate([block.to_array() for block in blocks], axis=1), first.models, first.labels)
+    return whole.with_gold_at(Gold(at, np.concatenate([block.gold.answers for block in blocks if block.gold])))
+
+
 def _block_sums(method: Method, weights: Any, prepared: Any, block: Predictions) -> Any:
     return method.sums(block.weighted(weights), prepared)
 
 
 def _apply(apply: Callable[..., NDArray[np.float64]], weights: Any, solution: Any, block: Predictions) -> Any:
-    return apply(block.weighted(weights), solution)
+    return block.answered(apply(block.weighted(weights), solution))
 
 
 def _top_labels(apply: Callable[[Predictions], NDArray[np.float64]], block: Predictions) -> NDArray[np.bool_]:
-    return match_instances(apply(block), cardinalities(block))
+    return block.answered(match_instances(apply(block), cardinalities(block)))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from importlib import import_module
 from typing import Any, cast
 
 import numpy as np
@@ -11,8 +13,10 @@ from scipy import sparse
 
 from ..errors import expect
 from ..parameters import Weights, model_weights
+from ..terminal import plural, sizes
 from .alignment import How, IntArray, Names, as_array
 from .clusterings import cluster_of_each
+from .gold import Gold, gold_of, known_answers
 from .model_scores import Matrix, ModelScores
 from .model_tables import ModelTable, aligned, tables_of
 from .scales import Scales
@@ -46,8 +50,6 @@ class Predictions(Source):
     <Predictions: 2 models × 2 instances × 2 labels, 1 cell missing>
     """
 
-    __slots__ = ("_n_missing", "_parts", "clusters", "instances", "labels", "members", "models", "weights")
-
     models: tuple[str, ...]
     labels: tuple[str, ...]
     instances: Names
@@ -55,7 +57,7 @@ class Predictions(Source):
     clusters: tuple[str, ...]  # names of all clusterings' clusters
     members: IntArray  # (n, number of clusterings) which of these each instance is in, -1: in none
     _parts: tuple[ModelScores, ...]
-    _n_missing: int | None  # None: not counted yet
+    _gold: ModelScores | None  # answers that are known, as if they were one more model's
 
     def __init__(self, scores: Any, models: Any = None, labels: Any = None, instances: Any = None) -> None:
         tables = tables_of(scores, models)
@@ -91,6 +93,17 @@ class Predictions(Source):
         """
         return cls.from_parts(*aligned(list(tables), instances, labels))
 
+    @staticmethod
+    def from_dataset(rows: Any, **reading: Any) -> Predictions:
+        """Make a panel of rows that are dicts: `mlconsensus.from_dataset`, as reading is not this room's work.
+
+        Examples
+        --------
+        >>> Predictions.from_dataset([{"id": 7, "annotator": "ann", "labels": ["law"]}]).models
+        ('ann',)
+        """
+        return import_module("mlconsensus").from_dataset(rows, **reading)  # type: ignore[no-any-return]
+
     @classmethod
     def from_parts(
         cls, models: Sequence[str], instances: Names, labels: Sequence[str], parts: Sequence[ModelScores]
@@ -107,37 +120,31 @@ class Predictions(Source):
         <Predictions: 1 model × 2 instances × 2 labels>
         """
         panel = cls.__new__(cls)
-        panel._fill(tuple(models), instances, tuple(labels), tuple(parts))
+        panel._fill(models, instances, labels, parts)
         return panel
 
     def _fill(
-        self, models: tuple[str, ...], instances: Names, labels: tuple[str, ...], parts: tuple[ModelScores, ...]
+        self, models: Sequence[str], instances: Names, labels: Sequence[str], parts: Sequence[ModelScores]
     ) -> None:
-        nowhere, nothing = np.empty((len(instances), 0), dtype=np.int64), {"weights": None, "clusters": ()}
-        own = {"models": models, "instances": as_array(instances), "labels": labels, "_parts": parts}
-        _set(self, own | nothing | {"members": nowhere, "_n_missing": None})
+        vars(self).update(models=tuple(models), instances=as_array(instances), labels=tuple(labels))
+        vars(self).update(weights=None, clusters=(), members=np.empty((len(instances), 0), dtype=np.int64))
+        vars(self).update(_parts=tuple(parts), _gold=None)
 
     def _with(self, **changes: Any) -> Predictions:
-        return _restore(self._slots() | {"_n_missing": None} | changes)
-
-    def _slots(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in self.__slots__}
+        panel = Predictions.__new__(Predictions)
+        vars(panel).update(vars(self) | changes)
+        vars(panel).pop("n_missing", None)  # it may be another
+        return panel
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"Predictions cannot be changed: found an assignment to {name!r}")
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _restore, (self._slots(),)
 
     def __len__(self) -> int:
         return len(self.instances)
 
     def __repr__(self) -> str:
-        sizes = " × ".join(
-            _counted(count, noun) for count, noun in zip(self.shape, ("model", "instance", "label"), strict=True)
-        )
-        missing = f", {_counted(self.n_missing, 'cell')} missing" if self.n_missing else ""
-        return f"<Predictions: {sizes}{missing}>"
+        missing = f", {plural(self.n_missing, 'cell')} missing" if self.n_missing else ""
+        return f"<Predictions: {sizes(tuple(self.shape))}{missing}>"
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -156,21 +163,19 @@ class Predictions(Source):
             index = np.flatnonzero(index) if mask else index
             expect(index.ndim == 1, "instances", repr(instances), "a slice, a mask or a list of positions")
         parts = tuple(part.take(index) for part in self._parts)
-        return self._with(instances=self.instances[index], members=self.members[index], _parts=parts)
+        gold = self._gold and self._gold.take(index)
+        return self._with(instances=self.instances[index], members=self.members[index], _parts=parts, _gold=gold)
 
     @property
     def complete(self) -> bool:
         """Whether every model spoke about every instance and label."""
         return all(part.complete for part in self._parts)
 
-    @property
+    @cached_property
     def n_missing(self) -> int:
-        """How many of the m·n·l cells no prediction was given for."""
-        if self._n_missing is None:  # it takes a walk over all data, so it is kept
-            silences = () if self.complete else (part.cells()[1] for block in self.blocks() for part in block._parts)
-            missing = sum(int((~spoken).sum()) for spoken in silences if spoken is not None)
-            object.__setattr__(self, "_n_missing", missing)
-        return self._n_missing or 0
+        """How many of the m·n·l cells no prediction was given for; it takes a walk over all data, once."""
+        silences = () if self.complete else (part.cells()[1] for block in self.blocks() for part in block._parts)
+        return sum(int((~spoken).sum()) for spoken in silences if spoken is not None)
 
     def read(self, start: int, stop: int) -> Predictions:
         """Return the instances from one position to another."""
@@ -201,7 +206,8 @@ class Predictions(Source):
         >>> panel.select(labels=["y"]).to_array().tolist()
         [[[0.0], [1.0]]]
         """
-        parts, models, weights = self._parts, self.models if models is None else tuple(models), self.weights
+        parts, models = self._parts, self.models if models is None else tuple(models)
+        weights, gold = self.weights, self._gold
         if models != self.models:
             at_models = positions(models, self.models, "models")
             parts = tuple(parts[at] for at in at_models)
@@ -209,8 +215,8 @@ class Predictions(Source):
         labels = self.labels if labels is None else tuple(labels)
         if labels != self.labels:
             at_labels = positions(labels, self.labels, "labels")
-            parts = tuple(part.take_labels(at_labels) for part in parts)
-        return self._with(models=models, labels=labels, weights=weights, _parts=parts)
+            parts, gold = tuple(part.take_labels(at_labels) for part in parts), gold and gold.take_labels(at_labels)
+        return self._with(models=models, labels=labels, weights=weights, _parts=parts, _gold=gold)
 
     def with_labels(self, labels: Sequence[str]) -> Predictions:
         """Give the panel exactly these labels, in this order: nobody spoke of those that it lacks, others are refused.
@@ -224,7 +230,54 @@ class Predictions(Source):
         at = positions(self.labels, labels, "labels")
         own = np.full(len(labels), -1)
         own[at] = np.arange(len(self.labels))
-        return self._with(labels=tuple(labels), _parts=tuple(part.take_labels(own) for part in self._parts))
+        gold = self._gold and self._gold.take_labels(own)
+        return self._with(labels=tuple(labels), _parts=tuple(part.take_labels(own) for part in self._parts), _gold=gold)
+
+    def with_gold(self, gold: Any) -> Predictions:
+        """Let methods know answers of some instances or cells: what the models are judged by, not one of them.
+
+        Parameters
+        ----------
+        gold
+            An array (n, l) of 1, 0 and NaN (not known), or a DataFrame or table that is matched by its names; what it
+            does not have is not known. ``None``: no answer is known.
+
+        Examples
+        --------
+        >>> import mlconsensus as mlc
+        >>> panel = mlc.Predictions([[[1, 0], [1, 1]]]).with_gold([[np.nan, np.nan], [0, 1]])
+        >>> panel.gold
+        Gold(at=array([1]), answers=array([[0., 1.]]))
+        """
+        found = None if gold is None else gold_of(gold, self.instances, self.labels)
+        return self.with_gold_at(found, np.arange(len(self)))
+
+    def with_gold_at(self, gold: Gold | None, positions: IntArray | None = None) -> Predictions:
+        """Take known answers by where the instances stand in the panel, which blocks call them by."""
+        return self._with(_gold=gold and gold.among(self.instances if positions is None else positions))
+
+    @property
+    def gold(self) -> Gold | None:
+        """The answers that are known; ``None`` where none is."""
+        return None if self._gold is None else known_answers(self._gold)
+
+    def answered(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Put known answers in place of scores or label sets (n, l)."""
+        return values if (gold := self.gold) is None else gold.instead_of(values)
+
+    def with_models(self, models: Sequence[str]) -> Predictions:
+        """Give the panel exactly these models, in this order: those that it lacks said nothing, others are refused.
+
+        Examples
+        --------
+        >>> import mlconsensus as mlc
+        >>> mlc.Predictions([[[1]]], models=["ann"]).with_models(["bob", "ann"]).to_array()
+        array([[[nan]], [[ 1.]]])
+        """
+        silent = ModelScores(np.zeros((1, len(self.labels)), np.bool_), np.full(len(self), -1), None, False)
+        own = dict(zip(positions(self.models, models, "models").tolist(), self._parts, strict=True))
+        parts = (own.get(k, silent) for k in range(len(models)))
+        return self._with(models=tuple(models), _parts=tuple(parts), weights=None)
 
     def weighted(self, weights: Weights) -> Predictions:
         """Let models count as a combiner's `weights` say, for the kernels to see.
@@ -251,7 +304,7 @@ class Predictions(Source):
         return self._with(_parts=tuple(scaled))
 
     @property
-    def has_scores(self) -> bool:
+    def has_scores(self) -> bool:  # type: ignore[override]
         """Whether any model gives floats, not only decisions."""
         return any(part.matrix.dtype.kind == "f" for part in self._parts)
 
@@ -328,11 +381,7 @@ class Predictions(Source):
 
 
 class _Shape(tuple[int, ...]):
-    """Numbers of models, instances and labels.
-
-    Where scikit-learn splits data, an integer in the first place would be the number of instances. What is no plain
-    integer, such as an array without dimensions, makes it ask for the length instead, which is that number.
-    """
+    """A shape whose first number is no plain integer: scikit-learn would take it for the number of instances."""
 
     def __getitem__(self, at: Any) -> Any:
         return np.array(super().__getitem__(0)) if at == 0 else super().__getitem__(at)
@@ -349,17 +398,3 @@ def as_predictions(predictions: Any) -> Predictions:
     <Predictions: 1 model × 1 instance × 2 labels>
     """
     return cast("Predictions", predictions) if isinstance(predictions, Source) else Predictions(predictions)
-
-
-def _restore(slots: Mapping[str, Any]) -> Predictions:
-    return _set(Predictions.__new__(Predictions), slots)
-
-
-def _set(panel: Predictions, slots: Mapping[str, Any]) -> Predictions:
-    for name, value in slots.items():
-        object.__setattr__(panel, name, value)
-    return panel
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
