@@ -142,7 +142,7 @@ def statistics(block: Predictions, known: Trust) -> Statistics:
 
 def solve(sums: Statistics, weights: FloatArray | None, known: Trust) -> Solution:
     """Rate the raters label by label, correlate the labels, and filter along them."""
-    m, l = known.mean.shape
+    l = len(known.frequency)
     n = np.maximum(sums.read, 1)
     active = sums.read * known.information.sum(axis=0) > _TINY
     signal = _signal(sums)
@@ -155,7 +155,7 @@ def solve(sums: Statistics, weights: FloatArray | None, known: Trust) -> Solutio
     c = _by_label(sums, known, np.sqrt(ease), active)
     correlations = _correlations(signal / np.sqrt(np.outer(ease, ease)), variance / ease, n, active)
 
-    given = np.ones(m) if weights is None else weights
+    given = known.voice * (1.0 if weights is None else weights)
     vote, information = (each * given[:, None] for each in answer_weights(c, known.deviation))
     noise, kin = _noise(c, known, information, n)
     gain, level = _gain(c, known)
@@ -256,7 +256,8 @@ def _by_label(sums: Statistics, known: Trust, ease: FloatArray, active: Any) -> 
     r, bound = known.reliability, known.highest
     c = np.clip(np.sign(r)[:, None] * np.minimum(np.abs(r)[:, None], bound) * ease, -0.99, 0.99)
     others = np.maximum(ease * sums.witnessed, 1e-12)
-    found = ratio(sums.agreed, known.deviation, 0.0) / others
+    most = known.deviation * np.sqrt(known.heard) * np.sqrt(sums.witnesses)  # Cauchy–Schwarz; files may say anything
+    found = ratio(np.clip(sums.agreed, -most, most), known.deviation, 0.0) / others
     chance = np.maximum(sums.witnesses, 1e-12) / others**2 * (1 - c**2)
     usable = (sums.witnessed > _TINY) & (known.deviation > 0) & (known.heard > 0) & active
     for k in np.flatnonzero(usable.sum(axis=1) > 1):
