@@ -265,6 +265,8 @@ def _check_statistics(combiner: Combiner, name: str) -> None:
     check_is_fitted(combiner, "models_")
     summed = hasattr(combiner, "statistics_")
     expect(summed, name, "a solved model, which has no statistics", "a combiner that was fitted, or its statistics")
+    taught = getattr(combiner._solved and combiner._solved[1], "learned", None) is not None
+    expect(not taught, name, "what known answers taught, which its sums do not hold", "a combiner fitted without gold")
 
 
 def _check_alike(combiner: Combiner, first: Combiner, name: str, first_name: str) -> None:
