@@ -236,7 +236,7 @@ def _maximise(true: FloatArray, sums: Any, votes: FloatArray, counts: FloatArray
     rates = []
     for weight in (counts * true, counts * (1 - true)):
         yes, no = np.split(np.maximum(sums @ (weight[:, None] * votes), _LEAST).T, 2)
-        rates.append(yes / (yes + no))
+        rates.append(np.minimum(yes / (yes + no), 1 - 1e-16))  # a million yes and no no would round to 1
     return Solution(prior, rates[0], rates[1], weights)
 
 
