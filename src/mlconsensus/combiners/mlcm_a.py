@@ -29,10 +29,14 @@ from __future__ import annotations
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
-from scipy import linalg
+from scipy import linalg, sparse
 
 from ..arithmetic.grams import Gram, as_gram
+from ..arithmetic.many import many_means, sparse_gram
+from ..arithmetic.many import said as said_by
 from ..arithmetic.products import FloatArray, column_sums, dense, gram, mean, product, ratio, votes
+from ..arithmetic.shrinking import Headed, shrunk
+from ..errors import expect
 from ..panel.model_scores import Matrix
 from ..panel.predictions import Predictions
 from ..parameters import Weights, whole
@@ -62,6 +66,11 @@ class Solution(NamedTuple):
 def statistics(block: Predictions) -> Statistics:
     """Add up the products of the mean predictions."""
     _, n, l = block.shape
+    if block.many:  # where nobody spoke, the mean is taken for 0
+        found, average = said_by(block), many_means(block, np.zeros(l)).above
+        known = sum(len(rows) * ((seen @ found.known) > 0) for seen, rows in found.groups())
+        spoken = float((found.seen.sum(axis=0) @ found.known).sum())
+        return Statistics(n, spoken, known, average.sum(axis=0), sparse_gram(average))
     said = votes(block)
     heard = said.heard
     if isinstance(heard, float):
@@ -88,6 +97,9 @@ def solve(statistics: Statistics, n_iter: int | None = 1) -> Solution:
     n, l = statistics.n_instances, len(statistics.total)
     m = statistics.spoken / (n * l)
     prior = ratio(statistics.total, statistics.known, 0.0)
+    if sparse.issparse(statistics.known_gram):
+        expect(n_iter == 1, "n_iter", n_iter, "1, for a panel of many labels")
+        return Solution(shrunk(statistics.known_gram * (m / n)), prior)
     rows = as_gram(statistics.known_gram).rows
     if rows is not None and rows.shape[0] < l and np.ndim(statistics.unknown_gram) == 0 and n_iter != 0:
         # Fewer instances than labels: their singular values are all there is, and the rest of `h` is 0.
@@ -105,8 +117,10 @@ def solve(statistics: Statistics, n_iter: int | None = 1) -> Solution:
     return Solution(filter, prior)
 
 
-def apply(block: Predictions, solution: Solution) -> FloatArray:
+def apply(block: Predictions, solution: Solution) -> Any:
     """Filter the mean prediction; Eq. averaging_omega."""
+    if isinstance(solution.filter, Headed):
+        return solution.filter.applied(many_means(block, np.zeros(len(solution.prior))).above)
     return product(mean(votes(block), solution.prior), solution.filter)
 
 

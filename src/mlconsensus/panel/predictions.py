@@ -16,7 +16,7 @@ from .clusterings import cluster_of_each
 from .model_scores import Matrix, ModelScores
 from .model_tables import ModelTable, aligned, tables_of
 from .scales import Scales
-from .sources import Source, positions
+from .sources import MOST_DENSE, Source, positions
 
 
 class Predictions(Source):
@@ -46,7 +46,7 @@ class Predictions(Source):
     <Predictions: 2 models × 2 instances × 2 labels, 1 cell missing>
     """
 
-    __slots__ = ("_n_missing", "_parts", "clusters", "instances", "labels", "members", "models", "weights")
+    __slots__ = ("_many", "_n_missing", "_parts", "clusters", "instances", "labels", "members", "models", "weights")
 
     models: tuple[str, ...]
     labels: tuple[str, ...]
@@ -56,6 +56,7 @@ class Predictions(Source):
     members: IntArray  # (n, number of clusterings) which of these each instance is in, -1: in none
     _parts: tuple[ModelScores, ...]
     _n_missing: int | None  # None: not counted yet
+    _many: bool | None  # as the whole has it that this is a block of; None: as is found here
 
     def __init__(self, scores: Any, models: Any = None, labels: Any = None, instances: Any = None) -> None:
         tables = tables_of(scores, models)
@@ -115,7 +116,7 @@ class Predictions(Source):
     ) -> None:
         nowhere, nothing = np.empty((len(instances), 0), dtype=np.int64), {"weights": None, "clusters": ()}
         own = {"models": models, "instances": as_array(instances), "labels": labels, "_parts": parts}
-        _set(self, own | nothing | {"members": nowhere, "_n_missing": None})
+        _set(self, own | nothing | {"members": nowhere, "_n_missing": None, "_many": None})
 
     def _with(self, **changes: Any) -> Predictions:
         return _restore(self._slots() | {"_n_missing": None} | changes)
@@ -156,7 +157,8 @@ class Predictions(Source):
             index = np.flatnonzero(index) if mask else index
             expect(index.ndim == 1, "instances", repr(instances), "a slice, a mask or a list of positions")
         parts = tuple(part.take(index) for part in self._parts)
-        return self._with(instances=self.instances[index], members=self.members[index], _parts=parts)
+        own = {"instances": self.instances[index], "members": self.members[index], "_parts": parts}
+        return self._with(**own, _many=self.many)
 
     @property
     def complete(self) -> bool:
@@ -164,8 +166,25 @@ class Predictions(Source):
         return all(part.complete for part in self._parts)
 
     @property
+    def n_said(self) -> int:
+        """How many numbers the models' matrices hold: of sparse ones, those that are not 0."""
+        return sum(part.n_said for part in self._parts)
+
+    @property
+    def many(self) -> bool:
+        """Whether there are so many labels, and so few of them named, that only what was said is worked on."""
+        return super().many if self._many is None else self._many
+
+    def as_block(self, many: bool) -> Predictions:
+        """Return the same as a block of a panel that does, or does not, have many labels."""
+        return self._with(_many=many)
+
+    @property
     def n_missing(self) -> int:
         """How many of the m·n·l cells no prediction was given for."""
+        if self._n_missing is None and self.many:
+            brought = sum(int(seen.sum()) * int(known.sum()) for _, seen, known in self.apart())
+            object.__setattr__(self, "_n_missing", int(np.prod(tuple(self.shape))) - brought)
         if self._n_missing is None:  # it takes a walk over all data, so it is kept
             silences = () if self.complete else (part.cells()[1] for block in self.blocks() for part in block._parts)
             missing = sum(int((~spoken).sum()) for spoken in silences if spoken is not None)
@@ -179,6 +198,10 @@ class Predictions(Source):
     def cells(self) -> Iterator[tuple[Matrix, NDArray[np.bool_] | None]]:
         """Yield for each model its scores (n, l), silence as 0, and where it spoke (``None``: everywhere)."""
         return (part.cells() for part in self._parts)
+
+    def apart(self) -> Iterator[tuple[Matrix, NDArray[np.float64], NDArray[np.float64]]]:
+        """Yield for each model its scores as CSR, and which instances and labels it has: `cells` for many labels."""
+        return (part.apart() for part in self._parts)
 
     def seen(self) -> Iterator[IntArray]:
         """Yield for each model the positions of the instances that it brings, with or without single cells missing."""
@@ -202,6 +225,7 @@ class Predictions(Source):
         [[[0.0], [1.0]]]
         """
         parts, models, weights = self._parts, self.models if models is None else tuple(models), self.weights
+        many = self._many
         if models != self.models:
             at_models = positions(models, self.models, "models")
             parts = tuple(parts[at] for at in at_models)
@@ -210,7 +234,8 @@ class Predictions(Source):
         if labels != self.labels:
             at_labels = positions(labels, self.labels, "labels")
             parts = tuple(part.take_labels(at_labels) for part in parts)
-        return self._with(models=models, labels=labels, weights=weights, _parts=parts)
+            many = many if len(labels) > MOST_DENSE else None
+        return self._with(models=models, labels=labels, weights=weights, _parts=parts, _many=many)
 
     def with_labels(self, labels: Sequence[str]) -> Predictions:
         """Give the panel exactly these labels, in this order: nobody spoke of those that it lacks, others are refused.

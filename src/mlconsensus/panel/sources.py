@@ -22,6 +22,11 @@ Steps = tuple[tuple[str, tuple[Any, ...]], ...]  # methods of `Predictions` and 
 
 # How many cells of all models one block of instances may hold: 128 MB as dense float64, 16 MB as bool.
 _BLOCK_CELLS = 2**24
+_BLOCK_SAID = 2**22  # and how many numbers, where only those are kept
+
+# Beyond so many labels, of which models name but a few, arrays of labels × labels or instances × labels are not made.
+MOST_DENSE = 2048
+_FEW_SAID = 0.06
 
 
 class Source(ABC):
@@ -51,7 +56,21 @@ class Source(ABC):
     @property
     def block_size(self) -> int:
         """How many instances `blocks` gives at a time unless told: what keeps a block small."""
+        if self.many:
+            return max(1, _BLOCK_SAID * len(self) // max(1, self.n_said))
         return max(1, _BLOCK_CELLS // (len(self.models) * len(self.labels)))
+
+    @property
+    def n_said(self) -> int:
+        """How many numbers the models' matrices hold: all cells, unless the source knows that they are sparse."""
+        m, n, l = self.shape
+        return int(m) * n * l
+
+    @property
+    def many(self) -> bool:
+        """Whether there are so many labels, and so few of them named, that only what was said is worked on."""
+        m, n, l = self.shape
+        return l > MOST_DENSE and self.n_said <= _FEW_SAID * int(m) * n * l
 
     def blocks(self, size: int | None = None) -> Iterator[Predictions]:
         """Walk the instances, `size` at a time.
