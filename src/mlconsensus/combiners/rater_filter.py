@@ -44,6 +44,7 @@ from ..panel import scales as scales_of
 from ..panel.predictions import Predictions
 from ..panel.sources import Source
 from ..parameters import Weights
+from . import many_raters
 from .contributions import Contributions, statements
 from .method import Axes, Gather, Method, Round
 from .rater_rounds import (
@@ -83,6 +84,10 @@ class Statistics(NamedTuple):
     agreed: Annotated[Any, Axes("m l")]  # Σ x_k Z of the others
     witnessed: Annotated[Any, Axes("m l", least=0)]  # Σ I of the others, where k spoke
     witnesses: Annotated[Any, Axes("m l", least=0)]  # Σ Z² of the others, where k spoke
+    # Of many labels, `together` holds at pairs named together Σ (Σ_k u y)(Σ_k u y)' + i Σ_k (u y)(u y)', `informed` and
+    # `informed_alone` the left of two factors (m, l) whose right one is b, and what follows what means take off.
+    together_less: Annotated[Any, Axes("m l")] = 0
+    alone_less: Annotated[Any, Axes("m l")] = 0
 
 
 class Solution(NamedTuple):
@@ -108,6 +113,8 @@ def statistics(block: Predictions, known: Trust) -> Statistics:
     """Add up products of pooled readings, and what each rater's answers have to do with the others' readings."""
     m, n, l = block.shape
     block = on_scale(block, known)
+    if block.many:
+        return Statistics(*many_raters.sums(block, known))
     u, b, mean = known.weight, known.information, known.mean
     if block.complete:
         A = connections(block)
@@ -143,25 +150,32 @@ def solve(sums: Statistics, weights: FloatArray | None, known: Trust) -> Solutio
     m, l = known.mean.shape
     n = np.maximum(sums.read, 1)
     active = sums.read * known.information.sum(axis=0) > _TINY
-    signal = _signal(sums)
+    many = sparse.issparse(sums.together)
+    signal, size = many_raters.signal(sums, known) if many else (found := _signal(sums), np.diag(found))
     variance = sums.squares / n
     ease = np.ones(l)
     if active.any():
         # How much easier a label is than usual. Standardised signals have no sampling variance, their noise has.
         chance = 2 * np.maximum(variance**2 - 1, 0.01) / n
-        ease[active] = np.clip(drawn(np.diag(signal)[active], 1.0, chance[active], least=1e-3), 0.02, 4.0)
+        ease[active] = np.clip(drawn(size[active], 1.0, chance[active], least=1e-3), 0.02, 4.0)
     c = _by_label(sums, known, np.sqrt(ease), active)
-    correlations = _correlations(signal / np.sqrt(np.outer(ease, ease)), variance / ease, n, active)
 
     given = np.ones(m) if weights is None else weights
     vote, information = (each * given[:, None] for each in answer_weights(c, known.deviation))
     noise, kin = _noise(c, known, information, n)
     gain, level = _gain(c, known)
-    filter = np.zeros((l, l))
-    at = np.flatnonzero(active)
-    if len(at):
+    at, easily = np.flatnonzero(active), np.sqrt(ease)
+    if many:
+        scaled = sparse.diags_array(1 / easily) @ signal @ sparse.diags_array(1 / easily)
+        related = many_raters.correlations(scaled.tocsr(), variance / ease, n, active)
+        filter: Any = many_raters.neighbours_filter(related, noise, gain, active)
+    elif len(at):
+        correlations = _correlations(signal / np.outer(easily, easily), variance / ease, n, active)
         system = correlations + np.diag(noise[at] + 1e-6)
+        filter = np.zeros((l, l))
         filter[np.ix_(at, at)] = linalg.solve(system, correlations, assume_a="pos") * gain[at]
+    else:
+        filter = np.zeros((l, l))
     trusted = np.maximum(known.reliability, 0)
     if not (trusted * given).any():
         trusted = (known.heard.sum(axis=1) > 0).astype(np.float64)
@@ -171,9 +185,11 @@ def solve(sums: Statistics, weights: FloatArray | None, known: Trust) -> Solutio
     )  # fmt: skip
 
 
-def apply(block: Predictions, solution: Solution) -> FloatArray:
+def apply(block: Predictions, solution: Solution) -> Any:
     """Pool the answers about each label, filter the readings, and add the vote."""
     block = on_scale(block, solution)
+    if sparse.issparse(solution.filter):
+        return many_raters.apply(block, solution, _per_answer, _FLOOR)
     kind = solution.vote.dtype
     # Both parts of the score are multiplied before they are made, not after: each pass over (n, l) counts.
     share = kind.type(1 / (1 + solution.voting))
@@ -313,14 +329,14 @@ def _kinship_of_all(known: Trust, level: float) -> float:
     return float((weight * known.alike).sum() / max(float(weight.sum()), 1e-300)) * min(1.0, 2 * level)
 
 
-def _per_answer(heard: FloatArray, solution: Solution) -> FloatArray:
+def _per_answer(heard: FloatArray, solution: Solution, labels: Any = slice(None)) -> FloatArray:
     """Tell by what pooled answers are multiplied to give readings, where those who spoke bring the information `heard`.
 
     Fewer answers, more noise: the reading is shrunk by how much more there is than the filter expects.
     """
     some = heard > _TINY
     heard = np.where(some, heard, 1.0)
-    return np.where(some, (1 + solution.noise) / (1 + 1 / heard + solution.kin_noise) / heard, 0.0)
+    return np.where(some, (1 + solution.noise[labels]) / (1 + 1 / heard + solution.kin_noise[labels]) / heard, 0.0)
 
 
 class RaterFilter(Method):

@@ -276,9 +276,14 @@ class Predictions(Source):
         return self._with(_parts=tuple(scaled))
 
     @property
+    def gives_scores(self) -> list[bool]:
+        """Tell of each model whether it gives floats, not only decisions."""
+        return [part.matrix.dtype.kind == "f" for part in self._parts]
+
+    @property
     def has_scores(self) -> bool:
         """Whether any model gives floats, not only decisions."""
-        return any(part.matrix.dtype.kind == "f" for part in self._parts)
+        return any(self.gives_scores)
 
     def with_clusterings(self, clusterings: Mapping[str, Any]) -> Predictions:
         """Add clusterings of the instances, which know no labels, beside the models; MLCM-r and BGCM use them.
