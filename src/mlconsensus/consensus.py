@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from .errors import InputError, nearest
+from .errors import expect, one_of
 from .estimators import COMBINERS, Combiner, majority_vote, method_named
 from .evaluation import metrics
 from .evaluation.decisions import cardinalities, match_instances
+from .evaluation.truth import as_matched
 from .insight.diagnostics import Diagnostics, diagnose, leave_one_model_out
 from .insight.explanations import Explanation, explain
 from .panel.alignment import Names
@@ -65,6 +66,12 @@ class Consensus:
     predictions: Predictions
 
     @cached_property
+    def gold(self) -> NDArray[np.float64] | None:
+        """The answers that were known (n, l), NaN where none was; ``None``: there were none."""
+        unknown = np.full(self.scores.shape, np.nan)
+        return None if self.predictions.gold is None else self.predictions.answered(unknown)
+
+    @cached_property
     def cardinality(self) -> NDArray[np.float64]:
         """How many labels the models gave each instance on average (n,)."""
         return cardinalities(self.predictions)
@@ -72,7 +79,7 @@ class Consensus:
     @cached_property
     def relevant(self) -> NDArray[np.bool_]:
         """Label sets (n, l) of bool: for each instance as many top labels as the models gave it on average."""
-        return match_instances(self.scores, self.cardinality)
+        return self.predictions.answered(match_instances(self.scores, self.cardinality))
 
     @property
     def labels(self) -> NDArray[np.bool_]:
@@ -133,22 +140,22 @@ class Consensus:
         """Give the metrics of these scores and label sets; a DataFrame of truth is matched by its names."""
         if not hasattr(truth, "iloc"):
             return metrics.evaluate(truth, self.scores, self.labels)
-        from .evaluation.truth import as_matched
-
         matched = as_matched(truth, self.instances, self.label_names)
         at = (matched.rows[:, None], matched.columns)
         return metrics.evaluate(matched.truth, self.scores[at], self.labels[at])
 
     def to_frame(self, library: str = "pandas") -> Any:
         """Return the scores as a DataFrame, labels as columns: of ``"pandas"`` (instances as index) or ``"polars"``."""
-        return ModelTable(self.method, self.scores, self.instances, self.label_names).to_frame(library)
+        return self._table().to_frame(library)
 
     def save(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
         """Write the scores to a file whose suffix names the format; an existing one only with `force`."""
         from .io import write_table
 
-        table = ModelTable(self.method, self.scores, self.instances, self.label_names)
-        write_table(path, table, force=force)
+        write_table(path, self._table(), force=force)
+
+    def _table(self) -> ModelTable:
+        return ModelTable(self.method, self.scores, self.instances, self.label_names)
 
 
 def combine(
@@ -157,6 +164,7 @@ def combine(
     *,
     method: str | Combiner | None = None,
     weights: Weights = None,
+    gold: Any = None,
 ) -> Consensus:
     """Combine predictions into consensus scores and label sets.
 
@@ -171,6 +179,10 @@ def combine(
         A method's name or a combiner, in place of the one that `optimize` would choose.
     weights
         How much each model counts: a number for each, in their order or by name; ``None``: all alike.
+    gold
+        Answers that are known, of some instances or some cells, for the method to learn from (docs/gold.md): an array
+        (n, l) of 1, 0 and NaN (not known), or a DataFrame that is matched by its names. They stand as they are in the
+        scores, as 1 and 0, and in the label sets.
 
     Examples
     --------
@@ -184,17 +196,17 @@ def combine(
     True
     """
     panel = as_predictions(predictions)
-    name, reason, combiner = choose(panel, optimize, method, weights)
-    scores = combiner.fit(panel).transform(panel)
-    return Consensus(scores, name, _with_what_it_saw(reason, combiner), combiner, panel.instances, panel.labels, panel)
+    panel = panel if gold is None else panel.with_gold(gold)
+    combiner, reason = choose(panel, optimize, method, weights)
+    scores, names = combiner.fit(panel).transform(panel), (panel.instances, panel.labels)
+    return Consensus(scores, combiner.name, _with_what_it_saw(reason, combiner), combiner, *names, panel)
 
 
 class Chosen(NamedTuple):
-    """A method, why it is the one to use, and its combiner."""
+    """A combiner, and why it is the one to use."""
 
-    method: str
-    reason: str
     combiner: Combiner
+    reason: str
 
 
 def choose(
@@ -205,30 +217,23 @@ def choose(
     Examples
     --------
     >>> import mlconsensus as mlc
-    >>> choose(mlc.Predictions([[[1, 0]]]), "ranking_loss").method
-    'Filter'
+    >>> choose(mlc.Predictions([[[1, 0]]]), "ranking_loss").combiner
+    RaterFilter()
     """
-    if method is None:
-        wanted = str(optimize).replace("-", "_")
-        if wanted not in METRICS:
-            hint = nearest(wanted, METRICS)
-            raise InputError(f"optimize: found {optimize!r}, expected one of {', '.join(METRICS)}{hint}")
-        name = DEFAULT if len(panel.labels) <= MOST_LABELS else "MLCM-a"
-        reason = "it leaves voting as far as the models' agreement carries"
-        if name != DEFAULT:
-            reason = f"with more than {MOST_LABELS:,} labels, {DEFAULT} would take gigabytes of memory"
-        elif wanted != "auto":
-            reason += f", and no method is safer for {wanted.replace('_', ' ')}"
-        combiner = COMBINERS[name](weights=weights)
-    elif isinstance(method, str):
-        name, reason = method_named(method), "it was asked for"
-        combiner = COMBINERS[name](weights=weights)
-    elif weights is not None:
-        raise InputError("weights: found some beside a combiner, which has its own, expected one of the two")
-    else:
-        combiner, reason = method, "it was asked for"
-        name = combiner.name
-    return Chosen(name, reason, combiner)
+    if isinstance(method, str):
+        return Chosen(COMBINERS[method_named(method)](weights=weights), "it was asked for")
+    if method is not None:
+        expect(weights is None, "weights", "some beside a combiner, which has its own", "one of the two")
+        return Chosen(method, "it was asked for")
+    wanted = str(optimize).replace("-", "_")
+    one_of(wanted, METRICS, "optimize")
+    if len(panel.labels) > MOST_LABELS:
+        reason = f"with more than {MOST_LABELS:,} labels, {DEFAULT} would take gigabytes of memory"
+        return Chosen(COMBINERS["MLCM-a"](weights=weights), reason)
+    reason = "it leaves voting as far as the models' agreement carries"
+    if wanted != "auto":
+        reason += f", and no method is safer for {wanted.replace('_', ' ')}"
+    return Chosen(COMBINERS[DEFAULT](weights=weights), reason)
 
 
 class Written(NamedTuple):
@@ -298,13 +303,13 @@ def write_consensus(
 
     streamed_format(path, format)  # before the work, not after
     check_output(path, force)
-    name, reason, combiner = choose(panel, optimize, method, weights)
+    combiner, reason = choose(panel, optimize, method, weights)
     panel = combiner.in_fitted_order(panel) if solved else panel
     if not solved:
         combiner.fit(panel)
     made = partial(_written, combiner.applying(), values)
     missing = write_blocks(path, panel, made, format=format, layout=layout, force=force)
-    return Written(name, _with_what_it_saw(reason, combiner), combiner, missing)
+    return Written(combiner.name, _with_what_it_saw(reason, combiner), combiner, missing)
 
 
 def _with_what_it_saw(reason: str, combiner: Combiner) -> str:

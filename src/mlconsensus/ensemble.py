@@ -155,8 +155,7 @@ class ConsensusClassifier(ClassifierMixin, _BaseHeterogeneousEnsemble):  # type:
         return found if len(self.classes_) != 2 else found[:, 1] - found[:, 0]
 
     def _scores(self, X: Any) -> NDArray[np.float64]:
-        panel = self.panel(X)
-        return np.asarray(self.combiner_.transform(panel))
+        return np.asarray(self.combiner_.transform(self.panel(X)))
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Say that `fit` passes metadata on to the `fit` of the classifiers that ask for it."""

@@ -82,7 +82,8 @@ def test_compare_marks_the_best(run, panel):
 def test_a_metric_without_a_value_is_null(run, panel):
     (panel / "one.csv").write_text("id,sport\n1,1\n")
     assert '"micro_auc": null' in run("evaluate", "one.csv", "--truth", "one.csv", "--json").out
-    assert '"micro_auc": null' in run("compare", "one.csv", "--truth", "one.csv", "--json").out
+    (panel / "two.csv").write_text("id,sport\n1,1\n")
+    assert '"micro_auc": null' in run("compare", "one.csv", "--truth", "two.csv", "--json").out
 
 
 def test_each_model_is_judged_on_what_it_has_seen(run, panel):

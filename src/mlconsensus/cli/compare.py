@@ -6,7 +6,7 @@ from dataclasses import asdict
 
 import click
 
-from .options import PanelFiles, grouped, panel_options, print_json, read_panel, say
+from .options import PanelFiles, grouped, panel_options, print_json, read_panel, read_truth, say
 
 
 @click.command("compare", short_help="Judge every method on a panel, side by side.")
@@ -38,19 +38,19 @@ def command(source: PanelFiles, truth: str | None, each_model: bool, groups: str
     from ..evaluation.truth import match_truth
     from ..insight.diagnostics import examine
     from ..insight.referee import referee
-    from ..io import read_table
     from ..io.clusterings import read_clustering
     from ..tables import metrics_table
 
     expect(truth is not None or not each_model, "--each-model", "no --truth", "one to judge models by")
     expect(truth is None or groups is None, "--groups", "--truth beside it", "one of the two")
+    known = read_truth(source, truth)
     panel = read_panel(source)
-    if truth is None:
+    if known is None:
         found = referee(panel, groups=None if groups is None else read_clustering(groups))
         voices = examine(panel).voices
         print_json(asdict(found) | {"voices": voices}) if as_json else click.echo(f"{found}\n{voices}.")
         return
-    matched = match_truth(read_table(truth, **source.reading()), panel.instances, panel.labels)
+    matched = match_truth(known, panel.instances, panel.labels)
     if matched.note:
         say(matched.note)
     judged = panel[matched.rows].select(labels=[panel.labels[j] for j in matched.columns])

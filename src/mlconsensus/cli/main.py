@@ -15,7 +15,7 @@ import click
 from .. import __version__
 from ..engines import progress
 from ..engines.machine import keep_memory
-from ..errors import InputError, InputWarning, nearest
+from ..errors import InputError, InputWarning, one_of
 from ..terminal import safe
 
 # Each command's module is imported when it is used: `--help` answers at once.
@@ -49,9 +49,8 @@ class _Commands(click.Group):
         return import_module(f".{name}", __package__).command if name in _COMMANDS else None
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
-        if args and args[0] not in _COMMANDS and not args[0].startswith("-"):
-            known = ", ".join(_COMMANDS)
-            raise InputError(f"command: found {args[0]!r}, expected one of {known}{nearest(args[0], _COMMANDS)}")
+        if args and not args[0].startswith("-"):
+            one_of(args[0], _COMMANDS, "command")
         return super().resolve_command(ctx, args)
 
 

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
+from ..errors import InputError, expect
 from ..terminal import safe
 
 if TYPE_CHECKING:
     from ..io.labels import Reading
+    from ..panel.model_tables import ModelTable
     from ..panel.predictions import Predictions
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -130,7 +132,6 @@ class Choice(NamedTuple):
 
     def members(self, panel: Predictions) -> Predictions:
         """Do what `--rescale` and `--clustering` ask for."""
-        from ..errors import InputError
         from ..estimators import rescale
         from ..io.clusterings import read_clustering
 
@@ -138,8 +139,7 @@ class Choice(NamedTuple):
         panel = rescale(panel) if self.rescale else panel
         for path in self.clustering:
             name = Path(path).name.split(".")[0]
-            if name in found:
-                raise InputError(f"--clustering: found two files called {name!r}, expected each name once")
+            expect(name not in found, "--clustering", f"two files called {name!r}", "each name once")
             found[name] = read_clustering(path)
         return panel.with_clusterings(found)
 
@@ -161,8 +161,6 @@ def weights_of(given: Sequence[str]) -> dict[str, float] | None:
     >>> weights_of(["ann=2", "bob=0.5"])
     {'ann': 2.0, 'bob': 0.5}
     """
-    from ..errors import InputError
-
     found: dict[str, float] = {}
     for text in given:
         model, _, number = text.rpartition("=")
@@ -170,8 +168,7 @@ def weights_of(given: Sequence[str]) -> dict[str, float] | None:
             weight = float(number if model else "")
         except ValueError:
             raise InputError(f"--weight: found {text!r}, expected a model's name, = and a number") from None
-        if model in found:
-            raise InputError(f"--weight: found {model!r} twice, expected each model once")
+        expect(model not in found, "--weight", f"{model!r} twice", "each model once")
         found[model] = weight
     return found or None
 
@@ -184,8 +181,6 @@ def columns_of(given: str | None) -> dict[str, str]:
     >>> columns_of("model=annotator,label=tag")
     {'model': 'annotator', 'label': 'tag'}
     """
-    from ..errors import expect
-
     found: dict[str, str] = {}
     for text in given.split(",") if given else ():
         role, mark, column = (part.strip() for part in text.partition("="))
@@ -202,6 +197,17 @@ def read_panel(source: PanelFiles) -> Predictions:
     panel = read_predictions(source.files, **source.matched())
     say_missing(panel.n_missing, panel.shape)
     return panel
+
+
+def read_truth(source: PanelFiles, path: str | None, partial: bool = False) -> ModelTable | None:
+    """Read the truth, or (`partial`) as much of it as is known, which must not be one of the models' files."""
+    from ..io import read_table
+    from ..io.formats import check_apart, expanded
+
+    if path is None:
+        return None
+    check_apart(path, expanded(source.files), copies=partial)
+    return read_table(path, **(source.reading() | {"partial": partial}))
 
 
 def say_missing(missing: int, shape: tuple[int, int, int]) -> None:

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import hashlib
-import json
 
 import click
 
-from .options import say
-from .output import check_place
+from ..errors import expect
+from ..terminal import plural
+from .options import print_json, say
+from .output import check_place, force_option, json_option
 
 
 @click.command("solve", short_help="Add up sites' statistics and solve them to one model.")
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @click.option("--output", "-o", required=True, metavar="FILE", help="Where to write the model.")
-@click.option("--force", is_flag=True, help="Replace an existing output.")
-@click.option("--json", "as_json", is_flag=True, help="Print what was done as JSON on standard output.")
+@force_option
+@json_option
 def command(files: tuple[str, ...], output: str, force: bool, as_json: bool) -> None:
     """Add up the statistics in FILE..., one file a site, and write the model that they give.
 
@@ -25,7 +26,6 @@ def command(files: tuple[str, ...], output: str, force: bool, as_json: bool) -> 
     Example:
       mlconsensus solve a.stats b.stats c.stats --output consensus.model
     """
-    from ..errors import InputError
     from ..io.files import raw_bytes
     from ..sites.state import load, merge, save
 
@@ -34,21 +34,18 @@ def command(files: tuple[str, ...], output: str, force: bool, as_json: bool) -> 
     first_with: dict[bytes, str] = {}
     for file in files:
         first = first_with.setdefault(hashlib.sha256(raw_bytes(file)).digest(), file)
-        if first is not file:
-            raise InputError(f"{file}: found the same content as in {first}, expected each site once")
+        expect(first is file, file, f"the same content as in {first}", "each site once")
     combined = merge(parts, files)
     save(combined, output, force=force)
     going_on = combined.progress() if combined.unfinished else None
     m, l, n = len(combined.models_), len(combined.labels_), combined.n_instances_
     if as_json:
-        privacy = combined.privacy_ and combined.privacy_._asdict()
-        done = {"method": combined.name, "models": list(combined.models_), "labels": l, "instances": n}
-        done |= {"sites": len(files), "privacy": privacy, "unfinished": going_on, "output": output}
-        click.echo(json.dumps(done))
+        done = {"method": combined.name, "models": combined.models_, "labels": l, "instances": n}
+        done |= {"sites": len(files), "privacy": combined.privacy_, "unfinished": going_on, "output": output}
+        print_json(done)
         return
     of = f"{n:,} instances" if combined.privacy_ is None else f"private statistics ({combined.privacy_})"
-    sites = "1 file" if len(files) == 1 else f"{len(files)} files"
     what = combined.name if going_on is None else f"{going_on} of {combined.name}"
-    say(f"solved {what} for {m} models × {l:,} labels from {sites} of {of} → {output}")
+    say(f"solved {what} for {m} models × {l:,} labels from {plural(len(files), 'file')} of {of} → {output}")
     if going_on is not None:
         say(f"every site goes on with 'mlconsensus statistics … --after {output}'")

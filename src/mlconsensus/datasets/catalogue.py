@@ -7,7 +7,7 @@ from functools import cache
 from importlib import resources
 from typing import NamedTuple
 
-from ..errors import expect, nearest
+from ..errors import one_of
 
 
 class File(NamedTuple):
@@ -66,6 +66,5 @@ def entry(name: str) -> Entry:
     ...
     mlconsensus.errors.InputError: data set: found 'medcal', expected one of enron, ...; did you mean 'medical'?
     """
-    known = registry()
-    expect(name in known, "data set", repr(name), f"one of {', '.join(known)}{nearest(name, known)}")
-    return known[name]
+    one_of(name, registry(), "data set")
+    return registry()[name]

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from ..errors import InputError, expect
+from ..errors import InputError, expect, needed
 from .catalogue import entry
 from .fetch import fetch
 
@@ -64,10 +64,7 @@ def load(name: str) -> Dataset:
 
 def _read_rda(path: Path) -> tuple[sparse.csr_array, sparse.csr_array, list[str], list[str]]:
     """Read an R data file of the package mldr.datasets, as which slashdot and rcv1 are published."""
-    try:
-        import rdata
-    except ModuleNotFoundError:
-        raise InputError(f"{path}: found no package rdata, expected pip install 'mlconsensus[datasets]'") from None
+    rdata = needed("rdata", "datasets", str(path))
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # rdata does not know the class mldr, which is a list to it all the same

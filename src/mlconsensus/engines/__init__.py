@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from numpy.typing import NDArray
 
+from ..panel.predictions import Predictions
+from ..panel.sources import Source
 from . import local
-
-if TYPE_CHECKING:
-    from ..panel.predictions import Predictions
-    from ..panel.sources import Source
 
 S = TypeVar("S", bound=tuple[Any, ...])
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ..combiners import METHODS, Method
 from ..engines import gather
-from ..errors import expect, nearest
+from ..errors import one_of
 from ..panel import scales
 from ..panel.predictions import as_predictions
 from .combiner import Combiner
@@ -110,7 +110,7 @@ def method_named(name: str) -> str:
     'MLCM-r'
     """
     wanted, known = name.lower().replace("_", "-"), {method.lower(): method for method in COMBINERS}
-    expect(wanted in known, "method", repr(name), f"one of {', '.join(known)}{nearest(wanted, known)}")
+    one_of(wanted, known, "method")
     return known[wanted]
 
 

@@ -145,9 +145,8 @@ class Combiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[misc]
         check_is_fitted(self, "models_")
         panel = self.in_fitted_order(as_predictions(predictions))
         scores = spread(panel, self.applying(dtype), dtype)
-        if (
-            _get_output_config("transform", self)["dense"] == "pandas"
-        ):  # scikit-learn would not keep the instances' names
+        asked_for = _get_output_config("transform", self)["dense"]
+        if asked_for == "pandas":  # scikit-learn would not keep the instances' names
             return ModelTable(self.name, scores, panel.instances, self.labels_).to_frame()
         return scores
 
@@ -214,10 +213,8 @@ class Combiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[misc]
         """Return what turns a block into its scores, light enough to be sent to another process."""
         solution = self.solution_
         if np.dtype(dtype) == np.float32:
-            parts = {name: getattr(solution, name) for name in self.in_float32}
-            solution = solution._replace(
-                **{k: part.astype(np.float32) for k, part in parts.items() if part is not None}
-            )
+            parts = ((name, getattr(solution, name)) for name in self.in_float32)
+            solution = solution._replace(**{name: a.astype(np.float32) for name, a in parts if a is not None})
         return partial(_apply, type(self).apply, self.weights_, solution)
 
     @classmethod
@@ -343,9 +340,9 @@ class Combiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[misc]
         """Return predictions that this method can be fitted to; refuse others, and settings that make no sense."""
         self.check()
         panel = as_predictions(predictions)
-        if panel.clusters and not self.uses_clusterings:
-            able = " or ".join(method.__name__ for method in METHODS if method.uses_clusterings)
-            raise InputError(f"{type(self).__name__}: found clusterings, which it cannot use, expected {able}")
+        able = " or ".join(method.__name__ for method in METHODS if method.uses_clusterings)
+        right = self.uses_clusterings or not panel.clusters
+        expect(right, type(self).__name__, "clusterings, which it cannot use", able)
         return panel
 
     def _fitted(self, panel: Any, prepared: Any) -> Self:
@@ -367,8 +364,8 @@ def _block_sums(method: Method, weights: Any, prepared: Any, block: Predictions)
 
 
 def _apply(apply: Callable[..., NDArray[np.float64]], weights: Any, solution: Any, block: Predictions) -> Any:
-    return apply(block.weighted(weights), solution)
+    return block.answered(apply(block.weighted(weights), solution))
 
 
 def _top_labels(apply: Callable[[Predictions], NDArray[np.float64]], block: Predictions) -> NDArray[np.bool_]:
-    return match_instances(apply(block), cardinalities(block))
+    return block.answered(match_instances(apply(block), cardinalities(block)))

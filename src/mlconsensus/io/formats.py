@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import filecmp
 import importlib
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -169,6 +170,23 @@ def expanded(paths: Sequence[AnyPath]) -> list[AnyPath]:
         expect(bool(found), display(path), "a folder without files of predictions", "some in it")
         out += found
     return out
+
+
+def check_apart(path: AnyPath, files: Sequence[AnyPath], copies: bool = False) -> None:
+    """Refuse truth that is one of the models' files, or (`copies`) says the same; an archive may hold both.
+
+    Examples
+    --------
+    >>> check_apart("truth.csv", ["a.csv", "./truth.csv"])
+    Traceback (most recent call last):
+    ...
+    mlconsensus.errors.InputError: truth.csv: found among the models' files, expected the truth apart from them
+    """
+    apart = "the truth apart from them"
+    for file in () if str(path).endswith(".npz") else files:
+        expect(os.path.realpath(file) != os.path.realpath(path), display(path), "among the models' files", apart)
+        copied = copies and os.path.isfile(file) and os.path.isfile(path) and filecmp.cmp(file, path, shallow=False)
+        expect(not copied, display(path), f"a copy of the model's file {display(file)}", apart)
 
 
 def parts(path: Path) -> list[Path]:

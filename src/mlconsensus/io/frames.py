@@ -70,13 +70,14 @@ def tables(
     columns, place = found.columns, found.place
     check_columns(columns, place.file)
     parts = roles(columns, rules, place.file)
+    lists = found.bare or "score" not in parts
     if parts:
         found = _long_frame(found, parts, rules)
     rows: Any = found.rows.lazy().collect() if scratch is None else stored.on_disk(found.rows, scratch)
     found, height = found._replace(rows=rows), rows.lazy().select(pl.len()).collect().item()
     expect(height > 0, place.file, "a header and no rows", "at least one")
     if parts:
-        return _long(found, model, rules, scratch)
+        return _long(found, model, rules, scratch, lists)
     ids = rows.lazy().select("0").collect().to_series()
     same = isinstance(like, pl.Series) and ids.dtype == pl.String and ids.equals(like)
     ids = like if same else names(ids, columns[0] or "instance", place)
@@ -111,7 +112,7 @@ def _named(label: Any) -> Any:
     return pl.when(label.str.strip_chars() != "").then(label)
 
 
-def _long(found: NamedFrame, model: str, rules: Rules, scratch: Path | None = None) -> list[ModelTable]:
+def _long(found: NamedFrame, model: str, rules: Rules, scratch: Path | None, lists: bool) -> list[ModelTable]:
     """Make one table a model."""
     listed = {name: _names(found, name) for name in ("instance", "label", "model")}
     models = listed["model"].to_list() or [model]
@@ -132,10 +133,13 @@ def _long(found: NamedFrame, model: str, rules: Rules, scratch: Path | None = No
             _raise_twice(whole, coded, found, listed)
         rules.note("statements that come again read once", times=whole.nnz - once.nnz)
         whole = once
+    # Lists of tags are complete, whatever else is only partly known.
+    gaps = rules.partial and not (lists and (whole.data == 1).all())
     out = []
     for k, name in enumerate(models):
         expect(bool(known[k].any()), found.place.file, f"no label from model {name!r}", "at least one")
         own = _of_model(whole, slice(k * n, (k + 1) * n), seen, known[k])
+        own = _only_listed(own) if gaps else own
         cells = stored.compact(own) if scratch is None else stored.SparseFile.of(own, scratch / str(k))
         instances = listed["instance"].filter(pl.Series(seen[k * n : (k + 1) * n]))
         labels_of = np.array(listed["label"].filter(pl.Series(known[k])).to_list(), dtype=np.dtypes.StringDType())
@@ -219,6 +223,13 @@ def _of_model(matrix: Any, rows: slice, seen: NDArray[np.bool_], known: NDArray[
             positions[at : at + _ROWS] = own[positions[at : at + _ROWS]]
     shape = len(starts) - 1, int(known.sum())
     return sparse.csr_array((matrix.data[first:last], positions, starts), shape=shape, copy=False)
+
+
+def _only_listed(matrix: Any) -> Any:
+    """Say of what is not listed that it is missing."""
+    listed, out = matrix.tocoo(), np.full(matrix.shape, np.nan)
+    out[listed.row, listed.col] = listed.data
+    return sparse.csr_array(out)
 
 
 def _raise_twice(

@@ -11,9 +11,9 @@ from typing import Any, Unpack
 import numpy as np
 import polars as pl
 
-from ..errors import InputError, expect
+from ..errors import expect
 from ..panel.alignment import How, as_array
-from ..panel.model_tables import ModelTable, check_overlap, with_names
+from ..panel.model_tables import ModelTable, with_names
 from ..panel.predictions import Predictions
 from . import frames, stored
 from .columns import any_number, roles
@@ -72,9 +72,8 @@ def read_table(path: AnyPath, *, format: str | None = None, **reading: Unpack[Re
     file = input_file(path, rules)
     with any_number():
         tables = _tables(file, format_of(path, format), truth=True)
-    if len(tables) > 1:
-        models = ", ".join(repr(table.model) for table in tables[:3]) + (", …" if len(tables) > 3 else "")
-        raise InputError(f"{file.name}: found {len(tables)} models ({models}), expected one")
+    models = ", ".join(repr(table.model) for table in tables[:3]) + (", …" if len(tables) > 3 else "")
+    expect(len(tables) == 1, file.name, f"{len(tables)} models ({models})", "one")
     say_what_was_done(rules)
     return _with_arrays(tables[0])
 
@@ -212,9 +211,7 @@ def panel_tables(
             found.append(table)
             own = table.model != file.model or file.path is None  # whether the file itself names the model
             fuller.append(table.model if own else f"{file.path.absolute().parent.name}/{table.model}")  # type: ignore[union-attr]
-    named = with_names(_renamed(found, fuller, models))
-    check_overlap(named, "labels")
-    return named
+    return with_names(_renamed(found, fuller, models))
 
 
 def _tables(

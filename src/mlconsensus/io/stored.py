@@ -11,7 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ..arithmetic.products import SPARSE_FILL
+from ..arithmetic.products import as_csr, dense, is_sparse
 from ..errors import InputError
 from ..panel.alignment import IntArray
 from ..panel.model_scores import StoredMatrix
@@ -83,7 +83,8 @@ class ParquetMatrix(StoredMatrix):
             return self[int(rows[0]) : int(rows[-1]) + 1][rows - rows[0]]
         frame = self._walk.rows(rows.start, rows.stop)
         found = cells.matrix(frame, self._columns, self._place.below(rows.start))
-        return few(found) if found.dtype.kind == "b" else found
+        few = found.dtype.kind == "b" and is_sparse(found)  # sparse arithmetic is cheaper then
+        return as_csr(found.T, np.bool_).T.tocsr() if few else found
 
 
 class DenseFile(StoredMatrix):
@@ -104,8 +105,7 @@ class DenseFile(StoredMatrix):
             kind = np.dtype(np.float32 if kind.kind == "b" else np.float64)
         whole = new_array(given.shape, kind, path)
         for start in range(0, len(whole), _ROWS):
-            block = given[start : min(len(whole), start + _ROWS)]
-            whole[start : start + _ROWS] = block.toarray() if sparse.issparse(block) else block
+            whole[start : start + _ROWS] = dense(given[start : min(len(whole), start + _ROWS)])
         return cls(path)
 
 
@@ -128,24 +128,6 @@ class SparseFile(StoredMatrix):
         for name in _CSR:
             np.save(folder / f"{name}.npy", getattr(matrix, name))
         return cls(folder, matrix.shape)
-
-
-def few(matrix: NDArray[np.bool_]) -> Any:
-    """Return decisions, columns contiguous, as CSR where so few are yes that sparse arithmetic is cheaper.
-
-    Examples
-    --------
-    >>> few(np.zeros((9, 1), dtype=bool, order="F")).nnz
-    0
-    """
-    n, l = matrix.shape
-    if np.count_nonzero(matrix) >= SPARSE_FILL * n * l:
-        return matrix
-    found = np.flatnonzero(matrix.T)
-    starts = np.searchsorted(found, np.arange(l + 1) * n)
-    rows = found - np.repeat(np.arange(l) * n, np.diff(starts))
-    ones = np.ones(len(found), dtype=np.bool_)
-    return sparse.csc_array((ones, rows.astype(np.int32), starts.astype(np.int32)), shape=(n, l)).tocsr()
 
 
 def compact(matrix: Any) -> Any:

@@ -110,21 +110,20 @@ def write_blocks(
     frame = partial(_frame, made, panel.labels, layout)
     if hasattr(panel, "each"):  # the workers of a cluster
         return _write_parts(path, panel, frame, form, force)
-    size, missing = max(1, panel.block_size // 2), 0  # scores take more memory than decisions
+    size = max(1, panel.block_size // 2)  # scores take more memory than decisions
+    starts = range(0, len(panel), size)
+    names = (panel.names(start, start + size) for start in starts)
+    work = zip(panel.blocks(size), names, strict=True)
+    missing: list[int] = []
 
     def frames() -> Iterator[pl.DataFrame]:
-        nonlocal missing
-        work = (
-            (block, panel.names(start, start + size)) for start, block in zip(starts, panel.blocks(size), strict=True)
-        )
         for rows, silent in each(work, lambda item: frame(*item), len(starts), "combining"):
-            missing += silent
+            missing.append(silent)
             yield rows
 
-    starts = range(0, len(panel), size)
     with files.whole_file(path, force) as file, _system_errors():
         _sink(frames(), file, form)
-    return missing
+    return sum(missing)
 
 
 def streamed_format(path: AnyPath, format: str | None = None) -> str:
@@ -198,14 +197,10 @@ def _write_parts(path: AnyPath, panel: Any, frame: Framed, form: str, force: boo
 def _write_part(frame: Framed, folder: Path, start: int, blocks: Iterator[tuple[Predictions, pl.Series]]) -> int:
     """Write the rows of some blocks; a task that is run again writes the same."""
     part = folder / f".{start}.{os.getpid()}"
-    missing, frames = 0, []
-    for block, names in blocks:
-        rows, silent = frame(block, names)
-        frames.append(rows)
-        missing += silent
-    pl.concat(frames).write_parquet(part, compression="snappy", statistics=False)
+    made = [frame(block, names) for block, names in blocks]
+    pl.concat(rows for rows, _ in made).write_parquet(part, compression="snappy", statistics=False)
     part.replace(folder / f"part-{start:012}.parquet")
-    return missing
+    return sum(silent for _, silent in made)
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
@@ -11,8 +12,10 @@ from scipy import sparse
 
 from ..errors import expect
 from ..parameters import Weights, model_weights
+from ..terminal import plural, sizes
 from .alignment import How, IntArray, Names, as_array
 from .clusterings import cluster_of_each
+from .gold import Gold, gold_of, known_answers
 from .model_scores import Matrix, ModelScores
 from .model_tables import ModelTable, aligned, tables_of
 from .scales import Scales
@@ -46,8 +49,6 @@ class Predictions(Source):
     <Predictions: 2 models × 2 instances × 2 labels, 1 cell missing>
     """
 
-    __slots__ = ("_many", "_n_missing", "_parts", "clusters", "instances", "labels", "members", "models", "weights")
-
     models: tuple[str, ...]
     labels: tuple[str, ...]
     instances: Names
@@ -55,8 +56,8 @@ class Predictions(Source):
     clusters: tuple[str, ...]  # names of all clusterings' clusters
     members: IntArray  # (n, number of clusterings) which of these each instance is in, -1: in none
     _parts: tuple[ModelScores, ...]
-    _n_missing: int | None  # None: not counted yet
-    _many: bool | None  # as the whole has it that this is a block of; None: as is found here
+    _gold: ModelScores | None  # answers that are known, as if they were one more model's
+    _many: bool | None = None  # as the whole has it that this is a block of; None: as is found here
 
     def __init__(self, scores: Any, models: Any = None, labels: Any = None, instances: Any = None) -> None:
         tables = tables_of(scores, models)
@@ -108,37 +109,31 @@ class Predictions(Source):
         <Predictions: 1 model × 2 instances × 2 labels>
         """
         panel = cls.__new__(cls)
-        panel._fill(tuple(models), instances, tuple(labels), tuple(parts))
+        panel._fill(models, instances, labels, parts)
         return panel
 
     def _fill(
-        self, models: tuple[str, ...], instances: Names, labels: tuple[str, ...], parts: tuple[ModelScores, ...]
+        self, models: Sequence[str], instances: Names, labels: Sequence[str], parts: Sequence[ModelScores]
     ) -> None:
-        nowhere, nothing = np.empty((len(instances), 0), dtype=np.int64), {"weights": None, "clusters": ()}
-        own = {"models": models, "instances": as_array(instances), "labels": labels, "_parts": parts}
-        _set(self, own | nothing | {"members": nowhere, "_n_missing": None, "_many": None})
+        vars(self).update(models=tuple(models), instances=as_array(instances), labels=tuple(labels))
+        vars(self).update(weights=None, clusters=(), members=np.empty((len(instances), 0), dtype=np.int64))
+        vars(self).update(_parts=tuple(parts), _gold=None)
 
     def _with(self, **changes: Any) -> Predictions:
-        return _restore(self._slots() | {"_n_missing": None} | changes)
-
-    def _slots(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in self.__slots__}
+        panel = Predictions.__new__(Predictions)
+        vars(panel).update(vars(self) | changes)
+        vars(panel).pop("n_missing", None)  # it may be another
+        return panel
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"Predictions cannot be changed: found an assignment to {name!r}")
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _restore, (self._slots(),)
 
     def __len__(self) -> int:
         return len(self.instances)
 
     def __repr__(self) -> str:
-        sizes = " × ".join(
-            _counted(count, noun) for count, noun in zip(self.shape, ("model", "instance", "label"), strict=True)
-        )
-        missing = f", {_counted(self.n_missing, 'cell')} missing" if self.n_missing else ""
-        return f"<Predictions: {sizes}{missing}>"
+        missing = f", {plural(self.n_missing, 'cell')} missing" if self.n_missing else ""
+        return f"<Predictions: {sizes(tuple(self.shape))}{missing}>"
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -157,7 +152,8 @@ class Predictions(Source):
             index = np.flatnonzero(index) if mask else index
             expect(index.ndim == 1, "instances", repr(instances), "a slice, a mask or a list of positions")
         parts = tuple(part.take(index) for part in self._parts)
-        own = {"instances": self.instances[index], "members": self.members[index], "_parts": parts}
+        gold = self._gold and self._gold.take(index)
+        own = {"instances": self.instances[index], "members": self.members[index], "_parts": parts, "_gold": gold}
         return self._with(**own, _many=self.many)
 
     @property
@@ -179,17 +175,14 @@ class Predictions(Source):
         """Return the same as a block of a panel that does, or does not, have many labels."""
         return self._with(_many=many)
 
-    @property
+    @cached_property
     def n_missing(self) -> int:
-        """How many of the m·n·l cells no prediction was given for."""
-        if self._n_missing is None and self.many:
-            brought = sum(int(seen.sum()) * int(known.sum()) for _, seen, known in self.apart())
-            object.__setattr__(self, "_n_missing", int(np.prod(tuple(self.shape))) - brought)
-        if self._n_missing is None:  # it takes a walk over all data, so it is kept
-            silences = () if self.complete else (part.cells()[1] for block in self.blocks() for part in block._parts)
-            missing = sum(int((~spoken).sum()) for spoken in silences if spoken is not None)
-            object.__setattr__(self, "_n_missing", missing)
-        return self._n_missing or 0
+        """How many of the m·n·l cells no prediction was given for; it takes a walk over all data, once."""
+        if self.many:
+            m, n, l = self.shape
+            return int(m) * n * l - sum(int(seen.sum()) * int(known.sum()) for _, seen, known in self.apart())
+        silences = () if self.complete else (part.cells()[1] for block in self.blocks() for part in block._parts)
+        return sum(int((~spoken).sum()) for spoken in silences if spoken is not None)
 
     def read(self, start: int, stop: int) -> Predictions:
         """Return the instances from one position to another."""
@@ -224,8 +217,8 @@ class Predictions(Source):
         >>> panel.select(labels=["y"]).to_array().tolist()
         [[[0.0], [1.0]]]
         """
-        parts, models, weights = self._parts, self.models if models is None else tuple(models), self.weights
-        many = self._many
+        parts, models = self._parts, self.models if models is None else tuple(models)
+        weights, gold, many = self.weights, self._gold, self._many
         if models != self.models:
             at_models = positions(models, self.models, "models")
             parts = tuple(parts[at] for at in at_models)
@@ -233,9 +226,9 @@ class Predictions(Source):
         labels = self.labels if labels is None else tuple(labels)
         if labels != self.labels:
             at_labels = positions(labels, self.labels, "labels")
-            parts = tuple(part.take_labels(at_labels) for part in parts)
+            parts, gold = tuple(part.take_labels(at_labels) for part in parts), gold and gold.take_labels(at_labels)
             many = many if len(labels) > MOST_DENSE else None
-        return self._with(models=models, labels=labels, weights=weights, _parts=parts, _many=many)
+        return self._with(models=models, labels=labels, weights=weights, _parts=parts, _gold=gold, _many=many)
 
     def with_labels(self, labels: Sequence[str]) -> Predictions:
         """Give the panel exactly these labels, in this order: nobody spoke of those that it lacks, others are refused.
@@ -249,7 +242,40 @@ class Predictions(Source):
         at = positions(self.labels, labels, "labels")
         own = np.full(len(labels), -1)
         own[at] = np.arange(len(self.labels))
-        return self._with(labels=tuple(labels), _parts=tuple(part.take_labels(own) for part in self._parts))
+        gold = self._gold and self._gold.take_labels(own)
+        return self._with(labels=tuple(labels), _parts=tuple(part.take_labels(own) for part in self._parts), _gold=gold)
+
+    def with_gold(self, gold: Any) -> Predictions:
+        """Let methods know answers of some instances or cells: what the models are judged by, not one of them.
+
+        Parameters
+        ----------
+        gold
+            An array (n, l) of 1, 0 and NaN (not known), or a DataFrame or table that is matched by its names; what it
+            does not have is not known. ``None``: no answer is known.
+
+        Examples
+        --------
+        >>> import mlconsensus as mlc
+        >>> panel = mlc.Predictions([[[1, 0], [1, 1]]]).with_gold([[np.nan, np.nan], [0, 1]])
+        >>> panel.gold
+        Gold(at=array([1]), answers=array([[0., 1.]]))
+        """
+        found = None if gold is None else gold_of(gold, self.instances, self.labels)
+        return self.with_gold_at(found, np.arange(len(self)))
+
+    def with_gold_at(self, gold: Gold | None, positions: IntArray | None = None) -> Predictions:
+        """Take known answers by where the instances stand in the panel, which blocks call them by."""
+        return self._with(_gold=gold and gold.among(self.instances if positions is None else positions))
+
+    @property
+    def gold(self) -> Gold | None:
+        """The answers that are known; ``None`` where none is."""
+        return None if self._gold is None else known_answers(self._gold)
+
+    def answered(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Put known answers in place of scores or label sets (n, l)."""
+        return values if (gold := self.gold) is None else gold.instead_of(values)
 
     def weighted(self, weights: Weights) -> Predictions:
         """Let models count as a combiner's `weights` say, for the kernels to see.
@@ -276,12 +302,13 @@ class Predictions(Source):
         return self._with(_parts=tuple(scaled))
 
     @property
+    @property
     def gives_scores(self) -> list[bool]:
         """Tell of each model whether it gives floats, not only decisions."""
         return [part.matrix.dtype.kind == "f" for part in self._parts]
 
     @property
-    def has_scores(self) -> bool:
+    def has_scores(self) -> bool:  # type: ignore[override]
         """Whether any model gives floats, not only decisions."""
         return any(self.gives_scores)
 
@@ -358,11 +385,7 @@ class Predictions(Source):
 
 
 class _Shape(tuple[int, ...]):
-    """Numbers of models, instances and labels.
-
-    Where scikit-learn splits data, an integer in the first place would be the number of instances. What is no plain
-    integer, such as an array without dimensions, makes it ask for the length instead, which is that number.
-    """
+    """A shape whose first number is no plain integer: scikit-learn would take it for the number of instances."""
 
     def __getitem__(self, at: Any) -> Any:
         return np.array(super().__getitem__(0)) if at == 0 else super().__getitem__(at)
@@ -379,17 +402,3 @@ def as_predictions(predictions: Any) -> Predictions:
     <Predictions: 1 model × 1 instance × 2 labels>
     """
     return cast("Predictions", predictions) if isinstance(predictions, Source) else Predictions(predictions)
-
-
-def _restore(slots: Mapping[str, Any]) -> Predictions:
-    return _set(Predictions.__new__(Predictions), slots)
-
-
-def _set(panel: Predictions, slots: Mapping[str, Any]) -> Predictions:
-    for name, value in slots.items():
-        object.__setattr__(panel, name, value)
-    return panel
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"

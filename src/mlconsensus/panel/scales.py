@@ -119,13 +119,11 @@ def solve(statistics: Statistics) -> Scales:
         raised = np.maximum(common - zero, 0) * common[-1] / max(common[-1] - zero, 1e-300)
         knots, first = np.unique(quantile, return_index=True)
         last = np.append(first[1:], len(quantile)) - 1
-        inner = (knots > 0) & (knots < 1)
-        at[model, 1 : 1 + inner.sum()] = knots[inner]
-        to[model, 1 : 1 + inner.sum()] = ((raised[first] + raised[last]) / 2)[
-            inner
-        ]  # of scores often given, the middle
-        at[model, 1 + inner.sum() :] = 1
-        to[model, 1 + inner.sum() :] = raised[-1] if own[-2] == 1 else np.interp((own[-2] + 1) / 2, _SHARES, raised)
+        inner = np.flatnonzero((knots > 0) & (knots < 1))
+        end = 1 + len(inner)
+        at[model, 1:end], at[model, end:] = knots[inner], 1
+        to[model, 1:end] = (raised[first] + raised[last])[inner] / 2  # of scores often given, the middle
+        to[model, end:] = raised[-1] if own[-2] == 1 else np.interp((own[-2] + 1) / 2, _SHARES, raised)
     return Scales(at, to)
 
 

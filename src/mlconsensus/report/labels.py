@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +17,7 @@ _MOST_PAIRS = 20
 _LEAST_TOGETHER = 3  # fewer instances in common prove nothing
 
 
-@dataclass(frozen=True)
-class LabelRow:
+class LabelRow(NamedTuple):
     """One label, by consensus and by voting."""
 
     name: str
@@ -28,8 +27,7 @@ class LabelRow:
     dispute: float  # mean squared difference of two models' scores: how often they differ, if they decide
 
 
-@dataclass(frozen=True)
-class Pair:
+class Pair(NamedTuple):
     """Two labels that go together."""
 
     one: str
@@ -39,8 +37,7 @@ class Pair:
     correlation: float
 
 
-@dataclass(frozen=True, eq=False)
-class LabelsSummary:
+class LabelsSummary(NamedTuple):
     """How labels go together in the label sets of the consensus."""
 
     rows: tuple[LabelRow, ...]

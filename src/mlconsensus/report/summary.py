@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..evaluation.truth import as_matched
 from ..insight.agreement import Agreement, agreement
@@ -18,8 +17,7 @@ if TYPE_CHECKING:
     from ..consensus import Consensus
 
 
-@dataclass(frozen=True)
-class Summary:
+class Summary(NamedTuple):
     """What a report says."""
 
     panel: PanelSummary
