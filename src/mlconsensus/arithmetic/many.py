@@ -73,6 +73,10 @@ def said(block: Predictions) -> Said:
     return Said(parts, np.stack(seen, axis=1), np.array(known) * weights[:, None])
 
 
+class Cells(sparse.csr_array):  # type: ignore[misc]
+    """Some cells of a table (n, l), to be written as they are: those that are not stored are left out."""
+
+
 class ManyScores:
     """Scores (n, l): each label's default, and by how much the cells that are stored are above it.
 
@@ -106,6 +110,24 @@ class ManyScores:
 
     def __getitem__(self, rows: Any) -> ManyScores:
         return ManyScores(self.above[rows], self.default)
+
+    def cells(self, counts: Any = None) -> Cells:
+        """Return the scores of so many labels of each instance as there are `counts` (n,), the best; all that is stored.
+
+        Examples
+        --------
+        >>> scores = ManyScores(sparse.csr_array([[0.0, 0.5], [0.0, 0.1]]), np.array([0.1, 0.2]))
+        >>> scores.cells(np.array([2, 1])).toarray()
+        array([[0.1, 0.7],
+               [0. , 0.3]])
+        """
+        if counts is None:
+            return Cells(self.stored)
+        labels, scores = self.top(max(1, int(np.max(counts))))
+        kept = np.arange(labels.shape[1]) < np.asarray(counts)[:, None]
+        out = Cells((scores[kept], labels[kept], np.append(0, np.cumsum(kept.sum(axis=1)))), shape=self.shape)
+        out.sort_indices()
+        return out
 
     def toarray(self) -> FloatArray:
         """Return all scores as an array (n, l), where that fits into memory."""

@@ -57,7 +57,6 @@ class Predictions(Source):
     members: IntArray  # (n, number of clusterings) which of these each instance is in, -1: in none
     _parts: tuple[ModelScores, ...]
     _gold: ModelScores | None  # answers that are known, as if they were one more model's
-    _many: bool | None = None  # as the whole has it that this is a block of; None: as is found here
 
     def __init__(self, scores: Any, models: Any = None, labels: Any = None, instances: Any = None) -> None:
         tables = tables_of(scores, models)
@@ -165,11 +164,6 @@ class Predictions(Source):
     def n_said(self) -> int:
         """How many numbers the models' matrices hold: of sparse ones, those that are not 0."""
         return sum(part.n_said for part in self._parts)
-
-    @property
-    def many(self) -> bool:
-        """Whether there are so many labels, and so few of them named, that only what was said is worked on."""
-        return super().many if self._many is None else self._many
 
     def as_block(self, many: bool) -> Predictions:
         """Return the same as a block of a panel that does, or does not, have many labels."""
@@ -301,7 +295,6 @@ class Predictions(Source):
         scaled = (part._replace(scale=part.scale.then(knots) if part.scale else knots) for part, knots in each)
         return self._with(_parts=tuple(scaled))
 
-    @property
     @property
     def gives_scores(self) -> list[bool]:
         """Tell of each model whether it gives floats, not only decisions."""

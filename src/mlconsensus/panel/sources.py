@@ -45,6 +45,7 @@ class Source(ABC):
     instances: Names
     clusters: tuple[str, ...] = ()  # names of the clusters that instances are in, where there are clusterings
     has_scores: bool  # whether any model gives floats, not only decisions
+    _many: bool | None = None  # what `many` was told to be
 
     @abstractmethod
     def __len__(self) -> int: ...
@@ -70,7 +71,8 @@ class Source(ABC):
     def many(self) -> bool:
         """Whether there are so many labels, and so few of them named, that only what was said is worked on."""
         m, n, l = self.shape
-        return l > MOST_DENSE and self.n_said <= _FEW_SAID * int(m) * n * l
+        few = l > MOST_DENSE and self.n_said <= _FEW_SAID * int(m) * n * l
+        return few if self._many is None else self._many
 
     def blocks(self, size: int | None = None) -> Iterator[Predictions]:
         """Walk the instances, `size` at a time.
@@ -126,6 +128,12 @@ class LazySource(Source):
     def rescaled(self, scales: Scales) -> Self:
         """Bring each model's scores to another scale."""
         return self._with("rescaled", scales)
+
+    def as_block(self, many: bool) -> Self:
+        """Return the same with blocks that are, or are not, those of a panel of many labels."""
+        out = copy(self)
+        out._many = many
+        return out
 
     def with_gold(self, gold: Any) -> Self:
         """Let methods know answers of some instances or cells; blocks call instances by their positions."""
