@@ -37,9 +37,9 @@ class Said(NamedTuple):
         """Add up each model's scores of each label, to some power (m, l)."""
         return np.array([np.bincount(own.indices, own.data**power, own.shape[1]) for own in self.parts])
 
-    def folded(self, weights: FloatArray) -> Any:
+    def folded(self, weights: FloatArray, rows: Any = slice(None)) -> Any:
         """Add up the models' scores with weights (m, l), at the cells that somebody named: CSR (n, l)."""
-        each = zip(self.parts, weights, strict=True)
+        each = zip((own[rows] for own in self.parts), weights, strict=True)
         scaled = (sparse.csr_array((own.data * w[own.indices], own.indices, own.indptr), own.shape) for own, w in each)
         return reduce(add, scaled)
 
@@ -242,6 +242,23 @@ def sparse_gram(rows: Any) -> Any:
     many = np.diff(rows.indptr) > _MOST_NAMED
     rows = rows[np.flatnonzero(~many)] if many.any() else rows
     return rows.T.tocsr() @ rows
+
+
+def at_cells(matrix: Any, cells: Any) -> FloatArray:
+    """Return what a CSR matrix (n, l) has at the stored cells of another, whose pattern holds its own.
+
+    Examples
+    --------
+    >>> at_cells(sparse.csr_array([[0.0, 0.5]]), sparse.csr_array([[1.0, 1.0]])).tolist()
+    [0.0, 0.5]
+    """
+    n, l = cells.shape
+    keys = [
+        np.repeat(np.arange(n, dtype=np.int64) * l, np.diff(own.indptr)) + own.indices for own in (cells, matrix)
+    ]
+    out = np.zeros(cells.nnz)
+    out[np.searchsorted(keys[0], keys[1])] = matrix.data
+    return out
 
 
 def paired(left: FloatArray, right: FloatArray, cells: Any) -> FloatArray:

@@ -109,6 +109,8 @@ def _verdict(error: BaseException) -> tuple[str, int]:
         return str(error), BAD_INPUT
     if isinstance(error, click.ClickException):
         return error.format_message(), BAD_INPUT
+    if isinstance(error, MemoryError):
+        return "memory: found too little for this panel, expected more, --stream, or --method mv", BAD_INPUT
     if isinstance(error, KeyboardInterrupt | click.exceptions.Abort):
         # Work that can be gone on with says so in the interruption that click wraps.
         return str(error.__cause__ or error) or "interrupted", INTERRUPTED

@@ -83,6 +83,7 @@ class MajorityVote(Method):
     """
 
     name = "MV"
+    takes_many = True
 
     def __init__(self, weights: Weights = None) -> None:
         self.weights = weights

@@ -168,6 +168,8 @@ class MLCMa(Method):
     """
 
     name = "MLCM-a"
+    takes_many = True
+    pairs_labels = True
     in_float32 = ("filter", "prior")
 
     def __init__(self, n_iter: int | None = 1, weights: Weights = None) -> None:

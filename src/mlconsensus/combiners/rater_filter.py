@@ -366,6 +366,8 @@ class RaterFilter(Method):
     """
 
     name = "Filter"
+    takes_many = True
+    pairs_labels = True
     in_float32 = ("mean", "vote", "information", "noise", "kin_noise", "filter", "prior")
     one_thread_below = 512
     rounds = (Round(Rates, rates, Means, means), Round(Pairs, pairs, Trust, trust, pairs_told))

@@ -100,13 +100,13 @@ class ModelScores(NamedTuple):
         """
         whole = self if sparse.issparse(self.matrix) else self._replace(matrix=sparse.csr_array(self.matrix))
         values = whole._in_order()
-        if self.has_nan:
-            values.data = np.nan_to_num(values.data, copy=False)
-            values.eliminate_zeros()
+        values.data = np.nan_to_num(values.data, copy=False) if self.has_nan else values.data
+        values = values if self.scale is None else rescaled(values, *self.scale)
+        values.eliminate_zeros()
         n, l = values.shape
         seen = np.ones(n) if self.rows is None else (np.asarray(self.rows) >= 0).astype(np.float64)
         known = np.ones(l) if self.columns is None else (self.columns >= 0).astype(np.float64)
-        return (values if self.scale is None else rescaled(values, *self.scale)), seen, known
+        return values, seen, known
 
     def _sparse_cells(self) -> tuple[Matrix, NDArray[np.bool_] | None]:
         values = self._in_order()
