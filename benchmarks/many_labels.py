@@ -8,17 +8,11 @@ instance the same number of them, with scores. A run reads one long Parquet file
 labels of each instance, in a process of its own. Beside it stands the time of adding up the models' sparse matrices.
 """
 
-import argparse
-import json
-import sys
-import tempfile
-import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
-from processes import COMBINE, measured
 from scipy import sparse
 
 FAMILY = 20  # labels that go together

@@ -22,7 +22,9 @@ from .insight.explanations import Explanation, explain
 from .panel.alignment import Names
 from .panel.model_tables import ModelTable
 from .panel.predictions import Predictions, as_predictions
+from .panel.sources import MOST_DENSE
 from .parameters import Weights
+from .terminal import sizes
 
 if TYPE_CHECKING:
     from .report import Report
@@ -77,12 +79,15 @@ class Consensus:
         return cardinalities(self.predictions)
 
     @cached_property
-    def relevant(self) -> NDArray[np.bool_]:
-        """Label sets (n, l) of bool: for each instance as many top labels as the models gave it on average."""
+    def relevant(self) -> Any:
+        """Label sets (n, l) of bool: for each instance as many top labels as the models gave it on average.
+
+        CSR, where the panel has many labels.
+        """
         return self.predictions.answered(match_instances(self.scores, self.cardinality))
 
     @property
-    def labels(self) -> NDArray[np.bool_]:
+    def labels(self) -> Any:
         """Label sets, another word for `relevant`; what labels are called is in `label_names`."""
         return self.relevant
 
@@ -95,6 +100,7 @@ class Consensus:
     @cached_property
     def diagnostics(self) -> Diagnostics:
         """Whether it helps here: who agrees, who looks random or copied, which labels are disputed, what moved."""
+        self._expect_few("diagnostics")
         return diagnose(self.predictions, self.scores, self.vote)
 
     def report(self, truth: Any = None) -> Report:
@@ -114,6 +120,7 @@ class Consensus:
         """
         from .report import Report, summarise
 
+        self._expect_few("report")
         return Report(summarise(self, truth))
 
     def explain(self, instance: int | str, label: int | str) -> Explanation:
@@ -122,7 +129,12 @@ class Consensus:
 
     def intervals(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the lowest and highest score (n, l) of each cell when any one model is left out."""
+        self._expect_few("intervals")
         return leave_one_model_out(self.predictions, self.combiner)
+
+    def _expect_few(self, what: str) -> None:
+        few = not isinstance(self.scores, ManyScores)
+        expect(few, what, sizes(self.predictions.shape), f"at most {MOST_DENSE:,} labels: see Predictions.select")
 
     def top(self, k: int = 10) -> Top:
         """Return the `k` best labels of each instance by name, best first, and their scores.
@@ -134,7 +146,6 @@ class Consensus:
         >>> found.labels.tolist(), found.scores.tolist()
         ([['label_1', 'label_0']], [[0.9, 0.4]])
         """
-        n, l = self.scores.shape
         if isinstance(self.scores, ManyScores):
             order, scores = self.scores.top(k)
         else:

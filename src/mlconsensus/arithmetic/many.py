@@ -108,11 +108,13 @@ class ManyScores:
     def __len__(self) -> int:
         return self.shape[0]
 
-    def __getitem__(self, rows: Any) -> ManyScores:
+    def __getitem__(self, rows: Any) -> Any:
+        if isinstance(rows, tuple):  # one cell
+            return self.above[rows] + self.default[rows[1]]
         return ManyScores(self.above[rows], self.default)
 
     def cells(self, counts: Any = None) -> Cells:
-        """Return the scores of so many labels of each instance as there are `counts` (n,), the best; all that is stored.
+        """Return the scores of the best labels of each instance, as many as `counts` says (n,); else all stored ones.
 
         Examples
         --------
@@ -253,9 +255,7 @@ def at_cells(matrix: Any, cells: Any) -> FloatArray:
     [0.0, 0.5]
     """
     n, l = cells.shape
-    keys = [
-        np.repeat(np.arange(n, dtype=np.int64) * l, np.diff(own.indptr)) + own.indices for own in (cells, matrix)
-    ]
+    keys = [np.repeat(np.arange(n, dtype=np.int64) * l, np.diff(own.indptr)) + own.indices for own in (cells, matrix)]
     out = np.zeros(cells.nnz)
     out[np.searchsorted(keys[0], keys[1])] = matrix.data
     return out

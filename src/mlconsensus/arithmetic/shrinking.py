@@ -1,11 +1,11 @@
 r"""The map :math:`F = K (I + K)^{-1}` of a large sparse Gram matrix `K`, with a bound on its error.
 
-The labels with the largest sums of `K`, the head `H`, are worked out exactly; of the others, the tail `T`, `K` is small,
-since each is rare. With :math:`B = K_{TH}`, :math:`E = K_{TT}`, `D` the diagonal of :math:`I + E`, and
+The labels with the largest sums of `K`, the head `H`, are worked out exactly; of the others, the tail `T`, `K` is
+small, since each is rare. With :math:`B = K_{TH}`, :math:`E = K_{TT}`, `D` the diagonal of :math:`I + E`, and
 :math:`X = (I + E)^{-1} B \approx D^{-1} B`, the Schur complement :math:`S = I + K_{HH} - B^\top X` gives
 
-.. math:: F_{HH} = I - S^{-1}, \quad F_{TH} = X S^{-1}, \quad F_{TT} \approx I - D^{-1} + D^{-1} (E - \operatorname{diag} E)
-    D^{-1} - X S^{-1} X^\top .
+.. math:: F_{HH} = I - S^{-1}, \quad F_{TH} = X S^{-1}, \quad
+    F_{TT} \approx I - D^{-1} + D^{-1} (E - \operatorname{diag} E) D^{-1} - X S^{-1} X^\top .
 
 What is left out is of the order of :math:`\|E\|^2`. A row is multiplied by it where it can matter: all labels of the
 head get their scores, those of the tail that the row has, and others as far as labels of the tail bring them up.
@@ -42,6 +42,15 @@ class Headed(NamedTuple):
         parts = [self._applied(cells[rows], default) for rows in in_pieces(len(self.head) * np.diff(cells.indptr))]
         return ManyScores(sparse.vstack(parts, format="csr"), default)
 
+    def column(self, label: int) -> FloatArray:
+        """Return what each label adds to one (l,)."""
+        place = np.flatnonzero(self.head == label)
+        if len(place):
+            return np.asarray(self.columns[:, place[0]])
+        out = self.tail[:, [label]].toarray()[:, 0]
+        out[self.head] = self.columns[label]
+        return np.asarray(out)
+
     def _applied(self, cells: Any, default: FloatArray) -> Any:
         n, l = cells.shape
         shown = cells @ self.columns
@@ -57,7 +66,8 @@ class Headed(NamedTuple):
         brought = amounts[pair] * self.columns[np.repeat(label, times), heads[pair]]
         added = np.bincount(np.repeat(np.arange(len(row)), times), brought, len(row))
         named = sparse.csr_array((added, (row, label)), shape=(n, l))
-        lowest = np.partition(shown, -KEPT, axis=1)[:, -KEPT:].min(axis=1, keepdims=True) if shown.shape[1] > KEPT else -1
+        last = max(0, shown.shape[1] - KEPT)
+        lowest = np.partition(shown, last, axis=1)[:, last, None]
         i, h = np.nonzero((shown >= lowest) & (shown != 0))
         popular = sparse.csr_array((shown[i, h], (i, self.head[h])), shape=(n, l))
         return best(cells @ self.tail + named + popular, default)

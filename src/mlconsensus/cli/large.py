@@ -37,7 +37,7 @@ def opened(
     from ..io import scan_predictions
 
     if not _stays_on_disk(source, stream, dask, check):
-        yield read_panel(source)
+        yield read_panel(source, many=True)
         return
     gc.freeze()  # what is imported stays, and need not be looked through again and again
     scan = partial(scan_predictions, source.files, **source.matched())

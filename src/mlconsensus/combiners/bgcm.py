@@ -23,9 +23,9 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from ..arithmetic import patterns, products
+from ..arithmetic.clusters import memberships, pair_sums, reaching
 from ..arithmetic.many import ManyScores, Said, at_cells
 from ..arithmetic.many import said as said_by
-from ..arithmetic.clusters import memberships, pair_sums, reaching
 from ..arithmetic.products import FloatArray, connections, label_grams, ratio, row_sums, spoken, weighted_sum
 from ..panel.predictions import Predictions
 from ..parameters import Weights, positive
@@ -132,11 +132,11 @@ def apply(block: Predictions, solution: Solution) -> Any:
     m, _, l = block.shape
     moved, always = solution.yes - solution.no, solution.no.sum(axis=0)
     if block.many:
-        found = said_by(block)
-        default = np.clip(ratio((found.known * solution.no).sum(axis=0), found.known.sum(axis=0), solution.prior), 0, 1)
-        cells = found.folded(found.known * moved)
-        likely = cells.data + found.spread(found.known * solution.no, cells)
-        cells.data = np.clip(ratio(likely, found.spread(found.known, cells), 0.0), 0, 1) - default[cells.indices]
+        every = said_by(block)
+        default = np.clip(ratio((every.known * solution.no).sum(axis=0), every.known.sum(axis=0), solution.prior), 0, 1)
+        cells = every.folded(every.known * moved)
+        likely = cells.data + every.spread(every.known * solution.no, cells)
+        cells.data = np.clip(ratio(likely, every.spread(every.known, cells), 0.0), 0, 1) - default[cells.indices]
         return ManyScores(cells, default)
     if _plain(block) and (found := patterns.codes(block)) is not None:
         table = (patterns.bits(m) @ moved + always).T / m

@@ -58,7 +58,7 @@ def sums(block: Predictions, known: Any) -> tuple[Any, ...]:
     Z = sparse.csr_array((S.data - expected, S.indices, S.indptr), shape=S.shape)
     with_all = np.array([A.multiply(Z).sum(axis=0) for A in found.parts]) - mean * (crossed - met @ W)  # Σ x Z
     square = sparse.csr_array((S.data * (S.data - 2 * expected), S.indices, S.indptr), shape=S.shape)
-    squared, squares, read = (square.T @ found.seen).T, 0.0, 0.0
+    squared, (squares, read) = (square.T @ found.seen).T, np.zeros((2, S.shape[1]))
     for seen, rows in found.groups():
         information, off = seen @ b, seen @ W
         some = information > 1e-9

@@ -59,7 +59,7 @@ class Statistics(NamedTuple):
 class Solution(NamedTuple):
     """The linear map from the mean prediction to the consensus."""
 
-    filter: Annotated[FloatArray, Axes("l l", symmetric=True, least=-1, most=1)]  # V diag(h_T) Vᵀ
+    filter: Annotated[Any, Axes("l l", symmetric=True, least=-1, most=1)]  # V diag(h_T) Vᵀ; `Headed` of many labels
     prior: Annotated[FloatArray, Axes("l", least=0, most=1)]  # in place of a mean over no models
 
 
@@ -67,9 +67,9 @@ def statistics(block: Predictions) -> Statistics:
     """Add up the products of the mean predictions."""
     _, n, l = block.shape
     if block.many:  # where nobody spoke, the mean is taken for 0
-        found, average = said_by(block), many_means(block, np.zeros(l)).above
-        known = sum(len(rows) * ((seen @ found.known) > 0) for seen, rows in found.groups())
-        spoken = float((found.seen.sum(axis=0) @ found.known).sum())
+        every_one, average = said_by(block), many_means(block, np.zeros(l)).above
+        known = sum(len(rows) * ((seen @ every_one.known) > 0) for seen, rows in every_one.groups())
+        spoken = float((every_one.seen.sum(axis=0) @ every_one.known).sum())
         return Statistics(n, spoken, known, average.sum(axis=0), sparse_gram(average))
     said = votes(block)
     heard = said.heard
@@ -127,7 +127,8 @@ def apply(block: Predictions, solution: Solution) -> Any:
 def contributions(block: Predictions, solution: Solution, label: int) -> Contributions:
     """Take the filtered mean of the block's one instance apart; where nobody spoke, the prior is filtered too."""
     scores, said = statements(block)
-    heard, passed = said.sum(axis=0), solution.filter[:, label]
+    many = isinstance(solution.filter, Headed)
+    heard, passed = said.sum(axis=0), solution.filter.column(label) if many else solution.filter[:, label]
     unheard = (solution.prior * passed)[heard == 0].sum()
     return Contributions(float(unheard), ratio(scores, heard, 0.0) * passed)
 

@@ -32,6 +32,7 @@ from ..arithmetic.products import (
     FloatArray,
     column_sums,
     connections,
+    dense,
     label_products,
     product,
     ratio,
@@ -98,7 +99,7 @@ class Solution(NamedTuple):
     information: Annotated[FloatArray, Axes("m l", least=0)]  # w c σ
     noise: Annotated[FloatArray, Axes("l", least=0)]  # N, as it usually is
     kin_noise: Annotated[FloatArray, Axes("l", least=0)]  # the part of it that raters have in common
-    filter: Annotated[FloatArray, Axes("l l")]  # (Φ + N)⁻¹ Φ diag(g)
+    filter: Annotated[Any, Axes("l l")]  # (Φ + N)⁻¹ Φ diag(g); CSR of many labels
     prior: Annotated[FloatArray, Axes("l")]  # π
     trusted: Annotated[FloatArray, Axes("m", least=0)]  # how much each rater's vote weighs
     voting: Annotated[
@@ -221,7 +222,8 @@ def contributions(block: Predictions, solution: Solution, label: int) -> Contrib
     """Take the score of the block's one instance apart: by how much each answer moves it away from the frequency."""
     scores, said = statements(on_scale(block, solution))
     answers = solution.vote * (scores - said * solution.mean)
-    moved = answers * _per_answer((said * solution.information).sum(axis=0), solution) * solution.filter[:, label]
+    filter = dense(solution.filter[:, [label]])[:, 0]
+    moved = answers * _per_answer((said * solution.information).sum(axis=0), solution) * filter
     prior = float(solution.prior[label])
     below = min(prior + float(moved.sum()), 0.0)
     heard = float((solution.trusted * said[:, label]).sum())

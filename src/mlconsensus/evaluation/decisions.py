@@ -8,8 +8,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..arithmetic.products import BoolArray, FloatArray, column_sums, mean, row_sums, votes
 from ..arithmetic.many import ManyScores, many_means
+from ..arithmetic.products import BoolArray, FloatArray, column_sums, mean, row_sums, votes
 from ..errors import expect
 from ..panel.predictions import as_predictions
 from ..parameters import whole
@@ -111,7 +111,7 @@ def threshold(scores: ArrayLike, at_least: float = 0.5, *, empty: Empty = "keep"
     return _filled(scores, scores >= at_least, empty)
 
 
-def match_instances(scores: ArrayLike, cardinality: ArrayLike, *, empty: Empty = "keep") -> BoolArray:
+def match_instances(scores: Any, cardinality: ArrayLike, *, empty: Empty = "keep") -> Any:
     """Keep, for each instance, as many labels as the models gave it on average; the default of `predict`.
 
     Parameters
@@ -125,7 +125,7 @@ def match_instances(scores: ArrayLike, cardinality: ArrayLike, *, empty: Empty =
 
     Returns
     -------
-    ndarray (n, l) of bool.
+    ndarray (n, l) of bool; CSR of `ManyScores`.
 
     Examples
     --------

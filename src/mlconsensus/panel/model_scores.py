@@ -103,6 +103,7 @@ class ModelScores(NamedTuple):
         values.data = np.nan_to_num(values.data, copy=False) if self.has_nan else values.data
         values = values if self.scale is None else rescaled(values, *self.scale)
         values.eliminate_zeros()
+        values.sort_indices()
         n, l = values.shape
         seen = np.ones(n) if self.rows is None else (np.asarray(self.rows) >= 0).astype(np.float64)
         known = np.ones(l) if self.columns is None else (self.columns >= 0).astype(np.float64)
