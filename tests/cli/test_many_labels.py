@@ -38,7 +38,8 @@ def test_streamed_is_the_same_as_in_memory(votes, tmp_path, method):
     one, other = (pl.read_parquet(tmp_path / f"{name}.parquet") for name in ("memory", "streamed"))
     assert one.drop("score").equals(other.drop("score"))
     np.testing.assert_allclose(one["score"], other["score"], atol=1e-10)
-    assert one.height == 5 * 200 and one["rank"].max() == 5
+    assert one.height == 5 * 200
+    assert one["rank"].max() == 5
 
 
 def test_a_ranked_file_reads_back(votes, tmp_path):
@@ -54,7 +55,8 @@ def test_a_ranked_file_reads_back(votes, tmp_path):
 def test_label_sets_are_written_as_long_tables(votes, tmp_path):
     assert run("combine", votes, "--decide", "instances", "--layout", "long", "-o", tmp_path / "sets.csv") == 0
     sets = pl.read_csv(tmp_path / "sets.csv")
-    assert sets.columns == ["instance", "label", "score"] and (sets["score"] == 1).all()
+    assert sets.columns == ["instance", "label", "score"]
+    assert (sets["score"] == 1).all()
 
 
 def test_what_cannot_be_done_with_many_labels_is_said_in_one_line(votes, tmp_path, capsys, monkeypatch):

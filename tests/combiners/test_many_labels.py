@@ -21,7 +21,7 @@ def small_panel(
     rng = np.random.default_rng(seed)
     truth = rng.random((n, l)) < 0.25
     tables = []
-    for k in range(m):
+    for k in range(3):
         scores = np.where(truth ^ (rng.random((n, l)) < 0.1), 0.3 + 0.7 * rng.random((n, l)), 0.0)
         scores = (scores > 0).astype(float) if decide else np.round(scores, 3)
         rows = np.flatnonzero(rng.random(n) < 0.9) if gaps else np.arange(n)
@@ -121,12 +121,16 @@ def large_panel(n: int = 60, l: int = 3000) -> Predictions:
 
 def test_a_panel_of_many_labels_takes_the_sparse_route_and_others_do_not():
     panel = large_panel()
-    assert panel.many and panel[:5].many and not panel.select(labels=panel.labels[:10]).many
+    assert panel.many
+    assert panel[:5].many
+    assert not panel.select(labels=panel.labels[:10]).many
     assert not Predictions([np.ones((4, 3000))]).many
     found = mlc.combine(panel)
-    assert found.method == "Filter" and isinstance(found.scores, ManyScores)
+    assert found.method == "Filter"
+    assert isinstance(found.scores, ManyScores)
     best = found.top(3)
-    assert best.labels.shape == (60, 3) and (np.diff(best.scores, axis=1) <= 0).all()
+    assert best.labels.shape == (60, 3)
+    assert (np.diff(best.scores, axis=1) <= 0).all()
     sets = found.label_sets()
     assert [len(names) for names in sets] == np.diff(found.labels.indptr).tolist()
     assert found.evaluate(np.eye(60, 3000))["ranking_loss"] >= 0
@@ -150,4 +154,5 @@ def test_an_instance_with_all_labels_says_nothing_of_which_go_together():
     parts[0] = sparse.vstack([parts[0], sparse.csr_array(np.ones((1, 3000)))]).tocsr()
     others = [sparse.vstack([own, sparse.csr_array((1, 3000))]).tocsr() for own in parts[1:]]
     scores = mlc.mlcm_a(Predictions([parts[0], *others]))
-    assert isinstance(scores, ManyScores) and np.isfinite(scores.stored.data).all()
+    assert isinstance(scores, ManyScores)
+    assert np.isfinite(scores.stored.data).all()

@@ -96,8 +96,8 @@ def signal(sums: Any, known: Any) -> tuple[Any, FloatArray]:
     return covariances, covariances.diagonal()
 
 
-def correlations(found: Any, variance: FloatArray, n: FloatArray, active: Any) -> Any:
-    """Draw the active labels' correlations to 0 as far as chance explains them: CSR (l, l), ones on the diagonal.
+def correlations(found: Any, scale: FloatArray, variance: FloatArray, n: FloatArray, active: Any) -> Any:
+    """Draw covariances, divided by the labels' scale, to 0 as far as chance explains: CSR (l, l), 1 on the diagonal.
 
     Pairs that were never named together correlate by 0. Chance is a product of two labels' own numbers, so that pairs
     are counted by the sum of two logarithms.
@@ -105,7 +105,8 @@ def correlations(found: Any, variance: FloatArray, n: FloatArray, active: Any) -
     l = len(variance)
     rows = np.repeat(np.arange(l), np.diff(found.indptr))
     kept = active[rows] & active[found.indices] & (rows < found.indices)
-    rows, columns, values = rows[kept], found.indices[kept], np.clip(found.data[kept], -1, 1)
+    rows, columns, values = rows[kept], found.indices[kept], found.data[kept]
+    values = np.clip(values / (scale[rows] * scale[columns]), -1, 1)
     own = np.maximum(variance / np.sqrt(n), 1e-150)
     bins = np.round(_BINS * np.log(own)).astype(np.int64)
     low = int(bins[active].min(initial=0))

@@ -166,17 +166,14 @@ def solve(sums: Statistics, weights: FloatArray | None, known: Trust) -> Solutio
     noise, kin = _noise(c, known, information, n)
     gain, level = _gain(c, known)
     at, easily = np.flatnonzero(active), np.sqrt(ease)
+    filter: Any = None if many else np.zeros((l, l))
     if many:
-        scaled = sparse.diags_array(1 / easily) @ signal @ sparse.diags_array(1 / easily)
-        related = many_raters.correlations(scaled.tocsr(), variance / ease, n, active)
-        filter: Any = many_raters.neighbours_filter(related, noise, gain, active)
+        related = many_raters.correlations(signal, easily, variance / ease, n, active)
+        filter = many_raters.neighbours_filter(related, noise, gain, active)
     elif len(at):
         correlations = _correlations(signal / np.outer(easily, easily), variance / ease, n, active)
         system = correlations + np.diag(noise[at] + 1e-6)
-        filter = np.zeros((l, l))
         filter[np.ix_(at, at)] = linalg.solve(system, correlations, assume_a="pos") * gain[at]
-    else:
-        filter = np.zeros((l, l))
     trusted = np.maximum(known.reliability, 0)
     if not (trusted * given).any():
         trusted = (known.heard.sum(axis=1) > 0).astype(np.float64)

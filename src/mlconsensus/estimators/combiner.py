@@ -215,7 +215,7 @@ class Combiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[misc]
     def applying(self, dtype: Any = np.float64) -> Callable[[Predictions], NDArray[np.float64]]:
         """Return what turns a block into its scores, light enough to be sent to another process."""
         solution = self.solution_
-        if np.dtype(dtype) == np.float32:
+        if np.dtype(dtype) == np.float32 and not self.many_:
             parts = ((name, getattr(solution, name)) for name in self.in_float32)
             solution = solution._replace(**{name: a.astype(np.float32) for name, a in parts if a is not None})
         return partial(_apply, type(self).apply, self.weights_, solution)

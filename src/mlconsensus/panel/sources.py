@@ -23,7 +23,7 @@ Steps = tuple[tuple[str, tuple[Any, ...]], ...]  # methods of `Predictions` and 
 
 # How many cells of all models one block of instances may hold: 128 MB as dense float64, 16 MB as bool.
 _BLOCK_CELLS = 2**24
-_BLOCK_SAID = 2**22  # and how many numbers, where only those are kept
+_BLOCK_SAID = 2**21  # and how many numbers, where only those are kept
 
 # Beyond so many labels, of which models name but a few, arrays of labels × labels or instances × labels are not made.
 MOST_DENSE = 2048
