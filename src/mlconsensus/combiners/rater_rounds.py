@@ -11,6 +11,7 @@ from ..arithmetic.products import FloatArray, column_sums, connections, model_pr
 from ..arithmetic.sheets import Sheets, sheets
 from ..panel.predictions import Predictions
 from ..panel.scales import Scales
+from . import many_raters
 from .method import Axes
 from .raters import agreement, highest, kinship, reliability
 
@@ -70,6 +71,8 @@ def rates(block: Predictions, known: Scales | None) -> Rates:
     """Add up how often raters say yes."""
     m, n, l = block.shape
     block = block.weighted(None) if known is None else block.weighted(None).rescaled(known)
+    if block.many:
+        return Rates(*many_raters.rates(block))
     if block.complete:
         A = connections(block)
         squared = A.power(2) if sparse.issparse(A) else A * A
@@ -98,6 +101,8 @@ def pairs(block: Predictions, known: Means) -> Pairs:
     """Add up products of what two raters said about the same cell."""
     m, n, l = block.shape
     block = on_scale(block, known)
+    if block.many:
+        return Pairs(*many_raters.pairs(block, known.mean))
     if block.complete:
         A = connections(block)
         return _complete_pairs(model_products(A, m, l), column_sums(A).reshape(m, l), known.mean, n)
