@@ -92,6 +92,9 @@ def files() -> dict[str, bytes]:
     for pattern in ("label_studio.json", "doccano_ann.jsonl", "prodigy*.jsonl", "argilla.jsonl", "annif/tfidf/*"):
         found |= {path.name: path.read_bytes() for path in sorted(tools.glob(pattern))}
     found |= {"object.json": b'{"7": ["a", "b"], "8": ["b"], "9": []}', "good.csv": GOOD}
+    found["subjects.annif"] = b"<http://example.org/7>\tlaw\t0.9\n<http://example.org/8>\twar\t0.25\n"
+    kept = Path(__file__).parent.parent / "tests" / "data"  # as people and tools write them
+    found |= {path.name: path.read_bytes() for path in kept.glob("*.*") if path.stat().st_size < 2**14}
     for name in ("good.csv", "tags.jsonl", "scores-wide.parquet", "sets.svm"):
         found[f"{name}.gz"] = gzip.compress(found[name], mtime=0)
         found[f"{name}.zst"] = zstandard.compress(found[name])

@@ -46,6 +46,7 @@ class DaskPanel(LazySource):
     def __init__(self, front: Predictions, shares: Sequence[Share], scanned: Any = None) -> None:
         super().__init__(front)
         self._shares, self._scanned = tuple(shares), scanned
+        self._many = scanned is not None and scanned.many
 
     @classmethod
     def from_scanned(cls, panel: Any) -> Self:
@@ -194,7 +195,7 @@ def local_cluster(workers: int) -> Any:
     config, name = _dask("dask").config, "distributed.nanny.pre-spawn-environ"
     cluster = _dask("distributed").LocalCluster
     with config.set({name: dict(config.get(name)) | KEPT}):
-        return cluster(n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=":0")
+        return cluster(n_workers=workers, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0")
 
 
 def _computed(tasks: list[Any], doing: str, on_the_way: Sequence[Any] = ()) -> list[Any]:
