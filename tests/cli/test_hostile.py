@@ -4,6 +4,7 @@ import csv
 import os
 import pty
 import signal
+import stat
 import subprocess
 import sys
 import threading
@@ -240,6 +241,19 @@ def test_pipes_are_never_replaced(run, panel, tmp_path):
         assert run(*call).code == 0
         assert reader.stdout.read().count(b"\n") == 4
     assert (tmp_path / "pipe").is_fifo()
+
+
+def test_devices_are_never_replaced(run, panel, tmp_path):
+    try:  # one that takes everything, in a folder of our own
+        os.mknod(tmp_path / "device", stat.S_IFCHR | 0o600, os.makedev(1, 3))
+        (tmp_path / "device").open("wb").close()
+    except OSError:
+        pytest.skip("only root may make a device")
+    for mode in ("--stream", "--no-stream"):
+        for force in ([], ["--force"]):
+            ran = run("combine", "a.csv", "--method", "mv", mode, "--output-format", "csv", "-o", "device", *force)
+            assert ran.code == 0
+            assert (tmp_path / "device").is_char_device()
 
 
 def test_a_score_of_minus_zero(run, tmp_path):
