@@ -163,6 +163,28 @@ def test_messages_have_an_end(run, tmp_path):
     assert len(ran.err) < 2100
 
 
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        (
+            MemoryError("Unable to allocate 74.5 GiB"),
+            "memory: found too little (Unable to allocate 74.5 GiB), expected",
+        ),
+        (OSError(30, "Read-only file system", "/there"), "/there: found 'read-only file system', expected"),
+        (OSError(24, "Too many open files"), "system: found 'too many open files', expected"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_what_the_system_refuses_is_no_fault_of_the_program(run, panel, monkeypatch, fault, words):
+    def refuse(*args, **options):
+        raise fault
+
+    monkeypatch.setattr("mlconsensus.io.read_predictions", refuse)
+    ran = run("combine", "a.csv", "-o", "out.csv")
+    assert (ran.code, ran.err.count("\n")) == (2, 1)
+    assert words in ran.err
+
+
 def test_standard_streams_that_are_closed(shell, panel):
     assert shell("mlconsensus combine a.csv b.csv --method mv -o out.csv >&- 2>&- <&-").code == 0
     assert (panel / "out.csv").exists()
