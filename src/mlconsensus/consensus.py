@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from .arithmetic.many import ManyScores
 from .errors import expect, one_of
 from .estimators import COMBINERS, Combiner, majority_vote, method_named
 from .evaluation import metrics
@@ -21,7 +22,9 @@ from .insight.explanations import Explanation, explain
 from .panel.alignment import Names
 from .panel.model_tables import ModelTable
 from .panel.predictions import Predictions, as_predictions
+from .panel.sources import MOST_DENSE
 from .parameters import Weights
+from .terminal import sizes
 
 if TYPE_CHECKING:
     from .report import Report
@@ -29,7 +32,6 @@ if TYPE_CHECKING:
 Optimize = Literal["auto", "ranking_loss", "micro_auc", "one_error", "average_precision"]
 METRICS = get_args(Optimize)
 DEFAULT = "Filter"  # for every metric: choosing among methods by small differences was worse (decision 22)
-MOST_LABELS = 8192  # beyond which its matrices of labels × labels take gigabytes
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -39,7 +41,7 @@ class Consensus:
     Attributes
     ----------
     scores
-        Consensus scores (n, l), higher = more relevant.
+        Consensus scores (n, l), higher = more relevant; `ManyScores` of a panel of many labels (docs/many-labels.md).
     method, reason
         Name of the method, and why it was chosen.
     combiner
@@ -57,7 +59,7 @@ class Consensus:
     ('MLCM-r', [[True, True]], [('sport', 'news')])
     """
 
-    scores: NDArray[np.float64]
+    scores: Any
     method: str
     reason: str
     combiner: Combiner
@@ -77,12 +79,15 @@ class Consensus:
         return cardinalities(self.predictions)
 
     @cached_property
-    def relevant(self) -> NDArray[np.bool_]:
-        """Label sets (n, l) of bool: for each instance as many top labels as the models gave it on average."""
+    def relevant(self) -> Any:
+        """Label sets (n, l) of bool: for each instance as many top labels as the models gave it on average.
+
+        CSR, where the panel has many labels.
+        """
         return self.predictions.answered(match_instances(self.scores, self.cardinality))
 
     @property
-    def labels(self) -> NDArray[np.bool_]:
+    def labels(self) -> Any:
         """Label sets, another word for `relevant`; what labels are called is in `label_names`."""
         return self.relevant
 
@@ -95,6 +100,7 @@ class Consensus:
     @cached_property
     def diagnostics(self) -> Diagnostics:
         """Whether it helps here: who agrees, who looks random or copied, which labels are disputed, what moved."""
+        self._expect_few("diagnostics")
         return diagnose(self.predictions, self.scores, self.vote)
 
     def report(self, truth: Any = None) -> Report:
@@ -118,6 +124,7 @@ class Consensus:
         """
         from .report import Report, summarise
 
+        self._expect_few("report")
         return Report(summarise(self, truth))
 
     def explain(self, instance: int | str, label: int | str) -> Explanation:
@@ -141,7 +148,29 @@ class Consensus:
         -------
         The lowest and the highest score (n, l) of each cell when any one model is left out.
         """
+        self._expect_few("intervals")
         return leave_one_model_out(self.predictions, self.combiner)
+
+    def _expect_few(self, what: str) -> None:
+        few = not isinstance(self.scores, ManyScores)
+        expect(few, what, sizes(self.predictions.shape), f"at most {MOST_DENSE:,} labels: see Predictions.select")
+
+    def top(self, k: int = 10) -> Top:
+        """Return the `k` best labels of each instance by name, best first, and their scores.
+
+        Examples
+        --------
+        >>> import mlconsensus as mlc
+        >>> found = mlc.combine([[[0.4, 0.9, 0.0]]], method="mv").top(2)
+        >>> found.labels.tolist(), found.scores.tolist()
+        ([['label_1', 'label_0']], [[0.9, 0.4]])
+        """
+        if isinstance(self.scores, ManyScores):
+            order, scores = self.scores.top(k)
+        else:
+            order = np.argsort(-self.scores, axis=1, kind="stable")[:, :k]
+            scores = np.take_along_axis(self.scores, order, axis=1)
+        return Top(np.array(self.label_names, dtype=np.dtypes.StringDType())[order], scores)
 
     def label_sets(self) -> list[tuple[str, ...]]:
         """Name each instance's labels.
@@ -150,6 +179,10 @@ class Consensus:
         -------
         A tuple of names for each instance, from the highest score to the lowest.
         """
+        if isinstance(self.scores, ManyScores):
+            sizes = np.diff(self.labels.indptr)
+            best = self.top(max(1, int(sizes.max()))).labels.tolist()
+            return [tuple(names[:size]) for names, size in zip(best, sizes, strict=True)]
         order = np.argsort(-self.scores, axis=1, kind="stable")
         return [
             tuple(self.label_names[j] for j in ranked if kept[j])
@@ -172,6 +205,9 @@ class Consensus:
         -------
         The metrics by name.
         """
+        if isinstance(self.scores, ManyScores):
+            known = truth.toarray() if hasattr(truth, "toarray") else truth
+            return metrics.evaluate(known, self.scores.toarray(), self.labels.toarray())
         if not hasattr(truth, "iloc"):
             return metrics.evaluate(truth, self.scores, self.labels)
         matched = as_matched(truth, self.instances, self.label_names)
@@ -204,10 +240,19 @@ class Consensus:
         """
         from .io import write_table
 
-        write_table(path, self._table(), force=force)
+        many = isinstance(self.scores, ManyScores)
+        write_table(path, self._table(), layout="ranked" if many else "wide", force=force)
 
     def _table(self) -> ModelTable:
-        return ModelTable(self.method, self.scores, self.instances, self.label_names)
+        scores = self.scores.cells() if isinstance(self.scores, ManyScores) else self.scores
+        return ModelTable(self.method, scores, self.instances, self.label_names)
+
+
+class Top(NamedTuple):
+    """The best labels of each instance, best first."""
+
+    labels: NDArray[Any]  # (n, k) names
+    scores: NDArray[np.float64]  # (n, k)
 
 
 def combine(
@@ -283,9 +328,6 @@ def choose(
         return Chosen(method, "it was asked for")
     wanted = str(optimize).replace("-", "_")
     one_of(wanted, METRICS, "optimize")
-    if len(panel.labels) > MOST_LABELS:
-        reason = f"with more than {MOST_LABELS:,} labels, {DEFAULT} would take gigabytes of memory"
-        return Chosen(COMBINERS["MLCM-a"](weights=weights), reason)
     reason = "it leaves voting as far as the models' agreement carries"
     if wanted != "auto":
         reason += f", and no method is safer for {wanted.replace('_', ' ')}"
@@ -373,6 +415,8 @@ def _with_what_it_saw(reason: str, combiner: Combiner) -> str:
     return f"{reason}: {saw}" if saw else reason
 
 
-def _written(apply: Any, values: Any, block: Predictions) -> NDArray[Any]:
-    scores: NDArray[Any] = apply(block)
-    return scores if values is None else values(scores, block)
+def _written(apply: Any, values: Any, block: Predictions) -> Any:
+    scores = apply(block)
+    if values is None:
+        return scores.cells() if isinstance(scores, ManyScores) else scores
+    return values(scores, block)

@@ -37,7 +37,7 @@ def opened(
     from ..io import scan_predictions
 
     if not _stays_on_disk(source, stream, dask, check):
-        yield read_panel(source)
+        yield read_panel(source, many=True)
         return
     gc.freeze()  # what is imported stays, and need not be looked through again and again
     with nullcontext() if dask is None else connected(None if dask == _LOCAL else dask):
@@ -66,11 +66,21 @@ def _stays_on_disk(source: PanelFiles, stream: bool | None, dask: str | None, ch
     return large
 
 
+def _check_room(panel: Any, layout: str) -> None:
+    """Refuse a wide table of many labels that would not fit into memory, before the work."""
+    from ..engines.machine import available_memory
+
+    _, n, l = panel.shape
+    fits = not panel.many or layout != "wide" or 16 * n * l < available_memory() / 2
+    expect(fits, "--layout wide", f"{n:,} × {l:,} scores", "--layout ranked or long, for example with --top-k 10")
+
+
 def write(panel: Any, output: Output, solved: bool = False, **chosen: Any) -> Written:
     """Combine a panel, or apply the method that is `solved`, and write the consensus: at once or block by block."""
     from ..consensus import Consensus, Written, combine, write_consensus
     from ..panel.predictions import Predictions
 
+    _check_room(panel, output.layout)
     if not isinstance(panel, Predictions):
         values = None if output.decide is None and output.top_k is None else output.values
         form = {"format": output.output_format, "layout": output.layout, "force": output.force}

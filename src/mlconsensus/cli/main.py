@@ -136,6 +136,8 @@ def _verdict(error: BaseException) -> tuple[str, int]:
         return str(error), BAD_INPUT
     if isinstance(error, click.ClickException):
         return error.format_message(), BAD_INPUT
+    if isinstance(error, MemoryError):
+        return "memory: found too little for this panel, expected more, --stream, or --method mv", BAD_INPUT
     if isinstance(error, KeyboardInterrupt | click.exceptions.Abort):
         number, *_ = *(error.__cause__ or error).args, signal.SIGINT  # click wraps the interruption
         return "interrupted", 128 + int(number)

@@ -198,11 +198,15 @@ def columns_of(given: str | None) -> dict[str, str]:
     return found
 
 
-def read_panel(source: PanelFiles) -> Predictions:
-    """Read a panel and say once, in one line, how much of it is missing."""
+def read_panel(source: PanelFiles, many: bool = False) -> Predictions:
+    """Read a panel, of `many` labels only if told, and say once, in one line, how much of it is missing."""
+    from ..errors import expect
     from ..io import read_predictions
+    from ..panel.sources import MOST_DENSE
 
     panel = read_predictions(source.files, **source.matched())
+    wanted = f"at most {MOST_DENSE:,} for this command, for example those of a --vocabulary"
+    expect(many or not panel.many, "labels", f"{len(panel.labels):,}", wanted)
     say_missing(panel.n_missing, panel.shape)
     return panel
 

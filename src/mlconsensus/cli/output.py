@@ -67,8 +67,16 @@ class Output(NamedTuple):
         """Turn the scores of a panel into what is to be written: scores or label sets, all or the best."""
         import numpy as np
 
+        from ..arithmetic.many import ManyScores
         from ..evaluation import decisions
 
+        if isinstance(scores, ManyScores):
+            expect(self.decide in (None, "instances"), f"--decide {self.decide}", "many labels", "--decide instances")
+            if self.decide is None:
+                return scores.cells(None if self.top_k is None else np.full(len(scores), self.top_k))
+            most = len(panel.labels) if self.top_k is None else self.top_k
+            counts = np.minimum(decisions.cardinalities(panel), most)
+            return decisions.match_instances(scores, counts, empty=self.empty)
         values = scores
         if self.decide == "instances":
             values = decisions.match_instances(scores, decisions.cardinalities(panel), empty=self.empty)

@@ -46,6 +46,7 @@ class DaskPanel(LazySource):
     def __init__(self, front: Predictions, shares: Sequence[Share], scanned: Any = None) -> None:
         super().__init__(front)
         self._shares, self._scanned = tuple(shares), scanned
+        self._many = scanned is not None and scanned.many
 
     @classmethod
     def from_scanned(cls, panel: Any) -> Self:

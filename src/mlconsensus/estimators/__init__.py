@@ -19,10 +19,7 @@ from ..panel import scales
 from ..panel.predictions import as_predictions
 from .combiner import Combiner
 
-__all__ = ["COMBINERS", "MOST_GROUPS", "Combiner", "estimator", "function", "method_named", "register", "rescale"]
-
-# MLCM-r keeps matrices of (models × labels)²: with more such pairs they take gigabytes.
-MOST_GROUPS = 8192
+__all__ = ["COMBINERS", "Combiner", "estimator", "function", "method_named", "register", "rescale"]
 
 _PREDICTIONS = "    predictions\n        `Predictions`, or anything that its constructor takes.\n"
 _SCORES = "    Returns\n    -------\n    ndarray (n, l), higher = more relevant.\n\n"

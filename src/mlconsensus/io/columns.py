@@ -49,6 +49,10 @@ def roles(columns: Sequence[str], rules: Rules = Rules(), name: str = "") -> lis
     """
     given = {column: role for role, column in rules.columns.items()}
     named = any(column in given for column in columns)
+    # What `--layout ranked` adds says nothing that the scores do not say.
+    ranked = ["instance", "rank", "label", "score"]
+    if list(columns) == ranked:
+        return ["instance", None, "label", "score"]
     usual = [column if rules.strict and column in ROLES else _ROLE.get(column.strip().lower()) for column in columns]
     if not named:
         known = {role for role in usual if role}

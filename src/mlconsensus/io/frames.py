@@ -100,7 +100,7 @@ def _long_frame(found: NamedFrame, parts: list[str | None], rules: Rules) -> Nam
     """Name the columns of a long table by their parts; without a score, each row is a yes."""
     rows, kept = found.rows, [at for at, part in enumerate(parts) if part]
     for at, column in enumerate(found.columns):
-        if at not in kept:
+        if at not in kept and column != "rank":
             rules.note("columns left out", column)
     columns = [str(parts[at]) for at in kept]
     cells = [pl.col(str(at)).alias(str(new)) for new, at in enumerate(kept)]

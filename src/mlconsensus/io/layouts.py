@@ -10,6 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy import sparse
 
+from ..arithmetic.many import KEPT, Cells
 from ..arithmetic.products import dense
 from ..panel.model_tables import ModelTable
 from .columns import roles
@@ -30,9 +31,9 @@ def blocks(table: ModelTable, layout: Layout) -> Iterator[pl.DataFrame]:
     n, l = table.scores.shape
     instances, labels = (pl.Series([str(name) for name in given], dtype=pl.String) for given in named(table))
     matrix = table.scores
-    if layout == "long" and sparse.issparse(matrix):
+    if layout == "long" and sparse.issparse(matrix) and not isinstance(matrix, Cells):
         matrix = listed(matrix)
-    size = max(1, _BLOCK_CELLS // l)
+    size = max(1, _BLOCK_CELLS // (KEPT if isinstance(matrix, Cells) and layout != "wide" else l))
     for start in range(0, n, size):
         yield block(matrix[start : start + size], instances[start : start + size], labels, layout)
 
@@ -104,6 +105,12 @@ def _long_block(part: Any, rows: pl.Series, labels: pl.Series) -> pl.DataFrame:
 
 
 def _ranked_block(part: Any, rows: pl.Series, labels: pl.Series) -> pl.DataFrame:
+    if isinstance(part, Cells):
+        at = np.repeat(np.arange(part.shape[0]), np.diff(part.indptr))
+        order = np.lexsort((part.indices, -part.data.astype(np.float64), at))
+        rank = pl.Series(np.arange(1, len(order) + 1) - part.indptr[at])
+        found = {"instance": rows.gather(at), "rank": rank, "label": labels.gather(part.indices[order])}
+        return pl.DataFrame(found | {"score": _nullable(part.data[order])})
     cells = dense(part)
     order = np.argsort(-cells.astype(np.float64), axis=1, kind="stable")  # missing scores come last
     scores = _long_block(np.take_along_axis(cells, order, axis=1), rows, labels)

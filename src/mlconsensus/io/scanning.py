@@ -58,7 +58,12 @@ class ScannedPanel(LazySource):
     @property
     def block_size(self) -> int:
         """How many instances `blocks` gives at a time unless told."""
-        return max(1, super().block_size // (4 if self.has_scores else 1))  # floats take more memory
+        return max(1, super().block_size // (4 if self.has_scores and not self.many else 1))  # floats take more memory
+
+    @property
+    def n_said(self) -> int:
+        """How many numbers the models' matrices hold: of sparse ones, those that are not 0."""
+        return sum(own.n_said for own in self._scores)
 
     @property
     def instances(self) -> Names:  # type: ignore[override]
@@ -70,7 +75,8 @@ class ScannedPanel(LazySource):
         at = slice(start, min(stop, len(self)))
         models, labels = self._scanned
         parts = [own.take(at) for own in self._scores]
-        return self.prepared(Predictions.from_parts(models, np.arange(at.start, at.stop), labels, parts))
+        found = Predictions.from_parts(models, np.arange(at.start, at.stop), labels, parts)
+        return self.prepared(found.as_block(self.many))
 
     def names(self, start: int, stop: int) -> pl.Series:
         """Read the names of the instances from one position to another."""

@@ -17,6 +17,7 @@ from ..errors import InputError
 from ..panel.alignment import IntArray
 from ..panel.model_scores import StoredMatrix
 from ..panel.model_tables import ModelTable
+from ..panel.sources import MOST_DENSE
 from . import columns as cells
 from .files import Place, guarded
 
@@ -114,7 +115,8 @@ class SparseFile(StoredMatrix):
 
     def __init__(self, folder: Path, shape: tuple[int, int]) -> None:
         self.folder, self.shape = folder, shape
-        self.dtype = np.load(folder / "data.npy", mmap_mode="r").dtype
+        data = np.load(folder / "data.npy", mmap_mode="r")
+        self.dtype, self.nnz = data.dtype, len(data)
 
     def __getitem__(self, rows: slice | IntArray) -> Any:
         whole = tuple(np.load(self.folder / f"{name}.npy", mmap_mode="r") for name in _CSR)
@@ -137,7 +139,8 @@ def compact(matrix: Any) -> Any:
     >>> compact(sparse.csr_array([[0.5, 0.0]]))
     array([[0.5, 0. ]])
     """
-    if matrix.nnz > _DENSE * matrix.shape[0] * matrix.shape[1]:
+    n, l = matrix.shape
+    if l <= MOST_DENSE and matrix.nnz > _DENSE * n * l:
         return matrix.toarray()
     matrix.eliminate_zeros()
     return matrix

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from polars.io.plugins import register_io_source
 from scipy import sparse
 
+from ..arithmetic.many import Cells
 from ..engines.local import each
 from ..errors import InputError, expect
 from ..panel.model_tables import ModelTable, canonical_csr
@@ -65,10 +66,11 @@ def write_table(
     """
     form = format_of(path, format)
     expect(layout in get_args(Layout), "layout", repr(layout), "'wide', 'long' or 'ranked'")
-    is_sparse = sparse.issparse(table.scores)
-    plain = table._replace(scores=canonical_csr(table.scores) if is_sparse else np.asarray(table.scores))
+    if not isinstance(table.scores, Cells):
+        is_sparse = sparse.issparse(table.scores)
+        table = table._replace(scores=canonical_csr(table.scores) if is_sparse else np.asarray(table.scores))
     with files.whole_file(path, force) as file, files.compressed(file, path) as packed, _system_errors():
-        form.write(packed, plain, layout)
+        form.write(packed, table, layout)
 
 
 def write_blocks(

@@ -20,7 +20,7 @@ from .gold import Gold, gold_of, known_answers
 from .model_scores import Matrix, ModelScores
 from .model_tables import ModelTable, aligned, tables_of
 from .scales import Scales
-from .sources import Source, positions
+from .sources import MOST_DENSE, Source, positions
 
 
 class Predictions(Source):
@@ -164,16 +164,29 @@ class Predictions(Source):
             expect(index.ndim == 1, "instances", repr(instances), "a slice, a mask or a list of positions")
         parts = tuple(part.take(index) for part in self._parts)
         gold = self._gold and self._gold.take(index)
-        return self._with(instances=self.instances[index], members=self.members[index], _parts=parts, _gold=gold)
+        own = {"instances": self.instances[index], "members": self.members[index], "_parts": parts, "_gold": gold}
+        return self._with(**own, _many=self.many)
 
     @property
     def complete(self) -> bool:
         """Whether every model spoke about every instance and label."""
         return all(part.complete for part in self._parts)
 
+    @property
+    def n_said(self) -> int:
+        """How many numbers the models' matrices hold: of sparse ones, those that are not 0."""
+        return sum(part.n_said for part in self._parts)
+
+    def as_block(self, many: bool) -> Predictions:
+        """Return the same as a block of a panel that does, or does not, have many labels."""
+        return self._with(_many=many)
+
     @cached_property
     def n_missing(self) -> int:
         """How many of the m·n·l cells no prediction was given for; it takes a walk over all data, once."""
+        if self.many:
+            m, n, l = self.shape
+            return int(m) * n * l - sum(int(seen.sum()) * int(known.sum()) for _, seen, known in self.apart())
         silences = () if self.complete else (part.cells()[1] for block in self.blocks() for part in block._parts)
         return sum(int((~spoken).sum()) for spoken in silences if spoken is not None)
 
@@ -184,6 +197,10 @@ class Predictions(Source):
     def cells(self) -> Iterator[tuple[Matrix, NDArray[np.bool_] | None]]:
         """Yield for each model its scores (n, l), silence as 0, and where it spoke (``None``: everywhere)."""
         return (part.cells() for part in self._parts)
+
+    def apart(self) -> Iterator[tuple[Matrix, NDArray[np.float64], NDArray[np.float64]]]:
+        """Yield for each model its scores as CSR, and which instances and labels it has: `cells` for many labels."""
+        return (part.apart() for part in self._parts)
 
     def seen(self) -> Iterator[IntArray]:
         """Yield for each model the positions of the instances that it brings, with or without single cells missing."""
@@ -207,7 +224,7 @@ class Predictions(Source):
         [[[0.0], [1.0]]]
         """
         parts, models = self._parts, self.models if models is None else tuple(models)
-        weights, gold = self.weights, self._gold
+        weights, gold, many = self.weights, self._gold, self._many
         if models != self.models:
             at_models = positions(models, self.models, "models")
             parts = tuple(parts[at] for at in at_models)
@@ -216,7 +233,8 @@ class Predictions(Source):
         if labels != self.labels:
             at_labels = positions(labels, self.labels, "labels")
             parts, gold = tuple(part.take_labels(at_labels) for part in parts), gold and gold.take_labels(at_labels)
-        return self._with(models=models, labels=labels, weights=weights, _parts=parts, _gold=gold)
+            many = many if len(labels) > MOST_DENSE else None
+        return self._with(models=models, labels=labels, weights=weights, _parts=parts, _gold=gold, _many=many)
 
     def with_labels(self, labels: Sequence[str]) -> Predictions:
         """Give the panel exactly these labels, in this order: nobody spoke of those that it lacks, others are refused.
@@ -304,9 +322,14 @@ class Predictions(Source):
         return self._with(_parts=tuple(scaled))
 
     @property
+    def gives_scores(self) -> list[bool]:
+        """Tell of each model whether it gives floats, not only decisions."""
+        return [part.matrix.dtype.kind == "f" for part in self._parts]
+
+    @property
     def has_scores(self) -> bool:  # type: ignore[override]
         """Whether any model gives floats, not only decisions."""
-        return any(part.matrix.dtype.kind == "f" for part in self._parts)
+        return any(self.gives_scores)
 
     def with_clusterings(self, clusterings: Mapping[str, Any]) -> Predictions:
         """Add clusterings of the instances, which know no labels, beside the models; MLCM-r and BGCM use them.

@@ -74,6 +74,11 @@ def statistics(block: Any) -> Statistics:
     array([3., 0.])
     """
     counts = np.zeros((len(block.models), N_BINS))
+    if block.many:
+        for own, (values, seen, known) in zip(counts, block.apart(), strict=True):
+            own += np.bincount(_bins(values.data), minlength=N_BINS)
+            own[0] += seen.sum() * known.sum() - values.nnz
+        return Statistics(counts * [[kind] for kind in block.gives_scores])
     for own, (values, spoken) in zip(counts, block.cells(), strict=True):
         if values.dtype.kind != "f":
             continue

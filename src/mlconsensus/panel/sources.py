@@ -23,6 +23,11 @@ Steps = tuple[tuple[str, tuple[Any, ...]], ...]  # methods of `Predictions` and 
 
 # How many cells of all models one block of instances may hold: 128 MB as dense float64, 16 MB as bool.
 _BLOCK_CELLS = 2**24
+_BLOCK_SAID = 2**21  # and how many numbers, where only those are kept
+
+# Beyond so many labels, of which models name but a few, arrays of labels × labels or instances × labels are not made.
+MOST_DENSE = 2048
+_FEW_SAID = 0.06
 
 
 class Source(ABC):
@@ -40,6 +45,7 @@ class Source(ABC):
     instances: Names
     clusters: tuple[str, ...] = ()  # names of the clusters that instances are in, where there are clusterings
     has_scores: bool  # whether any model gives floats, not only decisions
+    _many: bool | None = None  # what `many` was told to be
 
     @abstractmethod
     def __len__(self) -> int: ...
@@ -51,7 +57,22 @@ class Source(ABC):
     @property
     def block_size(self) -> int:
         """How many instances `blocks` gives at a time unless told: what keeps a block small."""
+        if self.many:
+            return max(1, _BLOCK_SAID * len(self) // max(1, self.n_said))
         return max(1, _BLOCK_CELLS // (len(self.models) * len(self.labels)))
+
+    @property
+    def n_said(self) -> int:
+        """How many numbers the models' matrices hold: all cells, unless the source knows that they are sparse."""
+        m, n, l = self.shape
+        return int(m) * n * l
+
+    @property
+    def many(self) -> bool:
+        """Whether there are so many labels, and so few of them named, that only what was said is worked on."""
+        m, n, l = self.shape
+        few = l > MOST_DENSE and self.n_said <= _FEW_SAID * int(m) * n * l
+        return few if self._many is None else self._many
 
     def blocks(self, size: int | None = None) -> Iterator[Predictions]:
         """Walk the instances, `size` at a time.
@@ -113,6 +134,12 @@ class LazySource(Source):
     def rescaled(self, scales: Scales) -> Self:
         """Bring each model's scores to another scale."""
         return self._with("rescaled", scales)
+
+    def as_block(self, many: bool) -> Self:
+        """Return the same with blocks that are, or are not, those of a panel of many labels."""
+        out = copy(self)
+        out._many = many
+        return out
 
     def with_gold(self, gold: Any) -> Self:
         """Let methods know answers of some instances or cells; blocks call instances by their positions."""

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arithmetic.products import BoolArray, FloatArray, dense, ratio
+from ..engines.machine import available_memory
 from ..engines.progress import track
-from ..estimators import COMBINERS, MOST_GROUPS, Combiner
+from ..estimators import COMBINERS, Combiner
 from ..evaluation.decisions import match_instances
 from ..evaluation.metrics import evaluate, evaluate_models
 from ..evaluation.truth import Matched
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 MOST_CELLS = 2_000_000  # cells of the truth that are judged; of more instances an even sample is taken
 _MOST_POINTS = 80  # of a curve
 _BINS = 10
-_LARGE = ("Filter", "MLCM-r")  # methods that keep matrices of (models × labels)²
+_LARGE = ("MLCM-r",)  # methods that keep matrices of (models × labels)²
 
 
 class Judgement(NamedTuple):
@@ -104,7 +105,7 @@ def judge(consensus: Consensus, matched: Matched) -> JudgedSummary:
     truth, rows, columns = matched.truth[at], matched.rows[at], matched.columns
     whole = consensus.predictions
     names = [consensus.label_names[j] for j in columns]
-    large = len(whole.models) * len(whole.labels) > MOST_GROUPS
+    large = 24 * (len(whole.models) * len(whole.labels)) ** 2 > available_memory() / 2  # MLCM-r's matrices
     left_out = tuple(name for name in COMBINERS if large and name in _LARGE and name != consensus.method)
     methods = [consensus.method, *(name for name in COMBINERS if name not in (consensus.method, *left_out))]
     known = {"MV": consensus.vote, consensus.method: consensus.scores}

@@ -323,6 +323,8 @@ def _check_statistics(combiner: Combiner, name: str) -> None:
     """Refuse what has no statistics that could be added to others'."""
     summed = hasattr(combiner, "statistics_")
     expect(summed, name, "a solved model, which has no statistics", "a combiner that was fitted, or its statistics")
+    taught = getattr(combiner._solved and combiner._solved[1], "learned", None) is not None
+    expect(not taught, name, "what known answers taught, which its sums do not hold", "a combiner fitted without gold")
 
 
 def _check_alike(combiner: Combiner, first: Combiner, name: str, first_name: str, every: Any) -> None:

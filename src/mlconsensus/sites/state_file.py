@@ -14,10 +14,12 @@ from typing import IO, Any, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from ..combiners.method import Axes
 from ..errors import InputError, expect
 from ..io.files import AnyPath, display, first_line, raw_bytes
+from ..panel.sources import MOST_DENSE
 
 VERSION = 2  # raised when older programs would misread what newer ones write
 
@@ -146,6 +148,8 @@ def to_arrays(value: Any) -> Arrays:
         if hasattr(part, "arrays"):
             arrays |= {f"{name}.{own}": array for own, array in part.arrays().items()}
         elif part is not None:
+            many = sparse.issparse(part) or isinstance(part, tuple)
+            expect(not many, name, "that of a panel of many labels", f"one of at most {MOST_DENSE:,}, for a file")
             arrays[name] = np.asarray(part)
     return arrays
 
