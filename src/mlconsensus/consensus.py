@@ -15,7 +15,7 @@ from .arithmetic.many import ManyScores
 from .errors import expect, one_of
 from .estimators import COMBINERS, Combiner, majority_vote, method_named
 from .evaluation import metrics
-from .evaluation.decisions import cardinalities, match_instances
+from .evaluation.decisions import Top, cardinalities, match_instances, top_labels
 from .evaluation.truth import as_matched
 from .insight.diagnostics import Diagnostics, diagnose, leave_one_model_out
 from .insight.explanations import Explanation, explain
@@ -80,10 +80,7 @@ class Consensus:
 
     @cached_property
     def relevant(self) -> Any:
-        """Label sets (n, l) of bool: for each instance as many top labels as the models gave it on average.
-
-        CSR, where the panel has many labels.
-        """
+        """Label sets (n, l) of bool or CSR: for each instance as many top labels as the models gave it on average."""
         return self.predictions.answered(match_instances(self.scores, self.cardinality))
 
     @property
@@ -156,21 +153,8 @@ class Consensus:
         expect(few, what, sizes(self.predictions.shape), f"at most {MOST_DENSE:,} labels: see Predictions.select")
 
     def top(self, k: int = 10) -> Top:
-        """Return the `k` best labels of each instance by name, best first, and their scores.
-
-        Examples
-        --------
-        >>> import mlconsensus as mlc
-        >>> found = mlc.combine([[[0.4, 0.9, 0.0]]], method="mv").top(2)
-        >>> found.labels.tolist(), found.scores.tolist()
-        ([['label_1', 'label_0']], [[0.9, 0.4]])
-        """
-        if isinstance(self.scores, ManyScores):
-            order, scores = self.scores.top(k)
-        else:
-            order = np.argsort(-self.scores, axis=1, kind="stable")[:, :k]
-            scores = np.take_along_axis(self.scores, order, axis=1)
-        return Top(np.array(self.label_names, dtype=np.dtypes.StringDType())[order], scores)
+        """Name the `k` best labels of each instance, best first, with their scores; see `decisions.top_labels`."""
+        return top_labels(self.scores, self.label_names, k)
 
     def label_sets(self) -> list[tuple[str, ...]]:
         """Name each instance's labels.
@@ -248,13 +232,6 @@ class Consensus:
     def _table(self) -> ModelTable:
         scores = self.scores.cells() if isinstance(self.scores, ManyScores) else self.scores
         return ModelTable(self.method, scores, self.instances, self.label_names)
-
-
-class Top(NamedTuple):
-    """The best labels of each instance, best first."""
-
-    labels: NDArray[Any]  # (n, k) names
-    scores: NDArray[np.float64]  # (n, k)
 
 
 def combine(
