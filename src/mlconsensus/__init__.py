@@ -17,8 +17,10 @@ if TYPE_CHECKING:
     from .ensemble import ConsensusClassifier
     from .errors import InputError, InputWarning
     from .estimators import COMBINERS, register, rescale  # and the methods, whose classes and functions it makes
-    from .evaluation import decisions, metrics
+    from .evaluation import decisions, intervals, metrics
+    from .evaluation.promises import decide
     from .insight.agreement import Agreement, agreement
+    from .insight.comparison import Comparison, compare
     from .insight.explanations import Explanation, explain
     from .insight.referee import referee
     from .io import from_long, read_predictions, scan_predictions
@@ -26,13 +28,32 @@ if TYPE_CHECKING:
     from .sites import privacy
     from .sites.state import load, merge, save, save_statistics
 
-__all__ = ["Agreement", "Consensus", "ConsensusClassifier", "Explanation", "InputError", "InputWarning", "Predictions"]
-__all__ += ["agreement", "combine", "explain", "from_dask", "from_long", "read_predictions", "referee"]
+__all__ = [
+    "Agreement",
+    "Comparison",
+    "Consensus",
+    "ConsensusClassifier",
+    "Explanation",
+    "InputError",
+    "InputWarning",
+    "Predictions",
+]
+__all__ += [
+    "agreement",
+    "combine",
+    "compare",
+    "decide",
+    "explain",
+    "from_dask",
+    "from_long",
+    "read_predictions",
+    "referee",
+]
 __all__ += ["scan_predictions", "write_consensus"]
 __all__ += ["BGCM", "COMBINERS", "DawidSkene", "MLCMa", "MLCMr", "MajorityVote", "RaterFilter"]
 __all__ += ["bgcm", "dawid_skene", "majority_vote", "mlcm_a", "mlcm_r", "rater_filter", "register", "rescale"]
 __all__ += ["load", "merge", "save", "save_statistics"]
-__all__ += ["datasets", "decisions", "metrics", "privacy"]
+__all__ += ["datasets", "decisions", "intervals", "metrics", "privacy"]
 
 # Where each name is at home; methods, and all that is not named here, are in `estimators`.
 _HOME = {
@@ -40,7 +61,9 @@ _HOME = {
     "engines.dask": ("from_dask",),
     "ensemble": ("ConsensusClassifier",),
     "errors": ("InputError", "InputWarning"),
+    "evaluation.promises": ("decide",),
     "insight.agreement": ("Agreement", "agreement"),
+    "insight.comparison": ("Comparison", "compare"),
     "insight.explanations": ("Explanation", "explain"),
     "insight.referee": ("referee",),
     "io": ("from_long", "read_predictions", "scan_predictions"),
@@ -50,6 +73,7 @@ _HOME = {
 _MODULES = {
     "datasets": "datasets",
     "decisions": "evaluation.decisions",
+    "intervals": "evaluation.intervals",
     "metrics": "evaluation.metrics",
     "privacy": "sites.privacy",
 }

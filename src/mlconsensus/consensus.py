@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 
 from .errors import InputError, nearest
 from .estimators import COMBINERS, Combiner, majority_vote, method_named
 from .evaluation import metrics
 from .evaluation.decisions import cardinalities, match_instances
+from .evaluation.promises import Decided, decide
 from .insight.diagnostics import Diagnostics, diagnose, leave_one_model_out
 from .insight.explanations import Explanation, explain
 from .panel.alignment import Names
@@ -144,6 +146,34 @@ class Consensus:
         matched = as_matched(truth, self.instances, self.label_names)
         at = (matched.rows[:, None], matched.columns)
         return metrics.evaluate(matched.truth, self.scores[at], self.labels[at])
+
+    def decide(self, gold: Any = None, **promises: float) -> Decided:
+        """Give label sets that keep promises: ``recall=0.9``, ``precision=0.8`` or ``false_discovery=0.1``.
+
+        Parameters
+        ----------
+        gold
+            Truth of instances that were drawn at random, as `combine` takes it; what was combined with unless told.
+        promises
+            As in `mlc.decide`, which says what each means. The scores are those of a fit without the gold.
+
+        Examples
+        --------
+        >>> import mlconsensus as mlc
+        >>> panel, truth = mlc.datasets.make_panel(random_state=0)
+        >>> gold = np.where(np.arange(len(truth))[:, None] < 100, truth, np.nan)  # they are in random order
+        >>> print(mlc.combine(panel, gold=gold).decide(recall=0.9))
+        At least 90% of an instance's relevant labels are kept, on average over instances, ...
+        Left to people: 0 of 20,000 cells in 0 of 1,000 instances.
+        """
+        known = (
+            self.gold if gold is None else self.predictions.with_gold(gold).answered(np.full(self.scores.shape, np.nan))
+        )
+        scores = self.scores
+        if self.gold is not None:
+            unknown = self.predictions.with_gold(None)
+            scores = clone(self.combiner).fit(unknown).transform(unknown)
+        return decide(scores, np.full(scores.shape, np.nan) if known is None else known, **promises)
 
     def to_frame(self, library: str = "pandas") -> Any:
         """Return the scores as a DataFrame, labels as columns: of ``"pandas"`` (instances as index) or ``"polars"``."""
