@@ -28,28 +28,9 @@ if TYPE_CHECKING:
     from .sites import privacy
     from .sites.state import load, merge, save, save_statistics
 
-__all__ = [
-    "Agreement",
-    "Comparison",
-    "Consensus",
-    "ConsensusClassifier",
-    "Explanation",
-    "InputError",
-    "InputWarning",
-    "Predictions",
-]
-__all__ += [
-    "agreement",
-    "combine",
-    "compare",
-    "decide",
-    "explain",
-    "from_dask",
-    "from_long",
-    "read_predictions",
-    "referee",
-]
-__all__ += ["scan_predictions", "write_consensus"]
+__all__ = ["Agreement", "Comparison", "Consensus", "ConsensusClassifier", "Explanation", "InputError", "InputWarning"]
+__all__ += ["Predictions", "agreement", "combine", "compare", "decide", "explain", "from_dask", "from_long"]
+__all__ += ["read_predictions", "referee", "scan_predictions", "write_consensus"]
 __all__ += ["BGCM", "COMBINERS", "DawidSkene", "MLCMa", "MLCMr", "MajorityVote", "RaterFilter"]
 __all__ += ["bgcm", "dawid_skene", "majority_vote", "mlcm_a", "mlcm_r", "rater_filter", "register", "rescale"]
 __all__ += ["load", "merge", "save", "save_statistics"]

@@ -15,8 +15,10 @@ from sklearn.base import clone
 from .errors import InputError, nearest
 from .estimators import COMBINERS, Combiner, majority_vote, method_named
 from .evaluation import metrics
+from .evaluation.calibration import calibrated
 from .evaluation.decisions import cardinalities, match_instances
 from .evaluation.promises import Decided, decide
+from .insight.comparison import cross_fitted
 from .insight.diagnostics import Diagnostics, diagnose, leave_one_model_out
 from .insight.explanations import Explanation, explain
 from .panel.alignment import Names
@@ -81,6 +83,20 @@ class Consensus:
     def relevant(self) -> NDArray[np.bool_]:
         """Label sets (n, l) of bool: for each instance as many top labels as the models gave it on average."""
         return self.predictions.answered(match_instances(self.scores, self.cardinality))
+
+    @cached_property
+    def probabilities(self) -> NDArray[np.float64]:
+        """How likely each label is relevant (n, l); docs/gold-figures.md says how far that can be trusted.
+
+        With gold, calibrated by it. Without, as the agreement of the models suggests: the rater filter's scores, cut to
+        [0, 1], are what one more trusted rater would say; another method's scores are brought to the scale of the vote.
+        """
+        if self.gold is None and self.method == DEFAULT:
+            return np.clip(self.scores, 0, 1)
+        if self.gold is None:
+            return calibrated(self.scores, self.scores, self.vote)
+        fair = cross_fitted(self.combiner, self.predictions)
+        return self.predictions.answered(calibrated(self.scores, fair, self.gold))
 
     @property
     def labels(self) -> NDArray[np.bool_]:

@@ -129,7 +129,7 @@ def judge(truth: Any, scores: FloatArray, likely: FloatArray | None = None, chan
     shift, foreseen = np.zeros(4), np.zeros((4, len(gold)))
     if chance is not None and likely is not None:
         likely = np.clip(likely, 0, 1)
-        each, every = _foreseen(likely, scores), np.ones(len(scores))
+        each, every = foreseen_metrics(likely, scores), np.ones(len(scores))
         of_all = np.append(_auc(likely, 1 - likely, scores, every)[0], each.mean(axis=1))
         of_gold, foreseen[1:] = _means(each[:, gold], stands_for)
         of_gold_auc, foreseen[0] = _auc(likely[gold], 1 - likely[gold], scores[gold], stands_for)
@@ -144,7 +144,7 @@ def of_instances(yes: BoolArray, no: BoolArray, scores: FloatArray) -> FloatArra
     return np.stack([ranks.wrong_at_top(g), ranks.pair_loss(g) * asked, ranks.precision_at_relevant(g)])
 
 
-def _foreseen(likely: FloatArray, scores: FloatArray) -> FloatArray:
+def foreseen_metrics(likely: FloatArray, scores: FloatArray) -> FloatArray:
     """Give what these metrics probably are (3, n): each sum over labels in its expectation."""
     p = np.take_along_axis(likely, np.argsort(-scores, axis=1, kind="stable"), axis=1)
     above, place, total = np.cumsum(p, axis=1) - p, np.arange(p.shape[1]), p.sum(axis=1)
