@@ -12,6 +12,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from . import datasets
+    from .asking import ask
     from .consensus import Consensus, combine, write_consensus
     from .engines.dask import from_dask
     from .ensemble import ConsensusClassifier
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from .sites.state import load, merge, save, save_statistics
 
 __all__ = ["Agreement", "Comparison", "Consensus", "ConsensusClassifier", "Explanation", "InputError", "InputWarning"]
-__all__ += ["Predictions", "agreement", "combine", "compare", "decide", "explain", "from_dask", "from_long"]
+__all__ += ["Predictions", "agreement", "ask", "combine", "compare", "decide", "explain", "from_dask", "from_long"]
 __all__ += ["read_predictions", "referee", "scan_predictions", "write_consensus"]
 __all__ += ["BGCM", "COMBINERS", "DawidSkene", "MLCMa", "MLCMr", "MajorityVote", "RaterFilter"]
 __all__ += ["bgcm", "dawid_skene", "majority_vote", "mlcm_a", "mlcm_r", "rater_filter", "register", "rescale"]
@@ -38,6 +39,7 @@ __all__ += ["datasets", "decisions", "intervals", "metrics", "privacy"]
 
 # Where each name is at home; methods, and all that is not named here, are in `estimators`.
 _HOME = {
+    "asking": ("ask",),
     "consensus": ("Consensus", "combine", "write_consensus"),
     "engines.dask": ("from_dask",),
     "ensemble": ("ConsensusClassifier",),

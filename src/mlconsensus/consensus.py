@@ -91,12 +91,13 @@ class Consensus:
         With gold, calibrated by it. Without, as the agreement of the models suggests: the rater filter's scores, cut to
         [0, 1], are what one more trusted rater would say; another method's scores are brought to the scale of the vote.
         """
-        if self.gold is None and self.method == DEFAULT:
-            return np.clip(self.scores, 0, 1)
-        if self.gold is None:
-            return calibrated(self.scores, self.scores, self.vote)
-        fair = cross_fitted(self.combiner, self.predictions)
-        return self.predictions.answered(calibrated(self.scores, fair, self.gold))
+        known = self.gold
+        fair = self.scores if known is None else cross_fitted(self.combiner, self.predictions)
+        own, fair = (
+            np.clip(scores, 0, 1) if self.method == DEFAULT else calibrated(scores, scores, self.vote)
+            for scores in (self.scores, fair)
+        )
+        return own if known is None else self.predictions.answered(calibrated(own, fair, known))
 
     @property
     def labels(self) -> NDArray[np.bool_]:

@@ -247,3 +247,20 @@ def test_decide_refuses_what_it_cannot_promise_by(run, answers):
     ran = run("decide", *answers, "--gold", "uneven.csv", "--recall", "0.9", "-o", "out.csv")
     assert (ran.code, "asked about with unequal probabilities" in ran.err) == (2, True)
     assert "found no --output" in run("decide", *answers, "--gold", "answers.csv", "--recall", "0.9", "--json").err
+
+
+def test_ask_writes_a_table_that_comes_back_as_gold(run, answers):
+    ran = run("ask", *answers, "--budget", "10", "-o", "questions.csv")
+    assert (ran.code, "10 instances to ask about; with their answers expect microAUC ±" in ran.err) == (0, True)
+    asked = pd.read_csv("questions.csv", index_col=0)
+    assert asked.iloc[:, 1:].isna().all().all()
+    assert "found no answer" in run("combine", *answers, "--gold", "questions.csv", "-o", "out.csv").err
+    _, truth = mlc.datasets.make_panel(n_instances=60, n_labels=4, random_state=0)
+    asked.iloc[:, 1:] = truth[asked.index].astype(float)
+    asked.to_csv("questions.csv")
+    assert run("combine", *answers, "--gold", "questions.csv", "-o", "out.csv").code == 0
+    assert "with the probabilities in the file" in run("compare", *answers, "--gold", "questions.csv").out
+    more = ["--gold", "questions.csv", "--budget", "5", "--for", "figures", "-o", "more.csv", "--json"]
+    found = json.loads(run("ask", *answers, *more).out)
+    assert len(found["instances"]) == 15
+    assert len(pd.read_csv("more.csv").dropna()) == 10
