@@ -12,7 +12,8 @@ For each label by itself, an instance has it with probability :math:`\pi`, and m
 from the majority vote, sums taken over what was said (`s`). Scores of at least 0.5 are a yes. All that EM needs to know
 of the instances is how often each pattern of votes occurs, and these counts add up: one pass gathers them, and all
 rounds run in `solve`. Votes of a model of weight `w` count `w` times. An instance that no model spoke about gets
-:math:`\pi`; a label that nobody spoke about gets 0.
+:math:`\pi`; a label that nobody spoke about gets 0. Where the answer is known, :math:`t_i` is that answer in every
+round: patterns of such cells are counted apart.
 
 A. P. Dawid, A. M. Skene: Maximum likelihood estimation of observer error-rates using the EM algorithm.
 doi:10.2307/2346806
@@ -120,6 +121,8 @@ class Statistics(NamedTuple):
     """Sums over instances."""
 
     patterns: Annotated[Any, PatternCounts]  # at most 3^m patterns for each label, whatever n
+    known_no: Annotated[Any, PatternCounts] = 0  # of cells whose answer is known to be no
+    known_yes: Annotated[Any, PatternCounts] = 0
 
 
 class Solution(NamedTuple):
@@ -132,42 +135,58 @@ class Solution(NamedTuple):
 
 
 def statistics(block: Predictions) -> Statistics:
-    """Count the patterns of votes."""
+    """Count the patterns of votes, those of cells whose answer is known apart."""
+    gold = block.gold
+    if gold is None:
+        return Statistics(_counted(block))
+    known, others = block[gold.at], np.setdiff1d(np.arange(len(block)), gold.at)
+    open_cells, no, yes = (
+        _counted(known, side) for side in (np.isnan(gold.answers), gold.answers == 0, gold.answers == 1)
+    )
+    return Statistics(open_cells + (_counted(block[others]) if len(others) else 0), no, yes)
+
+
+def _counted(block: Predictions, some: Any = None) -> PatternCounts:
+    """Count the patterns of votes of all cells, or of some (n, l)."""
     m, n, l = block.shape
-    if (found := patterns.codes(block)) is not None:
+    if some is None and (found := patterns.codes(block)) is not None:
         counts = patterns.counts(found, m)
         labels, kinds = np.nonzero(counts)
         said_yes = patterns.bits(m)[kinds] > 0
         rows = _packed(labels, said_yes, np.ones_like(said_yes))
-        return Statistics(PatternCounts(rows, counts[labels, kinds], (m, l)))
+        return PatternCounts(rows, counts[labels, kinds], (m, l))
     yes, spoke = np.empty((2, n, l, m), dtype=np.bool_)
     for k, (values, said) in enumerate(block.cells()):
         yes[:, :, k] = _says_yes(values)
         spoke[:, :, k] = True if said is None else said
     rows = _packed(np.tile(np.arange(l), n), yes.reshape(n * l, m), spoke.reshape(n * l, m))
-    return Statistics(PatternCounts.of(rows, (m, l)))
+    return PatternCounts.of(rows if some is None else rows[np.ravel(some)], (m, l))
 
 
 def solve(statistics: Statistics, n_iter: int = 100, tol: float = 1e-5, weights: FloatArray | None = None) -> Solution:
     """Run EM on the patterns, all labels at once; a label rests when a round gains it less than `tol` for each vote."""
-    labels, yes, spoke = statistics.patterns.unpacked()
+    sides = [(each, answer) for each, answer in zip(statistics, (np.nan, 0.0, 1.0), strict=True) if each != 0]
+    labels, yes, spoke = map(np.concatenate, zip(*(each.unpacked() for each, _ in sides), strict=True))
+    answer = np.concatenate([np.full(len(each.rows), answer) for each, answer in sides])
     m, l = statistics.patterns.shape
     weights = np.ones(m) if weights is None else weights
     heard = spoke @ weights
-    counts = statistics.patterns.counts * (heard > 0)
+    counts = np.concatenate([each.counts for each, _ in sides]) * ((heard > 0) | ~np.isnan(answer))
     votes = np.hstack([yes, spoke - yes])  # (p, 2m) who said yes, who said no
     # Multiplying by it adds up over each label's patterns.
     sums = sparse.csr_array((np.ones(len(labels)), (labels, np.arange(len(labels)))), shape=(l, len(labels)))
     n_votes = sums @ (counts * heard)
 
-    true = ratio(yes @ weights, heard, 0.0)  # start from the majority vote
+    # Start from the majority vote; what is known stays.
+    true = np.where(np.isnan(answer), ratio(yes @ weights, heard, 0.0), answer)
     following = _maximise(true, sums, votes, counts, weights)
     found, bound, active = following, np.full(l, -np.inf), np.ones(l, dtype=np.bool_)
     for _ in range(whole(n_iter, "n_iter", 1)):
         settled = (np.where(active, new, old) for new, old in zip(following[:3], found[:3], strict=True))
         found = Solution(*settled)._replace(weights=weights)
         start, if_yes, if_no = _log_odds(found)
-        true = special.expit(start[labels] + _added(votes, if_yes, if_no, labels))  # E step
+        likely = special.expit(start[labels] + _added(votes, if_yes, if_no, labels))  # E step
+        true = np.where(np.isnan(answer), likely, answer)
         following = _maximise(true, sums, votes, counts, weights)  # M step
         new_bound = sums @ (counts * _evidence(true, following, labels, votes))
         active &= new_bound - bound >= positive(tol, "tol") * n_votes

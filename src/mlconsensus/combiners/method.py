@@ -58,6 +58,7 @@ class Method:
     Solution: ClassVar[Any]  # NamedTuple of what is solved from them
     statistics: ClassVar[Any]  # block -> Statistics
     apply: ClassVar[Any]  # block, Solution -> scores (n, l)
+    learn: ClassVar[Any] = None  # block of instances with known answers, Solution -> Solution; None: sums have them
     contributions: ClassVar[Any]  # block of one instance, Solution, label's position -> Contributions
     rounds: ClassVar[tuple[Round, ...]] = ()  # passes before the last; then `statistics` takes what these tell, too
     uses_clusterings: ClassVar[bool] = False
@@ -73,7 +74,7 @@ class Method:
         if "name" not in cls.__dict__:  # an estimator, whose method has them
             return
         cls.function_name = cls.__module__.rpartition(".")[2]
-        for name in ("Statistics", "Solution", "statistics", "apply", "contributions"):
+        for name in ("Statistics", "Solution", "statistics", "apply", "learn", "contributions"):
             own = getattr(module, name, None)
             if name not in cls.__dict__ and own is not None:
                 setattr(cls, name, own if isinstance(own, type) else staticmethod(own))

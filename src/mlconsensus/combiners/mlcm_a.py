@@ -21,6 +21,18 @@ The mean is taken over the models that spoke; a cell about which none did gets t
 mean number (with weights: the mean weight) of the models that spoke about a cell. With nothing missing and no weights
 that is the paper's algorithm to the letter.
 
+Where all answers about some instances are known, the linear map :math:`W` from means to consensus fits these, drawn to
+the truth-free filter `F` as to :math:`\tau` instances on which it is right:
+
+.. math::
+
+    \min_W \sum_{i\,\text{known}} \|y_i - \bar y_i W\|^2 + \tau \operatorname{tr} (W - F)^\top G (W - F), \qquad
+    W = F + (S + \tau G)^{-1} (C - S F)
+
+with :math:`S = \sum \bar y_i^\top \bar y_i` and :math:`C = \sum \bar y_i^\top y_i` over the known ones. The evidence of
+:math:`y_i \sim N(\bar y_i W, \sigma^2)` with :math:`W - F \sim N(0, \sigma^2 G^{-1}/\tau)` is largest at the
+:math:`\tau` that is taken (empirical Bayes).
+
 Xie, Kong, Gao, Fan, Yu: Multilabel Consensus Classification.
 """
 
@@ -39,6 +51,8 @@ from ..parameters import Weights, whole
 from .contributions import Contributions, statements
 from .method import Axes, Method
 
+_TAUS = tuple(np.geomspace(1e5, 1, 26))  # instances that the truth-free filter may count as
+
 
 class Statistics(NamedTuple):
     """Sums over instances; `z` is ȳ with 0 where nobody spoke, `u` is 1 there and 0 elsewhere."""
@@ -50,17 +64,30 @@ class Statistics(NamedTuple):
     known_gram: Annotated[Any, Axes("l l", symmetric=True, least=0)]  # Σ zᵀz
     cross_gram: Annotated[Any, Axes("l l", least=0)] = 0  # Σ uᵀz; 0 where u is
     unknown_gram: Annotated[Any, Axes("l l", symmetric=True, least=0)] = 0  # Σ uᵀu; 0 where u is
+    gold: Annotated[Any, Axes("", least=0)] = 0  # how many instances are known whole
+    gold_gram: Annotated[Any, Axes("l l", symmetric=True, least=0)] = 0  # S, unheard cells as 0
+    gold_cross: Annotated[Any, Axes("l l", least=0)] = 0  # C
+    gold_yes: Annotated[Any, Axes("l", least=0)] = 0  # Σ y
 
 
 class Solution(NamedTuple):
     """The linear map from the mean prediction to the consensus."""
 
-    filter: Annotated[FloatArray, Axes("l l", symmetric=True, least=-1, most=1)]  # V diag(h_T) Vᵀ
+    filter: Annotated[FloatArray, Axes("l l")]  # V diag(h_T) Vᵀ, or W
     prior: Annotated[FloatArray, Axes("l", least=0, most=1)]  # in place of a mean over no models
 
 
 def statistics(block: Predictions) -> Statistics:
-    """Add up the products of the mean predictions."""
+    """Add up the products of the mean predictions, and apart those of instances that are known whole."""
+    found, gold = _of_means(block), block.gold
+    whole = np.zeros(0, dtype=np.bool_) if gold is None else ~np.isnan(gold.answers).any(axis=1)
+    if gold is None or not whole.any():
+        return found
+    average, y = dense(mean(votes(block[gold.at[whole]]), np.zeros(len(block.labels)))), gold.answers[whole]
+    return found._replace(gold=len(y), gold_gram=gram(average), gold_cross=average.T @ y, gold_yes=y.sum(axis=0))
+
+
+def _of_means(block: Predictions) -> Statistics:
     _, n, l = block.shape
     said = votes(block)
     heard = said.heard
@@ -102,7 +129,26 @@ def solve(statistics: Statistics, n_iter: int | None = 1) -> Solution:
     filter = (V * h) @ V.T
     # Labels that never go together have 0 here, up to rounding that would rank them by chance: make it 0 again.
     filter[np.abs(filter) < 10 * l * np.finfo(np.float64).eps * h.max()] = 0.0
-    return Solution(filter, prior)
+    return Solution(_fitted(filter, statistics, g, V) if statistics.gold else filter, prior)
+
+
+def _fitted(filter: FloatArray, sums: Statistics, g: FloatArray, V: FloatArray) -> FloatArray:
+    """Fit the filter to instances that are known, in directions in which G is 1 and S diagonal."""
+    some = g > 1e-10 * max(float(g.max()), 1e-300)
+    whitened = V[:, some] / np.sqrt(g[some])
+    s, turned = linalg.eigh(whitened.T @ sums.gold_gram @ whitened)
+    s, directions = np.maximum(s, 0), whitened @ turned
+    wrong = sums.gold_cross - sums.gold_gram @ filter
+    along = directions.T @ wrong
+    left = sums.gold_yes.sum() - (filter * (sums.gold_cross + wrong)).sum()  # Σ ‖y − ȳ F‖²
+    cells, power = sums.gold * len(filter), (along**2).sum(axis=1)
+
+    def evidence(tau: float) -> float:
+        noise = max(left - float((power / (s + tau)).sum()), 1e-300)
+        return float(-len(filter) * np.log1p(s / tau).sum() - cells * np.log(noise))
+
+    tau = max(_TAUS, key=evidence)
+    return np.asarray(filter + directions @ (along / (s + tau)[:, None]))
 
 
 def apply(block: Predictions, solution: Solution) -> FloatArray:

@@ -45,6 +45,7 @@ from ..panel.predictions import Predictions
 from ..panel.sources import Source
 from ..parameters import Weights
 from .contributions import Contributions, statements
+from .learning import correction, revised, revised_parts
 from .method import Axes, Gather, Method, Round
 from .rater_rounds import (
     Means,
@@ -102,6 +103,7 @@ class Solution(NamedTuple):
     overall: Annotated[FloatArray, Axes("m")]  # each rater's reliability over all labels
     scale_at: Annotated[FloatArray, Axes("m ?")]
     scale_to: Annotated[FloatArray, Axes("m ?")]
+    learned: Annotated[FloatArray | None, Axes("? l")] = None  # what known answers correct (`learning`); empty: nothing
 
 
 def statistics(block: Predictions, known: Trust) -> Statistics:
@@ -198,7 +200,19 @@ def apply(block: Predictions, solution: Solution) -> FloatArray:
         vote = ratio(said.of_instances(trusted[rater] * said.scores), heard, silent) + _FLOOR * prior
     np.maximum(scores, 0, out=scores)
     scores += vote
-    return np.asarray(scores, dtype=kind)
+    if solution.learned is None or not len(solution.learned):
+        return np.asarray(scores, dtype=kind)
+    said = sheets(block)
+    moved = said.of_instances(solution.learned[2:][said.rater] * centred(said, solution.mean))
+    return np.asarray(revised(scores, moved, solution.learned), dtype=kind)
+
+
+def learn(block: Predictions, solution: Solution) -> Solution:
+    """Find out from instances with known answers how the scores are to be corrected, if at all."""
+    said, gold = on_scale(block, solution).to_array(), block.gold
+    answers = said[0] * np.nan if gold is None else gold.answers
+    found = correction(apply(block, solution), np.nan_to_num(said - solution.mean[:, None]), answers)
+    return solution._replace(learned=said[0, :0] if found is None else found)
 
 
 def contributions(block: Predictions, solution: Solution, label: int) -> Contributions:
@@ -213,7 +227,8 @@ def contributions(block: Predictions, solution: Solution, label: int) -> Contrib
     if heard > 0:
         moved[:, label] += voting * solution.trusted * (scores - said * prior)[:, label] / heard
     share = 1 / (1 + voting)
-    return Contributions(share * (1 + _FLOOR + voting) * prior, share * moved, -share * below)
+    found = Contributions(share * (1 + _FLOOR + voting) * prior, share * moved, -share * below)
+    return revised_parts(found, scores - said * solution.mean, solution.learned, label)
 
 
 def _grams(A: Any, m: int, l: int) -> Any:
@@ -375,6 +390,8 @@ class RaterFilter(Method):
     def saw(self, solution: Solution) -> str:
         """Say in a few words what the raters' agreement showed."""
         r, share = solution.overall, float(solution.voting / (1 + solution.voting))
+        if solution.learned is not None:
+            return "known answers " + ("correct it" if len(solution.learned) else "show nothing that would be better")
         if len(r) == 1:
             return "there is one model, which is believed"
         if r.max() < _HARDLY:

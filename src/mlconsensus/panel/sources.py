@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..errors import InputError
 from ..parameters import Weights, model_weights
-from .gold import gold_of
+from .gold import Gold, gold_of
 
 if TYPE_CHECKING:
     from .alignment import IntArray, Names
@@ -107,6 +107,7 @@ class LazySource(Source):
         self.models, self.labels = tuple(models), tuple(labels)
         self.weights: NDArray[np.float64] | None = None
         self.clusters: tuple[str, ...] = ()
+        self.gold: Gold | None = None  # as it was given
         self._steps: Steps = ()
 
     def prepared(self, block: Predictions) -> Predictions:
@@ -143,7 +144,10 @@ class LazySource(Source):
 
     def with_gold(self, gold: Any) -> Self:
         """Let methods know answers of some instances or cells; blocks call instances by their positions."""
-        return self._with("with_gold_at", None if gold is None else gold_of(gold, self.instances, self.labels))
+        found = None if gold is None else gold_of(gold, self.instances, self.labels)
+        out = self._with("with_gold_at", found)
+        out.gold = found
+        return out
 
     def _with(self, name: str, *arguments: Any) -> Self:
         out = copy(self)

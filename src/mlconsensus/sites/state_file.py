@@ -180,15 +180,16 @@ def from_arrays(arrays: Arrays, kind: Any, sizes: Mapping[str, int], where: str,
     found = {}
     for name, axes in fields.items():
         optional, here = name in kind._field_defaults, f"{where}, {name}"
+        alone = own[name].get("", np.empty(0, np.uint8))
         if not own[name]:
             expect(optional, where, f"no array {name!r}", "one")
+        elif optional and alone.shape == () and alone == 0:  # in place of an array: nothing was added up
+            found[name] = 0
         elif not isinstance(axes, Axes):
             found[name] = axes.from_arrays(own[name], (sizes["m"], sizes["l"]), here)
         else:
-            array = own[name].get("", np.empty(0, np.uint8))
-            expect(array.dtype.kind != "u", here, "no numbers that fit", "float64 or int64 of its own name")
-            nothing = optional and array.shape == () and array == 0  # in place of an array: nothing was added up
-            found[name] = 0 if nothing else _checked_numbers(array, axes, sizes, here, noisy)
+            expect(alone.dtype.kind != "u", here, "no numbers that fit", "float64 or int64 of its own name")
+            found[name] = _checked_numbers(alone, axes, sizes, here, noisy)
     return kind(**found)
 
 
@@ -235,7 +236,7 @@ def reordered(value: Any, names: Mapping[str, Sequence[str]], wanted: Mapping[st
     orders["ml"] = (orders["m"][:, None] * len(orders["l"]) + orders["l"]).ravel()
     parts = value._asdict()
     for name, axes in declared(value.__class__).items():
-        if not isinstance(axes, Axes):
+        if hasattr(parts[name], "reordered"):
             parts[name] = parts[name].reordered(orders["m"], orders["l"])
         elif np.ndim(parts[name]):
             for at, axis in enumerate(axes.names.split()):
