@@ -74,10 +74,9 @@ def kept(truth, scores, size, count, rng, wanted):
         if about == "recall":
             relevant = yes.sum(axis=1)
             ok = (np.where(relevant, (yes & given).sum(axis=1), 1) / np.maximum(relevant, 1)).mean() >= level
-        elif about == "precision":
-            ok = (given & yes).sum() >= level * (given & (yes | no)).sum()
         else:
-            ok = ((given & no).sum(axis=1) / np.maximum((given & (yes | no)).sum(axis=1), 1)).mean() <= level
+            wrong = ((given & no).sum(axis=1) / np.maximum((given & (yes | no)).sum(axis=1), 1)).mean()
+            ok = wrong <= (level if about == "false_discovery" else 1 - level)
         yield ok, np.isfinite(found.promises[0].threshold), given.sum() / yes.sum()
 
 

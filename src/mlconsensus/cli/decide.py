@@ -9,8 +9,8 @@ from .output import check_place, force_option, size_of
 
 _GOLD = "The truth of some instances that were drawn at random, in any format; empty cells are not known."
 _RECALL = "Keep at least this share of an instance's relevant labels, on average."
-_PRECISION = "Give labels of which at least this share is relevant."
-_FALSE = "Let at most this share of an instance's labels be wrong, on average."
+_PRECISION = "Give labels of which at least this share is relevant, on average over instances."
+_FALSE = "Let at most this share of an instance's labels be wrong, on average: the same, said the other way round."
 _LEVEL = click.FloatRange(0, 1, min_open=True, max_open=True)
 
 
@@ -22,13 +22,12 @@ _LEVEL = click.FloatRange(0, 1, min_open=True, max_open=True)
 @click.option("--false-discovery", type=_LEVEL, help=_FALSE)
 @click.option("--certainty", type=_LEVEL, default=0.9, show_default=True, help="In how many draws of gold it holds.")
 @click.option("--output", "-o", default="-", show_default=True, metavar="FILE", help="Where to write the label sets.")
-@click.option("--output-format", metavar="NAME", help="Its format, where the suffix does not tell.")
 @force_option
 @click.option("--json", "as_json", is_flag=True, help="Print what was promised as JSON on standard output.")
 @method_options
 @grouped(source=PanelFiles, choice=Choice)
 def command(
-    source: PanelFiles, choice: Choice, gold: str, output: str, output_format: str | None, force: bool, as_json: bool,
+    source: PanelFiles, choice: Choice, gold: str, output: str, force: bool, as_json: bool,
     **promises: float,
 ) -> None:  # fmt: skip
     """Combine the panel in FILE... and write label sets (1, 0) that keep a promise: 1 where a label is given.
@@ -56,7 +55,7 @@ def command(
     found = combine(panel, **settings)
     decided = found.decide(answers, **promises)
     table = ModelTable(found.method, decided.sets, found.instances, found.label_names)
-    write_table(output, table, format=output_format or ("csv" if output == "-" else None), force=force)
+    write_table(output, table, format="csv" if output == "-" else None, force=force)
     if as_json:
         left = {"cells": decided.n_cells, "instances": decided.n_instances}
         print_json({"promises": decided.promises, "left": left, "output": output})

@@ -13,25 +13,20 @@ gold instance after the other: the chance that the capital ever grows :math:`1/\
     K_t = \prod_{s \le t} \bigl(1 - \beta_s (x_s - \alpha_s)\bigr), \qquad
     \alpha_s = \frac{n \alpha - \sum_{r < s} x_r}{n - s + 1}
 
-Precision over all labels is no mean over instances, and bets on it would have to fear the instance with the most
-labels; its test is the score test of a share, which holds for many labels. docs/gold-figures.md has how often promises
-are kept.
+docs/gold-figures.md has how often promises are kept.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import special
 
-from ..arithmetic.products import FloatArray, ratio
+from ..arithmetic.products import BoolArray, FloatArray, ratio
 from ..errors import expect
 
 _THRESHOLDS = 300  # that are tried
-_STARTS = (0.25, 0.6)  # of precision: at how many labels for each that is expected to be relevant tests begin
 _MOST_BET = 0.75  # of the capital
 
 
@@ -92,9 +87,9 @@ def decide(
     recall
         At least this share of an instance's relevant labels is given (or left to people), averaged over instances.
     precision
-        At least this share of all labels that are given is relevant.
+        At least this share of an instance's labels is relevant, averaged over instances; of no labels, all are.
     false_discovery
-        At most this share of an instance's labels is wrong, averaged over instances; of no labels, none is wrong.
+        At most this share of an instance's labels is wrong: the same, said the other way round.
     certainty
         In how many of all draws of gold instances each promise is kept, at least.
 
@@ -128,31 +123,27 @@ def decide(
 
 def _promise(about: str, level: float, certainty: float, scores: FloatArray, truth: Any, gold: Any) -> Promise:
     """Find the last threshold, from the safest on, that the promise can be kept with."""
-    tail = np.linspace(0, 1, _THRESHOLDS) ** 4  # most relevant labels are among few high scores
-    ranked = np.sort(scores, axis=None)
+    ranked, tail = np.sort(scores, axis=None), np.linspace(0, 1, _THRESHOLDS) ** 4  # most relevant labels score high
     thresholds = np.unique(ranked[((1 - tail) * (ranked.size - 1)).astype(np.int64)])
     thresholds = thresholds if about == "recall" else thresholds[::-1]
-    most = level if about == "false_discovery" else 1 - level
     yes, no, own = truth[gold] == 1, truth[gold] == 0, scores[gold]
-    losses = np.array([_LOSSES[about](own >= at, yes, no) for at in thresholds])
-    starts, wrongly = [0], 1 - certainty
-    if about == "precision":  # the highest threshold gives too few labels to tell anything: begin where there are some
-        given = ranked.size - np.searchsorted(ranked, thresholds)
-        expected = np.clip(scores, 0, 1).sum() * np.array(_STARTS)
-        starts = np.minimum(np.searchsorted(given, expected), len(thresholds) - 1).tolist()
-        wrongly /= len(starts)
-        chance = _chance_of_ratio(losses, np.array([((own >= at) & (yes | no)).sum(axis=1) for at in thresholds]), most)
-    else:
-        chance = _chance(losses, most, len(scores), wrongly)
-    failed = np.append(chance > wrongly, True)
-    safe = max((start + int(np.argmax(failed[start:])) - 1 for start in starts if not failed[start]), default=-1)
+    losses = np.array([_loss(about, own >= at, yes, no) for at in thresholds])
+    most = level if about == "false_discovery" else 1 - level
+    failed = np.append(_chance(losses, most, len(scores), 1 - certainty) > 1 - certainty, True)
     drawn = f"with a certainty of {certainty:.0%}, if the {len(gold):,} gold instances were drawn at random"
-    said = f"{_SAID[about].format(level)} {drawn}"
-    if safe >= 0:
-        return Promise(about, level, certainty, float(thresholds[safe]), f"{said[0].upper()}{said[1:]}.")
+    said = f"{_SAID[about].format(level)}, on average over instances, {drawn}"
+    if not failed[0]:
+        return Promise(
+            about, level, certainty, float(thresholds[np.argmax(failed) - 1]), f"{said[0].upper()}{said[1:]}."
+        )
     end, nothing = (-np.inf, "every label is kept") if about == "recall" else (np.inf, "no label is given")
-    few = f"These gold instances are too few to promise that {said}: {nothing}."
-    return Promise(about, level, certainty, end, few)
+    return Promise(about, level, certainty, end, f"These gold instances are too few to promise that {said}: {nothing}.")
+
+
+def _loss(about: str, kept: BoolArray, yes: BoolArray, no: BoolArray) -> FloatArray:
+    """Tell of each instance which share of its relevant labels is missing, or of its labels is wrong."""
+    lost, of = (yes & ~kept, yes) if about == "recall" else (kept & no, kept & (yes | no))
+    return ratio(lost.sum(axis=1), of.sum(axis=1), 0.0)
 
 
 def _chance(losses: FloatArray, most: float, n: int, wrongly: float) -> FloatArray:
@@ -171,24 +162,8 @@ def _chance(losses: FloatArray, most: float, n: int, wrongly: float) -> FloatArr
     return np.asarray(np.minimum(np.exp(-capital.max(axis=1)), 1.0))
 
 
-def _chance_of_ratio(wrong: FloatArray, given: FloatArray, most: float) -> FloatArray:
-    """Say about how likely so few of the given labels (t, g) are wrong if the share of all is above `most`.
-
-    The score test of a share, with a correction for continuity; the variance is that of independent labels, or, where
-    it is larger, the one seen between instances.
-    """
-    excess, labels = wrong - most * given, given.sum(axis=1)
-    variance = np.maximum((excess**2).sum(axis=1), most * (1 - most) * np.maximum(labels, 1))
-    return np.asarray(special.ndtr((excess.sum(axis=1) + 0.5) / np.sqrt(variance)))
-
-
-_LOSSES: dict[str, Callable[..., FloatArray]] = {
-    "recall": lambda kept, yes, no: ratio((yes & ~kept).sum(axis=1), yes.sum(axis=1), 0.0),
-    "precision": lambda kept, yes, no: (kept & no).sum(axis=1),
-    "false_discovery": lambda kept, yes, no: ratio((kept & no).sum(axis=1), (kept & (yes | no)).sum(axis=1), 0.0),
-}
 _SAID = {
-    "recall": "at least {:.0%} of an instance's relevant labels are kept, on average over instances,",
-    "precision": "at least {:.0%} of the labels given are relevant,",
-    "false_discovery": "at most {:.0%} of an instance's labels are wrong, on average over instances,",
+    "recall": "at least {:.0%} of an instance's relevant labels are kept",
+    "precision": "at least {:.0%} of an instance's labels are relevant",
+    "false_discovery": "at most {:.0%} of an instance's labels are wrong",
 }
