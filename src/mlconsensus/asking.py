@@ -52,7 +52,7 @@ def ask(predictions: Any, budget: int, goal: Goal = "consensus", *, gold: Any = 
     if found.gold is not None and (chance := chances(gold, None, found.gold, panel.instances)[0]) is not None:
         # Rounds are averaged: the first, for all instances, and the second, for those that had no answer by then.
         mixed = len(known.at) / (len(known.at) + budget)
-        earlier = 1 / (mixed / chance[known.at] + 1 - mixed)
+        earlier = np.minimum(1 / (mixed / chance[known.at] + 1 - mixed), 1.0)
     asked = questions(found.scores, found.probabilities, answered, budget, goal, seed)
     new = np.column_stack(
         [np.minimum(asked.chance / (1 - mixed), 1.0), np.full((len(asked.at), panel.shape[2]), np.nan)]
