@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .evaluation import decisions, intervals, metrics
     from .evaluation.promises import decide
     from .insight.agreement import Agreement, agreement
-    from .insight.comparison import Comparison, compare
+    from .insight.comparison import Comparison, compare, leave_out
     from .insight.explanations import Explanation, explain
     from .insight.referee import referee
     from .io import from_long, read_predictions, scan_predictions
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Agreement", "Comparison", "Consensus", "ConsensusClassifier", "Explanation", "InputError", "InputWarning"]
 __all__ += ["Predictions", "agreement", "ask", "combine", "compare", "decide", "explain", "from_dask", "from_long"]
-__all__ += ["read_predictions", "referee", "scan_predictions", "write_consensus"]
+__all__ += ["leave_out", "read_predictions", "referee", "scan_predictions", "write_consensus"]
 __all__ += ["BGCM", "COMBINERS", "DawidSkene", "MLCMa", "MLCMr", "MajorityVote", "RaterFilter"]
 __all__ += ["bgcm", "dawid_skene", "majority_vote", "mlcm_a", "mlcm_r", "rater_filter", "register", "rescale"]
 __all__ += ["load", "merge", "save", "save_statistics"]
@@ -46,7 +46,7 @@ _HOME = {
     "errors": ("InputError", "InputWarning"),
     "evaluation.promises": ("decide",),
     "insight.agreement": ("Agreement", "agreement"),
-    "insight.comparison": ("Comparison", "compare"),
+    "insight.comparison": ("Comparison", "compare", "leave_out"),
     "insight.explanations": ("Explanation", "explain"),
     "insight.referee": ("referee",),
     "io": ("from_long", "read_predictions", "scan_predictions"),

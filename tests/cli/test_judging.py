@@ -214,6 +214,13 @@ def test_compare_by_gold_gives_intervals_and_says_of_what(run, answers):
     )
 
 
+def test_compare_leaves_raters_out(run, answers):
+    text = run("compare", *answers, "--gold", "answers.csv", "--leave-out").out
+    assert "ahead of all raters" in text
+    assert f"without {answers[0].removesuffix('.csv')}" in text
+    assert "--leave-out: found no --gold" in run("compare", *answers, "--leave-out").err
+
+
 def test_evaluate_by_gold(run, answers):
     run("combine", *answers, "--output", "consensus.csv")
     found = json.loads(run("evaluate", "consensus.csv", "--gold", "answers.csv", "--json").out)

@@ -60,5 +60,20 @@ def test_probabilities_come_from_the_column(answered):
 def test_text_shows_figures_and_differences(answered):
     panel, _, gold = answered
     text = str(mlc.compare(panel, gold, "random", METHODS))
-    assert "ahead of voting" in text
+    assert "ahead of MV" in text
     assert "Elsewhere 40 instances cannot tell." in text
+
+
+def test_a_rater_that_is_worth_its_price_is_missed_and_a_random_one_is_not():
+    rng = np.random.default_rng(0)
+    truth = rng.random((500, 6)) < 0.3
+    good = truth ^ (rng.random(truth.shape) < 0.02)
+    fair = truth ^ (rng.random((3, *truth.shape)) < 0.3)
+    panel = mlc.Predictions(np.array([good, *fair, rng.random(truth.shape) < 0.5]), models=["good", *"abc", "dice"])
+    gold = np.where(np.arange(500)[:, None] < 100, truth, np.nan)
+    found = mlc.leave_out(panel, gold, "random", mlc.MajorityVote())
+    assert found.gains["without good"]["average_precision"].high < 0
+    assert found.gains["without dice"]["average_precision"].low > 0
+    assert "Clearly behind all raters: without good (" in found.sentence
+    with pytest.raises(InputError, match="raters: found one alone"):
+        mlc.leave_out(panel.select(models=["good"]), gold)

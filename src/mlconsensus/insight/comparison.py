@@ -15,7 +15,7 @@ from sklearn.base import clone
 
 from ..arithmetic.products import FloatArray
 from ..engines.progress import track
-from ..errors import expect
+from ..errors import InputError, expect
 from ..estimators import COMBINERS, Combiner, rater_filter
 from ..evaluation.intervals import Figure, judge
 from ..evaluation.metrics import RANKING_METRICS
@@ -36,7 +36,9 @@ class Comparison:
     figures
         By method and metric, the value over all instances, with its 90 % interval.
     gains
-        By method and metric, how far it is ahead of voting, paired; positive is better, whatever the metric.
+        By method and metric, how far it is ahead of `against`, paired; positive is better, whatever the metric.
+    against
+        What the others are compared with: voting (MV), or all raters together.
     n_gold
         How many instances have answers.
     drawn
@@ -47,6 +49,7 @@ class Comparison:
 
     figures: dict[str, dict[str, Figure]]
     gains: dict[str, dict[str, Figure]]
+    against: str
     n_gold: int
     drawn: str
     sentence: str
@@ -54,7 +57,7 @@ class Comparison:
     def __str__(self) -> str:
         heads = [title(metric) for metric in RANKING_METRICS]
         figures = table(["method", *heads], [[name, *own.values()] for name, own in self.figures.items()])
-        heads = ["ahead of voting", *(f"{TITLES[metric]:>16}" for metric in RANKING_METRICS)]
+        heads = [f"ahead of {self.against}", *(f"{TITLES[metric]:>16}" for metric in RANKING_METRICS)]
         gains = table(heads, [[name, *map(_signed, own.values())] for name, own in self.gains.items()])
         return f"{figures}\n\n{gains}\n\n90 % intervals; * beyond chance, up is better. {self.drawn}\n{self.sentence}"
 
@@ -75,7 +78,7 @@ def compare(
         probability" of `gold` says, where `ask` chose them; without one nobody knows, and figures are of those
         instances and others like them alone.
     methods
-        Estimators by name; all of `COMBINERS` unless told.
+        Estimators by name, of which the first is compared with; all of `COMBINERS` unless told, voting (MV) first.
 
     Examples
     --------
@@ -88,20 +91,61 @@ def compare(
     """
     panel = as_predictions(predictions)
     panel = panel if gold is None else panel.with_gold(gold)
-    known = panel.gold
-    expect(known is not None, "gold", "no answer", "some that are known")
-    assert known is not None
     methods = {name: kind() for name, kind in COMBINERS.items()} if methods is None else methods
+    return _compared({name: (combiner, panel) for name, combiner in methods.items()}, panel, gold, drawn)
+
+
+def leave_out(
+    predictions: Any, gold: Any = None, drawn: str | None = None, method: Combiner | None = None
+) -> Comparison:
+    """Say what leaving each rater out would cost, by the truth of some instances.
+
+    Parameters
+    ----------
+    predictions, gold, drawn
+        As in `compare`.
+    method
+        The method that combines; the rater filter unless told.
+
+    Returns
+    -------
+    Comparison
+        How far the consensus without each rater is ahead of that of all: below 0, the rater is worth its price.
+
+    Examples
+    --------
+    >>> import mlconsensus as mlc
+    >>> panel, truth = mlc.datasets.make_panel(n_instances=300, random_state=0)
+    >>> found = leave_out(panel, np.where(np.arange(300)[:, None] < 80, truth, np.nan), "random", mlc.MajorityVote())
+    >>> len(found.gains), found.against
+    (5, 'all raters')
+    """
+    panel = as_predictions(predictions)
+    panel = panel if gold is None else panel.with_gold(gold)
+    expect(len(panel.models) > 1, "raters", "one alone", "at least two, of which one can be left out")
+    method = COMBINERS["Filter"]() if method is None else method
+    tried = {"all raters": (method, panel)}
+    for name in panel.models:
+        tried[f"without {name}"] = method, panel.select(models=[other for other in panel.models if other != name])
+    return _compared(tried, panel, gold, drawn)
+
+
+def _compared(tried: dict[str, tuple[Combiner, Predictions]], panel: Predictions, gold: Any, drawn: Any) -> Comparison:
+    """Judge what is tried, and compare all with the first."""
+    known = panel.gold
+    if known is None:
+        raise InputError("gold: found no answer, expected some that are known")
     truth, likely = np.full(panel.shape[1:], np.nan), rater_filter(panel.with_gold(None).without_clusterings())
     truth[known.at] = known.answers
     chance, said = chances(truth if gold is None else gold, drawn, truth, panel.instances)
     judged = {
-        name: judge(truth, cross_fitted(combiner, panel), likely, chance)
-        for name, combiner in track(methods.items(), len(methods), "comparing")
+        name: judge(truth, cross_fitted(*one), likely, chance)
+        for name, one in track(tried.items(), len(tried), "comparing")
     }
+    first, *others = judged
     figures = {name: own.figures() for name, own in judged.items()}
-    gains = {name: own.ahead_of(judged["MV"]).figures() for name, own in judged.items() if name != "MV"}
-    return Comparison(figures, gains, len(known.at), said, _verdict(gains, len(known.at)))
+    gains = {name: judged[name].ahead_of(judged[first]).figures() for name in others}
+    return Comparison(figures, gains, first, len(known.at), said, _verdict(gains, first, len(known.at)))
 
 
 def chances(gold: Any, drawn: str | None, truth: FloatArray, instances: Any) -> tuple[FloatArray | None, str]:
@@ -143,8 +187,8 @@ def _signed(gain: Figure) -> str:
     return f"{gain.value:+z.3f} ± {gain.high - gain.value:.3f}{'*' if gain.sure else ' '}"
 
 
-def _verdict(gains: Mapping[str, Mapping[str, Figure]], g: int) -> str:
-    """Say which methods are ahead of voting or behind it, by what."""
+def _verdict(gains: Mapping[str, Mapping[str, Figure]], against: str, g: int) -> str:
+    """Say what is ahead of the first or behind it, in which metrics."""
     said = []
     for word, sign in (("ahead of", 1), ("behind", -1)):
         sure = {
@@ -152,5 +196,5 @@ def _verdict(gains: Mapping[str, Mapping[str, Figure]], g: int) -> str:
             for name, own in gains.items()
         }
         named = "; ".join(f"{name} ({', '.join(metrics)})" for name, metrics in sure.items() if metrics)
-        said += [f"Clearly {word} voting: {named}."] if named else []
+        said += [f"Clearly {word} {against}: {named}."] if named else []
     return " ".join([*said, f"Elsewhere {g:,} instances cannot tell."])
