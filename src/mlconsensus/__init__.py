@@ -24,17 +24,17 @@ if TYPE_CHECKING:
     from .insight.comparison import Comparison, compare, leave_out
     from .insight.explanations import Explanation, explain
     from .insight.referee import referee
-    from .io import from_long, read_predictions, scan_predictions
+    from .io import from_dataset, from_long, read_predictions, scan_predictions
     from .panel.predictions import Predictions
     from .sites import privacy
-    from .sites.state import load, merge, save, save_statistics
+    from .sites.state import load, merge, save, save_statistics, subtract
 
 __all__ = ["Agreement", "Comparison", "Consensus", "ConsensusClassifier", "Explanation", "InputError", "InputWarning"]
-__all__ += ["Predictions", "agreement", "ask", "combine", "compare", "decide", "explain", "from_dask", "from_long"]
-__all__ += ["leave_out", "read_predictions", "referee", "scan_predictions", "write_consensus"]
+__all__ += ["Predictions", "agreement", "ask", "combine", "compare", "decide", "explain", "from_dask", "from_dataset"]
+__all__ += ["from_long", "leave_out", "read_predictions", "referee", "scan_predictions", "write_consensus"]
 __all__ += ["BGCM", "COMBINERS", "DawidSkene", "MLCMa", "MLCMr", "MajorityVote", "RaterFilter"]
 __all__ += ["bgcm", "dawid_skene", "majority_vote", "mlcm_a", "mlcm_r", "rater_filter", "register", "rescale"]
-__all__ += ["load", "merge", "save", "save_statistics"]
+__all__ += ["load", "merge", "save", "save_statistics", "subtract"]
 __all__ += ["datasets", "decisions", "intervals", "metrics", "privacy"]
 
 # Where each name is at home; methods, and all that is not named here, are in `estimators`.
@@ -49,9 +49,9 @@ _HOME = {
     "insight.comparison": ("Comparison", "compare", "leave_out"),
     "insight.explanations": ("Explanation", "explain"),
     "insight.referee": ("referee",),
-    "io": ("from_long", "read_predictions", "scan_predictions"),
+    "io": ("from_dataset", "from_long", "read_predictions", "scan_predictions"),
     "panel.predictions": ("Predictions",),
-    "sites.state": ("load", "merge", "save", "save_statistics"),
+    "sites.state": ("load", "merge", "save", "save_statistics", "subtract"),
 }
 _MODULES = {
     "datasets": "datasets",

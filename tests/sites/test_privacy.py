@@ -72,7 +72,7 @@ def test_adversarial_instances_add_no_more_either(kind, name, shape):
 
 
 @every_method
-@pytest.mark.parametrize("weight", [1e-100, 1e100])
+@pytest.mark.parametrize("weight", [1e-15, 1e15])
 def test_extreme_weights_add_no_more_either(kind, weight):
     one = np.ones((3, 1, 4))
     assert np.linalg.norm(vector(kind, one, 1.0, [weight, weight, 0.0])) <= METHODS[kind].sensitivity

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import click
 
+from ..terminal import sizes
 from .large import large_options, opened, write
 from .options import Choice, PanelFiles, grouped, method_options, panel_options, read_truth, say
-from .output import Output, output_options, size_of
+from .output import Output, output_options
 
 _GOLD = "Answers that are known, of some instances or cells, to learn from; empty cells are not known. In any format."
 
@@ -38,7 +41,7 @@ def command(
     known = read_truth(source, gold, partial=True)
     output, settings = output.checked(source.files), choice.settings()  # before the work, not after
     in_memory = [*choice.clustering, *["--rescale"] * choice.rescale]
-    with opened(source, output, stream, dask, in_memory) as panel:
+    with opened(source, stream, dask, partial(output.check_streamed, *in_memory)) as panel:
         panel = choice.members(panel) if in_memory else panel
         panel = panel if known is None else panel.with_gold(known)
         done = write(panel, output, **settings)
@@ -46,4 +49,4 @@ def command(
     for warning in warnings:
         say(warning)
     facts = {"method": done.method, "reason": done.reason, "missing": done.n_missing, "warnings": warnings}
-    output.say_done(f"combined {size_of(panel)} with {done.method} ({done.reason})", panel, **facts)
+    output.say_done(f"combined {sizes(panel.shape)} with {done.method} ({done.reason})", panel, **facts)

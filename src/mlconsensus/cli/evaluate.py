@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from .options import gold_options, print_json, say
+from .options import format_option, gold_options, print_json, say
 
 _MOST_CELLS = 20_000_000  # of the truth, beyond which intervals would take longer than all else, and be hairs
 
@@ -13,7 +13,7 @@ _MOST_CELLS = 20_000_000  # of the truth, beyond which intervals would take long
 @click.argument("scores", metavar="FILE")
 @click.option("--truth", metavar="FILE", help="The relevant labels, in any format.")
 @gold_options
-@click.option("--format", "input_format", metavar="NAME", help="Format of both files, where suffixes do not tell.")
+@format_option("--format", "input_format", help="Format of both files, where suffixes do not tell.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(
     scores: str, truth: str | None, gold: str | None, drawn: str | None, input_format: str | None, as_json: bool

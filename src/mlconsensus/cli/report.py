@@ -11,23 +11,24 @@ from typing import TYPE_CHECKING
 import click
 from click.core import ParameterSource
 
-from .options import Choice, PanelFiles, grouped, method_options, panel_options_with, read_panel, read_truth, say
-from .output import check_place, force_option, size_of
+from ..terminal import sizes
+from .options import Choice, PanelFiles, grouped, method_options, panel_options, read_panel, read_truth, say
+from .output import check_place, force_option
 
 if TYPE_CHECKING:
     from ..io.files import AnyPath
     from ..panel.predictions import Predictions
     from ..report.origin import Input
 
-_OUTPUT = "Where to write it: .html, .json or .txt; - for standard output, as text unless --format says else."
+_OUTPUT = "Where to write it: .html, .json or .txt; - for standard output, as text unless --output-format says else."
 _PATHS = ("files", "truth", "clustering", "vocabulary", "aliases")
 _NOT_SAID = ("output", "output_format", "force")  # options that change nothing in the report
 
 
 @click.command("report", short_help="Show how models and labels agree, and what consensus changed.")
-@panel_options_with("--input-format")
+@panel_options
 @click.option("--output", "-o", default="-", show_default=True, metavar="FILE", help=_OUTPUT)
-@click.option("--format", "output_format", type=click.Choice(["html", "json", "text"]), help="Else as the suffix says.")
+@click.option("--output-format", type=click.Choice(["html", "json", "text"]), help="Else as the suffix says.")
 @click.option("--truth", metavar="FILE", help="The relevant labels, to judge with, never to combine; in any format.")
 @method_options
 @force_option
@@ -45,7 +46,7 @@ def command(
     \b
     Examples:
       mlconsensus report a.csv b.parquet c.jsonl --output report.html
-      mlconsensus report a.csv b.csv c.csv --truth truth.csv --format text
+      mlconsensus report a.csv b.csv c.csv --truth truth.csv --output-format text
     """
     from ..consensus import combine
     from ..evaluation.truth import match_truth
@@ -62,7 +63,7 @@ def command(
     summary = summarise(found, known, command=_line(ctx), inputs=_inputs(used, panel))
     Report(summary).save(output, format=form, force=force)
     if output != "-":
-        say(f"reported on {size_of(panel)} with {found.method} → {output}")
+        say(f"reported on {sizes(panel.shape)} with {found.method} → {output}")
 
 
 def _line(ctx: click.Context) -> str:

@@ -26,6 +26,8 @@ import numpy as np
 
 from ..arithmetic import patterns, products
 from ..arithmetic.clusters import memberships, pair_sums, reaching
+from ..arithmetic.many import ManyScores, Said, at_cells
+from ..arithmetic.many import said as said_by
 from ..arithmetic.products import FloatArray, connections, label_grams, ratio, row_sums, spoken, weighted_sum
 from ..panel.predictions import Predictions
 from ..parameters import Weights, positive
@@ -62,6 +64,8 @@ class Solution(NamedTuple):
 def statistics(block: Predictions) -> Statistics:
     """Add up how often each pair of models says the same of each label."""
     m, n, l = block.shape
+    if block.many:
+        return _many_sums(said_by(block), l)
     if _plain(block):  # s = 1 and d = m
         if (found := patterns.codes(block)) is not None:
             who = patterns.bits(m)
@@ -88,6 +92,25 @@ def statistics(block: Predictions) -> Statistics:
         return grams
     yes_in, said_in = ((C.T @ (X * np.tile(share, m))).reshape(-1, m, l).transpose(2, 1, 0) for X in (A, said))
     return grams._replace(yes_in=yes_in, said_in=said_in, in_in=pair_sums(C, share))
+
+
+def _many_sums(found: Said, l: int) -> Statistics:
+    """Add up at the cells that somebody named, and where anybody could have spoken."""
+    m = len(found.parts)
+    cells = found.folded(np.ones_like(found.known))
+    share = ratio(np.ones(cells.nnz), found.spread(found.known, cells), 0.0)
+    yes = [at_cells(own, cells) * found.known[k][cells.indices] for k, own in enumerate(found.parts)]
+    rows = np.repeat(np.arange(cells.shape[0]), np.diff(cells.indptr))
+    yes_yes, said_yes, said_said = np.zeros((3, l, m, m))
+    for k, q in np.ndindex(m, m):
+        spoke = found.seen[rows, k] * found.known[k][cells.indices]
+        said_yes[:, k, q] = np.bincount(cells.indices, share * spoke * yes[q], l)
+        yes_yes[:, k, q] = np.bincount(cells.indices, share * yes[k] * yes[q], l) if k <= q else yes_yes[:, q, k]
+    for seen, at in found.groups():
+        spoke = (found.known * seen[:, None]).T  # (l, m)
+        per = ratio(np.full(l, float(len(at))), spoke.sum(axis=1), 0.0)
+        said_said += per[:, None, None] * spoke[:, :, None] * spoke[:, None, :]
+    return Statistics(yes_yes, said_yes, said_said)
 
 
 def solve(statistics: Statistics, alpha: float = 2.0, weights: FloatArray | None = None) -> Solution:
@@ -126,10 +149,17 @@ def solve(statistics: Statistics, alpha: float = 2.0, weights: FloatArray | None
     return Solution(likely[:m], likely[m : 2 * m], prior, likely[2 * m :] if clustered else None)
 
 
-def apply(block: Predictions, solution: Solution) -> FloatArray:
+def apply(block: Predictions, solution: Solution) -> Any:
     """Average over the models that spoke how likely "yes" is at the nodes that they chose."""
     m, _, l = block.shape
     moved, always = solution.yes - solution.no, solution.no.sum(axis=0)
+    if block.many:
+        every = said_by(block)
+        default = np.clip(ratio((every.known * solution.no).sum(axis=0), every.known.sum(axis=0), solution.prior), 0, 1)
+        cells = every.folded(every.known * moved)
+        likely = cells.data + every.spread(every.known * solution.no, cells)
+        cells.data = np.clip(ratio(likely, every.spread(every.known, cells), 0.0), 0, 1) - default[cells.indices]
+        return ManyScores(cells, default)
     if _plain(block) and (found := patterns.codes(block)) is not None:
         table = (patterns.bits(m) @ moved + always).T / m
         return patterns.looked_up(found, np.clip(table, 0, 1))
@@ -180,6 +210,7 @@ class BGCM(Method):
     """
 
     name = "BGCM"
+    takes_many = True
     uses_clusterings = True
 
     def __init__(self, alpha: float = 2.0, weights: Weights = None) -> None:

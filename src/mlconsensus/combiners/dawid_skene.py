@@ -28,6 +28,8 @@ from numpy.typing import NDArray
 from scipy import sparse, special
 
 from ..arithmetic import patterns
+from ..arithmetic.many import ManyScores, Said, at_cells
+from ..arithmetic.many import said as said_by
 from ..arithmetic.products import FloatArray, dense, ratio
 from ..errors import expect
 from ..panel.predictions import Predictions
@@ -77,6 +79,11 @@ class PatternCounts:
 
     __radd__ = __add__
 
+    def __sub__(self, other: PatternCounts) -> PatternCounts:
+        left = self + PatternCounts(other.rows, -other.counts, self.shape)
+        expect(left.counts.min(initial=0) >= 0, "patterns", "more than there are", "some that were added")
+        return PatternCounts(left.rows[left.counts > 0], left.counts[left.counts > 0], self.shape)
+
     def unpacked(self) -> tuple[NDArray[np.intp], FloatArray, FloatArray]:
         """Return each pattern's label (p,), who said yes (p, m) and who spoke (p, m)."""
         m, _ = self.shape
@@ -86,10 +93,12 @@ class PatternCounts:
         return labels, votes[:, 0], votes[:, 1]
 
     def reordered(self, models: NDArray[np.intp], labels: NDArray[np.intp]) -> PatternCounts:
-        """Put models and labels into another order: which old position each new one is taken from."""
-        old, yes, spoke = self.unpacked()
-        rows = _packed(np.argsort(labels)[old], yes[:, models] > 0, spoke[:, models] > 0)
-        return PatternCounts.of(rows, self.shape, self.counts)
+        """Put models and labels into another order: which old position each new one is taken from (-1: none)."""
+        old, *votes = self.unpacked()
+        place = np.zeros(self.shape[1], dtype=np.intp)
+        place[labels[labels >= 0]] = np.flatnonzero(labels >= 0)
+        yes, spoke = ((each[:, models] > 0) & (models >= 0) for each in votes)
+        return PatternCounts.of(_packed(place[old], yes, spoke), (len(models), len(labels)), self.counts)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return what a file needs to keep."""
@@ -149,6 +158,8 @@ def statistics(block: Predictions) -> Statistics:
 def _counted(block: Predictions, some: Any = None) -> PatternCounts:
     """Count the patterns of votes of all cells, or of some (n, l)."""
     m, n, l = block.shape
+    if block.many:
+        return _many_patterns(said_by(block.weighted(None)), (m, l))
     if some is None and (found := patterns.codes(block)) is not None:
         counts = patterns.counts(found, m)
         labels, kinds = np.nonzero(counts)
@@ -161,6 +172,18 @@ def _counted(block: Predictions, some: Any = None) -> PatternCounts:
         spoke[:, :, k] = True if said is None else said
     rows = _packed(np.tile(np.arange(l), n), yes.reshape(n * l, m), spoke.reshape(n * l, m))
     return PatternCounts.of(rows if some is None else rows[np.ravel(some)], (m, l))
+
+
+def _many_patterns(found: Said, shape: tuple[int, int]) -> PatternCounts:
+    """Count the patterns of the cells that somebody named, and of each label's others by who could have spoken."""
+    rows, counts = [], []
+    for seen, at in found.groups():
+        spoke = (found.known * seen[:, None]).T > 0  # (l, m)
+        cells = found.folded(np.ones_like(found.known), at)
+        yes = np.stack([_says_yes(own[at], cells) for own in found.parts], axis=1)
+        rows += [_packed(cells.indices, yes, spoke[cells.indices]), _packed(np.arange(shape[1]), spoke & False, spoke)]
+        counts += [np.ones(cells.nnz), len(at) - np.bincount(cells.indices, minlength=shape[1])]
+    return PatternCounts.of(np.concatenate(rows), shape, np.concatenate(counts))
 
 
 def solve(statistics: Statistics, n_iter: int = 100, tol: float = 1e-5, weights: FloatArray | None = None) -> Solution:
@@ -196,10 +219,19 @@ def solve(statistics: Statistics, n_iter: int = 100, tol: float = 1e-5, weights:
     return found
 
 
-def apply(block: Predictions, solution: Solution) -> FloatArray:
+def apply(block: Predictions, solution: Solution) -> Any:
     """Add up the log-odds of the votes; E step."""
     _, n, l = block.shape
     start, if_yes, if_no = _log_odds(solution)
+    if block.many:
+        everything = said_by(block.weighted(None))
+        default, by_no = special.expit(start + (if_no * everything.known).sum(axis=0)), if_no * everything.known
+        cells = everything.folded(np.ones_like(if_no))
+        odds = start[cells.indices] + everything.spread(by_no, cells)
+        for own, moved in zip(everything.parts, (if_yes - if_no) * everything.known, strict=True):
+            odds += _says_yes(own, cells) * moved[cells.indices]
+        cells.data = special.expit(odds) - default[cells.indices]
+        return ManyScores(cells, default)
     if (found := patterns.codes(block)) is not None:
         table = start + if_no.sum(axis=0) + patterns.bits(len(if_no)) @ (if_yes - if_no)  # (2**m, l)
         return patterns.looked_up(found, special.expit(table).T)
@@ -229,7 +261,7 @@ def _maximise(true: FloatArray, sums: Any, votes: FloatArray, counts: FloatArray
     rates = []
     for weight in (counts * true, counts * (1 - true)):
         yes, no = np.split(np.maximum(sums @ (weight[:, None] * votes), _LEAST).T, 2)
-        rates.append(yes / (yes + no))
+        rates.append(np.minimum(yes / (yes + no), 1 - 1e-16))  # a million yes and no no would round to 1
     return Solution(prior, rates[0], rates[1], weights)
 
 
@@ -253,8 +285,8 @@ def _evidence(true: FloatArray, solution: Solution, labels: NDArray[np.intp], vo
     return np.asarray(sum(t * votes + special.xlogy(t, p) - special.xlogy(t, t) for t, p, votes in sides))
 
 
-def _says_yes(values: Any) -> NDArray[np.bool_]:
-    return np.asarray(dense(values) >= 0.5)
+def _says_yes(values: Any, cells: Any = None) -> NDArray[np.bool_]:
+    return np.asarray((dense(values) if cells is None else at_cells(values, cells)) >= 0.5)
 
 
 class DawidSkene(Method):
@@ -277,6 +309,7 @@ class DawidSkene(Method):
     """
 
     name = "DS"
+    takes_many = True
 
     def __init__(self, n_iter: int = 100, tol: float = 1e-5, weights: Weights = None) -> None:
         self.n_iter = n_iter
@@ -285,7 +318,7 @@ class DawidSkene(Method):
 
     def check(self) -> None:
         """Refuse settings that no solution can be found with."""
-        whole(self.n_iter, "n_iter", 1)
+        whole(self.n_iter, "n_iter", 1, 10**5)
         positive(self.tol, "tol")
 
     def solve(self, statistics: Statistics, weights: FloatArray | None, prepared: Any) -> Solution:

@@ -32,7 +32,7 @@ from .contributions import Contributions
 _SURE = 0.01  # ε: how near to 0 or 1 a truth-free score is no longer told apart
 _ROUNDS = 15  # of EM
 _FOLDS = 5
-_BEYOND = 1.0  # standard errors that the gain must be above
+_BEYOND = 3.0  # standard errors that the gain must be above
 _SPOKEN = 0.25  # share of the known instances that a rater must have spoken about to be rated by them
 _SPREAD = 0.05, 0.05, 0.3  # T to begin with: of intercept, slope and answers
 _FEW = 5  # instances to be ranked, below which there is nothing to go by

@@ -41,10 +41,14 @@ from __future__ import annotations
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
-from scipy import linalg
+from scipy import linalg, sparse
 
 from ..arithmetic.grams import Gram, as_gram
+from ..arithmetic.many import many_means, sparse_gram
+from ..arithmetic.many import said as said_by
 from ..arithmetic.products import FloatArray, column_sums, dense, gram, mean, product, ratio, votes
+from ..arithmetic.shrinking import Headed, shrunk
+from ..errors import expect
 from ..panel.model_scores import Matrix
 from ..panel.predictions import Predictions
 from ..parameters import Weights, whole
@@ -69,11 +73,17 @@ class Statistics(NamedTuple):
     gold_cross: Annotated[Any, Axes("l l", least=0)] = 0  # C
     gold_yes: Annotated[Any, Axes("l", least=0)] = 0  # Σ y
 
+    def with_silence(self, labels: Any) -> Statistics:
+        """Say that nobody spoke about some labels (l,) of bool, whose sums are 0: u is 1 there, for every instance."""
+        gap, rows = self.n_instances - self.known, labels[:, None]
+        unknown = np.where(rows, gap, np.where(labels, gap[:, None], self.unknown_gram))
+        return self._replace(cross_gram=np.where(rows, self.total, self.cross_gram), unknown_gram=unknown)
+
 
 class Solution(NamedTuple):
     """The linear map from the mean prediction to the consensus."""
 
-    filter: Annotated[FloatArray, Axes("l l")]  # V diag(h_T) Vᵀ, or W
+    filter: Annotated[Any, Axes("l l")]  # V diag(h_T) Vᵀ, or W; `Headed` of many labels
     prior: Annotated[FloatArray, Axes("l", least=0, most=1)]  # in place of a mean over no models
 
 
@@ -89,6 +99,11 @@ def statistics(block: Predictions) -> Statistics:
 
 def _of_means(block: Predictions) -> Statistics:
     _, n, l = block.shape
+    if block.many:  # where nobody spoke, the mean is taken for 0
+        every_one, average = said_by(block), many_means(block, np.zeros(l)).above
+        known = sum(len(rows) * ((seen @ every_one.known) > 0) for seen, rows in every_one.groups())
+        spoken = float((every_one.seen.sum(axis=0) @ every_one.known).sum())
+        return Statistics(n, spoken, known, average.sum(axis=0), sparse_gram(average))
     said = votes(block)
     heard = said.heard
     if isinstance(heard, float):
@@ -115,6 +130,9 @@ def solve(statistics: Statistics, n_iter: int | None = 1) -> Solution:
     n, l = statistics.n_instances, len(statistics.total)
     m = statistics.spoken / (n * l)
     prior = ratio(statistics.total, statistics.known, 0.0)
+    if sparse.issparse(statistics.known_gram):
+        expect(n_iter == 1, "n_iter", n_iter, "1, for a panel of many labels")
+        return Solution(shrunk(statistics.known_gram * (m / n)), prior)
     rows = as_gram(statistics.known_gram).rows
     if rows is not None and rows.shape[0] < l and np.ndim(statistics.unknown_gram) == 0 and n_iter != 0:
         # Fewer instances than labels: their singular values are all there is, and the rest of `h` is 0.
@@ -151,15 +169,18 @@ def _fitted(filter: FloatArray, sums: Statistics, g: FloatArray, V: FloatArray) 
     return np.asarray(filter + directions @ (along / (s + tau)[:, None]))
 
 
-def apply(block: Predictions, solution: Solution) -> FloatArray:
+def apply(block: Predictions, solution: Solution) -> Any:
     """Filter the mean prediction; Eq. averaging_omega."""
+    if isinstance(solution.filter, Headed):
+        return solution.filter.applied(many_means(block, np.zeros(len(solution.prior))).above)
     return product(mean(votes(block), solution.prior), solution.filter)
 
 
 def contributions(block: Predictions, solution: Solution, label: int) -> Contributions:
     """Take the filtered mean of the block's one instance apart; where nobody spoke, the prior is filtered too."""
     scores, said = statements(block)
-    heard, passed = said.sum(axis=0), solution.filter[:, label]
+    many = isinstance(solution.filter, Headed)
+    heard, passed = said.sum(axis=0), solution.filter.column(label) if many else solution.filter[:, label]
     unheard = (solution.prior * passed)[heard == 0].sum()
     return Contributions(float(unheard), ratio(scores, heard, 0.0) * passed)
 
@@ -200,6 +221,8 @@ class MLCMa(Method):
     """
 
     name = "MLCM-a"
+    takes_many = True
+    pairs_labels = True
     in_float32 = ("filter", "prior")
 
     def __init__(self, n_iter: int | None = 1, weights: Weights = None) -> None:
@@ -209,7 +232,7 @@ class MLCMa(Method):
     def check(self) -> None:
         """Refuse settings that no solution can be found with."""
         if self.n_iter is not None:
-            whole(self.n_iter, "n_iter", 0)
+            whole(self.n_iter, "n_iter", 0, 10**5)
 
     def solve(self, statistics: Statistics, weights: FloatArray | None, prepared: Any) -> Solution:
         """Solve with this method's settings."""

@@ -51,6 +51,7 @@ from .method import Axes, Method
 from .walk_system import solved
 
 GOLD = 10.0  # γ: as so many models that say the same
+_FAINT = 1e-30  # a sum of scores below it
 
 
 class Statistics(NamedTuple):
@@ -79,7 +80,7 @@ def statistics(block: Predictions) -> Statistics:
     if gold is not None:
         Y = GOLD * np.nan_to_num(gold.answers)
         degrees[gold.at] += Y.sum(axis=1)
-    per_edge = ratio(np.ones(len(block)), degrees, 0.0)
+    per_edge = _per_edge(degrees, np.float64)
     found = Statistics(Gram.of(scaled(A, np.sqrt(per_edge)), (m, l, m, l)))
     weighted = scaled(C, per_edge).T
     if block.clusters:
@@ -134,16 +135,21 @@ def _anchors(degrees: FloatArray, restart: float) -> FloatArray:
     return np.asarray(degrees * stop / (1 - stop))
 
 
+def _per_edge(degrees: FloatArray, kind: Any) -> FloatArray:
+    """Return 1 / degree; 0 where it is so small that edges would vanish in float32: such an instance has none."""
+    return ratio(np.ones(len(degrees)), np.where(degrees > _FAINT, degrees, 0), kind(0))
+
+
 def apply(block: Predictions, solution: Solution) -> FloatArray:
     """Mix the distributions of the group nodes that each instance is connected to; Eq. cm_closed_sol_u."""
     kind = solution.groups.dtype
     A, C = connections(block, kind), memberships(block)
     degrees = row_sums(A) + row_sums(C)
-    per_edge = ratio(np.ones(len(block)), degrees, kind.type(0))
+    per_edge = _per_edge(degrees, kind.type)
     scores = product(scaled(A, per_edge), solution.groups)
     if block.clusters:
         scores += product(scaled(C, per_edge), np.asarray(solution.clusters))
-    scores[degrees == 0] = solution.prior
+    scores[per_edge == 0] = solution.prior
     return np.clip(scores, 0, 1, out=scores)
 
 
@@ -152,7 +158,7 @@ def contributions(block: Predictions, solution: Solution, label: int) -> Contrib
     scores, _ = statements(block)
     inside = memberships(block[:1]).toarray()[0]
     degree = scores.sum() + inside.sum()
-    if degree == 0:
+    if degree <= _FAINT:
         return Contributions(float(solution.prior[label]), np.zeros_like(scores))
     clusters = inside * np.asarray(solution.clusters)[:, label] / degree if block.clusters else None
     return Contributions(0.0, scores * solution.groups[:, label].reshape(scores.shape) / degree, clusters=clusters)

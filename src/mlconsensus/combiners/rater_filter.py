@@ -32,6 +32,7 @@ from ..arithmetic.products import (
     FloatArray,
     column_sums,
     connections,
+    dense,
     label_products,
     product,
     ratio,
@@ -44,6 +45,7 @@ from ..panel import scales as scales_of
 from ..panel.predictions import Predictions
 from ..panel.sources import Source
 from ..parameters import Weights
+from . import many_raters
 from .contributions import Contributions, statements
 from .learning import correction, revised, revised_parts
 from .method import Axes, Gather, Method, Round
@@ -84,6 +86,10 @@ class Statistics(NamedTuple):
     agreed: Annotated[Any, Axes("m l")]  # Σ x_k Z of the others
     witnessed: Annotated[Any, Axes("m l", least=0)]  # Σ I of the others, where k spoke
     witnesses: Annotated[Any, Axes("m l", least=0)]  # Σ Z² of the others, where k spoke
+    # Of many labels, `together` holds at pairs named together Σ (Σ_k u y)(Σ_k u y)' + i Σ_k (u y)(u y)', `informed` and
+    # `informed_alone` the left of two factors (m, l) whose right one is b, and what follows what means take off.
+    together_less: Annotated[Any, Axes("m l")] = 0
+    alone_less: Annotated[Any, Axes("m l")] = 0
 
 
 class Solution(NamedTuple):
@@ -94,7 +100,7 @@ class Solution(NamedTuple):
     information: Annotated[FloatArray, Axes("m l", least=0)]  # w c σ
     noise: Annotated[FloatArray, Axes("l", least=0)]  # N, as it usually is
     kin_noise: Annotated[FloatArray, Axes("l", least=0)]  # the part of it that raters have in common
-    filter: Annotated[FloatArray, Axes("l l")]  # (Φ + N)⁻¹ Φ diag(g)
+    filter: Annotated[Any, Axes("l l")]  # (Φ + N)⁻¹ Φ diag(g); CSR of many labels
     prior: Annotated[FloatArray, Axes("l")]  # π
     trusted: Annotated[FloatArray, Axes("m", least=0)]  # how much each rater's vote weighs
     voting: Annotated[
@@ -110,6 +116,8 @@ def statistics(block: Predictions, known: Trust) -> Statistics:
     """Add up products of pooled readings, and what each rater's answers have to do with the others' readings."""
     m, n, l = block.shape
     block = on_scale(block, known)
+    if block.many:
+        return Statistics(*many_raters.sums(block, known))
     u, b, mean = known.weight, known.information, known.mean
     if block.complete:
         A = connections(block)
@@ -142,26 +150,30 @@ def statistics(block: Predictions, known: Trust) -> Statistics:
 
 def solve(sums: Statistics, weights: FloatArray | None, known: Trust) -> Solution:
     """Rate the raters label by label, correlate the labels, and filter along them."""
-    m, l = known.mean.shape
+    l = len(known.frequency)
     n = np.maximum(sums.read, 1)
     active = sums.read * known.information.sum(axis=0) > _TINY
-    signal = _signal(sums)
+    many = sparse.issparse(sums.together)
+    signal, size = many_raters.signal(sums, known) if many else (found := _signal(sums), np.diag(found))
     variance = sums.squares / n
     ease = np.ones(l)
     if active.any():
         # How much easier a label is than usual. Standardised signals have no sampling variance, their noise has.
         chance = 2 * np.maximum(variance**2 - 1, 0.01) / n
-        ease[active] = np.clip(drawn(np.diag(signal)[active], 1.0, chance[active], least=1e-3), 0.02, 4.0)
+        ease[active] = np.clip(drawn(size[active], 1.0, chance[active], least=1e-3), 0.02, 4.0)
     c = _by_label(sums, known, np.sqrt(ease), active)
-    correlations = _correlations(signal / np.sqrt(np.outer(ease, ease)), variance / ease, n, active)
 
-    given = np.ones(m) if weights is None else weights
+    given = known.voice * (1.0 if weights is None else weights)
     vote, information = (each * given[:, None] for each in answer_weights(c, known.deviation))
     noise, kin = _noise(c, known, information, n)
     gain, level = _gain(c, known)
-    filter = np.zeros((l, l))
-    at = np.flatnonzero(active)
-    if len(at):
+    at, easily = np.flatnonzero(active), np.sqrt(ease)
+    filter: Any = None if many else np.zeros((l, l))
+    if many:
+        related = many_raters.correlations(signal, easily, variance / ease, n, active)
+        filter = many_raters.neighbours_filter(related, noise, gain, active)
+    elif len(at):
+        correlations = _correlations(signal / np.outer(easily, easily), variance / ease, n, active)
         system = correlations + np.diag(noise[at] + 1e-6)
         filter[np.ix_(at, at)] = linalg.solve(system, correlations, assume_a="pos") * gain[at]
     trusted = np.maximum(known.reliability, 0)
@@ -173,9 +185,11 @@ def solve(sums: Statistics, weights: FloatArray | None, known: Trust) -> Solutio
     )  # fmt: skip
 
 
-def apply(block: Predictions, solution: Solution) -> FloatArray:
+def apply(block: Predictions, solution: Solution) -> Any:
     """Pool the answers about each label, filter the readings, and add the vote."""
     block = on_scale(block, solution)
+    if sparse.issparse(solution.filter):
+        return many_raters.apply(block, solution, _per_answer, _FLOOR)
     kind = solution.vote.dtype
     # Both parts of the score are multiplied before they are made, not after: each pass over (n, l) counts.
     share = kind.type(1 / (1 + solution.voting))
@@ -219,7 +233,8 @@ def contributions(block: Predictions, solution: Solution, label: int) -> Contrib
     """Take the score of the block's one instance apart: by how much each answer moves it away from the frequency."""
     scores, said = statements(on_scale(block, solution))
     answers = solution.vote * (scores - said * solution.mean)
-    moved = answers * _per_answer((said * solution.information).sum(axis=0), solution) * solution.filter[:, label]
+    filter = dense(solution.filter[:, [label]])[:, 0]
+    moved = answers * _per_answer((said * solution.information).sum(axis=0), solution) * filter
     prior = float(solution.prior[label])
     below = min(prior + float(moved.sum()), 0.0)
     heard = float((solution.trusted * said[:, label]).sum())
@@ -256,7 +271,8 @@ def _by_label(sums: Statistics, known: Trust, ease: FloatArray, active: Any) -> 
     r, bound = known.reliability, known.highest
     c = np.clip(np.sign(r)[:, None] * np.minimum(np.abs(r)[:, None], bound) * ease, -0.99, 0.99)
     others = np.maximum(ease * sums.witnessed, 1e-12)
-    found = ratio(sums.agreed, known.deviation, 0.0) / others
+    most = known.deviation * np.sqrt(known.heard) * np.sqrt(sums.witnesses)  # Cauchy–Schwarz; files may say anything
+    found = ratio(np.clip(sums.agreed, -most, most), known.deviation, 0.0) / others
     chance = np.maximum(sums.witnesses, 1e-12) / others**2 * (1 - c**2)
     usable = (sums.witnessed > _TINY) & (known.deviation > 0) & (known.heard > 0) & active
     for k in np.flatnonzero(usable.sum(axis=1) > 1):
@@ -328,14 +344,14 @@ def _kinship_of_all(known: Trust, level: float) -> float:
     return float((weight * known.alike).sum() / max(float(weight.sum()), 1e-300)) * min(1.0, 2 * level)
 
 
-def _per_answer(heard: FloatArray, solution: Solution) -> FloatArray:
+def _per_answer(heard: FloatArray, solution: Solution, labels: Any = slice(None)) -> FloatArray:
     """Tell by what pooled answers are multiplied to give readings, where those who spoke bring the information `heard`.
 
     Fewer answers, more noise: the reading is shrunk by how much more there is than the filter expects.
     """
     some = heard > _TINY
     heard = np.where(some, heard, 1.0)
-    return np.where(some, (1 + solution.noise) / (1 + 1 / heard + solution.kin_noise) / heard, 0.0)
+    return np.where(some, (1 + solution.noise[labels]) / (1 + 1 / heard + solution.kin_noise[labels]) / heard, 0.0)
 
 
 class RaterFilter(Method):
@@ -365,6 +381,8 @@ class RaterFilter(Method):
     """
 
     name = "Filter"
+    takes_many = True
+    pairs_labels = True
     in_float32 = ("mean", "vote", "information", "noise", "kin_noise", "filter", "prior")
     one_thread_below = 512
     rounds = (Round(Rates, rates, Means, means), Round(Pairs, pairs, Trust, trust, pairs_told))

@@ -11,6 +11,7 @@ from ..arithmetic.products import FloatArray, column_sums, connections, model_pr
 from ..arithmetic.sheets import Sheets, sheets
 from ..panel.predictions import Predictions
 from ..panel.scales import Scales
+from . import many_raters
 from .method import Axes
 from .raters import agreement, highest, kinship, reliability
 
@@ -56,6 +57,7 @@ class Trust(NamedTuple):
     heard: Annotated[FloatArray, Axes("m l", least=0)]  # 0 for copies of another rater
     frequency: Annotated[FloatArray, Axes("l")]  # π
     reliability: Annotated[FloatArray, Axes("m")]  # r, over all labels; 0 for copies
+    voice: Annotated[FloatArray, Axes("m", least=0, most=1)]  # how much of a voice of its own each has
     alike: Annotated[FloatArray, Axes("m m", symmetric=True)]  # kinship
     overall: Annotated[FloatArray, Axes("m")]  # r, a copy's too
     highest: Annotated[FloatArray, Axes("m l")]  # what reliability can be at most
@@ -69,6 +71,8 @@ def rates(block: Predictions, known: Scales | None) -> Rates:
     """Add up how often raters say yes."""
     m, n, l = block.shape
     block = block.weighted(None) if known is None else block.weighted(None).rescaled(known)
+    if block.many:
+        return Rates(*many_raters.rates(block))
     if block.complete:
         A = connections(block)
         squared = A.power(2) if sparse.issparse(A) else A * A
@@ -97,6 +101,8 @@ def pairs(block: Predictions, known: Means) -> Pairs:
     """Add up products of what two raters said about the same cell."""
     m, n, l = block.shape
     block = on_scale(block, known)
+    if block.many:
+        return Pairs(*many_raters.pairs(block, known.mean))
     if block.complete:
         A = connections(block)
         return _complete_pairs(model_products(A, m, l), column_sums(A).reshape(m, l), known.mean, n)
@@ -133,7 +139,8 @@ def trust(sums: Pairs, known: Means) -> Trust:
     # Labels count by their variance: so many of equal variance would tell as much.
     labels = pooled.sum() ** 2 / max(float((pooled**2).sum()), 1e-300)
     precision = both * labels * np.outer(kept, kept) * (1 - np.eye(len(kept)))
-    found = reliability(agreement(sums.products, sums.squares), precision)
+    overlap = both / np.sqrt(np.maximum(np.outer(count, count), 1))
+    found, voice = reliability(agreement(sums.products, sums.squares), precision, overlap)
     r = np.where(kept, found, 0.0)
     # Rates differ by chance: where both answered by how they differ there, elsewhere by the variance of each.
     apart = ratio(sums.squares + sums.squares.T - 2 * sums.products, both, 0.0)
@@ -143,11 +150,12 @@ def trust(sums: Pairs, known: Means) -> Trust:
     rate = ratio(total, known.heard, np.broadcast_to(frequency, total.shape))
     size = (rate**2).sum(axis=1)
     shift = np.maximum(np.add.outer(size, size) - 2 * rate @ rate.T, 0)
-    alike = kinship(shift, expected, both / np.sqrt(np.maximum(np.outer(count, count), 1)))
+    alike = kinship(shift, expected, overlap)
     bound = highest(mean, frequency)
     deviation = np.where(variance > _SILENT, np.sqrt(variance), 0.0)
-    weight, information = answer_weights(np.sign(r)[:, None] * np.minimum(np.abs(r)[:, None], bound), deviation)
-    return Trust(mean, deviation, heard, frequency, r, alike, found[first], bound, weight, information, *scale)
+    answers = answer_weights(np.sign(r)[:, None] * np.minimum(np.abs(r)[:, None], bound), deviation)
+    weight, information = (each * voice[:, None] for each in answers)
+    return Trust(mean, deviation, heard, frequency, r, voice, alike, found[first], bound, weight, information, *scale)
 
 
 def on_scale(block: Predictions, known: Any) -> Predictions:

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..combiners import METHODS, Method
 from ..combiners.method import merged
 from ..engines import gather, local, spread
+from ..engines.machine import available_memory
 from ..errors import InputError, expect
 from ..evaluation.decisions import cardinalities, match_instances
 from ..evaluation.metrics import average_precision
@@ -22,6 +23,7 @@ from ..panel.gold import Gold
 from ..panel.model_tables import ModelTable
 from ..panel.predictions import Predictions, as_predictions
 from ..parameters import model_weights
+from ..terminal import sizes
 
 
 class Combiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[misc]
@@ -49,6 +51,7 @@ class Combiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[misc]
     n_instances_: int | None
     prepared_: Any = None  # what `prepare` found in passes before the sums
     privacy_: Any = None  # what the statistics guarantee, where they are private
+    many_: bool | None = None  # whether blocks were those of a panel of many labels
     _solved: tuple[str, Any] | None = None  # the settings it was solved for, and the solution
 
     def fit(self, predictions: Any, y: object = None) -> Self:
@@ -147,12 +150,10 @@ class Combiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[misc]
         ndarray (n, l), higher = more relevant; a lazy Dask array where the predictions are Dask's; a DataFrame after
         ``set_output(transform="pandas")``.
         """
-        check_is_fitted(self, "models_")
-        panel = self.in_fitted_order(as_predictions(predictions))
+        panel = self.in_fitted_order(predictions)
         scores = spread(panel, self.applying(dtype), dtype)
-        if (
-            _get_output_config("transform", self)["dense"] == "pandas"
-        ):  # scikit-learn would not keep the instances' names
+        asked_for = _get_output_config("transform", self)["dense"]
+        if asked_for == "pandas":  # scikit-learn would not keep the instances' names
             return ModelTable(self.name, scores, panel.instances, self.labels_).to_frame()
         return scores
 
@@ -186,8 +187,7 @@ class Combiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[misc]
         -------
         ndarray (n, l) of bool.
         """
-        check_is_fitted(self, "models_")
-        panel = self.in_fitted_order(as_predictions(predictions))
+        panel = self.in_fitted_order(predictions)
         return spread(panel, partial(_top_labels, self.applying()), bool)
 
     def score(self, predictions: Any, y: Any) -> float:
@@ -218,11 +218,9 @@ class Combiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[misc]
     def applying(self, dtype: Any = np.float64) -> Callable[[Predictions], NDArray[np.float64]]:
         """Return what turns a block into its scores, light enough to be sent to another process."""
         solution = self.solution_
-        if np.dtype(dtype) == np.float32:
-            parts = {name: getattr(solution, name) for name in self.in_float32}
-            solution = solution._replace(
-                **{k: part.astype(np.float32) for k, part in parts.items() if part is not None}
-            )
+        if np.dtype(dtype) == np.float32 and not self.many_:
+            parts = ((name, getattr(solution, name)) for name in self.in_float32)
+            solution = solution._replace(**{name: a.astype(np.float32) for name, a in parts if a is not None})
         return partial(_apply, type(self).apply, self.weights_, solution)
 
     @classmethod
@@ -333,8 +331,10 @@ class Combiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[misc]
         """Say which round the statistics are of."""
         return f"round {self.rounds_behind(self.prepared_) + 1} of {len(self.rounds) + 1}"
 
-    def in_fitted_order(self, panel: Predictions) -> Predictions:
-        """Reorder models and labels by name to the fitted order; refuse others."""
+    def in_fitted_order(self, predictions: Any) -> Predictions:
+        """Return predictions with models and labels, matched by name, in the fitted order; refuse others."""
+        check_is_fitted(self, "models_")
+        panel = as_predictions(predictions)
         for what, found, fitted in (("models", panel.models, self.models_), ("labels", panel.labels, self.labels_)):
             expect(len(found) == len(fitted), what, len(found), f"the {len(fitted)} that were fitted")
             if strange := set(found) - set(fitted):
@@ -342,20 +342,35 @@ class Combiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[misc]
                 raise InputError(f"{what}: found {min(strange)!r}, expected {absent!r} as was fitted")
         same = panel.clusters == self.clusters_
         expect(same, "clusters", len(panel.clusters), f"the same {len(self.clusters_)} that were fitted")
-        return panel.select(models=self.models_, labels=self.labels_)
+        panel = panel.select(models=self.models_, labels=self.labels_)
+        return panel if self.many_ in (None, panel.many) else panel.as_block(self.many_)
 
     def checked_panel(self, predictions: Any) -> Any:
         """Return predictions that this method can be fitted to; refuse others, and settings that make no sense."""
         self.check()
         panel = as_predictions(predictions)
-        if panel.clusters and not self.uses_clusterings:
-            able = " or ".join(method.__name__ for method in METHODS if method.uses_clusterings)
-            raise InputError(f"{type(self).__name__}: found clusterings, which it cannot use, expected {able}")
-        return panel
+        able = " or ".join(method.__name__ for method in METHODS if method.uses_clusterings)
+        right = self.uses_clusterings or not panel.clusters
+        expect(right, type(self).__name__, "clusterings, which it cannot use", able)
+        return self._that_fits(panel) if panel.many else panel
+
+    def _that_fits(self, panel: Any) -> Any:
+        """Return a panel of many labels as this method takes it; refuse one that would not fit into memory."""
+        m, n, l = (int(size) for size in panel.shape)
+        front = getattr(panel, "front", panel)
+        sparsely = self.takes_many and front.gold is None and not panel.clusters
+        pairs = min(l**2, panel.n_said**2 // (4 * n)) if self.pairs_labels else 0
+        need = 4 * pairs + 100 * l * m if sparsely else 8 * l * (n + 3 * m * l)
+        found = f"{sizes(panel.shape)}, which would take {need / 2**30:,.0f} GiB"
+        others = [own.name for own in METHODS if own.takes_many and not own.pairs_labels]
+        able = "gold, clusterings and MLCM-r to have fewer labels" if not sparsely else f"one of {', '.join(others)}"
+        expect(need < available_memory() / 2, self.name, found, able)
+        return panel if sparsely else panel.as_block(False)
 
     def _fitted(self, panel: Any, prepared: Any) -> Self:
         sums = self._gathered(panel, model_weights(self.weights, panel.models), prepared)
         names = {"models": panel.models, "labels": panel.labels, "clusters": panel.clusters}
+        self.many_ = panel.many
         return self.take(len(panel), **names, statistics=sums, prepared=prepared)
 
     def _gathered(self, panel: Any, weights: NDArray[np.float64] | None, prepared: Any) -> Any:

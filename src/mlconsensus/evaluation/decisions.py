@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..arithmetic.many import ManyScores, many_means
 from ..arithmetic.products import BoolArray, FloatArray, column_sums, mean, row_sums, votes
 from ..errors import expect
 from ..panel.predictions import as_predictions
@@ -110,7 +111,7 @@ def threshold(scores: ArrayLike, at_least: float = 0.5, *, empty: Empty = "keep"
     return _filled(scores, scores >= at_least, empty)
 
 
-def match_instances(scores: ArrayLike, cardinality: ArrayLike, *, empty: Empty = "keep") -> BoolArray:
+def match_instances(scores: Any, cardinality: ArrayLike, *, empty: Empty = "keep") -> Any:
     """Keep, for each instance, as many labels as the models gave it on average; the default of `predict`.
 
     Parameters
@@ -124,7 +125,7 @@ def match_instances(scores: ArrayLike, cardinality: ArrayLike, *, empty: Empty =
 
     Returns
     -------
-    ndarray (n, l) of bool.
+    ndarray (n, l) of bool; CSR of `ManyScores`.
 
     Examples
     --------
@@ -133,8 +134,10 @@ def match_instances(scores: ArrayLike, cardinality: ArrayLike, *, empty: Empty =
     array([[False,  True,  True],
            [False, False, False]])
     """
-    scores = _score_matrix(scores)
+    scores = scores if isinstance(scores, ManyScores) else _score_matrix(scores)
     wanted = _counts(cardinality, len(scores), "instances")
+    if isinstance(scores, ManyScores):
+        return scores.cells(np.maximum(wanted, int(empty == "top"))).astype(np.bool_)
     return _filled(scores, _top(scores, wanted), empty)
 
 
@@ -169,7 +172,8 @@ def match_labels(scores: ArrayLike, frequency: ArrayLike, *, empty: Empty = "kee
 def _means(predictions: Any) -> Iterator[Any]:
     """Yield the mean prediction of each block, 0 where nobody spoke."""
     panel = as_predictions(predictions)
-    return (mean(votes(block), np.zeros(panel.shape[2])) for block in panel.blocks())
+    none = np.zeros(panel.shape[2])
+    return (many_means(block, none).above if block.many else mean(votes(block), none) for block in panel.blocks())
 
 
 def _score_matrix(scores: ArrayLike) -> FloatArray:

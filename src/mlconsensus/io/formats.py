@@ -82,6 +82,9 @@ FORMATS: dict[str, Format] = {
         Format("NPZ", (".npz",)),
         Format("ARFF", (".arff",)),
         Format("LIBSVM", (".libsvm", ".svm")),
+        Format("Annif", (".annif",)),
+        Format("Label-Studio", (), {"array": True, "tool": "label-studio"}, "jsonl"),
+        *(Format(name, (), {"tool": name.lower()}, "jsonl") for name in ("doccano", "Prodigy", "Argilla")),
     )
 }
 
@@ -106,7 +109,7 @@ def format_of(path: AnyPath, name: str | None = None) -> Format:
         expect(known, "format", repr(name), every if known else every + nearest(name, FORMATS))
         return FORMATS[name.lower()]
     expect(os.fspath(path) != STANDARD, "standard input or output", "no format", every)
-    suffix = Path(_uncompressed(path)).suffix.lower()
+    suffix = _suffix(path)
     if suffix not in _BY_SUFFIX:
         found = f"the suffix {suffix!r}" if suffix else "no suffix"
         hint = nearest(suffix[1:], [known[1:] for known in _BY_SUFFIX])
@@ -124,7 +127,9 @@ def input_file(path: AnyPath, rules: Rules = AS_THEY_ARE) -> InputFile:
     """
     if os.fspath(path) == STANDARD:
         return InputFile(display(path), "stdin", lambda: read_bytes(path), None, rules)
-    return InputFile(display(path), Path(_uncompressed(path)).stem, lambda: read_bytes(path), Path(path), rules)
+    # Names of files need not be text, those of models have to.
+    stem = os.fsencode(Path(_uncompressed(path)).stem).decode(errors="backslashreplace")
+    return InputFile(display(path), stem, lambda: read_bytes(path), Path(path), rules)
 
 
 def input_files(
@@ -206,13 +211,34 @@ def parts(path: Path) -> list[Path]:
     return found
 
 
+def subject_files(folder: Path) -> list[Path]:
+    """Return the files in a folder that list a document's subjects as Annif does, by name; suggestions before keys.
+
+    Examples
+    --------
+    >>> subject_files(Path("no-such-folder"))
+    []
+    """
+    for suffix in (".annif", ".tsv"):
+        found = [path for path in sorted(folder.glob(f"*{suffix}")) if path.is_file() and not _is_hidden(path)]
+        if found:
+            with found[0].open("rb") as file:  # other tables than Annif's have a header
+                return found if suffix == ".annif" or file.read(1) == b"<" else []
+    return []
+
+
 def _is_hidden(path: Path) -> bool:
     return path.name.startswith((".", "_"))
 
 
 def _is_told(path: AnyPath) -> bool:
     """Tell whether a file's name says its format."""
-    return os.fspath(path) != STANDARD and Path(_uncompressed(path)).suffix.lower() in _BY_SUFFIX
+    return os.fspath(path) != STANDARD and _suffix(path) in _BY_SUFFIX
+
+
+def _suffix(path: AnyPath) -> str:
+    suffix = Path(_uncompressed(path)).suffix.lower()
+    return ".annif" if suffix not in _BY_SUFFIX and os.path.isdir(path) and subject_files(Path(path)) else suffix
 
 
 def _uncompressed(path: AnyPath) -> str:

@@ -20,11 +20,12 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy import sparse
 
+from ..engines.machine import check_size
 from ..errors import InputError, expect
 from ..panel.alignment import IntArray, first_again
 from ..panel.model_tables import ModelTable
 from . import stored
-from .columns import check_columns, matrix, names, roles, scores_of
+from .columns import check_columns, matrix, names, roles, row_size, scores_of
 from .formats import NamedFrame
 from .rules import AS_THEY_ARE, Rules
 
@@ -73,9 +74,12 @@ def tables(
     lists = found.bare or "score" not in parts
     if parts:
         found = _long_frame(found, parts, rules)
-    rows: Any = found.rows.lazy().collect() if scratch is None else stored.on_disk(found.rows, scratch)
-    found, height = found._replace(rows=rows), rows.lazy().select(pl.len()).collect().item()
+    height = found.rows.lazy().select(pl.len()).collect().item()
     expect(height > 0, place.file, "a header and no rows", "at least one")
+    if scratch is None:
+        check_size(height * row_size(found.rows), place.file, "of cells", 0.5)
+    rows: Any = found.rows.lazy().collect() if scratch is None else stored.on_disk(found.rows, scratch)
+    found = found._replace(rows=rows)
     if parts:
         return _long(found, model, rules, scratch, lists)
     ids = rows.lazy().select("0").collect().to_series()
@@ -96,7 +100,7 @@ def _long_frame(found: NamedFrame, parts: list[str | None], rules: Rules) -> Nam
     """Name the columns of a long table by their parts; without a score, each row is a yes."""
     rows, kept = found.rows, [at for at, part in enumerate(parts) if part]
     for at, column in enumerate(found.columns):
-        if at not in kept:
+        if at not in kept and column != "rank":
             rules.note("columns left out", column)
     columns = [str(parts[at]) for at in kept]
     cells = [pl.col(str(at)).alias(str(new)) for new, at in enumerate(kept)]
@@ -117,6 +121,7 @@ def _long(found: NamedFrame, model: str, rules: Rules, scratch: Path | None, lis
     listed = {name: _names(found, name) for name in ("instance", "label", "model")}
     models = listed["model"].to_list() or [model]
     n, l, m = len(listed["instance"]), len(listed["label"]), len(models)
+    check_size(24 * m * n, found.place.file, f"for the answers of {m:,} models about {n:,} instances")
     coded = partial(_coded, found, listed)
     if scratch is None:
         coded = partial(iter, list(coded()))
@@ -166,13 +171,9 @@ def _coded(found: NamedFrame, listed: dict[str, pl.Series]) -> Iterator[Coded]:
         batch.columns = found.columns
         place, codes = found.place.below(start), {"model": pl.Series([0])}
         for name, kind in kinds.items():
-            bare = name == "label" and found.bare
-            text = (
-                batch.select(_named(pl.col(name).cast(pl.String))).to_series()
-                if bare
-                else names(batch[name], name, place)
-            )
-            codes[name] = text.cast(kind).to_physical().cast(pl.Int64)
+            bare, text = name == "label" and found.bare, pl.col(name).cast(pl.String)
+            cells = batch.select(_named(text)).to_series() if bare else names(batch[name], name, place)
+            codes[name] = cells.cast(kind).to_physical().cast(pl.Int64)
         scores = scores_of(batch["score"], "score", place, found.columns).cast(pl.Float64)
         stray = codes["label"].is_null() & (scores.fill_nan(None).fill_null(0) != 0)
         expect(not stray.any(), f"{place(stray.arg_max() or 0)}, column 'label'", "nothing beside a score", "a name")

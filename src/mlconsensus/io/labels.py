@@ -10,7 +10,7 @@ from typing import Any, TypedDict
 import numpy as np
 from scipy import sparse
 
-from ..errors import InputWarning, expect, nearest
+from ..errors import InputWarning, expect, one_of
 from ..panel.alignment import IntArray, as_names
 from ..panel.model_scores import StoredMatrix
 from ..panel.model_tables import ModelTable
@@ -43,7 +43,7 @@ def rules_of(reading: Reading) -> Rules:
     """
     columns = dict(reading.get("columns") or {})
     for role in columns:
-        expect(role in ROLES, "columns", repr(role), f"one of {', '.join(ROLES)}{nearest(role, ROLES)}")
+        one_of(role, ROLES, "columns")
     aliases, words = reading.get("aliases"), reading.get("vocabulary")
     if isinstance(aliases, str | os.PathLike):
         aliases = read_pairs(aliases, "name", "label it stands for")
@@ -77,10 +77,10 @@ def read_names(path: AnyPath) -> list[str]:
     return [str(name) for name in as_names(names, shown).tolist()]
 
 
-def say_what_was_done(rules: Rules) -> None:
+def say_what_was_done(rules: Rules, above: int = 3) -> None:
     """Warn in one line of all that was not read as it stands in the files."""
     if said := rules.summary():
-        warnings.warn(said, InputWarning, stacklevel=3)
+        warnings.warn(said, InputWarning, stacklevel=above)
 
 
 def relabelled(table: ModelTable, rules: Rules) -> ModelTable:

@@ -79,9 +79,10 @@ def first_again(names: Any) -> tuple[int, int] | None:
     """
     if hasattr(names, "hash"):  # a Polars series: equal hashes are rare unless names are equal
         hashes = np.sort(names.hash().to_numpy())
-        if (hashes[1:] != hashes[:-1]).all():
+        again = None if (hashes[1:] != hashes[:-1]).all() else ~names.is_first_distinct()
+        if again is None or not again.any():
             return None
-        names = names.to_list()
+        return int(names.index_of(names[again.arg_max()])), int(again.arg_max())
     first: dict[Any, int] = {}
     for at, name in enumerate(names):
         if first.setdefault(name, at) != at:

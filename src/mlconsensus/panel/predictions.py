@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from importlib import import_module
 from typing import Any, cast
 
 import numpy as np
@@ -11,13 +13,14 @@ from scipy import sparse
 
 from ..errors import expect
 from ..parameters import Weights, model_weights
+from ..terminal import plural, sizes
 from .alignment import How, IntArray, Names, as_array
 from .clusterings import cluster_of_each
 from .gold import Gold, gold_of, known_answers
 from .model_scores import Matrix, ModelScores
 from .model_tables import ModelTable, aligned, tables_of
 from .scales import Scales
-from .sources import Source, positions
+from .sources import MOST_DENSE, Source, positions
 
 
 class Predictions(Source):
@@ -47,8 +50,6 @@ class Predictions(Source):
     <Predictions: 2 models × 2 instances × 2 labels, 1 cell missing>
     """
 
-    __slots__ = ("_gold", "_n_missing", "_parts", "clusters", "instances", "labels", "members", "models", "weights")
-
     models: tuple[str, ...]
     labels: tuple[str, ...]
     instances: Names
@@ -57,7 +58,6 @@ class Predictions(Source):
     members: IntArray  # (n, number of clusterings) which of these each instance is in, -1: in none
     _parts: tuple[ModelScores, ...]
     _gold: ModelScores | None  # answers that are known, as if they were one more model's
-    _n_missing: int | None  # None: not counted yet
 
     def __init__(self, scores: Any, models: Any = None, labels: Any = None, instances: Any = None) -> None:
         tables = tables_of(scores, models)
@@ -93,6 +93,17 @@ class Predictions(Source):
         """
         return cls.from_parts(*aligned(list(tables), instances, labels))
 
+    @staticmethod
+    def from_dataset(rows: Any, **reading: Any) -> Predictions:
+        """Make a panel of rows that are dicts: `mlconsensus.from_dataset`, as reading is not this room's work.
+
+        Examples
+        --------
+        >>> Predictions.from_dataset([{"id": 7, "annotator": "ann", "labels": ["law"]}]).models
+        ('ann',)
+        """
+        return import_module("mlconsensus").from_dataset(rows, **reading)  # type: ignore[no-any-return]
+
     @classmethod
     def from_parts(
         cls, models: Sequence[str], instances: Names, labels: Sequence[str], parts: Sequence[ModelScores]
@@ -109,38 +120,31 @@ class Predictions(Source):
         <Predictions: 1 model × 2 instances × 2 labels>
         """
         panel = cls.__new__(cls)
-        panel._fill(tuple(models), instances, tuple(labels), tuple(parts))
+        panel._fill(models, instances, labels, parts)
         return panel
 
     def _fill(
-        self, models: tuple[str, ...], instances: Names, labels: tuple[str, ...], parts: tuple[ModelScores, ...]
+        self, models: Sequence[str], instances: Names, labels: Sequence[str], parts: Sequence[ModelScores]
     ) -> None:
-        nowhere, nothing = (
-            np.empty((len(instances), 0), dtype=np.int64),
-            {"weights": None, "clusters": (), "_gold": None},
-        )
-        own = {"models": models, "instances": as_array(instances), "labels": labels, "_parts": parts}
-        _set(self, own | nothing | {"members": nowhere, "_n_missing": None})
+        vars(self).update(models=tuple(models), instances=as_array(instances), labels=tuple(labels))
+        vars(self).update(weights=None, clusters=(), members=np.empty((len(instances), 0), dtype=np.int64))
+        vars(self).update(_parts=tuple(parts), _gold=None)
 
     def _with(self, **changes: Any) -> Predictions:
-        return _restore(self._slots() | {"_n_missing": None} | changes)
-
-    def _slots(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in self.__slots__}
+        panel = Predictions.__new__(Predictions)
+        vars(panel).update(vars(self) | changes)
+        vars(panel).pop("n_missing", None)  # it may be another
+        return panel
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"Predictions cannot be changed: found an assignment to {name!r}")
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _restore, (self._slots(),)
 
     def __len__(self) -> int:
         return len(self.instances)
 
     def __repr__(self) -> str:
-        sizes = " × ".join(map(_counted, self.shape, ("model", "instance", "label")))
-        missing = f", {_counted(self.n_missing, 'cell')} missing" if self.n_missing else ""
-        return f"<Predictions: {sizes}{missing}>"
+        missing = f", {plural(self.n_missing, 'cell')} missing" if self.n_missing else ""
+        return f"<Predictions: {sizes(tuple(self.shape))}{missing}>"
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -160,7 +164,8 @@ class Predictions(Source):
             expect(index.ndim == 1, "instances", repr(instances), "a slice, a mask or a list of positions")
         parts = tuple(part.take(index) for part in self._parts)
         gold = self._gold and self._gold.take(index)
-        return self._with(instances=self.instances[index], members=self.members[index], _parts=parts, _gold=gold)
+        own = {"instances": self.instances[index], "members": self.members[index], "_parts": parts, "_gold": gold}
+        return self._with(**own, _many=self.many)
 
     @property
     def complete(self) -> bool:
@@ -168,13 +173,22 @@ class Predictions(Source):
         return all(part.complete for part in self._parts)
 
     @property
+    def n_said(self) -> int:
+        """How many numbers the models' matrices hold: of sparse ones, those that are not 0."""
+        return sum(part.n_said for part in self._parts)
+
+    def as_block(self, many: bool) -> Predictions:
+        """Return the same as a block of a panel that does, or does not, have many labels."""
+        return self._with(_many=many)
+
+    @cached_property
     def n_missing(self) -> int:
-        """How many of the m·n·l cells no prediction was given for."""
-        if self._n_missing is None:  # it takes a walk over all data, so it is kept
-            silences = () if self.complete else (part.cells()[1] for block in self.blocks() for part in block._parts)
-            missing = sum(int((~spoken).sum()) for spoken in silences if spoken is not None)
-            object.__setattr__(self, "_n_missing", missing)
-        return self._n_missing or 0
+        """How many of the m·n·l cells no prediction was given for; it takes a walk over all data, once."""
+        if self.many:
+            m, n, l = self.shape
+            return int(m) * n * l - sum(int(seen.sum()) * int(known.sum()) for _, seen, known in self.apart())
+        silences = () if self.complete else (part.cells()[1] for block in self.blocks() for part in block._parts)
+        return sum(int((~spoken).sum()) for spoken in silences if spoken is not None)
 
     def read(self, start: int, stop: int) -> Predictions:
         """Return the instances from one position to another."""
@@ -183,6 +197,10 @@ class Predictions(Source):
     def cells(self) -> Iterator[tuple[Matrix, NDArray[np.bool_] | None]]:
         """Yield for each model its scores (n, l), silence as 0, and where it spoke (``None``: everywhere)."""
         return (part.cells() for part in self._parts)
+
+    def apart(self) -> Iterator[tuple[Matrix, NDArray[np.float64], NDArray[np.float64]]]:
+        """Yield for each model its scores as CSR, and which instances and labels it has: `cells` for many labels."""
+        return (part.apart() for part in self._parts)
 
     def seen(self) -> Iterator[IntArray]:
         """Yield for each model the positions of the instances that it brings, with or without single cells missing."""
@@ -206,7 +224,7 @@ class Predictions(Source):
         [[[0.0], [1.0]]]
         """
         parts, models = self._parts, self.models if models is None else tuple(models)
-        weights, gold = self.weights, self._gold
+        weights, gold, many = self.weights, self._gold, self._many
         if models != self.models:
             at_models = positions(models, self.models, "models")
             parts = tuple(parts[at] for at in at_models)
@@ -215,7 +233,8 @@ class Predictions(Source):
         if labels != self.labels:
             at_labels = positions(labels, self.labels, "labels")
             parts, gold = tuple(part.take_labels(at_labels) for part in parts), gold and gold.take_labels(at_labels)
-        return self._with(models=models, labels=labels, weights=weights, _parts=parts, _gold=gold)
+            many = many if len(labels) > MOST_DENSE else None
+        return self._with(models=models, labels=labels, weights=weights, _parts=parts, _gold=gold, _many=many)
 
     def with_labels(self, labels: Sequence[str]) -> Predictions:
         """Give the panel exactly these labels, in this order: nobody spoke of those that it lacks, others are refused.
@@ -264,6 +283,20 @@ class Predictions(Source):
         """Put known answers in place of scores or label sets (n, l)."""
         return values if (gold := self.gold) is None else gold.instead_of(values)
 
+    def with_models(self, models: Sequence[str]) -> Predictions:
+        """Give the panel exactly these models, in this order: those that it lacks said nothing, others are refused.
+
+        Examples
+        --------
+        >>> import mlconsensus as mlc
+        >>> mlc.Predictions([[[1]]], models=["ann"]).with_models(["bob", "ann"]).to_array()
+        array([[[nan]], [[ 1.]]])
+        """
+        silent = ModelScores(np.zeros((1, len(self.labels)), np.bool_), np.full(len(self), -1), None, False)
+        own = dict(zip(positions(self.models, models, "models").tolist(), self._parts, strict=True))
+        parts = (own.get(k, silent) for k in range(len(models)))
+        return self._with(models=tuple(models), _parts=tuple(parts), weights=None)
+
     def weighted(self, weights: Weights) -> Predictions:
         """Let models count as a combiner's `weights` say, for the kernels to see.
 
@@ -289,9 +322,14 @@ class Predictions(Source):
         return self._with(_parts=tuple(scaled))
 
     @property
-    def has_scores(self) -> bool:
+    def gives_scores(self) -> list[bool]:
+        """Tell of each model whether it gives floats, not only decisions."""
+        return [part.matrix.dtype.kind == "f" for part in self._parts]
+
+    @property
+    def has_scores(self) -> bool:  # type: ignore[override]
         """Whether any model gives floats, not only decisions."""
-        return any(part.matrix.dtype.kind == "f" for part in self._parts)
+        return any(self.gives_scores)
 
     def with_clusterings(self, clusterings: Mapping[str, Any]) -> Predictions:
         """Add clusterings of the instances, which know no labels, beside the models; MLCM-r and BGCM use them.
@@ -383,17 +421,3 @@ def as_predictions(predictions: Any) -> Predictions:
     <Predictions: 1 model × 1 instance × 2 labels>
     """
     return cast("Predictions", predictions) if isinstance(predictions, Source) else Predictions(predictions)
-
-
-def _restore(slots: Mapping[str, Any]) -> Predictions:
-    return _set(Predictions.__new__(Predictions), slots)
-
-
-def _set(panel: Predictions, slots: Mapping[str, Any]) -> Predictions:
-    for name, value in slots.items():
-        object.__setattr__(panel, name, value)
-    return panel
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'s' * (count != 1)}"

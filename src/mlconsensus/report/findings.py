@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ..evaluation.metrics import is_better
-from ..terminal import shown
+from ..terminal import plural, shown
 from .models import ModelsSummary
 from .summary import Summary
 
@@ -87,17 +87,6 @@ def changed(summary: Summary) -> str:
         f"The consensus gives other labels than voting to {_of(found.n_changed, found.n_instances)}: "
         f"{found.n_added:,} added, {found.n_dropped:,} dropped.{tied}"
     )
-
-
-def plural(count: int, noun: str) -> str:
-    """Count things.
-
-    Examples
-    --------
-    >>> plural(1, "label"), plural(2000, "label")
-    ('1 label', '2,000 labels')
-    """
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def figure(value: float | None, digits: int = 2) -> str:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -23,8 +22,7 @@ if TYPE_CHECKING:
 _BUDGET = 100  # instances that a report suggests to ask about, at most; and at most a quarter of all
 
 
-@dataclass(frozen=True)
-class Asking:
+class Asking(NamedTuple):
     """What to ask people next."""
 
     budget: int  # instances
@@ -32,8 +30,7 @@ class Asking:
     one_error: float  # half the width of the 90 % interval that answers would give
 
 
-@dataclass(frozen=True)
-class Summary:
+class Summary(NamedTuple):
     """What a report says."""
 
     panel: PanelSummary
