@@ -229,6 +229,8 @@ def test_evaluate_by_gold(run, answers):
     drawn = run("evaluate", "consensus.csv", "--gold", "asked.csv").out
     assert "of which 30 were drawn with the probabilities in the file" in drawn
     assert "90 % from" in drawn
+    run("combine", *answers, "--gold", "answers.csv", "--output", "learned.csv")
+    assert "found the answers themselves" in run("evaluate", "learned.csv", "--gold", "answers.csv").err
     ran = run("evaluate", "consensus.csv")
     assert ran.code == 2
     assert "found both or none of --truth and --gold" in ran.err

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from .options import Choice, PanelFiles, grouped, method_options, panel_options, print_json, read_panel, read_truth, say
-from .output import check_place, force_option, size_of
+from .output import check_place, force_option
 
 _GOLD = "The truth of some instances that were drawn at random, in any format; empty cells are not known."
 _RECALL = "Keep at least this share of an instance's relevant labels, on average."
@@ -44,6 +44,7 @@ def command(
     from ..io import write_table
     from ..panel.gold import split_chances
     from ..panel.model_tables import ModelTable
+    from ..terminal import sizes
 
     expect(not (as_json and output == "-"), "--json", "no --output", "a file, as JSON goes to standard output")
     check_place([*source.files, gold], output, force)
@@ -60,5 +61,5 @@ def command(
         left = {"cells": decided.n_cells, "instances": decided.n_instances}
         print_json({"promises": decided.promises, "left": left, "output": output})
     else:
-        for line in [*str(decided).splitlines(), f"decided on {size_of(panel)} with {found.method} → {output}"]:
+        for line in [*str(decided).splitlines(), f"decided on {sizes(panel.shape)} with {found.method} → {output}"]:
             say(line)
