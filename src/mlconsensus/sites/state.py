@@ -211,7 +211,7 @@ def subtract(total: Combiner, part: Combiner, names: Sequence[str] = ("total", "
 
 def _less(total: Any, part: Any) -> Any:
     """Subtract sums field by field; what rounding leaves of nothing is nothing."""
-    left = []
+    left, _ = [], to_arrays(total)  # which refuses sums of many labels
     for (name, axes), whole, own in zip(declared(total.__class__).items(), total, part, strict=True):
         rest = np.asarray(whole) - np.asarray(own) if isinstance(axes, Axes) else whole - own
         if isinstance(axes, Axes):
