@@ -49,10 +49,8 @@ class _Commands(click.Group):
         return list(_COMMANDS)
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        if name not in _COMMANDS:
-            return None
-        command: click.Command = import_module(f".{name}", __package__).command
-        for option in command.params:  # so that a shell completes the names of files
+        command = import_module(f".{name}", __package__).command if name in _COMMANDS else None
+        for option in command.params if command else ():  # so that a shell completes the names of files
             if option.type is click.STRING and str(option.metavar).removesuffix("...") in ("FILE", "FOLDER", "MODEL"):
                 option.type = click.Path()
         return command

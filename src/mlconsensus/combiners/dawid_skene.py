@@ -95,8 +95,7 @@ class PatternCounts:
     def reordered(self, models: NDArray[np.intp], labels: NDArray[np.intp]) -> PatternCounts:
         """Put models and labels into another order: which old position each new one is taken from (-1: none)."""
         old, *votes = self.unpacked()
-        place = np.zeros(self.shape[1], dtype=np.intp)
-        place[labels[labels >= 0]] = np.flatnonzero(labels >= 0)
+        place = np.argsort(labels, kind="stable")[(labels < 0).sum() :]
         yes, spoke = ((each[:, models] > 0) & (models >= 0) for each in votes)
         return PatternCounts.of(_packed(place[old], yes, spoke), (len(models), len(labels)), self.counts)
 
