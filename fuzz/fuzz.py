@@ -1,9 +1,9 @@
 """Break files, give them to the command line, and say what it did wrong: `make fuzz SECONDS=60`.
 
 Each file follows from the seed and its number alone. A worker takes them one after the other, within limits of time and
-memory, and is replaced if it dies. What is wrong: any exit code but 0 and 2, a warning of Python's, a refusal that says nothing, a
-traceback, more than 10 s of processor time or 2 GB, an output where a file was refused, and streaming that decides or
-writes otherwise than memory. Such a file is kept in `fuzz/found`; it belongs into `tests/fuzz_corpus`.
+memory, and is replaced if it dies. What is wrong: any exit code but 0 and 2, a warning of Python's, a traceback, a
+refusal that says nothing, more than 10 s of processor time or 2 GB, an output where a file was refused, and streaming
+that decides or writes otherwise than memory. Such a file is kept in `fuzz/found`; it belongs into `tests/fuzz_corpus`.
 """
 
 import argparse
