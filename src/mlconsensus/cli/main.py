@@ -145,6 +145,4 @@ def _verdict(error: BaseException) -> tuple[str, int]:
             sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - what is left in the buffer has nowhere to go
             where = "standard output"
         return f"{where}: found {error.strerror.lower()!r}, expected what can be used", BAD_INPUT
-    if isinstance(error, MemoryError):
-        return f"memory: found too little ({error or 'none is left'}), expected enough for the input", BAD_INPUT
     return f"internal fault, please report it: {type(error).__name__}: {error}", FAULT
