@@ -20,7 +20,7 @@ from .gold import Gold, known_answers
 from .model_scores import Matrix, ModelScores
 from .model_tables import ModelTable, aligned, tables_of
 from .scales import Scales
-from .sources import MOST_DENSE, Source, positions
+from .sources import MOST_DENSE, Shape, Source, positions
 
 
 class Predictions(Source):
@@ -108,16 +108,7 @@ class Predictions(Source):
     def from_parts(
         cls, models: Sequence[str], instances: Names, labels: Sequence[str], parts: Sequence[ModelScores]
     ) -> Predictions:
-        """Put together what a reader has checked and aligned already.
-
-        Examples
-        --------
-        >>> import mlconsensus as mlc
-        >>> from mlconsensus.panel.model_scores import ModelScores
-        >>> part = ModelScores(np.eye(2, dtype=bool), None, None, False)
-        >>> mlc.Predictions.from_parts(["a"], np.arange(2), ["x", "y"], [part])
-        <Predictions: 1 model × 2 instances × 2 labels>
-        """
+        """Put together what a reader has checked and aligned already."""
         panel = cls.__new__(cls)
         panel._fill(models, instances, labels, parts)
         return panel
@@ -148,7 +139,7 @@ class Predictions(Source):
     @property
     def shape(self) -> tuple[int, int, int]:
         """Numbers of models, instances and labels."""
-        return _Shape(super().shape)  # type: ignore[return-value]
+        return Shape(super().shape)  # type: ignore[return-value]
 
     def __getitem__(self, instances: Any) -> Predictions:
         """Restrict to some instances, by position: a slice, a mask or a list."""
@@ -184,8 +175,7 @@ class Predictions(Source):
     def n_missing(self) -> int:
         """How many of the m·n·l cells no prediction was given for; it takes a walk over all data, once."""
         if self.many:
-            m, n, l = self.shape
-            return int(m) * n * l - sum(int(seen.sum()) * int(known.sum()) for _, seen, known in self.apart())
+            return int(np.prod(list(self.shape))) - sum(int(s.sum() * known.sum()) for _, s, known in self.apart())
         silences = () if self.complete else (part.cells()[1] for block in self.blocks() for part in block._parts)
         return sum(int((~spoken).sum()) for spoken in silences if spoken is not None)
 
@@ -305,14 +295,9 @@ class Predictions(Source):
         return self._with(_parts=tuple(scaled))
 
     @property
-    def gives_scores(self) -> list[bool]:
-        """Tell of each model whether it gives floats, not only decisions."""
-        return [part.matrix.dtype.kind == "f" for part in self._parts]
-
-    @property
     def has_scores(self) -> bool:  # type: ignore[override]
         """Whether any model gives floats, not only decisions."""
-        return any(self.gives_scores)
+        return any(part.matrix.dtype.kind == "f" for part in self._parts)
 
     def with_clusterings(self, clusterings: Mapping[str, Any]) -> Predictions:
         """Add clusterings of the instances, which know no labels, beside the models; MLCM-r and BGCM use them.
@@ -378,13 +363,6 @@ class Predictions(Source):
             if spoken is not None:
                 out[k][~spoken] = np.nan
         return out
-
-
-class _Shape(tuple[int, ...]):
-    """A shape whose first number is no plain integer: scikit-learn would take it for the number of instances."""
-
-    def __getitem__(self, at: Any) -> Any:
-        return np.array(super().__getitem__(0)) if at == 0 else super().__getitem__(at)
 
 
 def as_predictions(predictions: Any) -> Predictions:

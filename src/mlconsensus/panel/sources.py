@@ -117,6 +117,13 @@ class Source(ABC):
         return self.with_gold_at(None if gold is None else gold_of(gold, self.instances, self.labels))
 
 
+class Shape(tuple[int, ...]):
+    """A shape whose first number is no plain integer: scikit-learn would take it for the number of instances."""
+
+    def __getitem__(self, at: Any) -> Any:
+        return np.array(super().__getitem__(0)) if at == 0 else super().__getitem__(at)
+
+
 class LazySource(Source):
     """Predictions that are not in memory: what is asked of all of them is done to each block when it arrives.
 
