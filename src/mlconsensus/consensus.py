@@ -10,13 +10,17 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 
 from .arithmetic.many import ManyScores
 from .errors import expect, one_of
 from .estimators import COMBINERS, Combiner, majority_vote, method_named
 from .evaluation import metrics
+from .evaluation.calibration import calibrated
 from .evaluation.decisions import Top, cardinalities, match_instances, top_labels
+from .evaluation.promises import Decided, decide
 from .evaluation.truth import as_matched
+from .insight.comparison import cross_fitted
 from .insight.diagnostics import Diagnostics, diagnose, leave_one_model_out
 from .insight.explanations import Explanation, explain
 from .panel.alignment import Names
@@ -82,6 +86,22 @@ class Consensus:
     def relevant(self) -> Any:
         """Label sets (n, l) of bool or CSR: for each instance as many top labels as the models gave it on average."""
         return self.predictions.answered(match_instances(self.scores, self.cardinality))
+
+    @cached_property
+    def probabilities(self) -> NDArray[np.float64]:
+        """How likely each label is relevant (n, l); docs/gold-figures.md says how far that can be trusted.
+
+        With gold, calibrated by it. Without, as the agreement of the models suggests: the rater filter's scores, cut to
+        [0, 1], are what one more trusted rater would say; another method's scores are brought to the scale of the vote.
+        """
+        self._expect_few("probabilities")
+        known = self.gold
+        fair = self.scores if known is None else cross_fitted(self.combiner, self.predictions)
+        own, fair = (
+            np.clip(scores, 0, 1) if self.method == DEFAULT else calibrated(scores, scores, self.vote)
+            for scores in (self.scores, fair)
+        )
+        return own if known is None else self.predictions.answered(calibrated(own, fair, known))
 
     @property
     def labels(self) -> Any:
@@ -198,6 +218,32 @@ class Consensus:
         at = (matched.rows[:, None], matched.columns)
         return metrics.evaluate(matched.truth, self.scores[at], self.labels[at])
 
+    def decide(self, gold: Any = None, **promises: float) -> Decided:
+        """Give label sets that keep promises: ``recall=0.9``, ``precision=0.8`` or ``false_discovery=0.1``.
+
+        Parameters
+        ----------
+        gold
+            Truth of instances that were drawn at random, as `combine` takes it; what was combined with unless told.
+        promises
+            As in `mlc.decide`, which says what each means. The scores are those of a fit without the gold.
+
+        Examples
+        --------
+        >>> import mlconsensus as mlc
+        >>> panel, truth = mlc.datasets.make_panel(random_state=0)
+        >>> gold = np.where(np.arange(len(truth))[:, None] < 100, truth, np.nan)  # they are in random order
+        >>> print(mlc.combine(panel, gold=gold).decide(recall=0.9))
+        At least 90% of an instance's relevant labels are kept, on average over instances, ...
+        Left to people: 0 of 20,000 cells in 0 of 1,000 instances.
+        """
+        self._expect_few("decide")
+        panel = self.predictions if gold is None else self.predictions.with_gold(gold)
+        unknown, scores = self.predictions.with_gold(None), self.scores
+        if self.gold is not None:
+            scores = clone(self.combiner).fit(unknown).transform(unknown)
+        return decide(scores, panel.answered(np.full(scores.shape, np.nan)), **promises)
+
     def to_frame(self, library: str = "pandas") -> Any:
         """Return the scores as a DataFrame, labels as columns.
 
@@ -212,20 +258,22 @@ class Consensus:
         """
         return self._table().to_frame(library)
 
-    def save(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
+    def save(self, path: str | os.PathLike[str], *, format: str | None = None, force: bool = False) -> None:
         """Write the scores to a file.
 
         Parameters
         ----------
         path
             Where to; the suffix names the format. It appears whole or not at all.
+        format
+            The format, where the suffix does not tell, such as ``"label-studio"``.
         force
             Whether to replace a file that exists.
         """
         from .io import write_table
 
         many = isinstance(self.scores, ManyScores)
-        write_table(path, self._table(), layout="ranked" if many else "wide", force=force)
+        write_table(path, self._table(), format=format, layout="ranked" if many else "wide", force=force)
 
     def _table(self) -> ModelTable:
         scores = self.scores.cells() if isinstance(self.scores, ManyScores) else self.scores

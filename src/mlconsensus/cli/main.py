@@ -22,8 +22,8 @@ from ..terminal import safe
 
 # Each command's module is imported when it is used: `--help` answers at once.
 _COMMANDS = (
-    "agreement", "apply", "combine", "compare", "completion", "datasets", "demo", "evaluate", "explain", "labels",
-    "report", "reproduce", "solve", "statistics",
+    "agreement", "apply", "ask", "combine", "compare", "completion", "datasets", "decide", "demo", "evaluate",
+    "explain", "labels", "report", "reproduce", "solve", "statistics",
 )  # fmt: skip
 
 BAD_INPUT, FAULT = 2, 1

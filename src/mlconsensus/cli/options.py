@@ -162,6 +162,14 @@ method_options = together(
 )
 
 
+_GOLD = "The truth of some instances or cells, in any format; empty cells are not known."
+_DRAWN = "How the instances with gold were drawn; as ask's column of inclusion probabilities says, unless told."
+gold_options = together(
+    click.option("--gold", metavar="FILE", help=_GOLD),
+    click.option("--drawn", type=click.Choice(["random"]), help=_DRAWN),
+)
+
+
 def weights_of(given: Sequence[str]) -> dict[str, float] | None:
     """Read what `--weight` said.
 

@@ -65,7 +65,7 @@ from .rater_rounds import (
     rates,
     trust,
 )
-from .raters import drawn
+from .raters import drawn, label_correlations
 
 _TINY = 1e-9  # information below this is none
 _MOST_NOISE = 3.0  # of a reading by raters whose errors are one
@@ -173,7 +173,7 @@ def solve(sums: Statistics, weights: FloatArray | None, known: Trust) -> Solutio
         related = many_raters.correlations(signal, easily, variance / ease, n, active)
         filter = many_raters.neighbours_filter(related, noise, gain, active)
     elif len(at):
-        correlations = _correlations(signal / np.outer(easily, easily), variance / ease, n, active)
+        correlations = label_correlations(signal / np.outer(easily, easily), variance / ease, n, active)
         system = correlations + np.diag(noise[at] + 1e-6)
         filter[np.ix_(at, at)] = linalg.solve(system, correlations, assume_a="pos") * gain[at]
     trusted = np.maximum(known.reliability, 0)
@@ -281,27 +281,6 @@ def _by_label(sums: Statistics, known: Trust, ease: FloatArray, active: Any) -> 
     negative = (r < 0)[:, None]
     c = np.clip(c, np.where(negative, -0.99, 0.0), np.where(negative, 0.0, 0.99))
     return np.where(known.deviation > 0, np.sign(c) * np.minimum(np.abs(c), bound), 0.0)
-
-
-def _correlations(found: FloatArray, variance: FloatArray, n: FloatArray, active: Any) -> FloatArray:
-    """Draw the active labels' correlations to 0 as far as chance explains them, and make them ones there can be.
-
-    Labels that have nothing to do with each other correlate by chance, with variance v v'/n.
-    """
-    at = np.flatnonzero(active)
-    found = np.clip(found[np.ix_(at, at)], -1, 1)
-    np.fill_diagonal(found, 1.0)
-    different = ~np.eye(len(at), dtype=np.bool_)
-    if different.any():
-        chance = np.outer(variance[at], variance[at]) / np.sqrt(np.outer(n[at], n[at]))
-        found[different] = drawn(found[different], 0.0, chance[different], least=1e-8)
-        found = (found + found.T) / 2
-    values, vectors = linalg.eigh(found) if len(at) else (np.ones(1), found)
-    if values[0] >= 0:
-        return found
-    near = (vectors * np.maximum(values, 0)) @ vectors.T
-    size = np.sqrt(np.maximum(np.diag(near), 1e-12))
-    return np.asarray(near / np.outer(size, size))
 
 
 def _noise(c: FloatArray, known: Trust, information: FloatArray, n: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,10 +18,10 @@ from ..engines import gather, local, spread
 from ..errors import InputError, expect
 from ..evaluation.decisions import cardinalities, match_instances
 from ..evaluation.metrics import average_precision
-from ..panel.gold import Gold
 from ..panel.model_tables import ModelTable
 from ..panel.predictions import Predictions, as_predictions
 from ..parameters import model_weights
+from .known import known_instances
 from .room import that_fits
 
 
@@ -70,7 +70,7 @@ class Combiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[misc]
         panel = self.checked_panel(predictions)
         self._fitted(panel, self.prepare(panel, partial(gather, panel)))
         if type(self).learn is not None and panel.gold is not None:
-            known = _joined(gather(panel, _known_instances).blocks)
+            known = known_instances(panel)
             self._solved = self._settings(), type(self).learn(known.weighted(self.weights_), self.solution_)
         return self
 
@@ -366,20 +366,6 @@ class Combiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[misc]
     def _settings(self) -> str:
         """Tell apart settings that are solved for; weights count from the next `fit` on."""
         return repr(sorted((name, value) for name, value in self.get_params().items() if name != "weights"))
-
-
-class _Known(NamedTuple):
-    blocks: tuple[Predictions, ...]
-
-
-def _known_instances(block: Predictions) -> _Known:
-    return _Known(() if (gold := block.gold) is None else (block[gold.at],))
-
-
-def _joined(blocks: tuple[Predictions, ...]) -> Predictions:
-    first, at = blocks[0], np.arange(sum(map(len, blocks)))
-    whole = Predictions(np.concatenate([block.to_array() for block in blocks], axis=1), first.models, first.labels)
-    return whole.with_gold_at(Gold(at, np.concatenate([block.gold.answers for block in blocks if block.gold])))
 
 
 def _block_sums(method: Method, weights: Any, prepared: Any, block: Predictions) -> Any:

@@ -12,6 +12,8 @@ from .alignment import IntArray, as_names, positions_of
 from .model_scores import ModelScores
 from .model_tables import ModelTable, checked, with_names
 
+CHANCE = "inclusion probability"  # a column that `ask` writes: with what probability an instance was asked about
+
 
 class Gold(NamedTuple):
     """Known answers: about which of the panel's instances, and what they are."""
@@ -63,6 +65,25 @@ def truth_table(given: Any, what: str, instances: Any, labels: Any) -> ModelTabl
     return ModelTable(what, known, instances, labels, what)
 
 
+def split_chances(table: ModelTable) -> tuple[ModelTable, NDArray[np.float64] | None]:
+    """Take the column with which probability each instance was asked about out of a table, if it has one.
+
+    Examples
+    --------
+    >>> table, chances = split_chances(ModelTable("gold", [[0.1, 1.0]], ["i"], [CHANCE, "x"]))
+    >>> table.labels, table.scores.tolist(), chances.tolist()
+    (['x'], [[1.0]], [0.1])
+    """
+    names = [] if table.labels is None else [str(name) for name in table.labels]
+    if CHANCE not in names:
+        return table, None
+    matrix, at = checked(table)[0], names.index(CHANCE)
+    values = np.asarray(matrix.toarray() if hasattr(matrix, "toarray") else matrix, dtype=np.float64)
+    found, where = values[:, at], f"{table.file or table.model}, column {CHANCE!r}"
+    expect(bool((found > 0).all()), where, "0 or nothing", "a number above 0 in every row")
+    return table._replace(scores=np.delete(values, at, axis=1), labels=[*names[:at], *names[at + 1 :]]), found
+
+
 def gold_of(given: Any, instances: Any, labels: tuple[str, ...]) -> Gold:
     """Match known answers to a panel's instances and labels, and check that something can be learned from them.
 
@@ -73,7 +94,7 @@ def gold_of(given: Any, instances: Any, labels: tuple[str, ...]) -> Gold:
     Gold(at=array([0, 2]), answers=array([[nan,  0.,  1.],
            [nan,  1., nan]]))
     """
-    table = truth_table(given, "gold", instances, labels)
+    table = split_chances(truth_table(given, "gold", instances, labels))[0]
     judged = ModelTable("panel", None, instances, labels, "the panel")
     table = with_names([judged, table._replace(file=table.file or table.model)])[1]
     where, matrix = str(table.file), checked(table)[0]

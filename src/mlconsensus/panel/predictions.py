@@ -15,8 +15,8 @@ from ..errors import expect
 from ..parameters import Weights, model_weights
 from ..terminal import plural, sizes
 from .alignment import How, IntArray, Names, as_array
-from .clusterings import cluster_of_each
-from .gold import Gold, gold_of, known_answers
+from .clusterings import with_more
+from .gold import Gold, known_answers
 from .model_scores import Matrix, ModelScores
 from .model_tables import ModelTable, aligned, tables_of
 from .scales import Scales
@@ -206,7 +206,6 @@ class Predictions(Source):
 
         Examples
         --------
-        >>> import numpy as np
         >>> import mlconsensus as mlc
         >>> panel = mlc.Predictions(np.eye(2)[None], models=["a"], labels=["x", "y"])
         >>> panel.select(labels=["y"]).to_array().tolist()
@@ -240,28 +239,13 @@ class Predictions(Source):
         gold = self._gold and self._gold.take_labels(own)
         return self._with(labels=tuple(labels), _parts=tuple(part.take_labels(own) for part in self._parts), _gold=gold)
 
-    def with_gold(self, gold: Any) -> Predictions:
-        """Let methods know answers of some instances or cells: what the models are judged by, not one of them.
-
-        Parameters
-        ----------
-        gold
-            An array (n, l) of 1, 0 and NaN (not known), or a DataFrame or table that is matched by its names; what it
-            does not have is not known. ``None``: no answer is known.
-
-        Examples
-        --------
-        >>> import mlconsensus as mlc
-        >>> panel = mlc.Predictions([[[1, 0], [1, 1]]]).with_gold([[np.nan, np.nan], [0, 1]])
-        >>> panel.gold
-        Gold(at=array([1]), answers=array([[0., 1.]]))
-        """
-        found = None if gold is None else gold_of(gold, self.instances, self.labels)
-        return self.with_gold_at(found, np.arange(len(self)))
-
     def with_gold_at(self, gold: Gold | None, positions: IntArray | None = None) -> Predictions:
-        """Take known answers by where the instances stand in the panel, which blocks call them by."""
-        return self._with(_gold=gold and gold.among(self.instances if positions is None else positions))
+        """Take known answers by where the instances stand in what these are of; by default in their own order."""
+        return self._with(_gold=gold and gold.among(np.arange(len(self)) if positions is None else positions))
+
+    def of_panel(self, gold: Gold | None) -> Predictions:
+        """Take known answers of a panel that this is a block of, which calls instances by where they stand there."""
+        return self.with_gold_at(gold, self.instances)
 
     @property
     def gold(self) -> Gold | None:
@@ -331,14 +315,8 @@ class Predictions(Source):
         >>> mlc.mlcm_r(panel)
         array([[1., 0.], [1., 0.]])
         """
-        clusters, columns = list(self.clusters), [self.members]
-        for name, given in clusterings.items():
-            found = cluster_of_each(given, self.instances, f"clustering {name!r}")
-            names = list(dict.fromkeys(cluster for cluster in found if cluster is not None))
-            place = {cluster: len(clusters) + at for at, cluster in enumerate(names)} | {None: -1}
-            columns.append(np.array([[place[cluster]] for cluster in found], dtype=np.int64))
-            clusters += [f"{name}: {cluster}" for cluster in names]
-        return self._with(clusters=tuple(clusters), members=np.concatenate(columns, axis=1))
+        clusters, members = with_more(self.clusters, self.members, self.instances, clusterings)
+        return self._with(clusters=clusters, members=members)
 
     def without_clusterings(self) -> Predictions:
         """Return the models' predictions alone, for methods that cannot use clusterings.

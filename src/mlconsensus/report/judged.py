@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 MOST_CELLS = 2_000_000  # cells of the truth that are judged; of more instances an even sample is taken
 _MOST_POINTS = 80  # of a curve
 _BINS = 10
+_DRAWS = 200  # of the bootstrap
 _LARGE = ("MLCM-r",)  # methods that keep matrices of (models × labels)²
 
 
@@ -59,6 +60,14 @@ class Reliability(NamedTuple):
     cells: tuple[int, ...]  # how many it holds
 
 
+class Calibration(NamedTuple):
+    """How far probabilities are from how often they come true: the expected calibration error, in tenths."""
+
+    error: float
+    low: float  # of the 90 % interval, from the bootstrap over instances
+    high: float
+
+
 class LabelGain(NamedTuple):
     """One label's sets, by consensus and by voting, against the truth."""
 
@@ -85,6 +94,7 @@ class JudgedSummary(NamedTuple):
     results: tuple[Judgement, ...]
     precision_recall: tuple[PrecisionRecall, ...]
     reliability: tuple[Reliability, ...]
+    calibration: Calibration  # of the consensus's probabilities
     labels: tuple[LabelGain, ...]
 
 
@@ -124,7 +134,9 @@ def judge(consensus: Consensus, matched: Matched) -> JudgedSummary:
         results.append(Judgement(name, "mean" if name == "BM" else "model", metrics))
     curves += [_point(name, truth, values) for name, (values, _) in zip(judged.models, judged.cells(), strict=True)]
     gains = _gains(names, truth, sets["MV"], sets[consensus.method])
-    found = tuple(results), tuple(curves), tuple(calibration), tuple(gains)
+    likely = consensus.probabilities[rows][:, columns]
+    calibration.append(reliability(f"{consensus.method}, probabilities", "method", truth, likely))
+    found = tuple(results), tuple(curves), tuple(calibration), calibration_error(truth, likely), tuple(gains)
     return JudgedSummary(matched.note, len(matched.rows), len(rows), left_out, *found)
 
 
@@ -169,6 +181,22 @@ def reliability(name: str, kind: str, truth: BoolArray, scores: FloatArray) -> R
     mean = np.bincount(at, weights=flat, minlength=_BINS)[full] / cells[full]
     share = np.bincount(at, weights=relevant, minlength=_BINS)[full] / cells[full]
     return Reliability(name, kind, tuple(mean.tolist()), tuple(share.tolist()), tuple(cells[full].tolist()))
+
+
+def calibration_error(truth: BoolArray, likely: FloatArray) -> Calibration:
+    """Average how far the share of relevant cells is from their mean probability, over tenths of the probability.
+
+    Examples
+    --------
+    >>> calibration_error(np.array([[True, False]] * 4), np.full((4, 2), 0.75)).error
+    0.25
+    """
+    at = np.clip((likely * _BINS).astype(np.int64), 0, _BINS - 1)
+    off = np.stack([np.where(at == step, likely - truth, 0).sum(axis=1) for step in range(_BINS)], axis=1)
+    drawn = np.random.default_rng(0).multinomial(len(off), np.full(len(off), 1 / len(off)), size=_DRAWS)
+    error, errors = (np.abs(weights @ off).sum(axis=-1) / truth.size for weights in (np.ones(len(off)), drawn))
+    half = 1.645 * float(errors.std())
+    return Calibration(float(error), max(float(error) - half, 0.0), float(error) + half)
 
 
 def _point(name: str, truth: BoolArray, values: Any) -> PrecisionRecall:
