@@ -34,7 +34,7 @@ KINDS = ("memory", "streamed", "state")
 SECONDS, BYTES = 10, 2 * 2**30  # that one file may take
 METHODS = ("mv", "mv", "mv", "filter", "ds", "bgcm", "mlcm-r", "mlcm-a")
 FOUND = Path(__file__).parent / "found"
-LIFE = 2000  # files after which a worker is replaced, as what libraries leak adds up
+LIFE = 500  # files after which a worker is replaced: Polars keeps the stacks of what panicked, 2 MB of addresses each
 
 
 def case(kind: str, seed: int, number: int, originals: dict[str, bytes]) -> tuple[str, bytes, random.Random]:

@@ -88,6 +88,9 @@ def files() -> dict[str, bytes]:
         "sets.svm": b"3,7 1:0.5 4:1\n 2:1\n7\n# nothing\n1,3\n",
         "quoted.csv": b'id,"a ""b""",c\n"x\ny",1,0\nz,,1\n',
     }
+    tools = Path(__file__).parent.parent / "tests" / "data"  # exports of annotation tools
+    for pattern in ("label_studio.json", "doccano_ann.jsonl", "prodigy*.jsonl", "argilla.jsonl", "annif/tfidf/*"):
+        found |= {path.name: path.read_bytes() for path in sorted(tools.glob(pattern))}
     found |= {"object.json": b'{"7": ["a", "b"], "8": ["b"], "9": []}', "good.csv": GOOD}
     found["subjects.annif"] = b"<http://example.org/7>\tlaw\t0.9\n<http://example.org/8>\twar\t0.25\n"
     kept = Path(__file__).parent.parent / "tests" / "data"  # as people and tools write them

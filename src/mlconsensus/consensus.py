@@ -17,7 +17,7 @@ from .errors import expect, one_of
 from .estimators import COMBINERS, Combiner, majority_vote, method_named
 from .evaluation import metrics
 from .evaluation.calibration import calibrated
-from .evaluation.decisions import cardinalities, match_instances
+from .evaluation.decisions import Top, cardinalities, match_instances, top_labels
 from .evaluation.promises import Decided, decide
 from .evaluation.truth import as_matched
 from .insight.comparison import cross_fitted
@@ -84,10 +84,7 @@ class Consensus:
 
     @cached_property
     def relevant(self) -> Any:
-        """Label sets (n, l) of bool: for each instance as many top labels as the models gave it on average.
-
-        CSR, where the panel has many labels.
-        """
+        """Label sets (n, l) of bool or CSR: for each instance as many top labels as the models gave it on average."""
         return self.predictions.answered(match_instances(self.scores, self.cardinality))
 
     @cached_property
@@ -176,21 +173,8 @@ class Consensus:
         expect(few, what, sizes(self.predictions.shape), f"at most {MOST_DENSE:,} labels: see Predictions.select")
 
     def top(self, k: int = 10) -> Top:
-        """Return the `k` best labels of each instance by name, best first, and their scores.
-
-        Examples
-        --------
-        >>> import mlconsensus as mlc
-        >>> found = mlc.combine([[[0.4, 0.9, 0.0]]], method="mv").top(2)
-        >>> found.labels.tolist(), found.scores.tolist()
-        ([['label_1', 'label_0']], [[0.9, 0.4]])
-        """
-        if isinstance(self.scores, ManyScores):
-            order, scores = self.scores.top(k)
-        else:
-            order = np.argsort(-self.scores, axis=1, kind="stable")[:, :k]
-            scores = np.take_along_axis(self.scores, order, axis=1)
-        return Top(np.array(self.label_names, dtype=np.dtypes.StringDType())[order], scores)
+        """Name the `k` best labels of each instance, best first, with their scores; see `decisions.top_labels`."""
+        return top_labels(self.scores, self.label_names, k)
 
     def label_sets(self) -> list[tuple[str, ...]]:
         """Name each instance's labels.
@@ -274,31 +258,26 @@ class Consensus:
         """
         return self._table().to_frame(library)
 
-    def save(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
+    def save(self, path: str | os.PathLike[str], *, format: str | None = None, force: bool = False) -> None:
         """Write the scores to a file.
 
         Parameters
         ----------
         path
             Where to; the suffix names the format. It appears whole or not at all.
+        format
+            The format, where the suffix does not tell, such as ``"label-studio"``.
         force
             Whether to replace a file that exists.
         """
         from .io import write_table
 
         many = isinstance(self.scores, ManyScores)
-        write_table(path, self._table(), layout="ranked" if many else "wide", force=force)
+        write_table(path, self._table(), format=format, layout="ranked" if many else "wide", force=force)
 
     def _table(self) -> ModelTable:
         scores = self.scores.cells() if isinstance(self.scores, ManyScores) else self.scores
         return ModelTable(self.method, scores, self.instances, self.label_names)
-
-
-class Top(NamedTuple):
-    """The best labels of each instance, best first."""
-
-    labels: NDArray[Any]  # (n, k) names
-    scores: NDArray[np.float64]  # (n, k)
 
 
 def combine(

@@ -4,6 +4,7 @@ import csv
 import os
 import pty
 import signal
+import stat
 import subprocess
 import sys
 import threading
@@ -162,6 +163,28 @@ def test_messages_have_an_end(run, tmp_path):
     assert len(ran.err) < 2100
 
 
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        (
+            MemoryError("Unable to allocate 74.5 GiB"),
+            "memory: found too little (Unable to allocate 74.5 GiB), expected",
+        ),
+        (OSError(30, "Read-only file system", "/there"), "/there: found 'read-only file system', expected"),
+        (OSError(24, "Too many open files"), "system: found 'too many open files', expected"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_what_the_system_refuses_is_no_fault_of_the_program(run, panel, monkeypatch, fault, words):
+    def refuse(*args, **options):
+        raise fault
+
+    monkeypatch.setattr("mlconsensus.io.read_predictions", refuse)
+    ran = run("combine", "a.csv", "-o", "out.csv")
+    assert (ran.code, ran.err.count("\n")) == (2, 1)
+    assert words in ran.err
+
+
 def test_standard_streams_that_are_closed(shell, panel):
     assert shell("mlconsensus combine a.csv b.csv --method mv -o out.csv >&- 2>&- <&-").code == 0
     assert (panel / "out.csv").exists()
@@ -240,6 +263,19 @@ def test_pipes_are_never_replaced(run, panel, tmp_path):
         assert run(*call).code == 0
         assert reader.stdout.read().count(b"\n") == 4
     assert (tmp_path / "pipe").is_fifo()
+
+
+def test_devices_are_never_replaced(run, panel, tmp_path):
+    try:  # one that takes everything, in a folder of our own
+        os.mknod(tmp_path / "device", stat.S_IFCHR | 0o600, os.makedev(1, 3))
+        (tmp_path / "device").open("wb").close()
+    except OSError:
+        pytest.skip("only root may make a device")
+    for mode in ("--stream", "--no-stream"):
+        for force in ([], ["--force"]):
+            ran = run("combine", "a.csv", "--method", "mv", mode, "--output-format", "csv", "-o", "device", *force)
+            assert ran.code == 0
+            assert (tmp_path / "device").is_char_device()
 
 
 def test_a_score_of_minus_zero(run, tmp_path):

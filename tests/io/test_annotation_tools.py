@@ -271,6 +271,13 @@ def test_lines_for_doccano_and_prodigy(tmp_path, form, line):
     np.testing.assert_array_equal(back.scores, [[1, 1], [1, 0], [0, 0]])
 
 
+def test_a_consensus_is_saved_for_a_tool(tmp_path):
+    panel = mlc.Predictions(np.ones((2, 1, 1)), instances=["a text"], labels=["law"])
+    mlc.combine(panel).save(tmp_path / "a.json", format="label-studio")
+    (task,) = json.loads((tmp_path / "a.json").read_text())
+    assert task["data"] == {"text": "a text"}
+
+
 @pytest.mark.parametrize("form", ["annif", "argilla"])
 def test_what_is_not_written(tmp_path, form):
     with pytest.raises(mlc.InputError, match=f"format: found {form} for output, expected one that is written"):

@@ -140,7 +140,7 @@ def neighbours_filter(related: Any, noise: FloatArray, gain: FloatArray, active:
         among = np.asarray(related[pairs[0].ravel(), pairs[1].ravel()]).reshape(mask.shape) * mask
         among += ~there[at][:, :, None] * np.eye(width)
         values, vectors = np.linalg.eigh(among)
-        if (odd := values[:, 0] < 0).any():  # as `rater_filter._correlations`
+        if (odd := values[:, 0] < 0).any():  # as `raters.label_correlations`
             near_to = (vectors[odd] * np.maximum(values[odd], 0)[:, None, :]) @ vectors[odd].transpose(0, 2, 1)
             scale = np.sqrt(np.maximum(np.einsum("akk->ak", near_to), 1e-12))
             among[odd] = near_to / scale[:, :, None] / scale[:, None, :]

@@ -56,6 +56,8 @@ from .rater_rounds import (
     Trust,
     answer_weights,
     centred,
+    gain_of,
+    kinship_of_all,
     means,
     on_scale,
     pairs,
@@ -63,13 +65,11 @@ from .rater_rounds import (
     rates,
     trust,
 )
-from .raters import drawn
+from .raters import drawn, label_correlations
 
 _TINY = 1e-9  # information below this is none
 _MOST_NOISE = 3.0  # of a reading by raters whose errors are one
 _VOTING = 2.0  # how much strangers' votes count beside the filter's opinion
-_RAISED = 0.5  # by which power of the panel's reliability the scale of a very rare label is raised
-_RARE = 0.1  # how frequent a label is that raters no longer keep silent about when in doubt
 _HARDLY = 0.15  # reliability below which a rater has nothing to do with the others
 _FLOOR = 1e-6  # labels about which nothing is left keep the order of their frequencies
 
@@ -166,14 +166,14 @@ def solve(sums: Statistics, weights: FloatArray | None, known: Trust) -> Solutio
     given = known.voice * (1.0 if weights is None else weights)
     vote, information = (each * given[:, None] for each in answer_weights(c, known.deviation))
     noise, kin = _noise(c, known, information, n)
-    gain, level = _gain(c, known)
+    gain, level = gain_of(c, known)
     at, easily = np.flatnonzero(active), np.sqrt(ease)
     filter: Any = None if many else np.zeros((l, l))
     if many:
         related = many_raters.correlations(signal, easily, variance / ease, n, active)
         filter = many_raters.neighbours_filter(related, noise, gain, active)
     elif len(at):
-        correlations = _correlations(signal / np.outer(easily, easily), variance / ease, n, active)
+        correlations = label_correlations(signal / np.outer(easily, easily), variance / ease, n, active)
         system = correlations + np.diag(noise[at] + 1e-6)
         filter[np.ix_(at, at)] = linalg.solve(system, correlations, assume_a="pos") * gain[at]
     trusted = np.maximum(known.reliability, 0)
@@ -181,7 +181,7 @@ def solve(sums: Statistics, weights: FloatArray | None, known: Trust) -> Solutio
         trusted = (known.heard.sum(axis=1) > 0).astype(np.float64)
     return Solution(
         known.mean, vote, information, noise, kin, filter, known.frequency, trusted * given,
-        np.asarray(_VOTING * (1 - _kinship_of_all(known, level)) ** 2), known.overall, known.scale_at, known.scale_to,
+        np.asarray(_VOTING * (1 - kinship_of_all(known, level)) ** 2), known.overall, known.scale_at, known.scale_to,
     )  # fmt: skip
 
 
@@ -283,27 +283,6 @@ def _by_label(sums: Statistics, known: Trust, ease: FloatArray, active: Any) -> 
     return np.where(known.deviation > 0, np.sign(c) * np.minimum(np.abs(c), bound), 0.0)
 
 
-def _correlations(found: FloatArray, variance: FloatArray, n: FloatArray, active: Any) -> FloatArray:
-    """Draw the active labels' correlations to 0 as far as chance explains them, and make them ones there can be.
-
-    Labels that have nothing to do with each other correlate by chance, with variance v v'/n.
-    """
-    at = np.flatnonzero(active)
-    found = np.clip(found[np.ix_(at, at)], -1, 1)
-    np.fill_diagonal(found, 1.0)
-    different = ~np.eye(len(at), dtype=np.bool_)
-    if different.any():
-        chance = np.outer(variance[at], variance[at]) / np.sqrt(np.outer(n[at], n[at]))
-        found[different] = drawn(found[different], 0.0, chance[different], least=1e-8)
-        found = (found + found.T) / 2
-    values, vectors = linalg.eigh(found) if len(at) else (np.ones(1), found)
-    if values[0] >= 0:
-        return found
-    near = (vectors * np.maximum(values, 0)) @ vectors.T
-    size = np.sqrt(np.maximum(np.diag(near), 1e-12))
-    return np.asarray(near / np.outer(size, size))
-
-
 def _noise(c: FloatArray, known: Trust, information: FloatArray, n: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Find the usual noise of each label's reading, and the part of it that kin have in common (l,).
 
@@ -317,31 +296,6 @@ def _noise(c: FloatArray, known: Trust, information: FloatArray, n: FloatArray) 
     kin = np.maximum(np.einsum("kj,kq,qj->j", errors, known.alike, errors, optimize=True) - 1 / total, 0)
     noise = np.maximum(own, np.minimum((1 + kin) ** 2 - 1, _MOST_NOISE))
     return noise, noise - own
-
-
-def _gain(c: FloatArray, known: Trust) -> tuple[FloatArray, float]:
-    """Find the scale on which trusted raters say each label (l,), and how reliable these are on the whole.
-
-    The truth is taken for one more rater, as reliable as those who are trusted. Of rare labels raters keep silent when
-    in doubt, the more so the less they know: these are said too seldom, and their scale is raised.
-    """
-    trusted = np.maximum(c, 0) ** 2 * known.heard
-    total = np.maximum(trusted.sum(axis=0), 1e-12)
-    usual = (trusted * c**2).sum(axis=0) / total
-    variance = ratio((known.deviation**2 * known.heard).sum(axis=0), known.heard.sum(axis=0), 0.0)
-    level = max(float(np.sqrt((variance * usual).sum() / max(float(variance.sum()), 1e-300))), 0.05)
-    gain = (trusted * c * known.deviation).sum(axis=0) / total
-    return np.asarray(gain / level ** (_RAISED * np.exp(-known.frequency / _RARE))), level
-
-
-def _kinship_of_all(known: Trust, level: float) -> float:
-    """Average the kinship κ of pairs of different raters, each pair by how reliable both are.
-
-    Raters who hardly agree are nobody's replicas, however alike their rates: without a signal, votes are all there is.
-    """
-    trusted = np.maximum(known.reliability, 0) ** 2
-    weight = np.outer(trusted, trusted) * (1 - np.eye(len(trusted)))
-    return float((weight * known.alike).sum() / max(float(weight.sum()), 1e-300)) * min(1.0, 2 * level)
 
 
 def _per_answer(heard: FloatArray, solution: Solution, labels: Any = slice(None)) -> FloatArray:

@@ -16,6 +16,8 @@ from .method import Axes
 from .raters import agreement, highest, kinship, reliability
 
 _SILENT = 1e-12  # a variance below this says that a rater never changes its mind on a label
+_RAISED = 0.5  # by which power of the panel's reliability the scale of a very rare label is raised
+_RARE = 0.1  # how frequent a label is that raters no longer keep silent about when in doubt
 
 
 class Rates(NamedTuple):
@@ -174,6 +176,31 @@ def answer_weights(c: FloatArray, deviation: FloatArray) -> tuple[FloatArray, Fl
     varies = deviation > 0
     weight = np.where(varies, c / (1 - c**2) / np.where(varies, deviation, 1), 0.0)
     return weight, weight * c * deviation
+
+
+def gain_of(c: FloatArray, known: Trust) -> tuple[FloatArray, float]:
+    """Find the scale on which trusted raters say each label (l,), and how reliable these are on the whole.
+
+    The truth is taken for one more rater, as reliable as those who are trusted. Of rare labels raters keep silent when
+    in doubt, the more so the less they know: these are said too seldom, and their scale is raised.
+    """
+    trusted = np.maximum(c, 0) ** 2 * known.heard
+    total = np.maximum(trusted.sum(axis=0), 1e-12)
+    usual = (trusted * c**2).sum(axis=0) / total
+    variance = ratio((known.deviation**2 * known.heard).sum(axis=0), known.heard.sum(axis=0), 0.0)
+    level = max(float(np.sqrt((variance * usual).sum() / max(float(variance.sum()), 1e-300))), 0.05)
+    gain = (trusted * c * known.deviation).sum(axis=0) / total
+    return np.asarray(gain / level ** (_RAISED * np.exp(-known.frequency / _RARE))), level
+
+
+def kinship_of_all(known: Trust, level: float) -> float:
+    """Average the kinship κ of pairs of different raters, each pair by how reliable both are.
+
+    Raters who hardly agree are nobody's replicas, however alike their rates: without a signal, votes are all there is.
+    """
+    trusted = np.maximum(known.reliability, 0) ** 2
+    weight = np.outer(trusted, trusted) * (1 - np.eye(len(trusted)))
+    return float((weight * known.alike).sum() / max(float(weight.sum()), 1e-300)) * min(1.0, 2 * level)
 
 
 def _first_copies(sums: Pairs, known: Means) -> Any:

@@ -9,7 +9,10 @@ in the panel by empirical Bayes, as far as chance explains the difference. docs/
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from scipy import linalg
 
 from ..arithmetic.products import FloatArray, ratio
 
@@ -200,3 +203,30 @@ def drawn(found: FloatArray, expected: FloatArray | float, chance: FloatArray, l
     """
     spread = spread_of(found - expected, chance, least)
     return (found * spread + expected * chance) / (spread + chance)
+
+
+def label_correlations(found: FloatArray, variance: FloatArray, n: FloatArray, active: Any) -> FloatArray:
+    """Draw the active labels' correlations to 0 as far as chance explains them, and make them ones there can be.
+
+    Labels that have nothing to do with each other correlate by chance, with variance v v'/n.
+
+    Examples
+    --------
+    >>> found = np.array([[1.0, 0.1], [0.1, 1.0]])
+    >>> label_correlations(found, np.ones(2), np.full(2, 25.0), np.ones(2, dtype=bool)).round(2).tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+    at = np.flatnonzero(active)
+    found = np.clip(found[np.ix_(at, at)], -1, 1)
+    np.fill_diagonal(found, 1.0)
+    different = ~np.eye(len(at), dtype=np.bool_)
+    if different.any():
+        chance = np.outer(variance[at], variance[at]) / np.sqrt(np.outer(n[at], n[at]))
+        found[different] = drawn(found[different], 0.0, chance[different], least=1e-8)
+        found = (found + found.T) / 2
+    values, vectors = linalg.eigh(found) if len(at) else (np.ones(1), found)
+    if values[0] >= 0:
+        return found
+    near = (vectors * np.maximum(values, 0)) @ vectors.T
+    size = np.sqrt(np.maximum(np.diag(near), 1e-12))
+    return np.asarray(near / np.outer(size, size))

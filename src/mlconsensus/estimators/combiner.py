@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,15 +15,14 @@ from sklearn.utils.validation import check_is_fitted
 from ..combiners import METHODS, Method
 from ..combiners.method import merged
 from ..engines import gather, local, spread
-from ..engines.machine import available_memory
 from ..errors import InputError, expect
 from ..evaluation.decisions import cardinalities, match_instances
 from ..evaluation.metrics import average_precision
-from ..panel.gold import Gold
 from ..panel.model_tables import ModelTable
 from ..panel.predictions import Predictions, as_predictions
 from ..parameters import model_weights
-from ..terminal import sizes
+from .known import known_instances
+from .room import that_fits
 
 
 class Combiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[misc]
@@ -71,7 +70,7 @@ class Combiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[misc]
         panel = self.checked_panel(predictions)
         self._fitted(panel, self.prepare(panel, partial(gather, panel)))
         if type(self).learn is not None and panel.gold is not None:
-            known = _joined(gather(panel, _known_instances).blocks)
+            known = known_instances(panel)
             self._solved = self._settings(), type(self).learn(known.weighted(self.weights_), self.solution_)
         return self
 
@@ -352,20 +351,7 @@ class Combiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[misc]
         able = " or ".join(method.__name__ for method in METHODS if method.uses_clusterings)
         right = self.uses_clusterings or not panel.clusters
         expect(right, type(self).__name__, "clusterings, which it cannot use", able)
-        return self._that_fits(panel) if panel.many else panel
-
-    def _that_fits(self, panel: Any) -> Any:
-        """Return a panel of many labels as this method takes it; refuse one that would not fit into memory."""
-        m, n, l = (int(size) for size in panel.shape)
-        front = getattr(panel, "front", panel)
-        sparsely = self.takes_many and front.gold is None and not panel.clusters
-        pairs = min(l**2, panel.n_said**2 // (4 * n)) if self.pairs_labels else 0
-        need = 4 * pairs + 100 * l * m if sparsely else 8 * l * (n + 3 * m * l)
-        found = f"{sizes(panel.shape)}, which would take {need / 2**30:,.0f} GiB"
-        others = [own.name for own in METHODS if own.takes_many and not own.pairs_labels]
-        able = "gold, clusterings and MLCM-r to have fewer labels" if not sparsely else f"one of {', '.join(others)}"
-        expect(need < available_memory() / 2, self.name, found, able)
-        return panel if sparsely else panel.as_block(False)
+        return that_fits(self, panel) if panel.many else panel
 
     def _fitted(self, panel: Any, prepared: Any) -> Self:
         sums = self._gathered(panel, model_weights(self.weights, panel.models), prepared)
@@ -380,20 +366,6 @@ class Combiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[misc]
     def _settings(self) -> str:
         """Tell apart settings that are solved for; weights count from the next `fit` on."""
         return repr(sorted((name, value) for name, value in self.get_params().items() if name != "weights"))
-
-
-class _Known(NamedTuple):
-    blocks: tuple[Predictions, ...]
-
-
-def _known_instances(block: Predictions) -> _Known:
-    return _Known(() if (gold := block.gold) is None else (block[gold.at],))
-
-
-def _joined(blocks: tuple[Predictions, ...]) -> Predictions:
-    first, at = blocks[0], np.arange(sum(map(len, blocks)))
-    whole = Predictions(np.concatenate([block.to_array() for block in blocks], axis=1), first.models, first.labels)
-    return whole.with_gold_at(Gold(at, np.concatenate([block.gold.answers for block in blocks if block.gold])))
 
 
 def _block_sums(method: Method, weights: Any, prepared: Any, block: Predictions) -> Any:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, Literal
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -82,6 +82,39 @@ def top_k(scores: ArrayLike, k: int) -> BoolArray:
     """
     scores = _score_matrix(scores)
     return _top(scores, np.full(len(scores), whole(k, "k", 0)))
+
+
+class Top(NamedTuple):
+    """The best labels of each instance, best first."""
+
+    labels: NDArray[Any]  # (n, k) names
+    scores: FloatArray  # (n, k)
+
+
+def top_labels(scores: Any, names: Sequence[str], k: int) -> Top:
+    """Name the `k` labels of highest score of each instance, best first; ties go to the label that comes first.
+
+    Parameters
+    ----------
+    scores
+        Consensus scores (n, l), an array or `ManyScores`.
+    names
+        The labels' names (l,).
+    k
+        How many.
+
+    Examples
+    --------
+    >>> top_labels(np.array([[0.2, 0.9, 0.5]]), ["x", "y", "z"], 2).labels.tolist()
+    [['y', 'z']]
+    """
+    k = whole(k, "k", 1)
+    if isinstance(scores, ManyScores):
+        order, best = scores.top(k)
+    else:
+        order = np.argsort(-scores, axis=1, kind="stable")[:, :k]
+        best = np.take_along_axis(scores, order, axis=1)
+    return Top(np.array(names, dtype=np.dtypes.StringDType())[order], best)
 
 
 def threshold(scores: ArrayLike, at_least: float = 0.5, *, empty: Empty = "keep") -> BoolArray:

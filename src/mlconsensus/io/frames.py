@@ -121,7 +121,7 @@ def _long(found: NamedFrame, model: str, rules: Rules, scratch: Path | None, lis
     listed = {name: _names(found, name) for name in ("instance", "label", "model")}
     models = listed["model"].to_list() or [model]
     n, l, m = len(listed["instance"]), len(listed["label"]), len(models)
-    check_size(24 * m * n, found.place.file, f"for the answers of {m:,} models about {n:,} instances")
+    check_size(24 * m * n, found.place.file, f"for the answers of {m:,} models about {n:,} instances", 0.9)
     coded = partial(_coded, found, listed)
     if scratch is None:
         coded = partial(iter, list(coded()))

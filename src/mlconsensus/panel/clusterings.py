@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from ..errors import expect
-from .alignment import Names
+from .alignment import IntArray, Names
 
 
 def cluster_of_each(given: Any, instances: Names, where: str) -> list[str | None]:
@@ -39,6 +41,20 @@ def cluster_of_each(given: Any, instances: Names, where: str) -> list[str | None
         found = list(given)
         expect(len(found) == len(names), where, f"{len(found)} instances", f"{len(names)} as the panel has")
     return [_name(cluster) for cluster in found]
+
+
+def with_more(
+    clusters: tuple[str, ...], members: IntArray, instances: Names, clusterings: Mapping[str, Any]
+) -> tuple[tuple[str, ...], IntArray]:
+    """Add clusterings by name to the clusters that there are (c,) and to which of them each instance is in (n, …)."""
+    listed, columns = list(clusters), [members]
+    for name, given in clusterings.items():
+        found = cluster_of_each(given, instances, f"clustering {name!r}")
+        names = list(dict.fromkeys(cluster for cluster in found if cluster is not None))
+        place = {cluster: len(listed) + at for at, cluster in enumerate(names)} | {None: -1}
+        columns.append(np.array([[place[cluster]] for cluster in found], dtype=np.int64))
+        listed += [f"{name}: {cluster}" for cluster in names]
+    return tuple(listed), np.concatenate(columns, axis=1)
 
 
 def _name(cluster: Any) -> str | None:

@@ -15,12 +15,12 @@ from ..errors import expect
 from ..parameters import Weights, model_weights
 from ..terminal import plural, sizes
 from .alignment import How, IntArray, Names, as_array
-from .clusterings import cluster_of_each
-from .gold import Gold, gold_of, known_answers
+from .clusterings import with_more
+from .gold import Gold, known_answers
 from .model_scores import Matrix, ModelScores
 from .model_tables import ModelTable, aligned, tables_of
 from .scales import Scales
-from .sources import MOST_DENSE, Source, positions
+from .sources import MOST_DENSE, Shape, Source, positions
 
 
 class Predictions(Source):
@@ -108,17 +108,7 @@ class Predictions(Source):
     def from_parts(
         cls, models: Sequence[str], instances: Names, labels: Sequence[str], parts: Sequence[ModelScores]
     ) -> Predictions:
-        """Put together what a reader has checked and aligned already.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> import mlconsensus as mlc
-        >>> from mlconsensus.panel.model_scores import ModelScores
-        >>> part = ModelScores(np.eye(2, dtype=bool), None, None, False)
-        >>> mlc.Predictions.from_parts(["a"], np.arange(2), ["x", "y"], [part])
-        <Predictions: 1 model × 2 instances × 2 labels>
-        """
+        """Put together what a reader has checked and aligned already."""
         panel = cls.__new__(cls)
         panel._fill(models, instances, labels, parts)
         return panel
@@ -149,7 +139,7 @@ class Predictions(Source):
     @property
     def shape(self) -> tuple[int, int, int]:
         """Numbers of models, instances and labels."""
-        return _Shape(super().shape)  # type: ignore[return-value]
+        return Shape(super().shape)  # type: ignore[return-value]
 
     def __getitem__(self, instances: Any) -> Predictions:
         """Restrict to some instances, by position: a slice, a mask or a list."""
@@ -185,8 +175,7 @@ class Predictions(Source):
     def n_missing(self) -> int:
         """How many of the m·n·l cells no prediction was given for; it takes a walk over all data, once."""
         if self.many:
-            m, n, l = self.shape
-            return int(m) * n * l - sum(int(seen.sum()) * int(known.sum()) for _, seen, known in self.apart())
+            return int(np.prod(list(self.shape))) - sum(int(s.sum() * known.sum()) for _, s, known in self.apart())
         silences = () if self.complete else (part.cells()[1] for block in self.blocks() for part in block._parts)
         return sum(int((~spoken).sum()) for spoken in silences if spoken is not None)
 
@@ -217,7 +206,6 @@ class Predictions(Source):
 
         Examples
         --------
-        >>> import numpy as np
         >>> import mlconsensus as mlc
         >>> panel = mlc.Predictions(np.eye(2)[None], models=["a"], labels=["x", "y"])
         >>> panel.select(labels=["y"]).to_array().tolist()
@@ -251,28 +239,13 @@ class Predictions(Source):
         gold = self._gold and self._gold.take_labels(own)
         return self._with(labels=tuple(labels), _parts=tuple(part.take_labels(own) for part in self._parts), _gold=gold)
 
-    def with_gold(self, gold: Any) -> Predictions:
-        """Let methods know answers of some instances or cells: what the models are judged by, not one of them.
-
-        Parameters
-        ----------
-        gold
-            An array (n, l) of 1, 0 and NaN (not known), or a DataFrame or table that is matched by its names; what it
-            does not have is not known. ``None``: no answer is known.
-
-        Examples
-        --------
-        >>> import mlconsensus as mlc
-        >>> panel = mlc.Predictions([[[1, 0], [1, 1]]]).with_gold([[np.nan, np.nan], [0, 1]])
-        >>> panel.gold
-        Gold(at=array([1]), answers=array([[0., 1.]]))
-        """
-        found = None if gold is None else gold_of(gold, self.instances, self.labels)
-        return self.with_gold_at(found, np.arange(len(self)))
-
     def with_gold_at(self, gold: Gold | None, positions: IntArray | None = None) -> Predictions:
-        """Take known answers by where the instances stand in the panel, which blocks call them by."""
-        return self._with(_gold=gold and gold.among(self.instances if positions is None else positions))
+        """Take known answers by where the instances stand in what these are of; by default in their own order."""
+        return self._with(_gold=gold and gold.among(np.arange(len(self)) if positions is None else positions))
+
+    def of_panel(self, gold: Gold | None) -> Predictions:
+        """Take known answers of a panel that this is a block of, which calls instances by where they stand there."""
+        return self.with_gold_at(gold, self.instances)
 
     @property
     def gold(self) -> Gold | None:
@@ -322,14 +295,9 @@ class Predictions(Source):
         return self._with(_parts=tuple(scaled))
 
     @property
-    def gives_scores(self) -> list[bool]:
-        """Tell of each model whether it gives floats, not only decisions."""
-        return [part.matrix.dtype.kind == "f" for part in self._parts]
-
-    @property
     def has_scores(self) -> bool:  # type: ignore[override]
         """Whether any model gives floats, not only decisions."""
-        return any(self.gives_scores)
+        return any(part.matrix.dtype.kind == "f" for part in self._parts)
 
     def with_clusterings(self, clusterings: Mapping[str, Any]) -> Predictions:
         """Add clusterings of the instances, which know no labels, beside the models; MLCM-r and BGCM use them.
@@ -347,14 +315,8 @@ class Predictions(Source):
         >>> mlc.mlcm_r(panel)
         array([[1., 0.], [1., 0.]])
         """
-        clusters, columns = list(self.clusters), [self.members]
-        for name, given in clusterings.items():
-            found = cluster_of_each(given, self.instances, f"clustering {name!r}")
-            names = list(dict.fromkeys(cluster for cluster in found if cluster is not None))
-            place = {cluster: len(clusters) + at for at, cluster in enumerate(names)} | {None: -1}
-            columns.append(np.array([[place[cluster]] for cluster in found], dtype=np.int64))
-            clusters += [f"{name}: {cluster}" for cluster in names]
-        return self._with(clusters=tuple(clusters), members=np.concatenate(columns, axis=1))
+        clusters, members = with_more(self.clusters, self.members, self.instances, clusterings)
+        return self._with(clusters=clusters, members=members)
 
     def without_clusterings(self) -> Predictions:
         """Return the models' predictions alone, for methods that cannot use clusterings.
@@ -401,13 +363,6 @@ class Predictions(Source):
             if spoken is not None:
                 out[k][~spoken] = np.nan
         return out
-
-
-class _Shape(tuple[int, ...]):
-    """A shape whose first number is no plain integer: scikit-learn would take it for the number of instances."""
-
-    def __getitem__(self, at: Any) -> Any:
-        return np.array(super().__getitem__(0)) if at == 0 else super().__getitem__(at)
 
 
 def as_predictions(predictions: Any) -> Predictions:

@@ -78,7 +78,7 @@ def statistics(block: Any) -> Statistics:
         for own, (values, seen, known) in zip(counts, block.apart(), strict=True):
             own += np.bincount(_bins(values.data), minlength=N_BINS)
             own[0] += seen.sum() * known.sum() - values.nnz
-        return Statistics(counts * [[kind] for kind in block.gives_scores])
+        return Statistics(counts)
     for own, (values, spoken) in zip(counts, block.cells(), strict=True):
         if values.dtype.kind != "f":
             continue

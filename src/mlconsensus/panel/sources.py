@@ -93,6 +93,36 @@ class Source(ABC):
         """Numbers of models, instances and labels."""
         return len(self.models), len(self), len(self.labels)
 
+    @abstractmethod
+    def with_gold_at(self, gold: Gold | None) -> Self:
+        """Take known answers that are matched already."""
+
+    def with_gold(self, gold: Any) -> Self:
+        """Let methods know answers of some instances or cells: what the models are judged by, not one of them.
+
+        Parameters
+        ----------
+        gold
+            An array (n, l) of 1, 0 and NaN (not known), or a DataFrame or table that is matched by its names; what it
+            does not have is not known. ``None``: no answer is known.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import mlconsensus as mlc
+        >>> panel = mlc.Predictions([[[1, 0], [1, 1]]]).with_gold([[np.nan, np.nan], [0, 1]])
+        >>> panel.gold
+        Gold(at=array([1]), answers=array([[0., 1.]]))
+        """
+        return self.with_gold_at(None if gold is None else gold_of(gold, self.instances, self.labels))
+
+
+class Shape(tuple[int, ...]):
+    """A shape whose first number is no plain integer: scikit-learn would take it for the number of instances."""
+
+    def __getitem__(self, at: Any) -> Any:
+        return np.array(super().__getitem__(0)) if at == 0 else super().__getitem__(at)
+
 
 class LazySource(Source):
     """Predictions that are not in memory: what is asked of all of them is done to each block when it arrives.
@@ -141,11 +171,10 @@ class LazySource(Source):
         out._many = many
         return out
 
-    def with_gold(self, gold: Any) -> Self:
-        """Let methods know answers of some instances or cells; blocks call instances by their positions."""
-        found = None if gold is None else gold_of(gold, self.instances, self.labels)
-        out = self._with("with_gold_at", found)
-        out.gold = found
+    def with_gold_at(self, gold: Gold | None) -> Self:
+        """Take known answers that are matched already."""
+        out = self._with("of_panel", gold)
+        out.gold = gold
         return out
 
     def _with(self, name: str, *arguments: Any) -> Self:
