@@ -153,21 +153,22 @@ def solve(statistics: Statistics, n_iter: int = 100, tol: float = 1e-5, weights:
     labels, yes, spoke = statistics.patterns.unpacked()
     m, l = statistics.patterns.shape
     weights = np.ones(m) if weights is None else weights
+    some = spoke @ weights > 0  # of whom nobody spoke, nothing is to be learned
+    labels, yes, spoke, counts = labels[some], yes[some], spoke[some], statistics.patterns.counts[some]
     heard = spoke @ weights
-    counts = statistics.patterns.counts * (heard > 0)
     votes = np.hstack([yes, spoke - yes])  # (p, 2m) who said yes, who said no
     # Multiplying by it adds up over each label's patterns.
     sums = sparse.csr_array((np.ones(len(labels)), (labels, np.arange(len(labels)))), shape=(l, len(labels)))
-    n_votes = sums @ (counts * heard)
+    n_votes, n_patterns = sums @ (counts * heard), (sums @ counts)[labels]
 
-    true = ratio(yes @ weights, heard, 0.0)  # start from the majority vote
+    true = _exact(yes @ weights / heard, n_patterns)  # start from the majority vote
     following = _maximise(true, sums, votes, counts, weights)
     found, bound, active = following, np.full(l, -np.inf), np.ones(l, dtype=np.bool_)
     for _ in range(whole(n_iter, "n_iter", 1)):
         settled = (np.where(active, new, old) for new, old in zip(following[:3], found[:3], strict=True))
         found = Solution(*settled)._replace(weights=weights)
         start, if_yes, if_no = _log_odds(found)
-        true = special.expit(start[labels] + _added(votes, if_yes, if_no, labels))  # E step
+        true = _exact(special.expit(start[labels] + _added(votes, if_yes, if_no, labels)), n_patterns)  # E step
         following = _maximise(true, sums, votes, counts, weights)  # M step
         new_bound = sums @ (counts * _evidence(true, following, labels, votes))
         active &= new_bound - bound >= positive(tol, "tol") * n_votes
@@ -201,7 +202,17 @@ def contributions(block: Predictions, solution: Solution, label: int) -> Contrib
 
 def _added(votes: FloatArray, for_yes: FloatArray, for_no: FloatArray, labels: NDArray[np.intp]) -> FloatArray:
     """Add up for each pattern (p,) what its votes count, given (m, l) for a yes and for a no."""
-    return np.asarray(np.einsum("pk,pk->p", votes, np.vstack([for_yes, for_no]).T[labels]))
+    each = np.vstack([for_yes, for_no])
+    return np.asarray(np.einsum("pk,pk->p", votes, _exact(each, len(each) * np.abs(each).max(axis=0)).T[labels]))
+
+
+def _exact(values: FloatArray, most: FloatArray) -> FloatArray:
+    """Round to a grid on which sums of up to `most` are exact.
+
+    Models that are alike then stay so to the last bit, whatever their order: EM may part them by rounding alone.
+    """
+    grid = np.exp2(np.ceil(np.log2(np.maximum(most, 1e-290))) - 52)
+    return np.asarray(np.round(values / grid) * grid)
 
 
 def _maximise(true: FloatArray, sums: Any, votes: FloatArray, counts: FloatArray, weights: FloatArray) -> Solution:

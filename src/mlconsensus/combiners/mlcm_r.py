@@ -44,6 +44,8 @@ from .contributions import Contributions, statements
 from .method import Axes, Method
 from .walk_system import solved
 
+_FAINT = 1e-30  # degree below which an instance has no edges, times the largest weight: its inverse is float32, too
+
 
 class Statistics(NamedTuple):
     """Sums over instances."""
@@ -65,7 +67,7 @@ def statistics(block: Predictions) -> Statistics:
     """Add up what each instance contributes to the walk between group nodes."""
     m, _, l = block.shape
     A, C = connections(block), memberships(block)
-    per_edge = ratio(np.ones(len(block)), row_sums(A) + row_sums(C), 0.0)
+    per_edge = _per_edge(block, row_sums(A) + row_sums(C))
     walk = Gram.of(scaled(A, np.sqrt(per_edge)), (m, l, m, l))
     if not block.clusters:
         return Statistics(walk)
@@ -91,7 +93,7 @@ def solve(
         anchors = np.repeat(positive(alpha, "alpha") * (np.ones(m) if weights is None else weights), l)
     else:
         anchors = _anchors(degrees[:v], restart)
-    anchors = np.where(anchors > 0, anchors, 1.0)  # a node without edges stays at home whatever α is
+    anchors = np.where(anchors > 1e-300, anchors, 1.0)  # a node without edges stays at home whatever α is
     held = anchors[:, None] * np.tile(np.eye(l), (m, 1))  # α B
     if clustered:
         # Clusters that no walk to a label leaves from hold to the prior.
@@ -115,13 +117,18 @@ def apply(block: Predictions, solution: Solution) -> FloatArray:
     """Mix the distributions of the group nodes that each instance is connected to; Eq. cm_closed_sol_u."""
     kind = solution.groups.dtype
     A, C = connections(block, kind), memberships(block)
-    degrees = row_sums(A) + row_sums(C)
-    per_edge = ratio(np.ones(len(block)), degrees, kind.type(0))
+    per_edge = _per_edge(block, row_sums(A) + row_sums(C)).astype(kind)
     scores = product(scaled(A, per_edge), solution.groups)
     if block.clusters:
         scores += product(scaled(C, per_edge), np.asarray(solution.clusters))
-    scores[degrees == 0] = solution.prior
+    scores[per_edge == 0] = solution.prior
     return np.clip(scores, 0, 1, out=scores)
+
+
+def _per_edge(block: Predictions, degrees: FloatArray) -> FloatArray:
+    """Divide 1 by each instance's degree; 0 where it has no edges, or but the faintest."""
+    least = _FAINT * (1.0 if block.weights is None else float(block.weights.max()))
+    return ratio(np.ones(len(degrees)), np.where(degrees > least, degrees, 0.0), 0.0)
 
 
 def contributions(block: Predictions, solution: Solution, label: int) -> Contributions:
@@ -129,7 +136,7 @@ def contributions(block: Predictions, solution: Solution, label: int) -> Contrib
     scores, _ = statements(block)
     inside = memberships(block[:1]).toarray()[0]
     degree = scores.sum() + inside.sum()
-    if degree == 0:
+    if not _per_edge(block, np.array([degree])).any():
         return Contributions(float(solution.prior[label]), np.zeros_like(scores))
     clusters = inside * np.asarray(solution.clusters)[:, label] / degree if block.clusters else None
     return Contributions(0.0, scores * solution.groups[:, label].reshape(scores.shape) / degree, clusters=clusters)

@@ -141,7 +141,7 @@ def rescaled(values: Any, at: FloatArray, to: FloatArray) -> Any:
 
 def _bins(scores: NDArray[Any]) -> NDArray[np.int64]:
     """Find the bin of each score in [0, 1], numbered by size."""
-    low = np.minimum(scores, 1 - scores).astype(np.float32).view(np.uint32) >> _BITS
+    low = np.abs(np.minimum(scores, 1 - scores)).astype(np.float32).view(np.uint32) >> _BITS  # −0 has a sign bit
     return np.asarray(np.where(scores <= 0.5, low, 2 * _HALF - low), dtype=np.int64)
 
 
