@@ -29,20 +29,42 @@ ROOMS = ("arithmetic", "combiners", "evaluation")
 CPU_SECONDS, SECONDS, MEMORY = 150, 3000, 6 * 2**30  # a mutant that needs more is noticed, too
 
 # Tests of a file beside its own examples and tests/<room>/test_<name>.py; after "::" what pytest's -k selects.
-FILTER = ["combiners/test_raters.py", "combiners/test_rater_filter.py"]
+CONTRACT, CLUSTERED, WEIGHTS = (
+    "combiners/test_contract.py",
+    "combiners/test_clusterings.py",
+    "combiners/test_weights.py",
+)
+EXPLAINED = "insight/test_explanations.py"
+FILTER, LOOPS = "combiners/test_rater_filter.py", "combiners/test_rater_filter.py::loops"
 MORE = {
-    "combiners/bgcm.py": ["combiners/test_contract.py::BGCM", "combiners/test_clusterings.py"],
-    "combiners/contributions.py": ["insight/test_explanations.py"],
-    "combiners/dawid_skene.py": ["combiners/test_contract.py::DawidSkene"],
-    "combiners/majority_vote.py": ["combiners/test_contract.py::MajorityVote"],
-    "combiners/method.py": ["combiners/test_contract.py", "test_own_method.py"],
-    "combiners/mlcm_a.py": ["combiners/test_contract.py::MLCMa"],
-    "combiners/mlcm_r.py": ["combiners/test_contract.py::MLCMr", "combiners/test_clusterings.py"],
-    "combiners/rater_filter.py": [*FILTER, "combiners/test_contract.py::RaterFilter"],
-    "combiners/rater_rounds.py": [*FILTER, "combiners/test_contract.py::RaterFilter"],
-    "combiners/raters.py": [*FILTER],
-    "arithmetic": ["arithmetic", "combiners/test_clusterings.py", "combiners/test_contract.py::literal or sparse"],
-    "combiners": ["combiners/test_weights.py"],
+    "combiners/bgcm.py": [f"{CONTRACT}::literal and BGCM", CLUSTERED, f"{WEIGHTS}::BGCM", f"{EXPLAINED}::BGCM"],
+    "combiners/contributions.py": [EXPLAINED],
+    "combiners/dawid_skene.py": [f"{CONTRACT}::DawidSkene", f"{WEIGHTS}::DawidSkene", f"{EXPLAINED}::DawidSkene"],
+    "combiners/majority_vote.py": [
+        f"{CONTRACT}::MajorityVote",
+        f"{WEIGHTS}::MajorityVote",
+        f"{EXPLAINED}::MajorityVote",
+    ],
+    "combiners/method.py": ["test_own_method.py", CONTRACT],
+    "combiners/mlcm_a.py": [f"{CONTRACT}::MLCMa", f"{WEIGHTS}::MLCMa", f"{EXPLAINED}::MLCMa"],
+    "combiners/mlcm_r.py": [
+        f"{CONTRACT}::literal and MLCMr",
+        CLUSTERED,
+        f"{CONTRACT}::MLCMr",
+        f"{WEIGHTS}::MLCMr",
+        f"{EXPLAINED}::MLCMr",
+    ],
+    "combiners/rater_filter.py": [
+        LOOPS,
+        "combiners/test_raters.py",
+        f"{CONTRACT}::RaterFilter",
+        f"{EXPLAINED}::RaterFilter",
+    ],
+    "combiners/rater_rounds.py": [LOOPS, "combiners/test_raters.py", FILTER, f"{CONTRACT}::RaterFilter"],
+    "combiners/raters.py": [LOOPS, "combiners/test_raters.py", FILTER],
+    "combiners/walk_system.py": ["combiners/test_mlcm_r.py"],
+    "arithmetic": ["arithmetic", CLUSTERED, f"{CONTRACT}::literal or sparse"],
+    "combiners": [],
     "evaluation": ["evaluation"],
 }
 SWAPS = {
@@ -117,7 +139,7 @@ def _code(tree: ast.AST) -> list[ast.AST]:
 def tests_of(name: str) -> list[str]:
     """Return what pytest is to run for a file such as combiners/bgcm.py, quickest first, each once."""
     room, file = name.split("/")
-    chosen = [f"{room}/test_{file}", *MORE.get(name, []), *MORE[room]]
+    chosen = [*MORE.get(name, []), f"{room}/test_{file}", *MORE[room]]
     return [each for each in dict.fromkeys(chosen) if (ROOT / "tests" / each.partition("::")[0]).exists()]
 
 
@@ -150,7 +172,8 @@ def _run(name: str, tree: ast.AST | None) -> int:
         return compile(tree, path, "exec") if tree is not None and loader.path == path else plain(loader, module)  # type: ignore[arg-type]
 
     importlib.machinery.SourceFileLoader.get_code = get_code  # type: ignore[assignment,method-assign]
-    options = ["-x", "-q", "--no-header", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:cov"]
+    options = ["-x", "-q", "--no-header", "-W", "ignore::pytest.PytestAssertRewriteWarning"]
+    options += ["-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:cov"]
     if pytest.main([*options, path]) not in (0, 5):  # the examples in the file itself; 5: there are none
         return 1
     for each in tests_of(name):
@@ -172,6 +195,7 @@ def main() -> None:
     """Try mutants of the sample that were not tried yet, and print the score and who survived."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sample", type=int, default=150, help="how many mutants of all")
+    parser.add_argument("--first", type=int, default=0, help="where in the sample to begin, for several at once")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--results", type=Path, default=ROOT / ".mutants.jsonl")
     parser.add_argument("--again", action="store_true", help="try those that survived once more")
@@ -190,11 +214,11 @@ def main() -> None:
             known[found["mutant"]] = found["noticed"]
     os.chdir(ROOT)
     sys.path[:0] = [str(ROOT / "src")]
-    import numpy, pandas, polars, scipy.linalg, scipy.sparse, scipy.stats, sklearn.base  # noqa: E401, F401  # isort: skip
+    import hypothesis, numpy, pandas, polars, pytest, scipy.linalg, scipy.sparse, scipy.stats, sklearn.base  # noqa: E401, F401  # isort: skip
 
     survivors = []
     killed = 0
-    for name, at, part, what in every[: given.sample]:
+    for name, at, part, what in every[given.first : given.sample]:
         tree, line = mutated(trees[name], at, part)
         source = (SOURCE / name).read_text(encoding="utf-8").splitlines()[line - 1].strip()
         mutant = f"{name}:{line}: {what} (node {at}.{part}) in `{source}`"
@@ -205,7 +229,7 @@ def main() -> None:
             print("noticed " if known[mutant] else "SURVIVED", mutant, flush=True)
         killed += known[mutant]
         survivors += [] if known[mutant] else [mutant]
-    tried = min(given.sample, len(every))
+    tried = min(given.sample, len(every)) - given.first
     low, high = interval(killed, tried)
     print("\n".join(["", "Survivors:", *sorted(survivors)]))
     print(f"{killed} of {tried} noticed: {killed / tried:.1%}, 95 % interval {low:.0%} to {high:.0%}")

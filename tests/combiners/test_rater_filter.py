@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import mlconsensus as mlc
+import rater_oracle
 
 
 def fitted(scores):
@@ -120,3 +121,35 @@ def test_labels_that_go_together_lend_each_other_what_models_missed(shift):
     only_first = (scores[:, :, 0] == 1).all(axis=0) & (scores[:, :, 1:] == 0).all(axis=(0, 2))
     assert only_first.any()
     assert (found[only_first, 1] > found[only_first, 1 + shift]).all()
+
+
+def drawn_panel(seed, m, n, l, right, form):
+    """Raters that heed the truth as often as `right` says, and answer at random elsewhere."""
+    rng = np.random.default_rng(seed)
+    truth = rng.random((n, 1)) < rng.uniform(0.1, 0.6, (n, l))  # labels go together
+    shape = (m, n, l)
+    heeded = rng.random(shape) < np.abs(right)[:, None, None]
+    answers = np.where(heeded, truth ^ (np.array(right) < 0)[:, None, None], rng.random(shape) < 0.3).astype(float)
+    if form == "scores":
+        answers = 0.7 * answers + 0.3 * rng.random(shape)
+    if form == "silence":
+        answers[rng.random(shape) < 0.3] = np.nan
+    if form == "few labels":
+        answers[1:, :, 0] = np.nan
+        answers[:, 2] = np.nan
+    return answers
+
+
+@pytest.mark.parametrize("form", ["decisions", "scores", "silence", "few labels"])
+@pytest.mark.parametrize(
+    "right",
+    [[0.8, 0.7, 0.5, 0.3], [0.9, 0.8, -0.7], [0.6, 0.5], [0.9, 0.0, 0.8, 0.1, 0.7], [0.0, 0.0, 0.0], [0.5]],
+    ids=repr,
+)
+def test_equals_the_derivation_written_with_loops(right, form):
+    right = np.array(right)
+    weights = [None, np.linspace(0.5, 2, len(right))]
+    for seed, n, l in ((0, 40, 5), (1, 25, 8)):
+        scores = drawn_panel(seed, len(right), n, l, right, form)
+        found = mlc.RaterFilter(rescale=False, weights=weights[seed]).fit_transform(scores)
+        np.testing.assert_allclose(found, rater_oracle.rater_filter(scores, weights[seed]), rtol=0, atol=1e-8)
