@@ -8,7 +8,7 @@ PEERS := benchmarks/.peers
 
 LOWEST := .lowest
 
-.PHONY: demo test test-lowest test-pythons mutants panels audit format pictures clean bench bench-peers
+.PHONY: demo test test-lowest test-pythons mutants panels audit format pictures clean bench bench-peers fuzz
 
 demo: $(INSTALLED)
 	$(BIN)/mlconsensus demo
@@ -58,6 +58,10 @@ bench: $(INSTALLED_DEV)
 
 # What the suite compares with, each in an environment of its own; no dependency of the package.
 bench-peers: $(PEERS)/crowdkit/.installed $(PEERS)/cleanlab/.installed $(PEERS)/snorkel/.installed
+
+# Breaks files of every format for some time: make fuzz SECONDS=3600 SEED=7
+fuzz: $(INSTALLED_DEV)
+	$(BIN)/python fuzz/fuzz.py --seconds $(or $(SECONDS),60) --seed $(or $(SEED),0)
 
 # The docs' pictures of the report; needs Chromium.
 pictures: $(INSTALLED_DEV)

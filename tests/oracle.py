@@ -120,18 +120,20 @@ def _maximise(true, heard, yes):
     return sum(true.values()) / len(true), says
 
 
-def dawid_skene(scores, n_iter=100, tol=1e-5):
+def dawid_skene(scores, n_iter=100, tol=1e-5, gold=None):
     """EM label by label with loops; stops a label when its evidence bound gains less than `tol` a vote."""
     m, n, l = scores.shape
+    gold = np.full((n, l), np.nan) if gold is None else gold
     said, value = _says(scores)
     out = np.zeros((n, l))
     for label in range(l):
         heard = [[k for k in range(m) if said[k, i, label]] for i in range(n)]
         yes = value[:, :, label] >= 0.5
-        known = [i for i in range(n) if heard[i]]
+        told = {i: gold[i, label] for i in range(n) if not np.isnan(gold[i, label])}
+        known = [i for i in range(n) if heard[i] or i in told]
         if not known:
             continue
-        true = {i: sum(yes[k, i] for k in heard[i]) / len(heard[i]) for i in known}
+        true = {i: told[i] if i in told else sum(yes[k, i] for k in heard[i]) / len(heard[i]) for i in known}
 
         prior, says = _maximise(true, heard, yes)
         bound = -np.inf
@@ -141,7 +143,7 @@ def dawid_skene(scores, n_iter=100, tol=1e-5):
                 likely = np.array([1 - prior, prior])
                 for k in heard[i]:
                     likely = likely * (says[k] if yes[k, i] else 1 - says[k])
-                true[i] = likely[1] / likely.sum()
+                true[i] = told[i] if i in told else likely[1] / likely.sum()
             prior, says = _maximise(true, heard, yes)
             gained = 0.0
             for i in known:
@@ -153,5 +155,111 @@ def dawid_skene(scores, n_iter=100, tol=1e-5):
                 break
             bound = gained
         for i in range(n):
-            out[i, label] = true[i] if heard[i] else used[0]
+            out[i, label] = true[i] if i in true else used[0]
     return out
+
+
+def walk_with_gold(A, B, alpha, gamma, Y, rounds=20000):
+    """Descend Eq. cm_objective with the penalty of known answers, one coordinate after the other.
+
+    Instances (n,) and group nodes (v,) of edges A (n, v) are means of their neighbours; a node is held to its label B
+    (v, l) by `alpha` (none: 0), an instance to each of its known labels Y (n, l) by `gamma`.
+    """
+    n, v = A.shape
+    held = alpha * (B.sum(axis=1) > 0)
+    U, Q = np.zeros((n, B.shape[1])), np.array(B, dtype=float)
+    for _ in range(rounds):
+        before = Q.copy()
+        for i in range(n):
+            weight = A[i].sum() + gamma * Y[i].sum()
+            if weight > 0:
+                U[i] = (A[i] @ Q + gamma * Y[i]) / weight
+        for j in range(v):
+            if A[:, j].sum() + held[j] > 0:
+                Q[j] = (A[:, j] @ U + held[j] * B[j]) / (A[:, j].sum() + held[j])
+        if np.abs(Q - before).max() < 1e-14:
+            break
+    return Q
+
+
+def mlcm_r_with_gold(scores, gold, gamma, alpha=2.0, clusters=None):
+    m, n, l = scores.shape
+    clusters = np.zeros((n, 0)) if clusters is None else clusters
+    A = np.concatenate([*np.nan_to_num(scores), clusters], axis=1)
+    B = np.concatenate([*[np.eye(l)] * m, np.zeros((clusters.shape[1], l))])
+    Q = walk_with_gold(A, B, alpha, gamma, np.nan_to_num(gold))
+    return A @ Q / A.sum(axis=1, keepdims=True)
+
+
+def bgcm_with_gold(scores, gold, gamma, alpha=2.0, clusters=None):
+    m, n, l = scores.shape
+    said, value = _says(scores)
+    clusters = np.zeros((n, 0)) if clusters is None else clusters
+    out = np.empty((n, l))
+    for label in range(l):
+        yes, no = value[:, :, label].T, (said * (1 - value))[:, :, label].T
+        A = np.concatenate([yes, no, clusters], axis=1)
+        B = np.array([[1.0, 0.0]] * m + [[0.0, 1.0]] * m + [[0.0, 0.0]] * clusters.shape[1])
+        Y = np.nan_to_num(np.stack([gold[:, label], 1 - gold[:, label]], axis=1))
+        out[:, label] = (A @ walk_with_gold(A, B, alpha, gamma, Y))[:, 0] / A.sum(axis=1)
+    return out
+
+
+def mlcm_a_with_gold(scores, gold, taus):
+    """Least squares with pseudo-instances, at the tau of the largest density of the known answers."""
+    m, n, l = scores.shape
+    mean = scores.mean(axis=0)
+    G = mean.T @ mean / n
+    F = m * np.linalg.inv(np.linalg.inv(G) + m * np.eye(l))
+    known = ~np.isnan(gold).any(axis=1)
+    X, Y = mean[known], gold[known]
+    best = None
+    for tau in taus:
+        spread = np.eye(len(X)) + X @ np.linalg.inv(G) @ X.T / tau  # of each label's answers, in units of the noise
+        wrong = Y - X @ F
+        noise = (wrong * np.linalg.solve(spread, wrong)).sum() / Y.size
+        density = -0.5 * (l * np.linalg.slogdet(spread)[1] + Y.size * np.log(noise) + Y.size)
+        if best is None or density > best[0]:
+            half = np.linalg.cholesky(tau * G).T
+            W = np.linalg.lstsq(np.concatenate([X, half]), np.concatenate([Y, half @ F]), rcond=None)[0]
+            best = density, W
+    return mean @ best[1]
+
+
+def learned(starts, said, answers, rounds, spread):
+    """Pólya–Gamma EM of docs/theory.md with loops: the correction's common part and each label's own."""
+    g, l = starts.shape
+    usual, p = starts.mean(axis=0), 2 + len(said)
+    z = np.array([[[1, (starts[i, j] - usual[j]) / 2, *said[:, i, j]] for i in range(g)] for j in range(l)])
+    kind = [0, 1] + [2] * len(said)
+    T, T_all = np.array([spread[k] for k in kind]), np.array([(1, 1, 0.1)[k] for k in kind])
+    common, own = np.zeros(p), np.zeros((l, p))
+    for _ in range(rounds):
+        H, c = np.zeros((l, p, p)), np.zeros((l, p))
+        for j in range(l):
+            for i in range(g):
+                if not np.isnan(answers[i, j]):
+                    eta = starts[i, j] + z[j, i] @ (common + own[j])
+                    omega = np.tanh(eta / 2) / (2 * eta)
+                    H[j] += omega * np.outer(z[j, i], z[j, i])
+                    c[j] += z[j, i] * (answers[i, j] - 0.5 - omega * starts[i, j])
+        # Common and own parts together are one large least squares problem; b and each d have a prior of their own.
+        big = np.zeros((p + l * p, p + l * p))
+        right = np.concatenate([c.sum(axis=0), c.ravel()])
+        big[:p, :p] = H.sum(axis=0) + np.diag(1 / T_all)
+        for j in range(l):
+            at = slice(p + j * p, p + (j + 1) * p)
+            big[:p, at] = big[at, :p] = H[j]
+            big[at, at] = H[j] + np.diag(1 / T)
+        found = np.linalg.solve(big, right)
+        common, own = found[:p], found[p:].reshape(l, p)
+        given = [np.linalg.inv(H[j] + np.diag(1 / T)) for j in range(l)]
+        whole = np.linalg.inv(big)[:p, :p]
+        for k in range(3):
+            some = [a for a in range(p) if kind[a] == k]
+            if some:
+                T[some] = max(np.mean([own[j, a] ** 2 + given[j][a, a] for j in range(l) for a in some]), 1e-5)
+            if some and k == 2:
+                T_all[some] = max(np.mean([common[a] ** 2 + whole[a, a] for a in some]), 1e-5)
+    both = common + own
+    return np.concatenate([[both[:, 0] - both[:, 1] * usual / 2], [1 + both[:, 1] / 2], both[:, 2:].T])

@@ -21,19 +21,41 @@ def drawn(found, expected, chance, least=1e-5):
     return [(f * spread + e * own) / (spread + own) for f, e, own in zip(found, expected, chance, strict=True)]
 
 
-def reliability(agreed, precision):
+def voices(agreed, precision, overlap, r):
+    """Whose errors correlate by more than a half shares that much of its voice; clearly, by two standard errors."""
+    m, found = len(r), []
+    for k in range(m):
+        shared = 0.0
+        for q in range(m):
+            if k != q and precision[k][q] > 0:
+                clearly = agreed[k][q] - r[k] * r[q] - 2 * chance_of(precision[k][q])
+                size = math.sqrt(max(1 - r[k] ** 2, 1 - 0.98**2) * max(1 - r[q] ** 2, 1 - 0.98**2))
+                shared += overlap[k][q] * max(2 * min(clearly / size, 1) - 1, 0)
+        found.append(1 / (1 + shared))
+    return found
+
+
+def chance_of(precision):
+    return min(max(1 / math.sqrt(max(precision, 1)), 1e-3), 1)
+
+
+def reliability(agreed, precision, overlap):
     m = len(agreed)
     pairs = [(k, q) for k in range(m) for q in range(m) if k != q and precision[k][q] > 0]
     if not pairs:
-        return [0.98] * m
+        return [0.98] * m, [1.0] * m
     all_precision = sum(precision[k][q] for k, q in pairs)
     usual = sum(precision[k][q] * agreed[k][q] for k, q in pairs) / all_precision
     r, spread = [math.sqrt(max(usual, 1e-4))] * m, 0.05
+    voice = [1.0] * m
     for at in range(200):
+        if at % 5 == 0:
+            now = voices(agreed, precision, overlap, r)
+            voice = [(v + own) / 2 for v, own in zip(voice, now, strict=True)] if at else now
         known, weighted = [0.0] * m, [0.0] * m
         for k, q in pairs:
-            chance = min(max(1 / math.sqrt(max(precision[k][q], 1)), 1e-3), 1)
-            weight = precision[k][q] / (1 + abs(agreed[k][q] - r[k] * r[q]) / chance)
+            weight = precision[k][q] / (1 + abs(agreed[k][q] - r[k] * r[q]) / chance_of(precision[k][q]))
+            weight *= voice[k] * voice[q]
             known[k] += weight * r[q] ** 2
             weighted[k] += weight * agreed[k][q] * r[q]
         mean = sum(i * own for i, own in zip(known, r, strict=True)) / max(sum(known), 1e-12)
@@ -48,12 +70,12 @@ def reliability(agreed, precision):
     z = [
         sum(precision[k][q] * agreed[k][q] * shape(k, q) for k, q in pairs)
         / math.sqrt(max(2 * sum(precision[k][q] * shape(k, q) ** 2 for k, q in pairs), 1e-300))
-        for shape in (lambda k, q: 1.0, lambda k, q: r[k] * r[q])
+        for shape in (lambda k, q: voice[k] * voice[q], lambda k, q: voice[k] * r[k] * voice[q] * r[q])
     ]
     if (z[0] < 3 and z[1] < 3 + math.sqrt(2 * m)) or sum(r) < 0.1 * sum(map(abs, r)):
-        return [0.0] * m
+        return [0.0] * m, [1.0] * m
     opposite = -0.3 * max(float(np.median(r)), 0) - 1e-9
-    return [max(own, -0.98) if own < opposite else min(max(own, 0), 0.98) for own in r]
+    return [max(own, -0.98) if own < opposite else min(max(own, 0), 0.98) for own in r], voice
 
 
 def rater_filter(Y, weights=None):
@@ -74,7 +96,7 @@ def rater_filter(Y, weights=None):
     # Round 2: pairs of raters.
     pooled = [over((variance[:, j] * heard[:, j]).sum(), heard[:, j].sum()) for j in L]
     labels = sum(pooled) ** 2 / max(sum(own**2 for own in pooled), 1e-300)
-    agreed, precision, alike = np.zeros((3, m, m))
+    agreed, precision, alike, overlap = np.zeros((4, m, m))
     count = heard.sum(axis=1) / l
     rate = np.array([[total[k, j] / heard[k, j] if heard[k, j] else frequency[j] for j in L] for k in K])
     for k in K:
@@ -90,9 +112,9 @@ def rater_filter(Y, weights=None):
             chance += variance[k].sum() * (1 / max(count[k], 1) - part)
             chance += variance[q].sum() * (1 / max(count[q], 1) - part)
             shift = ((rate[k] - rate[q]) ** 2).sum()
-            overlap = both / math.sqrt(max(count[k] * count[q], 1))
-            alike[k, q] = 1 if k == q else min(1, max(chance, 0) / max(shift, 1e-12)) ** 2 * overlap
-    r = np.array(reliability(agreed, precision))
+            overlap[k, q] = both / math.sqrt(max(count[k] * count[q], 1))
+            alike[k, q] = 1 if k == q else min(1, max(chance, 0) / max(shift, 1e-12)) ** 2 * overlap[k, q]
+    r, voice = map(np.array, reliability(agreed, precision, overlap))
     vote = np.array([[over((given * y[:, i, j]).sum(), (given * said[:, i, j]).sum()) for j in L] for i in N])
     if not r.any():
         silent = np.array([[not (given * said[:, i, j]).any() for j in L] for i in N])
@@ -105,7 +127,8 @@ def rater_filter(Y, weights=None):
         return u, u * c * deviation
 
     # Round 3: readings.
-    u, b = pooling(np.sign(r)[:, None] * np.minimum(np.abs(r)[:, None], bound))
+    given = voice * given
+    u, b = (voice[:, None] * each for each in pooling(np.sign(r)[:, None] * np.minimum(np.abs(r)[:, None], bound)))
     Z, I = (u[:, None] * x).sum(axis=0), (b[:, None] * said).sum(axis=0)
     read = np.array([sum(I[i, j] > 1e-9 for i in N) for j in L])
     at = [j for j in L if read[j] * b[:, j].sum() > 1e-9]

@@ -59,11 +59,3 @@ def test_a_frame_of_truth_is_matched_by_name():
     with pytest.raises(mlc.InputError, match="another index than that of the truth"):
         mlc.metrics.ranking_loss(truth, truth.iloc[1:])
     assert repr(found) == "<Consensus: 60 instances × 6 labels by Filter>"
-
-
-def test_a_vocabulary_too_large_for_the_filter_gets_another_method(monkeypatch):
-    monkeypatch.setattr("mlconsensus.consensus.MOST_LABELS", 5)
-    found = mlc.combine(PANEL)
-    assert found.method == "MLCM-a"
-    assert "gigabytes" in found.reason
-    assert mlc.combine(PANEL, method="filter").method == "Filter"

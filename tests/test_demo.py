@@ -1,3 +1,8 @@
+import os
+import shlex
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -28,4 +33,27 @@ def test_a_folder_with_something_in_it_is_left_alone(tmp_path):
 def test_the_readme_shows_what_the_demo_prints(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     readme = (Path(__file__).parent.parent / "README.md").read_text()
-    assert f"```text\n{run('mlconsensus-demo')}\n```" in readme
+    assert f"```text\n{run('mlconsensus-demo', program='.venv/bin/mlconsensus')}\n```" in readme
+
+
+def test_what_to_try_next_can_be_pasted(tmp_path):
+    folder = tmp_path / "it's my $demo"
+    lines = [
+        line
+        for line in run(folder, program=shlex.quote(sys.executable) + " -m mlconsensus").splitlines()
+        if line[:2] == "  "
+    ]
+    assert len(lines) == 4
+    for line in lines:
+        done = subprocess.run(line, shell=True, cwd=tmp_path, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+    assert (tmp_path / "report.html").is_file()
+
+
+def test_the_command_is_called_as_it_was_called(tmp_path):
+    script = Path(sys.executable).parent / "mlconsensus"
+    env = {key: value for key, value in os.environ.items() if key != "PATH"}
+    for path, name in ((f"{script.parent}:/usr/bin:/bin", "mlconsensus"), ("/usr/bin:/bin", str(script))):
+        shutil.rmtree(tmp_path / "mlconsensus-demo", ignore_errors=True)
+        done = subprocess.run([script, "demo"], cwd=tmp_path, capture_output=True, text=True, env=env | {"PATH": path})
+        assert f"\n  {name} evaluate consensus.csv" in done.stdout

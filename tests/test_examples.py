@@ -79,3 +79,16 @@ def test_three_hospitals(tmp_path, monkeypatch):
     for found in losses.values():
         assert found["together"] < found["majority voting"]
         assert found["private, ε = 1"] < found["majority voting"]
+
+
+def test_adjudication(capsys):
+    spec = importlib.util.spec_from_file_location("adjudication", EXAMPLES / "adjudication" / "run.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    module.main()
+    lines = [line.split() for line in capsys.readouterr().out.splitlines() if "█" in line]
+    asked = [float(line[2]) for line in lines if line[1] == "answers"]
+    at_random = [float(line[2]) for line in lines if line[:2] == ["at", "random"]]
+    assert len(asked) == 4
+    assert max(asked[2:]) < asked[1] < asked[0]
+    assert all(one < other for one, other in zip(asked[1:], at_random, strict=True))

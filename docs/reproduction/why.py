@@ -12,8 +12,7 @@ import click
 import numpy as np
 
 import mlconsensus as mlc
-from mlconsensus.datasets.catalogue import entry, registry
-from mlconsensus.datasets.fetch import cache_folder
+from mlconsensus.datasets.catalogue import cache_folder, entry, registry
 from mlconsensus.evaluation.metrics import average_precision, micro_auc, one_error, ranking_loss
 from mlconsensus.experiments import Settings
 from mlconsensus.experiments.base_models import base_predictions

@@ -12,44 +12,51 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from . import datasets
+    from .asking import ask
     from .consensus import Consensus, combine, write_consensus
     from .engines.dask import from_dask
     from .ensemble import ConsensusClassifier
     from .errors import InputError, InputWarning
     from .estimators import COMBINERS, register, rescale  # and the methods, whose classes and functions it makes
-    from .evaluation import decisions, metrics
+    from .evaluation import decisions, intervals, metrics
+    from .evaluation.promises import decide
     from .insight.agreement import Agreement, agreement
+    from .insight.comparison import Comparison, compare, leave_out
     from .insight.explanations import Explanation, explain
     from .insight.referee import referee
-    from .io import from_long, read_predictions, scan_predictions
+    from .io import from_dataset, from_long, read_predictions, scan_predictions
     from .panel.predictions import Predictions
     from .sites import privacy
-    from .sites.state import load, merge, save, save_statistics
+    from .sites.state import load, merge, save, save_statistics, subtract
 
-__all__ = ["Agreement", "Consensus", "ConsensusClassifier", "Explanation", "InputError", "InputWarning", "Predictions"]
-__all__ += ["agreement", "combine", "explain", "from_dask", "from_long", "read_predictions", "referee"]
-__all__ += ["scan_predictions", "write_consensus"]
+__all__ = ["Agreement", "Comparison", "Consensus", "ConsensusClassifier", "Explanation", "InputError", "InputWarning"]
+__all__ += ["Predictions", "agreement", "ask", "combine", "compare", "decide", "explain", "from_dask", "from_dataset"]
+__all__ += ["from_long", "leave_out", "read_predictions", "referee", "scan_predictions", "write_consensus"]
 __all__ += ["BGCM", "COMBINERS", "DawidSkene", "MLCMa", "MLCMr", "MajorityVote", "RaterFilter"]
 __all__ += ["bgcm", "dawid_skene", "majority_vote", "mlcm_a", "mlcm_r", "rater_filter", "register", "rescale"]
-__all__ += ["load", "merge", "save", "save_statistics"]
-__all__ += ["datasets", "decisions", "metrics", "privacy"]
+__all__ += ["load", "merge", "save", "save_statistics", "subtract"]
+__all__ += ["datasets", "decisions", "intervals", "metrics", "privacy"]
 
 # Where each name is at home; methods, and all that is not named here, are in `estimators`.
 _HOME = {
+    "asking": ("ask",),
     "consensus": ("Consensus", "combine", "write_consensus"),
     "engines.dask": ("from_dask",),
     "ensemble": ("ConsensusClassifier",),
     "errors": ("InputError", "InputWarning"),
+    "evaluation.promises": ("decide",),
     "insight.agreement": ("Agreement", "agreement"),
+    "insight.comparison": ("Comparison", "compare", "leave_out"),
     "insight.explanations": ("Explanation", "explain"),
     "insight.referee": ("referee",),
-    "io": ("from_long", "read_predictions", "scan_predictions"),
+    "io": ("from_dataset", "from_long", "read_predictions", "scan_predictions"),
     "panel.predictions": ("Predictions",),
-    "sites.state": ("load", "merge", "save", "save_statistics"),
+    "sites.state": ("load", "merge", "save", "save_statistics", "subtract"),
 }
 _MODULES = {
     "datasets": "datasets",
     "decisions": "evaluation.decisions",
+    "intervals": "evaluation.intervals",
     "metrics": "evaluation.metrics",
     "privacy": "sites.privacy",
 }

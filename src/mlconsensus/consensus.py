@@ -10,17 +10,25 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 
-from .errors import InputError, nearest
+from .arithmetic.many import ManyScores
+from .errors import expect, one_of
 from .estimators import COMBINERS, Combiner, majority_vote, method_named
 from .evaluation import metrics
-from .evaluation.decisions import cardinalities, match_instances
+from .evaluation.calibration import calibrated
+from .evaluation.decisions import Top, cardinalities, match_instances, top_labels
+from .evaluation.promises import Decided, decide
+from .evaluation.truth import as_matched
+from .insight.comparison import cross_fitted
 from .insight.diagnostics import Diagnostics, diagnose, leave_one_model_out
 from .insight.explanations import Explanation, explain
 from .panel.alignment import Names
 from .panel.model_tables import ModelTable
 from .panel.predictions import Predictions, as_predictions
+from .panel.sources import MOST_DENSE
 from .parameters import Weights
+from .terminal import sizes
 
 if TYPE_CHECKING:
     from .report import Report
@@ -28,7 +36,6 @@ if TYPE_CHECKING:
 Optimize = Literal["auto", "ranking_loss", "micro_auc", "one_error", "average_precision"]
 METRICS = get_args(Optimize)
 DEFAULT = "Filter"  # for every metric: choosing among methods by small differences was worse (decision 22)
-MOST_LABELS = 8192  # beyond which its matrices of labels × labels take gigabytes
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -38,7 +45,7 @@ class Consensus:
     Attributes
     ----------
     scores
-        Consensus scores (n, l), higher = more relevant.
+        Consensus scores (n, l), higher = more relevant; `ManyScores` of a panel of many labels (docs/many-labels.md).
     method, reason
         Name of the method, and why it was chosen.
     combiner
@@ -56,7 +63,7 @@ class Consensus:
     ('MLCM-r', [[True, True]], [('sport', 'news')])
     """
 
-    scores: NDArray[np.float64]
+    scores: Any
     method: str
     reason: str
     combiner: Combiner
@@ -65,17 +72,39 @@ class Consensus:
     predictions: Predictions
 
     @cached_property
+    def gold(self) -> NDArray[np.float64] | None:
+        """The answers that were known (n, l), NaN where none was; ``None``: there were none."""
+        unknown = np.full(self.scores.shape, np.nan)
+        return None if self.predictions.gold is None else self.predictions.answered(unknown)
+
+    @cached_property
     def cardinality(self) -> NDArray[np.float64]:
         """How many labels the models gave each instance on average (n,)."""
         return cardinalities(self.predictions)
 
     @cached_property
-    def relevant(self) -> NDArray[np.bool_]:
-        """Label sets (n, l) of bool: for each instance as many top labels as the models gave it on average."""
-        return match_instances(self.scores, self.cardinality)
+    def relevant(self) -> Any:
+        """Label sets (n, l) of bool or CSR: for each instance as many top labels as the models gave it on average."""
+        return self.predictions.answered(match_instances(self.scores, self.cardinality))
+
+    @cached_property
+    def probabilities(self) -> NDArray[np.float64]:
+        """How likely each label is relevant (n, l); docs/gold-figures.md says how far that can be trusted.
+
+        With gold, calibrated by it. Without, as the agreement of the models suggests: the rater filter's scores, cut to
+        [0, 1], are what one more trusted rater would say; another method's scores are brought to the scale of the vote.
+        """
+        self._expect_few("probabilities")
+        known = self.gold
+        fair = self.scores if known is None else cross_fitted(self.combiner, self.predictions)
+        own, fair = (
+            np.clip(scores, 0, 1) if self.method == DEFAULT else calibrated(scores, scores, self.vote)
+            for scores in (self.scores, fair)
+        )
+        return own if known is None else self.predictions.answered(calibrated(own, fair, known))
 
     @property
-    def labels(self) -> NDArray[np.bool_]:
+    def labels(self) -> Any:
         """Label sets, another word for `relevant`; what labels are called is in `label_names`."""
         return self.relevant
 
@@ -88,6 +117,7 @@ class Consensus:
     @cached_property
     def diagnostics(self) -> Diagnostics:
         """Whether it helps here: who agrees, who looks random or copied, which labels are disputed, what moved."""
+        self._expect_few("diagnostics")
         return diagnose(self.predictions, self.scores, self.vote)
 
     def report(self, truth: Any = None) -> Report:
@@ -98,6 +128,10 @@ class Consensus:
         truth
             The relevant labels, to judge with: an array (n, l), or a DataFrame that is matched by its names.
 
+        Returns
+        -------
+        What can be shown in a notebook, saved or printed.
+
         Examples
         --------
         >>> import mlconsensus as mlc
@@ -107,18 +141,52 @@ class Consensus:
         """
         from .report import Report, summarise
 
+        self._expect_few("report")
         return Report(summarise(self, truth))
 
     def explain(self, instance: int | str, label: int | str) -> Explanation:
-        """Say which model's which statement raised or lowered a score, and by how much, against plain voting."""
+        """Say which model's which statement raised or lowered a score, and by how much, against plain voting.
+
+        Parameters
+        ----------
+        instance, label
+            Their names. A label without a name of its own may be given by its position.
+
+        Returns
+        -------
+        An exact sum over statements.
+        """
         return explain(self.combiner, self.predictions, instance, label)
 
     def intervals(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the lowest and highest score (n, l) of each cell when any one model is left out."""
+        """Find how far any one model could sway the scores.
+
+        Returns
+        -------
+        The lowest and the highest score (n, l) of each cell when any one model is left out.
+        """
+        self._expect_few("intervals")
         return leave_one_model_out(self.predictions, self.combiner)
 
+    def _expect_few(self, what: str) -> None:
+        few = not isinstance(self.scores, ManyScores)
+        expect(few, what, sizes(self.predictions.shape), f"at most {MOST_DENSE:,} labels: see Predictions.select")
+
+    def top(self, k: int = 10) -> Top:
+        """Name the `k` best labels of each instance, best first, with their scores; see `decisions.top_labels`."""
+        return top_labels(self.scores, self.label_names, k)
+
     def label_sets(self) -> list[tuple[str, ...]]:
-        """Return each instance's labels by name, from highest score to lowest."""
+        """Name each instance's labels.
+
+        Returns
+        -------
+        A tuple of names for each instance, from the highest score to the lowest.
+        """
+        if isinstance(self.scores, ManyScores):
+            sizes = np.diff(self.labels.indptr)
+            best = self.top(max(1, int(sizes.max()))).labels.tolist()
+            return [tuple(names[:size]) for names, size in zip(best, sizes, strict=True)]
         order = np.argsort(-self.scores, axis=1, kind="stable")
         return [
             tuple(self.label_names[j] for j in ranked if kept[j])
@@ -130,25 +198,86 @@ class Consensus:
         return f"<Consensus: {n:,} instances × {l:,} labels by {self.method}>"
 
     def evaluate(self, truth: Any) -> dict[str, float]:
-        """Give the metrics of these scores and label sets; a DataFrame of truth is matched by its names."""
+        """Judge these scores and label sets.
+
+        Parameters
+        ----------
+        truth
+            The relevant labels: an array (n, l), or a DataFrame that is matched by its names.
+
+        Returns
+        -------
+        The metrics by name.
+        """
+        if isinstance(self.scores, ManyScores):
+            known = truth.toarray() if hasattr(truth, "toarray") else truth
+            return metrics.evaluate(known, self.scores.toarray(), self.labels.toarray())
         if not hasattr(truth, "iloc"):
             return metrics.evaluate(truth, self.scores, self.labels)
-        from .evaluation.truth import as_matched
-
         matched = as_matched(truth, self.instances, self.label_names)
         at = (matched.rows[:, None], matched.columns)
         return metrics.evaluate(matched.truth, self.scores[at], self.labels[at])
 
-    def to_frame(self, library: str = "pandas") -> Any:
-        """Return the scores as a DataFrame, labels as columns: of ``"pandas"`` (instances as index) or ``"polars"``."""
-        return ModelTable(self.method, self.scores, self.instances, self.label_names).to_frame(library)
+    def decide(self, gold: Any = None, **promises: float) -> Decided:
+        """Give label sets that keep promises: ``recall=0.9``, ``precision=0.8`` or ``false_discovery=0.1``.
 
-    def save(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
-        """Write the scores to a file whose suffix names the format; an existing one only with `force`."""
+        Parameters
+        ----------
+        gold
+            Truth of instances that were drawn at random, as `combine` takes it; what was combined with unless told.
+        promises
+            As in `mlc.decide`, which says what each means. The scores are those of a fit without the gold.
+
+        Examples
+        --------
+        >>> import mlconsensus as mlc
+        >>> panel, truth = mlc.datasets.make_panel(random_state=0)
+        >>> gold = np.where(np.arange(len(truth))[:, None] < 100, truth, np.nan)  # they are in random order
+        >>> print(mlc.combine(panel, gold=gold).decide(recall=0.9))
+        At least 90% of an instance's relevant labels are kept, on average over instances, ...
+        Left to people: 0 of 20,000 cells in 0 of 1,000 instances.
+        """
+        self._expect_few("decide")
+        panel = self.predictions if gold is None else self.predictions.with_gold(gold)
+        unknown, scores = self.predictions.with_gold(None), self.scores
+        if self.gold is not None:
+            scores = clone(self.combiner).fit(unknown).transform(unknown)
+        return decide(scores, panel.answered(np.full(scores.shape, np.nan)), **promises)
+
+    def to_frame(self, library: str = "pandas") -> Any:
+        """Return the scores as a DataFrame, labels as columns.
+
+        Parameters
+        ----------
+        library
+            ``"pandas"``: instances are the index; ``"polars"``: they are the first column.
+
+        Returns
+        -------
+        A DataFrame of that library.
+        """
+        return self._table().to_frame(library)
+
+    def save(self, path: str | os.PathLike[str], *, format: str | None = None, force: bool = False) -> None:
+        """Write the scores to a file.
+
+        Parameters
+        ----------
+        path
+            Where to; the suffix names the format. It appears whole or not at all.
+        format
+            The format, where the suffix does not tell, such as ``"label-studio"``.
+        force
+            Whether to replace a file that exists.
+        """
         from .io import write_table
 
-        table = ModelTable(self.method, self.scores, self.instances, self.label_names)
-        write_table(path, table, force=force)
+        many = isinstance(self.scores, ManyScores)
+        write_table(path, self._table(), format=format, layout="ranked" if many else "wide", force=force)
+
+    def _table(self) -> ModelTable:
+        scores = self.scores.cells() if isinstance(self.scores, ManyScores) else self.scores
+        return ModelTable(self.method, scores, self.instances, self.label_names)
 
 
 def combine(
@@ -157,6 +286,7 @@ def combine(
     *,
     method: str | Combiner | None = None,
     weights: Weights = None,
+    gold: Any = None,
 ) -> Consensus:
     """Combine predictions into consensus scores and label sets.
 
@@ -171,6 +301,14 @@ def combine(
         A method's name or a combiner, in place of the one that `optimize` would choose.
     weights
         How much each model counts: a number for each, in their order or by name; ``None``: all alike.
+    gold
+        Answers that are known, of some instances or some cells, for the method to learn from (docs/gold.md): an array
+        (n, l) of 1, 0 and NaN (not known), or a DataFrame that is matched by its names. They stand as they are in the
+        scores, as 1 and 0, and in the label sets.
+
+    Returns
+    -------
+    Scores (n, l), label sets, the method and why it was chosen; it can explain and report itself.
 
     Examples
     --------
@@ -184,17 +322,17 @@ def combine(
     True
     """
     panel = as_predictions(predictions)
-    name, reason, combiner = choose(panel, optimize, method, weights)
-    scores = combiner.fit(panel).transform(panel)
-    return Consensus(scores, name, _with_what_it_saw(reason, combiner), combiner, panel.instances, panel.labels, panel)
+    panel = panel if gold is None else panel.with_gold(gold)
+    combiner, reason = choose(panel, optimize, method, weights)
+    scores, names = combiner.fit(panel).transform(panel), (panel.instances, panel.labels)
+    return Consensus(scores, combiner.name, _with_what_it_saw(reason, combiner), combiner, *names, panel)
 
 
 class Chosen(NamedTuple):
-    """A method, why it is the one to use, and its combiner."""
+    """A combiner, and why it is the one to use."""
 
-    method: str
-    reason: str
     combiner: Combiner
+    reason: str
 
 
 def choose(
@@ -205,30 +343,20 @@ def choose(
     Examples
     --------
     >>> import mlconsensus as mlc
-    >>> choose(mlc.Predictions([[[1, 0]]]), "ranking_loss").method
-    'Filter'
+    >>> choose(mlc.Predictions([[[1, 0]]]), "ranking_loss").combiner
+    RaterFilter()
     """
-    if method is None:
-        wanted = str(optimize).replace("-", "_")
-        if wanted not in METRICS:
-            hint = nearest(wanted, METRICS)
-            raise InputError(f"optimize: found {optimize!r}, expected one of {', '.join(METRICS)}{hint}")
-        name = DEFAULT if len(panel.labels) <= MOST_LABELS else "MLCM-a"
-        reason = "it leaves voting as far as the models' agreement carries"
-        if name != DEFAULT:
-            reason = f"with more than {MOST_LABELS:,} labels, {DEFAULT} would take gigabytes of memory"
-        elif wanted != "auto":
-            reason += f", and no method is safer for {wanted.replace('_', ' ')}"
-        combiner = COMBINERS[name](weights=weights)
-    elif isinstance(method, str):
-        name, reason = method_named(method), "it was asked for"
-        combiner = COMBINERS[name](weights=weights)
-    elif weights is not None:
-        raise InputError("weights: found some beside a combiner, which has its own, expected one of the two")
-    else:
-        combiner, reason = method, "it was asked for"
-        name = combiner.name
-    return Chosen(name, reason, combiner)
+    if isinstance(method, str):
+        return Chosen(COMBINERS[method_named(method)](weights=weights), "it was asked for")
+    if method is not None:
+        expect(weights is None, "weights", "some beside a combiner, which has its own", "one of the two")
+        return Chosen(method, "it was asked for")
+    wanted = str(optimize).replace("-", "_")
+    one_of(wanted, METRICS, "optimize")
+    reason = "it leaves voting as far as the models' agreement carries"
+    if wanted != "auto":
+        reason += f", and no method is safer for {wanted.replace('_', ' ')}"
+    return Chosen(COMBINERS[DEFAULT](weights=weights), reason)
 
 
 class Written(NamedTuple):
@@ -298,13 +426,13 @@ def write_consensus(
 
     streamed_format(path, format)  # before the work, not after
     check_output(path, force)
-    name, reason, combiner = choose(panel, optimize, method, weights)
+    combiner, reason = choose(panel, optimize, method, weights)
     panel = combiner.in_fitted_order(panel) if solved else panel
     if not solved:
         combiner.fit(panel)
     made = partial(_written, combiner.applying(), values)
     missing = write_blocks(path, panel, made, format=format, layout=layout, force=force)
-    return Written(name, _with_what_it_saw(reason, combiner), combiner, missing)
+    return Written(combiner.name, _with_what_it_saw(reason, combiner), combiner, missing)
 
 
 def _with_what_it_saw(reason: str, combiner: Combiner) -> str:
@@ -312,6 +440,8 @@ def _with_what_it_saw(reason: str, combiner: Combiner) -> str:
     return f"{reason}: {saw}" if saw else reason
 
 
-def _written(apply: Any, values: Any, block: Predictions) -> NDArray[Any]:
-    scores: NDArray[Any] = apply(block)
-    return scores if values is None else values(scores, block)
+def _written(apply: Any, values: Any, block: Predictions) -> Any:
+    scores = apply(block)
+    if values is None:
+        return scores.cells() if isinstance(scores, ManyScores) else scores
+    return values(scores, block)

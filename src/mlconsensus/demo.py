@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 from .datasets import make_panel
-from .errors import InputError
+from .errors import expect
 from .estimators import COMBINERS
 from .evaluation.metrics import evaluate, evaluate_models
 from .io import write_table
@@ -21,8 +22,10 @@ _LABELS = [
 _MODELS = ("ana", "bert", "carl", "dora", "emil")
 
 
-def run(folder: str | Path, seed: int = 0) -> str:
+def run(folder: str | Path, seed: int = 0, program: str = "mlconsensus") -> str:
     """Write the panel into `folder`, which must not exist or be empty, and return what to print.
+
+    What to try next can be pasted into a shell, where our own command is called `program`.
 
     Examples
     --------
@@ -32,8 +35,8 @@ def run(folder: str | Path, seed: int = 0) -> str:
     5 models tagged 2,000 articles with 22 labels; nobody shows features or truth to the methods below.
     """
     folder = Path(folder)
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise InputError(f"{folder}: found something there already, expected a new or empty folder (see --output)")
+    free = not folder.exists() or (folder.is_dir() and not any(folder.iterdir()))
+    expect(free, str(folder), "something there already", "a new or empty folder (see --output)")
     made, truth = make_panel(2000, len(_LABELS), len(_MODELS), cardinality=2.5, random_state=seed)
     ids = [f"article-{i:04d}" for i in range(1, len(made) + 1)]
     panel = Predictions(made.to_array().astype(bool), models=_MODELS, labels=_LABELS, instances=ids)
@@ -45,20 +48,18 @@ def run(folder: str | Path, seed: int = 0) -> str:
 
     results = {"BM": evaluate_models(truth, panel)["BM"]}
     results |= {name: evaluate(truth, kind().fit_transform(panel)) for name, kind in COMBINERS.items()}
-    files = " ".join(f"{folder / model}.csv" for model in _MODELS)
-    return "\n".join(
-        [
-            f"{len(_MODELS)} models tagged {len(ids):,} articles with {len(_LABELS)} labels; "
-            "nobody shows features or truth to the methods below.",
-            "",
-            metrics_table(results),
-            "",
-            "BM: the models' own mean; MV: majority voting; * best of its column.",
-            f"The panel is in {folder}/. Try next:",
-            "",
-            f"  mlconsensus combine {files} --output consensus.csv",
-            f"  mlconsensus evaluate consensus.csv --truth {folder / 'truth.csv'}",
-            f"  mlconsensus compare {files} --truth {folder / 'truth.csv'}",
-            f"  mlconsensus report {files} --truth {folder / 'truth.csv'} --output report.html",
-        ]
-    )
+    files = shlex.join(f"{folder / model}.csv" for model in _MODELS)
+    known = shlex.quote(f"{folder / 'truth.csv'}")
+    return f"""\
+{len(_MODELS)} models tagged {len(ids):,} articles with {len(_LABELS)} labels; \
+nobody shows features or truth to the methods below.
+
+{metrics_table(results)}
+
+BM: the models' own mean; MV: majority voting; * best of its column.
+The panel is in {folder}/. Try next:
+
+  {program} combine {files} --output consensus.csv
+  {program} evaluate consensus.csv --truth {known}
+  {program} compare {files} --truth {known}
+  {program} report {files} --truth {known} --output report.html"""

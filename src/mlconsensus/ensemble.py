@@ -128,7 +128,14 @@ class ConsensusClassifier(ClassifierMixin, _BaseHeterogeneousEnsemble):  # type:
     def predict(self, X: Any) -> NDArray[Any]:
         """Return label sets (n, l) of 0 and 1: as many top labels as the classifiers give an instance on average.
 
-        Of a `y` with one class for each instance it returns the class of highest score (n,).
+        Parameters
+        ----------
+        X
+            Features (n, …), whatever the classifiers take.
+
+        Returns
+        -------
+        ndarray (n, l); the class of highest score (n,), if `fit` saw a `y` with one class for each instance.
         """
         check_is_fitted(self)
         if isinstance(self.classes_, list):
@@ -136,17 +143,32 @@ class ConsensusClassifier(ClassifierMixin, _BaseHeterogeneousEnsemble):  # type:
         return np.asarray(self.classes_[self._scores(X).argmax(axis=1)])
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Return consensus scores (n, l), cut to between 0 and 1; they rank labels and are not calibrated.
+        """Return consensus scores, cut to between 0 and 1; they rank labels and are not calibrated.
 
-        Of a `y` with one class for each instance they sum to 1.
+        Parameters
+        ----------
+        X
+            Features (n, …), whatever the classifiers take.
+
+        Returns
+        -------
+        ndarray (n, l); rows sum to 1, if `fit` saw a `y` with one class for each instance.
         """
         scores = np.clip(self._scores(X), _LEAST, 1 - _LEAST)
         return scores if isinstance(self.classes_, list) else scores / scores.sum(axis=1, keepdims=True)
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Return consensus scores (n, l), higher = more relevant.
+        """Return consensus scores, higher = more relevant.
 
-        Of a `y` with one class for each instance: what `predict_proba` gives, of two classes their difference (n,).
+        Parameters
+        ----------
+        X
+            Features (n, …), whatever the classifiers take.
+
+        Returns
+        -------
+        ndarray (n, l). If `fit` saw a `y` with one class for each instance: what `predict_proba` gives, of two classes
+        their difference (n,).
         """
         check_is_fitted(self)
         if isinstance(self.classes_, list):
@@ -155,7 +177,7 @@ class ConsensusClassifier(ClassifierMixin, _BaseHeterogeneousEnsemble):  # type:
         return found if len(self.classes_) != 2 else found[:, 1] - found[:, 0]
 
     def _scores(self, X: Any) -> NDArray[np.float64]:
-        panel = self.panel(X)
+        panel = self.panel(X)  # which says so first if nothing is fitted
         return np.asarray(self.combiner_.transform(panel))
 
     def get_metadata_routing(self) -> MetadataRouter:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from importlib import import_module
+from typing import Any
 
 
 class InputError(ValueError):
@@ -48,6 +50,45 @@ def expect(right: bool, where: str, found: object, expected: str) -> None:
     """
     if not right:
         raise InputError(f"{where}: found {found}, expected {expected}")
+
+
+def one_of(name: str, names: Collection[str], where: str) -> None:
+    """Refuse a name that is none of those that there are, and say which of them was meant.
+
+    Examples
+    --------
+    >>> one_of("mlcmr", ["mv", "mlcm-r"], "method")
+    Traceback (most recent call last):
+    ...
+    mlconsensus.errors.InputError: method: found 'mlcmr', expected one of mv, mlcm-r; did you mean 'mlcm-r'?
+    """
+    if name not in names:
+        raise InputError(f"{where}: found {name!r}, expected one of {', '.join(names)}{nearest(name, names)}")
+
+
+def needed(package: str, extra: str, where: str) -> Any:
+    """Import a package that only some users need; where it is not installed, say how to get it.
+
+    Parameters
+    ----------
+    package
+        What is imported.
+    extra
+        The optional dependencies of ours that bring it.
+    where
+        Says in error messages what needs it.
+
+    Examples
+    --------
+    >>> needed("no_such_package", "extra", "privacy")
+    Traceback (most recent call last):
+    ...
+    mlconsensus.errors.InputError: privacy: found no package no_such_package, expected pip install 'mlconsensus[extra]'
+    """
+    try:
+        return import_module(package)
+    except ImportError:
+        raise InputError(f"{where}: found no package {package}, expected pip install 'mlconsensus[{extra}]'") from None
 
 
 def nearest(name: str, names: Iterable[str]) -> str:

@@ -27,8 +27,8 @@ def positive(value: object, name: str) -> float:
     return number
 
 
-def whole(value: object, name: str, least: int) -> int:
-    """Return `value` as an int of at least `least`.
+def whole(value: object, name: str, least: int, most: int = 10**9) -> int:
+    """Return `value` as an int of at least `least` and at most `most`.
 
     Examples
     --------
@@ -37,6 +37,7 @@ def whole(value: object, name: str, least: int) -> int:
     """
     if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
         raise InputError(f"{name}: found {value!r}, expected a whole number of at least {least}")
+    expect(value <= most, name, repr(value), f"at most {most:,}")
     return int(value)
 
 
@@ -73,11 +74,12 @@ def model_weights(weights: Weights, models: Sequence[str]) -> NDArray[np.float64
     for weight, model in zip(given, models, strict=True):
         where = f"weights, model {model!r}"
         expect(0 <= _as_number(weight) < math.inf, where, repr(weight), "a finite number of at least 0")
-        # Products of two must neither vanish nor overflow.
-        expect(not weight or 1e-100 <= weight <= 1e100, where, repr(weight), "0 or a number from 1e-100 to 1e100")
+        # Products of two must neither vanish nor overflow, in float32 either.
+        expect(not weight or 1e-15 <= weight <= 1e15, where, repr(weight), "0 or a number from 1e-15 to 1e15")
     expect(any(given), "weights", "0 for every model", "at least one above 0")
     return np.array(given, dtype=np.float64)
 
 
 def _as_number(value: object) -> float:
-    return float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
+    usual = isinstance(value, Real) and not isinstance(value, bool) and abs(value) <= 1e308  # type: ignore[operator]
+    return float(value) if usual else math.nan  # type: ignore[arg-type]

@@ -35,6 +35,28 @@ def shown(name: object, most: int = 40) -> str:
     return text if cell_len(text) <= most else set_cell_size(text, most - 1).rstrip() + "…"
 
 
+def plural(count: int, noun: str) -> str:
+    """Count things.
+
+    Examples
+    --------
+    >>> plural(1, "label"), plural(2000, "label")
+    ('1 label', '2,000 labels')
+    """
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def sizes(shape: Sequence[int]) -> str:
+    """Say how large a panel is.
+
+    Examples
+    --------
+    >>> sizes((5, 2000, 1))
+    '5 models × 2,000 instances × 1 label'
+    """
+    return " × ".join(map(plural, shape, ("model", "instance", "label")))
+
+
 def table(heads: Sequence[str], rows: Iterable[Sequence[object]], left: int = 1) -> str:
     r"""Lay out a table as plain text, without colours, borders or wrapped lines, whatever it is printed to.
 

@@ -1,3 +1,4 @@
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -32,12 +33,11 @@ def run(capfd, monkeypatch, tmp_path):
 @pytest.fixture
 def shell(tmp_path):
     """Run a line of shell with the real, installed command, in an empty folder."""
-    path = f"{Path(sys.executable).parent}:/usr/bin:/bin"
+    env = {"PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin", "LC_ALL": "C.UTF-8"}
+    env |= {name: os.environ[name] for name in ("PYTHONPATH",) if name in os.environ}  # what this process tests
 
     def shell(line):
-        done = subprocess.run(
-            line, shell=True, cwd=tmp_path, capture_output=True, text=True, env={"PATH": path, "LC_ALL": "C.UTF-8"}
-        )
+        done = subprocess.run(line, shell=True, cwd=tmp_path, capture_output=True, text=True, env=env)
         return Ran(done.returncode, done.stdout, done.stderr)
 
     return shell

@@ -3,6 +3,7 @@
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import mlconsensus as mlc
@@ -13,7 +14,9 @@ def test_evaluate(run, panel):
     ran = run("evaluate", "a.csv", "--truth", "truth.csv", "--json")
     assert ran.code == 0
     found = json.loads(ran.out)
-    assert list(found) == [*RANKING_METRICS, *LABEL_SET_METRICS]
+    assert list(found) == [*RANKING_METRICS, *LABEL_SET_METRICS, "intervals", "drawn"]
+    for metric, interval in found["intervals"].items():
+        assert interval["low"] <= found[metric] <= interval["high"]
     assert (found["micro_auc"], found["ranking_loss"], found["subset_accuracy"]) == (1, 0, 1)
     text = run("evaluate", "a.csv", "--truth", "truth.csv").out
     assert "microAUC" in text
@@ -82,7 +85,8 @@ def test_compare_marks_the_best(run, panel):
 def test_a_metric_without_a_value_is_null(run, panel):
     (panel / "one.csv").write_text("id,sport\n1,1\n")
     assert '"micro_auc": null' in run("evaluate", "one.csv", "--truth", "one.csv", "--json").out
-    assert '"micro_auc": null' in run("compare", "one.csv", "--truth", "one.csv", "--json").out
+    (panel / "two.csv").write_text("id,sport\n1,1\n")
+    assert '"micro_auc": null' in run("compare", "one.csv", "--truth", "two.csv", "--json").out
 
 
 def test_each_model_is_judged_on_what_it_has_seen(run, panel):
@@ -177,3 +181,95 @@ def test_options_that_do_not_go_together(run, raters, options, words):
     ran = run("compare", *raters, *options)
     assert (ran.code, ran.out) == (2, "")
     assert words in ran.err
+
+
+@pytest.fixture
+def answers(panel):
+    """Truth of half of the instances, with a cell that is not known, and the files of a panel."""
+    known, truth = mlc.datasets.make_panel(n_instances=60, n_labels=4, random_state=0)
+    for name in known.models:
+        known.to_frame(name).to_csv(f"{name}_.csv", index_label="id")
+    gold = pd.DataFrame(truth.astype(float), index=known.instances, columns=known.labels).iloc[::2]
+    gold.iloc[0, 0] = np.nan
+    gold.to_csv("answers.csv", index_label="id")
+    gold.assign(**{"inclusion probability": 0.5}).to_csv("asked.csv", index_label="id")
+    return [f"{name}_.csv" for name in known.models]
+
+
+def test_compare_by_gold_gives_intervals_and_says_of_what(run, answers):
+    text = run("compare", *answers, "--gold", "answers.csv", "--drawn", "random").out
+    assert "of all 60 instances, of which 30 were drawn at random" in text
+    assert "30 instances cannot tell" in text
+    unsaid = run("compare", *answers, "--gold", "answers.csv").out
+    assert "of the 30 instances with answers and others like them alone" in unsaid
+    found = json.loads(run("compare", *answers, "--gold", "answers.csv", "--drawn", "random", "--json").out)
+    asked = json.loads(run("compare", *answers, "--gold", "asked.csv", "--json").out)
+    assert found["figures"] == asked["figures"]
+    figure = found["figures"]["Filter"]["ranking_loss"]
+    assert figure["low"] < figure["value"] < figure["high"]
+    assert set(found["gains"]) == set(mlc.COMBINERS) - {"MV"}
+    assert (
+        "--gold: found --truth or --groups beside it"
+        in run("compare", *answers, "--gold", "answers.csv", "--truth", "answers.csv").err
+    )
+
+
+def test_compare_leaves_raters_out(run, answers):
+    text = run("compare", *answers, "--gold", "answers.csv", "--leave-out").out
+    assert "ahead of all raters" in text
+    assert f"without {answers[0].removesuffix('.csv')}" in text
+    assert "--leave-out: found no --gold" in run("compare", *answers, "--leave-out").err
+
+
+def test_evaluate_by_gold(run, answers):
+    run("combine", *answers, "--output", "consensus.csv")
+    found = json.loads(run("evaluate", "consensus.csv", "--gold", "answers.csv", "--json").out)
+    assert list(found) == [*RANKING_METRICS, "intervals", "drawn"]
+    assert "others like them alone" in found["drawn"]
+    drawn = run("evaluate", "consensus.csv", "--gold", "asked.csv").out
+    assert "of which 30 were drawn with the probabilities in the file" in drawn
+    assert "90 % from" in drawn
+    run("combine", *answers, "--gold", "answers.csv", "--output", "learned.csv")
+    assert "found the answers themselves" in run("evaluate", "learned.csv", "--gold", "answers.csv").err
+    ran = run("evaluate", "consensus.csv")
+    assert ran.code == 2
+    assert "found both or none of --truth and --gold" in ran.err
+
+
+def test_decide_keeps_a_promise_and_leaves_cells_to_people(run, answers):
+    ran = run("decide", *answers, "--gold", "answers.csv", "--recall", "0.8", "-o", "sets.csv")
+    assert ran.code == 0
+    assert "At least 80% of an instance's relevant labels are kept" in ran.err
+    assert "Left to people: 0 of 240 cells" in ran.err
+    assert set(np.unique(pd.read_csv("sets.csv", index_col=0))) <= {0, 1}
+    both = ["--recall", "0.8", "--false-discovery", "0.2", "-o", "left.csv", "--json"]
+    found = json.loads(run("decide", *answers, "--gold", "answers.csv", *both).out)
+    assert pd.read_csv("left.csv", index_col=0).isna().to_numpy().sum() == found["left"]["cells"]
+    assert [promise["about"] for promise in found["promises"]] == ["recall", "false_discovery"]
+
+
+def test_decide_refuses_what_it_cannot_promise_by(run, answers):
+    assert "nothing to promise" in run("decide", *answers, "--gold", "answers.csv").err
+    asked = pd.read_csv("asked.csv", index_col=0)
+    asked.iloc[0, -1] = 0.9
+    asked.to_csv("uneven.csv")
+    ran = run("decide", *answers, "--gold", "uneven.csv", "--recall", "0.9", "-o", "out.csv")
+    assert (ran.code, "asked about with unequal probabilities" in ran.err) == (2, True)
+    assert "found no --output" in run("decide", *answers, "--gold", "answers.csv", "--recall", "0.9", "--json").err
+
+
+def test_ask_writes_a_table_that_comes_back_as_gold(run, answers):
+    ran = run("ask", *answers, "--budget", "10", "-o", "questions.csv")
+    assert (ran.code, "10 instances to ask about; with their answers expect microAUC ±" in ran.err) == (0, True)
+    asked = pd.read_csv("questions.csv", index_col=0)
+    assert asked.iloc[:, 1:].isna().all().all()
+    assert "found no answer" in run("combine", *answers, "--gold", "questions.csv", "-o", "out.csv").err
+    _, truth = mlc.datasets.make_panel(n_instances=60, n_labels=4, random_state=0)
+    asked.iloc[:, 1:] = truth[asked.index].astype(float)
+    asked.to_csv("questions.csv")
+    assert run("combine", *answers, "--gold", "questions.csv", "-o", "out.csv").code == 0
+    assert "with the probabilities in the file" in run("compare", *answers, "--gold", "questions.csv").out
+    more = ["--gold", "questions.csv", "--budget", "5", "--for", "figures", "-o", "more.csv", "--json"]
+    found = json.loads(run("ask", *answers, *more).out)
+    assert len(found["instances"]) == 15
+    assert len(pd.read_csv("more.csv").dropna()) == 10

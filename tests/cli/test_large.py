@@ -41,6 +41,7 @@ def test_json_says_the_same(run, panel):
 
 def test_what_would_not_fit_is_streamed(run, panel, monkeypatch):
     monkeypatch.setattr("mlconsensus.engines.machine.available_memory", lambda: 100)
+    monkeypatch.setenv("MLCONSENSUS_LIMIT", "1")
     ran = run("combine", "a.csv", "b.csv", "-o", "x.parquet")
     assert ran.code == 0
     assert ran.err.startswith("streaming: the files would take more than half of the memory that is free")

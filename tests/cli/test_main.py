@@ -1,8 +1,3 @@
-import csv
-
-import numpy as np
-import pytest
-
 import mlconsensus
 from mlconsensus.cli.main import _COMMANDS
 
@@ -85,58 +80,6 @@ def test_a_terminal_sees_a_bar(run, panel, monkeypatch):
     for doing in ("gathering", "solving", "combining"):
         assert doing in ran.err
     assert ran.out == ""
-
-
-HOSTILE = "\x1b]0;owned\x07\x9b2J\u202eEVIL\n"
-
-
-def obeyed(text):
-    """What a terminal would do, rather than show, of a text."""
-    return [character for character in text if not character.isprintable() and character != "\n"]
-
-
-@pytest.fixture
-def hostile(tmp_path):
-    """A panel whose models, labels and instances have names that a terminal would obey."""
-    rng = np.random.default_rng(0)
-    with (tmp_path / "p.csv").open("w", newline="") as file:
-        rows = csv.writer(file)
-        rows.writerow(["instance", "label", "score", "model"])
-        for model in ("1", "2", "3"):
-            for i in range(500):
-                rows.writerows([f"{HOSTILE}{i}", HOSTILE + label, rng.integers(2), HOSTILE + model] for label in "xyz")
-    truth = [[f"{HOSTILE}{i}", i % 2, i % 3 // 2] for i in range(40)]
-    with (tmp_path / "t.csv").open("w", newline="") as file:
-        csv.writer(file).writerows([["id", HOSTILE + "x", HOSTILE + "y"], *truth])
-    (tmp_path / f"{HOSTILE.strip()}.csv").write_text("id,x\n1,maybe\n")
-    (tmp_path / f"{HOSTILE.strip()}2.csv").write_text("id,x\n1,1\n")
-
-
-@pytest.mark.parametrize(
-    ("code", "args"),
-    [
-        (0, ["combine", "p.csv", "-o", "o.csv"]),
-        (0, ["compare", "p.csv", "--truth", "t.csv", "--each-model"]),
-        (0, ["compare", "p.csv"]),
-        (0, ["report", "p.csv", "--truth", "t.csv", "--format", "text"]),
-        (0, ["report", "p.csv", "--truth", "t.csv", "--format", "html"]),
-        (0, ["report", "p.csv", "--format", "json"]),
-        (0, ["explain", "p.csv", "--instance", f"{HOSTILE}7"]),
-        (0, ["explain", "p.csv", "--instance", f"{HOSTILE}7", "--json"]),
-        (0, ["evaluate", f"{HOSTILE.strip()}2.csv", "--truth", f"{HOSTILE.strip()}2.csv"]),
-        (0, ["report", f"{HOSTILE.strip()}2.csv", "-o", f"{HOSTILE.strip()}.json"]),
-        (2, ["combine", f"{HOSTILE.strip()}.csv"]),
-        (2, ["explain", "p.csv", "--instance", f"{HOSTILE}none"]),
-        (2, ["combine", "p.csv", "--weight", f"{HOSTILE}=1"]),
-        (2, [f"{HOSTILE}command"]),
-    ],
-    ids=lambda value: value[0].encode("unicode_escape").decode() if isinstance(value, list) else "",
-)
-def test_no_name_is_obeyed_by_a_terminal(run, hostile, code, args):
-    ran = run(*args)
-    assert ran.code == code
-    assert obeyed(ran.out) == []
-    assert obeyed(ran.err) == []
 
 
 def test_the_bare_command_shows_its_help(run):

@@ -19,8 +19,8 @@ def test_to_standard_output(run, panel):
     text = run("report", "a.csv", "b.csv", "c.csv").out
     assert text.startswith("Consensus of 3 models: 3 instances × 3 labels\n")
     assert "No truth was given" in text
-    assert json.loads(run("report", "a.csv", "b.csv", "--format", "json").out)["panel"]["n_models"] == 2
-    assert run("report", "a.csv", "b.csv", "--format", "html").out.startswith("<!doctype html>")
+    assert json.loads(run("report", "a.csv", "b.csv", "--output-format", "json").out)["panel"]["n_models"] == 2
+    assert run("report", "a.csv", "b.csv", "--output-format", "html").out.startswith("<!doctype html>")
 
 
 def test_how_it_was_made(run, panel):
@@ -36,7 +36,7 @@ def test_how_it_was_made(run, panel):
         "--labels",
         "intersection",
     ]
-    found = json.loads(run("report", *args, "--format", "json").out)["origin"]
+    found = json.loads(run("report", *args, "--output-format", "json").out)["origin"]
     command = "mlconsensus report a.csv 'd e.csv' --labels intersection --truth truth.csv --method mlcm-r"
     assert (found["command"], found["method"], found["reason"]) == (command, "MLCM-r", "it was asked for")
     assert found["parameters"]["alpha"] == "2.0"
@@ -47,7 +47,7 @@ def test_how_it_was_made(run, panel):
 
 
 def test_standard_input_is_hashed_as_the_panel(shell, panel):
-    ran = shell("cat a.csv | mlconsensus report - b.csv --input-format csv --format json")
+    ran = shell("cat a.csv | mlconsensus report - b.csv --format csv --output-format json")
     inputs = json.loads(ran.out)["origin"]["inputs"]
     assert [given["name"] for given in inputs] == ["the panel, with standard input", "b.csv"]
     assert inputs[0]["size"] is None
@@ -63,20 +63,22 @@ def test_what_was_asked_for_about_members_is_written_down(run, panel):
         "--clustering",
         panel / "k.csv",
         "--rescale",
-        "--input-format",
+        "--format",
         "csv",
     ]
-    found = json.loads(run("report", "a.csv", "b.csv", *args, "--method", "mlcm-r", "--format", "json").out)["origin"]
+    found = json.loads(run("report", "a.csv", "b.csv", *args, "--method", "mlcm-r", "--output-format", "json").out)[
+        "origin"
+    ]
     assert shlex.split(found["command"])[2:4] == ["a.csv", "b.csv"]
     for words in (
-        "--input-format csv",
+        "--format csv",
         "--weight a=2 --weight b=0.5",
         "--clustering k.csv",
         "--rescale",
         "--method mlcm-r",
     ):
         assert words in found["command"]
-    assert "--format" not in found["command"].split()
+    assert "--output-format" not in found["command"].split()
 
 
 def test_a_folder_of_files(run, panel):
@@ -97,7 +99,7 @@ def test_a_table_in_parts(run, panel):
     (panel / "d.parquet").mkdir()
     for at, part in enumerate(({"id": ["1", "2"], "sport": [1, 0]}, {"id": ["3"], "sport": [0]})):
         pl.DataFrame(part).write_parquet(panel / "d.parquet" / f"{at}.parquet")
-    inputs = json.loads(run("report", "a.csv", "d.parquet", "--format", "json").out)["origin"]["inputs"]
+    inputs = json.loads(run("report", "a.csv", "d.parquet", "--output-format", "json").out)["origin"]["inputs"]
     assert [given["name"] for given in inputs] == ["a.csv", "d.parquet/0.parquet", "d.parquet/1.parquet"]
 
 
@@ -111,9 +113,9 @@ def test_the_same_bytes_wherever_it_is_written(run, panel):
     ("args", "words"),
     [
         (["--output", "r.pdf"], "r.pdf: found the suffix '.pdf', expected one of .html, .htm, .json, .txt"),
-        (["--output", "a.csv", "--format", "html"], "a.csv: found an existing file"),
+        (["--output", "a.csv", "--output-format", "html"], "a.csv: found an existing file"),
         (
-            ["--output", "truth.csv", "--truth", "truth.csv", "--format", "html", "--force"],
+            ["--output", "truth.csv", "--truth", "truth.csv", "--output-format", "html", "--force"],
             "found among the input files",
         ),
         (["--output", "no/r.html"], "no/r.html: found no folder"),
@@ -121,7 +123,7 @@ def test_the_same_bytes_wherever_it_is_written(run, panel):
         (["--output", "r.html", "--method", "mlcmr"], "did you mean 'mlcm-r'?"),
         (["--output", "r.html", "--truth", "other.csv"], "found none of the names that are judged"),
         (["--output", "r.html", "--truth", "gone.csv"], "gone.csv: found no such file"),
-        (["--output", "r.html", "--format", "pdf"], "'pdf'"),
+        (["--output", "r.html", "--output-format", "pdf"], "'pdf'"),
     ],
 )
 def test_bad_input(run, panel, args, words):

@@ -146,6 +146,7 @@ def stats(run, sites):
     run("statistics", *files("south"), "--method", "mlcm-r", "--epsilon", "1", "--delta", "1e-6", "-o", "private.stats")
     run("solve", "n.stats", "-o", "n.model")
     shutil.copy(sites / "n.stats", sites / "again.stats")
+    shutil.copy(sites / "north" / "ann.csv", sites / "north" / "dora.csv")
     data = (sites / "n.stats").read_bytes()
     (sites / "flipped.stats").write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
     (sites / "short.stats").write_bytes(data[:500])
@@ -158,9 +159,11 @@ def stats(run, sites):
     [
         ("solve n.stats a.stats -o x.model", "a.stats: found method = 'MLCM-a', expected 'MLCM-r' as in n.stats"),
         (
-            "solve n.stats two.stats -o x.model",
-            "two.stats, models: found [] too many and ['carl'] lacking, expected the models of n.stats",
+            "solve n.stats --without s.stats -o x.model",
+            "found more than there is in all, expected sums that were added",
         ),
+        ("solve n.stats --without again.stats -o x.model", "again.stats: found the same content as in n.stats"),
+        ("solve n.stats s.stats --sums s.stats -o x.model", "s.stats: found an existing file"),
         (
             "solve n.stats private.stats -o x.model",
             "private.stats: found privacy = Guarantee(epsilon=1.0",
@@ -179,7 +182,10 @@ def stats(run, sites):
         ("solve n.stats -o s.stats", "s.stats: found an existing file"),
         ("solve n.stats -o n.stats --force", "n.stats: found among the input files too"),
         ("solve -o x.model", "FILE"),
-        ("apply n.model north/ann.csv north/bob.csv -o x.csv", "models: found 2, expected the 3"),
+        (
+            "apply n.model north/ann.csv north/dora.csv -o x.csv",
+            "models: found 'dora', expected some of 'ann', 'bob'",
+        ),
         ("apply flipped.stats north/ann.csv -o x.csv", "flipped.stats: found content"),
         ("apply n.model north/ann.csv north/bob.csv north/carl.csv -o x.cvs", "x.cvs: found the suffix '.cvs'"),
         ("apply n.model -o x.csv", "FILE"),
@@ -191,6 +197,10 @@ def stats(run, sites):
         ("statistics north/ann.csv -o x.stats --clip 1", "--clip: found without"),
         ("statistics north/ann.csv -o x.stats --method mlcm-r --epsilon -1 --delta 1e-6", "epsilon: found -1.0"),
         ("statistics north/ann.csv -o x.stats --method mlcm-r --epsilon 1 --delta 2", "delta: found 2.0"),
+        (
+            "statistics north/ann.csv -o x.stats --method mlcm-r --epsilon 0.01 --delta 0.5",
+            "found 0.5 for 30 instances, of which 15 may be shown as they are, expected at most a tenth of 1 / 30",
+        ),
         ("statistics north/ann.csv -o x.stats --label-names none.txt", "none.txt: found no such file"),
         ("statistics north/ann.csv -o x.stats --dask nowhere", "--dask: found 'nowhere', expected an address"),
         ("statistics north/ann.csv -o x.stats --no-stream --dask", "--dask: found together with --no-stream"),
@@ -210,6 +220,7 @@ def test_what_does_not_fit_is_refused_in_one_line(run, stats, args, words):
 
 def test_statistics_that_would_not_fit_are_streamed(run, sites, monkeypatch):
     monkeypatch.setattr("mlconsensus.engines.machine.available_memory", lambda: 100)
+    monkeypatch.setenv("MLCONSENSUS_LIMIT", "1")
     ran = run("statistics", *files("north"), "-o", "n.stats")
     assert ran.code == 0
     assert ran.err.startswith("streaming: the files would take more than half of the memory that is free")
@@ -233,6 +244,38 @@ def test_files_that_stay_on_disk(run, sites):
     budget = ["--epsilon", "1000", "--delta", "1e-6"]
     assert run("statistics", *files("north"), *options, *budget, "--stream", "-o", "private.stats").code == 0
     np.testing.assert_allclose(np.asarray(mlc.load(sites / "private.stats").statistics_.walk), other, atol=0.5)
-    ran = run("apply", "north.model", *files("south", ["ann"]), "--stream", "-o", "x.csv")
+    shutil.copy(sites / "south" / "ann.csv", sites / "dora.csv")
+    ran = run("apply", "north.model", "dora.csv", "--stream", "-o", "x.csv")
     assert (ran.code, len(ran.err.splitlines())) == (2, 1)
     assert not [path for path in sites.iterdir() if "x.csv" in path.name]
+
+
+@pytest.mark.parametrize("stream", ["--stream", "--no-stream"])
+def test_a_rater_is_missing_and_a_day_is_taken_back(run, sites, stream):
+    run("statistics", *files("north"), "--method", "mlcm-r", "-o", "n.stats")
+    run("statistics", *files("south", MODELS[:2]), "--method", "mlcm-r", "-o", "two.stats")
+    ran = run("solve", "n.stats", "two.stats", "--sums", "sum.stats", "-o", "both.model")
+    assert ran.err.splitlines()[0] == "models that not all have: 'carl'; the others said nothing of them"
+    assert (sites / "sum.stats").exists()
+    # A site that lacks a rater can use the model.
+    assert run("apply", "both.model", *files("south", MODELS[:2]), stream, "-o", "south.csv").code == 0
+    ran = run("solve", "sum.stats", "--without", "two.stats", "-o", "north.model")
+    assert ran.err == (
+        "solved MLCM-r for 3 models × 4 labels from 1 file, without 1 file, of 30 instances → north.model\n"
+    )
+    run("solve", "n.stats", "-o", "alone.model")
+    panel = mlc.read_predictions([sites / name for name in files("north")])
+    one, other = (mlc.load(sites / f"{name}.model").transform(panel) for name in ("north", "alone"))
+    np.testing.assert_allclose(one, other, rtol=0, atol=1e-12)
+
+
+def test_a_filter_of_sites_with_other_raters(run, sites):
+    """The rounds of a method that has several: from the second on, a site's silent raters are there too."""
+    own = {"north": files("north"), "south": files("south", MODELS[:2])}
+    for at in (1, 2, 3):
+        after = [] if at == 1 else ["--after", f"round.{at - 1}"]
+        for site in own:
+            assert run("statistics", *own[site], *after, "-o", f"{site}.{at}").code == 0
+        assert run("solve", f"north.{at}", f"south.{at}", "-o", f"round.{at}").code == 0
+    assert mlc.load(sites / "round.3").models_ == tuple(MODELS)
+    assert run("apply", "round.3", *own["south"], "-o", "south.csv").code == 0

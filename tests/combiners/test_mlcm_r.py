@@ -52,3 +52,13 @@ def test_only_the_restart_walk_is_the_same_for_a_panel_ten_times_as_long():
     repeated = np.tile(once, (1, 10, 1))
     np.testing.assert_allclose(mlc.mlcm_r(repeated, restart=0.3)[:100], mlc.mlcm_r(once, restart=0.3), atol=1e-10)
     assert np.abs(mlc.mlcm_r(repeated)[:100] - mlc.mlcm_r(once)).max() > 0.01
+
+
+@pytest.mark.parametrize("size", [5e-324, 1e-310, 1e-300, 1e-45])
+def test_scores_that_vanish_in_float32_say_nothing(size):
+    scores = np.random.default_rng(0).random((3, 50, 4))
+    scores[:, :20] *= size
+    fitted = mlc.MLCMr(weights=[1e6, 1, 1e-6]).fit(scores)
+    found = fitted.transform(scores)
+    np.testing.assert_allclose(found, fitted.transform(scores, dtype=np.float32), atol=1e-6)
+    np.testing.assert_allclose(found[:20], np.broadcast_to(fitted.solution_.prior, (20, 4)))

@@ -21,6 +21,23 @@ def test_a_copy_of_a_model_adds_nothing(silent):
     np.testing.assert_allclose(fitted(more), fitted(scores), rtol=0, atol=1e-3)
 
 
+@pytest.mark.parametrize("silent", [0.0, 0.3])
+@pytest.mark.parametrize("copies", [3, 5, 8])
+def test_near_copies_do_not_carry_the_panel(copies, silent):
+    """One annotator many times, with 3 % of the answers drawn anew, beside five others: ahead of voting, not behind."""
+    rng = np.random.default_rng(copies)
+    truth = rng.random((600, 10)) < np.linspace(0.05, 0.4, 10)
+    answers = np.where(truth, rng.random((6, 600, 10)) < 0.7, rng.random((6, 600, 10)) < 0.08)
+    anew = rng.random((copies, 600, 10)) < 0.03
+    near = np.where(anew, rng.random(anew.shape) < truth.mean(axis=0), answers[5])
+    scores = np.concatenate([answers[:5], near]).astype(float)
+    scores[rng.random(scores.shape) < silent] = np.nan
+    without = mlc.metrics.micro_auc(truth, fitted(np.concatenate([scores[:5], scores[[5]]])))
+    found = mlc.metrics.micro_auc(truth, fitted(scores))
+    assert found > mlc.metrics.micro_auc(truth, mlc.majority_vote(scores)) + 0.002
+    assert found > without - 0.01
+
+
 def without_a_signal(form):
     rng = np.random.default_rng(0)
     scores = rng.random((7, 500, 6)) if form == "scores" else (rng.random((7, 500, 6)) < 0.2).astype(float)
@@ -134,13 +151,15 @@ def drawn_panel(seed, m, n, l, right, form):
         answers = 0.7 * answers + 0.3 * rng.random(shape)
     if form == "silence":
         answers[rng.random(shape) < 0.3] = np.nan
+    if form == "near copies":
+        answers[-1] = np.where(rng.random((n, l)) < 0.06, answers[-1], answers[0])
     if form == "few labels":
         answers[1:, :, 0] = np.nan
         answers[:, 2] = np.nan
     return answers
 
 
-@pytest.mark.parametrize("form", ["decisions", "scores", "silence", "few labels"])
+@pytest.mark.parametrize("form", ["decisions", "scores", "silence", "near copies", "few labels"])
 @pytest.mark.parametrize(
     "right",
     [[0.8, 0.7, 0.5, 0.3], [0.9, 0.8, -0.7], [0.6, 0.5], [0.9, 0.0, 0.8, 0.1, 0.7], [0.0, 0.0, 0.0], [0.5]],

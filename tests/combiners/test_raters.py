@@ -19,6 +19,10 @@ def precise(m, shared=DENSE):
     return shared * (1 - np.eye(m))
 
 
+def reliability(agreed, precision):
+    return raters.reliability(agreed, precision, np.ones(agreed.shape))[0]
+
+
 @pytest.mark.parametrize(
     "reliable",
     [[0.4, 0.5, 0.6, 0.7, 0.8, 0.9], [0.9, 0.8, 0.0, 0.7], [0.9, 0.8, 0.7, -0.6], [0.9, 0.5, 0.7], [0.9, 0.3, 0.6]],
@@ -26,10 +30,10 @@ def precise(m, shared=DENSE):
 )
 def test_agreement_that_reliability_alone_explains_gives_it_back(reliable):
     """Also where one rater answers at random or says the opposite; three agreements determine three reliabilities."""
-    found = raters.reliability(product_of(reliable), precise(len(reliable)))
+    found = reliability(product_of(reliable), precise(len(reliable)))
     np.testing.assert_allclose(found, reliable, atol=0.01)
     for seed in range(5):
-        found = raters.reliability(product_of(reliable, 0.01, seed), precise(len(reliable)))
+        found = reliability(product_of(reliable, 0.01, seed), precise(len(reliable)))
         np.testing.assert_allclose(found, reliable, atol=0.06)
 
 
@@ -38,11 +42,47 @@ def test_a_pair_that_agrees_more_than_its_reliability_explains_hardly_moves_the_
     reliable = np.array([0.9, 0.8, 0.7, 0.6, quality])
     agreed = product_of(reliable)
     agreed[0, 1] = agreed[1, 0] = 1.0
-    np.testing.assert_allclose(raters.reliability(agreed, precise(5, 1e6)), reliable, atol=0.01)
+    np.testing.assert_allclose(reliability(agreed, precise(5, 1e6)), reliable, atol=0.01)
+
+
+def with_copies(reliable, copies, alike=0.95):
+    """Agreement of raters of which the last are one that is there so many times."""
+    agreed = product_of(np.r_[reliable, copies * [0.6]])
+    agreed[-copies:, -copies:] = alike
+    np.fill_diagonal(agreed, 1.0)
+    return agreed
+
+
+@pytest.mark.parametrize(("strangers", "copies"), [(5, 2), (5, 5), (5, 8), (2, 4)])
+def test_near_copies_count_as_one_whose_reliability_others_show(strangers, copies):
+    reliable = np.linspace(0.5, 0.7, strangers)
+    m = strangers + copies
+    found, voice = raters.reliability(with_copies(reliable, copies), precise(m), np.ones((m, m)))
+    np.testing.assert_allclose(found, np.r_[reliable, copies * [0.6]], atol=0.05)
+    np.testing.assert_allclose(voice[:strangers], 1.0)
+    # 1 − ε = (1 − 0.95)/(1 − 0.6²), less two standard errors of 0.01; what goes beyond ½ is shared with each other one.
+    shared = 2 * (0.95 - 0.02 - 0.36) / (1 - 0.36) - 1
+    np.testing.assert_allclose(voice[strangers:], 1 / (1 + (copies - 1) * shared), rtol=0.1)
+
+
+def test_raters_that_agree_because_they_are_right_are_not_taken_for_copies():
+    found, voice = raters.reliability(product_of([0.97, 0.97, 0.97, 0.4, 0.4, 0.4]), precise(6), np.ones((6, 6)))
+    np.testing.assert_allclose(voice, 1.0)
+    assert found[:3].min() > 0.95
+
+
+def test_raters_share_a_voice_as_far_as_they_answered_the_same_questions_and_clearly():
+    agreed = with_copies(np.full(5, 0.6), 3)
+    of_all, of_half, of_few = (
+        raters.reliability(agreed, precise(8, shared), np.full((8, 8), overlap))[1][-1]
+        for shared, overlap in ((1e4, 1.0), (1e4, 0.5), (10, 1.0))
+    )
+    assert 1 / of_half - 1 == pytest.approx((1 / of_all - 1) / 2, rel=0.05)
+    assert of_few == pytest.approx(1)
 
 
 def test_two_raters_are_trusted_alike():
-    r = raters.reliability(product_of([0.5, 0.8]), precise(2))
+    r = reliability(product_of([0.5, 0.8]), precise(2))
     assert r[0] == pytest.approx(r[1])
     assert r[0] * r[1] == pytest.approx(0.4, abs=0.01)
 
@@ -50,14 +90,14 @@ def test_two_raters_are_trusted_alike():
 def test_raters_of_few_answers_are_taken_for_usual_ones():
     """The same disagreement weighs little where it rests on ten answers, and much where it rests on ten thousand."""
     agreed = product_of([0.7, 0.7, 0.7, 0.7, 0.1])
-    of_few, of_many = (raters.reliability(agreed, precise(5, shared)) for shared in (10, 10_000))
+    of_few, of_many = (reliability(agreed, precise(5, shared)) for shared in (10, 10_000))
     assert of_many[4] == pytest.approx(0.1, abs=0.02)
     assert of_few[4] > 0.25
     assert np.ptp(of_few) < np.ptp(of_many)
 
 
 def test_without_anybody_to_compare_with_raters_are_believed():
-    assert (raters.reliability(np.eye(3), np.zeros((3, 3))) > 0.9).all()
+    assert (reliability(np.eye(3), np.zeros((3, 3))) > 0.9).all()
 
 
 def test_order_does_not_matter_without_a_signal():

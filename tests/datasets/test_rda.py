@@ -1,6 +1,6 @@
 """R data files, of the shape that mldr.datasets publishes, written here for the purpose."""
 
-import builtins
+import sys
 
 import numpy as np
 import pandas as pd
@@ -34,12 +34,6 @@ def test_what_is_not_such_a_file(path):
 
 
 def test_without_the_package(path, monkeypatch):
-    def without(name, *args, **options):
-        if name == "rdata":
-            raise ModuleNotFoundError(name)
-        return real(name, *args, **options)
-
-    real = builtins.__import__
-    monkeypatch.setattr(builtins, "__import__", without)
+    monkeypatch.setitem(sys.modules, "rdata", None)  # as if it were not installed
     with pytest.raises(InputError, match="toy.rda: found no package rdata, expected pip install"):
         read_rda(path)

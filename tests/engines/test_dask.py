@@ -222,7 +222,7 @@ def command(client, panel, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     files = [path.name for path in as_files(panel, tmp_path)]
     used, computed = [], engine._computed
-    monkeypatch.setattr(engine, "_computed", lambda *args: used.append(args) or computed(*args))
+    monkeypatch.setattr(engine, "_computed", lambda *args, **named: used.append(args) or computed(*args, **named))
 
     def command(*args, options=("--dask", client.scheduler.address)):
         with pytest.raises(SystemExit) as end:

@@ -8,8 +8,7 @@ from scipy import sparse
 from mlconsensus.datasets import Dataset
 from mlconsensus.errors import InputError
 from mlconsensus.experiments import base_models
-from mlconsensus.experiments.base_models import base_predictions
-from mlconsensus.experiments.settings import Settings
+from mlconsensus.experiments.base_models import Settings, base_predictions
 
 SMALL = Settings("trees", repeats=2, models=2, folds=3).checked()
 DAMAGED = "found a damaged file of the cache; it is made anew"
@@ -148,5 +147,5 @@ def test_a_full_disk_leaves_nothing(data, tmp_path, monkeypatch):
 
 def test_a_folder_that_cannot_be_made(data, tmp_path):
     (tmp_path / "file").touch()
-    with pytest.raises(InputError, match="expected a folder to write to"):
+    with pytest.raises(InputError, match="expected a place to write to"):
         made(data, SMALL, tmp_path / "file" / "below")

@@ -4,10 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from mlconsensus.experiments.learners import LEARNERS
-from mlconsensus.experiments.learners.base import out_of_fold
-from mlconsensus.experiments.learners.panels import MIXED_MODELS, VIEWS_MODELS
-from mlconsensus.experiments.shuffles import Shuffle
+from mlconsensus.experiments.learners import LEARNERS, MIXED_MODELS, VIEWS_MODELS, Shuffle, out_of_fold
 
 N, D, L = 60, 20, 5
 

@@ -314,7 +314,7 @@ class Elsewhere(LazySource):
     """A panel that only shows a block at a time."""
 
     def __init__(self, panel):
-        super().__init__(panel.models, panel.labels)
+        super().__init__(panel[:1])
         self.panel = panel
 
     def __len__(self):

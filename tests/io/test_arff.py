@@ -16,11 +16,11 @@ HEAD = r"""@RELATION 'a b: -C -2'
 
 
 def parsed(rows: str, head: str = HEAD) -> list[list[float]]:
-    data, _ = loaded(f"{head}\n@DATA\n{rows}")
-    return np.hstack([data.features.toarray(), data.labels.toarray()]).tolist()
+    features, labels, *_ = loaded(f"{head}\n@DATA\n{rows}")
+    return np.hstack([features.toarray(), labels.toarray()]).tolist()
 
 
-def loaded(text: str) -> tuple[arff.LabelledData, list[str] | None]:
+def loaded(text: str) -> tuple:
     return arff._loaded(InputFile("a.arff", "a", lambda: text.encode()))
 
 
@@ -46,12 +46,10 @@ def test_names_and_kinds() -> None:
         HEAD.replace("-C -2", "-C -1")
         + "@attribute instance string\n@attribute size {small,'very large'}\n@attribute y2 integer\n"
     )
-    found, ids = loaded(f"{head}@data\n1,0,0,'2020-01-01','very large',1\n")
-    assert found.feature_names == ["w 1", "it's", "y\\'s", "size"]
-    assert found.label_names == ["y2"]
-    assert ids == ["2020-01-01"]
-    assert found.features.toarray().tolist() == [[1, 0, 0, 1]]
-    assert found.labels.toarray().tolist() == [[1]]
+    features, labels, *names = loaded(f"{head}@data\n1,0,0,'2020-01-01','very large',1\n")
+    assert names == [["w 1", "it's", "y\\'s", "size"], ["y2"], ["2020-01-01"]]
+    assert features.toarray().tolist() == [[1, 0, 0, 1]]
+    assert labels.toarray().tolist() == [[1]]
 
 
 def test_missing() -> None:
@@ -64,9 +62,9 @@ def test_missing() -> None:
 def test_meka_option(tmp_path: Path, option: str, labels: list[str]) -> None:
     attributes = "".join(f"@attribute {name} {{0,1}}\n" for name in "abc")
     (tmp_path / "x.arff").write_text(f"@relation 'x: {option}'\n{attributes}@data\n1,0,1\n")
-    data = arff.load(tmp_path / "x.arff")
-    assert data.label_names == labels
-    assert sorted(data.feature_names + labels) == ["a", "b", "c"]
+    _, _, feature_names, label_names = arff.load(tmp_path / "x.arff")
+    assert label_names == labels
+    assert sorted(feature_names + labels) == ["a", "b", "c"]
 
 
 def test_mulan_list_wins_and_may_be_nested(tmp_path: Path) -> None:
@@ -78,7 +76,7 @@ def test_mulan_list_wins_and_may_be_nested(tmp_path: Path) -> None:
     table = read_table(tmp_path / "x.arff.gz")
     assert table.labels.tolist() == ["b", "d"]  # in the file's order
     assert table.instances is None
-    data = arff.load(tmp_path / "x.arff.gz")
-    assert data.feature_names == ["a", "c"]
-    np.testing.assert_array_equal(data.features.toarray(), [[1, 1]])
-    np.testing.assert_array_equal(data.labels.toarray(), [[0, 0]])
+    features, labels, feature_names, _ = arff.load(tmp_path / "x.arff.gz")
+    assert feature_names == ["a", "c"]
+    np.testing.assert_array_equal(features.toarray(), [[1, 1]])
+    np.testing.assert_array_equal(labels.toarray(), [[0, 0]])

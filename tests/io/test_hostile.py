@@ -1,16 +1,25 @@
 """Files made to break readers: one line that names the file, the same in memory and when streamed."""
 
 import decimal
+import gzip
+import io
 import json
+import os
 import struct
+import time
 import zipfile
 
 import numpy as np
+import polars as pl
 import pytest
+import zstandard
 from scipy import sparse
 
+import mlconsensus as mlc
 from mlconsensus.errors import InputError
 from mlconsensus.io import read_predictions, scan_predictions
+from mlconsensus.io.parquet import structure
+from mlconsensus.panel.model_tables import ModelTable
 
 CSR = {"format": b"csr", "shape": [6, 4], "data": [0.5] * 4, "indices": [1, 3, 2, 0], "indptr": [0, 1, 1, 2, 3, 4, 4]}
 BSR = CSR | {"format": b"bsr", "data": np.full((4, 1, 1), 0.5)}
@@ -114,3 +123,182 @@ def test_a_key_that_comes_twice_among_many_is_found_fast(tmp_path):
     keys = ",".join(f'"{at}":1' for at in range(100_000))
     (tmp_path / "a.jsonl").write_text(f'{{"instance":"1","labels":{{{keys},"99999":1}}}}\n')
     assert "'99999' twice" in refused(tmp_path / "a.jsonl")
+
+
+LIMIT = "MLCONSENSUS_LIMIT"
+ROWS = 2_000_000
+
+
+def csv_inside(pack):
+    return pack(b"id,a\n" + b"x,0\n" * 20_000_000)
+
+
+def frame_of(write, **options):
+    file = io.BytesIO()
+    frame = pl.DataFrame({"id": pl.zeros(ROWS, pl.Int64, eager=True), "a": pl.zeros(ROWS, eager=True)})
+    getattr(frame, write)(file, **options)
+    return file.getvalue()
+
+
+def archive(**arrays):
+    file = io.BytesIO()
+    np.savez_compressed(file, **arrays)
+    return file.getvalue()
+
+
+def npy(head, data=b""):
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head + data
+
+
+def nameless():
+    """A billion names of no bytes each."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as members:
+        members.writestr("labels.npy", npy(b"{'descr': '<U0', 'fortran_order': False, 'shape': (1000000000,), }\n"))
+        members.writestr("scores.npy", npy(b"{'descr': '<f8', 'fortran_order': False, 'shape': (1, 1), }\n", bytes(8)))
+    return file.getvalue()
+
+
+def one_long_name():
+    """A name of 1 MB, which a dictionary holds once, in each of 200 rows."""
+    file = io.BytesIO()
+    pl.DataFrame({"id": ["x" * 2**20] * 200, "a": [0.5] * 200}).write_parquet(file)
+    return file.getvalue()
+
+
+BOMBS = {
+    "a.csv.gz": lambda: csv_inside(gzip.compress),
+    "a.csv.zst": lambda: csv_inside(zstandard.compress),
+    "cut.csv.zst": lambda: csv_inside(zstandard.compress)[:-10],
+    "a.parquet": lambda: frame_of("write_parquet", row_group_size=ROWS, compression="zstd"),
+    "a.parquet.zst": lambda: zstandard.compress(frame_of("write_parquet", row_group_size=ROWS)),
+    "a.feather": lambda: frame_of("write_ipc", compression="zstd"),
+    "text.parquet": one_long_name,
+    "dense.npz": lambda: archive(scores=np.zeros((ROWS, 2))),
+    "rows.npz": lambda: archive(
+        format=b"coo", shape=[2**30, 2], row=np.zeros(1, int), col=np.zeros(1, int), data=[1.0], _is_array=True
+    ),
+    "names.npz": nameless,
+    "crowd.csv": lambda: b"model,instance,label\n" + b"".join(b"m%d,i%d,a\n" % (k, k) for k in range(2000)),
+}
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_sizes_are_known_before_memory_is_taken(tmp_path, monkeypatch, name):
+    data = BOMBS[name]()
+    assert len(data) < 2e6
+    (tmp_path / name).write_bytes(data)
+    monkeypatch.setenv(LIMIT, "0.01")
+    said = refused(tmp_path / name)
+    assert "GB" in said
+    assert f"expected at most 0.01 GB (the variable {LIMIT} sets another number of GB)" in said
+
+
+def test_the_limit_follows_the_memory_that_is_free_and_can_be_raised(tmp_path, monkeypatch):
+    (tmp_path / "a.csv.gz").write_bytes(gzip.compress(b"id,a\n" + b"".join(b"%d,0\n" % k for k in range(100_000))))
+    monkeypatch.setattr("mlconsensus.io.unpacking._STEP", 2**16)
+    monkeypatch.setattr("mlconsensus.engines.machine.available_memory", lambda: 400_000)
+    assert "at most 0.0001 GB" in refused(tmp_path / "a.csv.gz")
+    monkeypatch.setenv(LIMIT, "1")
+    assert len(read_predictions(tmp_path / "a.csv.gz")) == 100_000
+    monkeypatch.setenv(LIMIT, "much")
+    with pytest.raises(InputError, match="MLCONSENSUS_LIMIT: found 'much', expected a number of GB"):
+        read_predictions(tmp_path / "a.csv.gz")
+
+
+def test_more_scores_than_fit_into_memory(monkeypatch):
+    few = sparse.eye_array(2000, format="csr")
+    monkeypatch.setenv(LIMIT, "0.01")
+    with pytest.raises(InputError, match="consensus: found 0.032 GB of scores of 2,000 instances × 2,000 labels"):
+        mlc.MajorityVote().fit_transform([few, few])
+
+
+def test_a_footer_that_tells_fewer_rows_than_there_are(tmp_path):
+    n = 100_000
+    pl.DataFrame({"id": range(n), "a": [0.5] * n}).write_parquet(tmp_path / "a.parquet", row_group_size=n)
+    data = (tmp_path / "a.parquet").read_bytes()
+    start = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
+    true, told = b"\xc0\x9a\x0c", b"\x82\x80\x00"  # 100,000 and 1, twice each as Thrift's numbers are
+    assert structure(iter(data[start:]))[3] == n
+    at = data.index(true, start)
+    (tmp_path / "a.parquet").write_bytes(data[:at] + told + data[at + 3 :])
+    assert "found groups of 100,000 rows in all, expected 1, as the footer says" in refused(tmp_path / "a.parquet")
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"\x15", b"\x19\xfc" + b"\xff" * 9, b"\x19\xf1\xff\xff\xff\x7f", b"\x1c" * 5000, b"\x18\xff\x7fa"]
+)
+def test_footers_that_end_nowhere(data):
+    with pytest.raises((StopIteration, RecursionError)):
+        structure(iter(data))
+
+
+def test_names_of_files_that_are_not_text(tmp_path):
+    path = tmp_path / os.fsdecode(b"caf\xe9.csv")
+    path.write_text("id,x\n1,1\n2,0\n")
+    for found in (read_predictions(path), scan_predictions(path)):
+        assert found.models == ("caf\\xe9",)
+    with path.with_suffix(".parquet").open("wb") as file:
+        pl.DataFrame({"id": ["1"], "x": [0.5]}).write_parquet(file)
+    assert read_predictions(path.with_suffix(".parquet")).labels == ("x",)
+
+
+@pytest.mark.parametrize("length", [300, 5000])
+def test_names_of_files_that_are_too_long(tmp_path, length):
+    path = tmp_path / ("x" * length + ".csv")
+    assert "file name too long" in refused(path)
+    with pytest.raises(InputError, match="found 'file name too long', expected a place to write to"):
+        mlc.io.write_table(path, ModelTable("a", [[0.5]], ["1"], ["x"]))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "@relation 'r: -C 1'\n@attribute " + "a" * 60_000 + " \x0b\n@data\n1\n",
+        "@relation 'r: -C 1'\n@attribute a {" + "a" * 60_000 + "'}\n@data\n1\n",
+        "@relation 'r: -C 1'\n@attribute a {0,1}\n@attribute b string\n@data\n1," + "'\\" * 30_000 + "\n",
+        "@relation '" + " " * 60_000 + "\n@attribute a {0,1}\n@data\n1\n",
+        "@relation 'r: -C " + "9" * 5000 + "'\n@attribute a {0,1}\n@data\n1\n",
+    ],
+    ids=["name", "value", "quotes", "spaces", "digits"],
+)
+def test_arff_that_would_make_regular_expressions_slow(tmp_path, text):
+    (tmp_path / "a.arff").write_text(text)
+    start = time.process_time()
+    refused(tmp_path / "a.arff")
+    assert time.process_time() - start < 5
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "3,7 " + "1:1 " * 30_000 + "x",
+        "3" * 60_000 + "x",
+        " " * 60_000 + "x",
+    ],
+    ids=["features", "digits", "spaces"],
+)
+def test_libsvm_that_would_make_regular_expressions_slow(tmp_path, line):
+    (tmp_path / "a.svm").write_text(line + "\n")
+    start = time.process_time()
+    assert "line 1" in refused(tmp_path / "a.svm")
+    assert time.process_time() - start < 5
+
+
+def test_xml_that_multiplies_itself(tmp_path):
+    entities = "".join(f'<!ENTITY e{k} "{f"&e{k - 1};" * 10}">' for k in range(1, 12))
+    bomb = f'<?xml version="1.0"?><!DOCTYPE l [<!ENTITY e0 "lol">{entities}]><labels><label name="&e11;"/></labels>'
+    (tmp_path / "x.xml").write_text(bomb)
+    (tmp_path / "x.arff").write_text("@relation r\n@attribute a {0,1}\n@data\n1\n")
+    with pytest.raises(InputError, match=r"x\.xml: found broken data .*, expected XML"):
+        read_predictions(tmp_path / "x.arff")
+
+
+def test_single_bytes_and_members_that_are_no_arrays(tmp_path):
+    (tmp_path / "a.csv").write_bytes(b"\xef")
+    refused(tmp_path / "a.csv")
+    for name, content in {"labels": b"a\nb", "labels.npy": npy(b"{'descr': '<f8', 'shape': ((((")}.items():
+        with zipfile.ZipFile(tmp_path / "a.npz", "w") as members:
+            members.writestr("scores.npy", npy(b"{'descr': '|b1', 'fortran_order': False, 'shape': (1, 1), }\n", b"\1"))
+            members.writestr(name, content)
+        refused(tmp_path / "a.npz")

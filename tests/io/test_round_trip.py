@@ -16,7 +16,8 @@ from mlconsensus.io import FORMATS, read_predictions, read_table, write_table
 from mlconsensus.panel.model_tables import ModelTable
 
 LAYOUTS = {"csv": ("wide", "long"), "tsv": ("wide", "long"), "parquet": ("wide", "long"), "feather": ("wide", "long")}
-WRITABLE = [name for name in FORMATS if name not in ("arff", "libsvm")]
+LOSSY = ("annif", "label-studio", "doccano", "prodigy", "argilla")  # what tools import has no room for all scores
+WRITABLE = [name for name in FORMATS if name not in ("arff", "libsvm", *LOSSY)]
 KINDS = [(name, layout) for name in WRITABLE for layout in LAYOUTS.get(name, ("wide",))]
 PANELS = {
     "scored": scored_panel(),

@@ -108,3 +108,10 @@ def test_fitted_scales_serve_new_instances():
 def test_what_rescale_may_be():
     with pytest.raises(mlc.InputError, match="rescale: found 'yes', expected True or False"):
         mlc.RaterFilter(rescale="yes").fit([[[0.5]]])
+
+
+def test_minus_zero_is_zero():
+    scores = np.random.default_rng(0).random((3, 40, 4)).round(1)
+    minus = np.where(scores == 0, -0.0, scores)
+    assert (np.signbit(minus) & (minus == 0)).any()
+    np.testing.assert_array_equal(mlc.rescale(minus).to_array(), mlc.rescale(scores).to_array())

@@ -188,6 +188,29 @@ def test_a_cell_of_a_heat_map_is_read_out(opened):
     assert page.locator("#models .readout").inner_text() == f"{names[0]} and {names[1]}: {figure}"
 
 
+def test_on_a_phone_wide_tables_show_that_they_scroll_and_a_tap_opens_what_a_pointer_would(opened):
+    page = opened("demo", viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
+    wide = page.locator(".scroll").evaluate_all("all => all.map((one) => one.scrollWidth > one.clientWidth + 20)")
+    assert any(wide)
+    box = page.locator(".scroll").nth(wide.index(True))
+    box.scroll_into_view_if_needed()
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+    style = box.evaluate("one => getComputedStyle(one).backgroundAttachment")
+    assert style == "local, local, scroll, scroll"
+    heading = page.locator("th[title]").first
+    heading.scroll_into_view_if_needed()
+    heading.locator("button").tap()
+    told = page.locator(".table .told").first
+    assert told.inner_text() == f"{heading.text_content()}: {heading.get_attribute('title')}"
+    svg = page.locator("#models svg.heat")
+    left, top, size, _ = map(int, svg.get_attribute("data-frame").split())
+    scale = svg.bounding_box()["width"] / svg.evaluate("one => one.viewBox.baseVal.width")
+    svg.tap(position={"x": (left + 1.5 * size) * scale, "y": (top + 0.5 * size) * scale})
+    assert " and " in page.locator("#models .readout").inner_text()
+    page.locator("#instances .why").first.tap()
+    assert page.locator("#instances tr.reasons").count() == 1
+
+
 def test_light_and_dark(opened):
     for scheme, other in itertools.permutations(["light", "dark"]):
         page = opened("two models", color_scheme=scheme)

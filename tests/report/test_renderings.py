@@ -1,6 +1,5 @@
 """One summary, three renderings, whatever names are made of."""
 
-import dataclasses
 import itertools
 import json
 import re
@@ -199,8 +198,8 @@ def test_warnings_are_those_of_the_diagnostics():
 def test_a_crowd_of_suspects_is_counted():
     one = report_of("two models").summary
     found = Suspect("random", ("a",), "a answers as if at random", 9, 9, 0.0, -0.1, 0.1, 0.5, 0.0, 0.0)
-    models = dataclasses.replace(one.models, suspects=(found,) * 14)
-    said = findings(dataclasses.replace(one, models=models))
+    models = one.models._replace(suspects=(found,) * 14)
+    said = findings(one._replace(models=models))
     assert said.count("a answers as if at random.") == 12
     assert "The report as JSON has 2 more warnings." in said
 

@@ -15,6 +15,8 @@ import mlconsensus as mlc
 from mlconsensus.insight import diagnostics
 from mlconsensus.report import changes, judged, labels, models, summarise
 from mlconsensus.report.changes import departure
+from mlconsensus.report.findings import actions
+from mlconsensus.report.judged import calibration_error
 from mlconsensus.report.origin import hash_predictions
 from panels import DEGENERATE, panels
 
@@ -237,9 +239,9 @@ def test_curves(made, consensus, summary):
 
 def test_large_truths_are_sampled_and_large_methods_left_out(made, consensus, monkeypatch):
     monkeypatch.setattr(judged, "MOST_CELLS", 9 * 40)
-    monkeypatch.setattr(judged, "MOST_GROUPS", 1)
+    monkeypatch.setattr(judged, "available_memory", lambda: 1)
     found = summarise(mlc.combine(made.predictions, method="mlcm-a"), made.truth).judged
-    assert (found.n_sampled, found.n_instances, found.left_out) == (40, 400, ("MLCM-r", "Filter"))
+    assert (found.n_sampled, found.n_instances, found.left_out) == (40, 400, ("MLCM-r",))
     at = np.linspace(0, 399, 40).round().astype(int)
     fitted = mlc.MLCMa().fit(made.predictions)
     assert found.results[0].metrics["ranking_loss"] == pytest.approx(
@@ -300,3 +302,39 @@ def test_degenerate_panels(name):
         assert report.to_html().startswith("<!doctype html>")
         assert report.to_json().startswith("{")
         assert report.to_text().startswith("Consensus of ")
+
+
+def test_the_report_begins_with_what_to_do():
+    panel, truth = mlc.datasets.make_panel(quality=[0.8, 0.8, 0.8, 0.8, 0], shared_errors=0, random_state=0)
+    found = mlc.combine(panel)
+    unknown, known = (actions(found.report(given).summary) for given in (None, truth))
+    assert [action.section for action in unknown] == ["models", "changes"]
+    assert unknown[0].sentence.startswith(f"Look at {panel.models[4]}: ")
+    first = panel.instances[mlc.ask(panel, 100).at[0]]
+    assert unknown[1].sentence.startswith(
+        f"Ask a person about 100 instances before you rely on it, first about {first},"
+    )
+    assert known[-1].sentence == "Trust it: against the truth it is no worse than voting (average precision)."
+    page = found.report().to_html()
+    assert page.index("What to do now") < page.index("What was found")
+    assert '<a href="#changes">The evidence</a>' in page
+    assert "What to do now:" in found.report().to_text()
+
+
+def test_models_that_hardly_agree_are_not_to_be_combined():
+    random = np.random.default_rng(0).random((3, 200, 5)) < 0.3
+    assert actions(mlc.combine(random).report().summary)[0].sentence.startswith("Do not combine these models")
+
+
+def test_nothing_is_left_to_ask_where_all_is_known():
+    panel, truth = mlc.datasets.make_panel(n_instances=30, random_state=0)
+    found = actions(mlc.combine(panel, gold=truth.astype(float)).report().summary)
+    assert found[-1].sentence == "Trust it: every instance has an answer."
+
+
+def test_calibration_error_of_probabilities():
+    rng = np.random.default_rng(0)
+    likely = rng.random((500, 4))
+    right, wrong = (calibration_error(rng.random(likely.shape) < p, likely) for p in (likely, likely / 2))
+    assert right.low <= right.error < 0.05
+    assert wrong.low < 0.25 < wrong.high

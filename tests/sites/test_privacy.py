@@ -72,7 +72,7 @@ def test_adversarial_instances_add_no_more_either(kind, name, shape):
 
 
 @every_method
-@pytest.mark.parametrize("weight", [1e-100, 1e100])
+@pytest.mark.parametrize("weight", [1e-15, 1e15])
 def test_extreme_weights_add_no_more_either(kind, weight):
     one = np.ones((3, 1, 4))
     assert np.linalg.norm(vector(kind, one, 1.0, [weight, weight, 0.0])) <= METHODS[kind].sensitivity
@@ -155,7 +155,9 @@ def test_what_is_released_differs_from_the_sums_by_such_noise(kind):
     released = released_vector(found)
     low, high = stats.chi2.ppf([5e-13, 1 - 5e-13], len(exact))
     assert low < ((released - exact) ** 2).sum() / found.privacy_.scale**2 < high
-    assert (private(kind).statistics_[-3] != found.statistics_[-3]).all()  # never the same noise twice
+    products = "walk" if kind is mlc.MLCMr else "known_gram"
+    again = getattr(private(kind).statistics_, products)
+    assert (again != getattr(found.statistics_, products)).all()  # never the same noise twice
 
 
 def released_vector(found):

@@ -65,13 +65,13 @@ def connections(block: Predictions, dtype: Any = np.float64) -> Matrix:
     if all(isinstance(matrix, np.ndarray) and matrix.strides[0] == matrix.itemsize for matrix in matrices):
         # Column by column, as files are read: half the time of turning it to rows first.
         columns = np.concatenate([matrix.T for matrix in matrices], dtype=kind)
-        if _is_sparse(columns):
-            return _as_csr(columns, dtype).T.tocsr()
+        if is_sparse(columns):
+            return as_csr(columns, dtype).T.tocsr()
         return np.ascontiguousarray(columns.T, dtype=dtype)
     joined = np.empty((n, m * l), dtype=kind)
     for k, matrix in enumerate(matrices):
         joined[:, k * l : (k + 1) * l] = dense(matrix)
-    return _as_csr(joined, dtype) if _is_sparse(joined) else joined.astype(dtype, copy=False)
+    return as_csr(joined, dtype) if is_sparse(joined) else joined.astype(dtype, copy=False)
 
 
 def spoken(block: Predictions) -> FloatArray:
@@ -349,13 +349,25 @@ def _places(A: Any, n_labels: int) -> tuple[NDArray[Any], ...]:
     return model, label, np.repeat(np.arange(A.shape[0], dtype=np.int64) * n_labels, np.diff(A.indptr)) + label
 
 
-def _is_sparse(filled: NDArray[Any]) -> bool:
-    """Tell whether CSR makes what follows cheaper."""
+def is_sparse(filled: NDArray[Any]) -> bool:
+    """Tell whether so few cells are not 0 that CSR makes what follows cheaper.
+
+    Examples
+    --------
+    >>> is_sparse(np.zeros((9, 1))), is_sparse(np.ones((9, 1)))
+    (True, False)
+    """
     return bool(np.count_nonzero(filled) < SPARSE_FILL * filled.size)
 
 
-def _as_csr(matrix: NDArray[Any], dtype: Any) -> Matrix:
-    """Turn a contiguous matrix to CSR of `dtype`."""
+def as_csr(matrix: NDArray[Any], dtype: Any) -> Matrix:
+    """Turn a contiguous matrix to CSR of `dtype`.
+
+    Examples
+    --------
+    >>> as_csr(np.array([[True, False]]), np.float64).data
+    array([1.])
+    """
     n, width = matrix.shape
     # SciPy's own conversion goes by way of COO, at four times the cost.
     flat = matrix.ravel()

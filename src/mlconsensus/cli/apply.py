@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import click
 
+from ..terminal import sizes
 from .large import large_options, opened, write
 from .options import PanelFiles, grouped, panel_options
-from .output import Output, output_options, size_of
+from .output import Output, output_options
 
 
 @click.command("apply", short_help="Apply a solved model to a panel.")
@@ -18,7 +19,7 @@ from .output import Output, output_options, size_of
 def command(model: str, source: PanelFiles, output: Output, stream: bool | None, dask: str | None) -> None:
     """Combine the predictions in FILE... by the MODEL that 'mlconsensus solve' wrote.
 
-    The panel must have the model's models; it may lack some of its labels, about which nobody spoke then.
+    The panel may lack some of the models and labels that it was solved for: they count as silence.
 
     \b
     Example:
@@ -28,8 +29,8 @@ def command(model: str, source: PanelFiles, output: Output, stream: bool | None,
 
     output = output.checked((model, *source.files))
     combiner = load(model)
-    with opened(source, output, stream, dask) as panel:
-        panel = panel.with_labels(combiner.labels_)
+    with opened(source, stream, dask, output.check_streamed) as panel:
+        panel = panel.with_labels(combiner.labels_).with_models(combiner.models_)
         done = write(panel, output, solved=True, method=combiner)
     facts = {"method": done.method, "models": list(combiner.models_), "missing": done.n_missing}
-    output.say_done(f"applied {done.method} to {size_of(panel)}", panel, **facts)
+    output.say_done(f"applied {done.method} to {sizes(panel.shape)}", panel, **facts)

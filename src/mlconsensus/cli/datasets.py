@@ -32,8 +32,7 @@ def list_command() -> None:
     Example:
       mlconsensus datasets list
     """
-    from ..datasets.catalogue import registry
-    from ..datasets.fetch import is_here
+    from ..datasets.catalogue import is_here, registry
     from ..terminal import table
 
     heads = ("name", "here", "about", "instances", "in paper", "features", "labels")
@@ -55,8 +54,7 @@ def fetch_command(names: tuple[str, ...]) -> None:
     Example:
       mlconsensus datasets fetch medical enron
     """
-    from ..datasets.catalogue import entry
-    from ..datasets.fetch import fetch, is_here
+    from ..datasets.catalogue import entry, fetch, is_here
 
     for name in [entry(name).name for name in names]:
         if not is_here(name):

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
+import shutil
+import sys
+
 import click
+
+from ..terminal import safe
 
 
 @click.command("demo", short_help="Make a panel, combine it, and show how well it went.")
@@ -17,4 +23,6 @@ def command(folder: str, seed: int) -> None:
     """
     from ..demo import run
 
-    click.echo(run(folder, seed))
+    ran = "mlconsensus" if shutil.which("mlconsensus") == sys.argv[0] else sys.argv[0]
+    told = run(folder, seed, shlex.join([sys.executable, ran] if ran.endswith(".py") else [ran]))
+    click.echo("\n".join(map(safe, told.split("\n"))))

@@ -36,7 +36,7 @@ def command(
     from ..insight.explanations import label_position, one_instance
 
     settings = choice.settings()
-    panel = choice.members(read_panel(source))
+    panel = choice.members(read_panel(source, many=True))
     one = one_instance(panel, instance)
     chosen = [panel.labels[label_position(panel.labels, name)] for name in label_names]
     found = combine(panel, **settings)

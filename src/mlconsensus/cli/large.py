@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from functools import partial
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..errors import InputError, expect
 from .options import PanelFiles, read_panel, say, say_missing, together
 from .output import Output
 
@@ -27,65 +27,52 @@ large_options = together(stream_option, dask_option)
 
 @contextmanager
 def opened(
-    source: PanelFiles, output: Output, stream: bool | None, dask: str | None, in_memory: Sequence[str] = ()
+    source: PanelFiles, stream: bool | None, dask: str | None, check: Callable[[], None] = lambda: None
 ) -> Iterator[Any]:
-    """Read a panel, or scan it where it is to stay on disk; then options that need it in memory are refused."""
-    from ..errors import InputError
-    from ..io.writing import streamed_format
+    """Read a panel, or scan it where it is to stay on disk, to be walked here or by the workers of a cluster.
 
-    def check() -> None:
-        streamed_format(output.output, output.output_format)
-        for given in [*["--decide labels"] * (output.decide == "labels"), *in_memory]:
-            raise InputError(f"{given}: found with a panel to be streamed, expected one that fits into memory")
-
-    if stays_on_disk(source.files, source.input_format, stream, dask, check):
-        with scanned(source, dask) as panel:
-            yield panel
-    else:
-        yield read_panel(source)
-
-
-def stays_on_disk(files: Sequence[str], input_format: str | None, stream: bool | None, dask: str | None,
-                  check: Callable[[], None] = lambda: None) -> bool:  # fmt: skip
-    """Tell whether to leave the files on disk: as the options say, or as the memory that is free suggests.
-
-    `check` raises an `InputError` where it cannot be done; that is an error only if it was asked for.
+    `check` raises an `InputError` where it cannot stay there; that is an error only if it was asked for.
     """
+    from ..engines.dask import DaskPanel, connected
+    from ..io import scan_predictions
+
+    if not _stays_on_disk(source, stream, dask, check):
+        yield read_panel(source, many=True)
+        return
+    gc.freeze()  # what is imported stays, and need not be looked through again and again
+    with nullcontext() if dask is None else connected(None if dask == _LOCAL else dask):
+        panel = scan_predictions(source.files, **source.matched())
+        yield panel if dask is None else DaskPanel.from_scanned(panel)
+
+
+def _stays_on_disk(source: PanelFiles, stream: bool | None, dask: str | None, check: Callable[[], None]) -> bool:
+    """Tell whether to leave the files on disk: as the options say, or as the memory that is free suggests."""
     from ..engines.machine import available_memory
-    from ..errors import InputError
     from ..io.scanning import needed_memory
 
-    asked = "--dask" if dask is not None else "--stream" if stream else None
-    if stream is False:
-        if asked is not None:
-            raise InputError(f"{asked}: found together with --no-stream, expected one of the two")
-        return False
+    expect(dask is None or stream is not False, "--dask", "together with --no-stream", "one of the two")
+    asked = dask is not None or stream is True
     try:
         check()
     except InputError:
-        if asked is not None:
+        if asked:
             raise
         return False
-    if asked is None and needed_memory(files, input_format) > available_memory() / 2:
+    if asked or stream is False:
+        return asked
+    large = needed_memory(source.files, source.input_format) > available_memory() / 2
+    if large:
         say("streaming: the files would take more than half of the memory that is free (--no-stream reads them whole)")
-        return True
-    return asked is not None
+    return large
 
 
-@contextmanager
-def scanned(source: PanelFiles, dask: str | None) -> Iterator[Any]:
-    """Scan files that stay on disk, to be walked here or by the workers of a cluster, which may end after it."""
-    from ..io import scan_predictions
+def _check_room(panel: Any, layout: str) -> None:
+    """Refuse a wide table of many labels that would not fit into memory, before the work."""
+    from ..engines.machine import available_memory
 
-    gc.freeze()  # what is imported stays, and need not be looked through again and again
-    scan = partial(scan_predictions, source.files, **source.matched())
-    if dask is None:
-        yield scan()
-        return
-    from ..engines.dask import DaskPanel, connected
-
-    with connected(None if dask == _LOCAL else dask):
-        yield DaskPanel.from_scanned(scan())
+    _, n, l = panel.shape
+    fits = not panel.many or layout != "wide" or 16 * n * l < available_memory() / 2
+    expect(fits, "--layout wide", f"{n:,} × {l:,} scores", "--layout ranked or long, for example with --top-k 10")
 
 
 def write(panel: Any, output: Output, solved: bool = False, **chosen: Any) -> Written:
@@ -93,6 +80,7 @@ def write(panel: Any, output: Output, solved: bool = False, **chosen: Any) -> Wr
     from ..consensus import Consensus, Written, combine, write_consensus
     from ..panel.predictions import Predictions
 
+    _check_room(panel, output.layout)
     if not isinstance(panel, Predictions):
         values = None if output.decide is None and output.top_k is None else output.values
         form = {"format": output.output_format, "layout": output.layout, "force": output.force}

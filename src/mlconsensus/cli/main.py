@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
+import signal
 import sys
 import traceback
 import warnings
@@ -15,16 +17,17 @@ import click
 from .. import __version__
 from ..engines import progress
 from ..engines.machine import keep_memory
-from ..errors import InputError, InputWarning, nearest
+from ..errors import InputError, InputWarning, one_of
 from ..terminal import safe
 
 # Each command's module is imported when it is used: `--help` answers at once.
 _COMMANDS = (
-    "agreement", "apply", "combine", "compare", "completion", "datasets", "demo", "evaluate", "explain", "labels",
-    "report", "reproduce", "solve", "statistics",
+    "agreement", "apply", "ask", "combine", "compare", "completion", "datasets", "decide", "demo", "evaluate",
+    "explain", "labels", "report", "reproduce", "solve", "statistics",
 )  # fmt: skip
 
-BAD_INPUT, FAULT, INTERRUPTED = 2, 1, 130
+BAD_INPUT, FAULT = 2, 1
+_LONGEST = 2000  # characters of a message
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
 
 
@@ -46,12 +49,17 @@ class _Commands(click.Group):
         return list(_COMMANDS)
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        return import_module(f".{name}", __package__).command if name in _COMMANDS else None
+        if name not in _COMMANDS:
+            return None
+        command: click.Command = import_module(f".{name}", __package__).command
+        for option in command.params:  # so that a shell completes the names of files
+            if option.type is click.STRING and str(option.metavar).removesuffix("...") in ("FILE", "FOLDER", "MODEL"):
+                option.type = click.Path()
+        return command
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
-        if args and args[0] not in _COMMANDS and not args[0].startswith("-"):
-            known = ", ".join(_COMMANDS)
-            raise InputError(f"command: found {args[0]!r}, expected one of {known}{nearest(args[0], _COMMANDS)}")
+        if args and not args[0].startswith("-"):
+            one_of(args[0], _COMMANDS, "command")
         return super().resolve_command(ctx, args)
 
 
@@ -80,9 +88,14 @@ def cli(ctx: click.Context, traceback: bool) -> None:
 def main(args: list[str] | None = None) -> NoReturn:
     """Run the command line and exit: 0 done, 2 the input is bad, 1 a fault of the program, 130 interrupted."""
     show_traceback = "--traceback" in (sys.argv[1:] if args is None else args)
-    if args is None:  # in a process of our own
-        keep_memory()
     try:
+        if args is None:  # in a process of our own
+            keep_memory()
+            for request in {signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)}:
+                if signal.getsignal(request) == signal.SIG_DFL:  # nohup ignores it
+                    signal.signal(request, _stop)  # is heard as Ctrl-C is, so that nothing half done is left
+            if not show_traceback:
+                _hush()
         code = cli.main(args, prog_name="mlconsensus", standalone_mode=False)
         if sys.stdout is not None:  # as it is where the shell has closed it
             sys.stdout.flush()
@@ -95,13 +108,26 @@ def main(args: list[str] | None = None) -> NoReturn:
         if show_traceback:
             traceback.print_exc()
         message, code = _verdict(error)
-        click.echo(f"mlconsensus: {safe(' '.join(message.split()))}", err=True)
+        with contextlib.suppress(OSError):  # the terminal may be gone
+            click.echo(f"mlconsensus: {safe(' '.join(message.split()))[:_LONGEST]}", err=True)
         sys.exit(code)
+
+
+def _stop(number: int, frame: object) -> NoReturn:
+    signal.signal(number, signal.SIG_IGN)  # once
+    raise KeyboardInterrupt(number)
+
+
+def _hush() -> None:
+    """Keep what libraries write past Python, such as the panics of Polars, off standard error."""
+    place: Any = os.devnull if sys.stderr is None else os.dup(2)  # the shell may have closed it
+    sys.stderr = open(place, "w", buffering=1, errors="backslashreplace")  # noqa: SIM115
+    os.dup2(os.open(os.devnull, os.O_RDWR), 2)
 
 
 def _said(message: Warning | str, category: type[Warning], filename: str, *where: Any) -> None:
     ours = issubclass(category, InputWarning)
-    click.echo(safe(message) if ours else f"{filename}: {category.__name__}: {message}", err=True)
+    click.echo(safe(message if ours else f"{filename}: {category.__name__}: {message}"), err=True)
 
 
 def _verdict(error: BaseException) -> tuple[str, int]:
@@ -110,10 +136,17 @@ def _verdict(error: BaseException) -> tuple[str, int]:
         return str(error), BAD_INPUT
     if isinstance(error, click.ClickException):
         return error.format_message(), BAD_INPUT
+    if isinstance(error, MemoryError):
+        return "memory: found too little for this panel, expected more, --stream, or --method mv", BAD_INPUT
     if isinstance(error, KeyboardInterrupt | click.exceptions.Abort):
-        # Work that can be gone on with says so in the interruption that click wraps.
-        return str(error.__cause__ or error) or "interrupted", INTERRUPTED
-    if isinstance(error, OSError) and error.errno in _NO_SPACE:
-        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - what is left in the buffer has nowhere to go
-        return f"standard output: found {error.strerror!r}, expected a place to write to", BAD_INPUT
+        number, *_ = *(error.__cause__ or error).args, signal.SIGINT  # click wraps the interruption
+        return "interrupted", 128 + int(number)
+    if isinstance(error, OSError) and error.strerror:
+        where = error.filename or "system"
+        if error.errno in _NO_SPACE and error.filename is None:
+            sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - what is left in the buffer has nowhere to go
+            where = "standard output"
+        return f"{where}: found {error.strerror.lower()!r}, expected what can be used", BAD_INPUT
+    if isinstance(error, MemoryError):
+        return f"memory: found too little ({error or 'none is left'}), expected enough for the input", BAD_INPUT
     return f"internal fault, please report it: {type(error).__name__}: {error}", FAULT

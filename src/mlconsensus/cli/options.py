@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
+from ..errors import InputError, expect
 from ..terminal import safe
 
 if TYPE_CHECKING:
     from ..io.labels import Reading
+    from ..panel.model_tables import ModelTable
     from ..panel.predictions import Predictions
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -76,26 +78,37 @@ class PanelFiles(NamedTuple):
         return {"format": self.input_format, "instances": self.instances, "labels": self.labels, **self.reading()}
 
 
-def panel_options_with(format_option: str) -> Callable[[F], F]:
-    """Return the options of `PanelFiles`; the one that names the format is called as is said."""
-    kept = partial(with_default, type=click.Choice(["union", "intersection"]), default="union")
-    return together(
-        click.argument("files", nargs=-1, required=True, metavar="FILE..."),
-        click.option(
-            format_option, "input_format", metavar="NAME", help="Format of the files, where suffixes do not tell."
-        ),
-        kept("--instances", help="Keep the instances that any model has seen, or those that all have."),
-        kept("--labels", help="Keep the labels that any model knows, or those that all know."),
-        click.option("--columns", metavar="ROLE=COLUMN,...", help=_COLUMNS),
-        click.option("--vocabulary", metavar="FILE", help="The labels that count, one a line; others are left out."),
-        click.option("--aliases", metavar="FILE", help="A table of other names of labels: name, stands for."),
-        click.option("--ignore-case", is_flag=True, help="Labels that differ in upper and lower case are one."),
-        click.option("--strict", is_flag=True, help="Refuse tags and tables that are not exactly as documented."),
-        click.option("--skip-bad", is_flag=True, help="Go on without JSON answers that cannot be read."),
-    )
+def format_names(ctx: object, option: object, start: str) -> list[str]:
+    """List the formats that begin so, for a shell to complete."""
+    from ..io import FORMATS
+
+    return [name for name in FORMATS if name.startswith(start)]
 
 
-panel_options = panel_options_with("--format")
+def method_names(ctx: object = None, option: object = None, start: str = "") -> list[str]:
+    """List the methods that begin so, as the command line calls them."""
+    from ..combiners import METHODS
+
+    # `estimators` knows registered methods too, but imports scikit-learn; if nobody has used it, there are none.
+    estimators = sys.modules.get("mlconsensus.estimators")
+    names = estimators.COMBINERS if estimators else [method.name for method in METHODS]
+    return [name.lower() for name in names if name.lower().startswith(start)]
+
+
+kept = partial(with_default, type=click.Choice(["union", "intersection"]), default="union")
+format_option = partial(click.option, metavar="NAME", shell_complete=format_names)
+panel_options = together(
+    click.argument("files", nargs=-1, required=True, metavar="FILE..."),
+    format_option("--format", "input_format", help="Format of the files, where suffixes do not tell."),
+    kept("--instances", help="Keep the instances that any model has seen, or those that all have."),
+    kept("--labels", help="Keep the labels that any model knows, or those that all know."),
+    click.option("--columns", metavar="ROLE=COLUMN,...", help=_COLUMNS),
+    click.option("--vocabulary", metavar="FILE", help="The labels that count, one a line; others are left out."),
+    click.option("--aliases", metavar="FILE", help="A table of other names of labels: name, stands for."),
+    click.option("--ignore-case", is_flag=True, help="Labels that differ in upper and lower case are one."),
+    click.option("--strict", is_flag=True, help="Refuse tags and tables that are not exactly as documented."),
+    click.option("--skip-bad", is_flag=True, help="Go on without JSON answers that cannot be read."),
+)
 
 
 class MethodOption(click.Option):
@@ -103,13 +116,11 @@ class MethodOption(click.Option):
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
         """Return what the help says of this option."""
-        from ..combiners import METHODS
-
-        # `estimators` knows registered methods too, but imports scikit-learn; if nobody has used it, there are none.
-        estimators = sys.modules.get("mlconsensus.estimators")
-        names = estimators.COMBINERS if estimators else [method.name for method in METHODS]
         record = super().get_help_record(ctx)
-        return record and (record[0], record[1].replace("METHODS", ", ".join(names).lower()))
+        return record and (record[0], record[1].replace("METHODS", ", ".join(method_names())))
+
+
+method_option = partial(click.option, cls=MethodOption, metavar="NAME", shell_complete=method_names)
 
 
 class Choice(NamedTuple):
@@ -130,7 +141,6 @@ class Choice(NamedTuple):
 
     def members(self, panel: Predictions) -> Predictions:
         """Do what `--rescale` and `--clustering` ask for."""
-        from ..errors import InputError
         from ..estimators import rescale
         from ..io.clusterings import read_clustering
 
@@ -138,18 +148,25 @@ class Choice(NamedTuple):
         panel = rescale(panel) if self.rescale else panel
         for path in self.clustering:
             name = Path(path).name.split(".")[0]
-            if name in found:
-                raise InputError(f"--clustering: found two files called {name!r}, expected each name once")
+            expect(name not in found, "--clustering", f"two files called {name!r}", "each name once")
             found[name] = read_clustering(path)
         return panel.with_clusterings(found)
 
 
 method_options = together(
-    click.option("--method", cls=MethodOption, metavar="NAME", help="Use this method, one of METHODS."),
+    method_option("--method", help="Use this method, one of METHODS."),
     with_default("--optimize", type=_METRICS, default="auto", help="The metric that matters; it chooses the method."),
     click.option("--weight", multiple=True, metavar="MODEL=NUMBER", help="How much a model counts, not 1; repeatable."),
     click.option("--clustering", multiple=True, metavar="FILE", help=_CLUSTERING),
     click.option("--rescale", is_flag=True, help=_RESCALE),
+)
+
+
+_GOLD = "The truth of some instances or cells, in any format; empty cells are not known."
+_DRAWN = "How the instances with gold were drawn; as ask's column of inclusion probabilities says, unless told."
+gold_options = together(
+    click.option("--gold", metavar="FILE", help=_GOLD),
+    click.option("--drawn", type=click.Choice(["random"]), help=_DRAWN),
 )
 
 
@@ -161,18 +178,14 @@ def weights_of(given: Sequence[str]) -> dict[str, float] | None:
     >>> weights_of(["ann=2", "bob=0.5"])
     {'ann': 2.0, 'bob': 0.5}
     """
-    from ..errors import InputError
-
     found: dict[str, float] = {}
     for text in given:
         model, _, number = text.rpartition("=")
+        expect(model not in found, "--weight", f"{model!r} twice", "each model once")
         try:
-            weight = float(number if model else "")
+            found[model] = float(number if model else "")
         except ValueError:
             raise InputError(f"--weight: found {text!r}, expected a model's name, = and a number") from None
-        if model in found:
-            raise InputError(f"--weight: found {model!r} twice, expected each model once")
-        found[model] = weight
     return found or None
 
 
@@ -184,8 +197,6 @@ def columns_of(given: str | None) -> dict[str, str]:
     >>> columns_of("model=annotator,label=tag")
     {'model': 'annotator', 'label': 'tag'}
     """
-    from ..errors import expect
-
     found: dict[str, str] = {}
     for text in given.split(",") if given else ():
         role, mark, column = (part.strip() for part in text.partition("="))
@@ -195,13 +206,28 @@ def columns_of(given: str | None) -> dict[str, str]:
     return found
 
 
-def read_panel(source: PanelFiles) -> Predictions:
-    """Read a panel and say once, in one line, how much of it is missing."""
+def read_panel(source: PanelFiles, many: bool = False) -> Predictions:
+    """Read a panel, of `many` labels only if told, and say once, in one line, how much of it is missing."""
+    from ..errors import expect
     from ..io import read_predictions
+    from ..panel.sources import MOST_DENSE
 
     panel = read_predictions(source.files, **source.matched())
+    wanted = f"at most {MOST_DENSE:,} for this command, for example those of a --vocabulary"
+    expect(many or not panel.many, "labels", f"{len(panel.labels):,}", wanted)
     say_missing(panel.n_missing, panel.shape)
     return panel
+
+
+def read_truth(source: PanelFiles, path: str | None, partial: bool = False) -> ModelTable | None:
+    """Read the truth, or (`partial`) as much of it as is known, which must not be one of the models' files."""
+    from ..io import read_table
+    from ..io.formats import check_apart, expanded
+
+    if path is None:
+        return None
+    check_apart(path, expanded(source.files), copies=partial)
+    return read_table(path, **(source.reading() | {"partial": partial}))
 
 
 def say_missing(missing: int, shape: tuple[int, int, int]) -> None:

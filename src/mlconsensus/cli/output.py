@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from .options import say, together, with_default
+from ..errors import expect
+from .options import format_option, print_json, say, together, with_default
 
 if TYPE_CHECKING:
     from ..consensus import Consensus
@@ -24,16 +24,17 @@ _EMPTY = "With --decide: leave an instance without labels, or give it the top on
 _LAYOUT = "One column a label; one row a score; or one row a score from best to worst, with its rank."
 
 force_option = click.option("--force", is_flag=True, help="Replace an existing output.")
+json_option = click.option("--json", "as_json", is_flag=True, help="Print what was done as JSON on standard output.")
 output_options = together(
     with_default("--output", "-o", default="-", metavar="FILE", help=_OUTPUT),
-    click.option("--output-format", metavar="NAME", help="Its format, where the suffix does not tell."),
+    format_option("--output-format", help="Its format, where the suffix does not tell."),
     click.option("--decide", type=click.Choice(["instances", "labels", "threshold"]), help=_DECIDE),
     with_default("--threshold", type=float, default=0.5, help="For --decide threshold."),
     with_default("--empty", type=click.Choice(["keep", "top"]), default="keep", help=_EMPTY),
     click.option("--top-k", type=click.IntRange(1), metavar="K", help="Keep only the K best labels of an instance."),
     with_default("--layout", type=click.Choice(["wide", "long", "ranked"]), default="wide", help=_LAYOUT),
     force_option,
-    click.option("--json", "as_json", is_flag=True, help="Print what was done as JSON on standard output."),
+    json_option,
 )
 
 
@@ -52,7 +53,6 @@ class Output(NamedTuple):
 
     def checked(self, files: Sequence[str]) -> Output:
         """Refuse an output that cannot be written or would replace an input; fill in the format of standard output."""
-        from ..errors import expect
         from ..io import format_of
 
         to_screen = self.output == "-"
@@ -67,8 +67,16 @@ class Output(NamedTuple):
         """Turn the scores of a panel into what is to be written: scores or label sets, all or the best."""
         import numpy as np
 
+        from ..arithmetic.many import ManyScores
         from ..evaluation import decisions
 
+        if isinstance(scores, ManyScores):
+            expect(self.decide in (None, "instances"), f"--decide {self.decide}", "many labels", "--decide instances")
+            if self.decide is None:
+                return scores.cells(None if self.top_k is None else np.full(len(scores), self.top_k))
+            most = len(panel.labels) if self.top_k is None else self.top_k
+            counts = np.minimum(decisions.cardinalities(panel), most)
+            return decisions.match_instances(scores, counts, empty=self.empty)
         values = scores
         if self.decide == "instances":
             values = decisions.match_instances(scores, decisions.cardinalities(panel), empty=self.empty)
@@ -80,6 +88,14 @@ class Output(NamedTuple):
             best = decisions.top_k(scores, self.top_k)
             values = values & best if self.decide else np.where(best, scores, np.nan)
         return values
+
+    def check_streamed(self, *in_memory: str) -> None:
+        """Refuse what cannot be written block by block, and options that need the panel in memory."""
+        from ..io.writing import streamed_format
+
+        streamed_format(self.output, self.output_format)
+        for given in ["--decide labels"] * (self.decide == "labels") + list(in_memory):
+            expect(False, given, "with a panel to be streamed", "one that fits into memory")
 
     def write(self, found: Consensus) -> None:
         """Write a consensus that is in memory."""
@@ -94,26 +110,18 @@ class Output(NamedTuple):
         """Say what was done, in one line or as JSON."""
         if self.as_json:
             _, n, l = panel.shape
-            sizes = {"models": list(panel.models), "instances": n, "labels": l}
-            click.echo(json.dumps(sizes | facts | {"output": self.output}))
+            print_json({"models": panel.models, "instances": n, "labels": l, **facts, "output": self.output})
         else:
             say(line + ("" if self.output == "-" else f" → {self.output}"))
 
 
-def size_of(panel: Source) -> str:
-    """Say how large a panel is."""
-    m, n, l = panel.shape
-    return f"{m} models × {n:,} instances × {l:,} labels"
-
-
 def check_place(files: Sequence[str], output: str, force: bool) -> list[Any]:
     """Refuse a place that cannot be written to, or that an input has; return the inputs, files in place of folders."""
-    from ..errors import InputError
     from ..io.files import check_output
     from ..io.formats import expanded
 
     check_output(output, force=force)
     inputs = expanded(files)
-    if output != "-" and any(os.path.realpath(file) == os.path.realpath(output) for file in inputs):
-        raise InputError(f"{output}: found among the input files too, expected another place for the output")
+    same = output != "-" and any(os.path.realpath(file) == os.path.realpath(output) for file in inputs)
+    expect(not same, output, "among the input files too", "another place for the output")
     return inputs

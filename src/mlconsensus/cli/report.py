@@ -11,23 +11,24 @@ from typing import TYPE_CHECKING
 import click
 from click.core import ParameterSource
 
-from .options import Choice, PanelFiles, grouped, method_options, panel_options_with, read_panel, say, with_default
-from .output import check_place, force_option, size_of
+from ..terminal import sizes
+from .options import Choice, PanelFiles, grouped, method_options, panel_options, read_panel, read_truth, say
+from .output import check_place, force_option
 
 if TYPE_CHECKING:
     from ..io.files import AnyPath
     from ..panel.predictions import Predictions
     from ..report.origin import Input
 
-_OUTPUT = "Where to write it: .html, .json or .txt; - for standard output, as text unless --format says else."
+_OUTPUT = "Where to write it: .html, .json or .txt; - for standard output, as text unless --output-format says else."
 _PATHS = ("files", "truth", "clustering", "vocabulary", "aliases")
 _NOT_SAID = ("output", "output_format", "force")  # options that change nothing in the report
 
 
 @click.command("report", short_help="Show how models and labels agree, and what consensus changed.")
-@panel_options_with("--input-format")
-@with_default("--output", "-o", default="-", metavar="FILE", help=_OUTPUT)
-@click.option("--format", "output_format", type=click.Choice(["html", "json", "text"]), help="Else as the suffix says.")
+@panel_options
+@click.option("--output", "-o", default="-", show_default=True, metavar="FILE", help=_OUTPUT)
+@click.option("--output-format", type=click.Choice(["html", "json", "text"]), help="Else as the suffix says.")
 @click.option("--truth", metavar="FILE", help="The relevant labels, to judge with, never to combine; in any format.")
 @method_options
 @force_option
@@ -45,24 +46,24 @@ def command(
     \b
     Examples:
       mlconsensus report a.csv b.parquet c.jsonl --output report.html
-      mlconsensus report a.csv b.csv c.csv --truth truth.csv --format text
+      mlconsensus report a.csv b.csv c.csv --truth truth.csv --output-format text
     """
     from ..consensus import combine
     from ..evaluation.truth import match_truth
-    from ..io import read_table
     from ..report import Report, summarise
     from ..report.report import report_format
 
     form = report_format(output, output_format)
     given = [*source.files, *choice.clustering, *filter(None, [truth, source.vocabulary, source.aliases])]
     used, settings = check_place(given, output, force), choice.settings()  # before the work, not after
+    table = read_truth(source, truth)
     panel = choice.members(read_panel(source))
-    known = match_truth(read_table(truth, **source.reading()), panel.instances, panel.labels) if truth else None
+    known = table and match_truth(table, panel.instances, panel.labels)
     found = combine(panel, **settings)
     summary = summarise(found, known, command=_line(ctx), inputs=_inputs(used, panel))
     Report(summary).save(output, format=form, force=force)
     if output != "-":
-        say(f"reported on {size_of(panel)} with {found.method} → {output}")
+        say(f"reported on {sizes(panel.shape)} with {found.method} → {output}")
 
 
 def _line(ctx: click.Context) -> str:

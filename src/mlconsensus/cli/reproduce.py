@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from ..errors import expect
 from .options import say
 
 
@@ -40,16 +41,13 @@ def command(
       mlconsensus reproduce medical --repeats 1
       mlconsensus reproduce --json results.json --markdown tables.md
     """
-    from ..datasets.catalogue import entry, registry
-    from ..datasets.fetch import cache_folder
-    from ..errors import InputError
+    from ..datasets.catalogue import cache_folder, entry, registry
     from ..experiments import Settings, as_json, as_markdown, as_text, reproduce
     from ..io.files import check_output, whole_file
 
     chosen = list(dict.fromkeys(entry(name).name for name in names)) or list(registry())
     settings = Settings(learner, repeats, models or 0, folds or 0, seed, full).checked()
-    if jobs == 0 or jobs < -1:
-        raise InputError(f"jobs: found {jobs}, expected a number of processes, or -1 for one for each core")
+    expect(jobs == -1 or jobs > 0, "jobs", jobs, "a number of processes, or -1 for one for each core")
     outputs = [(file, render) for file, render in ((json_file, as_json), (markdown, as_markdown)) if file is not None]
     for file, _ in outputs:
         check_output(file, force)  # before hours of work, not after

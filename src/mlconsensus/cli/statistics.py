@@ -2,49 +2,35 @@
 
 from __future__ import annotations
 
-import json
-from contextlib import nullcontext
 from typing import Any
 
 import click
 
-from .large import dask_option, scanned, stays_on_disk, stream_option
-from .options import MethodOption, PanelFiles, grouped, panel_options, read_panel, say
-from .output import check_place
+from ..errors import expect
+from ..terminal import plural, sizes
+from .large import large_options, opened
+from .options import PanelFiles, grouped, method_option, panel_options, print_json, say
+from .output import check_place, force_option, json_option
+
+_METHOD = "The method they are for, one of METHODS."
+_AFTER = "What 'solve' made of all sites' files of the round before, for a method that takes several (filter)."
+_LABEL_NAMES = "The labels that all sites use, one a line; the panel may lack some, and others are refused."
+_EPSILON = "Add noise, so that the file is (ε, δ)-differentially private."
+_CLIP = "With --epsilon, for mlcm-a; see docs/privacy.md.  [default: 1.5]"
 
 
 @click.command("statistics", short_help="Gather a site's statistics, to be solved with other sites'.")
 @panel_options
 @click.option("--output", "-o", required=True, metavar="FILE", help="Where to write the statistics.")
-@click.option(
-    "--method",
-    cls=MethodOption,
-    default="filter",
-    show_default=True,
-    metavar="NAME",
-    help="The method they are for, one of METHODS.",
-)
-@click.option(
-    "--after",
-    metavar="FILE",
-    help="What 'solve' made of all sites' files of the round before, for a method that takes several (filter).",
-)
-@click.option(
-    "--label-names",
-    metavar="FILE",
-    help="The labels that all sites use, one a line; the panel may lack some, and others are refused.",
-)
-@click.option(
-    "--epsilon", type=float, metavar="E", help="Add noise, so that the file is (ε, δ)-differentially private."
-)
+@method_option("--method", default="filter", show_default=True, help=_METHOD)
+@click.option("--after", metavar="FILE", help=_AFTER)
+@click.option("--label-names", metavar="FILE", help=_LABEL_NAMES)
+@click.option("--epsilon", type=float, metavar="E", help=_EPSILON)
 @click.option("--delta", type=float, metavar="D", help="With --epsilon; far below 1 / number of instances, as 1e-6.")
-@click.option(
-    "--clip", type=float, metavar="C", help="With --epsilon, for mlcm-a; see docs/privacy.md.  [default: 1.5]"
-)
-@stream_option
-@dask_option
-@click.option("--force", is_flag=True, help="Replace an existing output.")
-@click.option("--json", "as_json", is_flag=True, help="Print what was done as JSON on standard output.")
+@click.option("--clip", type=float, metavar="C", help=_CLIP)
+@large_options
+@force_option
+@json_option
 @grouped(source=PanelFiles)
 def command(
     source: PanelFiles, output: str, method: str, after: str | None, label_names: str | None, epsilon: float | None,
@@ -60,9 +46,9 @@ def command(
       mlconsensus statistics site_a/*.parquet --method mlcm-r --output a.stats
       mlconsensus statistics *.csv --method mlcm-r --epsilon 1 --delta 1e-6 --output a.stats
     """
-    from ..errors import InputError
     from ..estimators import COMBINERS, method_named
     from ..io.labels import read_names
+    from ..sites import privacy
     from ..sites.state import load, save_statistics
 
     check_place(source.files, output, force)
@@ -71,49 +57,38 @@ def command(
     kind = COMBINERS[name]
     # Scores stay on their own scales: which of them is every site's is not known before the first round.
     combiner = before or (kind(rescale=False) if "rescale" in kind().get_params() else kind())
-    if before is not None and (hasattr(before, "statistics_") or before.prepared_ is None):
-        raise InputError(f"{after}: found no round to go on from, expected what 'solve' made of sites' statistics")
-    if (epsilon is None) != (delta is None):
-        given, other = ("--epsilon", "--delta") if delta is None else ("--delta", "--epsilon")
-        raise InputError(f"{given}: found no {other} beside it, expected both")
-    if clip is not None and (epsilon is None or name != "MLCM-a"):
-        raise InputError("--clip: found without --epsilon and --method mlcm-a, expected both beside it")
-    budget = {"epsilon": epsilon, "delta": delta} | ({} if clip is None else {"clip": clip})
+    goes_on = before is None or not (hasattr(before, "statistics_") or before.prepared_ is None)
+    expect(goes_on, str(after), "no round to go on from", "what 'solve' made of sites' statistics")
+    expect(delta is None or epsilon is not None, "--delta", "no --epsilon beside it", "both")
+    expect(epsilon is None or delta is not None, "--epsilon", "no --delta beside it", "both")
+    clips = clip is None or (epsilon is not None and name == "MLCM-a")
+    expect(clips, "--clip", "without --epsilon and --method mlcm-a", "both beside it")
+    budget: Any = {"epsilon": epsilon, "delta": delta} | ({} if clip is None else {"clip": clip})
     if epsilon is not None:
-        from ..sites import privacy
-
-        privacy.check(kind, **budget)  # type: ignore[arg-type]
+        privacy.check(kind, **budget)
     names = None if label_names is None else read_names(label_names)
-    on_disk = stays_on_disk(source.files, source.input_format, stream, dask)
-    reading: Any = scanned(source, dask) if on_disk else nullcontext(read_panel(source))
-    with reading as panel:
+    with opened(source, stream, dask) as panel:
         if names is not None:
             panel = panel.with_labels(names)
         if panel.has_scores and "rescale" in kind().get_params():
             say("scores are taken as they are: bringing them to one scale would need all sites' instances")
         if before is not None:
-            panel = panel.with_labels(before.labels_)
+            panel = panel.with_labels(before.labels_).with_models(before.models_)
         if epsilon is None:
             combiner.fit_round(panel, combiner.prepared_)
         else:
-            privacy.fit(combiner, panel, **budget)  # type: ignore[arg-type]
+            privacy.fit(combiner, panel, **budget)
     save_statistics(combiner, output, force=force)
-    m, n, l = panel.shape
+    guarantee = combiner.privacy_
     if as_json:
-        guarantee = combiner.privacy_ and combiner.privacy_._asdict()
-        done = {
-            "method": name,
-            "round": combiner.progress(),
-            "models": list(panel.models),
-            "labels": l,
-            "instances": combiner.n_instances_,
-        }
-        click.echo(json.dumps(done | {"privacy": guarantee, "output": output}))
-    elif combiner.privacy_ is None:
+        done = {"method": name, "round": combiner.progress(), "models": panel.models, "labels": len(panel.labels)}
+        print_json(done | {"instances": combiner.n_instances_, "privacy": guarantee, "output": output})
+    elif guarantee is None:
         round_of = f", {combiner.progress()}," if combiner.rounds else ""
-        say(f"gathered statistics{round_of} of {m} models × {n:,} instances × {l:,} labels for {name} → {output}")
+        say(f"gathered statistics{round_of} of {sizes(panel.shape)} for {name} → {output}")
     else:
+        size = f"{plural(len(panel.models), 'model')} × {plural(len(panel.labels), 'label')}"
         say(
-            f"gathered private statistics ({combiner.privacy_}) of {m} models × {l:,} labels for {name} → {output}; "
+            f"gathered private statistics ({guarantee}) of {size} for {name} → {output}; "
             "the names of models and labels are in it, the exact number of instances is not"
         )

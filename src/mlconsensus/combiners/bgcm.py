@@ -12,6 +12,8 @@ about has no edge; it gets the label's prior, the share of all that was said whi
 was). A model of weight `w` has edges and anchors `w` times as strong. Clusterings are group nodes without an
 anchor, and each counts among the models that spoke.
 
+Known answers are those of one more model of weight :math:`\gamma` whose nodes are held to yes and no, as in `mlcm_r`.
+
 Gao, Liang, Fan, Sun, Han: Graph-based consensus maximization among multiple supervised and unsupervised models.
 Xie, Kong, Gao, Fan, Yu: Multilabel Consensus Classification.
 """
@@ -24,11 +26,14 @@ import numpy as np
 
 from ..arithmetic import patterns, products
 from ..arithmetic.clusters import memberships, pair_sums, reaching
+from ..arithmetic.many import ManyScores, Said, at_cells
+from ..arithmetic.many import said as said_by
 from ..arithmetic.products import FloatArray, connections, label_grams, ratio, row_sums, spoken, weighted_sum
 from ..panel.predictions import Predictions
 from ..parameters import Weights, positive
 from .contributions import Contributions, of_label, statements
 from .method import Axes, Method
+from .mlcm_r import GOLD
 
 
 class Statistics(NamedTuple):
@@ -43,6 +48,8 @@ class Statistics(NamedTuple):
     yes_in: Annotated[Any, Axes("l m c", least=0)] = 0  # Σ a_k c / d, where the panel has clusterings
     said_in: Annotated[Any, Axes("l m c", least=0)] = 0  # Σ s_k c / d
     in_in: Annotated[Any, Axes("l c c", symmetric=True, least=0)] = 0  # Σ c c' / d
+    to_gold: Annotated[Any, Axes("? m l", least=0)] = 0  # γ Σ y a / d, γ Σ y s / d, γ Σ k a / d, γ Σ k s / d; k: known
+    in_gold: Annotated[Any, Axes("? c l", least=0)] = 0  # γ Σ y c / d, γ Σ k c / d
 
 
 class Solution(NamedTuple):
@@ -57,6 +64,8 @@ class Solution(NamedTuple):
 def statistics(block: Predictions) -> Statistics:
     """Add up how often each pair of models says the same of each label."""
     m, n, l = block.shape
+    if block.many:
+        return _many_sums(said_by(block), l)
     if _plain(block):  # s = 1 and d = m
         if (found := patterns.codes(block)) is not None:
             who = patterns.bits(m)
@@ -68,12 +77,40 @@ def statistics(block: Predictions) -> Statistics:
             together, yes = products.own_label_grams(A, l), products.column_sums(A).reshape(m, l).T
         return Statistics(together / m, np.repeat(yes[:, None, :] / m, m, axis=1), np.full((l, m, m), n / m))
     A, said, C = products.dense(connections(block)), spoken(block), memberships(block)
-    share = ratio(np.ones((n, l)), weighted_sum(said, np.ones((m, l))) + row_sums(C)[:, None], 0.0)
+    degrees, gold = weighted_sum(said, np.ones((m, l))) + row_sums(C)[:, None], block.gold
+    if gold is not None:
+        known = GOLD * ~np.isnan(gold.answers)
+        degrees[gold.at] += known
+    share = ratio(np.ones((n, l)), degrees, 0.0)
     grams = Statistics(*(label_grams(one, other, share) for one, other in ((A, A), (said, A), (said, said))))
+    if gold is not None:
+        sides = [side * share[gold.at] for side in (known * np.nan_to_num(gold.answers), known)]
+        each = [(X[gold.at].reshape(-1, m, l) * side[:, None]).sum(axis=0) for side in sides for X in (A, said)]
+        inside = [products.product(C[gold.at].T, side) for side in sides]
+        grams = grams._replace(to_gold=np.array(each), in_gold=np.array(inside))
     if not block.clusters:
         return grams
     yes_in, said_in = ((C.T @ (X * np.tile(share, m))).reshape(-1, m, l).transpose(2, 1, 0) for X in (A, said))
     return grams._replace(yes_in=yes_in, said_in=said_in, in_in=pair_sums(C, share))
+
+
+def _many_sums(found: Said, l: int) -> Statistics:
+    """Add up at the cells that somebody named, and where anybody could have spoken."""
+    m = len(found.parts)
+    cells = found.folded(np.ones_like(found.known))
+    share = ratio(np.ones(cells.nnz), found.spread(found.known, cells), 0.0)
+    yes = [at_cells(own, cells) * found.known[k][cells.indices] for k, own in enumerate(found.parts)]
+    rows = np.repeat(np.arange(cells.shape[0]), np.diff(cells.indptr))
+    yes_yes, said_yes, said_said = np.zeros((3, l, m, m))
+    for k, q in np.ndindex(m, m):
+        spoke = found.seen[rows, k] * found.known[k][cells.indices]
+        said_yes[:, k, q] = np.bincount(cells.indices, share * spoke * yes[q], l)
+        yes_yes[:, k, q] = np.bincount(cells.indices, share * yes[k] * yes[q], l) if k <= q else yes_yes[:, q, k]
+    for seen, at in found.groups():
+        spoke = (found.known * seen[:, None]).T  # (l, m)
+        per = ratio(np.full(l, float(len(at))), spoke.sum(axis=1), 0.0)
+        said_said += per[:, None, None] * spoke[:, :, None] * spoke[:, None, :]
+    return Statistics(yes_yes, said_yes, said_said)
 
 
 def solve(statistics: Statistics, alpha: float = 2.0, weights: FloatArray | None = None) -> Solution:
@@ -92,22 +129,37 @@ def solve(statistics: Statistics, alpha: float = 2.0, weights: FloatArray | None
         to_clusters = np.concatenate([statistics.yes_in, statistics.said_in - statistics.yes_in], axis=1)
         walk = np.block([[walk, to_clusters], [to_clusters.transpose(0, 2, 1), statistics.in_in]])
     degrees = walk.sum(axis=2)  # (l, nodes) the diagonals of D_v
+    if np.ndim(statistics.to_gold):
+        yes_a, yes_s, known_a, known_s = statistics.to_gold
+        held_to, to_gold = (np.concatenate(each).T for each in (
+            (yes_a, yes_s - yes_a, statistics.in_gold[0]), (known_a, known_s - known_a, statistics.in_gold[1])
+        ))  # fmt: skip
+        degrees = degrees + to_gold
     prior = ratio(degrees[:, :m].sum(axis=1), degrees[:, : 2 * m].sum(axis=1), 0.0)
     if clustered:
         # Clusters that no walk to a model's node leaves from hold to the prior.
-        lost = ~reaching(np.asarray(to_clusters.any(axis=1)), statistics.in_in)
+        anchored = to_clusters.any(axis=1) | (degrees[:, 2 * m :] > walk.sum(axis=2)[:, 2 * m :])
+        lost = ~reaching(np.asarray(anchored), statistics.in_in)
         kept = np.concatenate([np.ones((l, 2 * m)), ~lost], axis=1)
         walk, degrees = walk * kept[:, :, None] * kept[:, None, :], degrees * kept
         anchors, held = np.concatenate([anchors, lost], axis=1), np.concatenate([held, lost * prior[:, None]], axis=1)
+    held = held + held_to if np.ndim(statistics.to_gold) else held
     system = (anchors + degrees)[:, :, None] * np.eye(walk.shape[1]) - walk
     likely = np.clip(np.linalg.solve(system, held[..., None])[..., 0].T, 0, 1)  # rounding leaves that range
     return Solution(likely[:m], likely[m : 2 * m], prior, likely[2 * m :] if clustered else None)
 
 
-def apply(block: Predictions, solution: Solution) -> FloatArray:
+def apply(block: Predictions, solution: Solution) -> Any:
     """Average over the models that spoke how likely "yes" is at the nodes that they chose."""
     m, _, l = block.shape
     moved, always = solution.yes - solution.no, solution.no.sum(axis=0)
+    if block.many:
+        every = said_by(block)
+        default = np.clip(ratio((every.known * solution.no).sum(axis=0), every.known.sum(axis=0), solution.prior), 0, 1)
+        cells = every.folded(every.known * moved)
+        likely = cells.data + every.spread(every.known * solution.no, cells)
+        cells.data = np.clip(ratio(likely, every.spread(every.known, cells), 0.0), 0, 1) - default[cells.indices]
+        return ManyScores(cells, default)
     if _plain(block) and (found := patterns.codes(block)) is not None:
         table = (patterns.bits(m) @ moved + always).T / m
         return patterns.looked_up(found, np.clip(table, 0, 1))
@@ -123,7 +175,7 @@ def apply(block: Predictions, solution: Solution) -> FloatArray:
 
 def _plain(block: Predictions) -> bool:
     """Tell whether all models spoke everywhere and count alike, and no clusterings stand beside them."""
-    return block.complete and block.weights is None and not block.clusters
+    return block.complete and block.weights is None and not block.clusters and block.gold is None
 
 
 def contributions(block: Predictions, solution: Solution, label: int) -> Contributions:
@@ -158,6 +210,7 @@ class BGCM(Method):
     """
 
     name = "BGCM"
+    takes_many = True
     uses_clusterings = True
 
     def __init__(self, alpha: float = 2.0, weights: Weights = None) -> None:

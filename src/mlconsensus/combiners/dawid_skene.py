@@ -12,7 +12,8 @@ For each label by itself, an instance has it with probability :math:`\pi`, and m
 from the majority vote, sums taken over what was said (`s`). Scores of at least 0.5 are a yes. All that EM needs to know
 of the instances is how often each pattern of votes occurs, and these counts add up: one pass gathers them, and all
 rounds run in `solve`. Votes of a model of weight `w` count `w` times. An instance that no model spoke about gets
-:math:`\pi`; a label that nobody spoke about gets 0.
+:math:`\pi`; a label that nobody spoke about gets 0. Where the answer is known, :math:`t_i` is that answer in every
+round: patterns of such cells are counted apart.
 
 A. P. Dawid, A. M. Skene: Maximum likelihood estimation of observer error-rates using the EM algorithm.
 doi:10.2307/2346806
@@ -27,6 +28,8 @@ from numpy.typing import NDArray
 from scipy import sparse, special
 
 from ..arithmetic import patterns
+from ..arithmetic.many import ManyScores, Said, at_cells
+from ..arithmetic.many import said as said_by
 from ..arithmetic.products import FloatArray, dense, ratio
 from ..errors import expect
 from ..panel.predictions import Predictions
@@ -76,6 +79,11 @@ class PatternCounts:
 
     __radd__ = __add__
 
+    def __sub__(self, other: PatternCounts) -> PatternCounts:
+        left = self + PatternCounts(other.rows, -other.counts, self.shape)
+        expect(left.counts.min(initial=0) >= 0, "patterns", "more than there are", "some that were added")
+        return PatternCounts(left.rows[left.counts > 0], left.counts[left.counts > 0], self.shape)
+
     def unpacked(self) -> tuple[NDArray[np.intp], FloatArray, FloatArray]:
         """Return each pattern's label (p,), who said yes (p, m) and who spoke (p, m)."""
         m, _ = self.shape
@@ -85,10 +93,12 @@ class PatternCounts:
         return labels, votes[:, 0], votes[:, 1]
 
     def reordered(self, models: NDArray[np.intp], labels: NDArray[np.intp]) -> PatternCounts:
-        """Put models and labels into another order: which old position each new one is taken from."""
-        old, yes, spoke = self.unpacked()
-        rows = _packed(np.argsort(labels)[old], yes[:, models] > 0, spoke[:, models] > 0)
-        return PatternCounts.of(rows, self.shape, self.counts)
+        """Put models and labels into another order: which old position each new one is taken from (-1: none)."""
+        old, *votes = self.unpacked()
+        place = np.zeros(self.shape[1], dtype=np.intp)
+        place[labels[labels >= 0]] = np.flatnonzero(labels >= 0)
+        yes, spoke = ((each[:, models] > 0) & (models >= 0) for each in votes)
+        return PatternCounts.of(_packed(place[old], yes, spoke), (len(models), len(labels)), self.counts)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return what a file needs to keep."""
@@ -120,6 +130,8 @@ class Statistics(NamedTuple):
     """Sums over instances."""
 
     patterns: Annotated[Any, PatternCounts]  # at most 3^m patterns for each label, whatever n
+    known_no: Annotated[Any, PatternCounts] = 0  # of cells whose answer is known to be no
+    known_yes: Annotated[Any, PatternCounts] = 0
 
 
 class Solution(NamedTuple):
@@ -132,43 +144,73 @@ class Solution(NamedTuple):
 
 
 def statistics(block: Predictions) -> Statistics:
-    """Count the patterns of votes."""
+    """Count the patterns of votes, those of cells whose answer is known apart."""
+    gold = block.gold
+    if gold is None:
+        return Statistics(_counted(block))
+    known, others = block[gold.at], np.setdiff1d(np.arange(len(block)), gold.at)
+    open_cells, no, yes = (
+        _counted(known, side) for side in (np.isnan(gold.answers), gold.answers == 0, gold.answers == 1)
+    )
+    return Statistics(open_cells + (_counted(block[others]) if len(others) else 0), no, yes)
+
+
+def _counted(block: Predictions, some: Any = None) -> PatternCounts:
+    """Count the patterns of votes of all cells, or of some (n, l)."""
     m, n, l = block.shape
-    if (found := patterns.codes(block)) is not None:
+    if block.many:
+        return _many_patterns(said_by(block.weighted(None)), (m, l))
+    if some is None and (found := patterns.codes(block)) is not None:
         counts = patterns.counts(found, m)
         labels, kinds = np.nonzero(counts)
         said_yes = patterns.bits(m)[kinds] > 0
         rows = _packed(labels, said_yes, np.ones_like(said_yes))
-        return Statistics(PatternCounts(rows, counts[labels, kinds], (m, l)))
+        return PatternCounts(rows, counts[labels, kinds], (m, l))
     yes, spoke = np.empty((2, n, l, m), dtype=np.bool_)
     for k, (values, said) in enumerate(block.cells()):
         yes[:, :, k] = _says_yes(values)
         spoke[:, :, k] = True if said is None else said
     rows = _packed(np.tile(np.arange(l), n), yes.reshape(n * l, m), spoke.reshape(n * l, m))
-    return Statistics(PatternCounts.of(rows, (m, l)))
+    return PatternCounts.of(rows if some is None else rows[np.ravel(some)], (m, l))
+
+
+def _many_patterns(found: Said, shape: tuple[int, int]) -> PatternCounts:
+    """Count the patterns of the cells that somebody named, and of each label's others by who could have spoken."""
+    rows, counts = [], []
+    for seen, at in found.groups():
+        spoke = (found.known * seen[:, None]).T > 0  # (l, m)
+        cells = found.folded(np.ones_like(found.known), at)
+        yes = np.stack([_says_yes(own[at], cells) for own in found.parts], axis=1)
+        rows += [_packed(cells.indices, yes, spoke[cells.indices]), _packed(np.arange(shape[1]), spoke & False, spoke)]
+        counts += [np.ones(cells.nnz), len(at) - np.bincount(cells.indices, minlength=shape[1])]
+    return PatternCounts.of(np.concatenate(rows), shape, np.concatenate(counts))
 
 
 def solve(statistics: Statistics, n_iter: int = 100, tol: float = 1e-5, weights: FloatArray | None = None) -> Solution:
     """Run EM on the patterns, all labels at once; a label rests when a round gains it less than `tol` for each vote."""
-    labels, yes, spoke = statistics.patterns.unpacked()
+    sides = [(each, answer) for each, answer in zip(statistics, (np.nan, 0.0, 1.0), strict=True) if each != 0]
+    labels, yes, spoke = map(np.concatenate, zip(*(each.unpacked() for each, _ in sides), strict=True))
+    answer = np.concatenate([np.full(len(each.rows), answer) for each, answer in sides])
     m, l = statistics.patterns.shape
     weights = np.ones(m) if weights is None else weights
-    some = spoke @ weights > 0  # of whom nobody spoke, nothing is to be learned
-    labels, yes, spoke, counts = labels[some], yes[some], spoke[some], statistics.patterns.counts[some]
-    heard = spoke @ weights
+    counts, heard = np.concatenate([each.counts for each, _ in sides]), spoke @ weights
+    some = (heard > 0) | ~np.isnan(answer)  # of whom nobody spoke, nothing is to be learned
+    labels, yes, spoke, answer, counts, heard = (each[some] for each in (labels, yes, spoke, answer, counts, heard))
     votes = np.hstack([yes, spoke - yes])  # (p, 2m) who said yes, who said no
     # Multiplying by it adds up over each label's patterns.
     sums = sparse.csr_array((np.ones(len(labels)), (labels, np.arange(len(labels)))), shape=(l, len(labels)))
     n_votes, n_patterns = sums @ (counts * heard), (sums @ counts)[labels]
 
-    true = _exact(yes @ weights / heard, n_patterns)  # start from the majority vote
+    # Start from the majority vote; what is known stays.
+    true = np.where(np.isnan(answer), _exact(ratio(yes @ weights, heard, 0.0), n_patterns), answer)
     following = _maximise(true, sums, votes, counts, weights)
     found, bound, active = following, np.full(l, -np.inf), np.ones(l, dtype=np.bool_)
     for _ in range(whole(n_iter, "n_iter", 1)):
         settled = (np.where(active, new, old) for new, old in zip(following[:3], found[:3], strict=True))
         found = Solution(*settled)._replace(weights=weights)
         start, if_yes, if_no = _log_odds(found)
-        true = _exact(special.expit(start[labels] + _added(votes, if_yes, if_no, labels)), n_patterns)  # E step
+        likely = special.expit(start[labels] + _added(votes, if_yes, if_no, labels))  # E step
+        true = np.where(np.isnan(answer), _exact(likely, n_patterns), answer)
         following = _maximise(true, sums, votes, counts, weights)  # M step
         new_bound = sums @ (counts * _evidence(true, following, labels, votes))
         active &= new_bound - bound >= positive(tol, "tol") * n_votes
@@ -178,10 +220,19 @@ def solve(statistics: Statistics, n_iter: int = 100, tol: float = 1e-5, weights:
     return found
 
 
-def apply(block: Predictions, solution: Solution) -> FloatArray:
+def apply(block: Predictions, solution: Solution) -> Any:
     """Add up the log-odds of the votes; E step."""
     _, n, l = block.shape
     start, if_yes, if_no = _log_odds(solution)
+    if block.many:
+        everything = said_by(block.weighted(None))
+        default, by_no = special.expit(start + (if_no * everything.known).sum(axis=0)), if_no * everything.known
+        cells = everything.folded(np.ones_like(if_no))
+        odds = start[cells.indices] + everything.spread(by_no, cells)
+        for own, moved in zip(everything.parts, (if_yes - if_no) * everything.known, strict=True):
+            odds += _says_yes(own, cells) * moved[cells.indices]
+        cells.data = special.expit(odds) - default[cells.indices]
+        return ManyScores(cells, default)
     if (found := patterns.codes(block)) is not None:
         table = start + if_no.sum(axis=0) + patterns.bits(len(if_no)) @ (if_yes - if_no)  # (2**m, l)
         return patterns.looked_up(found, special.expit(table).T)
@@ -221,7 +272,7 @@ def _maximise(true: FloatArray, sums: Any, votes: FloatArray, counts: FloatArray
     rates = []
     for weight in (counts * true, counts * (1 - true)):
         yes, no = np.split(np.maximum(sums @ (weight[:, None] * votes), _LEAST).T, 2)
-        rates.append(yes / (yes + no))
+        rates.append(np.minimum(yes / (yes + no), 1 - 1e-16))  # a million yes and no no would round to 1
     return Solution(prior, rates[0], rates[1], weights)
 
 
@@ -245,8 +296,8 @@ def _evidence(true: FloatArray, solution: Solution, labels: NDArray[np.intp], vo
     return np.asarray(sum(t * votes + special.xlogy(t, p) - special.xlogy(t, t) for t, p, votes in sides))
 
 
-def _says_yes(values: Any) -> NDArray[np.bool_]:
-    return np.asarray(dense(values) >= 0.5)
+def _says_yes(values: Any, cells: Any = None) -> NDArray[np.bool_]:
+    return np.asarray((dense(values) if cells is None else at_cells(values, cells)) >= 0.5)
 
 
 class DawidSkene(Method):
@@ -269,6 +320,7 @@ class DawidSkene(Method):
     """
 
     name = "DS"
+    takes_many = True
 
     def __init__(self, n_iter: int = 100, tol: float = 1e-5, weights: Weights = None) -> None:
         self.n_iter = n_iter
@@ -277,7 +329,7 @@ class DawidSkene(Method):
 
     def check(self) -> None:
         """Refuse settings that no solution can be found with."""
-        whole(self.n_iter, "n_iter", 1)
+        whole(self.n_iter, "n_iter", 1, 10**5)
         positive(self.tol, "tol")
 
     def solve(self, statistics: Statistics, weights: FloatArray | None, prepared: Any) -> Solution:

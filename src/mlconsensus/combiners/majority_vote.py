@@ -14,6 +14,7 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
+from ..arithmetic.many import many_means, said
 from ..arithmetic.products import FloatArray, column_sums, dense, mean, ratio, votes
 from ..panel.predictions import Predictions
 from ..parameters import Weights
@@ -36,6 +37,9 @@ class Solution(NamedTuple):
 
 def statistics(block: Predictions) -> Statistics:
     """Add up what was said about each label."""
+    if block.many:
+        found = said(block)
+        return Statistics(found.folded(found.known).sum(axis=0), found.seen.sum(axis=0) @ found.known)
     total, heard = votes(block)
     n, l = total.shape
     return Statistics(column_sums(total), np.broadcast_to(heard, (n, l)).sum(axis=0))
@@ -46,8 +50,10 @@ def solve(statistics: Statistics) -> Solution:
     return Solution(np.clip(ratio(statistics.total, statistics.heard, 0.0), 0, 1))  # rounding leaves that range
 
 
-def apply(block: Predictions, solution: Solution) -> FloatArray:
+def apply(block: Predictions, solution: Solution) -> Any:
     """Average the models that spoke; Eq. averaging."""
+    if block.many:
+        return many_means(block, solution.prior)
     scores = dense(mean(votes(block), solution.prior))
     return scores if block.weights is None else np.clip(scores, 0, 1)  # sums of weights are rounded
 
@@ -77,6 +83,7 @@ class MajorityVote(Method):
     """
 
     name = "MV"
+    takes_many = True
 
     def __init__(self, weights: Weights = None) -> None:
         self.weights = weights

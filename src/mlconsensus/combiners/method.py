@@ -58,9 +58,12 @@ class Method:
     Solution: ClassVar[Any]  # NamedTuple of what is solved from them
     statistics: ClassVar[Any]  # block -> Statistics
     apply: ClassVar[Any]  # block, Solution -> scores (n, l)
+    learn: ClassVar[Any] = None  # block of instances with known answers, Solution -> Solution; None: sums have them
     contributions: ClassVar[Any]  # block of one instance, Solution, label's position -> Contributions
     rounds: ClassVar[tuple[Round, ...]] = ()  # passes before the last; then `statistics` takes what these tell, too
     uses_clusterings: ClassVar[bool] = False
+    takes_many: ClassVar[bool] = False  # whether blocks of many labels may come, of which only what was said is kept
+    pairs_labels: ClassVar[bool] = False  # whether it then adds up products of two labels
     additive: ClassVar[bool] = True  # whether a statement moves the score by its own contribution alone
     in_float32: ClassVar[tuple[str, ...]] = ()  # fields of the solution to work with where float32 is asked for
     one_thread_below: ClassVar[int] = 0  # number of labels below which BLAS solves faster with one thread
@@ -73,7 +76,7 @@ class Method:
         if "name" not in cls.__dict__:  # an estimator, whose method has them
             return
         cls.function_name = cls.__module__.rpartition(".")[2]
-        for name in ("Statistics", "Solution", "statistics", "apply", "contributions"):
+        for name in ("Statistics", "Solution", "statistics", "apply", "learn", "contributions"):
             own = getattr(module, name, None)
             if name not in cls.__dict__ and own is not None:
                 setattr(cls, name, own if isinstance(own, type) else staticmethod(own))

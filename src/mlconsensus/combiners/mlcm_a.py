@@ -21,6 +21,18 @@ The mean is taken over the models that spoke; a cell about which none did gets t
 mean number (with weights: the mean weight) of the models that spoke about a cell. With nothing missing and no weights
 that is the paper's algorithm to the letter.
 
+Where all answers about some instances are known, the linear map :math:`W` from means to consensus fits these, drawn to
+the truth-free filter `F` as to :math:`\tau` instances on which it is right:
+
+.. math::
+
+    \min_W \sum_{i\,\text{known}} \|y_i - \bar y_i W\|^2 + \tau \operatorname{tr} (W - F)^\top G (W - F), \qquad
+    W = F + (S + \tau G)^{-1} (C - S F)
+
+with :math:`S = \sum \bar y_i^\top \bar y_i` and :math:`C = \sum \bar y_i^\top y_i` over the known ones. The evidence of
+:math:`y_i \sim N(\bar y_i W, \sigma^2)` with :math:`W - F \sim N(0, \sigma^2 G^{-1}/\tau)` is largest at the
+:math:`\tau` that is taken (empirical Bayes).
+
 Xie, Kong, Gao, Fan, Yu: Multilabel Consensus Classification.
 """
 
@@ -29,15 +41,21 @@ from __future__ import annotations
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
-from scipy import linalg
+from scipy import linalg, sparse
 
 from ..arithmetic.grams import Gram, as_gram
+from ..arithmetic.many import many_means, sparse_gram
+from ..arithmetic.many import said as said_by
 from ..arithmetic.products import FloatArray, column_sums, dense, gram, mean, product, ratio, votes
+from ..arithmetic.shrinking import Headed, shrunk
+from ..errors import expect
 from ..panel.model_scores import Matrix
 from ..panel.predictions import Predictions
 from ..parameters import Weights, whole
 from .contributions import Contributions, statements
 from .method import Axes, Method
+
+_TAUS = tuple(np.geomspace(1e5, 1, 26))  # instances that the truth-free filter may count as
 
 
 class Statistics(NamedTuple):
@@ -50,18 +68,42 @@ class Statistics(NamedTuple):
     known_gram: Annotated[Any, Axes("l l", symmetric=True, least=0)]  # Σ zᵀz
     cross_gram: Annotated[Any, Axes("l l", least=0)] = 0  # Σ uᵀz; 0 where u is
     unknown_gram: Annotated[Any, Axes("l l", symmetric=True, least=0)] = 0  # Σ uᵀu; 0 where u is
+    gold: Annotated[Any, Axes("", least=0)] = 0  # how many instances are known whole
+    gold_gram: Annotated[Any, Axes("l l", symmetric=True, least=0)] = 0  # S, unheard cells as 0
+    gold_cross: Annotated[Any, Axes("l l", least=0)] = 0  # C
+    gold_yes: Annotated[Any, Axes("l", least=0)] = 0  # Σ y
+
+    def with_silence(self, labels: Any) -> Statistics:
+        """Say that nobody spoke about some labels (l,) of bool, whose sums are 0: u is 1 there, for every instance."""
+        gap, rows = self.n_instances - self.known, labels[:, None]
+        unknown = np.where(rows, gap, np.where(labels, gap[:, None], self.unknown_gram))
+        return self._replace(cross_gram=np.where(rows, self.total, self.cross_gram), unknown_gram=unknown)
 
 
 class Solution(NamedTuple):
     """The linear map from the mean prediction to the consensus."""
 
-    filter: Annotated[FloatArray, Axes("l l", symmetric=True, least=-1, most=1)]  # V diag(h_T) Vᵀ
+    filter: Annotated[Any, Axes("l l")]  # V diag(h_T) Vᵀ, or W; `Headed` of many labels
     prior: Annotated[FloatArray, Axes("l", least=0, most=1)]  # in place of a mean over no models
 
 
 def statistics(block: Predictions) -> Statistics:
-    """Add up the products of the mean predictions."""
+    """Add up the products of the mean predictions, and apart those of instances that are known whole."""
+    found, gold = _of_means(block), block.gold
+    whole = np.zeros(0, dtype=np.bool_) if gold is None else ~np.isnan(gold.answers).any(axis=1)
+    if gold is None or not whole.any():
+        return found
+    average, y = dense(mean(votes(block[gold.at[whole]]), np.zeros(len(block.labels)))), gold.answers[whole]
+    return found._replace(gold=len(y), gold_gram=gram(average), gold_cross=average.T @ y, gold_yes=y.sum(axis=0))
+
+
+def _of_means(block: Predictions) -> Statistics:
     _, n, l = block.shape
+    if block.many:  # where nobody spoke, the mean is taken for 0
+        every_one, average = said_by(block), many_means(block, np.zeros(l)).above
+        known = sum(len(rows) * ((seen @ every_one.known) > 0) for seen, rows in every_one.groups())
+        spoken = float((every_one.seen.sum(axis=0) @ every_one.known).sum())
+        return Statistics(n, spoken, known, average.sum(axis=0), sparse_gram(average))
     said = votes(block)
     heard = said.heard
     if isinstance(heard, float):
@@ -88,6 +130,9 @@ def solve(statistics: Statistics, n_iter: int | None = 1) -> Solution:
     n, l = statistics.n_instances, len(statistics.total)
     m = statistics.spoken / (n * l)
     prior = ratio(statistics.total, statistics.known, 0.0)
+    if sparse.issparse(statistics.known_gram):
+        expect(n_iter == 1, "n_iter", n_iter, "1, for a panel of many labels")
+        return Solution(shrunk(statistics.known_gram * (m / n)), prior)
     rows = as_gram(statistics.known_gram).rows
     if rows is not None and rows.shape[0] < l and np.ndim(statistics.unknown_gram) == 0 and n_iter != 0:
         # Fewer instances than labels: their singular values are all there is, and the rest of `h` is 0.
@@ -102,18 +147,40 @@ def solve(statistics: Statistics, n_iter: int | None = 1) -> Solution:
     filter = (V * h) @ V.T
     # Labels that never go together have 0 here, up to rounding that would rank them by chance: make it 0 again.
     filter[np.abs(filter) < 10 * l * np.finfo(np.float64).eps * h.max()] = 0.0
-    return Solution(filter, prior)
+    return Solution(_fitted(filter, statistics, g, V) if statistics.gold else filter, prior)
 
 
-def apply(block: Predictions, solution: Solution) -> FloatArray:
+def _fitted(filter: FloatArray, sums: Statistics, g: FloatArray, V: FloatArray) -> FloatArray:
+    """Fit the filter to instances that are known, in directions in which G is 1 and S diagonal."""
+    some = g > 1e-10 * max(float(g.max()), 1e-300)
+    whitened = V[:, some] / np.sqrt(g[some])
+    s, turned = linalg.eigh(whitened.T @ sums.gold_gram @ whitened)
+    s, directions = np.maximum(s, 0), whitened @ turned
+    wrong = sums.gold_cross - sums.gold_gram @ filter
+    along = directions.T @ wrong
+    left = sums.gold_yes.sum() - (filter * (sums.gold_cross + wrong)).sum()  # Σ ‖y − ȳ F‖²
+    cells, power = sums.gold * len(filter), (along**2).sum(axis=1)
+
+    def evidence(tau: float) -> float:
+        noise = max(left - float((power / (s + tau)).sum()), 1e-300)
+        return float(-len(filter) * np.log1p(s / tau).sum() - cells * np.log(noise))
+
+    tau = max(_TAUS, key=evidence)
+    return np.asarray(filter + directions @ (along / (s + tau)[:, None]))
+
+
+def apply(block: Predictions, solution: Solution) -> Any:
     """Filter the mean prediction; Eq. averaging_omega."""
+    if isinstance(solution.filter, Headed):
+        return solution.filter.applied(many_means(block, np.zeros(len(solution.prior))).above)
     return product(mean(votes(block), solution.prior), solution.filter)
 
 
 def contributions(block: Predictions, solution: Solution, label: int) -> Contributions:
     """Take the filtered mean of the block's one instance apart; where nobody spoke, the prior is filtered too."""
     scores, said = statements(block)
-    heard, passed = said.sum(axis=0), solution.filter[:, label]
+    many = isinstance(solution.filter, Headed)
+    heard, passed = said.sum(axis=0), solution.filter.column(label) if many else solution.filter[:, label]
     unheard = (solution.prior * passed)[heard == 0].sum()
     return Contributions(float(unheard), ratio(scores, heard, 0.0) * passed)
 
@@ -154,6 +221,8 @@ class MLCMa(Method):
     """
 
     name = "MLCM-a"
+    takes_many = True
+    pairs_labels = True
     in_float32 = ("filter", "prior")
 
     def __init__(self, n_iter: int | None = 1, weights: Weights = None) -> None:
@@ -163,7 +232,7 @@ class MLCMa(Method):
     def check(self) -> None:
         """Refuse settings that no solution can be found with."""
         if self.n_iter is not None:
-            whole(self.n_iter, "n_iter", 0)
+            whole(self.n_iter, "n_iter", 0, 10**5)
 
     def solve(self, statistics: Statistics, weights: FloatArray | None, prepared: Any) -> Solution:
         """Solve with this method's settings."""

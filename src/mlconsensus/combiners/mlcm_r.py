@@ -22,6 +22,12 @@ of its own for each node, :math:`\alpha_j = d_j\, r/(1-r)` in place of :math:`\a
 A model of weight `w` has edges and anchors `w` times as strong, which is what `w` copies of it would have. Clusterings
 are group nodes without an anchor (:math:`\alpha_j = 0`): a walk passes through them and never stops there.
 
+An instance with known answers has an edge of weight :math:`\gamma` to each label that it is known to have, as to one
+more model of weight :math:`\gamma` whose group nodes are held to their labels: with :math:`Y` (n × l) these labels and
+:math:`\Gamma` the diagonal matrix of :math:`\gamma |y_i|_1` (0 where nothing is known),
+
+.. math:: (\alpha I + D_v - A^\top (D_n + \Gamma)^{-1} A)\, Q = \alpha B + \gamma A^\top (D_n + \Gamma)^{-1} Y
+
 Rows of `Q` and `U` are distributions over labels. An instance without any edge (no model predicted a label for it) has
 no row in the equations; it gets the label prior: the share of all edges that lead to each label.
 
@@ -44,7 +50,8 @@ from .contributions import Contributions, statements
 from .method import Axes, Method
 from .walk_system import solved
 
-_FAINT = 1e-30  # degree below which an instance has no edges, times the largest weight: its inverse is float32, too
+GOLD = 10.0  # γ: as so many models that say the same
+_FAINT = 1e-30  # a sum of scores below it
 
 
 class Statistics(NamedTuple):
@@ -53,6 +60,8 @@ class Statistics(NamedTuple):
     walk: Annotated[Any, Axes("m l m l", symmetric=True, least=0)]  # Aᵀ D_n⁻¹ A; row sums with what follows: D_v
     to_clusters: Annotated[Any, Axes("ml c", least=0)] = 0  # Aᵀ D_n⁻¹ C, where the panel has clusterings
     clusters: Annotated[Any, Axes("c c", symmetric=True, least=0)] = 0  # Cᵀ D_n⁻¹ C
+    to_gold: Annotated[Any, Axes("ml l", least=0)] = 0  # γ Aᵀ (D_n + Γ)⁻¹ Y, where answers are known
+    clusters_to_gold: Annotated[Any, Axes("c l", least=0)] = 0  # γ Cᵀ (D_n + Γ)⁻¹ Y
 
 
 class Solution(NamedTuple):
@@ -67,12 +76,19 @@ def statistics(block: Predictions) -> Statistics:
     """Add up what each instance contributes to the walk between group nodes."""
     m, _, l = block.shape
     A, C = connections(block), memberships(block)
-    per_edge = _per_edge(block, row_sums(A) + row_sums(C))
-    walk = Gram.of(scaled(A, np.sqrt(per_edge)), (m, l, m, l))
-    if not block.clusters:
-        return Statistics(walk)
+    degrees, gold = row_sums(A) + row_sums(C), block.gold
+    if gold is not None:
+        Y = GOLD * np.nan_to_num(gold.answers)
+        degrees[gold.at] += Y.sum(axis=1)
+    per_edge = _per_edge(degrees, np.float64)
+    found = Statistics(Gram.of(scaled(A, np.sqrt(per_edge)), (m, l, m, l)))
     weighted = scaled(C, per_edge).T
-    return Statistics(walk, product(weighted, A).T, product(weighted, C))
+    if block.clusters:
+        found = found._replace(to_clusters=product(weighted, A).T, clusters=product(weighted, C))
+    if gold is not None:
+        shared = Y * per_edge[gold.at, None]
+        found = found._replace(to_gold=product(A[gold.at].T, shared), clusters_to_gold=product(C[gold.at].T, shared))
+    return found
 
 
 def solve(
@@ -86,7 +102,10 @@ def solve(
         between = np.asarray(walk).reshape(v, v)
         between = np.block([[between, statistics.to_clusters], [statistics.to_clusters.T, statistics.clusters]])
         walk = as_gram(between)
-    degrees = walk.sums()  # the diagonal of D_v
+    degrees, known = walk.sums(), np.ndim(statistics.to_gold) > 0  # the diagonal of D_v
+    if known:
+        to_gold = np.concatenate([statistics.to_gold, statistics.clusters_to_gold])
+        degrees = degrees + to_gold.sum(axis=1)
     edges = degrees[:v].reshape(m, l).sum(axis=0)
     prior = ratio(edges, edges.sum(), 1 / l)
     if restart is None:
@@ -97,10 +116,13 @@ def solve(
     held = anchors[:, None] * np.tile(np.eye(l), (m, 1))  # α B
     if clustered:
         # Clusters that no walk to a label leaves from hold to the prior.
-        lost = ~reaching(statistics.to_clusters.any(axis=0), statistics.clusters)
+        anchored = statistics.to_clusters.any(axis=0) | (known and to_gold[v:].any(axis=1))
+        lost = ~reaching(anchored, statistics.clusters)
         between[v:][lost] = 0
         between[:, v:][:, lost] = 0
         anchors, held = np.append(anchors, lost), np.concatenate([held, lost[:, None] * prior])
+    if known:  # labels that are known are where a walk may stop, too
+        anchors, held = anchors + to_gold.sum(axis=1), held + to_gold
     groups = np.maximum(solved(walk, anchors, held), 0)
     groups /= groups.sum(axis=1, keepdims=True)  # rows are distributions; rounding shows most in their sums
     return Solution(groups[:v], prior, groups[v:] if clustered else None)
@@ -113,11 +135,17 @@ def _anchors(degrees: FloatArray, restart: float) -> FloatArray:
     return np.asarray(degrees * stop / (1 - stop))
 
 
+def _per_edge(degrees: FloatArray, kind: Any) -> FloatArray:
+    """Return 1 / degree; 0 where it is so small that edges would vanish in float32: such an instance has none."""
+    return ratio(np.ones(len(degrees)), np.where(degrees > _FAINT, degrees, 0), kind(0))
+
+
 def apply(block: Predictions, solution: Solution) -> FloatArray:
     """Mix the distributions of the group nodes that each instance is connected to; Eq. cm_closed_sol_u."""
     kind = solution.groups.dtype
     A, C = connections(block, kind), memberships(block)
-    per_edge = _per_edge(block, row_sums(A) + row_sums(C)).astype(kind)
+    degrees = row_sums(A) + row_sums(C)
+    per_edge = _per_edge(degrees, kind.type)
     scores = product(scaled(A, per_edge), solution.groups)
     if block.clusters:
         scores += product(scaled(C, per_edge), np.asarray(solution.clusters))
@@ -125,18 +153,12 @@ def apply(block: Predictions, solution: Solution) -> FloatArray:
     return np.clip(scores, 0, 1, out=scores)
 
 
-def _per_edge(block: Predictions, degrees: FloatArray) -> FloatArray:
-    """Divide 1 by each instance's degree; 0 where it has no edges, or but the faintest."""
-    least = _FAINT * (1.0 if block.weights is None else float(block.weights.max()))
-    return ratio(np.ones(len(degrees)), np.where(degrees > least, degrees, 0.0), 0.0)
-
-
 def contributions(block: Predictions, solution: Solution, label: int) -> Contributions:
     """Take the mixture of the block's one instance apart: each edge brings its share of its group node's label."""
     scores, _ = statements(block)
     inside = memberships(block[:1]).toarray()[0]
     degree = scores.sum() + inside.sum()
-    if not _per_edge(block, np.array([degree])).any():
+    if degree <= _FAINT:
         return Contributions(float(solution.prior[label]), np.zeros_like(scores))
     clusters = inside * np.asarray(solution.clusters)[:, label] / degree if block.clusters else None
     return Contributions(0.0, scores * solution.groups[:, label].reshape(scores.shape) / degree, clusters=clusters)

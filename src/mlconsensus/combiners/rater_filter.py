@@ -32,6 +32,7 @@ from ..arithmetic.products import (
     FloatArray,
     column_sums,
     connections,
+    dense,
     label_products,
     product,
     ratio,
@@ -44,7 +45,9 @@ from ..panel import scales as scales_of
 from ..panel.predictions import Predictions
 from ..panel.sources import Source
 from ..parameters import Weights
+from . import many_raters
 from .contributions import Contributions, statements
+from .learning import correction, revised, revised_parts
 from .method import Axes, Gather, Method, Round
 from .rater_rounds import (
     Means,
@@ -53,6 +56,8 @@ from .rater_rounds import (
     Trust,
     answer_weights,
     centred,
+    gain_of,
+    kinship_of_all,
     means,
     on_scale,
     pairs,
@@ -60,13 +65,11 @@ from .rater_rounds import (
     rates,
     trust,
 )
-from .raters import drawn
+from .raters import drawn, label_correlations
 
 _TINY = 1e-9  # information below this is none
 _MOST_NOISE = 3.0  # of a reading by raters whose errors are one
 _VOTING = 2.0  # how much strangers' votes count beside the filter's opinion
-_RAISED = 0.5  # by which power of the panel's reliability the scale of a very rare label is raised
-_RARE = 0.1  # how frequent a label is that raters no longer keep silent about when in doubt
 _FLOOR = 1e-6  # labels about which nothing is left keep the order of their frequencies
 
 
@@ -82,6 +85,10 @@ class Statistics(NamedTuple):
     agreed: Annotated[Any, Axes("m l")]  # Σ x_k Z of the others
     witnessed: Annotated[Any, Axes("m l", least=0)]  # Σ I of the others, where k spoke
     witnesses: Annotated[Any, Axes("m l", least=0)]  # Σ Z² of the others, where k spoke
+    # Of many labels, `together` holds at pairs named together Σ (Σ_k u y)(Σ_k u y)' + i Σ_k (u y)(u y)', `informed` and
+    # `informed_alone` the left of two factors (m, l) whose right one is b, and what follows what means take off.
+    together_less: Annotated[Any, Axes("m l")] = 0
+    alone_less: Annotated[Any, Axes("m l")] = 0
 
 
 class Solution(NamedTuple):
@@ -92,19 +99,22 @@ class Solution(NamedTuple):
     information: Annotated[FloatArray, Axes("m l", least=0)]  # w c σ
     noise: Annotated[FloatArray, Axes("l", least=0)]  # N, as it usually is
     kin_noise: Annotated[FloatArray, Axes("l", least=0)]  # the part of it that raters have in common
-    filter: Annotated[FloatArray, Axes("l l")]  # (Φ + N)⁻¹ Φ diag(g)
+    filter: Annotated[Any, Axes("l l")]  # (Φ + N)⁻¹ Φ diag(g); CSR of many labels
     prior: Annotated[FloatArray, Axes("l")]  # π
     trusted: Annotated[FloatArray, Axes("m", least=0)]  # how much each rater's vote weighs
     votes: Annotated[FloatArray, Axes("", least=0, most=1)]  # h/(1 + h), the vote's part of a score
     overall: Annotated[FloatArray, Axes("m")]  # each rater's reliability over all labels
     scale_at: Annotated[FloatArray, Axes("m ?")]
     scale_to: Annotated[FloatArray, Axes("m ?")]
+    learned: Annotated[FloatArray | None, Axes("? l")] = None  # what known answers correct (`learning`); empty: nothing
 
 
 def statistics(block: Predictions, known: Trust) -> Statistics:
     """Add up products of pooled readings, and what each rater's answers have to do with the others' readings."""
     m, n, l = block.shape
     block = on_scale(block, known)
+    if block.many:
+        return Statistics(*many_raters.sums(block, known))
     u, b, mean = known.weight, known.information, known.mean
     if block.complete:
         A = connections(block)
@@ -140,30 +150,35 @@ def solve(sums: Statistics, weights: FloatArray | None, known: Trust) -> Solutio
     l = len(known.frequency)
     n = np.maximum(sums.read, 1)
     active = sums.read * known.information.sum(axis=0) > _TINY
-    signal = _signal(sums)
+    many = sparse.issparse(sums.together)
+    signal, size = many_raters.signal(sums, known) if many else (found := _signal(sums), np.diag(found))
     variance = sums.squares / n
     ease = np.ones(l)
     if active.any():
         # How much easier a label is than usual. Standardised signals have no sampling variance, their noise has.
         chance = 2 * np.maximum(variance**2 - 1, 0.01) / n
-        ease[active] = np.clip(drawn(np.diag(signal)[active], 1.0, chance[active], least=1e-3), 0.02, 4.0)
+        ease[active] = np.clip(drawn(size[active], 1.0, chance[active], least=1e-3), 0.02, 4.0)
     c = _by_label(sums, known, np.sqrt(ease), active)
-    correlations = _correlations(signal / np.sqrt(np.outer(ease, ease)), variance / ease, n, active)
 
-    given = (known.copies * (1.0 if weights is None else weights)).max(axis=1)  # of copies that of the loudest
+    # Of copies, that of the loudest.
+    given = known.voice * (known.copies * (1.0 if weights is None else weights)).max(axis=1)
     vote, information = (each * given[:, None] for each in answer_weights(c, known.deviation))
     noise, kin = _noise(c, known, information, n)
-    gain, level = _gain(c, known)
-    filter = np.zeros((l, l))
-    at = np.flatnonzero(active)
-    if len(at):
+    gain, level = gain_of(c, known)
+    at, easily = np.flatnonzero(active), np.sqrt(ease)
+    filter: Any = None if many else np.zeros((l, l))
+    if many:
+        related = many_raters.correlations(signal, easily, variance / ease, n, active)
+        filter = many_raters.neighbours_filter(related, noise, gain, active)
+    elif len(at):
+        correlations = label_correlations(signal / np.outer(easily, easily), variance / ease, n, active)
         system = correlations + np.diag(noise[at] + 1e-6)
         filter[np.ix_(at, at)] = linalg.solve(system, correlations, assume_a="pos") * gain[at]
     trusted = np.maximum(known.reliability, 0)
     if not (trusted * given).any():
         trusted = (known.heard.sum(axis=1) > 0).astype(np.float64)
     trusted = trusted * given
-    h, overall = _VOTING * (1 - _kinship_of_all(known, level)) ** 2, known.copies @ known.reliability
+    h, overall = _VOTING * (1 - kinship_of_all(known, level)) ** 2, known.copies @ known.reliability
     votes = h / (1 + h) if overall.any() else 1.0  # without a signal there is nothing else
     return Solution(
         known.mean, vote, information, noise, kin, filter, known.frequency, trusted / (trusted.max() or 1.0),
@@ -171,9 +186,11 @@ def solve(sums: Statistics, weights: FloatArray | None, known: Trust) -> Solutio
     )  # fmt: skip
 
 
-def apply(block: Predictions, solution: Solution) -> FloatArray:
+def apply(block: Predictions, solution: Solution) -> Any:
     """Pool the answers about each label, filter the readings, and add the vote."""
     block = on_scale(block, solution)
+    if sparse.issparse(solution.filter):
+        return many_raters.apply(block, solution, _per_answer, _FLOOR)
     kind = solution.vote.dtype
     # Both parts of the score are multiplied before they are made, not after: each pass over (n, l) counts.
     share = kind.type(1 - solution.votes)
@@ -198,14 +215,27 @@ def apply(block: Predictions, solution: Solution) -> FloatArray:
         vote = ratio(said.of_instances(trusted[rater] * said.scores), heard, silent) + _FLOOR * prior
     np.maximum(scores, 0, out=scores)
     scores += vote
-    return np.asarray(scores, dtype=kind)
+    if solution.learned is None or not len(solution.learned):
+        return np.asarray(scores, dtype=kind)
+    said = sheets(block)
+    moved = said.of_instances(solution.learned[2:][said.rater] * centred(said, solution.mean))
+    return np.asarray(revised(scores, moved, solution.learned), dtype=kind)
+
+
+def learn(block: Predictions, solution: Solution) -> Solution:
+    """Find out from instances with known answers how the scores are to be corrected, if at all."""
+    said, gold = on_scale(block, solution).to_array(), block.gold
+    answers = said[0] * np.nan if gold is None else gold.answers
+    found = correction(apply(block, solution), np.nan_to_num(said - solution.mean[:, None]), answers)
+    return solution._replace(learned=said[0, :0] if found is None else found)
 
 
 def contributions(block: Predictions, solution: Solution, label: int) -> Contributions:
     """Take the score of the block's one instance apart: by how much each answer moves it away from the frequency."""
     scores, said = statements(on_scale(block, solution))
     answers = solution.vote * (scores - said * solution.mean)
-    moved = answers * _per_answer((said * solution.information).sum(axis=0), solution) * solution.filter[:, label]
+    filter = dense(solution.filter[:, [label]])[:, 0]
+    moved = answers * _per_answer((said * solution.information).sum(axis=0), solution) * filter
     prior = float(solution.prior[label])
     below = min(prior + float(moved.sum()), 0.0)
     heard = float((solution.trusted * said[:, label]).sum())
@@ -213,7 +243,8 @@ def contributions(block: Predictions, solution: Solution, label: int) -> Contrib
     moved *= 1 - votes
     if heard > 0:
         moved[:, label] += votes * solution.trusted * (scores - said * prior)[:, label] / heard
-    return Contributions((1 + _FLOOR * (1 - votes)) * prior, moved, (votes - 1) * below)
+    found = Contributions((1 + _FLOOR * (1 - votes)) * prior, moved, (votes - 1) * below)
+    return revised_parts(found, scores - said * solution.mean, solution.learned, label)
 
 
 def _grams(A: Any, m: int, l: int) -> Any:
@@ -241,7 +272,8 @@ def _by_label(sums: Statistics, known: Trust, ease: FloatArray, active: Any) -> 
     r, bound = known.reliability, known.highest
     c = np.clip(np.sign(r)[:, None] * np.minimum(np.abs(r)[:, None], bound) * ease, -0.99, 0.99)
     others = np.maximum(ease * sums.witnessed, 1e-12)
-    found = ratio(sums.agreed, known.deviation, 0.0) / others
+    most = known.deviation * np.sqrt(known.heard) * np.sqrt(sums.witnesses)  # Cauchy–Schwarz; files may say anything
+    found = ratio(np.clip(sums.agreed, -most, most), known.deviation, 0.0) / others
     chance = np.maximum(sums.witnesses, 1e-12) / others**2 * (1 - c**2)
     usable = (sums.witnessed > _TINY) & (known.deviation > 0) & (known.heard > 0) & active
     for k in np.flatnonzero(usable.sum(axis=1) > 1):
@@ -250,27 +282,6 @@ def _by_label(sums: Statistics, known: Trust, ease: FloatArray, active: Any) -> 
     negative = (r < 0)[:, None]
     c = np.clip(c, np.where(negative, -0.99, 0.0), np.where(negative, 0.0, 0.99))
     return np.where(known.deviation > 0, np.sign(c) * np.minimum(np.abs(c), bound), 0.0)
-
-
-def _correlations(found: FloatArray, variance: FloatArray, n: FloatArray, active: Any) -> FloatArray:
-    """Draw the active labels' correlations to 0 as far as chance explains them, and make them ones there can be.
-
-    Labels that have nothing to do with each other correlate by chance, with variance v v'/n.
-    """
-    at = np.flatnonzero(active)
-    found = np.clip(found[np.ix_(at, at)], -1, 1)
-    np.fill_diagonal(found, 1.0)
-    different = ~np.eye(len(at), dtype=np.bool_)
-    if different.any():
-        chance = np.outer(variance[at], variance[at]) / np.sqrt(np.outer(n[at], n[at]))
-        found[different] = drawn(found[different], 0.0, chance[different], least=1e-8)
-        found = (found + found.T) / 2
-    values, vectors = linalg.eigh(found) if len(at) else (np.ones(1), found)
-    if values[0] >= 0:
-        return found
-    near = (vectors * np.maximum(values, 0)) @ vectors.T
-    size = np.sqrt(np.maximum(np.diag(near), 1e-12))
-    return np.asarray(near / np.outer(size, size))
 
 
 def _noise(c: FloatArray, known: Trust, information: FloatArray, n: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -288,39 +299,14 @@ def _noise(c: FloatArray, known: Trust, information: FloatArray, n: FloatArray) 
     return noise, noise - own
 
 
-def _gain(c: FloatArray, known: Trust) -> tuple[FloatArray, float]:
-    """Find the scale on which trusted raters say each label (l,), and how reliable these are on the whole.
-
-    The truth is taken for one more rater, as reliable as those who are trusted. Of rare labels raters keep silent when
-    in doubt, the more so the less they know: these are said too seldom, and their scale is raised.
-    """
-    trusted = np.maximum(c, 0) ** 2 * known.heard
-    total = np.maximum(trusted.sum(axis=0), 1e-12)
-    usual = (trusted * c**2).sum(axis=0) / total
-    variance = ratio((known.deviation**2 * known.heard).sum(axis=0), known.heard.sum(axis=0), 0.0)
-    level = max(float(np.sqrt((variance * usual).sum() / max(float(variance.sum()), 1e-300))), 0.05)
-    gain = (trusted * c * known.deviation).sum(axis=0) / total
-    return np.asarray(gain / level ** (_RAISED * np.exp(-known.frequency / _RARE))), level
-
-
-def _kinship_of_all(known: Trust, level: float) -> float:
-    """Average the kinship κ of pairs of different raters, each pair by how reliable both are.
-
-    Raters who hardly agree are nobody's replicas, however alike their rates: without a signal, votes are all there is.
-    """
-    trusted = np.maximum(known.reliability, 0) ** 2
-    weight = np.outer(trusted, trusted) * (1 - np.eye(len(trusted)))
-    return float((weight * known.alike).sum() / max(float(weight.sum()), 1e-300)) * min(1.0, 2 * level)
-
-
-def _per_answer(heard: FloatArray, solution: Solution) -> FloatArray:
+def _per_answer(heard: FloatArray, solution: Solution, labels: Any = slice(None)) -> FloatArray:
     """Tell by what pooled answers are multiplied to give readings, where those who spoke bring the information `heard`.
 
     Fewer answers, more noise: the reading is shrunk by how much more there is than the filter expects.
     """
     some = heard > _TINY
     heard = np.where(some, heard, 1.0)
-    return np.where(some, (1 + solution.noise) / (1 + 1 / heard + solution.kin_noise) / heard, 0.0)
+    return np.where(some, (1 + solution.noise[labels]) / (1 + 1 / heard + solution.kin_noise[labels]) / heard, 0.0)
 
 
 class RaterFilter(Method):
@@ -350,6 +336,8 @@ class RaterFilter(Method):
     """
 
     name = "Filter"
+    takes_many = True
+    pairs_labels = True
     in_float32 = ("mean", "vote", "information", "noise", "kin_noise", "filter", "prior")
     one_thread_below = 512
     rounds = (Round(Rates, rates, Means, means), Round(Pairs, pairs, Trust, trust, pairs_told))
@@ -375,6 +363,8 @@ class RaterFilter(Method):
     def saw(self, solution: Solution) -> str:
         """Say in a few words what the raters' agreement showed."""
         r, share = solution.overall, float(solution.votes)
+        if solution.learned is not None:
+            return "known answers " + ("correct it" if len(solution.learned) else "show nothing that would be better")
         if len(r) == 1:
             return "there is one model, which is believed"
         if not r.any():

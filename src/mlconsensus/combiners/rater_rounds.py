@@ -11,11 +11,14 @@ from ..arithmetic.products import FloatArray, column_sums, connections, model_pr
 from ..arithmetic.sheets import Sheets, sheets
 from ..panel.predictions import Predictions
 from ..panel.scales import Scales
+from . import many_raters
 from .method import Axes
 from .raters import agreement, highest, kinship, reliability
 
 _SILENT = 1e-12  # a variance below this says that a rater never changes its mind on a label,
 _ROUNDED = 1e-8  # and so does one below this part of its mean square, of which rounding takes too much
+_RAISED = 0.5  # by which power of the panel's reliability the scale of a very rare label is raised
+_RARE = 0.1  # how frequent a label is that raters no longer keep silent about when in doubt
 
 
 class Rates(NamedTuple):
@@ -57,6 +60,7 @@ class Trust(NamedTuple):
     heard: Annotated[FloatArray, Axes("m l", least=0)]  # 0 for copies of another rater
     frequency: Annotated[FloatArray, Axes("l")]  # π
     reliability: Annotated[FloatArray, Axes("m")]  # r, over all labels; 0 for copies
+    voice: Annotated[FloatArray, Axes("m", least=0, most=1)]  # how much of a voice of its own each has
     alike: Annotated[FloatArray, Axes("m m", symmetric=True)]  # kinship
     copies: Annotated[FloatArray, Axes("m m", symmetric=True, least=0, most=1)]  # 1 for raters that say the same
     highest: Annotated[FloatArray, Axes("m l")]  # what reliability can be at most
@@ -70,6 +74,8 @@ def rates(block: Predictions, known: Scales | None) -> Rates:
     """Add up how often raters say yes."""
     m, n, l = block.shape
     block = block.weighted(None) if known is None else block.weighted(None).rescaled(known)
+    if block.many:
+        return Rates(*many_raters.rates(block))
     if block.complete:
         A = connections(block)
         squared = A.power(2) if sparse.issparse(A) else A * A
@@ -99,6 +105,8 @@ def pairs(block: Predictions, known: Means) -> Pairs:
     """Add up products of what two raters said about the same cell."""
     m, n, l = block.shape
     block = on_scale(block, known)
+    if block.many:
+        return Pairs(*many_raters.pairs(block, known.mean))
     if block.complete:
         A = connections(block)
         return _complete_pairs(model_products(A, m, l), column_sums(A).reshape(m, l), known.mean, n)
@@ -134,8 +142,10 @@ def trust(sums: Pairs, known: Means) -> Trust:
     # Labels count by their variance: so many of equal variance would tell as much.
     labels = pooled.sum() ** 2 / max(float((pooled**2).sum()), 1e-300)
     precision = both * labels * np.outer(kept, kept) * (1 - np.eye(len(kept)))
+    overlap = both / np.sqrt(np.maximum(np.outer(count, count), 1))
     squares = np.where(sums.squares > _SILENT * sums.both, sums.squares, 0.0)  # no correlation of rounding errors
-    r = np.where(kept, reliability(agreement(sums.products, squares), precision), 0.0)
+    found, voice = reliability(agreement(sums.products, squares), precision, overlap)
+    r = np.where(kept, found, 0.0)
     if not r.any():  # no signal: votes are all there is, a copy has one too, and each counts as it was given
         first = np.arange(len(first))
         kept, heard, scale = kept | True, known.heard, list(np.empty((2, len(first), 0)))
@@ -148,12 +158,13 @@ def trust(sums: Pairs, known: Means) -> Trust:
     rate = ratio(total, known.heard, np.broadcast_to(frequency, total.shape))
     size = (rate**2).sum(axis=1)
     shift = np.maximum(np.add.outer(size, size) - 2 * rate @ rate.T, 0)
-    alike = kinship(shift, expected, both / np.sqrt(np.maximum(np.outer(count, count), 1)))
+    alike = kinship(shift, expected, overlap)
     bound = highest(mean, frequency)
     deviation = np.sqrt(variance)
-    weight, information = answer_weights(np.sign(r)[:, None] * np.minimum(np.abs(r)[:, None], bound), deviation)
+    answers = answer_weights(np.sign(r)[:, None] * np.minimum(np.abs(r)[:, None], bound), deviation)
+    weight, information = (each * voice[:, None] for each in answers)
     copies = (first[:, None] == first).astype(np.float64)
-    return Trust(mean, deviation, heard, frequency, r, alike, copies, bound, weight, information, *scale)
+    return Trust(mean, deviation, heard, frequency, r, voice, alike, copies, bound, weight, information, *scale)
 
 
 def on_scale(block: Predictions, known: Any) -> Predictions:
@@ -172,6 +183,31 @@ def answer_weights(c: FloatArray, deviation: FloatArray) -> tuple[FloatArray, Fl
     varies = deviation > 0
     weight = np.where(varies, c / (1 - c**2) / np.where(varies, deviation, 1), 0.0)
     return weight, weight * c * deviation
+
+
+def gain_of(c: FloatArray, known: Trust) -> tuple[FloatArray, float]:
+    """Find the scale on which trusted raters say each label (l,), and how reliable these are on the whole.
+
+    The truth is taken for one more rater, as reliable as those who are trusted. Of rare labels raters keep silent when
+    in doubt, the more so the less they know: these are said too seldom, and their scale is raised.
+    """
+    trusted = np.maximum(c, 0) ** 2 * known.heard
+    total = np.maximum(trusted.sum(axis=0), 1e-12)
+    usual = (trusted * c**2).sum(axis=0) / total
+    variance = ratio((known.deviation**2 * known.heard).sum(axis=0), known.heard.sum(axis=0), 0.0)
+    level = max(float(np.sqrt((variance * usual).sum() / max(float(variance.sum()), 1e-300))), 0.05)
+    gain = (trusted * c * known.deviation).sum(axis=0) / total
+    return np.asarray(gain / level ** (_RAISED * np.exp(-known.frequency / _RARE))), level
+
+
+def kinship_of_all(known: Trust, level: float) -> float:
+    """Average the kinship κ of pairs of different raters, each pair by how reliable both are.
+
+    Raters who hardly agree are nobody's replicas, however alike their rates: without a signal, votes are all there is.
+    """
+    trusted = np.maximum(known.reliability, 0) ** 2
+    weight = np.outer(trusted, trusted) * (1 - np.eye(len(trusted)))
+    return float((weight * known.alike).sum() / max(float(weight.sum()), 1e-300)) * min(1.0, 2 * level)
 
 
 def _first_copies(sums: Pairs, known: Means) -> Any:

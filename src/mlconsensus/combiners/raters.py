@@ -9,7 +9,10 @@ in the panel by empirical Bayes, as far as chance explains the difference. docs/
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from scipy import linalg
 
 from ..arithmetic.products import FloatArray, ratio
 
@@ -18,6 +21,9 @@ _KINK = 1e-3  # how small a deviation is no longer an absolute one
 _MOST = 0.98  # the highest reliability of a rater over all labels
 _SIDES = 0.1  # by how much of all reliability those who do not say the opposite must be ahead
 _BEYOND = 3.0  # how many standard errors the raters' agreement must be above none
+_NOW_AND_THEN = 5  # after how many rounds it is looked at again who shares a voice
+_CLEARLY = 2.0  # standard errors
+_ORDINARY = 0.5  # how far honest raters' errors correlate at most, as in insight.suspects
 _OPPOSITE = 0.3  # a rater says the opposite of the others if its reliability is below minus so much of the median
 
 
@@ -39,13 +45,14 @@ def agreement(products: FloatArray, squares: FloatArray) -> FloatArray:
     return np.clip(ratio(products, np.sqrt(squares * squares.T), 0.0), -1, 1)
 
 
-def reliability(agreed: FloatArray, precision: FloatArray) -> FloatArray:
-    r"""Fit the correlations of different raters by a product :math:`r_k r_q`, and return `r` (m,).
+def reliability(agreed: FloatArray, precision: FloatArray, overlap: FloatArray) -> tuple[FloatArray, FloatArray]:
+    r"""Fit the correlations of different raters by a product :math:`r_k r_q`, near copies as one.
 
-    Deviations beyond chance count by their size, not their square, so that near copies, which agree beyond any product,
-    are left aside. Each `r` is drawn to the panel's mean by empirical Bayes: raters who answered little are taken for
-    usual ones. Without a signal all are 0: where raters agree neither on the whole nor along the fit beyond chance, or
-    where as many say the opposite as do not, so that nobody can tell which side is right.
+    Deviations beyond chance count by their size, not their square, and near copies, which agree beyond any product,
+    count as one rater: how reliable they are is seen in others. Each `r` is drawn to the panel's mean by empirical
+    Bayes: raters who answered little are taken for usual ones. Without a signal all are 0: where raters agree neither
+    on the whole nor along the fit beyond chance, or where as many say the opposite as do not, so that nobody can tell
+    which side is right.
 
     Parameters
     ----------
@@ -53,21 +60,33 @@ def reliability(agreed: FloatArray, precision: FloatArray) -> FloatArray:
         Correlations of the raters' answers (m, m).
     precision
         One over the sampling variance of each (m, m), 0 on the diagonal and where it says nothing.
+    overlap
+        Share of their questions that both answered (m, m).
+
+    Returns
+    -------
+    `r` (m,), and how much of a voice of its own each rater has (m,), see `voices`.
 
     Examples
     --------
     >>> r = np.array([0.9, 0.6, 0.5, 0.3])
-    >>> reliability(np.outer(r, r), 1e4 * (1 - np.eye(4))).round(2).tolist()
-    [0.9, 0.6, 0.5, 0.3]
+    >>> r, voice = reliability(np.outer(r, r), 1e4 * (1 - np.eye(4)), np.ones((4, 4)))
+    >>> r.round(2).tolist(), voice.tolist()
+    ([0.9, 0.6, 0.5, 0.3], [1.0, 1.0, 1.0, 1.0])
     """
     m = len(agreed)
     if not precision.any():  # nobody to compare with: what is said is believed
-        return np.full(m, _MOST)
+        return np.full(m, _MOST), np.ones(m)
     usual = float((precision * agreed).sum() / max(precision.sum(), 1e-12))
     r, spread = np.full(m, np.sqrt(max(usual, 1e-4))), 0.05
     chance = np.clip(1 / np.sqrt(np.maximum(precision, 1)), _KINK, 1)
+    overlap, voice = overlap * (precision > 0), np.ones(m)
     for at in range(_ROUNDS):
-        weight = precision / (1 + np.abs(agreed - np.outer(r, r)) / chance)
+        beyond = agreed - np.outer(r, r)
+        if at % _NOW_AND_THEN == 0:
+            now = voices(beyond - _CLEARLY * chance, r, overlap)
+            voice = (voice + now) / 2 if at else now  # half of each step, as for r
+        weight = precision * np.outer(voice, voice) / (1 + np.abs(beyond) / chance)
         information, weighted = weight @ (r * r), (weight * agreed) @ r
         mean = float(information @ r / max(information.sum(), 1e-12))
         r = 0.5 * r + 0.5 * np.clip((weighted + mean / spread) / (information + 1 / spread), -1, 1)
@@ -80,12 +99,39 @@ def reliability(agreed: FloatArray, precision: FloatArray) -> FloatArray:
     # Along the fit chance alone gives √(2m), the largest eigenvalue of a random matrix.
     whole, fitted = (
         float((precision * agreed * shape).sum() / np.sqrt(max(2 * (precision * shape**2).sum(), 1e-300)))
-        for shape in (1.0, np.outer(r, r))
+        for shape in (np.outer(voice, voice), np.outer(voice * r, voice * r))
     )
     if (whole < _BEYOND and fitted < _BEYOND + np.sqrt(2 * m)) or r.sum() < _SIDES * np.abs(r).sum():
-        return np.zeros(m)
+        return np.zeros(m), np.ones(m)
     opposite = r < -_OPPOSITE * max(float(np.median(r)), 0.0) - 1e-9  # and not merely useless
-    return np.clip(np.where(opposite, r, np.maximum(r, 0)), -_MOST, _MOST)
+    return np.clip(np.where(opposite, r, np.maximum(r, 0)), -_MOST, _MOST), voice
+
+
+def voices(beyond: FloatArray, r: FloatArray, overlap: FloatArray) -> FloatArray:
+    r"""Tell how much of a voice of its own each rater has (m,): 1, or less where it shares errors with others.
+
+    Raters whose errors correlate by :math:`\varepsilon` differ :math:`1 - \varepsilon` times as often as raters with
+    errors of their own. Half as often is ordinary: some instances are easy for everybody. Where two differ less often
+    than that, the rest is a voice that they share: of `s` raters that never differ each has `1/s`.
+
+    Parameters
+    ----------
+    beyond
+        By how much two raters clearly agree beyond the product of their reliabilities (m, m).
+    r
+        Their reliabilities (m,).
+    overlap
+        Share of their questions that both answered (m, m), 0 for a rater with itself.
+
+    Examples
+    --------
+    >>> voices(np.array([[0, 0.75, 0], [0.75, 0, 0], [0, 0, 0]]), np.full(3, 0.5), 1 - np.eye(3)).tolist()
+    [0.5, 0.5, 1.0]
+    """
+    own = np.sqrt(np.maximum(1 - r * r, 1 - _MOST**2))
+    errors = np.minimum(beyond / np.outer(own, own), 1)  # how far they correlate
+    shared = np.maximum(errors - _ORDINARY, 0) / (1 - _ORDINARY)
+    return np.asarray(1 / (1 + (shared * overlap).sum(axis=1)))
 
 
 def kinship(shift: FloatArray, expected: FloatArray, overlap: FloatArray) -> FloatArray:
@@ -167,3 +213,30 @@ def drawn(found: FloatArray, expected: FloatArray | float, chance: FloatArray, l
     """
     spread = spread_of(found - expected, chance, least)
     return (found * spread + expected * chance) / (spread + chance)
+
+
+def label_correlations(found: FloatArray, variance: FloatArray, n: FloatArray, active: Any) -> FloatArray:
+    """Draw the active labels' correlations to 0 as far as chance explains them, and make them ones there can be.
+
+    Labels that have nothing to do with each other correlate by chance, with variance v v'/n.
+
+    Examples
+    --------
+    >>> found = np.array([[1.0, 0.1], [0.1, 1.0]])
+    >>> label_correlations(found, np.ones(2), np.full(2, 25.0), np.ones(2, dtype=bool)).round(2).tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+    at = np.flatnonzero(active)
+    found = np.clip(found[np.ix_(at, at)], -1, 1)
+    np.fill_diagonal(found, 1.0)
+    different = ~np.eye(len(at), dtype=np.bool_)
+    if different.any():
+        chance = np.outer(variance[at], variance[at]) / np.sqrt(np.outer(n[at], n[at]))
+        found[different] = drawn(found[different], 0.0, chance[different], least=1e-8)
+        found = (found + found.T) / 2
+    values, vectors = linalg.eigh(found) if len(at) else (np.ones(1), found)
+    if values[0] >= 0:
+        return found
+    near = (vectors * np.maximum(values, 0)) @ vectors.T
+    size = np.sqrt(np.maximum(np.diag(near), 1e-12))
+    return np.asarray(near / np.outer(size, size))

@@ -1,13 +1,21 @@
-"""What is known of each data set, before any of it is read."""
+"""The paper's data sets: what is known of each, and how its files get onto this machine.
+
+They are looked for in the user's own folder, then in the cache, and only then on the network.
+"""
 
 from __future__ import annotations
 
+import os
 import tomllib
 from functools import cache
 from importlib import resources
+from pathlib import Path
 from typing import NamedTuple
 
-from ..errors import expect, nearest
+from ..errors import InputError, expect, one_of
+
+FOLDER_VARIABLE = "MLCONSENSUS_DATA"  # a folder with the data sets' files, looked at first
+CACHE_VARIABLE = "MLCONSENSUS_CACHE"  # where downloads and results go instead of the system's place for caches
 
 
 class File(NamedTuple):
@@ -66,6 +74,112 @@ def entry(name: str) -> Entry:
     ...
     mlconsensus.errors.InputError: data set: found 'medcal', expected one of enron, ...; did you mean 'medical'?
     """
-    known = registry()
-    expect(name in known, "data set", repr(name), f"one of {', '.join(known)}{nearest(name, known)}")
-    return known[name]
+    one_of(name, registry(), "data set")
+    return registry()[name]
+
+
+def cache_folder() -> Path:
+    """Return the folder that downloads and intermediate results are kept in.
+
+    Examples
+    --------
+    >>> cache_folder().name
+    'mlconsensus'
+    """
+    import pooch
+
+    return Path(os.environ.get(CACHE_VARIABLE) or pooch.os_cache("mlconsensus"))
+
+
+def fetch(name: str) -> tuple[Path, ...]:
+    """Return the files of a data set, checked; download them where they are not on this machine yet.
+
+    Files in the folder that the variable ``MLCONSENSUS_DATA`` names are used first, then the cache. A download
+    takes its place only when it is whole and its hash is right; a file of the cache that is damaged is fetched anew.
+
+    Parameters
+    ----------
+    name
+        One of those in `registry`.
+
+    Returns
+    -------
+    Where its files are.
+
+    Examples
+    --------
+    >>> fetch("emron")
+    Traceback (most recent call last):
+    ...
+    mlconsensus.errors.InputError: data set: found 'emron', expected one of enron, ...; did you mean 'enron'?
+    """
+    wanted = entry(name)
+    return _own_files(wanted) or tuple(_downloaded(file, _place(wanted)) for file in wanted.public)
+
+
+def is_here(name: str) -> bool:
+    """Tell whether a data set can be read without the network.
+
+    Examples
+    --------
+    >>> isinstance(is_here("enron"), bool)
+    True
+    """
+    wanted = entry(name)
+    return bool(_own_files(wanted)) or all((_place(wanted) / file.file).is_file() for file in wanted.public)
+
+
+def _own_files(wanted: Entry) -> tuple[Path, ...]:
+    """Return the files in the user's own folder, in either of the two forms, or nothing."""
+    named = os.environ.get(FOLDER_VARIABLE)
+    if not named:
+        return ()
+    folder = Path(named)
+    expect(folder.is_dir(), FOLDER_VARIABLE, repr(named), "a folder")
+    for files in (wanted.local, wanted.public):
+        hashes = {folder / file.file: file.sha256 for file in files}
+        if hashes and all(path.is_file() for path in hashes):
+            for path, expected in hashes.items():
+                _check(path, expected)
+            return tuple(hashes)
+    return ()
+
+
+def _check(path: Path, expected: str) -> None:
+    import pooch
+
+    try:
+        found = pooch.file_hash(path)
+    except OSError as fault:
+        raise InputError(f"{path}: found {fault.strerror!r}, expected a file to read") from None
+    wanted = f"{expected[:12]}…: the file is damaged or another version"
+    expect(found == expected, str(path), f"SHA-256 {found[:12]}…", wanted)
+
+
+def _place(wanted: Entry) -> Path:
+    return cache_folder() / "datasets" / wanted.name
+
+
+def _downloaded(file: File, folder: Path) -> Path:
+    import pooch
+    import requests
+
+    pooch.get_logger().setLevel("WARNING")  # the command line says what is fetched, once
+    downloader = pooch.HTTPDownloader(timeout=30)
+    try:
+        return Path(pooch.retrieve(file.address, f"sha256:{file.sha256}", file.file, folder, downloader=downloader))
+    except requests.exceptions.RequestException as fault:
+        found = "no connection"
+        if fault.response is not None:
+            fault.response.close()
+            found = f"the answer {fault.response.status_code}"
+        raise InputError(
+            f"{file.address}: found {found}, expected the file {file.file}; "
+            f"without a network, put the data set's files into a folder and name it in {FOLDER_VARIABLE}"
+        ) from None
+    except ValueError:  # pooch has deleted what it got
+        wrong = f"a file with another hash, expected SHA-256 {file.sha256[:12]}…"
+        raise InputError(f"{file.address}: found {wrong}; nothing was kept") from None
+    except OSError as fault:
+        reason = str(fault.strerror or fault).lower()
+        raise InputError(f"{folder / file.file}: found {reason!r}, expected a place to write to") from None

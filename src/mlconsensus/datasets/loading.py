@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import warnings
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy import sparse
 
-from ..errors import InputError, expect
-from .catalogue import entry
-from .fetch import fetch
+from ..errors import InputError, expect, needed
+from .catalogue import entry, fetch
 
 
 class Dataset(NamedTuple):
@@ -23,7 +22,7 @@ class Dataset(NamedTuple):
     feature_names: tuple[str, ...]
     label_names: tuple[str, ...]
 
-    def first(self, n: int) -> Dataset:
+    def first(self, n: int) -> Self:
         """Keep the first `n` instances only."""
         return self._replace(features=self.features[:n], labels=self.labels[:n])
 
@@ -64,10 +63,7 @@ def load(name: str) -> Dataset:
 
 def _read_rda(path: Path) -> tuple[sparse.csr_array, sparse.csr_array, list[str], list[str]]:
     """Read an R data file of the package mldr.datasets, as which slashdot and rcv1 are published."""
-    try:
-        import rdata
-    except ModuleNotFoundError:
-        raise InputError(f"{path}: found no package rdata, expected pip install 'mlconsensus[datasets]'") from None
+    rdata = needed("rdata", "datasets", str(path))
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # rdata does not know the class mldr, which is a list to it all the same

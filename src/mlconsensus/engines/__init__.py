@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any
 
 from numpy.typing import NDArray
 
+from ..combiners.method import S
+from ..panel.predictions import Predictions
+from ..panel.sources import Source
 from . import local
-
-if TYPE_CHECKING:
-    from ..panel.predictions import Predictions
-    from ..panel.sources import Source
-
-S = TypeVar("S", bound=tuple[Any, ...])
 
 
 def gather(source: Source, statistics: Callable[[Predictions], S]) -> S:

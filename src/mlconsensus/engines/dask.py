@@ -10,16 +10,15 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial, reduce
-from importlib import import_module
 from itertools import pairwise
-from typing import Any, NamedTuple, Self, TypeVar, cast
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..arithmetic.budget import grant
-from ..combiners.method import merged
-from ..errors import InputError, expect
+from ..combiners.method import S, merged
+from ..errors import InputError, expect, needed
 from ..panel.alignment import Names
 from ..panel.model_tables import tables_of
 from ..panel.predictions import Predictions
@@ -27,8 +26,7 @@ from ..panel.sources import LazySource, Steps, prepared
 from .machine import KEPT, available_memory, cores
 from .progress import track
 
-S = TypeVar("S", bound=tuple[Any, ...])
-
+_dask = partial(needed, extra="dask", where="Dask")  # imports one of its packages
 _FAN_IN = 8  # statistics that are merged by one task
 _BLOCKS = 4  # blocks that one task reads from files, one after the other
 _PATIENCE = 10.0  # seconds to wait for a worker when there is none: one that died may be started anew
@@ -45,32 +43,23 @@ class Share(NamedTuple):
 class DaskPanel(LazySource):
     """Predictions that the workers of a cluster have, or read; `from_dask` makes it of arrays."""
 
-    def __init__(self, models: Sequence[str], labels: Sequence[str], shares: Sequence[Share], has_scores: bool) -> None:
-        super().__init__(models, labels)
-        self._shares, self._has_scores = tuple(shares), has_scores
-        self._scanned: Any = None
+    def __init__(self, front: Predictions, shares: Sequence[Share], scanned: Any = None) -> None:
+        super().__init__(front)
+        self._shares, self._scanned = tuple(shares), scanned
+        self._many = scanned is not None and scanned.many
 
     @classmethod
     def from_scanned(cls, panel: Any) -> Self:
         """Let workers read the files of a panel, which must be where they can see them."""
-        delayed = _imported("dask").delayed
-        size = _BLOCKS * panel.block_size
+        delayed = _dask("dask").delayed
         shared, walk = delayed(panel, traverse=False), delayed(partial, pure=False)
-        shares = [
-            Share(start, stop, walk(_file_blocks, shared, start, stop))
-            for start, stop in ((start, min(len(panel), start + size)) for start in range(0, len(panel), size))
-        ]
-        out = cls(panel.models, panel.labels, shares, panel.has_scores)
-        out._scanned = panel
-        return out
+        starts = range(0, len(panel), _BLOCKS * panel.block_size)
+        ends = pairwise([*starts, len(panel)])
+        shares = [Share(start, stop, walk(_file_blocks, shared, start, stop)) for start, stop in ends]
+        return cls(panel.front, shares, panel)
 
     def __len__(self) -> int:
         return self._shares[-1].stop
-
-    @property
-    def has_scores(self) -> bool:
-        """Whether any model gives floats, not only decisions."""
-        return self._has_scores
 
     @property
     def instances(self) -> Names:  # type: ignore[override]
@@ -91,9 +80,9 @@ class DaskPanel(LazySource):
     def gather(self, statistics: Callable[[Predictions], S]) -> S:
         """First pass: a task for each of the blocks, and a tree of tasks that merge what they found."""
         parts = self._tasks(self._shares, partial(_statistics_of, statistics))
-        merge = _imported("dask").delayed(partial(reduce, merged), pure=False)
+        merge = _dask("dask").delayed(partial(reduce, merged), pure=False)
         some = [merge(parts[at : at + _FAN_IN]) for at in range(0, len(parts), _FAN_IN)]
-        whole: S = _computed(some, "gathering", merge)[0]
+        whole: S = _computed([merge(some)], "gathering", on_the_way=some)[0]
         return whole
 
     def each(self, function: Callable[[int, Iterator[Any]], Any], doing: str) -> list[Any]:
@@ -105,9 +94,7 @@ class DaskPanel(LazySource):
 
     def spread(self, apply: Callable[[Predictions], Any], dtype: Any = float) -> NDArray[Any]:
         """Second pass: a lazy Dask array (n, l)."""
-        import dask.array
-
-        da, l = cast("Any", dask.array), len(self.labels)
+        da, l = _dask("dask.array"), len(self.labels)
         tasks = self._tasks(self._shares, partial(_applied, apply, dtype))
         sizes = [(share.stop - share.start, l) for share in self._shares]
         arrays = [da.from_delayed(task, size, dtype=dtype) for task, size in zip(tasks, sizes, strict=True)]
@@ -116,7 +103,7 @@ class DaskPanel(LazySource):
 
     def _tasks(self, shares: Sequence[Share], function: Callable[..., Any]) -> list[Any]:
         """Return a task for each share, in which the function gets its start and walks its blocks."""
-        delayed = _imported("dask").delayed
+        delayed = _dask("dask").delayed
         called, sent = delayed(_called, pure=False), delayed((function, self._steps), traverse=False)
         return [called(sent, share.start, share.blocks) for share in shares]
 
@@ -147,24 +134,25 @@ def from_dask(arrays: Any, models: Any = None, labels: Any = None) -> DaskPanel:
     >>> mlc.MajorityVote().fit(panel).transform(panel).compute()[0]
     array([0.5, 0.5])
     """
-    delayed = _imported("dask").delayed
+    delayed = _dask("dask").delayed
     dimensions = getattr(arrays, "ndim", 3)
     expect(dimensions == 3, "predictions", f"{dimensions} dimensions", "3: models, instances, labels")
     given = list(arrays) if hasattr(arrays, "ndim") else arrays
     named = {table.model: table.scores for table in tables_of(given, models)}
     first = next(iter(named.values()))
     for name, array in named.items():
-        _check(name, array, first)
-    names = Predictions([np.zeros((1, first.shape[1]), dtype=np.bool_)], labels=labels).labels  # checked
+        _check(f"model {name!r}", array, first)
+    like = [np.zeros((1, *array.shape[1:]), array.dtype) for array in named.values()]
+    front = Predictions(like, models=list(named), labels=labels)
     sizes = first.chunks[0]
     even = [array.rechunk({0: sizes, 1: -1}).to_delayed(optimize_graph=False).ravel() for array in named.values()]
-    kinds, walk = delayed((tuple(named), names), traverse=False), delayed(partial, pure=False)
+    kinds, walk = delayed((front.models, front.labels), traverse=False), delayed(partial, pure=False)
     shares = [
         Share(start, stop, walk(_array_blocks, kinds, start, stop, *(chunks[at] for chunks in even)))
         for at, (start, stop) in enumerate(pairwise(np.cumsum([0, *sizes]).tolist()))
         if stop > start
     ]
-    return DaskPanel(tuple(named), names, shares, any(array.dtype.kind == "f" for array in named.values()))
+    return DaskPanel(front, shares)
 
 
 @contextmanager
@@ -181,7 +169,7 @@ def connected(address: str | None) -> Iterator[Any]:
     """
     right = address is None or ":" in address
     expect(right, "--dask", repr(address), "an address such as tcp://host:8786, or none")
-    distributed = _imported("distributed")
+    distributed = _dask("distributed")
     if address is None:
         with local_cluster(cores()) as cluster, distributed.Client(cluster) as client:
             yield client
@@ -204,36 +192,25 @@ def local_cluster(workers: int) -> Any:
 
     Dask has its workers give it back at once, and a third of the time goes into getting it again.
     """
-    config, name = _imported("dask").config, "distributed.nanny.pre-spawn-environ"
-    cluster = _imported("distributed").LocalCluster
+    config, name = _dask("dask").config, "distributed.nanny.pre-spawn-environ"
+    cluster = _dask("distributed").LocalCluster
     with config.set({name: dict(config.get(name)) | KEPT}):
-        return cluster(n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=":0")
+        return cluster(n_workers=workers, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0")
 
 
-def _imported(name: str) -> Any:
-    try:
-        return import_module(name)
-    except ImportError:
-        raise InputError("Dask: found none installed, expected pip install 'mlconsensus[dask]'") from None
-
-
-def _computed(tasks: list[Any], doing: str, then: Any = None) -> list[Any]:
+def _computed(tasks: list[Any], doing: str, on_the_way: Sequence[Any] = ()) -> list[Any]:
     """Run tasks on the cluster, or on threads where there is none, and bring their results here.
 
-    `then`, a delayed function of a list of results, makes one of all, where they are.
+    Progress is shown by them and by those `on_the_way` to them, whose results stay where they are.
     """
     client = _client()
     if client is None:
-        return list(_imported("dask").compute(*(tasks if then is None else [then(tasks)])))
-    futures = client.compute(_optimised(tasks))
+        return list(_dask("dask").compute(*tasks))
+    futures = client.compute(_optimised([*on_the_way, *tasks]))
     try:
         for _ in track(_finished(client, futures), len(futures), doing):
             pass
-        if then is not None and len(futures) > 1:
-            futures = [client.compute(then(futures))]
-            for _ in _finished(client, futures):
-                pass
-        return list(client.gather(futures))
+        return list(client.gather(futures[len(on_the_way) :]))
     except BaseException:
         client.cancel(futures, force=True)
         raise
@@ -255,14 +232,14 @@ def _client() -> Any:
     if "distributed" not in sys.modules:
         return None
     try:
-        return _imported("distributed").default_client()
+        return _dask("distributed").default_client()
     except ValueError:
         return None
 
 
 def _finished(client: Any, futures: list[Any]) -> Iterator[Any]:
     """Pass on futures as they are done; end with an error if one fails or all workers are gone."""
-    distributed = _imported("distributed")
+    distributed = _dask("distributed")
     waiting, alone = set(futures), time.monotonic()
     while waiting:
         try:
@@ -270,9 +247,7 @@ def _finished(client: Any, futures: list[Any]) -> Iterator[Any]:
         except TimeoutError:
             done = set()
         except (distributed.client.FutureCancelledError, distributed.comm.CommClosedError, OSError):
-            raise InputError(
-                "Dask: found that the scheduler is gone, expected it to stay; nothing is written"
-            ) from None
+            raise InputError("Dask: found the scheduler gone, expected it to stay; nothing is written") from None
         for future in done:
             if future.status != "finished":
                 _raise(future)
@@ -289,25 +264,21 @@ def _finished(client: Any, futures: list[Any]) -> Iterator[Any]:
 
 def _raise(future: Any) -> None:
     fault = future.exception() if future.status == "error" else None
-    if isinstance(fault, _imported("distributed").KilledWorker):
-        raise InputError(
-            "Dask: found a task during which one worker after the other died, expected workers with enough memory"
-        ) from None
+    if isinstance(fault, _dask("distributed").KilledWorker):
+        raise InputError("Dask: found a task that worker after worker died of, expected ones with enough memory")
     if fault is None:
         raise InputError(f"Dask: found that work was {future.status}, expected the cluster to finish it")
     raise fault
 
 
-def _check(name: str, array: Any, first: Any) -> None:
-    where, dask_array = f"model {name!r}", hasattr(array, "to_delayed") and hasattr(array, "chunks")
+def _check(where: str, array: Any, first: Any) -> None:
+    """Refuse what is no array of Dask's whose size is known; `Predictions` checks the rest."""
+    dask_array = hasattr(array, "to_delayed") and hasattr(array, "chunks")
     expect(dask_array, where, type(array).__name__, "a Dask array")
-    expect(array.ndim == 2, where, f"{array.ndim} dimensions", "2: instances, labels")
-    numbers = array.dtype.kind in "biuf"
-    expect(numbers, where, f"{array.dtype} values", "bool, 0/1 integers or floats in [0, 1]")
     known = not any(np.isnan(size) for size in array.shape)
     expect(known, where, "chunks of unknown size", "known ones: see compute_chunk_sizes")
     expect(array.shape == first.shape, where, f"shape {array.shape}", f"{first.shape} as the first model has")
-    expect(0 not in array.shape, where, f"no {'label' if array.shape[0] else 'instance'}", "at least one")
+    expect(array.shape[0] > 0, where, "no instance", "at least one")
 
 
 # What follows runs on workers.

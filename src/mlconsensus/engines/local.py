@@ -13,10 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arithmetic.budget import grant
+from ..arithmetic.many import stacked
 from ..combiners.method import merged
 from ..panel.predictions import Predictions
 from ..panel.sources import Source
-from .machine import available_memory, cores
+from .machine import available_memory, check_size, cores
 from .progress import track, working
 
 S = TypeVar("S", bound=tuple[Any, ...])
@@ -31,11 +32,14 @@ def gather(source: Source, statistics: Callable[[Predictions], S]) -> S:
     return reduce(merged, each(source.blocks(size), statistics, n_blocks, "gathering"))
 
 
-def spread(source: Source, apply: Callable[[Predictions], NDArray[Any]], dtype: Any = float) -> NDArray[Any]:
-    """Second pass: what `apply` makes of each block, (n, l) of `dtype`."""
+def spread(source: Source, apply: Callable[[Predictions], Any], dtype: Any = float) -> Any:
+    """Second pass: what `apply` makes of each block, (n, l) of `dtype`; `ManyScores` where there are many labels."""
     _, n, l = source.shape
-    scores = np.empty((n, l), dtype=dtype)
     size = source.block_size
+    if source.many:
+        return stacked(list(each(source.blocks(size), apply, -(-n // size), "combining")))
+    check_size(n * l * np.dtype(dtype).itemsize, "consensus", f"of scores of {n:,} instances × {l:,} labels", 0.9)
+    scores = np.empty((n, l), dtype=dtype)
     places = (scores[start : start + size] for start in range(0, n, size))
 
     def into_place(work: tuple[Predictions, NDArray[Any]]) -> None:

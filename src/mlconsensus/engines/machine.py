@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from pathlib import Path
+
+from ..errors import InputError, expect
+
+LIMIT = "MLCONSENSUS_LIMIT"  # the variable that says how many GB something may take
 
 # What tells the C library of Linux to keep memory, as variables of a process that is yet to begin.
 KEPT = {"MALLOC_MMAP_THRESHOLD_": 2**30, "MALLOC_TRIM_THRESHOLD_": 2**31 - 1, "MALLOC_ARENA_MAX": 1}
 
 _MEMINFO = Path("/proc/meminfo")
+_PAGES = Path("/proc/self/statm")  # of this process; the first number are those that count against a limit
 _GROUP = Path("/sys/fs/cgroup")  # a container's own limits
 
 
@@ -25,11 +31,43 @@ def available_memory() -> int:
         free = int(lines["MemAvailable"].split()[0]) * 1024
     except (OSError, KeyError, ValueError):  # not Linux: half of what is built in, where the system tells
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2 if hasattr(os, "sysconf") else 2**32
-    try:
+    with contextlib.suppress(OSError, ValueError):  # no such files, or the limit is "max"
         limit, used = (int((_GROUP / name).read_text()) for name in ("memory.max", "memory.current"))
-    except (OSError, ValueError):  # no such files, or the limit is "max"
-        return free
-    return min(free, limit - used)
+        free = min(free, limit - used)
+    with contextlib.suppress(ImportError, OSError):  # what `ulimit -v` says
+        import resource
+
+        limit, used = resource.getrlimit(resource.RLIMIT_AS)[0], int(_PAGES.read_text().split()[0])
+        free = free if limit == resource.RLIM_INFINITY else min(free, limit - used * resource.getpagesize())
+    return max(0, free)
+
+
+def check_size(size: float, where: str, what: str, share: float = 0.25) -> None:
+    """Refuse what would take too much memory, before it is taken.
+
+    Parameters
+    ----------
+    size
+        Bytes.
+    where, what
+        What messages say of it.
+    share
+        How much of the memory that is free it may take, unless a variable says how many GB.
+
+    Examples
+    --------
+    >>> check_size(1e18, "a.csv.gz", "when unpacked")
+    Traceback (most recent call last):
+    ...
+    mlconsensus.errors.InputError: a.csv.gz: found 1e+09 GB when unpacked, expected at most ... GB (the variable ...)
+    """
+    given = os.environ.get(LIMIT, "")
+    try:
+        most = 1e9 * float(given) if given else share * available_memory()
+    except ValueError:
+        raise InputError(f"{LIMIT}: found {given!r}, expected a number of GB") from None
+    remedy = f"the variable {LIMIT} sets another number of GB"
+    expect(size <= most, where, f"{size / 1e9:.3g} GB {what}", f"at most {most / 1e9:.3g} GB ({remedy})")
 
 
 def cores() -> int:

@@ -21,27 +21,32 @@ def track(items: Iterable[T], total: int, doing: str) -> Iterator[T]:
     >>> list(track("ab", 2, "reading"))
     ['a', 'b']
     """
-    with _bar(total, doing) as advance:
+    with working(doing, total) as advance:
         for item in items:
             yield item
             advance()
 
 
 @contextmanager
-def working(doing: str) -> Iterator[None]:
-    """Show on a terminal that something is being done whose length nobody knows.
+def working(doing: str, total: int | None = None) -> Iterator[Callable[[], object]]:
+    """Show on a terminal that something is being done, in so many steps or in nobody knows how many.
+
+    Parameters
+    ----------
+    doing
+        What the bar says.
+    total
+        How many steps there are; ``None``: that is not known.
+
+    Yields
+    ------
+    What is called after each step.
 
     Examples
     --------
     >>> with working("solving"):
     ...     pass
     """
-    with _bar(None, doing):
-        yield
-
-
-@contextmanager
-def _bar(total: int | None, doing: str) -> Iterator[Callable[[], object]]:
     if not on_terminal.get() or total == 1:
         yield lambda: None
         return

@@ -14,15 +14,12 @@ from numpy.typing import NDArray
 
 from ..combiners import METHODS, Method
 from ..engines import gather
-from ..errors import expect, nearest
+from ..errors import one_of
 from ..panel import scales
 from ..panel.predictions import as_predictions
 from .combiner import Combiner
 
-__all__ = ["COMBINERS", "MOST_GROUPS", "Combiner", "estimator", "function", "method_named", "register", "rescale"]
-
-# MLCM-r keeps matrices of (models × labels)²: with more such pairs they take gigabytes.
-MOST_GROUPS = 8192
+__all__ = ["COMBINERS", "Combiner", "estimator", "function", "method_named", "register", "rescale"]
 
 _PREDICTIONS = "    predictions\n        `Predictions`, or anything that its constructor takes.\n"
 _SCORES = "    Returns\n    -------\n    ndarray (n, l), higher = more relevant.\n\n"
@@ -110,7 +107,7 @@ def method_named(name: str) -> str:
     'MLCM-r'
     """
     wanted, known = name.lower().replace("_", "-"), {method.lower(): method for method in COMBINERS}
-    expect(wanted in known, "method", repr(name), f"one of {', '.join(known)}{nearest(wanted, known)}")
+    one_of(wanted, known, "method")
     return known[wanted]
 
 

@@ -21,6 +21,8 @@ from ..evaluation.metrics import average_precision
 from ..panel.model_tables import ModelTable
 from ..panel.predictions import Predictions, as_predictions
 from ..parameters import model_weights
+from .known import known_instances
+from .room import that_fits
 
 
 class Combiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[misc]
@@ -48,6 +50,7 @@ class Combiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[misc]
     n_instances_: int | None
     prepared_: Any = None  # what `prepare` found in passes before the sums
     privacy_: Any = None  # what the statistics guarantee, where they are private
+    many_: bool | None = None  # whether blocks were those of a panel of many labels
     _solved: tuple[str, Any] | None = None  # the settings it was solved for, and the solution
 
     def fit(self, predictions: Any, y: object = None) -> Self:
@@ -65,7 +68,11 @@ class Combiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[misc]
         The estimator itself.
         """
         panel = self.checked_panel(predictions)
-        return self._fitted(panel, self.prepare(panel, partial(gather, panel)))
+        self._fitted(panel, self.prepare(panel, partial(gather, panel)))
+        if type(self).learn is not None and panel.gold is not None:
+            known = known_instances(panel)
+            self._solved = self._settings(), type(self).learn(known.weighted(self.weights_), self.solution_)
+        return self
 
     def fit_round(self, predictions: Any, known: Any = None) -> Self:
         """Gather the sums of one round alone, as a site does that has some of the instances; see docs/sites.md.
@@ -142,12 +149,10 @@ class Combiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[misc]
         ndarray (n, l), higher = more relevant; a lazy Dask array where the predictions are Dask's; a DataFrame after
         ``set_output(transform="pandas")``.
         """
-        check_is_fitted(self, "models_")
-        panel = self.in_fitted_order(as_predictions(predictions))
+        panel = self.in_fitted_order(predictions)
         scores = spread(panel, self.applying(dtype), dtype)
-        if (
-            _get_output_config("transform", self)["dense"] == "pandas"
-        ):  # scikit-learn would not keep the instances' names
+        asked_for = _get_output_config("transform", self)["dense"]
+        if asked_for == "pandas":  # scikit-learn would not keep the instances' names
             return ModelTable(self.name, scores, panel.instances, self.labels_).to_frame()
         return scores
 
@@ -181,8 +186,7 @@ class Combiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[misc]
         -------
         ndarray (n, l) of bool.
         """
-        check_is_fitted(self, "models_")
-        panel = self.in_fitted_order(as_predictions(predictions))
+        panel = self.in_fitted_order(predictions)
         return spread(panel, partial(_top_labels, self.applying()), bool)
 
     def score(self, predictions: Any, y: Any) -> float:
@@ -213,11 +217,9 @@ class Combiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[misc]
     def applying(self, dtype: Any = np.float64) -> Callable[[Predictions], NDArray[np.float64]]:
         """Return what turns a block into its scores, light enough to be sent to another process."""
         solution = self.solution_
-        if np.dtype(dtype) == np.float32:
-            parts = {name: getattr(solution, name) for name in self.in_float32}
-            solution = solution._replace(
-                **{k: part.astype(np.float32) for k, part in parts.items() if part is not None}
-            )
+        if np.dtype(dtype) == np.float32 and not self.many_:
+            parts = ((name, getattr(solution, name)) for name in self.in_float32)
+            solution = solution._replace(**{name: a.astype(np.float32) for name, a in parts if a is not None})
         return partial(_apply, type(self).apply, self.weights_, solution)
 
     @classmethod
@@ -328,8 +330,10 @@ class Combiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[misc]
         """Say which round the statistics are of."""
         return f"round {self.rounds_behind(self.prepared_) + 1} of {len(self.rounds) + 1}"
 
-    def in_fitted_order(self, panel: Predictions) -> Predictions:
-        """Reorder models and labels by name to the fitted order; refuse others."""
+    def in_fitted_order(self, predictions: Any) -> Predictions:
+        """Return predictions with models and labels, matched by name, in the fitted order; refuse others."""
+        check_is_fitted(self, "models_")
+        panel = as_predictions(predictions)
         for what, found, fitted in (("models", panel.models, self.models_), ("labels", panel.labels, self.labels_)):
             expect(len(found) == len(fitted), what, len(found), f"the {len(fitted)} that were fitted")
             if strange := set(found) - set(fitted):
@@ -337,20 +341,22 @@ class Combiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[misc]
                 raise InputError(f"{what}: found {min(strange)!r}, expected {absent!r} as was fitted")
         same = panel.clusters == self.clusters_
         expect(same, "clusters", len(panel.clusters), f"the same {len(self.clusters_)} that were fitted")
-        return panel.select(models=self.models_, labels=self.labels_)
+        panel = panel.select(models=self.models_, labels=self.labels_)
+        return panel if self.many_ in (None, panel.many) else panel.as_block(self.many_)
 
     def checked_panel(self, predictions: Any) -> Any:
         """Return predictions that this method can be fitted to; refuse others, and settings that make no sense."""
         self.check()
         panel = as_predictions(predictions)
-        if panel.clusters and not self.uses_clusterings:
-            able = " or ".join(method.__name__ for method in METHODS if method.uses_clusterings)
-            raise InputError(f"{type(self).__name__}: found clusterings, which it cannot use, expected {able}")
-        return panel
+        able = " or ".join(method.__name__ for method in METHODS if method.uses_clusterings)
+        right = self.uses_clusterings or not panel.clusters
+        expect(right, type(self).__name__, "clusterings, which it cannot use", able)
+        return that_fits(self, panel) if panel.many else panel
 
     def _fitted(self, panel: Any, prepared: Any) -> Self:
         sums = self._gathered(panel, model_weights(self.weights, panel.models), prepared)
         names = {"models": panel.models, "labels": panel.labels, "clusters": panel.clusters}
+        self.many_ = panel.many
         return self.take(len(panel), **names, statistics=sums, prepared=prepared)
 
     def _gathered(self, panel: Any, weights: NDArray[np.float64] | None, prepared: Any) -> Any:
@@ -367,8 +373,8 @@ def _block_sums(method: Method, weights: Any, prepared: Any, block: Predictions)
 
 
 def _apply(apply: Callable[..., NDArray[np.float64]], weights: Any, solution: Any, block: Predictions) -> Any:
-    return apply(block.weighted(weights), solution)
+    return block.answered(apply(block.weighted(weights), solution))
 
 
 def _top_labels(apply: Callable[[Predictions], NDArray[np.float64]], block: Predictions) -> NDArray[np.bool_]:
-    return match_instances(apply(block), cardinalities(block))
+    return block.answered(match_instances(apply(block), cardinalities(block)))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, Literal
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..arithmetic.many import ManyScores, many_means
 from ..arithmetic.products import BoolArray, FloatArray, column_sums, mean, row_sums, votes
 from ..errors import expect
 from ..panel.predictions import as_predictions
@@ -83,6 +84,39 @@ def top_k(scores: ArrayLike, k: int) -> BoolArray:
     return _top(scores, np.full(len(scores), whole(k, "k", 0)))
 
 
+class Top(NamedTuple):
+    """The best labels of each instance, best first."""
+
+    labels: NDArray[Any]  # (n, k) names
+    scores: FloatArray  # (n, k)
+
+
+def top_labels(scores: Any, names: Sequence[str], k: int) -> Top:
+    """Name the `k` labels of highest score of each instance, best first; ties go to the label that comes first.
+
+    Parameters
+    ----------
+    scores
+        Consensus scores (n, l), an array or `ManyScores`.
+    names
+        The labels' names (l,).
+    k
+        How many.
+
+    Examples
+    --------
+    >>> top_labels(np.array([[0.2, 0.9, 0.5]]), ["x", "y", "z"], 2).labels.tolist()
+    [['y', 'z']]
+    """
+    k = whole(k, "k", 1)
+    if isinstance(scores, ManyScores):
+        order, best = scores.top(k)
+    else:
+        order = np.argsort(-scores, axis=1, kind="stable")[:, :k]
+        best = np.take_along_axis(scores, order, axis=1)
+    return Top(np.array(names, dtype=np.dtypes.StringDType())[order], best)
+
+
 def threshold(scores: ArrayLike, at_least: float = 0.5, *, empty: Empty = "keep") -> BoolArray:
     """Keep the labels whose score is at least a number.
 
@@ -110,7 +144,7 @@ def threshold(scores: ArrayLike, at_least: float = 0.5, *, empty: Empty = "keep"
     return _filled(scores, scores >= at_least, empty)
 
 
-def match_instances(scores: ArrayLike, cardinality: ArrayLike, *, empty: Empty = "keep") -> BoolArray:
+def match_instances(scores: Any, cardinality: ArrayLike, *, empty: Empty = "keep") -> Any:
     """Keep, for each instance, as many labels as the models gave it on average; the default of `predict`.
 
     Parameters
@@ -124,7 +158,7 @@ def match_instances(scores: ArrayLike, cardinality: ArrayLike, *, empty: Empty =
 
     Returns
     -------
-    ndarray (n, l) of bool.
+    ndarray (n, l) of bool; CSR of `ManyScores`.
 
     Examples
     --------
@@ -133,8 +167,10 @@ def match_instances(scores: ArrayLike, cardinality: ArrayLike, *, empty: Empty =
     array([[False,  True,  True],
            [False, False, False]])
     """
-    scores = _score_matrix(scores)
+    scores = scores if isinstance(scores, ManyScores) else _score_matrix(scores)
     wanted = _counts(cardinality, len(scores), "instances")
+    if isinstance(scores, ManyScores):
+        return scores.cells(np.maximum(wanted, int(empty == "top"))).astype(np.bool_)
     return _filled(scores, _top(scores, wanted), empty)
 
 
@@ -169,7 +205,8 @@ def match_labels(scores: ArrayLike, frequency: ArrayLike, *, empty: Empty = "kee
 def _means(predictions: Any) -> Iterator[Any]:
     """Yield the mean prediction of each block, 0 where nobody spoke."""
     panel = as_predictions(predictions)
-    return (mean(votes(block), np.zeros(panel.shape[2])) for block in panel.blocks())
+    none = np.zeros(panel.shape[2])
+    return (many_means(block, none).above if block.many else mean(votes(block), none) for block in panel.blocks())
 
 
 def _score_matrix(scores: ArrayLike) -> FloatArray:

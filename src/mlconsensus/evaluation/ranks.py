@@ -134,6 +134,29 @@ def pairs_of_cells(truth: BoolArray, scores: NDArray[Any]) -> Pairs:
     return Pairs(number, number - won - tied if swapped else won, tied)
 
 
+def pairs_won(scores: NDArray[Any], of_yes: Any, of_no: Any) -> FloatArray:
+    """Tell how much the yes of each instance wins against every no, and its no loses to every yes (2, n).
+
+    Parameters
+    ----------
+    scores
+        Scores (n, l).
+    of_yes, of_no
+        How much each cell counts as relevant and as irrelevant (n, l). Ties are one half.
+
+    Examples
+    --------
+    >>> truth = np.array([[True, False], [False, True]])
+    >>> pairs_won(np.array([[0.9, 0.2], [0.4, 0.4]]), truth, ~truth)
+    array([[2. , 1.5], [2. , 1.5]])
+    """
+    values, at = np.unique(scores, return_inverse=True)
+    at = at.reshape(scores.shape)
+    yes, no = (np.bincount(at.ravel(), mass.ravel(), len(values)) for mass in (of_yes, of_no))
+    below, above = np.cumsum(no) - no / 2, yes.sum() - np.cumsum(yes) + yes / 2
+    return np.array([(of_yes * below[at]).sum(axis=1), (of_no * above[at]).sum(axis=1)])
+
+
 def _search(ranked: NDArray[Any], rows: Counts, l: int, values: NDArray[Any], before: Any) -> Counts:
     """Find by halving how far values come in rows of `l` that begin at `rows`: where ``before(x, value)`` ends."""
     position, remaining = rows.copy(), l

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ..arithmetic.products import dense
 from ..errors import expect
 from ..panel.alignment import IntArray, Names
+from ..panel.gold import truth_table
 from ..panel.model_tables import ModelTable, with_names
 
 
@@ -35,7 +36,7 @@ def match_truth(table: ModelTable, instances: Iterable[Any], labels: Iterable[An
     >>> found.note
     'judged on 1 of 2 instances and 2 of 3 labels; the truth has 1 more instances'
     """
-    known = dense(table.scores)
+    known = np.asarray(dense(table.scores))
     expect(known.dtype.kind in "biuf", table.model, known.dtype, "only 0 and 1 in the truth")
     strange = known[(known != 0) & (known != 1)]
     expect(not strange.size, table.model, next(iter(strange), None), "only 0 and 1 in the truth")
@@ -60,12 +61,7 @@ def as_matched(truth: Any, instances: Names, labels: tuple[str, ...]) -> Matched
     """
     if isinstance(truth, Matched):
         return truth
-    if hasattr(truth, "iloc"):
-        table = ModelTable("truth", truth.to_numpy(), truth.index, truth.columns)
-        return match_truth(table, instances.tolist(), labels)
-    known, expected = dense(truth), (len(instances), len(labels))
-    expect(known.shape == expected, "truth", f"shape {known.shape}", str(expected))
-    return match_truth(ModelTable("truth", known, instances, labels), instances.tolist(), labels)
+    return match_truth(truth_table(truth, "truth", instances, labels), instances.tolist(), labels)
 
 
 def _note(*sides: tuple[str, int, int, int]) -> str:

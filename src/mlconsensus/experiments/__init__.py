@@ -1,8 +1,8 @@
 """The paper's protocol and its tables."""
 
+from .base_models import Settings
 from .claims import judge_claims
 from .protocol import reproduce
 from .render import as_json, as_markdown, as_text
-from .settings import Settings
 
 __all__ = ["Settings", "as_json", "as_markdown", "as_text", "judge_claims", "reproduce"]

@@ -1,4 +1,4 @@
-"""The base models' predictions: made on all cores, each kept on disk as soon as it is there."""
+"""An experiment's settings, and the predictions of its base models, each kept on disk as soon as it is there."""
 
 from __future__ import annotations
 
@@ -7,16 +7,53 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple, Self
 
 import numpy as np
 
 from ..datasets import Dataset
 from ..engines.progress import track
-from ..errors import InputError
-from ..io import whole_file
-from .learners.base import BoolArray, out_of_fold
-from .settings import Settings
-from .shuffles import Shuffle
+from ..errors import expect, one_of
+from ..io.files import whole_file, writable
+from ..parameters import whole
+from .learners import LEARNERS, BoolArray, Learner, Shuffle, out_of_fold
+
+
+class Settings(NamedTuple):
+    """The protocol's numbers; those of the paper by default.
+
+    Examples
+    --------
+    >>> Settings("trees").checked()
+    Settings(learner='trees', repeats=10, models=10, folds=10, seed=0, full=False)
+    >>> Settings("forest").checked()
+    Traceback (most recent call last):
+    ...
+    mlconsensus.errors.InputError: learner: found 'forest', expected one of svm, trees, ...
+    """
+
+    learner: str = "svm"
+    repeats: int = 10
+    models: int = 0  # of a repeat; 0: ten, or as many as the panel has
+    folds: int = 0  # 0: ten, or as many as the panel asks for
+    seed: int = 0
+    full: bool = False  # all instances, not as many as the paper has
+
+    def checked(self) -> Self:
+        """Return these settings with what they leave open filled in, or refuse them."""
+        one_of(self.learner, LEARNERS, "learner")
+        own = len(self.how.panel)
+        right = not own or self.models in (0, own)
+        expect(right, "models", self.models, f"the {own} that {self.learner} has")
+        whole(self.repeats, "repeats", 1)
+        whole(self.seed, "seed", 0)
+        models = whole(self.models or own or 10, "models", 1)
+        return self._replace(models=models, folds=whole(self.folds or self.how.folds, "folds", 2))
+
+    @property
+    def how(self) -> Learner:
+        """The learner that the settings name."""
+        return LEARNERS[self.learner]
 
 
 def base_predictions(
@@ -70,11 +107,8 @@ def _make(data: Dataset, settings: Settings, shuffle: Shuffle, path: Path) -> No
     """Make one base model's predictions; their file appears whole or not at all."""
     model = settings.how.predict_fold
     predicted = out_of_fold(model, data.features, data.labels.toarray(), shuffle, settings.folds)
-    try:
+    with writable(path.parent):
         path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as fault:
-        reason = str(fault.strerror).lower()
-        raise InputError(f"{path.parent}: found {reason!r}, expected a folder to write to") from None
     with whole_file(path, force=True) as file:
         np.savez_compressed(file, predictions=predicted)
 

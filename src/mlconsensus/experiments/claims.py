@@ -2,48 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import product
 from typing import Literal, NamedTuple
 
-from ..evaluation.metrics import LOWER_IS_BETTER, RANKING_METRICS
+from ..evaluation.metrics import LOWER_IS_BETTER
+from .paper import Claim, claims
 from .protocol import Results, Table
 
 Verdict = Literal["holds", "holds in part", "does not"]
-
-
-class Claim(NamedTuple):
-    """In each pair the first method is ahead of the second: in how many cells, or by how much at most."""
-
-    text: str
-    metrics: Sequence[str]
-    pairs: Sequence[tuple[str, str]]
-    share: float = 1.0  # of the cells in which it is ahead
-    gain: float | None = None  # the largest gain relative to the second, where the claim is about that
-
-
-VOTING = [("MV", "BM")]
-OVER_VOTING = [("MLCM-r", "MV"), ("MLCM-a", "MV")]
-R_OVER_A, A_OVER_R = [("MLCM-r", "MLCM-a")], [("MLCM-a", "MLCM-r")]
-AUC, LOSS = ["micro_auc"], ["ranking_loss"]
-
-CLAIMS = (
-    Claim("MV is ahead of BM", RANKING_METRICS, VOTING),
-    Claim("MV gains over BM in ranking loss, at most 41%", LOSS, VOTING, gain=0.41),
-    Claim("MV gains over BM in microAUC, at most 12.8%", AUC, VOTING, gain=0.128),
-    Claim("MLCM-r is ahead of MV in ranking loss", LOSS, OVER_VOTING[:1]),
-    Claim("MLCM-r is ahead of MV in microAUC", AUC, OVER_VOTING[:1]),
-    Claim("MLCM-a is ahead of MV in ranking loss", LOSS, OVER_VOTING[1:]),
-    Claim("MLCM-a is ahead of MV in microAUC", AUC, OVER_VOTING[1:]),
-    Claim("the algorithms gain over MV in ranking loss, at most 45%", LOSS, OVER_VOTING, gain=0.45),
-    Claim("the algorithms gain over MV in microAUC, at most 20%", AUC, OVER_VOTING, gain=0.20),
-    Claim("MLCM-r is ahead of MLCM-a in ranking loss, 5 of 6 times", LOSS, R_OVER_A, share=5 / 6),
-    Claim("MLCM-r gains over MLCM-a in ranking loss, at most 12%", LOSS, R_OVER_A, gain=0.12),
-    Claim("MLCM-a is ahead of MLCM-r in microAUC, 4 of 6 times", AUC, A_OVER_R, share=4 / 6),
-    Claim("MLCM-a gains over MLCM-r in microAUC, at most 5.8%", AUC, A_OVER_R, gain=0.058),
-    Claim("the algorithms are ahead of MV in one error", ["one_error"], OVER_VOTING),
-    Claim("the algorithms are ahead of MV in average precision", ["average_precision"], OVER_VOTING),
-)
 
 
 class Judged(NamedTuple):
@@ -65,6 +31,7 @@ def judge_claims(results: Results) -> list[Judged]:
     Examples
     --------
     >>> from mlconsensus.experiments.protocol import Figure
+    >>> from mlconsensus.evaluation.metrics import RANKING_METRICS
     >>> from mlconsensus.experiments import Settings
     >>> good, bad = Figure(0.9, 0, None), Figure(0.8, 0, None)
     >>> rows = {"BM": bad, "MV": good, "MLCM-r": good, "MLCM-a": good}
@@ -73,7 +40,7 @@ def judge_claims(results: Results) -> list[Judged]:
     ('holds in part', 'ahead in 2 of 4 cells; not in enron: one error, ranking loss', 'no figures')
     """
     judged = []
-    for claim in CLAIMS:
+    for claim in claims():
         ours, papers = (_cells(results.tables, claim, which) for which in ("mean", "paper"))
         evidence = _ahead if claim.gain is None else _largest_gain
         seen = [evidence(claim, cells) if cells else "no figures" for cells in (ours, papers)]

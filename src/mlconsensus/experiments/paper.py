@@ -1,11 +1,11 @@
-"""The figures that the paper prints."""
+"""What the paper prints: its figures, and what it claims of them."""
 
 from __future__ import annotations
 
 import tomllib
 from functools import cache
 from importlib import resources
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..evaluation.metrics import RANKING_METRICS
 
@@ -27,7 +27,16 @@ class Printed(NamedTuple):
         return None if metric in self.misprinted else self.cells.get(method, {}).get(metric)
 
 
-@cache
+class Claim(NamedTuple):
+    """In each pair the first method is ahead of the second: in how many cells, or by how much at most."""
+
+    text: str
+    metrics: list[str]
+    pairs: list[tuple[str, str]]
+    share: float = 1.0  # of the cells in which it is ahead
+    gain: float | None = None  # the largest gain relative to the second, where the claim is about that
+
+
 def tables() -> dict[str, Printed]:
     """Return the paper's tables by data set.
 
@@ -36,10 +45,26 @@ def tables() -> dict[str, Printed]:
     >>> tables()["medical"].cells["BM"]["micro_auc"]
     0.8887
     """
-    text = resources.files(__package__).joinpath("paper.toml").read_text(encoding="utf-8")
     printed = {}
-    for name, rows in tomllib.loads(text).items():
+    for name, given in _content()["tables"].items():
+        rows = dict(given)
         misprinted = frozenset(rows.pop("misprinted", ()))
         cells = {method: dict(zip(RANKING_METRICS, row, strict=True)) for method, row in rows.items()}
         printed[name] = Printed(cells, misprinted)
     return printed
+
+
+def claims() -> list[Claim]:
+    """Return the paper's claims, in its order.
+
+    Examples
+    --------
+    >>> claims()[1].gain
+    0.41
+    """
+    return [Claim(**claim) for claim in _content()["claims"]]
+
+
+@cache
+def _content() -> dict[str, Any]:
+    return tomllib.loads(resources.files(__package__).joinpath("paper.toml").read_text(encoding="utf-8"))

@@ -16,9 +16,8 @@ from ..estimators import COMBINERS
 from ..evaluation import metrics
 from ..panel.predictions import Predictions
 from . import paper
-from .base_models import base_predictions
-from .learners.base import BoolArray
-from .settings import Settings
+from .base_models import Settings, base_predictions
+from .learners import BoolArray
 
 
 class Figure(NamedTuple):

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any
 
 from ..evaluation.metrics import RANKING_METRICS
-from ..tables import TITLES, best_rows, title
+from ..tables import TITLES, best_rows, plain, title
 from ..terminal import table as aligned
 from .claims import judge_claims
 from .paper import tables as printed_tables
@@ -30,17 +29,14 @@ def as_json(results: Results) -> str:
     >>> as_json(Results(Settings(), {}, {})).splitlines()[1]
     '  "settings": {'
     """
-    settings: dict[str, Any] = results.settings._asdict() | {
+    settings = results.settings._asdict() | {
         "about": results.settings.how.about,
         "instances": results.instances,
         "seeds": "numpy SeedSequence of (seed, repeat, model, …)",
     }
-    tables = {
-        name: {method: {metric: figure._asdict() for metric, figure in row.items()} for method, row in table.items()}
-        for name, table in results.tables.items()
-    }
-    claims = [judged._asdict() for judged in judge_claims(results)] if tables else []
-    return json.dumps({"settings": settings} | tables | {"claims": claims}, indent=2, ensure_ascii=False) + "\n"
+    claims = judge_claims(results) if results.tables else []
+    found = plain({"settings": settings, **results.tables, "claims": claims})
+    return json.dumps(found, indent=2, ensure_ascii=False) + "\n"
 
 
 def as_text(results: Results) -> str:

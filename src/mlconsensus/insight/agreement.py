@@ -89,7 +89,17 @@ class Agreement(NamedTuple):
     pairs: tuple[RaterAgreement, ...]
 
     def to_text(self, rows: int = 12) -> str:
-        """Lay out what was found, labels, raters and pairs that agree least first, at most `rows` of each."""
+        """Lay out what was found for a terminal, those that agree least first.
+
+        Parameters
+        ----------
+        rows
+            How many labels, raters and pairs are listed at most.
+
+        Returns
+        -------
+        Lines of text.
+        """
         titles = ["agreement", "α, label by label", "α of scores", "α of label sets (MASI)"]
         lines = [f"{len(self.raters)} raters, {self.instances:,} instances that two or more have seen"]
         lines += [f"{name:23} {one}" for name, one in zip(titles, self[1:5], strict=True) if one is not None]

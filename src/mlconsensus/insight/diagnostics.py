@@ -86,14 +86,9 @@ class Diagnostics(NamedTuple):
         m = len(self.panel.models)
         mean = self.panel.agreement[~np.eye(m, dtype=bool)].mean() if m > 1 else 1.0
         disputed = ", ".join(f"{name} ({share:.0%})" for name, share in self.panel.most_disputed(3))
-        return "\n".join(
-            [
-                f"models agree with a mean correlation of {mean:.2f}; most disputed: {disputed}",
-                f"the consensus puts another label first than voting for {self.moved:.1%} of the instances",
-                self.voices.sentence,
-                *self.panel.warnings(),
-            ]
-        )
+        agree = f"models agree with a mean correlation of {mean:.2f}; most disputed: {disputed}"
+        moved = f"the consensus puts another label first than voting for {self.moved:.1%} of the instances"
+        return "\n".join([agree, moved, self.voices.sentence, *self.panel.warnings()])
 
 
 def examine(predictions: Source) -> Examined:

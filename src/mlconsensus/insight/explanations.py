@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from html import escape
+from importlib import resources
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -17,7 +17,8 @@ from ..combiners.contributions import Scale
 from ..engines import gather
 from ..errors import InputError, nearest
 from ..estimators import Combiner
-from ..panel.predictions import Predictions, as_predictions
+from ..panel.alignment import as_names
+from ..panel.predictions import Predictions
 from ..panel.sources import Source
 from ..terminal import shown, table
 
@@ -117,6 +118,10 @@ class Explanation:
     def to_dict(self) -> dict[str, Any]:
         """Return what JSON can hold: all but the arrays; infinite log-odds, of what is never or always true, are None.
 
+        Returns
+        -------
+        The fields by name, and ``parts``, a list of dicts.
+
         Examples
         --------
         >>> import mlconsensus as mlc
@@ -128,7 +133,17 @@ class Explanation:
         return found if math.isfinite(self.baseline) else found | {"baseline": None}
 
     def to_text(self, most: int = 12) -> str:
-        """Lay out a table for a terminal: the `most` largest parts, the others in one row, and the sum."""
+        """Lay out a table for a terminal.
+
+        Parameters
+        ----------
+        most
+            How many parts have a row of their own, the largest ones; the others share one.
+
+        Returns
+        -------
+        Lines of text, the last of which is the sum.
+        """
         rows = table(self._heads(), self._rows(most, 30), left=2)
         title = f"instance {shown(self.instance)}, label {shown(self.label)}: {self._scores()}"
         return "\n".join([title, "", rows, *(["", self._note()] if self._note() else [])])
@@ -137,17 +152,12 @@ class Explanation:
         return f"<Explanation: instance {shown(self.instance)}, label {shown(self.label)}: {self._scores()}>"
 
     def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><td><bdi>{escape(model)}</bdi></td><td><bdi>{escape(label)}</bdi></td>"
-            + "".join(f'<td style="text-align:right">{cell}</td>' for cell in cells)
-            + "</tr>"
-            for model, label, *cells in self._rows(20, 60)
-        )
-        heads = "".join(f'<th scope="col">{head}</th>' for head in self._heads())
-        instance, label = (f"<bdi>{escape(shown(name, 60))}</bdi>" for name in (self.instance, self.label))
-        caption = f"<caption>instance {instance}, label {label}: {escape(self._scores())}</caption>"
-        note = f"<p>{escape(self._note())}</p>" if self._note() else ""
-        return f"<table>{caption}<thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>{note}"
+        from jinja2 import Template
+
+        template = resources.files(__package__).joinpath("explanation.html.j2").read_text(encoding="utf-8")
+        cells = {"heads": self._heads(), "rows": self._rows(20, 60), "scores": self._scores(), "note": self._note()}
+        names = {"instance": shown(self.instance, 60), "label": shown(self.label, 60)}
+        return str(Template(template, autoescape=True).render(cells | names))
 
     def _scores(self) -> str:
         return f"{self.score:.4f} by {self.method}, {self.vote:.4f} by voting"
@@ -212,7 +222,7 @@ def explain(combiner: Combiner, predictions: Any, instance: int | str, label: in
     True
     """
     solution = combiner.solution_
-    panel = combiner.in_fitted_order(as_predictions(predictions))
+    panel = combiner.in_fitted_order(predictions)
     one, column = one_instance(panel, instance), label_position(panel.labels, label)
     weighted = one.weighted(combiner.weights_)
     found = combiner.contributions(weighted, solution, column)
@@ -243,6 +253,7 @@ def one_instance(panel: Source, name: int | str) -> Predictions:
     mlconsensus.errors.InputError: instance: found 'b2', expected one of 2 names, such as 'a1'; did you mean 'a2'?
     """
     seen: list[str] = []
+    (name,) = as_names([name], "instance").tolist()
     for block in [panel] if isinstance(panel, Predictions) else panel.blocks():
         names = block.instances
         if names.dtype.kind != "T" and isinstance(name, str):  # as the command line gives it

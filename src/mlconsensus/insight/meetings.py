@@ -41,7 +41,9 @@ def looked_at(source: Source) -> Predictions:
     1000
     """
     if not isinstance(source, Predictions):
-        return next(iter(source.blocks()))
+        source = next(iter(source.blocks()))
+        if not source.many:
+            return source
     cells = sum(len(seen) for seen in source.seen()) * len(source.labels)
     return source[:: -(-cells // MOST_CELLS)] if cells > MOST_CELLS else source
 

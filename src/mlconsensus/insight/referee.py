@@ -196,12 +196,8 @@ def _pairs(scores: FloatArray, of_yes: FloatArray, of_no: FloatArray) -> FloatAr
 
     Pairs within the part that is left out are taken as its share of the pairs of its yes times that of its no.
     """
-    values, at = np.unique(scores, return_inverse=True)
-    at = at.reshape(scores.shape)
-    yes, no = (np.bincount(at.ravel(), mass.ravel(), len(values)) for mass in (of_yes, of_no))
-    below, above = np.cumsum(no) - no / 2, yes.sum() - np.cumsum(yes) + yes / 2
-    won = [(of_yes * below[at]).sum(axis=1), (of_no * above[at]).sum(axis=1)]
-    of_yes_left, of_no_left = (_without(np.arange(len(at)), of_each) for of_each in won)
+    won = ranks.pairs_won(scores, of_yes, of_no)
+    of_yes_left, of_no_left = (_without(np.arange(len(scores)), of_each) for of_each in won)
     return ratio(of_yes_left * of_no_left, np.full(_PARTS + 1, won[0].sum()), 0.0)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
@@ -29,30 +29,35 @@ _ID = "instance"
 _SPARSE = re.compile(r"^[ \t]*@data[ \t\r]*\n(?:[ \t]*(?:%.*)?\n)*[ \t]*\{", re.I | re.M)  # what its first row is
 
 
-class LabelledData(NamedTuple):
-    """A data set: what is known of instances, and their labels."""
-
-    features: Any  # csr_array (n, d); a nominal value is its position in the declaration
-    labels: Any  # csr_array (n, l) of 0 and 1
-    feature_names: list[str]
-    label_names: list[str]
-
-
-def load(path: AnyPath) -> LabelledData:
+def load(path: AnyPath) -> tuple[Any, Any, list[str], list[str]]:
     r"""Load a data set from an ARFF file and the XML file beside it.
+
+    Parameters
+    ----------
+    path
+        The ARFF file.
+
+    Returns
+    -------
+    features
+        CSR (n, d); a nominal value is its position in the declaration.
+    labels
+        CSR (n, l) of 0 and 1.
+    feature_names, label_names
+        What the columns are called.
 
     Examples
     --------
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp()) / "toy.arff"
     >>> _ = path.write_text("@relation 'toy: -C -1'\n@attribute a numeric\n@attribute y {0,1}\n@data\n0.5,1\n")
-    >>> data = load(path)
-    >>> data.features.toarray(), data.label_names
+    >>> features, _, _, label_names = load(path)
+    >>> features.toarray(), label_names
     (array([[0.5]]), ['y'])
     """
     file = input_file(path)
     with guarded(file.name, "ARFF"):
-        return _loaded(file)[0]
+        return _loaded(file)[:4]
 
 
 def read(file: InputFile, keep: object = None) -> list[ModelTable]:
@@ -64,14 +69,13 @@ def read(file: InputFile, keep: object = None) -> list[ModelTable]:
     >>> read(InputFile("a.arff", "a", lambda: text))[0].scores
     array([[1. , 0.5]])
     """
-    data, ids = _loaded(file)
+    _, scores, _, names, ids = _loaded(file)
     instances = None if ids is None else as_names(ids, f"{file.name}, attribute {_ID!r}")
-    labels = as_names(data.label_names, f"{file.name}, labels")
-    return [ModelTable(file.model, compact(data.labels), instances, labels, file.name)]
+    return [ModelTable(file.model, compact(scores), instances, as_names(names, f"{file.name}, labels"), file.name)]
 
 
-def _loaded(file: InputFile) -> tuple[LabelledData, list[str] | None]:
-    """Return the data, and the names of the instances where an attribute holds them."""
+def _loaded(file: InputFile) -> tuple[Any, Any, list[str], list[str], list[str] | None]:
+    """Return what `load` does, and the names of the instances where an attribute holds them."""
     import arff
 
     text = decoded(file.read(), file.name)
@@ -96,7 +100,7 @@ def _loaded(file: InputFile) -> tuple[LabelledData, list[str] | None]:
     matrix = sparse.csr_array(numbered, shape=(len(rows), len(kinds)))
     matrix.eliminate_zeros()
     known, said = (matrix[:, [position[name] for name in chosen]] for chosen in (features, labels))
-    return LabelledData(known, _scores(said, labels, kinds, file.name), features, labels), ids
+    return known, _scores(said, labels, kinds, file.name), features, labels, ids
 
 
 def _labels(relation: str, kinds: dict[str, Any], file: InputFile) -> list[str]:

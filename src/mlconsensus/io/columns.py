@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from ..engines.machine import check_size
 from ..errors import InputError, expect, nearest
 from ..panel.alignment import first_again
 from .files import Place
@@ -48,10 +49,15 @@ def roles(columns: Sequence[str], rules: Rules = Rules(), name: str = "") -> lis
     """
     given = {column: role for role, column in rules.columns.items()}
     named = any(column in given for column in columns)
+    # What `--layout ranked` adds says nothing that the scores do not say.
+    ranked = ["instance", "rank", "label", "score"]
+    if list(columns) == ranked:
+        return ["instance", None, "label", "score"]
     usual = [column if rules.strict and column in ROLES else _ROLE.get(column.strip().lower()) for column in columns]
     if not named:
         known = {role for role in usual if role}
-        whole = len(known) == len(columns) and known >= {"instance", "label"} and len(known) > 2
+        # A ranked table is a long one with ranks, which its scores tell too.
+        whole = len(known) + ("rank" in columns) == len(columns) and known >= {"instance", "label"} and len(known) > 2
         if rules.strict:
             whole = whole and list(columns) == usual and known >= _LONG
         return usual if whole else []
@@ -88,6 +94,18 @@ def check_columns(columns: Sequence[str], name: str) -> None:
     expect(len(columns) > 1, name, only, "an instance id and at least one label")
     for at, column in enumerate(columns[1:], 2):
         expect(bool(column.strip()), f"{name}, column {at}", "an empty name", "that of a label")
+
+
+def row_size(rows: pl.DataFrame | pl.LazyFrame) -> int:
+    """Return how many bytes a row takes in memory, text not counted.
+
+    Examples
+    --------
+    >>> row_size(pl.DataFrame({"0": ["a"], "1": [0.5], "2": [True]}))
+    25
+    """
+    kinds = rows.lazy().collect_schema().dtypes()
+    return sum(16 if kind == pl.String else 1 if kind in (pl.Boolean, pl.UInt8, pl.Int8) else 8 for kind in kinds)
 
 
 def matrix(frame: pl.DataFrame, columns: Sequence[str], place: Place) -> NDArray[Any]:
@@ -130,6 +148,7 @@ def names(cells: pl.Series, column: str, place: Place) -> pl.Series:
         cells = cells.cast(pl.String)
     text = cells.dtype == pl.String
     expect(text, f"{place.file}, column {column!r}", f"{cells.dtype} values", "text or whole numbers")
+    check_size(int(cells.str.len_bytes().sum()), f"{place.file}, column {column!r}", "of text")
     for start in range(0, len(cells), _ROWS):  # in pieces: ten million names take memory
         blank = cells[start : start + _ROWS].fill_null("").str.strip_chars() == ""
         if blank.any():
@@ -148,6 +167,7 @@ def scores_of(cells: pl.Series, column: str, place: Place, columns: Sequence[str
     """
     where = f"column {column!r}"
     if cells.dtype == pl.String:
+        check_size(int(cells.str.len_bytes().sum()), f"{place.file}, {where}", "of text")
         numbers, bad = _from_text(cells)
         if bad is not None:
             raise_bad_score(f"{place(bad)}, {where}", cells[bad], _meant_long(columns))

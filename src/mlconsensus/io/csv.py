@@ -67,9 +67,8 @@ def write(file: IO[bytes], table: ModelTable, layout: Layout, separator: str = "
     b'instance,sports,law\n007,1.0,0.1\n'
     """
     for at, block in enumerate(layouts.blocks(table, layout)):
-        block.with_columns(pl.col(pl.Boolean).cast(pl.UInt8)).write_csv(
-            file, include_header=at == 0, separator=separator
-        )
+        numbers = block.with_columns(pl.col(pl.Boolean).cast(pl.UInt8))
+        numbers.write_csv(file, include_header=at == 0, separator=separator)
 
 
 def _header(content: bytes | Path, name: str, separator: str) -> tuple[list[str], int]:

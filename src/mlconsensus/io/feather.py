@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import io
 from typing import IO
 
 import polars as pl
 
+from ..engines.machine import check_size
 from ..panel.model_tables import ModelTable
 from . import layouts
+from .columns import row_size
 from .files import InputFile, Place
 from .formats import Keep, Layout, NamedFrame
 
@@ -18,15 +19,18 @@ def read(file: InputFile, keep: Keep = pl.LazyFrame.collect) -> NamedFrame:
 
     Examples
     --------
+    >>> import io
     >>> import numpy as np
     >>> packed = io.BytesIO()
     >>> write(packed, ModelTable("a", np.array([[0.5, np.nan]]), ["007"], ["sports", "law"]), "wide")
     >>> read(InputFile("a.feather", "a", packed.getvalue)).rows.rows()
     [('007', 0.5, None)]
     """
-    frame = pl.read_ipc(io.BytesIO(file.read()))
-    columns, frame.columns = frame.columns, [str(at) for at in range(frame.width)]
-    return NamedFrame(frame, columns, Place(file.name, "row", lambda row: row + 1))
+    rows = pl.scan_ipc(file.content(), glob=False)
+    columns = rows.collect_schema().names()
+    check_size(rows.select(pl.len()).collect().item() * row_size(rows), file.name, "of cells", 0.5)
+    rows = keep(rows.rename({column: str(at) for at, column in enumerate(columns)}))
+    return NamedFrame(rows, columns, Place(file.name, "row", lambda row: row + 1))
 
 
 def write(file: IO[bytes], table: ModelTable, layout: Layout) -> None:
@@ -34,6 +38,7 @@ def write(file: IO[bytes], table: ModelTable, layout: Layout) -> None:
 
     Examples
     --------
+    >>> import io
     >>> import numpy as np
     >>> file = io.BytesIO()
     >>> write(file, ModelTable("a", np.array([[0.5]]), ["007"], ["sports"]), "long")

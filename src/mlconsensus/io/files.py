@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import gzip
 import io
 import os
@@ -14,14 +15,16 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from ..errors import InputError, expect, nearest
+from ..terminal import safe
 from .rules import AS_THEY_ARE, Rules
+from .unpacking import GZIP, ZSTD, unpacked
 
 AnyPath = str | PathLike[str]
 
 STANDARD = "-"  # the path that means standard input or output
 COMPRESSIONS = (".gz", ".zst")
 
-_GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"  # how such files begin
+_NO_LINKS = errno.EPERM, errno.ENOTSUP, errno.ENOSYS
 
 
 class InputFile(NamedTuple):
@@ -82,12 +85,10 @@ def read_bytes(path: AnyPath) -> bytes:
     mlconsensus.errors.InputError: no/such/file.csv: found no such file, expected a file to read
     """
     shown, data, suffix = display(path), raw_bytes(path), Path(path).suffix.lower()
-    if data.startswith(_GZIP) or suffix == ".gz":
-        with guarded(shown, "a whole gzip file", "broken gzip data"):
-            return gzip.decompress(data)
-    if data.startswith(_ZSTD) or suffix == ".zst":
-        with guarded(shown, "a whole zstd file", "broken zstd data"):
-            return _unzstd(data)
+    for kind, ending, called in ((GZIP, ".gz", "gzip"), (ZSTD, ".zst", "zstd")):
+        if data.startswith(kind) or suffix == ending:
+            with guarded(shown, f"a whole {called} file", f"broken {called} data"):
+                return unpacked(data, kind, shown)
     return data
 
 
@@ -102,6 +103,7 @@ def raw_bytes(path: AnyPath) -> bytes:
     mlconsensus.errors.InputError: no/such/folder: found no such file, expected a file to read
     """
     shown = display(path)
+    expect(os.fspath(path) != STANDARD or sys.stdin is not None, shown, "it closed", "it open")
     try:
         return sys.stdin.buffer.read() if os.fspath(path) == STANDARD else Path(path).read_bytes()
     except FileNotFoundError:
@@ -134,9 +136,10 @@ def check_output(path: AnyPath, force: bool = False) -> None:
     if os.fspath(path) == STANDARD:
         return
     shown, target = display(path), Path(os.path.realpath(path))
-    expect(not target.is_dir(), shown, "a folder", "a file to write")
-    expect(target.parent.is_dir(), shown, f"no folder {str(target.parent)!r}", "it to exist")
-    expect(force or not target.is_file(), shown, "an existing file", "none (--force replaces it)")
+    with writable(path):  # names can be too long
+        expect(not target.is_dir(), shown, "a folder", "a file to write")
+        expect(target.parent.is_dir(), shown, f"no folder {str(target.parent)!r}", "it to exist")
+        expect(force or not target.is_file(), shown, "an existing file", "none (--force replaces it)")
 
 
 @contextlib.contextmanager
@@ -158,15 +161,19 @@ def whole_file(path: AnyPath, force: bool = False) -> Iterator[IO[bytes]]:
     b'all'
     """
     if os.fspath(path) == STANDARD:
+        expect(sys.stdout is not None, "standard output", "it closed", "it open")
         buffer = io.BytesIO()
         yield buffer
-        sys.stdout.buffer.write(buffer.getbuffer())
+        shown: Any = buffer.getbuffer()
+        if sys.stdout.isatty():
+            shown = "\n".join(map(safe, bytes(shown).decode(errors="backslashreplace").split("\n"))).encode()
+        sys.stdout.buffer.write(shown)
         sys.stdout.buffer.flush()
         return
     with writable(path):
         target = Path(os.path.realpath(path))  # a link stays a link: what it points at is replaced
         check_output(path, force)
-        with _written_directly(target) if target.exists() and not target.is_file() else _renamed(target) as file:
+        with _written_directly(target) if target.exists() and not target.is_file() else _renamed(target, force) as file:
             yield file
 
 
@@ -253,7 +260,7 @@ def part_of(target: Path) -> Path:
 
 
 @contextlib.contextmanager
-def _renamed(target: Path) -> Iterator[IO[bytes]]:
+def _renamed(target: Path, force: bool) -> Iterator[IO[bytes]]:
     part = part_of(target)
     # Not tempfile: the file shall get the permissions that any new file gets.
     descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
@@ -261,15 +268,21 @@ def _renamed(target: Path) -> Iterator[IO[bytes]]:
         with open(descriptor, "wb") as file:
             yield file
             file.flush()
-        put_in_place(part, target)
-    except BaseException:
+        put_in_place(part, target, force)
+    finally:
         with contextlib.suppress(FileNotFoundError):
             part.unlink()
-        raise
 
 
-def put_in_place(part: Path, target: Path) -> None:
+def put_in_place(part: Path, target: Path, force: bool = True) -> None:
     """Let a file or folder that is whole take its place, so that a loss of power leaves it or what was there before.
+
+    Parameters
+    ----------
+    part, target
+        Where it is, and where it is to be. A file may stay where it is, too.
+    force
+        Whether to replace a file that is there; else `FileExistsError` is raised, whoever was first by however little.
 
     Examples
     --------
@@ -282,7 +295,12 @@ def put_in_place(part: Path, target: Path) -> None:
     """
     for path in sorted(part.iterdir()) if part.is_dir() else [part]:
         _synced(path)
-    os.replace(part, target)
+    try:
+        (os.replace if force else os.link)(part, target)
+    except OSError as fault:  # not every file system has links
+        if force or fault.errno not in _NO_LINKS or target.exists():
+            raise
+        os.replace(part, target)
     with contextlib.suppress(OSError):  # not every system lets a folder be opened
         _synced(target.parent)
 
@@ -296,7 +314,7 @@ def _synced(path: Path) -> None:
 
 
 def is_plain(path: Path) -> bool:
-    """Tell whether a path is a regular file, not compressed; of any other, `read_bytes` says what is wrong.
+    """Tell whether a path is a regular file that libraries can open, not compressed; `read_bytes` takes all others.
 
     Examples
     --------
@@ -304,10 +322,12 @@ def is_plain(path: Path) -> bool:
     False
     """
     try:
-        if path.suffix.lower() in COMPRESSIONS or not path.is_file():
+        # Polars takes no name that is not UTF-8.
+        named = str(path.absolute()).encode(errors="ignore") == os.fsencode(path.absolute())
+        if path.suffix.lower() in COMPRESSIONS or not named or not path.is_file():
             return False
         with path.open("rb") as file:
-            return not file.read(4).startswith((_GZIP, _ZSTD))
+            return not file.read(4).startswith((GZIP, ZSTD))
     except OSError:
         return False
 
@@ -321,19 +341,6 @@ def opened(content: bytes | Path) -> IO[bytes]:
     b'text'
     """
     return content.open("rb") if isinstance(content, Path) else io.BytesIO(content)
-
-
-def _unzstd(data: bytes) -> bytes:
-    import zstandard
-
-    parts = []
-    while data:
-        frame = zstandard.ZstdDecompressor().decompressobj()
-        parts.append(frame.decompress(data))
-        if not frame.eof:  # zstandard gives what it has of a file that was cut off, without a word
-            raise EOFError("it ends too early")
-        data = frame.unused_data
-    return b"".join(parts)
 
 
 def _reason(fault: Exception) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import filecmp
 import importlib
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -81,6 +82,9 @@ FORMATS: dict[str, Format] = {
         Format("NPZ", (".npz",)),
         Format("ARFF", (".arff",)),
         Format("LIBSVM", (".libsvm", ".svm")),
+        Format("Annif", (".annif",)),
+        Format("Label-Studio", (), {"array": True, "tool": "label-studio"}, "jsonl"),
+        *(Format(name, (), {"tool": name.lower()}, "jsonl") for name in ("doccano", "Prodigy", "Argilla")),
     )
 }
 
@@ -105,7 +109,7 @@ def format_of(path: AnyPath, name: str | None = None) -> Format:
         expect(known, "format", repr(name), every if known else every + nearest(name, FORMATS))
         return FORMATS[name.lower()]
     expect(os.fspath(path) != STANDARD, "standard input or output", "no format", every)
-    suffix = Path(_uncompressed(path)).suffix.lower()
+    suffix = _suffix(path)
     if suffix not in _BY_SUFFIX:
         found = f"the suffix {suffix!r}" if suffix else "no suffix"
         hint = nearest(suffix[1:], [known[1:] for known in _BY_SUFFIX])
@@ -123,7 +127,9 @@ def input_file(path: AnyPath, rules: Rules = AS_THEY_ARE) -> InputFile:
     """
     if os.fspath(path) == STANDARD:
         return InputFile(display(path), "stdin", lambda: read_bytes(path), None, rules)
-    return InputFile(display(path), Path(_uncompressed(path)).stem, lambda: read_bytes(path), Path(path), rules)
+    # Names of files need not be text, those of models have to.
+    stem = os.fsencode(Path(_uncompressed(path)).stem).decode(errors="backslashreplace")
+    return InputFile(display(path), stem, lambda: read_bytes(path), Path(path), rules)
 
 
 def input_files(
@@ -171,6 +177,23 @@ def expanded(paths: Sequence[AnyPath]) -> list[AnyPath]:
     return out
 
 
+def check_apart(path: AnyPath, files: Sequence[AnyPath], copies: bool = False) -> None:
+    """Refuse truth that is one of the models' files, or (`copies`) says the same; an archive may hold both.
+
+    Examples
+    --------
+    >>> check_apart("truth.csv", ["a.csv", "./truth.csv"])
+    Traceback (most recent call last):
+    ...
+    mlconsensus.errors.InputError: truth.csv: found among the models' files, expected the truth apart from them
+    """
+    apart = "the truth apart from them"
+    for file in () if str(path).endswith(".npz") else files:
+        expect(os.path.realpath(file) != os.path.realpath(path), display(path), "among the models' files", apart)
+        copied = copies and os.path.isfile(file) and os.path.isfile(path) and filecmp.cmp(file, path, shallow=False)
+        expect(not copied, display(path), f"a copy of the model's file {display(file)}", apart)
+
+
 def parts(path: Path) -> list[Path]:
     """Return the files of a Parquet table: the file itself, or those in the folder, by name.
 
@@ -188,13 +211,34 @@ def parts(path: Path) -> list[Path]:
     return found
 
 
+def subject_files(folder: Path) -> list[Path]:
+    """Return the files in a folder that list a document's subjects as Annif does, by name; suggestions before keys.
+
+    Examples
+    --------
+    >>> subject_files(Path("no-such-folder"))
+    []
+    """
+    for suffix in (".annif", ".tsv"):
+        found = [path for path in sorted(folder.glob(f"*{suffix}")) if path.is_file() and not _is_hidden(path)]
+        if found:
+            with found[0].open("rb") as file:  # other tables than Annif's have a header
+                return found if suffix == ".annif" or file.read(1) == b"<" else []
+    return []
+
+
 def _is_hidden(path: Path) -> bool:
     return path.name.startswith((".", "_"))
 
 
 def _is_told(path: AnyPath) -> bool:
     """Tell whether a file's name says its format."""
-    return os.fspath(path) != STANDARD and Path(_uncompressed(path)).suffix.lower() in _BY_SUFFIX
+    return os.fspath(path) != STANDARD and _suffix(path) in _BY_SUFFIX
+
+
+def _suffix(path: AnyPath) -> str:
+    suffix = Path(_uncompressed(path)).suffix.lower()
+    return ".annif" if suffix not in _BY_SUFFIX and os.path.isdir(path) and subject_files(Path(path)) else suffix
 
 
 def _uncompressed(path: AnyPath) -> str:

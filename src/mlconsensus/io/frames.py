@@ -20,11 +20,12 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy import sparse
 
+from ..engines.machine import check_size
 from ..errors import InputError, expect
 from ..panel.alignment import IntArray, first_again
 from ..panel.model_tables import ModelTable
 from . import stored
-from .columns import check_columns, matrix, names, roles, scores_of
+from .columns import check_columns, matrix, names, roles, row_size, scores_of
 from .formats import NamedFrame
 from .rules import AS_THEY_ARE, Rules
 
@@ -70,13 +71,17 @@ def tables(
     columns, place = found.columns, found.place
     check_columns(columns, place.file)
     parts = roles(columns, rules, place.file)
+    lists = found.bare or "score" not in parts
     if parts:
         found = _long_frame(found, parts, rules)
-    rows: Any = found.rows.lazy().collect() if scratch is None else stored.on_disk(found.rows, scratch)
-    found, height = found._replace(rows=rows), rows.lazy().select(pl.len()).collect().item()
+    height = found.rows.lazy().select(pl.len()).collect().item()
     expect(height > 0, place.file, "a header and no rows", "at least one")
+    if scratch is None:
+        check_size(height * row_size(found.rows), place.file, "of cells", 0.5)
+    rows: Any = found.rows.lazy().collect() if scratch is None else stored.on_disk(found.rows, scratch)
+    found = found._replace(rows=rows)
     if parts:
-        return _long(found, model, rules, scratch)
+        return _long(found, model, rules, scratch, lists)
     ids = rows.lazy().select("0").collect().to_series()
     same = isinstance(like, pl.Series) and ids.dtype == pl.String and ids.equals(like)
     ids = like if same else names(ids, columns[0] or "instance", place)
@@ -95,7 +100,7 @@ def _long_frame(found: NamedFrame, parts: list[str | None], rules: Rules) -> Nam
     """Name the columns of a long table by their parts; without a score, each row is a yes."""
     rows, kept = found.rows, [at for at, part in enumerate(parts) if part]
     for at, column in enumerate(found.columns):
-        if at not in kept:
+        if at not in kept and column != "rank":
             rules.note("columns left out", column)
     columns = [str(parts[at]) for at in kept]
     cells = [pl.col(str(at)).alias(str(new)) for new, at in enumerate(kept)]
@@ -111,11 +116,12 @@ def _named(label: Any) -> Any:
     return pl.when(label.str.strip_chars() != "").then(label)
 
 
-def _long(found: NamedFrame, model: str, rules: Rules, scratch: Path | None = None) -> list[ModelTable]:
+def _long(found: NamedFrame, model: str, rules: Rules, scratch: Path | None, lists: bool) -> list[ModelTable]:
     """Make one table a model."""
     listed = {name: _names(found, name) for name in ("instance", "label", "model")}
     models = listed["model"].to_list() or [model]
     n, l, m = len(listed["instance"]), len(listed["label"]), len(models)
+    check_size(24 * m * n, found.place.file, f"for the answers of {m:,} models about {n:,} instances", 0.9)
     coded = partial(_coded, found, listed)
     if scratch is None:
         coded = partial(iter, list(coded()))
@@ -132,10 +138,13 @@ def _long(found: NamedFrame, model: str, rules: Rules, scratch: Path | None = No
             _raise_twice(whole, coded, found, listed)
         rules.note("statements that come again read once", times=whole.nnz - once.nnz)
         whole = once
+    # Lists of tags are complete, whatever else is only partly known.
+    gaps = rules.partial and not (lists and (whole.data == 1).all())
     out = []
     for k, name in enumerate(models):
         expect(bool(known[k].any()), found.place.file, f"no label from model {name!r}", "at least one")
         own = _of_model(whole, slice(k * n, (k + 1) * n), seen, known[k])
+        own = _only_listed(own) if gaps else own
         cells = stored.compact(own) if scratch is None else stored.SparseFile.of(own, scratch / str(k))
         instances = listed["instance"].filter(pl.Series(seen[k * n : (k + 1) * n]))
         labels_of = np.array(listed["label"].filter(pl.Series(known[k])).to_list(), dtype=np.dtypes.StringDType())
@@ -162,13 +171,9 @@ def _coded(found: NamedFrame, listed: dict[str, pl.Series]) -> Iterator[Coded]:
         batch.columns = found.columns
         place, codes = found.place.below(start), {"model": pl.Series([0])}
         for name, kind in kinds.items():
-            bare = name == "label" and found.bare
-            text = (
-                batch.select(_named(pl.col(name).cast(pl.String))).to_series()
-                if bare
-                else names(batch[name], name, place)
-            )
-            codes[name] = text.cast(kind).to_physical().cast(pl.Int64)
+            bare, text = name == "label" and found.bare, pl.col(name).cast(pl.String)
+            cells = batch.select(_named(text)).to_series() if bare else names(batch[name], name, place)
+            codes[name] = cells.cast(kind).to_physical().cast(pl.Int64)
         scores = scores_of(batch["score"], "score", place, found.columns).cast(pl.Float64)
         stray = codes["label"].is_null() & (scores.fill_nan(None).fill_null(0) != 0)
         expect(not stray.any(), f"{place(stray.arg_max() or 0)}, column 'label'", "nothing beside a score", "a name")
@@ -219,6 +224,13 @@ def _of_model(matrix: Any, rows: slice, seen: NDArray[np.bool_], known: NDArray[
             positions[at : at + _ROWS] = own[positions[at : at + _ROWS]]
     shape = len(starts) - 1, int(known.sum())
     return sparse.csr_array((matrix.data[first:last], positions, starts), shape=shape, copy=False)
+
+
+def _only_listed(matrix: Any) -> Any:
+    """Say of what is not listed that it is missing."""
+    listed, out = matrix.tocoo(), np.full(matrix.shape, np.nan)
+    out[listed.row, listed.col] = listed.data
+    return sparse.csr_array(out)
 
 
 def _raise_twice(

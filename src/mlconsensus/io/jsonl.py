@@ -2,7 +2,8 @@
 
 Each line is one model's judgement of one instance: ``{"instance": "7", "labels": ["a", "b"]}`` or
 ``{"instance": "7", "labels": {"a": 0.9}}``, with ``"model"`` where one file holds several. Unless reading is strict,
-what language models make of that is read too, and counted.
+what language models make of that is read too, and counted. Records of annotation tools are recognised, and written
+where one is named.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from scipy import sparse
 from ..errors import InputError, expect, nearest
 from ..panel.model_tables import ModelTable
 from . import layouts
+from .annotation_tools import TOOLS, listed, tool_of
 from .columns import MISSING, ROLES, outside, raise_bad_score
 from .files import InputFile, Place, first_line
 from .formats import Keep, Layout, NamedFrame
@@ -39,8 +41,8 @@ _WORDS = 5  # a tag has no more of them; longer is a sentence
 _REFUSAL = re.compile(r"(i['’]m|i (am|can|cannot|could|do|don)|sorry|unfortunately|unable|cannot|as an ai)\b", re.I)
 
 
-def read(file: InputFile, keep: Keep = pl.LazyFrame.collect, array: bool = False) -> NamedFrame:
-    r"""Read tag lists as a long frame.
+def read(file: InputFile, keep: Keep | None = None, array: bool = False, tool: str | None = None) -> NamedFrame:
+    r"""Read tag lists, or an export of an annotation tool, as a long frame.
 
     Examples
     --------
@@ -48,35 +50,55 @@ def read(file: InputFile, keep: Keep = pl.LazyFrame.collect, array: bool = False
     >>> read(InputFile("tags.jsonl", "tags", lambda: lines)).rows.rows()
     [('7', 'a', 1.0), ('7', 'b', 1.0), ('8', 'b', 0.9)]
     """
+    unit, entries = _entries(decoded(file.read(), file.name), array, file)
+    return frame_of(entries, unit, file, tool)
+
+
+def frame_of(entries: Iterable[tuple[int, Any]], unit: str, file: InputFile, named: str | None = None) -> NamedFrame:
+    """Make a long frame of numbered entries: parsed JSON, or its text where each is a line.
+
+    Examples
+    --------
+    >>> frame_of(enumerate([{"instance": 7, "labels": {"a": 0.5}}]), "row", InputFile("a", "a", bytes)).rows.rows()
+    [('7', 'a', 0.5)]
+    """
     said: list[tuple[str, str | None, float, str | None]] = []
     lines: list[int] = []  # of each statement
     seen: dict[tuple[str | None, str], int] = {}
     bad: list[str] = []
     model: str | None = None
-    unit, entries = _entries(decoded(file.read(), file.name), array, file)
+    tool: str | None = None
     for number, entry in entries:
         where = f"{file.name}, {unit} {number}"
         try:
-            own, instance, tags = _judgement(_parsed(entry, where) if unit == "line" else entry, where, file.rules)
-            if seen and (own is None) != (model is None):
-                found, other = ("no model", "one") if own is None else ("a model", "none")
-                raise InputError(f"{where}: found {found}, expected {other}, as in the {unit}s before")
-            if (own, instance) in seen:
-                again = f"the instance {instance!r} again (first in {unit} {seen[own, instance]})"
-                raise InputError(f"{where}: found {again}, expected each once from a model")
-        except InputError as fault:
+            entry = _parsed(entry, where) if unit == "line" else entry
+            tool = named or tool_of(entry)
+            for answer in [entry] if tool is None else TOOLS[tool].judgements(entry, file.rules):
+                own, instance, tags = _judgement(answer, where, file.rules, tool is None)
+                if seen and (own is None) != (model is None):
+                    found, other = ("no model", "one") if own is None else ("a model", "none")
+                    raise InputError(f"{where}: found {found}, expected {other}, as in the {unit}s before")
+                if (own, instance) in seen and not (tool and TOOLS[tool].in_pieces):
+                    again = f"the instance {instance!r} again (first in {unit} {seen[own, instance]})"
+                    raise InputError(f"{where}: found {again}, expected each once from a model")
+                if tags is None:
+                    file.rules.note("answers without labels read as silence")
+                    continue
+                model = own
+                seen[model, instance] = number
+                said += [(instance, label, score, model) for label, score in tags] or [(instance, None, 0.0, model)]
+                lines += [number] * max(1, len(tags))
+        except (AttributeError, LookupError, TypeError, ValueError) as fault:
+            bad += [str(fault) if isinstance(fault, InputError) else f"{where}: found no {tool} ({fault}), expected it"]
             if file.rules.strict:
-                raise
-            bad.append(str(fault))
-            continue
-        if tags is None:
-            file.rules.note("answers without labels read as silence")
-            continue
-        model = own
-        seen[model, instance] = number
-        said += [(instance, label, score, model) for label, score in tags] or [(instance, None, 0.0, model)]
-        lines += [number] * max(1, len(tags))
+                raise InputError(bad[0]) from None
     _report(bad, file)
+    if tool is not None and TOOLS[tool].one_form:
+        given = dict.fromkeys((label, own) for _, label, _, own in said if label is not None)
+        every, one_of = dict.fromkeys(label for label, _ in given), dict(seen.keys())
+        # One "no" tells that a label was there to choose.
+        said += [(one_of[own], label, 0.0, own) for own in one_of for label in every if (label, own) not in given]
+        lines += [0] * (len(said) - len(lines))
     expect(bool(said), file.name, "no answer that can be read", "at least one")
     columns = ["instance", "label", "score", *["model"] * (model is not None)]
     try:
@@ -87,8 +109,10 @@ def read(file: InputFile, keep: Keep = pl.LazyFrame.collect, array: bool = False
     return NamedFrame(rows, columns, Place(file.name, unit, lines.__getitem__), bare=True)
 
 
-def write(file: IO[bytes], table: ModelTable, layout: Layout, array: bool = False) -> None:
+def write(file: IO[bytes], table: ModelTable, layout: Layout, array: bool = False, tool: str | None = None) -> None:
     r"""Write one table as tag lists: labels alone where scores are bool, else labels with scores, ``null`` if missing.
+
+    For a tool, what it imports: the labels of scores of at least 0.5.
 
     Examples
     --------
@@ -101,15 +125,36 @@ def write(file: IO[bytes], table: ModelTable, layout: Layout, array: bool = Fals
     {"instance": "7", "labels": ["x"]}
     {"instance": "7", "labels": {"x": 0.25, "y": null}}
     """
+    record = None if tool is None else TOOLS[tool].written
+    expect(tool is None or record is not None, "format", f"{tool} for output", "one that is written, such as csv")
     instances, labels = ([str(name) for name in names] for names in layouts.named(table))
     for at_row, (instance, (columns, values)) in enumerate(zip(instances, _rows(table.scores), strict=True)):
-        if table.scores.dtype.kind == "b":
-            tags: Any = [labels[at] for at, value in zip(columns, values, strict=True) if value]
-        else:
-            tags = {labels[at]: None if value != value else value for at, value in zip(columns, values, strict=True)}
-        line = json.dumps({"instance": instance, "labels": tags}, ensure_ascii=False)
+        said = {labels[at]: None if value != value else value for at, value in zip(columns, values, strict=True)}
+        chosen = [label for label, value in said.items() if value is not None and value >= 0.5]
+        entry = {"instance": instance, "labels": chosen if table.scores.dtype.kind == "b" else said}
+        if record is not None:
+            doubt = sum(max(min(value, 1 - value), 0.0) for value in said.values() if value is not None)
+            entry = record(table.model, instance, labels, chosen, doubt)
+        line = json.dumps(entry, ensure_ascii=False)
         file.write((("," if at_row else "[") * array + line).encode() + b"\n")
     file.write(b"]\n" * array)
+
+
+def named_row(row: Any, at: int, named: dict[str, Any], rules: Rules) -> Any:
+    """Return a row of a dataset with names in place of the numbers of classes, and its number if it has no instance.
+
+    Examples
+    --------
+    >>> named_row({"labels": [1]}, 5, {"labels": ["law", "war"]}, Rules())
+    {'instance': 5, 'labels': ['war']}
+    """
+    if not isinstance(row, dict) or tool_of(row):
+        return row
+    names = {
+        key: [own[at] for at in listed(row[key])] for key, own in named.items() if own and row.get(key) is not None
+    }
+    known = {rules.columns.get("instance"), *_KEYS["instance"]} & row.keys()
+    return ({} if known else {"instance": at}) | row | names
 
 
 def _rows(matrix: Any) -> Iterator[tuple[Iterable[int], list[Any]]]:
@@ -129,7 +174,7 @@ def _entries(text: str, array: bool, file: InputFile) -> tuple[str, Iterable[tup
     if array or (not rules.strict and text.lstrip().startswith("[")):
         try:
             found = _parsed(text, file.name)
-            if isinstance(found, dict) and not any(key in found for key in _KEYS["labels"]):
+            if isinstance(found, dict) and not (tool_of(found) or any(key in found for key in _KEYS["labels"])):
                 found = [{"instance": instance, "labels": tags} for instance, tags in found.items()]
             return "entry", enumerate(found if isinstance(found, list) else [found], 1)
         except InputError:
@@ -158,13 +203,18 @@ def _parsed(text: str, where: str) -> Any:
         raise InputError(f"{where}: found no JSON ({first_line(fault)}), expected {_SHAPE}") from None
 
 
-def _judgement(found: Any, where: str, rules: Rules) -> tuple[str | None, str, list[tuple[str, float]] | None]:
-    """Return the model, if it is named, the instance and its tags; ``None``: there is no answer."""
+def _judgement(
+    found: Any, where: str, rules: Rules, as_it_is: bool = True
+) -> tuple[str | None, str, list[tuple[str, float]] | None]:
+    """Return the model, if it is named, the instance and its tags; ``None``: there is no answer.
+
+    What a tool's record was turned into has our own keys, whatever the user calls them in the record.
+    """
     if not isinstance(found, dict):
         raise InputError(f"{where}: found {_kind(found)}, expected {_SHAPE}")
     parts: dict[str, Any] = {}
     for part, usual in _KEYS.items():
-        own = rules.columns.get(part.removesuffix("s"), part)
+        own = rules.columns.get(part.removesuffix("s"), part) if as_it_is else part
         parts[part] = next((key for key in (own, *usual[: 0 if rules.strict else None]) if key in found), None)
     for key in [key for key in found if key not in parts.values()]:
         hint = nearest(key, _KEYS)
@@ -175,16 +225,17 @@ def _judgement(found: Any, where: str, rules: Rules) -> tuple[str | None, str, l
         expect(parts[part] is not None, where, f"no key {part!r}", _SHAPE)
     model = _name(found[parts["model"]], f"{where}, model") if parts["model"] is not None else None
     instance, tags = _name(found[parts["instance"]], f"{where}, instance"), found[parts["labels"]]
-    return model, instance, _strict_tags(tags, where) if rules.strict else _tags(tags, where, rules)
+    return (
+        model,
+        instance,
+        _strict_tags(tags, where) if rules.strict and tags is not None else _tags(tags, where, rules),
+    )
 
 
 def _strict_tags(tags: Any, where: str) -> list[tuple[str, float]]:
-    if isinstance(tags, dict):
-        scores = [_score(score, f"{where}, label {label!r}") for label, score in tags.items()]
-    else:
-        expect(isinstance(tags, list), f"{where}, labels", _kind(tags), "a list or an object of scores")
-        scores = [1.0] * len(tags)
-    return list(zip([_name(label, f"{where}, labels") for label in tags], scores, strict=True))
+    expect(isinstance(tags, list | dict), f"{where}, labels", _kind(tags), "a list or an object of scores")
+    scores = tags.items() if isinstance(tags, dict) else [(label, 1.0) for label in tags]
+    return [(_name(label, f"{where}, labels"), _score(score, f"{where}, label {label!r}")) for label, score in scores]
 
 
 def _tags(found: Any, where: str, rules: Rules) -> list[tuple[str, float]] | None:
@@ -194,7 +245,8 @@ def _tags(found: Any, where: str, rules: Rules) -> list[tuple[str, float]] | Non
     if found is None:
         return None
     if isinstance(found, dict):
-        found = [found] if isinstance(found.get("label"), str) else list(found.items())
+        listed = found.get("choices")  # as in Label Studio's short exports
+        found = [found] if isinstance(found.get("label"), str) else listed or list(found.items())
     expect(isinstance(found, list), f"{where}, labels", _kind(found), "a list or an object of scores")
     out: dict[str, float] = {}
     for tag in found:

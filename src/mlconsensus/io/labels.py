@@ -10,7 +10,7 @@ from typing import Any, TypedDict
 import numpy as np
 from scipy import sparse
 
-from ..errors import InputWarning, expect, nearest
+from ..errors import InputWarning, expect, one_of
 from ..panel.alignment import IntArray, as_names
 from ..panel.model_scores import StoredMatrix
 from ..panel.model_tables import ModelTable
@@ -30,6 +30,7 @@ class Reading(TypedDict, total=False):
     vocabulary: AnyPath | Iterable[str] | None  # the labels that count, or a file of them, one a line
     aliases: AnyPath | Mapping[str, str] | None  # other names of labels, or a table of them: name, stands for
     ignore_case: bool  # whether labels that differ in case are one; they get the vocabulary's spelling, or lower case
+    partial: bool  # of long tables with scores: whether what they leave out is missing, not 0, as in known answers
 
 
 def rules_of(reading: Reading) -> Rules:
@@ -42,7 +43,7 @@ def rules_of(reading: Reading) -> Rules:
     """
     columns = dict(reading.get("columns") or {})
     for role in columns:
-        expect(role in ROLES, "columns", repr(role), f"one of {', '.join(ROLES)}{nearest(role, ROLES)}")
+        one_of(role, ROLES, "columns")
     aliases, words = reading.get("aliases"), reading.get("vocabulary")
     if isinstance(aliases, str | os.PathLike):
         aliases = read_pairs(aliases, "name", "label it stands for")
@@ -54,7 +55,7 @@ def rules_of(reading: Reading) -> Rules:
         reading.get("strict", False), reading.get("skip_bad", False), columns,
         {bare.key(name): label for name, label in (aliases or {}).items()},
         {bare.key(word): word.strip() for word in words or () if word.strip()},
-        case,
+        case, reading.get("partial", False),
     )  # fmt: skip
 
 
@@ -76,10 +77,10 @@ def read_names(path: AnyPath) -> list[str]:
     return [str(name) for name in as_names(names, shown).tolist()]
 
 
-def say_what_was_done(rules: Rules) -> None:
+def say_what_was_done(rules: Rules, above: int = 3) -> None:
     """Warn in one line of all that was not read as it stands in the files."""
     if said := rules.summary():
-        warnings.warn(said, InputWarning, stacklevel=3)
+        warnings.warn(said, InputWarning, stacklevel=above)
 
 
 def relabelled(table: ModelTable, rules: Rules) -> ModelTable:

@@ -10,6 +10,8 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy import sparse
 
+from ..arithmetic.many import KEPT, Cells
+from ..arithmetic.products import dense
 from ..panel.model_tables import ModelTable
 from .columns import roles
 from .formats import Layout
@@ -29,9 +31,9 @@ def blocks(table: ModelTable, layout: Layout) -> Iterator[pl.DataFrame]:
     n, l = table.scores.shape
     instances, labels = (pl.Series([str(name) for name in given], dtype=pl.String) for given in named(table))
     matrix = table.scores
-    if layout == "long" and sparse.issparse(matrix):
+    if layout == "long" and sparse.issparse(matrix) and not isinstance(matrix, Cells):
         matrix = listed(matrix)
-    size = max(1, _BLOCK_CELLS // l)
+    size = max(1, _BLOCK_CELLS // (KEPT if isinstance(matrix, Cells) and layout != "wide" else l))
     for start in range(0, n, size):
         yield block(matrix[start : start + size], instances[start : start + size], labels, layout)
 
@@ -84,15 +86,11 @@ def named(table: ModelTable) -> tuple[Sequence[Any] | NDArray[Any], Sequence[Any
 
 
 def _wide_block(part: Any, rows: pl.Series, labels: pl.Series) -> pl.DataFrame:
-    dense = np.asfortranarray(part.toarray() if sparse.issparse(part) else part)
-    taken = set(labels)
+    cells, taken = np.asfortranarray(dense(part)), set(labels)
     # A label may itself be called "instance", and the header must not look like a long table's.
-    first = next(
-        name
-        for name in ("instance", "id", *(f"id_{k}" for k in range(len(taken) + 1)))
-        if name not in taken and not roles([name, *labels])
-    )
-    return pl.DataFrame([rows.alias(first), *(_nullable(dense[:, at]).alias(label) for at, label in enumerate(labels))])
+    usual = ("instance", "id", *(f"id_{k}" for k in range(len(taken) + 1)))
+    first = next(name for name in usual if name not in taken and not roles([name, *labels]))
+    return pl.DataFrame([rows.alias(first), *(_nullable(cells[:, at]).alias(label) for at, label in enumerate(labels))])
 
 
 def _long_block(part: Any, rows: pl.Series, labels: pl.Series) -> pl.DataFrame:
@@ -102,16 +100,21 @@ def _long_block(part: Any, rows: pl.Series, labels: pl.Series) -> pl.DataFrame:
     else:
         at_row, at_column = (at.ravel() for at in np.indices(part.shape))
         values = part.ravel()
-    return pl.DataFrame(
-        {"instance": rows.gather(at_row), "label": labels.gather(at_column), "score": _nullable(values)}
-    )
+    names = {"instance": rows.gather(at_row), "label": labels.gather(at_column)}
+    return pl.DataFrame({**names, "score": _nullable(values)})
 
 
 def _ranked_block(part: Any, rows: pl.Series, labels: pl.Series) -> pl.DataFrame:
-    dense = part.toarray() if sparse.issparse(part) else part
-    order = np.argsort(-dense.astype(np.float64), axis=1, kind="stable")  # missing scores come last
-    scores = _long_block(np.take_along_axis(dense, order, axis=1), rows, labels)
-    rank = pl.Series("rank", np.tile(np.arange(1, dense.shape[1] + 1), len(dense)))
+    if isinstance(part, Cells):
+        at = np.repeat(np.arange(part.shape[0]), np.diff(part.indptr))
+        order = np.lexsort((part.indices, -part.data.astype(np.float64), at))
+        rank = pl.Series(np.arange(1, len(order) + 1) - part.indptr[at])
+        found = {"instance": rows.gather(at), "rank": rank, "label": labels.gather(part.indices[order])}
+        return pl.DataFrame(found | {"score": _nullable(part.data[order])})
+    cells = dense(part)
+    order = np.argsort(-cells.astype(np.float64), axis=1, kind="stable")  # missing scores come last
+    scores = _long_block(np.take_along_axis(cells, order, axis=1), rows, labels)
+    rank = pl.Series("rank", np.tile(np.arange(1, cells.shape[1] + 1), len(cells)))
     ranked = scores.with_columns(rank, labels.gather(order.ravel()).alias("label"))
     return ranked.select("instance", "rank", "label", "score").drop_nulls("score")
 

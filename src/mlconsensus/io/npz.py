@@ -8,6 +8,7 @@ from typing import IO, Any
 import numpy as np
 from scipy import sparse
 
+from ..engines.machine import check_size
 from ..errors import InputError, expect, nearest
 from ..panel.alignment import as_names
 from ..panel.model_tables import ModelTable
@@ -98,6 +99,7 @@ def _arrays(file: InputFile) -> dict[str, Any]:
         single = isinstance(archive, np.ndarray)
         expect(not single, file.name, "a single array (NPY)", "an NPZ archive of named arrays")
         with archive:
+            check_size(sum(member.file_size for member in archive.zip.infolist()), file.name, "when unpacked")
             return {key: np.asarray(archive[key]) for key in archive.files}
     except Exception as fault:
         pickled = "pickle" in str(fault).lower()
@@ -128,6 +130,7 @@ def _sparse(arrays: dict[str, Any], name: str) -> Any:
         data, given = arrays["data"], [arrays[key] for key in ("row", "col", "indices", "indptr") if key in arrays]
         if min(n, l) < 1 or max(n, l) >= 2**31 or any(found.dtype.kind not in "iu" for found in given):
             raise ValueError("its shape or positions")
+        check_size(64 * n, name, f"for {n:,} rows")
         if kind == "coo":
             matrix: Any = sparse.coo_array((data, tuple(given)), shape=(n, l))
         else:
@@ -145,4 +148,5 @@ def _sparse(arrays: dict[str, Any], name: str) -> Any:
 def _names(array: Any, where: str) -> Any:
     """Check an array of names: text, or whole numbers."""
     expect(array.dtype.kind in "UTiu", where, f"{array.dtype} values", "text or whole numbers")
+    check_size(16 * array.size, where, f"for {array.size:,} names")  # where each is empty, they are nothing in the file
     return as_names(array.astype(np.dtypes.StringDType()), where)

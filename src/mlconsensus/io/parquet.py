@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import os
+from collections import deque
+from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import IO, Any
 
 import polars as pl
 
+from ..engines.machine import check_size
 from ..errors import expect
 from ..panel.model_tables import ModelTable
 from . import layouts
-from .files import InputFile, Place
+from .columns import row_size
+from .files import InputFile, Place, opened
 from .formats import Keep, Layout, NamedFrame, parts
 
 
@@ -30,6 +35,7 @@ def read(file: InputFile, keep: Keep = pl.LazyFrame.collect) -> NamedFrame:
     content: Any = file.content() if file.path is None or not file.path.is_dir() else parts(file.path.absolute())
     rows = pl.scan_parquet(content, glob=False, hive_partitioning=False)
     columns = rows.collect_schema().names()
+    _check_groups(content if isinstance(content, list) else [content], rows, file.name)
     index = pandas_index(pl.read_parquet_metadata(content[0] if isinstance(content, list) else content))
     if isinstance(index, range) and isinstance(content, list):
         index = None  # each part counts for itself
@@ -59,6 +65,67 @@ def write(file: IO[bytes], table: ModelTable, layout: Layout) -> None:
     ['instance', 'sports']
     """
     pl.concat(layouts.blocks(table, layout)).write_parquet(file)
+
+
+def _check_groups(content: list[Any], rows: pl.LazyFrame, name: str) -> None:
+    """Refuse groups of rows that do not fit into memory: each is decoded whole, also where a file is streamed.
+
+    A few bytes can stand for any number of rows, and the number that a footer gives for all need not be theirs.
+    """
+    groups: list[Any] = []  # of each, 2 is the size in bytes and 3 the number of rows
+    for part in content:
+        with opened(part) as file:
+            file.seek(file.seek(-8, os.SEEK_END) - int.from_bytes(file.read(4), "little"))
+            groups += structure(iter(file.read()))[4]
+    largest = max((max(group[2], group[3] * row_size(rows)) for group in groups), default=0)
+    check_size(largest, name, "in one group of rows")
+    n, said = sum(group[3] for group in groups), rows.select(pl.len()).collect().item()
+    expect(n == said, name, f"groups of {n:,} rows in all", f"{said:,}, as the footer says")
+
+
+def structure(data: Iterator[int]) -> Any:
+    r"""Read the numbers of a Parquet file's footer, which Polars does not show: Thrift's compact protocol.
+
+    Parameters
+    ----------
+    data
+        Its bytes.
+
+    Returns
+    -------
+    The fields by their numbers; what is no number, list or structure is ``None``.
+
+    Examples
+    --------
+    >>> structure(iter(b"\x15\x04\x19\x25\x02\x04\x00"))
+    {1: 2, 2: [1, 2]}
+    """
+
+    def whole() -> int:
+        found = shift = 0
+        while (byte := next(data)) > 127 and shift < 63:
+            found, shift = found | (byte & 127) << shift, shift + 7
+        return found | byte << shift
+
+    def value(kind: int) -> Any:
+        if kind in (4, 5, 6):
+            return (found := whole()) >> 1 ^ -(found & 1)
+        if kind == 12:
+            fields, at = {}, 0
+            while head := next(data):
+                at += head >> 4
+                fields[at] = value(head & 15)
+            return fields
+        size = {1: 0, 2: 0, 3: 1, 7: 8}.get(kind)  # in bytes: true, false, a byte, a float; a text says it itself
+        if kind == 9:
+            head = next(data)
+            size = whole() if head > 239 else head >> 4
+            if head & 15 > 2:
+                return [value(head & 15) for _ in range(size)]
+        deque(islice(data, whole() if size is None else size), 0)
+        return None
+
+    return value(12)
 
 
 def pandas_index(metadata: Mapping[str, str]) -> str | range | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Unpack
@@ -11,15 +11,16 @@ from typing import Any, Unpack
 import numpy as np
 import polars as pl
 
-from ..errors import InputError, expect
+from ..errors import expect
 from ..panel.alignment import How, as_array
-from ..panel.model_tables import ModelTable, check_overlap, with_names
+from ..panel.model_tables import ModelTable, with_names
 from ..panel.predictions import Predictions
-from . import frames, stored
+from . import frames, jsonl, stored
 from .columns import any_number, roles
 from .files import AnyPath, InputFile, Place, guarded
 from .formats import Format, NamedFrame, format_of, input_file, input_files
 from .labels import Reading, relabelled, rules_of, say_what_was_done
+from .rules import Rules
 
 _LONG = "columns=… or names such as instance, label, and model or score"
 
@@ -72,9 +73,8 @@ def read_table(path: AnyPath, *, format: str | None = None, **reading: Unpack[Re
     file = input_file(path, rules)
     with any_number():
         tables = _tables(file, format_of(path, format), truth=True)
-    if len(tables) > 1:
-        models = ", ".join(repr(table.model) for table in tables[:3]) + (", …" if len(tables) > 3 else "")
-        raise InputError(f"{file.name}: found {len(tables)} models ({models}), expected one")
+    models = ", ".join(repr(table.model) for table in tables[:3]) + (", …" if len(tables) > 3 else "")
+    expect(len(tables) == 1, file.name, f"{len(tables)} models ({models})", "one")
     say_what_was_done(rules)
     return _with_arrays(tables[0])
 
@@ -154,9 +154,40 @@ def from_long(frame: Any, **reading: Unpack[Reading]) -> Predictions:
         rules, place = rules_of(reading), Place("frame", "row", lambda row: row)
         expect(bool(roles(columns, rules, "frame")), "frame", f"the columns {', '.join(columns)}", _LONG)
         tables = frames.tables(NamedFrame(rows, columns, place), "model", rules)
-    panel = Predictions.from_tables([relabelled(table, rules) for table in tables])
-    say_what_was_done(rules)
-    return panel
+    return _panel(tables, rules)
+
+
+def from_dataset(rows: Iterable[Any], **reading: Unpack[Reading]) -> Predictions:
+    """Make a panel of rows that are dicts, as Hugging Face's and Argilla's datasets give them, or a list of such.
+
+    Parameters
+    ----------
+    rows
+        Each has a key for the labels (a list of names, names with scores, or the numbers of a `ClassLabel` feature),
+        perhaps one for the instance (else rows are numbered) and one for the model or annotator. Records of annotation
+        tools are recognised, such as those of Argilla's ``dataset.records.to_datasets()``.
+    reading
+        As in `read_predictions`, such as ``columns={"label": "topics"}`` for other names.
+
+    Examples
+    --------
+    >>> rows = [{"id": 7, "annotator": "ann", "labels": ["law"]}, {"id": 8, "annotator": "ann", "labels": []}]
+    >>> from_dataset(rows).to_array()
+    array([[[1.], [0.]]])
+    """
+    rules, features = rules_of(reading), getattr(rows, "features", None) or {}
+    named = {key: getattr(getattr(feature, "feature", feature), "names", None) for key, feature in features.items()}
+    with guarded("dataset", "rows that are dicts"):
+        entries = ((at, jsonl.named_row(row, at, named, rules)) for at, row in enumerate(rows))
+        found = jsonl.frame_of(entries, "row", InputFile("dataset", "model", bytes, None, rules))
+        tables = frames.tables(found, "model", rules)
+    return _panel(tables, rules)
+
+
+def _panel(tables: list[ModelTable], rules: Rules) -> Predictions:
+    named = [relabelled(table, rules) for table in tables]
+    say_what_was_done(rules, 4)
+    return Predictions.from_tables(named)
 
 
 def label_counts(
@@ -212,9 +243,7 @@ def panel_tables(
             found.append(table)
             own = table.model != file.model or file.path is None  # whether the file itself names the model
             fuller.append(table.model if own else f"{file.path.absolute().parent.name}/{table.model}")  # type: ignore[union-attr]
-    named = with_names(_renamed(found, fuller, models))
-    check_overlap(named, "labels")
-    return named
+    return with_names(_renamed(found, fuller, models))
 
 
 def _tables(

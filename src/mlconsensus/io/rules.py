@@ -24,6 +24,7 @@ class Rules:
     aliases: Mapping[str, str] = field(default_factory=dict)
     vocabulary: Mapping[str, str] = field(default_factory=dict)  # key → how it is spelled
     ignore_case: bool = False
+    partial: bool = False  # whether what a long table with scores leaves out is missing, not 0
     notes: dict[str, Counter[str]] = field(default_factory=dict)  # what was done → to what, how often
 
     @property

@@ -45,15 +45,9 @@ class ScannedPanel(LazySource):
     """Predictions in files, which `scan_predictions` found to belong together; blocks are read when they are needed."""
 
     def __init__(
-        self,
-        models: Sequence[str],
-        labels: Sequence[str],
-        scores: Sequence[ModelScores],
-        names: stored.Walk | None,
-        n: int,
-        scratch: Scratch,
+        self, front: Predictions, scores: Sequence[ModelScores], names: stored.Walk | None, n: int, scratch: Scratch
     ) -> None:
-        super().__init__(models, labels)
+        super().__init__(front)
         self._scanned = self.models, self.labels  # as they stand in the files, whatever is selected
         self._scores, self._names, self._n = tuple(scores), names, n
         self._scratch = scratch  # which is there as long as this is
@@ -62,14 +56,14 @@ class ScannedPanel(LazySource):
         return self._n
 
     @property
-    def has_scores(self) -> bool:
-        """Whether any model gives floats, not only decisions."""
-        return any(own.matrix.dtype.kind == "f" for own in self._scores)
-
-    @property
     def block_size(self) -> int:
         """How many instances `blocks` gives at a time unless told."""
-        return max(1, super().block_size // (4 if self.has_scores else 1))  # floats take more memory
+        return max(1, super().block_size // (4 if self.has_scores and not self.many else 1))  # floats take more memory
+
+    @property
+    def n_said(self) -> int:
+        """How many numbers the models' matrices hold: of sparse ones, those that are not 0."""
+        return sum(own.n_said for own in self._scores)
 
     @property
     def instances(self) -> Names:  # type: ignore[override]
@@ -81,7 +75,8 @@ class ScannedPanel(LazySource):
         at = slice(start, min(stop, len(self)))
         models, labels = self._scanned
         parts = [own.take(at) for own in self._scores]
-        return self.prepared(Predictions.from_parts(models, np.arange(at.start, at.stop), labels, parts))
+        found = Predictions.from_parts(models, np.arange(at.start, at.stop), labels, parts)
+        return self.prepared(found.as_block(self.many))
 
     def names(self, start: int, stop: int) -> pl.Series:
         """Read the names of the instances from one position to another."""
@@ -142,7 +137,8 @@ def scan_predictions(
         path = held.folder / "instances.parquet"
         listed.alias("0").to_frame().write_parquet(path, row_group_size=2**17)
         walk = stored.Walk(pl.scan_parquet(path, glob=False), "the panel")
-    return ScannedPanel(called, known, scores, walk, len(names), held)
+    like = [np.zeros((1, len(known)), own.matrix.dtype) for own in scores]
+    return ScannedPanel(Predictions(like, models=called, labels=known), scores, walk, len(names), held)
 
 
 def _in_any_order(own: ModelScores, path: Path) -> ModelScores:

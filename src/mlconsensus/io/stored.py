@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ..arithmetic.products import SPARSE_FILL
+from ..arithmetic.products import as_csr, dense, is_sparse
 from ..errors import InputError
 from ..panel.alignment import IntArray
 from ..panel.model_scores import StoredMatrix
 from ..panel.model_tables import ModelTable
+from ..panel.sources import MOST_DENSE
 from . import columns as cells
 from .files import Place, guarded
 
@@ -82,7 +84,8 @@ class ParquetMatrix(StoredMatrix):
             return self[int(rows[0]) : int(rows[-1]) + 1][rows - rows[0]]
         frame = self._walk.rows(rows.start, rows.stop)
         found = cells.matrix(frame, self._columns, self._place.below(rows.start))
-        return few(found) if found.dtype.kind == "b" else found
+        few = found.dtype.kind == "b" and is_sparse(found)  # sparse arithmetic is cheaper then
+        return as_csr(found.T, np.bool_).T.tocsr() if few else found
 
 
 class DenseFile(StoredMatrix):
@@ -103,8 +106,7 @@ class DenseFile(StoredMatrix):
             kind = np.dtype(np.float32 if kind.kind == "b" else np.float64)
         whole = new_array(given.shape, kind, path)
         for start in range(0, len(whole), _ROWS):
-            block = given[start : min(len(whole), start + _ROWS)]
-            whole[start : start + _ROWS] = block.toarray() if sparse.issparse(block) else block
+            whole[start : start + _ROWS] = dense(given[start : min(len(whole), start + _ROWS)])
         return cls(path)
 
 
@@ -113,7 +115,8 @@ class SparseFile(StoredMatrix):
 
     def __init__(self, folder: Path, shape: tuple[int, int]) -> None:
         self.folder, self.shape = folder, shape
-        self.dtype = np.load(folder / "data.npy", mmap_mode="r").dtype
+        data = np.load(folder / "data.npy", mmap_mode="r")
+        self.dtype, self.nnz = data.dtype, len(data)
 
     def __getitem__(self, rows: slice | IntArray) -> Any:
         whole = tuple(np.load(self.folder / f"{name}.npy", mmap_mode="r") for name in _CSR)
@@ -128,24 +131,6 @@ class SparseFile(StoredMatrix):
         return cls(folder, matrix.shape)
 
 
-def few(matrix: NDArray[np.bool_]) -> Any:
-    """Return decisions, columns contiguous, as CSR where so few are yes that sparse arithmetic is cheaper.
-
-    Examples
-    --------
-    >>> few(np.zeros((9, 1), dtype=bool, order="F")).nnz
-    0
-    """
-    n, l = matrix.shape
-    if np.count_nonzero(matrix) >= SPARSE_FILL * n * l:
-        return matrix
-    found = np.flatnonzero(matrix.T)
-    starts = np.searchsorted(found, np.arange(l + 1) * n)
-    rows = found - np.repeat(np.arange(l) * n, np.diff(starts))
-    ones = np.ones(len(found), dtype=np.bool_)
-    return sparse.csc_array((ones, rows.astype(np.int32), starts.astype(np.int32)), shape=(n, l)).tocsr()
-
-
 def compact(matrix: Any) -> Any:
     """Return a CSR matrix without zeros in it, dense where that is both smaller and faster.
 
@@ -154,7 +139,8 @@ def compact(matrix: Any) -> Any:
     >>> compact(sparse.csr_array([[0.5, 0.0]]))
     array([[0.5, 0. ]])
     """
-    if matrix.nnz > _DENSE * matrix.shape[0] * matrix.shape[1]:
+    n, l = matrix.shape
+    if l <= MOST_DENSE and matrix.nnz > _DENSE * n * l:
         return matrix.toarray()
     matrix.eliminate_zeros()
     return matrix
@@ -206,6 +192,6 @@ def sunk(scratch: Path, rows: pl.LazyFrame) -> pl.LazyFrame:
     7
     """
     scratch.mkdir(parents=True, exist_ok=True)
-    path = scratch / f"{len(list(scratch.iterdir()))}.parquet"  # a query that failed may still be at its file
+    path = scratch / f"{uuid4().hex}.parquet"  # a query that failed may still be at its file, or yet to make it
     rows.sink_parquet(path, compression="lz4", statistics=False)
     return pl.scan_parquet(path, glob=False)

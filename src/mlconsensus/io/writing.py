@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from polars.io.plugins import register_io_source
 from scipy import sparse
 
+from ..arithmetic.many import Cells
 from ..engines.local import each
 from ..errors import InputError, expect
 from ..panel.model_tables import ModelTable, canonical_csr
@@ -65,10 +66,11 @@ def write_table(
     """
     form = format_of(path, format)
     expect(layout in get_args(Layout), "layout", repr(layout), "'wide', 'long' or 'ranked'")
-    is_sparse = sparse.issparse(table.scores)
-    plain = table._replace(scores=canonical_csr(table.scores) if is_sparse else np.asarray(table.scores))
+    if not isinstance(table.scores, Cells):
+        is_sparse = sparse.issparse(table.scores)
+        table = table._replace(scores=canonical_csr(table.scores) if is_sparse else np.asarray(table.scores))
     with files.whole_file(path, force) as file, files.compressed(file, path) as packed, _system_errors():
-        form.write(packed, plain, layout)
+        form.write(packed, table, layout)
 
 
 def write_blocks(
@@ -110,21 +112,20 @@ def write_blocks(
     frame = partial(_frame, made, panel.labels, layout)
     if hasattr(panel, "each"):  # the workers of a cluster
         return _write_parts(path, panel, frame, form, force)
-    size, missing = max(1, panel.block_size // 2), 0  # scores take more memory than decisions
+    size = max(1, panel.block_size // 2)  # scores take more memory than decisions
+    starts = range(0, len(panel), size)
+    names = (panel.names(start, start + size) for start in starts)
+    work = zip(panel.blocks(size), names, strict=True)
+    missing: list[int] = []
 
     def frames() -> Iterator[pl.DataFrame]:
-        nonlocal missing
-        work = (
-            (block, panel.names(start, start + size)) for start, block in zip(starts, panel.blocks(size), strict=True)
-        )
         for rows, silent in each(work, lambda item: frame(*item), len(starts), "combining"):
-            missing += silent
+            missing.append(silent)
             yield rows
 
-    starts = range(0, len(panel), size)
     with files.whole_file(path, force) as file, _system_errors():
         _sink(frames(), file, form)
-    return missing
+    return sum(missing)
 
 
 def streamed_format(path: AnyPath, format: str | None = None) -> str:
@@ -198,14 +199,10 @@ def _write_parts(path: AnyPath, panel: Any, frame: Framed, form: str, force: boo
 def _write_part(frame: Framed, folder: Path, start: int, blocks: Iterator[tuple[Predictions, pl.Series]]) -> int:
     """Write the rows of some blocks; a task that is run again writes the same."""
     part = folder / f".{start}.{os.getpid()}"
-    missing, frames = 0, []
-    for block, names in blocks:
-        rows, silent = frame(block, names)
-        frames.append(rows)
-        missing += silent
-    pl.concat(frames).write_parquet(part, compression="snappy", statistics=False)
+    made = [frame(block, names) for block, names in blocks]
+    pl.concat(rows for rows, _ in made).write_parquet(part, compression="snappy", statistics=False)
     part.replace(folder / f"part-{start:012}.parquet")
-    return missing
+    return sum(silent for _, silent in made)
 
 
 @contextmanager
@@ -216,7 +213,7 @@ def _system_errors() -> Iterator[None]:
     except (InputError, OSError):
         raise
     except Exception as fault:
-        number = re.search(r"\(os error (\d+)\)", str(fault))
+        number = re.search(r"(?:\(os error|\[Errno) (\d+)[)\]]", str(fault))
         if number is None:
             raise
         raise OSError(int(number[1]), os.strerror(int(number[1]))) from fault

@@ -79,9 +79,10 @@ def first_again(names: Any) -> tuple[int, int] | None:
     """
     if hasattr(names, "hash"):  # a Polars series: equal hashes are rare unless names are equal
         hashes = np.sort(names.hash().to_numpy())
-        if (hashes[1:] != hashes[:-1]).all():
+        again = None if (hashes[1:] != hashes[:-1]).all() else ~names.is_first_distinct()
+        if again is None or not again.any():
             return None
-        names = names.to_list()
+        return int(names.index_of(names[again.arg_max()])), int(again.arg_max())
     first: dict[Any, int] = {}
     for at, name in enumerate(names):
         if first.setdefault(name, at) != at:
@@ -158,9 +159,23 @@ def _series(names: Any) -> Any:
     return pl.Series(names if names.dtype.kind == "i" else names.tolist()) if isinstance(names, np.ndarray) else names
 
 
+def positions_of(wanted: Any, names: Any) -> IntArray:
+    """Find where names stand among all, be they numbers or text; -1: nowhere.
+
+    Examples
+    --------
+    >>> positions_of(as_names(["2", "b"], "a"), as_names([1, 2], "b"))
+    array([ 1, -1])
+    """
+    wanted, names = _series(wanted), _series(names)
+    if wanted.dtype != names.dtype:
+        wanted, names = wanted.cast(str), names.cast(str)
+    listed = names.alias("name").to_frame().with_row_index("row")
+    found = wanted.alias("name").to_frame().join(listed, on="name", how="left", maintain_order="left")["row"]
+    return found.cast(int).fill_null(-1).to_numpy()  # type: ignore[no-any-return]
+
+
 def _positions(panel: Any, own: Any) -> IntArray | None:
     """Find where the panel's names stand in a model's own order; ``None``: in the same order."""
-    listed = own.alias("name").to_frame().with_row_index("row")
-    found = panel.alias("name").to_frame().join(listed, on="name", how="left", maintain_order="left")["row"]
-    rows = found.cast(int).fill_null(-1).to_numpy()
+    rows = positions_of(panel, own)
     return None if len(rows) == len(own) and np.array_equal(rows, np.arange(len(own))) else rows

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..errors import InputError
-from .alignment import Names
+import numpy as np
+
+from ..errors import expect
+from .alignment import IntArray, Names
 
 
 def cluster_of_each(given: Any, instances: Names, where: str) -> list[str | None]:
@@ -27,19 +29,32 @@ def cluster_of_each(given: Any, instances: Names, where: str) -> list[str | None
     >>> cluster_of_each({"b": 3}, np.array(["a", "b"]), "clustering 'k-means'")
     [None, '3']
     """
-    if isinstance(given, str) or not hasattr(given, "__len__"):
-        raise InputError(f"{where}: found {given!r}, expected the cluster of each instance")
+    listed = hasattr(given, "__len__") and not isinstance(given, str)
+    expect(listed, where, repr(given), "the cluster of each instance")
     names = instances.tolist()
     if isinstance(given, Mapping) or hasattr(given, "iloc"):
         by_name = {str(name): cluster for name, cluster in given.items()}
-        if not any(str(name) in by_name for name in names):
-            raise InputError(f"{where}: found none of the panel's instances, expected some such as {names[0]!r}")
+        some = any(str(name) in by_name for name in names)
+        expect(some, where, "none of the panel's instances", f"some such as {names[0]!r}")
         found = [by_name.get(str(name)) for name in names]
     else:
         found = list(given)
-        if len(found) != len(names):
-            raise InputError(f"{where}: found {len(found)} instances, expected {len(names)} as the panel has")
+        expect(len(found) == len(names), where, f"{len(found)} instances", f"{len(names)} as the panel has")
     return [_name(cluster) for cluster in found]
+
+
+def with_more(
+    clusters: tuple[str, ...], members: IntArray, instances: Names, clusterings: Mapping[str, Any]
+) -> tuple[tuple[str, ...], IntArray]:
+    """Add clusterings by name to the clusters that there are (c,) and to which of them each instance is in (n, …)."""
+    listed, columns = list(clusters), [members]
+    for name, given in clusterings.items():
+        found = cluster_of_each(given, instances, f"clustering {name!r}")
+        names = list(dict.fromkeys(cluster for cluster in found if cluster is not None))
+        place = {cluster: len(listed) + at for at, cluster in enumerate(names)} | {None: -1}
+        columns.append(np.array([[place[cluster]] for cluster in found], dtype=np.int64))
+        listed += [f"{name}: {cluster}" for cluster in names]
+    return tuple(listed), np.concatenate(columns, axis=1)
 
 
 def _name(cluster: Any) -> str | None:

@@ -43,6 +43,11 @@ class ModelScores(NamedTuple):
             or (self.columns is not None and bool((self.columns < 0).any()))
         )
 
+    @property
+    def n_said(self) -> int:
+        """How many numbers the model's matrix holds: of a sparse one, those that are not 0."""
+        return int(getattr(self.matrix, "nnz", np.prod(self.matrix.shape)))
+
     def take(self, instances: slice | IntArray) -> ModelScores:
         """Restrict to some of the panel's instances; what is on disk is read."""
         if not isinstance(self.matrix, StoredMatrix):
@@ -88,16 +93,24 @@ class ModelScores(NamedTuple):
             spoken &= ~np.isnan(values)
         return np.where(spoken, values, values.dtype.type(0)), spoken
 
+    def apart(self) -> tuple[Matrix, NDArray[np.float64], NDArray[np.float64]]:
+        """Return the scores as CSR, single missing cells as 0, which instances (n,) and labels (l,) the model has.
+
+        That is all of `cells` without an array (n, l), for panels of many labels.
+        """
+        whole = self if sparse.issparse(self.matrix) else self._replace(matrix=sparse.csr_array(self.matrix))
+        values = whole._in_order()
+        values.data = np.nan_to_num(values.data, copy=False) if self.has_nan else values.data
+        values = values if self.scale is None else rescaled(values, *self.scale)
+        values.eliminate_zeros()
+        values.sort_indices()
+        n, l = values.shape
+        seen = np.ones(n) if self.rows is None else (np.asarray(self.rows) >= 0).astype(np.float64)
+        known = np.ones(l) if self.columns is None else (self.columns >= 0).astype(np.float64)
+        return values, seen, known
+
     def _sparse_cells(self) -> tuple[Matrix, NDArray[np.bool_] | None]:
-        values = self.matrix
-        if self.rows is not None or self.columns is not None:
-            # With an empty row and column behind the last, -1 is one that has nothing.
-            n, l = values.shape
-            starts = np.append(values.indptr, values.indptr[-1])
-            values = sparse.csr_array((values.data, values.indices, starts), shape=(n + 1, l + 1))
-            values = values[np.arange(n) if self.rows is None else self.rows]
-            values = values[:, np.arange(l) if self.columns is None else self.columns]
-        values = values.astype(np.float64)
+        values = self._in_order()
         if self.complete:
             return values, None
         spoken = self._known(values.shape)
@@ -108,6 +121,18 @@ class ModelScores(NamedTuple):
             values.data = np.where(silent, 0.0, values.data)
             values.eliminate_zeros()
         return values, spoken
+
+    def _in_order(self) -> Matrix:
+        """Return a sparse matrix as CSR of float64, a copy, in the panel's order."""
+        values = self.matrix
+        if self.rows is not None or self.columns is not None:
+            # With an empty row and column behind the last, -1 is one that has nothing.
+            n, l = values.shape
+            starts = np.append(values.indptr, values.indptr[-1])
+            values = sparse.csr_array((values.data, values.indices, starts), shape=(n + 1, l + 1))
+            values = values[np.arange(n) if self.rows is None else self.rows]
+            values = values[:, np.arange(l) if self.columns is None else self.columns]
+        return values.astype(np.float64)
 
     def _known(self, shape: tuple[int, int]) -> NDArray[np.bool_]:
         known = np.ones(shape, dtype=np.bool_)

@@ -98,11 +98,11 @@ def aligned(
     >>> aligned([ModelTable("a", [[1, 0]], labels=["x", "y"])], "union", "union")[:3]
     (('a',), array([0]), ('x', 'y'))
     """
-    checked = [_checked(table) for table in tables]
-    sizes = [matrix.shape for matrix, _ in checked]
-    instances, rows = panel_names(tables, "instances", [size[0] for size in sizes], how_instances)
+    fit = [checked(table) for table in tables]
+    sizes = [matrix.shape for matrix, _ in fit]
     labels, columns = panel_names(tables, "labels", [size[1] for size in sizes], how_labels)
-    parts = tuple(ModelScores(matrix, rows[k], columns[k], has_nan) for k, (matrix, has_nan) in enumerate(checked))
+    instances, rows = panel_names(tables, "instances", [size[0] for size in sizes], how_instances)
+    parts = tuple(ModelScores(matrix, rows[k], columns[k], has_nan) for k, (matrix, has_nan) in enumerate(fit))
     names = (f"label_{j}" for j in range(len(labels))) if tables[0].labels is None else map(str, labels.tolist())
     return tuple(table.model for table in tables), instances, tuple(names), parts
 
@@ -134,8 +134,7 @@ def panel_names(tables: list[ModelTable], what: str, sizes: list[int], how: How)
         where, same = f"model {table.model!r}", k > 0 and given[k] is given[k - 1]
         arrays.append(arrays[-1] if same else as_names(given[k], f"{where}, {what}"))
         expect(len(arrays[-1]) == sizes[k], where, f"{len(arrays[-1])} names of {what}", str(sizes[k]))
-    own: list[dict[str, Any]] = [{what: names} for names in arrays]
-    check_overlap([table._replace(**names) for table, names in zip(tables, own, strict=True)], what)
+    check_overlap(tables, what.removesuffix("s"), arrays)
     return align(arrays, how, what)
 
 
@@ -166,44 +165,52 @@ def with_names(tables: Sequence[ModelTable]) -> list[ModelTable]:
             positions = set(names)
             for other in named:
                 strange = next((name for name in map(str, getattr(other, what)) if name not in positions), None)
-                if strange is not None:
-                    raise InputError(
-                        f"{table.where}: found no names of {what}, expected them, since {other.where} names {what} "
-                        f"such as {strange!r} that are not positions in {table.where}"
-                    )
+                since = f"since {other.where} names {what} such as {strange!r} that are not positions in {table.where}"
+                expect(strange is None, table.where, f"no names of {what}", f"them, {since}")
             own: Any = {what: np.array(names, dtype=np.dtypes.StringDType())}
             out[k] = table._replace(**own)
     return out
 
 
-def check_overlap(tables: Sequence[ModelTable], what: str) -> None:
+def check_overlap(tables: Sequence[ModelTable], what: str, names: Sequence[Names]) -> None:
     """Refuse a model that shares no instance, or no label, with any other: most likely the names do not match.
 
     Models of one file use one set of names, even if one of them saw what no other did.
 
+    Parameters
+    ----------
+    tables
+        One for each model.
+    what
+        ``"instance"`` or ``"label"``.
+    names
+        What each table calls these.
+
     Examples
     --------
-    >>> check_overlap([ModelTable(name, None, labels=np.array([name])) for name in "ab"], "labels")
+    >>> check_overlap([ModelTable(name, None) for name in "ab"], "label", [np.array(["x"]), np.array(["y"])])
     Traceback (most recent call last):
     ...
     mlconsensus.errors.InputError: model 'b': found no label in model 'b' that another model has (such as ...
     """
-    names = [getattr(table, what) for table in tables]
-    if len(tables) == 1 or any(own is None for own in names):
-        return
     for k, own in reversed(list(enumerate(names))):  # of two that do not match, the second is named
         others = [other for j, other in enumerate(names) if j != k]
-        if tables[k].file and any(table.file == tables[k].file for j, table in enumerate(tables) if j != k):
-            continue
-        if not any(in_common(own, other) for other in others):
+        beside = tables[k].file and any(table.file == tables[k].file for j, table in enumerate(tables) if j != k)
+        if others and not beside and not any(in_common(own, other) for other in others):
             raise InputError(
-                f"{tables[k].where}: found no {what.removesuffix('s')} in model {tables[k].model!r} that another model "
-                f"has (such as {others[0][0]!r}; its own are such as {own[0]!r}), expected some in common"
+                f"{tables[k].where}: found no {what} in model {tables[k].model!r} that another model has (such as "
+                f"{others[0][0]!r}; its own are such as {own[0]!r}), expected some in common"
             )
 
 
-def _checked(table: ModelTable) -> tuple[Matrix, bool]:
-    """Return one model's matrix as an ndarray or canonical CSR that is fit to use, and whether it has NaN."""
+def checked(table: ModelTable) -> tuple[Matrix, bool]:
+    """Return one model's matrix as an ndarray or canonical CSR that is fit to use, and whether it has NaN.
+
+    Examples
+    --------
+    >>> checked(ModelTable("a", [[0.5, np.nan]]))
+    (array([[0.5, nan]]), True)
+    """
     where, raw = table.where, table.scores
     if isinstance(raw, StoredMatrix):  # which is checked when it is read
         return raw, False
@@ -220,9 +227,10 @@ def _checked(table: ModelTable) -> tuple[Matrix, bool]:
 
 def _dense(raw: Any, where: str) -> NDArray[Any]:
     if _is_frame(raw):
-        text = [str(name) for name, dtype in raw.dtypes.items() if getattr(dtype, "kind", "O") not in "biuf"]
-        if text:
-            raise InputError(f"{where}, column {text[0]!r}: found {raw.dtypes.iloc[0]} values, expected numbers")
+        for name, dtype in raw.dtypes.items():
+            expect(
+                getattr(dtype, "kind", "O") in "biuf", f"{where}, column {str(name)!r}", f"{dtype} values", "numbers"
+            )
         plain = all(isinstance(dtype, np.dtype) for dtype in raw.dtypes)
         raw = raw.to_numpy() if plain else raw.to_numpy(dtype=np.float64, na_value=np.nan)
     if isinstance(raw, list) and raw and all(np.ndim(each) == 2 for each in raw):  # what `predict_proba` may return
@@ -269,11 +277,10 @@ def _range(values: NDArray[Any]) -> tuple[bool, bool]:
 
 
 def _raise_out_of_range(table: ModelTable, matrix: Matrix) -> None:
-    cells = matrix.tocoo() if sparse.issparse(matrix) else None
-    values = matrix if cells is None else cells.data
-    bad = tuple(np.argwhere((values < 0) | (values > 1))[0])
-    row, column = bad if cells is None else (cells.row[bad], cells.col[bad])
+    cells = sparse.coo_array(matrix)
+    bad = np.flatnonzero((cells.data < 0) | (cells.data > 1))[0]
+    row, column = cells.row[bad], cells.col[bad]
     instance = int(row) if table.instances is None else list(table.instances)[row]
     label = f"label_{column}" if table.labels is None else str(list(table.labels)[column])
-    expected = "0 or 1" if values.dtype.kind in "iu" else "a number in [0, 1] or NaN"
-    expect(False, f"model {table.model!r}, instance {instance!r}, label {label!r}", values[bad], expected)
+    expected = "0 or 1" if cells.dtype.kind in "iu" else "a number in [0, 1] or NaN"
+    expect(False, f"model {table.model!r}, instance {instance!r}, label {label!r}", cells.data[bad], expected)

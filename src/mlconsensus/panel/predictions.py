@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from importlib import import_module
 from typing import Any, cast
 
 import numpy as np
@@ -11,12 +13,14 @@ from scipy import sparse
 
 from ..errors import expect
 from ..parameters import Weights, model_weights
+from ..terminal import plural, sizes
 from .alignment import How, IntArray, Names, as_array
-from .clusterings import cluster_of_each
+from .clusterings import with_more
+from .gold import Gold, known_answers
 from .model_scores import Matrix, ModelScores
 from .model_tables import ModelTable, aligned, tables_of
 from .scales import Scales
-from .sources import Source, positions
+from .sources import MOST_DENSE, Shape, Source, positions
 
 
 class Predictions(Source):
@@ -46,8 +50,6 @@ class Predictions(Source):
     <Predictions: 2 models × 2 instances × 2 labels, 1 cell missing>
     """
 
-    __slots__ = ("_n_missing", "_parts", "clusters", "instances", "labels", "members", "models", "weights")
-
     models: tuple[str, ...]
     labels: tuple[str, ...]
     instances: Names
@@ -55,7 +57,7 @@ class Predictions(Source):
     clusters: tuple[str, ...]  # names of all clusterings' clusters
     members: IntArray  # (n, number of clusterings) which of these each instance is in, -1: in none
     _parts: tuple[ModelScores, ...]
-    _n_missing: int | None  # None: not counted yet
+    _gold: ModelScores | None  # answers that are known, as if they were one more model's
 
     def __init__(self, scores: Any, models: Any = None, labels: Any = None, instances: Any = None) -> None:
         tables = tables_of(scores, models)
@@ -91,58 +93,53 @@ class Predictions(Source):
         """
         return cls.from_parts(*aligned(list(tables), instances, labels))
 
+    @staticmethod
+    def from_dataset(rows: Any, **reading: Any) -> Predictions:
+        """Make a panel of rows that are dicts: `mlconsensus.from_dataset`, as reading is not this room's work.
+
+        Examples
+        --------
+        >>> Predictions.from_dataset([{"id": 7, "annotator": "ann", "labels": ["law"]}]).models
+        ('ann',)
+        """
+        return import_module("mlconsensus").from_dataset(rows, **reading)  # type: ignore[no-any-return]
+
     @classmethod
     def from_parts(
         cls, models: Sequence[str], instances: Names, labels: Sequence[str], parts: Sequence[ModelScores]
     ) -> Predictions:
-        """Put together what a reader has checked and aligned already.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> import mlconsensus as mlc
-        >>> from mlconsensus.panel.model_scores import ModelScores
-        >>> part = ModelScores(np.eye(2, dtype=bool), None, None, False)
-        >>> mlc.Predictions.from_parts(["a"], np.arange(2), ["x", "y"], [part])
-        <Predictions: 1 model × 2 instances × 2 labels>
-        """
+        """Put together what a reader has checked and aligned already."""
         panel = cls.__new__(cls)
-        panel._fill(tuple(models), instances, tuple(labels), tuple(parts))
+        panel._fill(models, instances, labels, parts)
         return panel
 
     def _fill(
-        self, models: tuple[str, ...], instances: Names, labels: tuple[str, ...], parts: tuple[ModelScores, ...]
+        self, models: Sequence[str], instances: Names, labels: Sequence[str], parts: Sequence[ModelScores]
     ) -> None:
-        nowhere, nothing = np.empty((len(instances), 0), dtype=np.int64), {"weights": None, "clusters": ()}
-        own = {"models": models, "instances": as_array(instances), "labels": labels, "_parts": parts}
-        _set(self, own | nothing | {"members": nowhere, "_n_missing": None})
+        vars(self).update(models=tuple(models), instances=as_array(instances), labels=tuple(labels))
+        vars(self).update(weights=None, clusters=(), members=np.empty((len(instances), 0), dtype=np.int64))
+        vars(self).update(_parts=tuple(parts), _gold=None)
 
     def _with(self, **changes: Any) -> Predictions:
-        return _restore(self._slots() | {"_n_missing": None} | changes)
-
-    def _slots(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in self.__slots__}
+        panel = Predictions.__new__(Predictions)
+        vars(panel).update(vars(self) | changes)
+        vars(panel).pop("n_missing", None)  # it may be another
+        return panel
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"Predictions cannot be changed: found an assignment to {name!r}")
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _restore, (self._slots(),)
 
     def __len__(self) -> int:
         return len(self.instances)
 
     def __repr__(self) -> str:
-        sizes = " × ".join(
-            _counted(count, noun) for count, noun in zip(self.shape, ("model", "instance", "label"), strict=True)
-        )
-        missing = f", {_counted(self.n_missing, 'cell')} missing" if self.n_missing else ""
-        return f"<Predictions: {sizes}{missing}>"
+        missing = f", {plural(self.n_missing, 'cell')} missing" if self.n_missing else ""
+        return f"<Predictions: {sizes(tuple(self.shape))}{missing}>"
 
     @property
     def shape(self) -> tuple[int, int, int]:
         """Numbers of models, instances and labels."""
-        return _Shape(super().shape)  # type: ignore[return-value]
+        return Shape(super().shape)  # type: ignore[return-value]
 
     def __getitem__(self, instances: Any) -> Predictions:
         """Restrict to some instances, by position: a slice, a mask or a list."""
@@ -156,7 +153,9 @@ class Predictions(Source):
             index = np.flatnonzero(index) if mask else index
             expect(index.ndim == 1, "instances", repr(instances), "a slice, a mask or a list of positions")
         parts = tuple(part.take(index) for part in self._parts)
-        return self._with(instances=self.instances[index], members=self.members[index], _parts=parts)
+        gold = self._gold and self._gold.take(index)
+        own = {"instances": self.instances[index], "members": self.members[index], "_parts": parts, "_gold": gold}
+        return self._with(**own, _many=self.many)
 
     @property
     def complete(self) -> bool:
@@ -164,13 +163,21 @@ class Predictions(Source):
         return all(part.complete for part in self._parts)
 
     @property
+    def n_said(self) -> int:
+        """How many numbers the models' matrices hold: of sparse ones, those that are not 0."""
+        return sum(part.n_said for part in self._parts)
+
+    def as_block(self, many: bool) -> Predictions:
+        """Return the same as a block of a panel that does, or does not, have many labels."""
+        return self._with(_many=many)
+
+    @cached_property
     def n_missing(self) -> int:
-        """How many of the m·n·l cells no prediction was given for."""
-        if self._n_missing is None:  # it takes a walk over all data, so it is kept
-            silences = () if self.complete else (part.cells()[1] for block in self.blocks() for part in block._parts)
-            missing = sum(int((~spoken).sum()) for spoken in silences if spoken is not None)
-            object.__setattr__(self, "_n_missing", missing)
-        return self._n_missing or 0
+        """How many of the m·n·l cells no prediction was given for; it takes a walk over all data, once."""
+        if self.many:
+            return int(np.prod(list(self.shape))) - sum(int(s.sum() * known.sum()) for _, s, known in self.apart())
+        silences = () if self.complete else (part.cells()[1] for block in self.blocks() for part in block._parts)
+        return sum(int((~spoken).sum()) for spoken in silences if spoken is not None)
 
     def read(self, start: int, stop: int) -> Predictions:
         """Return the instances from one position to another."""
@@ -179,6 +186,10 @@ class Predictions(Source):
     def cells(self) -> Iterator[tuple[Matrix, NDArray[np.bool_] | None]]:
         """Yield for each model its scores (n, l), silence as 0, and where it spoke (``None``: everywhere)."""
         return (part.cells() for part in self._parts)
+
+    def apart(self) -> Iterator[tuple[Matrix, NDArray[np.float64], NDArray[np.float64]]]:
+        """Yield for each model its scores as CSR, and which instances and labels it has: `cells` for many labels."""
+        return (part.apart() for part in self._parts)
 
     def seen(self) -> Iterator[IntArray]:
         """Yield for each model the positions of the instances that it brings, with or without single cells missing."""
@@ -195,13 +206,13 @@ class Predictions(Source):
 
         Examples
         --------
-        >>> import numpy as np
         >>> import mlconsensus as mlc
         >>> panel = mlc.Predictions(np.eye(2)[None], models=["a"], labels=["x", "y"])
         >>> panel.select(labels=["y"]).to_array().tolist()
         [[[0.0], [1.0]]]
         """
-        parts, models, weights = self._parts, self.models if models is None else tuple(models), self.weights
+        parts, models = self._parts, self.models if models is None else tuple(models)
+        weights, gold, many = self.weights, self._gold, self._many
         if models != self.models:
             at_models = positions(models, self.models, "models")
             parts = tuple(parts[at] for at in at_models)
@@ -209,8 +220,9 @@ class Predictions(Source):
         labels = self.labels if labels is None else tuple(labels)
         if labels != self.labels:
             at_labels = positions(labels, self.labels, "labels")
-            parts = tuple(part.take_labels(at_labels) for part in parts)
-        return self._with(models=models, labels=labels, weights=weights, _parts=parts)
+            parts, gold = tuple(part.take_labels(at_labels) for part in parts), gold and gold.take_labels(at_labels)
+            many = many if len(labels) > MOST_DENSE else None
+        return self._with(models=models, labels=labels, weights=weights, _parts=parts, _gold=gold, _many=many)
 
     def with_labels(self, labels: Sequence[str]) -> Predictions:
         """Give the panel exactly these labels, in this order: nobody spoke of those that it lacks, others are refused.
@@ -224,7 +236,39 @@ class Predictions(Source):
         at = positions(self.labels, labels, "labels")
         own = np.full(len(labels), -1)
         own[at] = np.arange(len(self.labels))
-        return self._with(labels=tuple(labels), _parts=tuple(part.take_labels(own) for part in self._parts))
+        gold = self._gold and self._gold.take_labels(own)
+        return self._with(labels=tuple(labels), _parts=tuple(part.take_labels(own) for part in self._parts), _gold=gold)
+
+    def with_gold_at(self, gold: Gold | None, positions: IntArray | None = None) -> Predictions:
+        """Take known answers by where the instances stand in what these are of; by default in their own order."""
+        return self._with(_gold=gold and gold.among(np.arange(len(self)) if positions is None else positions))
+
+    def of_panel(self, gold: Gold | None) -> Predictions:
+        """Take known answers of a panel that this is a block of, which calls instances by where they stand there."""
+        return self.with_gold_at(gold, self.instances)
+
+    @property
+    def gold(self) -> Gold | None:
+        """The answers that are known; ``None`` where none is."""
+        return None if self._gold is None else known_answers(self._gold)
+
+    def answered(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Put known answers in place of scores or label sets (n, l)."""
+        return values if (gold := self.gold) is None else gold.instead_of(values)
+
+    def with_models(self, models: Sequence[str]) -> Predictions:
+        """Give the panel exactly these models, in this order: those that it lacks said nothing, others are refused.
+
+        Examples
+        --------
+        >>> import mlconsensus as mlc
+        >>> mlc.Predictions([[[1]]], models=["ann"]).with_models(["bob", "ann"]).to_array()
+        array([[[nan]], [[ 1.]]])
+        """
+        silent = ModelScores(np.zeros((1, len(self.labels)), np.bool_), np.full(len(self), -1), None, False)
+        own = dict(zip(positions(self.models, models, "models").tolist(), self._parts, strict=True))
+        parts = (own.get(k, silent) for k in range(len(models)))
+        return self._with(models=tuple(models), _parts=tuple(parts), weights=None)
 
     def weighted(self, weights: Weights) -> Predictions:
         """Let models count as a combiner's `weights` say, for the kernels to see.
@@ -251,7 +295,7 @@ class Predictions(Source):
         return self._with(_parts=tuple(scaled))
 
     @property
-    def has_scores(self) -> bool:
+    def has_scores(self) -> bool:  # type: ignore[override]
         """Whether any model gives floats, not only decisions."""
         return any(part.matrix.dtype.kind == "f" for part in self._parts)
 
@@ -271,14 +315,8 @@ class Predictions(Source):
         >>> mlc.mlcm_r(panel)
         array([[1., 0.], [1., 0.]])
         """
-        clusters, columns = list(self.clusters), [self.members]
-        for name, given in clusterings.items():
-            found = cluster_of_each(given, self.instances, f"clustering {name!r}")
-            names = list(dict.fromkeys(cluster for cluster in found if cluster is not None))
-            place = {cluster: len(clusters) + at for at, cluster in enumerate(names)} | {None: -1}
-            columns.append(np.array([[place[cluster]] for cluster in found], dtype=np.int64))
-            clusters += [f"{name}: {cluster}" for cluster in names]
-        return self._with(clusters=tuple(clusters), members=np.concatenate(columns, axis=1))
+        clusters, members = with_more(self.clusters, self.members, self.instances, clusterings)
+        return self._with(clusters=clusters, members=members)
 
     def without_clusterings(self) -> Predictions:
         """Return the models' predictions alone, for methods that cannot use clusterings.
@@ -327,17 +365,6 @@ class Predictions(Source):
         return out
 
 
-class _Shape(tuple[int, ...]):
-    """Numbers of models, instances and labels.
-
-    Where scikit-learn splits data, an integer in the first place would be the number of instances. What is no plain
-    integer, such as an array without dimensions, makes it ask for the length instead, which is that number.
-    """
-
-    def __getitem__(self, at: Any) -> Any:
-        return np.array(super().__getitem__(0)) if at == 0 else super().__getitem__(at)
-
-
 def as_predictions(predictions: Any) -> Predictions:
     """Return `predictions` as `Predictions`, whatever form that class takes it has.
 
@@ -349,17 +376,3 @@ def as_predictions(predictions: Any) -> Predictions:
     <Predictions: 1 model × 1 instance × 2 labels>
     """
     return cast("Predictions", predictions) if isinstance(predictions, Source) else Predictions(predictions)
-
-
-def _restore(slots: Mapping[str, Any]) -> Predictions:
-    return _set(Predictions.__new__(Predictions), slots)
-
-
-def _set(panel: Predictions, slots: Mapping[str, Any]) -> Predictions:
-    for name, value in slots.items():
-        object.__setattr__(panel, name, value)
-    return panel
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"

@@ -74,6 +74,11 @@ def statistics(block: Any) -> Statistics:
     array([3., 0.])
     """
     counts = np.zeros((len(block.models), N_BINS))
+    if block.many:
+        for own, (values, seen, known) in zip(counts, block.apart(), strict=True):
+            own += np.bincount(_bins(values.data), minlength=N_BINS)
+            own[0] += seen.sum() * known.sum() - values.nnz
+        return Statistics(counts)
     for own, (values, spoken) in zip(counts, block.cells(), strict=True):
         if values.dtype.kind != "f":
             continue
@@ -114,13 +119,11 @@ def solve(statistics: Statistics) -> Scales:
         raised = np.maximum(common - zero, 0) * common[-1] / max(common[-1] - zero, 1e-300)
         knots, first = np.unique(quantile, return_index=True)
         last = np.append(first[1:], len(quantile)) - 1
-        inner = (knots > 0) & (knots < 1)
-        at[model, 1 : 1 + inner.sum()] = knots[inner]
-        to[model, 1 : 1 + inner.sum()] = ((raised[first] + raised[last]) / 2)[
-            inner
-        ]  # of scores often given, the middle
-        at[model, 1 + inner.sum() :] = 1
-        to[model, 1 + inner.sum() :] = raised[-1] if own[-2] == 1 else np.interp((own[-2] + 1) / 2, _SHARES, raised)
+        inner = np.flatnonzero((knots > 0) & (knots < 1))
+        end = 1 + len(inner)
+        at[model, 1:end], at[model, end:] = knots[inner], 1
+        to[model, 1:end] = (raised[first] + raised[last])[inner] / 2  # of scores often given, the middle
+        to[model, end:] = raised[-1] if own[-2] == 1 else np.interp((own[-2] + 1) / 2, _SHARES, raised)
     return Scales(at, to)
 
 
@@ -141,7 +144,7 @@ def rescaled(values: Any, at: FloatArray, to: FloatArray) -> Any:
 
 def _bins(scores: NDArray[Any]) -> NDArray[np.int64]:
     """Find the bin of each score in [0, 1], numbered by size."""
-    low = np.abs(np.minimum(scores, 1 - scores)).astype(np.float32).view(np.uint32) >> _BITS  # −0 has a sign bit
+    low = (np.minimum(scores, 1 - scores) + 0.0).astype(np.float32).view(np.uint32) >> _BITS  # -0.0 + 0.0 is 0.0
     return np.asarray(np.where(scores <= 0.5, low, 2 * _HALF - low), dtype=np.int64)
 
 

@@ -8,12 +8,13 @@ from copy import copy
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..errors import InputError
-from ..parameters import Weights, model_weights
+from ..errors import InputError, expect
+from ..terminal import sizes
+from .gold import Gold, gold_of
 
 if TYPE_CHECKING:
+    from ..parameters import Weights
     from .alignment import IntArray, Names
     from .predictions import Predictions
     from .scales import Scales
@@ -22,6 +23,11 @@ Steps = tuple[tuple[str, tuple[Any, ...]], ...]  # methods of `Predictions` and 
 
 # How many cells of all models one block of instances may hold: 128 MB as dense float64, 16 MB as bool.
 _BLOCK_CELLS = 2**24
+_BLOCK_SAID = 2**21  # and how many numbers, where only those are kept
+
+# Beyond so many labels, of which models name but a few, arrays of labels × labels or instances × labels are not made.
+MOST_DENSE = 2048
+_FEW_SAID = 0.06
 
 
 class Source(ABC):
@@ -34,12 +40,12 @@ class Source(ABC):
     True
     """
 
-    __slots__ = ()
-
     models: tuple[str, ...]
     labels: tuple[str, ...]
     instances: Names
     clusters: tuple[str, ...] = ()  # names of the clusters that instances are in, where there are clusterings
+    has_scores: bool  # whether any model gives floats, not only decisions
+    _many: bool | None = None  # what `many` was told to be
 
     @abstractmethod
     def __len__(self) -> int: ...
@@ -51,7 +57,22 @@ class Source(ABC):
     @property
     def block_size(self) -> int:
         """How many instances `blocks` gives at a time unless told: what keeps a block small."""
+        if self.many:
+            return max(1, _BLOCK_SAID * len(self) // max(1, self.n_said))
         return max(1, _BLOCK_CELLS // (len(self.models) * len(self.labels)))
+
+    @property
+    def n_said(self) -> int:
+        """How many numbers the models' matrices hold: all cells, unless the source knows that they are sparse."""
+        m, n, l = self.shape
+        return int(m) * n * l
+
+    @property
+    def many(self) -> bool:
+        """Whether there are so many labels, and so few of them named, that only what was said is worked on."""
+        m, n, l = self.shape
+        few = l > MOST_DENSE and self.n_said <= _FEW_SAID * int(m) * n * l
+        return few if self._many is None else self._many
 
     def blocks(self, size: int | None = None) -> Iterator[Predictions]:
         """Walk the instances, `size` at a time.
@@ -64,45 +85,61 @@ class Source(ABC):
         [2, 2, 1]
         """
         size = self.block_size if size is None else size
-        if size < 1:
-            raise InputError(f"blocks: found size {size}, expected at least 1")
+        expect(size > 0, "blocks", f"size {size}", "at least 1")
         return (self.read(start, min(len(self), start + size)) for start in range(0, len(self), size))
-
-    @abstractmethod
-    def select(self, models: Sequence[str] | None = None, labels: Sequence[str] | None = None) -> Self:
-        """Choose or reorder models and labels by name."""
-
-    @abstractmethod
-    def with_labels(self, labels: Sequence[str]) -> Self:
-        """Give exactly these labels, in this order: nobody spoke of those that are lacking, others are refused."""
-
-    @abstractmethod
-    def weighted(self, weights: Weights) -> Self:
-        """Let models count as a combiner's `weights` say, in place of what was said before."""
-
-    @abstractmethod
-    def rescaled(self, scales: Scales) -> Self:
-        """Bring each model's scores to another scale."""
-
-    @property
-    @abstractmethod
-    def has_scores(self) -> bool:
-        """Whether any model gives floats, not only decisions."""
 
     @property
     def shape(self) -> tuple[int, int, int]:
         """Numbers of models, instances and labels."""
         return len(self.models), len(self), len(self.labels)
 
+    @abstractmethod
+    def with_gold_at(self, gold: Gold | None) -> Self:
+        """Take known answers that are matched already."""
+
+    def with_gold(self, gold: Any) -> Self:
+        """Let methods know answers of some instances or cells: what the models are judged by, not one of them.
+
+        Parameters
+        ----------
+        gold
+            An array (n, l) of 1, 0 and NaN (not known), or a DataFrame or table that is matched by its names; what it
+            does not have is not known. ``None``: no answer is known.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import mlconsensus as mlc
+        >>> panel = mlc.Predictions([[[1, 0], [1, 1]]]).with_gold([[np.nan, np.nan], [0, 1]])
+        >>> panel.gold
+        Gold(at=array([1]), answers=array([[0., 1.]]))
+        """
+        return self.with_gold_at(None if gold is None else gold_of(gold, self.instances, self.labels))
+
+
+class Shape(tuple[int, ...]):
+    """A shape whose first number is no plain integer: scikit-learn would take it for the number of instances."""
+
+    def __getitem__(self, at: Any) -> Any:
+        return np.array(super().__getitem__(0)) if at == 0 else super().__getitem__(at)
+
 
 class LazySource(Source):
-    """Predictions that are not in memory: what is asked of all of them is done to each block when it arrives."""
+    """Predictions that are not in memory: what is asked of all of them is done to each block when it arrives.
 
-    def __init__(self, models: Sequence[str], labels: Sequence[str]) -> None:
-        self.models, self.labels = tuple(models), tuple(labels)
-        self.weights: NDArray[np.float64] | None = None
-        self.clusters: tuple[str, ...] = ()
+    It is also done at once to `front`, a small panel of the same models and labels: what is wrong with it shows there,
+    and so do the names that come of it.
+    """
+
+    gold: Gold | None = None  # as it was given
+
+    def __init__(self, front: Predictions) -> None:
         self._steps: Steps = ()
+        self._show(front)
+
+    def _show(self, front: Predictions) -> None:
+        self.front, self.models, self.labels, self.weights = front, front.models, front.labels, front.weights
+        self.has_scores = front.has_scores
 
     def prepared(self, block: Predictions) -> Predictions:
         """Do to a block all that was asked of the whole."""
@@ -110,40 +147,44 @@ class LazySource(Source):
 
     def select(self, models: Sequence[str] | None = None, labels: Sequence[str] | None = None) -> Self:
         """Choose or reorder models and labels by name."""
-        chosen = self._with("select", models, labels)
-        if models is not None and tuple(models) != self.models:
-            at = positions(models, self.models, "models")
-            chosen.models, chosen.weights = tuple(models), None if self.weights is None else self.weights[at]
-        if labels is not None and tuple(labels) != self.labels:
-            positions(labels, self.labels, "labels")
-            chosen.labels = tuple(labels)
-        return chosen
+        return self._with("select", models, labels)
 
     def with_labels(self, labels: Sequence[str]) -> Self:
         """Give exactly these labels, in this order: nobody spoke of those that are lacking, others are refused."""
-        positions(self.labels, labels, "labels")
-        out = self._with("with_labels", tuple(labels))
-        out.labels = tuple(labels)
-        return out
+        return self._with("with_labels", labels)
+
+    def with_models(self, models: Sequence[str]) -> Self:
+        """Give exactly these models, in this order: those that are lacking said nothing, others are refused."""
+        return self._with("with_models", models)
 
     def weighted(self, weights: Weights) -> Self:
         """Let models count as a combiner's `weights` say, in place of what was said before."""
-        out = self._with("weighted", weights)
-        out.weights = model_weights(weights, self.models)
-        return out
+        return self._with("weighted", weights)
 
     def rescaled(self, scales: Scales) -> Self:
         """Bring each model's scores to another scale."""
         return self._with("rescaled", scales)
 
+    def as_block(self, many: bool) -> Self:
+        """Return the same with blocks that are, or are not, those of a panel of many labels."""
+        out = copy(self)
+        out._many = many
+        return out
+
+    def with_gold_at(self, gold: Gold | None) -> Self:
+        """Take known answers that are matched already."""
+        out = self._with("of_panel", gold)
+        out.gold = gold
+        return out
+
     def _with(self, name: str, *arguments: Any) -> Self:
         out = copy(self)
         out._steps = (*self._steps, (name, arguments))
+        out._show(prepared(self.front, out._steps[-1:]))
         return out
 
     def __repr__(self) -> str:
-        m, n, l = self.shape
-        return f"<{type(self).__name__}: {m:,} models × {n:,} instances × {l:,} labels>"
+        return f"<{type(self).__name__}: {sizes(self.shape)}>"
 
 
 def prepared(block: Predictions, steps: Steps) -> Predictions:

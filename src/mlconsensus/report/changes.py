@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -43,8 +42,7 @@ class Departure(NamedTuple):
         return np.asarray(self.last_in <= self.first_out + _SAME)
 
 
-@dataclass(frozen=True)
-class Reason:
+class Reason(NamedTuple):
     """Why one label of an instance has its score: what remains of an `Explanation` for a reader."""
 
     label: str
@@ -60,8 +58,7 @@ class Reason:
     others: float  # what the other parts sum to
 
 
-@dataclass(frozen=True)
-class InstanceRow:
+class InstanceRow(NamedTuple):
     """What the consensus says of one instance, and how voting differs."""
 
     name: str
@@ -73,8 +70,7 @@ class InstanceRow:
     reasons: tuple[Reason, ...]
 
 
-@dataclass(frozen=True)
-class ChangesSummary:
+class ChangesSummary(NamedTuple):
     """How far the consensus departs from voting."""
 
     n_instances: int

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from ..evaluation.metrics import is_better
-from ..terminal import shown
+from ..terminal import plural, shown
 from .models import ModelsSummary
 from .summary import Summary
 
@@ -27,6 +29,47 @@ def findings(summary: Summary) -> list[str]:
     return [*first, changed(summary), _disputed(summary), *_quality(summary)]
 
 
+class Action(NamedTuple):
+    """What to do now, and the section of the report that has the evidence."""
+
+    sentence: str
+    section: str
+
+
+def actions(summary: Summary) -> list[Action]:
+    """Say what to do now: trust it, ask people, look at raters, or do not combine.
+
+    Examples
+    --------
+    >>> import mlconsensus as mlc
+    >>> from mlconsensus.report import summarise
+    >>> panel, _ = mlc.datasets.make_panel(n_instances=100, random_state=0)
+    >>> actions(summarise(mlc.combine(panel)))[-1].sentence
+    'Ask a person about 25 instances before you rely on it, first about ...'
+    """
+    models, asking, judged = summary.models, summary.asking, summary.judged
+    found = []
+    if models.mean_agreement is not None and models.mean_agreement < _HARDLY:
+        found.append(Action("Do not combine these models before you know why they hardly agree.", "models"))
+    if models.suspects:
+        names = list(dict.fromkeys(name for suspect in models.suspects for name in suspect.raters))
+        more = f" and {len(names) - 3:,} more" if len(names) > 3 else ""
+        found.append(
+            Action(f"Look at {', '.join(map(shown, names[:3]))}{more}: the evidence is against them.", "models")
+        )
+    if judged is not None:
+        results = {row.name: row.metrics["average_precision"] for row in judged.results if row.kind != "model"}
+        better = results[judged.results[0].name] >= results["MV"]
+        trust = "Trust it: against the truth it is no worse than voting" if better else "Use voting: it is better here"
+        return [*found, Action(f"{trust} (average precision).", "truth")]
+    if not asking.instances:
+        return [*found, Action("Trust it: every instance has an answer.", "changes")]
+    first = ", ".join(map(shown, asking.instances[:3]))
+    ask = f"Ask a person about {plural(asking.budget, 'instance')} before you rely on it, first about {first}"
+    expect = f"that would tell one error to ± {asking.one_error:.2f}; mlconsensus ask writes the table to fill in"
+    return [*found, Action(f"{ask}: {expect}.", "changes")]
+
+
 def warnings(models: ModelsSummary) -> list[str]:
     """Say which models should be looked at."""
     found = [f"{suspect.sentence}." for suspect in models.suspects]
@@ -44,17 +87,6 @@ def changed(summary: Summary) -> str:
         f"The consensus gives other labels than voting to {_of(found.n_changed, found.n_instances)}: "
         f"{found.n_added:,} added, {found.n_dropped:,} dropped.{tied}"
     )
-
-
-def plural(count: int, noun: str) -> str:
-    """Count things.
-
-    Examples
-    --------
-    >>> plural(1, "label"), plural(2000, "label")
-    ('1 label', '2,000 labels')
-    """
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def figure(value: float | None, digits: int = 2) -> str:

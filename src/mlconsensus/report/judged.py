@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arithmetic.products import BoolArray, FloatArray, ratio
+from ..arithmetic.products import BoolArray, FloatArray, dense, ratio
+from ..engines.machine import available_memory
 from ..engines.progress import track
-from ..estimators import COMBINERS, MOST_GROUPS, Combiner
+from ..estimators import COMBINERS, Combiner
 from ..evaluation.decisions import match_instances
 from ..evaluation.metrics import evaluate, evaluate_models
 from ..evaluation.truth import Matched
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 MOST_CELLS = 2_000_000  # cells of the truth that are judged; of more instances an even sample is taken
 _MOST_POINTS = 80  # of a curve
 _BINS = 10
-_LARGE = ("Filter", "MLCM-r")  # methods that keep matrices of (models × labels)²
+_DRAWS = 200  # of the bootstrap
+_LARGE = ("MLCM-r",)  # methods that keep matrices of (models × labels)²
 
 
-@dataclass(frozen=True)
-class Judgement:
+class Judgement(NamedTuple):
     """One method or model against the truth."""
 
     name: str
@@ -36,8 +36,7 @@ class Judgement:
     metrics: dict[str, float]
 
 
-@dataclass(frozen=True)
-class PrecisionRecall:
+class PrecisionRecall(NamedTuple):
     """Precision and recall over all cells, as ever more cells are taken, from the highest score down."""
 
     name: str
@@ -51,8 +50,7 @@ class PrecisionRecall:
         return min(zip(self.recall, self.precision, strict=True), key=lambda point: abs(point[0] - 0.5))
 
 
-@dataclass(frozen=True)
-class Reliability:
+class Reliability(NamedTuple):
     """How often cells of about the same score are relevant, in bins of the score."""
 
     name: str
@@ -62,8 +60,15 @@ class Reliability:
     cells: tuple[int, ...]  # how many it holds
 
 
-@dataclass(frozen=True)
-class LabelGain:
+class Calibration(NamedTuple):
+    """How far probabilities are from how often they come true: the expected calibration error, in tenths."""
+
+    error: float
+    low: float  # of the 90 % interval, from the bootstrap over instances
+    high: float
+
+
+class LabelGain(NamedTuple):
     """One label's sets, by consensus and by voting, against the truth."""
 
     name: str
@@ -79,8 +84,7 @@ class LabelGain:
         return self.consensus - self.voting
 
 
-@dataclass(frozen=True)
-class JudgedSummary:
+class JudgedSummary(NamedTuple):
     """How good it is."""
 
     note: str  # what could not be judged; empty if all could
@@ -90,6 +94,7 @@ class JudgedSummary:
     results: tuple[Judgement, ...]
     precision_recall: tuple[PrecisionRecall, ...]
     reliability: tuple[Reliability, ...]
+    calibration: Calibration  # of the consensus's probabilities
     labels: tuple[LabelGain, ...]
 
 
@@ -110,7 +115,7 @@ def judge(consensus: Consensus, matched: Matched) -> JudgedSummary:
     truth, rows, columns = matched.truth[at], matched.rows[at], matched.columns
     whole = consensus.predictions
     names = [consensus.label_names[j] for j in columns]
-    large = len(whole.models) * len(whole.labels) > MOST_GROUPS
+    large = 24 * (len(whole.models) * len(whole.labels)) ** 2 > available_memory() / 2  # MLCM-r's matrices
     left_out = tuple(name for name in COMBINERS if large and name in _LARGE and name != consensus.method)
     methods = [consensus.method, *(name for name in COMBINERS if name not in (consensus.method, *left_out))]
     known = {"MV": consensus.vote, consensus.method: consensus.scores}
@@ -129,7 +134,9 @@ def judge(consensus: Consensus, matched: Matched) -> JudgedSummary:
         results.append(Judgement(name, "mean" if name == "BM" else "model", metrics))
     curves += [_point(name, truth, values) for name, (values, _) in zip(judged.models, judged.cells(), strict=True)]
     gains = _gains(names, truth, sets["MV"], sets[consensus.method])
-    found = tuple(results), tuple(curves), tuple(calibration), tuple(gains)
+    likely = consensus.probabilities[rows][:, columns]
+    calibration.append(reliability(f"{consensus.method}, probabilities", "method", truth, likely))
+    found = tuple(results), tuple(curves), tuple(calibration), calibration_error(truth, likely), tuple(gains)
     return JudgedSummary(matched.note, len(matched.rows), len(rows), left_out, *found)
 
 
@@ -147,14 +154,12 @@ def precision_recall(name: str, kind: str, truth: BoolArray, scores: FloatArray)
     >>> precision_recall("a", "method", np.array([[True, False, True, True]]), np.array([[0.9, 0.5, 0.2, 0.2]]))
     PrecisionRecall(name='a', kind='method', recall=(0.3333333333333333, 1.0), precision=(1.0, 0.75))
     """
-    flat = scores.ravel()
-    order = np.argsort(-flat, kind="stable")
-    ranked, relevant = flat[order], np.cumsum(truth.ravel()[order])
-    last = np.append(np.flatnonzero(np.diff(ranked)), len(ranked) - 1)  # of each group of equal scores
-    total = relevant[-1]
-    if not total:
+    from sklearn.metrics import precision_recall_curve  # takes a while to import, and is needed with truth only
+
+    if not truth.any():
         return PrecisionRecall(name, kind, (), ())
-    recall, precision = relevant[last] / total, relevant[last] / (last + 1)
+    found = precision_recall_curve(truth.ravel(), scores.ravel())[:2]
+    precision, recall = (values[-2::-1] for values in found)  # from the highest score down; the last is no cell's
     # Points are kept where recall has gone on by a step; of those of the same recall, the first has most precision.
     kept = np.unique(np.searchsorted(recall, np.linspace(recall[0], recall[-1], _MOST_POINTS)))
     return PrecisionRecall(name, kind, tuple(recall[kept].tolist()), tuple(precision[kept].tolist()))
@@ -178,8 +183,24 @@ def reliability(name: str, kind: str, truth: BoolArray, scores: FloatArray) -> R
     return Reliability(name, kind, tuple(mean.tolist()), tuple(share.tolist()), tuple(cells[full].tolist()))
 
 
+def calibration_error(truth: BoolArray, likely: FloatArray) -> Calibration:
+    """Average how far the share of relevant cells is from their mean probability, over tenths of the probability.
+
+    Examples
+    --------
+    >>> calibration_error(np.array([[True, False]] * 4), np.full((4, 2), 0.75)).error
+    0.25
+    """
+    at = np.clip((likely * _BINS).astype(np.int64), 0, _BINS - 1)
+    off = np.stack([np.where(at == step, likely - truth, 0).sum(axis=1) for step in range(_BINS)], axis=1)
+    drawn = np.random.default_rng(0).multinomial(len(off), np.full(len(off), 1 / len(off)), size=_DRAWS)
+    error, errors = (np.abs(weights @ off).sum(axis=-1) / truth.size for weights in (np.ones(len(off)), drawn))
+    half = 1.645 * float(errors.std())
+    return Calibration(float(error), max(float(error) - half, 0.0), float(error) + half)
+
+
 def _point(name: str, truth: BoolArray, values: Any) -> PrecisionRecall:
-    chosen = (values.toarray() if hasattr(values, "toarray") else values) >= 0.5
+    chosen = dense(values) >= 0.5
     right = int((truth & chosen).sum())
     if not right:
         return PrecisionRecall(name, "model", (), ())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +17,7 @@ _MOST_PAIRS = 20
 _LEAST_TOGETHER = 3  # fewer instances in common prove nothing
 
 
-@dataclass(frozen=True)
-class LabelRow:
+class LabelRow(NamedTuple):
     """One label, by consensus and by voting."""
 
     name: str
@@ -28,8 +27,7 @@ class LabelRow:
     dispute: float  # mean squared difference of two models' scores: how often they differ, if they decide
 
 
-@dataclass(frozen=True)
-class Pair:
+class Pair(NamedTuple):
     """Two labels that go together."""
 
     one: str
@@ -39,8 +37,7 @@ class Pair:
     correlation: float
 
 
-@dataclass(frozen=True, eq=False)
-class LabelsSummary:
+class LabelsSummary(NamedTuple):
     """How labels go together in the label sets of the consensus."""
 
     rows: tuple[LabelRow, ...]
@@ -100,9 +97,9 @@ def _kept(together: sparse.csr_array, count: FloatArray, size: FloatArray, n: in
         return used
     # Of thousands of labels the most frequent are looked at: a matrix of all would not fit.
     used = np.sort(used[np.argsort(-count[used], kind="stable")[:2000]])
-    correlation = _correlations(together[used][:, used].toarray(), count[used], size[used], n)
-    rare = together[used][:, used].toarray() < _LEAST_TOGETHER
-    return used[strongest(np.where(rare, 0, correlation), MOST_LABELS)]
+    both = together[used][:, used].toarray()
+    correlation = _correlations(both, count[used], size[used], n)
+    return used[strongest(np.where(both < _LEAST_TOGETHER, 0, correlation), MOST_LABELS)]
 
 
 def _pairs(

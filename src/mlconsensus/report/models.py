@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,8 +16,7 @@ from .similarity import ordered, strongest
 MOST_MODELS = 40  # in the agreement matrix; more would not be readable
 
 
-@dataclass(frozen=True)
-class ModelRow:
+class ModelRow(NamedTuple):
     """What the others' predictions tell about one model."""
 
     name: str
@@ -28,8 +27,7 @@ class ModelRow:
     remark: str  # what should be looked at; empty if nothing
 
 
-@dataclass(frozen=True, eq=False)
-class ModelsSummary:
+class ModelsSummary(NamedTuple):
     """Who agrees with whom."""
 
     rows: tuple[ModelRow, ...]

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import platform
-from dataclasses import dataclass
 from importlib.metadata import version
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from .. import __version__
+from ..arithmetic.products import dense
 from ..panel.predictions import Predictions
 
 if TYPE_CHECKING:
     from ..consensus import Consensus
 
 
-@dataclass(frozen=True)
-class Input:
+class Input(NamedTuple):
     """A file, or data in memory, and what it held."""
 
     name: str
@@ -26,8 +25,7 @@ class Input:
     size: int | None  # in bytes; None for data in memory
 
 
-@dataclass(frozen=True)
-class Origin:
+class Origin(NamedTuple):
     """Where a report comes from."""
 
     command: str  # empty if it was made in Python
@@ -72,8 +70,7 @@ def hash_predictions(predictions: Predictions, name: str = "predictions") -> Inp
         found.update(repr([str(name) for name in block.instances.tolist()]).encode("utf-8", "surrogatepass"))
         found.update(np.ascontiguousarray(block.members, dtype="<i8").data)
         for values, spoken in block.cells():
-            dense = values.toarray() if hasattr(values, "toarray") else np.asarray(values, dtype=np.float64)
             # One NaN of many, and one zero of two.
-            cells = np.where(True if spoken is None else spoken, dense + 0.0, np.nan)
+            cells = np.where(True if spoken is None else spoken, dense(values) + 0.0, np.nan)
             found.update(np.ascontiguousarray(cells, dtype="<f8").data)
     return Input(name, found.hexdigest(), None)

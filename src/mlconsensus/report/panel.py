@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -11,8 +10,7 @@ from scipy import sparse
 from ..panel.predictions import Predictions
 
 
-@dataclass(frozen=True)
-class ModelGlance:
+class ModelGlance(NamedTuple):
     """How much one model said."""
 
     name: str
@@ -23,8 +21,7 @@ class ModelGlance:
     decides: bool  # whether all its scores are 0 or 1
 
 
-@dataclass(frozen=True)
-class PanelSummary:
+class PanelSummary(NamedTuple):
     """How much the models said."""
 
     n_models: int

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from ..evaluation.metrics import LABEL_SET_METRICS, RANKING_METRICS
 from ..tables import best_rows, metrics_table, plain, title
-from ..terminal import shown, table
+from ..terminal import plural, shown, table
 from .changes import ChangesSummary, Reason
 from .charts import SHADES, heat, lines
-from .findings import figure, findings, plural, warnings
+from .findings import actions, figure, findings, warnings
 from .judged import JudgedSummary
 from .summary import Summary
 
@@ -54,7 +54,8 @@ def to_text(summary: Summary) -> str:
         rows.setdefault(shown(row.name), row.metrics)
     template = _templates().get_template("report.txt.j2")
     results = metrics_table(rows) if rows else ""
-    return template.render(vars(summary), findings=findings(summary), results=results)
+    said = {"actions": actions(summary), "findings": findings(summary), "results": results}
+    return template.render(summary._asdict(), **said)
 
 
 def to_html(summary: Summary) -> str:
@@ -82,10 +83,11 @@ def to_html(summary: Summary) -> str:
     }
     template = _templates().get_template("page.html.j2")
     return template.render(
-        vars(summary),
+        summary._asdict(),
         style=Markup(style),
         script=Markup(script),
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+        actions=actions(summary),
         findings=findings(summary),
         warnings=warnings(summary.models),
         best=_best(summary.judged),

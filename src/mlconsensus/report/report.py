@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from html import escape
-from typing import Literal
+from typing import Any, Literal
 
-from ..errors import InputError, nearest
+from ..errors import expect, nearest, one_of
 from ..io.files import whole_file
+from ..terminal import sizes
 from .render import to_html, to_json, to_text
 from .summary import Summary
 
@@ -38,8 +39,8 @@ class Report:
 
     def __repr__(self) -> str:
         panel = self.summary.panel
-        sizes = f"{panel.n_models:,} models × {panel.n_instances:,} instances × {panel.n_labels:,} labels"
-        return f"<Report: {sizes} by {self.summary.origin.method}>"
+        shape = panel.n_models, panel.n_instances, panel.n_labels
+        return f"<Report: {sizes(shape)} by {self.summary.origin.method}>"
 
     def _repr_html_(self) -> str:
         # In a frame of its own, the page neither takes the notebook's style nor gives it one.
@@ -85,10 +86,8 @@ def report_format(path: str | os.PathLike[str], format: str | None = None) -> Fo
     ('html', 'text', 'text')
     """
     suffix = os.path.splitext(os.fspath(path))[1].lower()
-    wanted = format or ("text" if os.fspath(path) == "-" else _SUFFIXES.get(suffix))
-    if wanted is None:
-        known = f"{', '.join(_SUFFIXES)}{nearest(suffix, _SUFFIXES)}"
-        raise InputError(f"{os.fspath(path)}: found the suffix {suffix!r}, expected one of {known}")
-    if wanted not in _RENDER:
-        raise InputError(f"format: found {format!r}, expected one of {', '.join(_RENDER)}")
-    return wanted  # type: ignore[return-value]
+    wanted: Any = format or ("text" if os.fspath(path) == "-" else _SUFFIXES.get(suffix))
+    known = f"one of {', '.join(_SUFFIXES)}{nearest(suffix, _SUFFIXES)}"
+    expect(wanted is not None, os.fspath(path), f"the suffix {suffix!r}", known)
+    one_of(wanted, _RENDER, "format")
+    return wanted  # type: ignore[no-any-return]

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
 
 from ..evaluation.truth import as_matched
 from ..insight.agreement import Agreement, agreement
-from .changes import ChangesSummary, departure, summarise_changes
-from .judged import JudgedSummary, judge
+from ..insight.questions import questions
+from .changes import ChangesSummary, departure, evenly, summarise_changes
+from .judged import MOST_CELLS, JudgedSummary, judge
 from .labels import LabelsSummary, summarise_labels
 from .models import ModelsSummary, summarise_models
 from .origin import Input, Origin, summarise_origin
@@ -17,9 +19,18 @@ from .panel import PanelSummary, summarise_panel
 if TYPE_CHECKING:
     from ..consensus import Consensus
 
+_BUDGET = 100  # instances that a report suggests to ask about, at most; and at most a quarter of all
 
-@dataclass(frozen=True)
-class Summary:
+
+class Asking(NamedTuple):
+    """What to ask people next."""
+
+    budget: int  # instances
+    instances: tuple[str, ...]  # the first of them, most worth asking about first
+    one_error: float  # half the width of the 90 % interval that answers would give
+
+
+class Summary(NamedTuple):
     """What a report says."""
 
     panel: PanelSummary
@@ -28,6 +39,7 @@ class Summary:
     labels: LabelsSummary
     changes: ChangesSummary
     judged: JudgedSummary | None  # None: there was no truth
+    asking: Asking
     origin: Origin
 
 
@@ -64,5 +76,21 @@ def summarise(consensus: Consensus, truth: Any = None, *, command: str = "", inp
         summarise_labels(consensus.label_names, consensus.labels, found.added, found.dropped, examined.dispute),
         summarise_changes(consensus, found),
         None if matched is None else judge(consensus, matched),
+        _asking(consensus),
         summarise_origin(consensus, command, inputs),
     )
+
+
+def _asking(consensus: Consensus) -> Asking:
+    """Choose what would be asked next, of an even sample where there are very many instances."""
+    n, l = consensus.scores.shape
+    rows = evenly(n, max(1, MOST_CELLS // l))
+    known = np.zeros(len(rows), dtype=np.bool_)
+    if consensus.gold is not None:
+        known[:] = ~np.isnan(consensus.gold[rows]).all(axis=1)
+    budget = min(_BUDGET, max(len(rows) // 4, 1), int((~known).sum()))
+    if not budget:
+        return Asking(0, (), 0.0)
+    found = questions(consensus.scores[rows], consensus.probabilities[rows], known, budget, "consensus")
+    names = tuple(str(name) for name in consensus.instances[rows[found.at[:12]]].tolist())
+    return Asking(budget, names, found.expected["one_error"])

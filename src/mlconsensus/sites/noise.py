@@ -12,7 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from ..arithmetic.products import FloatArray
-from ..errors import InputError
+from ..errors import InputError, needed
 from ..panel.model_scores import Matrix
 
 # Numbers on a grid of 2⁻¹² have products on one of 2⁻²⁴, and sums of these are exact up to 2⁵³ · 2⁻²⁴ = 2²⁹.
@@ -71,9 +71,6 @@ def _gaussian(dp: Any, scale: float, size: int) -> Any:
 
 
 def _opendp() -> Any:
-    try:
-        import opendp.prelude as dp
-    except ImportError:
-        raise InputError("privacy: found no OpenDP, expected it: pip install 'mlconsensus[privacy]'") from None
+    dp = needed("opendp.prelude", "privacy", "privacy")
     dp.enable_features("contrib")
     return dp

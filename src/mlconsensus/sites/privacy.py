@@ -145,6 +145,9 @@ def fit(combiner: C, predictions: Any, *, epsilon: float, delta: float, clip: fl
     panel = combiner.checked_panel(predictions)
     expect(not panel.clusters, "privacy", "clusterings, whose clusters are made of the instances", "none")
     expect(len(panel) <= MOST_INSTANCES, "privacy", f"{len(panel):,} instances", f"at most {MOST_INSTANCES:,}")
+    # With chance δ an instance may be shown as it is: of n instances, n·δ are.
+    found = f"{delta:g} for {len(panel):,} instances, of which {delta * len(panel):.2g} may be shown as they are"
+    expect(delta * len(panel) <= 0.1, "privacy, delta", found, f"at most a tenth of 1 / {len(panel):,}")
     form, weights = PRIVATE[combiner.name], _weights(combiner.weights, panel.models)
     exact: PrivateSums = gather(panel, partial(form.sums, weights, clip))
     values = to_vector(exact)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,16 +12,17 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from .. import __version__
-from ..combiners.method import merged
-from ..errors import InputError, expect, nearest
+from ..combiners.method import Axes, merged
+from ..errors import InputError, InputWarning, expect, nearest
 from ..estimators import COMBINERS, Combiner
 from ..io.files import AnyPath, display, first_line, whole_file
 from ..panel.predictions import Predictions
 from .privacy import guarantee_of
-from .state_file import Arrays, from_arrays, read_state, reordered, to_arrays, write_state
+from .state_file import Arrays, declared, from_arrays, read_state, reordered, to_arrays, write_state
 
 _KINDS = ("statistics", "round", "model")
 _KNOWN = "known:"  # how arrays begin that earlier rounds told
+_ROUNDING = 1e-11  # what is left of a sum, as a share of it, where nothing is left
 _MOST_CELLS = 2**24  # of one instance: as many as a block of instances may have
 
 
@@ -102,6 +104,7 @@ def save_statistics(combiner: Combiner, path: AnyPath, *, force: bool = False) -
     >>> mlc.load(path).n_instances_
     1000
     """
+    check_is_fitted(combiner, "models_")
     _check_statistics(combiner, "statistics")
     behind = combiner.rounds_behind(combiner.prepared_)
     arrays = to_arrays(combiner.statistics_) | _known_arrays(combiner.prepared_ if behind else None)
@@ -147,8 +150,8 @@ def merge(combiners: Sequence[Combiner], names: Sequence[str] | None = None) -> 
     Parameters
     ----------
     combiners
-        Fitted combiners of one method, with the same parameters, models and labels; the order of models and labels may
-        differ.
+        Fitted combiners of one method, with the same parameters. The order of models and labels may differ, and so may
+        models and labels themselves, unless there are clusterings or noise: where one is not known, it said nothing.
     names
         What error messages call them.
 
@@ -168,21 +171,77 @@ def merge(combiners: Sequence[Combiner], names: Sequence[str] | None = None) -> 
     combiners = list(combiners)
     expect(bool(combiners), "merge", "no statistics", "at least one")
     names = [f"combiner {at}" for at in range(len(combiners))] if names is None else names
-    first = combiners[0]
-    known = _known_arrays(first.prepared_)
+    each_has = [_names_of(combiner) for combiner in combiners]
+    every = {what: tuple(dict.fromkeys(name for own in each_has for name in own[what])) for what in each_has[0]}
+    together = _together(combiners, names, every, merged)
+    for what, own in every.items():
+        common = set(own).intersection(*(had[what] for had in each_has))
+        if told := ", ".join([repr(name) for name in own if name not in common][:5]):
+            warnings.warn(f"{what} that not all have: {told}; the others said nothing of them", InputWarning, 2)
+    return together
+
+
+def subtract(total: Combiner, part: Combiner, names: Sequence[str] = ("total", "part")) -> Combiner:
+    """Take statistics back out of a sum that they are in: a site that leaves, or a day that is too long ago.
+
+    Models and labels stay those of the sum. Sums are as if the part had never been added, but for rounding.
+
+    Parameters
+    ----------
+    total, part
+        Fitted combiners of one method, with the same parameters.
+    names
+        What error messages call them.
+
+    Returns
+    -------
+    A new combiner of the same method.
+
+    Examples
+    --------
+    >>> import mlconsensus as mlc
+    >>> panel, _ = mlc.datasets.make_panel(random_state=0)
+    >>> total, monday = mlc.MLCMr().fit(panel), mlc.MLCMr().fit(panel[:400])
+    >>> rest, without = mlc.subtract(total, monday), mlc.MLCMr().fit(panel[400:])
+    >>> rest.n_instances_, bool(abs(rest.transform(panel) - without.transform(panel)).max() < 1e-10)
+    (600, True)
+    """
+    expect(total.privacy_ is None, names[0], "noise, which would not be taken back", "sums without")
+    return _together([total, part], names, _names_of(total), _less, -1)
+
+
+def _less(total: Any, part: Any) -> Any:
+    """Subtract sums field by field; what rounding leaves of nothing is nothing."""
+    left = []
+    for (name, axes), whole, own in zip(declared(total.__class__).items(), total, part, strict=True):
+        rest = np.asarray(whole) - np.asarray(own) if isinstance(axes, Axes) else whole - own
+        if isinstance(axes, Axes):
+            rest = np.where(np.abs(rest) <= _ROUNDING * np.abs(whole), 0.0, rest)[()]
+            expect(np.min(rest, initial=0) >= axes.least, name, "more than there is in all", "sums that were added")
+        left.append(rest)
+    return type(total)(*left)
+
+
+def _together(
+    combiners: Sequence[Combiner], names: Sequence[str], every: Any, add: Callable[[Any, Any], Any], sign: int = 1
+) -> Combiner:
+    """Add to the first combiner's statistics those of the others, or take them away, if they belong together."""
+    first, total, known = combiners[0], None, _known_arrays(combiners[0].prepared_)
     for combiner, name in zip(combiners, names, strict=True):
         _check_statistics(combiner, name)
-        _check_alike(combiner, first, name, names[0])
+        _check_alike(combiner, first, name, names[0], every)
         own = _known_arrays(combiner.prepared_ and reordered(combiner.prepared_, _names_of(combiner), _names_of(first)))
         same = own.keys() == known.keys() and all(np.array_equal(own[key], known[key]) for key in known)
         expect(same, name, "sums that follow other rounds", f"the same earlier rounds as those of {names[0]}")
-    total = first.statistics_
-    for combiner in combiners[1:]:
-        total = merged(total, reordered(combiner.statistics_, _names_of(combiner), _names_of(first)))
-    guarantee = first.privacy_ and first.privacy_._replace(releases=sum(each.privacy_.releases for each in combiners))
-    n = sum(each.n_instances_ or 0 for each in combiners) if guarantee is None else None
+        sums = reordered(combiner.statistics_, _names_of(combiner), every)
+        total = sums if total is None else add(total, sums)
+    counts = [each.n_instances_ or each.privacy_.releases for each in combiners]  # of instances, or of releases
+    left = counts[0] + sign * sum(counts[1:])
+    expect(left > 0, names[-1], "all that there is", "less, so that something is left")
+    guarantee = first.privacy_ and first.privacy_._replace(releases=left)
     together: Combiner = clone(first).set_params(**_parameters(first))
-    return together.take(n, **_names_of(first), statistics=total, prepared=first.prepared_, privacy=guarantee)
+    n = None if guarantee else left
+    return together.take(n, **every, statistics=total, prepared=first.prepared_, privacy=guarantee)
 
 
 def _known_arrays(known: Any) -> Arrays:
@@ -262,23 +321,29 @@ def _tried_out(combiner: Combiner, where: str) -> Arrays:
 
 def _check_statistics(combiner: Combiner, name: str) -> None:
     """Refuse what has no statistics that could be added to others'."""
-    check_is_fitted(combiner, "models_")
     summed = hasattr(combiner, "statistics_")
     expect(summed, name, "a solved model, which has no statistics", "a combiner that was fitted, or its statistics")
+    taught = getattr(combiner._solved and combiner._solved[1], "learned", None) is not None
+    expect(not taught, name, "what known answers taught, which its sums do not hold", "a combiner fitted without gold")
 
 
-def _check_alike(combiner: Combiner, first: Combiner, name: str, first_name: str) -> None:
+def _check_alike(combiner: Combiner, first: Combiner, name: str, first_name: str, every: Any) -> None:
     """Refuse statistics that cannot be added to the first ones, and say why."""
     own = _described(combiner)
     for what, value in _described(first).items():
         expect(own.get(what) == value, name, f"{what} = {own.get(what)!r}", f"{value!r} as in {first_name}")
+    # A clustering counts beside every label, known or not, and noise beside every number: neither is 0 there.
+    fixed = "noise" if first.privacy_ else "clusterings" if any((*first.clusters_, *combiner.clusters_)) else ""
     for what, names in _names_of(first).items():
         found, expected = set(_names_of(combiner)[what]), set(names)
         both = f"{sorted(found - expected)[:3]} too many and {sorted(expected - found)[:3]} lacking"
-        expect(found == expected, f"{name}, {what}", both, f"the {what} of {first_name}, in any order")
+        fits = found == expected if fixed else found <= set(every[what])
+        why = f"; with {fixed}, all must have the same" if fixed else ""
+        expect(fits, f"{name}, {what}", both, f"the {what} of {first_name}, in any order{why}")
 
 
 def _names_of(combiner: Combiner) -> dict[str, tuple[str, ...]]:
+    check_is_fitted(combiner, "models_")
     return {"models": combiner.models_, "labels": combiner.labels_, "clusters": combiner.clusters_}
 
 

@@ -14,10 +14,12 @@ from typing import IO, Any, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from ..combiners.method import Axes
 from ..errors import InputError, expect
 from ..io.files import AnyPath, display, first_line, raw_bytes
+from ..panel.sources import MOST_DENSE
 
 VERSION = 2  # raised when older programs would misread what newer ones write
 
@@ -146,6 +148,8 @@ def to_arrays(value: Any) -> Arrays:
         if hasattr(part, "arrays"):
             arrays |= {f"{name}.{own}": array for own, array in part.arrays().items()}
         elif part is not None:
+            many = sparse.issparse(part) or isinstance(part, tuple)
+            expect(not many, name, "that of a panel of many labels", f"one of at most {MOST_DENSE:,}, for a file")
             arrays[name] = np.asarray(part)
     return arrays
 
@@ -180,15 +184,16 @@ def from_arrays(arrays: Arrays, kind: Any, sizes: Mapping[str, int], where: str,
     found = {}
     for name, axes in fields.items():
         optional, here = name in kind._field_defaults, f"{where}, {name}"
+        alone = own[name].get("", np.empty(0, np.uint8))
         if not own[name]:
             expect(optional, where, f"no array {name!r}", "one")
+        elif optional and alone.shape == () and alone == 0:  # in place of an array: nothing was added up
+            found[name] = 0
         elif not isinstance(axes, Axes):
             found[name] = axes.from_arrays(own[name], (sizes["m"], sizes["l"]), here)
         else:
-            array = own[name].get("", np.empty(0, np.uint8))
-            expect(array.dtype.kind != "u", here, "no numbers that fit", "float64 or int64 of its own name")
-            nothing = optional and array.shape == () and array == 0  # in place of an array: nothing was added up
-            found[name] = 0 if nothing else _checked_numbers(array, axes, sizes, here, noisy)
+            expect(alone.dtype.kind != "u", here, "no numbers that fit", "float64 or int64 of its own name")
+            found[name] = _checked_numbers(alone, axes, sizes, here, noisy)
     return kind(**found)
 
 
@@ -213,7 +218,7 @@ def _checked_numbers(array: NDArray[Any], axes: Axes, sizes: Mapping[str, int], 
 
 
 def reordered(value: Any, names: Mapping[str, Sequence[str]], wanted: Mapping[str, Sequence[str]]) -> Any:
-    """Put models, labels and clusters of statistics into another order.
+    """Put models, labels and clusters of statistics into another order, also among others that said nothing.
 
     Parameters
     ----------
@@ -231,14 +236,19 @@ def reordered(value: Any, names: Mapping[str, Sequence[str]], wanted: Mapping[st
     orders = {}
     for what, present in names.items():
         place = {name: at for at, name in enumerate(present)}
-        orders[what[0]] = np.array([place[name] for name in wanted[what]], dtype=np.intp)
-    orders["ml"] = (orders["m"][:, None] * len(orders["l"]) + orders["l"]).ravel()
+        orders[what[0]] = np.array([place.get(name, -1) for name in wanted[what]], dtype=np.intp)
+    both = orders["m"][:, None] * len(names["labels"]) + orders["l"]
+    orders["ml"] = np.where((orders["m"][:, None] < 0) | (orders["l"] < 0), -1, both).ravel()
     parts = value._asdict()
     for name, axes in declared(value.__class__).items():
-        if not isinstance(axes, Axes):
+        if hasattr(parts[name], "reordered"):
             parts[name] = parts[name].reordered(orders["m"], orders["l"])
         elif np.ndim(parts[name]):
             for at, axis in enumerate(axes.names.split()):
                 if axis in orders:
-                    parts[name] = np.asarray(parts[name]).take(orders[axis], axis=at)
-    return type(value)(**parts)
+                    own = np.asarray(parts[name])
+                    # Sums over what was never said are 0: -1 takes the zeros behind the last.
+                    own = np.insert(own, own.shape[at], 0, axis=at) if (orders[axis] < 0).any() else own
+                    parts[name] = own.take(orders[axis], axis=at)
+    out, silent = type(value)(**parts), orders["l"] < 0
+    return out.with_silence(silent) if silent.any() and hasattr(out, "with_silence") else out

@@ -188,6 +188,15 @@
     svg.addEventListener("pointerleave", () => cursor.remove());
   }
 
+  // What rests under a pointer, a finger opens: in a line below.
+  document.addEventListener("pointerup", (event) => {
+    const about = event.pointerType === "touch" && event.target.closest("[title]");
+    if (!about) return;
+    const box = about.closest(".table, figure, li, p") ?? about.parentElement;
+    const line = box.querySelector(":scope > .told") ?? box.appendChild(make("p", { class: "told", role: "status" }));
+    line.textContent = `${about.textContent.trim()}: ${about.title}`;
+  });
+
   // Where in the page the reader is.
   const links = new Map([...document.querySelectorAll("nav a")].map((link) => [link.hash.slice(1), link]));
   const watch = new IntersectionObserver((entries) => {

@@ -1,0 +1,128 @@
+"""Count how often intervals cover and promises are kept, over gold instances drawn again and again from panels.
+
+    python docs/figures/coverage.py FOLDER [DRAWS]
+
+FOLDER has panels as for docs/quality/panels.py; DRAWS (2,000) are spread over them. Writes the tables of
+docs/gold-figures.md into that page.
+"""
+
+import re
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE.parent / "quality"))
+
+import mlconsensus as mlc  # noqa: E402
+from mlconsensus.evaluation.intervals import judge  # noqa: E402
+from mlconsensus.evaluation.metrics import RANKING_METRICS  # noqa: E402
+from mlconsensus.tables import TITLES  # noqa: E402
+from panels import read  # noqa: E402
+
+SIZES = (50, 100, 200)
+MOST = 1000  # instances of a panel, drawn at random, are all that there are
+PROMISES = ({"recall": 0.9}, {"precision": 0.8}, {"false_discovery": 0.1})
+
+
+def panels_of(folder):
+    for path in sorted(folder.rglob("*.npz")):
+        scores, truth, known = read(path)
+        scores, truth, known = scores.astype(float), truth.astype(bool), known.astype(bool)
+        some = known.any(axis=1)
+        panel = mlc.Predictions(scores[:, some])
+        methods = {name: mlc.COMBINERS[name]().fit_transform(panel) for name in ("MV", "MLCM-a", "Filter")}
+        truth = np.where(known, truth, np.nan)[some]
+        at = np.random.default_rng(0).permutation(len(truth))[:MOST]
+        yield path.stem, truth[at], {name: own[at] for name, own in methods.items()}
+
+
+def draws(truth, size, count, rng):
+    for _ in range(count):
+        gold = np.full(truth.shape, np.nan)
+        at = rng.choice(len(truth), size, replace=False)
+        gold[at] = truth[at]
+        yield gold
+
+
+def covering(truth, methods, size, count, rng):
+    """For each draw, metric and kind: whether the interval covers, and its width beside that of gold alone."""
+    target = {name: judge(truth, own) for name, own in methods.items()}
+    chance = np.full(len(truth), size / len(truth))
+    pairs = [("Filter", "MV"), ("Filter", "MLCM-a")]
+    for gold in draws(truth, size, count, rng):
+        found = {name: judge(gold, own, methods["Filter"], chance) for name, own in methods.items()}
+        compared = [("value", own, target[name]) for name, own in found.items()]
+        compared += [("difference", found[a].ahead_of(found[b]), target[a].ahead_of(target[b])) for a, b in pairs]
+        for kind, own, true in compared:
+            alone = own._replace(shift=own.shift * 0, foreseen=own.foreseen * 0).figures()
+            for at, (metric, figure) in enumerate(own.figures().items()):
+                if not np.isnan(true.value[at]):
+                    covered = figure.low - 1e-12 <= true.value[at] <= figure.high + 1e-12
+                    plain = alone[metric]
+                    yield kind, metric, covered, figure.high - figure.low, plain.high - plain.low, figure.worth / size
+
+
+def kept(truth, scores, size, count, rng, wanted):
+    """For each draw: whether the promise is kept, and how many labels were given for each relevant one."""
+    (about, level), yes, no = *wanted.items(), truth == 1, truth == 0
+    for gold in draws(truth, size, count, rng):
+        found = mlc.decide(scores, gold, **wanted)
+        given = found.promises[0].threshold <= scores  # without the answers that are known
+        if about == "recall":
+            relevant = yes.sum(axis=1)
+            ok = (np.where(relevant, (yes & given).sum(axis=1), 1) / np.maximum(relevant, 1)).mean() >= level
+        else:
+            wrong = ((given & no).sum(axis=1) / np.maximum((given & (yes | no)).sum(axis=1), 1)).mean()
+            ok = wrong <= (level if about == "false_discovery" else 1 - level)
+        yield ok, np.isfinite(found.promises[0].threshold), given.sum() / yes.sum()
+
+
+def main(folder, total):
+    warnings.simplefilter("ignore")
+    found = list(panels_of(folder))
+    covered, promised = {size: [] for size in SIZES}, {}
+    for stem, truth, methods in found:
+        for size in SIZES:
+            if 2 * size > len(truth):
+                continue
+            rng, count = np.random.default_rng(size), -(-total // len(found))
+            covered[size] += [(stem, *row) for row in covering(truth, methods, size, count, rng)]
+            for wanted in PROMISES if size > 50 else ():
+                key = (*wanted.items(), size)
+                promised.setdefault(key, []).extend(kept(truth, methods["Filter"], size, count, rng, wanted))
+        print(stem, flush=True)
+    page = HERE.parent / "gold-figures.md"
+    text = page.read_text()
+    for name, lines in {"coverage": coverage(covered), "promises": promises(promised)}.items():
+        block = f"<!-- {name} -->\n" + "\n".join(lines) + f"\n<!-- end {name} -->"
+        text = re.sub(rf"<!-- {name} -->.*?<!-- end {name} -->", lambda _, block=block: block, text, flags=re.DOTALL)
+    page.write_text(text)
+
+
+def coverage(covered):
+    yield "| gold | of | " + " | ".join(TITLES[metric] for metric in RANKING_METRICS) + " | all |"
+    yield "|---|---|---|---|---|---|---|"
+    for size, rows in covered.items():
+        for kind in ("value", "difference"):
+            cells = []
+            for metric in (*RANKING_METRICS, None):
+                some = [row for row in rows if row[1] == kind and metric in (None, row[2])]
+                width = sum(row[4] for row in some) / sum(row[5] for row in some)
+                cells.append(f"{np.mean([row[3] for row in some]):.1%}, {width:.2f}")
+            yield f"| {size} | {kind}s | " + " | ".join(cells) + " |"
+
+
+def promises(promised):
+    yield "| promise | gold | draws | kept | nothing to promise | labels given for each relevant one |"
+    yield "|---|---|---|---|---|---|"
+    for ((about, level), size), rows in promised.items():
+        ok, possible, given = np.array(rows, dtype=float).T
+        mean = given[possible > 0].mean() if possible.any() else np.nan
+        yield f"| {about} {level} | {size} | {len(ok):,} | {ok.mean():.1%} | {1 - possible.mean():.0%} | {mean:.2f} |"
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 2000)

@@ -1,0 +1,268 @@
+"""Panels of many labels of which models name a few: what was said, and scores that are stored only where it matters.
+
+A cell that nobody named has the score of its label that silence and noes give, its default; it is the same for all
+instances. No array of instances × labels is made, nor one of labels × labels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import reduce
+from itertools import pairwise
+from operator import add
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from ..errors import InputError
+from ..panel.predictions import Predictions
+from .budget import granted
+from .products import FloatArray, ratio
+
+KEPT = 100  # the best labels of an instance, which have scores of their own; ranks beyond these are not kept
+_MOST_NAMED = 1000  # labels that an instance may have to count where products of two are added up
+_AT_ONCE = 2**22  # products that are added up at a time
+
+
+class Said(NamedTuple):
+    """What a block says, model by model, and who could have spoken where."""
+
+    parts: tuple[Any, ...]  # m CSR matrices (n, l), the scores
+    seen: FloatArray  # (n, m) 1 where the model has the instance
+    known: FloatArray  # (m, l) the model's weight where it knows the label, else 0
+
+    def sums(self, power: int = 1) -> FloatArray:
+        """Add up each model's scores of each label, to some power (m, l)."""
+        return np.array([np.bincount(own.indices, own.data**power, own.shape[1]) for own in self.parts])
+
+    def folded(self, weights: FloatArray, rows: Any = slice(None)) -> Any:
+        """Add up the models' scores with weights (m, l), at the cells that somebody named: CSR (n, l)."""
+        each = zip((own[rows] for own in self.parts), weights, strict=True)
+        scaled = (sparse.csr_array((own.data * w[own.indices], own.indices, own.indptr), own.shape) for own, w in each)
+        return reduce(add, scaled)
+
+    def spread(self, values: FloatArray, cells: Any) -> FloatArray:
+        """Add up values (m, l) over the models that have seen the instance, at each stored cell of a CSR matrix."""
+        if self.seen.all():
+            return np.asarray(values.sum(axis=0)[cells.indices])
+        rows = np.repeat(np.arange(cells.shape[0]), np.diff(cells.indptr))
+        each = zip(self.seen.T, values, strict=True)
+        return np.asarray(sum(seen[rows] * own[cells.indices] for seen, own in each))
+
+    def groups(self) -> Iterator[tuple[FloatArray, NDArray[np.intp]]]:
+        """Yield each set of models that has seen some instances (m,), and the positions of these."""
+        kinds, which = np.unique(self.seen, axis=0, return_inverse=True)
+        order = np.argsort(which.ravel(), kind="stable")
+        yield from zip(kinds, np.split(order, np.cumsum(np.bincount(which.ravel()))[:-1]), strict=True)
+
+
+def said(block: Predictions) -> Said:
+    """Take a block apart.
+
+    Examples
+    --------
+    >>> import mlconsensus as mlc
+    >>> found = said(mlc.Predictions([[[1, 0.5]], [[1, 0]]]))
+    >>> found.folded(found.known).toarray(), found.seen
+    (array([[2. , 0.5]]), array([[1., 1.]]))
+    """
+    parts, seen, known = zip(*block.apart(), strict=True)
+    weights = np.ones(len(parts)) if block.weights is None else block.weights
+    return Said(parts, np.stack(seen, axis=1), np.array(known) * weights[:, None])
+
+
+class Cells(sparse.csr_array):  # type: ignore[misc]
+    """Some cells of a table (n, l), to be written as they are: those that are not stored are left out."""
+
+
+class ManyScores:
+    """Scores (n, l): each label's default, and by how much the cells that are stored are above it.
+
+    Of an instance, the best labels are stored, at least 100 of those that have a score of their own.
+
+    Examples
+    --------
+    >>> scores = ManyScores(sparse.csr_array([[0.0, 0.5, 0.0]]), np.array([0.1, 0.2, 0.3]))
+    >>> scores.top(2)
+    (array([[1, 2]]), array([[0.7, 0.3]]))
+    """
+
+    def __init__(self, above: Any, default: FloatArray) -> None:
+        self.above = above  # CSR (n, l)
+        self.default = default  # (l,)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of instances and labels."""
+        n, l = self.above.shape
+        return n, l
+
+    @property
+    def stored(self) -> Any:
+        """The scores of the stored cells, as CSR (n, l)."""
+        data = self.above.data + self.default[self.above.indices]
+        return sparse.csr_array((data, self.above.indices, self.above.indptr), shape=self.shape)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, rows: Any) -> Any:
+        if isinstance(rows, tuple):  # one cell
+            return self.above[rows] + self.default[rows[1]]
+        return ManyScores(self.above[rows], self.default)
+
+    def cells(self, counts: Any = None) -> Cells:
+        """Return the scores of the best labels of each instance, as many as `counts` says (n,); else all stored ones.
+
+        Examples
+        --------
+        >>> scores = ManyScores(sparse.csr_array([[0.0, 0.5], [0.0, 0.1]]), np.array([0.1, 0.2]))
+        >>> scores.cells(np.array([2, 1])).toarray()
+        array([[0.1, 0.7],
+               [0. , 0.3]])
+        """
+        if counts is None:
+            return Cells(self.stored)
+        labels, scores = self.top(max(1, int(np.max(counts))))
+        kept = np.arange(labels.shape[1]) < np.asarray(counts)[:, None]
+        out = Cells((scores[kept], labels[kept], np.append(0, np.cumsum(kept.sum(axis=1)))), shape=self.shape)
+        out.sort_indices()
+        return out
+
+    def toarray(self) -> FloatArray:
+        """Return all scores as an array (n, l), where that fits into memory."""
+        n, l = self.shape
+        if 8 * n * l > granted().memory / 2:
+            raise InputError(f"scores: found {n:,} × {l:,}, expected fewer for one array; top(k) gives the best")
+        return np.asarray(self.above.toarray() + self.default)
+
+    def top(self, k: int) -> tuple[NDArray[np.intp], FloatArray]:
+        """Return the `k` best labels of each instance and their scores (n, k), best first; ties go to the first."""
+        n, l = self.shape
+        k = min(k, l)
+        size = max(1, _AT_ONCE // k)
+        parts = [self[at : at + size]._top(k) for at in range(0, n, size)]
+        return np.concatenate([own[0] for own in parts]), np.concatenate([own[1] for own in parts])
+
+    def _top(self, k: int) -> tuple[NDArray[np.intp], FloatArray]:
+        n, l = self.shape
+        cells = self.stored
+        rows = np.repeat(np.arange(n), np.diff(cells.indptr))
+        labels, scores = np.zeros((n, 2 * k), dtype=np.intp), np.full((n, 2 * k), -np.inf)
+        order = np.lexsort((cells.indices, -cells.data, rows))
+        place = np.arange(len(order)) - cells.indptr[rows]
+        best, place = order[place < k], place[place < k]
+        labels[rows[best], place], scores[rows[best], place] = cells.indices[best], cells.data[best]
+        # Of the cells that are not stored, the q-th best is behind q others and the stored ones that come before it.
+        falling = np.argsort(-self.default, kind="stable")
+        position = np.empty(l, dtype=np.intp)
+        position[falling] = np.arange(l)
+        at = position[cells.indices]
+        order = np.lexsort((at, rows))
+        before = at[order] - (np.arange(len(order)) - cells.indptr[rows])
+        some = before < k
+        passed = np.bincount(rows[some] * k + before[some], minlength=n * k).reshape(n, k).cumsum(axis=1)
+        at = np.arange(k) + passed
+        labels[:, k:] = falling[np.minimum(at, l - 1)]
+        scores[:, k:] = np.where(at < l, self.default[labels[:, k:]], -np.inf)
+        rows = np.arange(n)[:, None]
+        order = np.lexsort((labels, -scores), axis=1)[:, :k]
+        return labels[rows, order], scores[rows, order]
+
+
+def many_means(block: Predictions, prior: FloatArray) -> ManyScores:
+    """Average over the models that spoke at the cells that somebody named; others are 0, or the prior of a label.
+
+    Examples
+    --------
+    >>> import mlconsensus as mlc
+    >>> many_means(mlc.Predictions([[[1, 0]], [[1, 0.5]]]), np.zeros(2)).toarray()
+    array([[1.  , 0.25]])
+    """
+    found = said(block)
+    cells = found.folded(found.known)
+    default = np.where(found.known.any(axis=0), 0.0, prior)
+    cells.data = np.clip(ratio(cells.data, found.spread(found.known, cells), 0.0), 0, 1)
+    return ManyScores(cells, default)
+
+
+def stacked(parts: Sequence[Any]) -> Any:
+    """Put the scores of blocks below each other, be they arrays or `ManyScores`.
+
+    Examples
+    --------
+    >>> one = ManyScores(sparse.csr_array([[0.5]]), np.zeros(1))
+    >>> len(stacked([one, one]))
+    2
+    """
+    if isinstance(parts[0], ManyScores):
+        return ManyScores(sparse.vstack([own.above for own in parts], format="csr"), parts[0].default)
+    return np.concatenate(parts)
+
+
+def in_pieces(cost: NDArray[Any]) -> list[slice]:
+    """Cut rows into pieces of about equal cost, given that of each (n,).
+
+    Examples
+    --------
+    >>> in_pieces(np.array([2**24, 1, 1]))
+    [slice(0, 1, None), slice(1, 3, None)]
+    """
+    total = np.cumsum(cost, dtype=np.float64)
+    cuts = np.searchsorted(total, np.arange(_AT_ONCE, max(float(total[-1]), 1), _AT_ONCE)) + 1
+    ends = np.unique(np.concatenate([[0], cuts, [len(cost)]])).tolist()
+    return [slice(start, stop) for start, stop in pairwise(ends)]
+
+
+def best(above: Any, default: FloatArray) -> Any:
+    """Keep of each row of a CSR matrix what can be among the best labels: its own, or its default that it is not."""
+    n, sizes = above.shape[0], np.diff(above.indptr)
+    if sizes.max(initial=0) <= KEPT:
+        above.sort_indices()
+        return above
+    rows = np.repeat(np.arange(n), sizes)
+    scores = above.data + default[above.indices]
+    lowest = np.full(n, -np.inf)
+    long = np.flatnonzero(sizes > KEPT)
+    for own in np.array_split(long, -(-len(long) * int(sizes.max()) // _AT_ONCE)):
+        width = int(sizes[own].max(initial=1))
+        at = above.indptr[own][:, None] + np.arange(width)
+        inside = np.arange(width) < sizes[own][:, None]
+        table = np.where(inside, scores[np.minimum(at, len(scores) - 1)], -np.inf)
+        lowest[own] = np.partition(table, width - KEPT, axis=1)[:, width - KEPT]
+    kept = (scores >= lowest[rows]) | (default[above.indices] >= lowest[rows])
+    starts = np.concatenate([[0], np.cumsum(np.bincount(rows[kept], minlength=n))])
+    out = sparse.csr_array((above.data[kept], above.indices[kept], starts), shape=above.shape)
+    out.sort_indices()
+    return out
+
+
+def sparse_gram(rows: Any) -> Any:
+    """Compute RᵀR of a CSR matrix (n, l) as CSR; rows that name a thousand labels say nothing of which go together."""
+    many = np.diff(rows.indptr) > _MOST_NAMED
+    rows = rows[np.flatnonzero(~many)] if many.any() else rows
+    return rows.T.tocsr() @ rows
+
+
+def at_cells(matrix: Any, cells: Any) -> FloatArray:
+    """Return what a CSR matrix (n, l) has at the stored cells of another, whose pattern holds its own.
+
+    Examples
+    --------
+    >>> at_cells(sparse.csr_array([[0.0, 0.5]]), sparse.csr_array([[1.0, 1.0]])).tolist()
+    [0.0, 0.5]
+    """
+    n, l = cells.shape
+    keys = [np.repeat(np.arange(n, dtype=np.int64) * l, np.diff(own.indptr)) + own.indices for own in (cells, matrix)]
+    out = np.zeros(cells.nnz)
+    out[np.searchsorted(keys[0], keys[1])] = matrix.data
+    return out
+
+
+def paired(left: FloatArray, right: FloatArray, cells: Any) -> FloatArray:
+    """Compute Σ_k left_kj right_kj' at the stored cells (j, j') of a CSR matrix."""
+    rows = np.repeat(np.arange(cells.shape[0]), np.diff(cells.indptr))
+    each = zip(left, right, strict=True)
+    return np.asarray(sum(a[rows] * b[cells.indices] for a, b in each))

@@ -1,0 +1,35 @@
+"""The instances of which answers are known, brought together from wherever a panel is."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..engines import gather
+from ..panel.gold import Gold
+from ..panel.predictions import Predictions
+from ..panel.sources import Source
+
+
+class _Known(NamedTuple):
+    blocks: tuple[Predictions, ...]
+
+
+def known_instances(panel: Source) -> Predictions:
+    """Return the instances of which answers are known, in one pass; there must be some.
+
+    Examples
+    --------
+    >>> import mlconsensus as mlc
+    >>> known_instances(mlc.Predictions([[[1, 0], [1, 1]]]).with_gold([[np.nan, np.nan], [0, 1]]))
+    <Predictions: 1 model × 1 instance × 2 labels>
+    """
+    blocks = gather(panel, _of_block).blocks
+    scores, answers = zip(*((block.to_array(), block.gold.answers) for block in blocks if block.gold), strict=True)
+    whole = Predictions(np.concatenate(scores, axis=1), blocks[0].models, blocks[0].labels)
+    return whole.with_gold_at(Gold(np.arange(len(whole)), np.concatenate(answers)))
+
+
+def _of_block(block: Predictions) -> _Known:
+    return _Known(() if (gold := block.gold) is None else (block[gold.at],))

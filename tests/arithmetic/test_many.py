@@ -1,0 +1,63 @@
+"""Scores of many labels: the best of what is stored and what is not."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+
+from mlconsensus.arithmetic import many
+from mlconsensus.arithmetic.budget import Budget
+from mlconsensus.arithmetic.many import ManyScores
+from mlconsensus.arithmetic.shrinking import shrunk
+from mlconsensus.errors import InputError
+
+
+@settings(max_examples=60, deadline=None)
+@given(seed=st.integers(0, 10**6), k=st.integers(1, 9), fill=st.floats(0, 1))
+def test_the_best_labels_are_those_of_the_whole_table(seed, k, fill):
+    rng = np.random.default_rng(seed)
+    above = np.round(rng.normal(size=(6, 9)), 1) * (rng.random((6, 9)) < fill)
+    default = np.round(rng.random(9), 1)  # with ties
+    scores = ManyScores(sparse.csr_array(above), default)
+    table = scores.toarray()
+    labels, found = scores.top(k)
+    expected = np.argsort(-table, axis=1, kind="stable")[:, :k]
+    np.testing.assert_allclose(found, np.take_along_axis(table, expected, axis=1))
+    np.testing.assert_array_equal(labels, expected)
+
+
+@settings(max_examples=30, deadline=None)
+@given(seed=st.integers(0, 10**6))
+def test_what_is_left_out_is_not_among_the_best(seed):
+    rng = np.random.default_rng(seed)
+    above, default = rng.normal(size=(5, 20)) * (rng.random((5, 20)) < 0.7), rng.random(20)
+    with pytest.MonkeyPatch.context() as changed:
+        changed.setattr(many, "KEPT", 4)
+        kept = many.best(sparse.csr_array(above), default)
+    assert kept.nnz < np.count_nonzero(above)
+    whole, some = ManyScores(sparse.csr_array(above), default), ManyScores(kept, default)
+    np.testing.assert_allclose(some.top(4)[1], whole.top(4)[1])
+
+
+def test_tables_that_do_not_fit_are_refused(monkeypatch):
+    monkeypatch.setattr(many, "granted", lambda: Budget(memory=8))
+    with pytest.raises(InputError, match="top\\(k\\) gives the best"):
+        ManyScores(sparse.csr_array((2, 2)), np.zeros(2)).toarray()
+
+
+@settings(max_examples=20, deadline=None)
+@given(seed=st.integers(0, 10**6), head=st.integers(2, 40))
+def test_the_map_is_within_its_bound(seed, head):
+    rng = np.random.default_rng(seed)
+    l = 40
+    rows = sparse.csr_array((rng.random((200, l)) < 1 / np.arange(2, l + 2)) * rng.random((200, l)))
+    K = (rows.T @ rows).tocsr() * (3 / 200)
+    exact = K.toarray() @ np.linalg.inv(np.eye(l) + K.toarray())
+    try:
+        found = shrunk(K, head=head)
+    except InputError:  # too few in the head
+        assert head < 10
+        return
+    whole = np.stack([found.column(label) for label in range(l)], axis=1)
+    assert np.abs(whole - exact).max() <= found.bound

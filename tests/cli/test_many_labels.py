@@ -1,0 +1,68 @@
+"""Panels of many labels on the command line: in memory, streamed, on Dask; ranked files that read back."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+import mlconsensus as mlc
+from mlconsensus.cli.main import main
+
+
+@pytest.fixture
+def votes(tmp_path):
+    """Write a long file of three models, 200 instances and 4,000 labels, of which each instance gets some."""
+    rng = np.random.default_rng(0)
+    n, l = 200, 4000
+    true = np.minimum(rng.zipf(1.3, (n, 4)), l) - 1
+    frames = [pl.DataFrame({"instance": ["d0"] * l, "label": [f"s{j}" for j in range(l)], "score": 0.0, "model": "m0"})]
+    for k in range(3):
+        said = np.where(rng.random(true.shape) < 0.8, true, np.minimum(rng.zipf(1.3, true.shape), l) - 1)
+        rows = [(f"d{i}", f"s{j}", 0.9 - 0.1 * k, f"m{k}") for i in range(n) for j in sorted(set(said[i].tolist()))]
+        frames.append(pl.DataFrame(rows, schema=["instance", "label", "score", "model"], orient="row"))
+    whole = pl.concat(frames).group_by("instance", "label", "model", maintain_order=True).agg(pl.col("score").max())
+    whole.select("instance", "label", "score", "model").write_parquet(tmp_path / "votes.parquet")
+    return tmp_path / "votes.parquet"
+
+
+def run(*arguments):
+    with pytest.raises(SystemExit) as ended:
+        main([str(argument) for argument in arguments])
+    return ended.value.code
+
+
+@pytest.mark.parametrize("method", ["mv", "ds", "bgcm", "mlcm-a", "filter"])
+def test_streamed_is_the_same_as_in_memory(votes, tmp_path, method):
+    for name, extra in {"memory": "--no-stream", "streamed": "--stream"}.items():
+        options = ("--layout", "ranked", "--top-k", 5, "--method", method, extra)
+        assert run("combine", votes, *options, "-o", tmp_path / f"{name}.parquet") == 0
+    one, other = (pl.read_parquet(tmp_path / f"{name}.parquet") for name in ("memory", "streamed"))
+    assert one.drop("score").equals(other.drop("score"))
+    np.testing.assert_allclose(one["score"], other["score"], atol=1e-10)
+    assert one.height == 5 * 200
+    assert one["rank"].max() == 5
+
+
+def test_a_ranked_file_reads_back(votes, tmp_path):
+    assert run("combine", votes, "--layout", "ranked", "--top-k", 3, "-o", tmp_path / "top.csv") == 0
+    table = mlc.io.read_table(tmp_path / "top.csv")
+    found = mlc.combine(mlc.read_predictions(votes)).top(3)
+    at = {name: j for j, name in enumerate(table.labels.tolist())}
+    scores = table.scores.toarray() if hasattr(table.scores, "toarray") else table.scores
+    rows = [[scores[i, at[name]] for name in names] for i, names in enumerate(found.labels.tolist())]
+    np.testing.assert_allclose(rows, found.scores, atol=1e-10)
+
+
+def test_label_sets_are_written_as_long_tables(votes, tmp_path):
+    assert run("combine", votes, "--decide", "instances", "--layout", "long", "-o", tmp_path / "sets.csv") == 0
+    sets = pl.read_csv(tmp_path / "sets.csv")
+    assert sets.columns == ["instance", "label", "score"]
+    assert (sets["score"] == 1).all()
+
+
+def test_what_cannot_be_done_with_many_labels_is_said_in_one_line(votes, tmp_path, capsys, monkeypatch):
+    assert run("agreement", votes) == 2
+    assert "labels: found 4,000, expected at most 2,048 for this command" in capsys.readouterr().err
+    monkeypatch.setattr("mlconsensus.engines.machine.available_memory", lambda: 2**22)
+    assert run("combine", votes, "--no-stream", "-o", tmp_path / "wide.csv") == 2
+    assert "--layout wide: found 200 × 4,000 scores, expected --layout ranked or long" in capsys.readouterr().err
+    assert not (tmp_path / "wide.csv").exists()

@@ -1,0 +1,179 @@
+"""Methods that learn from known answers, against their equations written out with loops."""
+
+import numpy as np
+import pytest
+
+import mlconsensus as mlc
+import oracle
+from mlconsensus.combiners import learning, mlcm_a, mlcm_r
+from mlconsensus.combiners.method import merged
+from panels import NAN
+
+EVERY = [kind() for kind in mlc.COMBINERS.values()]
+in_one_round = pytest.mark.parametrize("combiner", [each for each in EVERY if not each.rounds], ids=repr)
+every_combiner = pytest.mark.parametrize("combiner", EVERY, ids=repr)
+
+
+def close(one, other, within=1e-9):
+    np.testing.assert_allclose(one, other, rtol=0, atol=within)
+
+
+@pytest.fixture
+def scores():
+    rng = np.random.default_rng(1)
+    scores = np.round(rng.random((3, 9, 4)), 2)
+    scores[0, 4] = scores[1, 2, 1] = NAN
+    return scores
+
+
+@pytest.fixture
+def gold():
+    known = np.full((9, 4), NAN)
+    known[1] = [1, 0, 0, 1]
+    known[5] = [0, 0, 1, 0]
+    known[7] = [NAN, 1, NAN, 0]
+    return known
+
+
+def others(gold):
+    return np.isnan(gold).all(axis=1)
+
+
+def test_a_walk_may_stop_at_known_labels(scores, gold):
+    found = mlc.MLCMr().fit_transform(mlc.Predictions(scores).with_gold(gold))
+    close(found[others(gold)], oracle.mlcm_r_with_gold(scores, gold, mlcm_r.GOLD)[others(gold)])
+
+
+def test_bgcm_holds_known_answers_to_yes_and_no(scores, gold):
+    found = mlc.BGCM().fit_transform(mlc.Predictions(scores).with_gold(gold))
+    close(found[others(gold)], oracle.bgcm_with_gold(scores, gold, mlcm_r.GOLD)[others(gold)])
+
+
+@pytest.mark.parametrize("method", ["mlcm_r", "bgcm"])
+def test_clusters_pass_on_what_is_known(scores, gold, method):
+    """The first cluster of "b" is met by known instances and by one that no model knows."""
+    scores[:, 8] = NAN
+    inside = {"a": [0, 0, 1, 1, 1, 0, 1, 0, 1], "b": [None, "x", None, None, None, "x", None, None, "x"]}
+    clusters = np.array([[a == 0, a == 1, b == "x"] for a, b in zip(*inside.values(), strict=True)], dtype=float)
+    panel = mlc.Predictions(scores).with_clusterings(inside).with_gold(gold)
+    found = getattr(mlc, method)(panel)
+    expected = getattr(oracle, f"{method}_with_gold")(scores, gold, mlcm_r.GOLD, clusters=clusters)
+    close(found[others(gold)], expected[others(gold)])
+
+
+def test_a_restarting_walk_stays_one_over_distributions(scores, gold):
+    found = mlc.MLCMr(restart=0.4).fit(mlc.Predictions(scores).with_gold(gold)).solution_.groups
+    close(found.sum(axis=1), 1)
+
+
+def test_dawid_skene_keeps_known_answers(scores, gold):
+    scores[:, 7, 1] = NAN  # known, and nobody spoke of it
+    found = mlc.DawidSkene().fit_transform(mlc.Predictions(scores).with_gold(gold))
+    close(found, oracle.dawid_skene(scores, gold=gold))
+
+
+def test_mlcm_a_fits_known_instances_and_is_drawn_to_its_filter():
+    rng = np.random.default_rng(0)
+    truth = rng.random((60, 4)) < [0.5, 0.3, 0.4, 0.2]
+    scores = (truth ^ (rng.random((3, 60, 4)) < 0.2)) * [1, 1, 0.5, 1]
+    known = np.where(np.arange(60)[:, None] < 25, truth, NAN)
+    known[30, 0] = 1  # of an instance that is not known whole
+    found = mlc.MLCMa().fit_transform(mlc.Predictions(scores).with_gold(known))
+    expected = oracle.mlcm_a_with_gold(scores, known, mlcm_a._TAUS)
+    close(found[31:], expected[31:])
+    assert abs(found[31:] - mlc.mlcm_a(scores)[31:]).max() > 0.01
+
+
+def test_the_correction_is_the_equation_written_out():
+    rng = np.random.default_rng(2)
+    starts, said = rng.normal(size=(12, 3)), rng.normal(size=(2, 12, 3))
+    answers = (rng.random((12, 3)) < 0.4).astype(float)
+    answers[3, 1] = answers[5] = NAN
+    found = learning._fitted(starts, said, answers, np.ones(2, dtype=bool))
+    close(found, oracle.learned(starts, said, answers, learning._ROUNDS, learning._SPREAD))
+    alone = learning._fitted(starts, said, answers, np.zeros(2, dtype=bool))
+    close(alone[:2], oracle.learned(starts, said[:0], answers, learning._ROUNDS, learning._SPREAD))
+    assert not alone[2:].any()
+
+
+@in_one_round
+def test_sums_of_parts_are_those_of_the_whole(combiner, scores, gold):
+    panel = mlc.Predictions(scores).with_gold(gold)
+    parts = merged(*(type(combiner)().fit(part).statistics_ for part in (panel[:6], panel[6:])))
+    sums = {"models": panel.models, "labels": panel.labels, "n_instances": 9}
+    close(type(combiner).from_statistics(parts, **sums).transform(panel), combiner.fit_transform(panel))
+
+
+@every_combiner
+def test_known_answers_stand_and_without_them_nothing_changes(combiner, scores, gold):
+    panel = mlc.Predictions(scores)
+    held = panel.with_gold(gold)
+    known = ~np.isnan(gold)
+    np.testing.assert_array_equal(combiner.fit_transform(held)[known], gold[known])
+    np.testing.assert_array_equal(combiner.predict(held)[known], gold[known])
+    without = combiner.fit(held.with_gold(None)).transform(panel)
+    np.testing.assert_array_equal(without, combiner.fit_transform(panel))
+
+
+@every_combiner
+def test_more_models_than_gold_and_gold_without_a_model_do_no_harm(combiner):
+    rng = np.random.default_rng(0)
+    scores = (rng.random((12, 30, 3)) < 0.3).astype(float)
+    scores[:, 2] = NAN
+    known = np.full((30, 3), NAN)
+    known[2], known[3] = [1, 0, 0], [0, 0, 0]
+    assert np.isfinite(combiner.fit_transform(mlc.Predictions(scores).with_gold(known))).all()
+
+
+def biased_panel():
+    """One model is right, the others agree on something else: agreement alone trusts the wrong ones."""
+    rng = np.random.default_rng(4)
+    truth = rng.random((400, 6)) < 0.3
+    other = rng.random((400, 6)) < 0.3
+    noise = rng.random((5, 400, 6)) < 0.1
+    scores = np.stack([truth, other, other, other, other]) ^ noise
+    return mlc.Predictions(scores), truth
+
+
+def test_the_default_learns_whom_to_believe():
+    panel, truth = biased_panel()
+    known = np.where(np.arange(400)[:, None] < 100, truth, NAN)
+    without, found = mlc.combine(panel), mlc.combine(panel, gold=known)
+    assert mlc.metrics.micro_auc(truth[100:], without.scores[100:]) < 0.8
+    assert mlc.metrics.micro_auc(truth[100:], found.scores[100:]) > 0.9
+    assert "known answers correct it" in found.reason
+
+
+def test_answers_that_teach_nothing_leave_the_default_as_it_is():
+    panel, _ = mlc.datasets.make_panel(n_instances=300, random_state=0)
+    noise = np.where(np.arange(300)[:, None] < 40, np.random.default_rng(0).random((300, 20)) < 0.1, NAN)
+    without, found = mlc.combine(panel), mlc.combine(panel, gold=noise)
+    np.testing.assert_array_equal(found.scores[40:], without.scores[40:])
+    assert "known answers show nothing that would be better" in found.reason
+
+
+def test_a_corrected_score_is_explained_to_the_last_bit():
+    panel, truth = biased_panel()
+    found = mlc.combine(panel, gold=np.where(np.arange(400)[:, None] < 100, truth, NAN))
+    for cell in ((200, 1), (301, 5)):
+        why = found.explain(*cell)
+        assert why.scale == "log-odds"
+        total = why.baseline + why.contributions.sum() + why.remainder
+        close(1 / (1 + np.exp(-total)), found.scores[cell])
+
+
+def test_a_corrected_model_survives_its_file(tmp_path):
+    panel, truth = biased_panel()
+    found = mlc.combine(panel, gold=np.where(np.arange(400)[:, None] < 100, truth, NAN))
+    mlc.save(found.combiner, tmp_path / "a.model")
+    close(mlc.load(tmp_path / "a.model").transform(panel), found.combiner.transform(panel), 0)
+
+
+def test_dask_finds_what_memory_finds():
+    da = pytest.importorskip("dask.array")
+    panel, truth = biased_panel()
+    known = np.where(np.arange(400)[:, None] < 100, truth, NAN)
+    arrays = [da.from_array(part, chunks=(70, -1)) for part in panel.to_array().astype(bool)]
+    for kind in (mlc.RaterFilter, mlc.MLCMr, mlc.DawidSkene):
+        there = mlc.from_dask(arrays).with_gold(known)
+        close(kind().fit(there).transform(there).compute(), kind().fit_transform(panel.with_gold(known)))

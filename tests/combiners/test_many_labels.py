@@ -1,0 +1,158 @@
+"""Panels of many labels: the route that keeps only what was said, against the one that keeps everything."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+
+import mlconsensus as mlc
+from mlconsensus.arithmetic.many import ManyScores
+from mlconsensus.panel.model_tables import ModelTable
+from mlconsensus.panel.predictions import Predictions
+
+EXACT = ("MV", "DS", "BGCM")
+
+
+def small_panel(
+    seed: int, n: int = 30, l: int = 12, m: int = 3, gaps: bool = True, decide: bool = False
+) -> Predictions:
+    """Make sparse models, some of which have not seen all instances or do not know all labels."""
+    rng = np.random.default_rng(seed)
+    truth = rng.random((n, l)) < 0.25
+    tables = []
+    for k in range(3):
+        scores = np.where(truth ^ (rng.random((n, l)) < 0.1), 0.3 + 0.7 * rng.random((n, l)), 0.0)
+        scores = (scores > 0).astype(float) if decide else np.round(scores, 3)
+        rows = np.flatnonzero(rng.random(n) < 0.9) if gaps else np.arange(n)
+        columns = np.flatnonzero(rng.random(l) < 0.9) if gaps else np.arange(l)
+        rows, columns = (at if len(at) else np.arange(1) for at in (rows, columns))
+        rows[0] = columns[0] = 0
+        rows, columns = np.unique(rows), np.unique(columns)
+        own = sparse.csr_array(scores[np.ix_(rows, columns)])
+        tables.append(ModelTable(f"m{k}", own, [f"i{i}" for i in rows], [f"l{j}" for j in columns]))
+    return Predictions.from_tables(tables)
+
+
+def both_ways(panel: Predictions, name: str) -> tuple[np.ndarray, ManyScores]:
+    dense, many = panel.as_block(False), panel.as_block(True)
+    return mlc.COMBINERS[name]().fit_transform(dense), mlc.COMBINERS[name]().fit_transform(many)
+
+
+@pytest.mark.parametrize("name", EXACT)
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 10**6), gaps=st.booleans(), decide=st.booleans())
+def test_cells_that_somebody_named_have_the_same_score(name, seed, gaps, decide):
+    panel = small_panel(seed, gaps=gaps, decide=decide)
+    dense, many = both_ways(panel, name)
+    named = sum((values > 0).toarray() for values, _, _ in panel.apart()) > 0
+    np.testing.assert_allclose(many.toarray()[named], dense[named], atol=1e-10)
+    if not gaps:
+        np.testing.assert_allclose(many.toarray(), dense, atol=1e-10)
+
+
+@settings(max_examples=15, deadline=None)
+@given(seed=st.integers(0, 10**6), gaps=st.booleans(), decide=st.booleans())
+def test_the_filter_learns_the_same_of_raters(seed, gaps, decide):
+    panel = small_panel(seed, gaps=gaps, decide=decide)
+    one, other = (mlc.RaterFilter().fit(panel.as_block(many)) for many in (False, True))
+    for field in ("mean", "deviation", "heard", "frequency", "reliability", "alike", "weight", "information"):
+        expected, found = (getattr(fitted.prepared_, field) for fitted in (one, other))
+        np.testing.assert_allclose(found, expected, atol=1e-8, err_msg=field)
+    for field in ("squares", "read", "agreed", "witnessed", "witnesses"):
+        expected, found = (getattr(fitted.statistics_, field) for fitted in (one, other))
+        np.testing.assert_allclose(found, expected, atol=1e-7 * max(1, np.abs(expected).max()), err_msg=field)
+
+
+@pytest.mark.parametrize("gaps", [False, True])
+def test_the_filter_finds_the_same_covariances_where_labels_meet(gaps):
+    from mlconsensus.combiners import many_raters, rater_filter
+
+    panel = small_panel(3, n=300, gaps=gaps)
+    one, other = (mlc.RaterFilter().fit(panel.as_block(many)) for many in (False, True))
+    expected = rater_filter._signal(one.statistics_)
+    found, variances = many_raters.signal(other.statistics_, other.prepared_)
+    cells = found.tocoo()
+    np.testing.assert_allclose(cells.data, expected[cells.row, cells.col], atol=1e-8)
+    np.testing.assert_allclose(variances, np.diag(expected), atol=1e-8)
+    assert found.nnz > 12
+
+
+def test_with_as_many_neighbours_as_labels_the_filter_is_the_same():
+    panel = small_panel(5, n=400, gaps=False)  # every pair of labels meets
+    dense, many = both_ways(panel, "Filter")
+    np.testing.assert_allclose(many.toarray(), dense, atol=2e-3)  # what chance explains is counted in bins
+
+
+def test_mlcm_a_is_the_same_where_all_labels_are_in_the_head():
+    dense, many = both_ways(small_panel(7, gaps=False), "MLCM-a")
+    np.testing.assert_allclose(many.toarray(), dense, atol=1e-10)
+
+
+@pytest.mark.parametrize("name", [*EXACT, "MLCM-a", "Filter"])
+def test_blocks_and_order_change_nothing(name):
+    panel = small_panel(11, n=60).as_block(True)
+    combiner = mlc.COMBINERS[name]().fit(panel)
+    whole = combiner.transform(panel)
+    from mlconsensus.combiners.method import merged
+    from mlconsensus.engines import local
+
+    if not combiner.rounds:
+        parts = [combiner.sums(panel[at : at + 20], None) for at in (0, 20, 40)]
+        pieces = mlc.COMBINERS[name]()
+        pieces.many_ = True
+        pieces.take(60, models=panel.models, labels=panel.labels, statistics=merged(merged(*parts[:2]), parts[2]))
+        np.testing.assert_allclose(pieces.transform(panel).toarray(), whole.toarray(), atol=1e-10)
+    rows = [combiner.transform(panel[at : at + 20]).toarray() for at in (0, 20, 40)]
+    np.testing.assert_allclose(np.concatenate(rows), whole.toarray(), atol=1e-10)
+    assert local.spread(panel, combiner.applying()).shape == whole.shape
+
+
+def large_panel(n: int = 60, l: int = 3000) -> Predictions:
+    rng = np.random.default_rng(0)
+    rows = np.repeat(np.arange(n), 5)
+    found = []
+    for _ in range(3):
+        labels = np.minimum(rng.zipf(1.3, len(rows)), l) - 1
+        found.append(sparse.csr_array((np.ones(len(rows)), (rows, labels)), shape=(n, l)))
+        found[-1].data = np.minimum(found[-1].data, 1)
+    return Predictions(found)
+
+
+def test_a_panel_of_many_labels_takes_the_sparse_route_and_others_do_not():
+    panel = large_panel()
+    assert panel.many
+    assert panel[:5].many
+    assert not panel.select(labels=panel.labels[:10]).many
+    assert not Predictions([np.ones((4, 3000))]).many
+    found = mlc.combine(panel)
+    assert found.method == "Filter"
+    assert isinstance(found.scores, ManyScores)
+    best = found.top(3)
+    assert best.labels.shape == (60, 3)
+    assert (np.diff(best.scores, axis=1) <= 0).all()
+    sets = found.label_sets()
+    assert [len(names) for names in sets] == np.diff(found.labels.indptr).tolist()
+    assert found.evaluate(np.eye(60, 3000))["ranking_loss"] >= 0
+    why = found.explain(0, best.labels[0, 0])
+    assert why.score == pytest.approx(best.scores[0, 0])
+    assert why.baseline + why.contributions.sum() + why.remainder == pytest.approx(why.score)
+    with pytest.raises(mlc.InputError, match="report: found 3 models × 60 instances × 3,000 labels, expected at most"):
+        found.report()
+
+
+def test_what_does_not_fit_is_refused_before_the_work(monkeypatch):
+    panel = large_panel()
+    monkeypatch.setattr("mlconsensus.estimators.combiner.available_memory", lambda: 2**20)
+    with pytest.raises(mlc.InputError, match="MLCM-r: found 3 models × 60 instances × 3,000 labels, which would take"):
+        mlc.MLCMr().fit(panel)
+
+
+def test_an_instance_with_all_labels_says_nothing_of_which_go_together():
+    panel = large_panel()
+    parts = [values for values, _, _ in panel.apart()]
+    parts[0] = sparse.vstack([parts[0], sparse.csr_array(np.ones((1, 3000)))]).tocsr()
+    others = [sparse.vstack([own, sparse.csr_array((1, 3000))]).tocsr() for own in parts[1:]]
+    scores = mlc.mlcm_a(Predictions([parts[0], *others]))
+    assert isinstance(scores, ManyScores)
+    assert np.isfinite(scores.stored.data).all()

@@ -1,0 +1,82 @@
+import numpy as np
+import pytest
+
+import mlconsensus as mlc
+from mlconsensus.evaluation.metrics import RANKING_METRICS
+from mlconsensus.insight.questions import _in_proportion, questions
+from mlconsensus.panel.gold import CHANCE
+
+
+@pytest.fixture(scope="module")
+def asked_panel():
+    return mlc.datasets.make_panel(n_instances=400, random_state=4)
+
+
+def filled(found, truth):
+    cells = found.table.scores.copy()
+    new = np.isnan(cells[:, 1])
+    cells[new, 1:] = truth[found.at]
+    return found.table._replace(scores=cells)
+
+
+def test_shares_add_up_and_none_is_above_one():
+    share = _in_proportion(np.array([100.0, 1, 1, 0, 50]), 3)
+    assert share.sum() == pytest.approx(3)
+    np.testing.assert_allclose(share, [1, 0.5, 0.5, 0, 1], atol=1e-6)
+
+
+def test_instances_are_chosen_as_often_as_is_said():
+    rng = np.random.default_rng(0)
+    likely = rng.beta(0.5, 2, (30, 5))
+    times, said = np.zeros(30), {}
+    for seed in range(600):
+        found = questions(likely, likely, np.zeros(30, dtype=bool), 8, "consensus", seed)
+        assert len(found.at) == 8
+        times[found.at] += 1
+        said |= dict(zip(found.at.tolist(), found.chance.tolist(), strict=True))
+    for at, chance in said.items():
+        assert times[at] / 600 == pytest.approx(chance, abs=0.07)
+
+
+@pytest.mark.parametrize("goal", ["consensus", "figures"])
+def test_no_more_than_there_are_and_none_twice(asked_panel, goal):
+    panel, _ = asked_panel
+    found = mlc.ask(panel, 1000, goal)
+    assert sorted(found.at) == list(range(400))
+    assert set(found.expected) == set(RANKING_METRICS)
+    assert "400 instances to ask about" in str(found)
+
+
+def test_answers_to_what_was_asked_bring_more_than_answers_at_random(asked_panel):
+    panel, truth = asked_panel
+    found = mlc.ask(panel, 60)
+    better = mlc.combine(panel, gold=filled(found, truth)).evaluate(truth)["ranking_loss"]
+    rng, losses = np.random.default_rng(0), []
+    for _ in range(5):
+        gold = np.full(truth.shape, np.nan)
+        at = rng.choice(400, 60, replace=False)
+        gold[at] = truth[at]
+        losses.append(mlc.combine(panel, gold=gold).evaluate(truth)["ranking_loss"])
+    assert better < np.mean(losses)
+
+
+def test_a_second_round_keeps_answers_and_still_judges_without_bias(asked_panel):
+    panel, truth = asked_panel
+    true = mlc.metrics.one_error(truth, mlc.majority_vote(panel))
+    values = []
+    for seed in range(12):
+        first = filled(mlc.ask(panel, 40, "figures", seed=seed), truth)
+        second = mlc.ask(panel, 40, "figures", gold=first, seed=100 + seed)
+        assert len(second.table.scores) == 80
+        assert not set(panel.instances[second.at]) & set(first.instances)
+        assert second.table.labels[0] == CHANCE
+        found = mlc.compare(panel, filled(second, truth), None, {"MV": mlc.MajorityVote()})
+        assert "with the probabilities in the file" in found.drawn
+        values.append(found.figures["MV"]["one_error"].value)
+    assert np.mean(values) == pytest.approx(true, abs=0.05)
+
+
+def test_asking_for_figures_promises_narrower_intervals(asked_panel):
+    panel, _ = asked_panel
+    wide, narrow = (mlc.ask(panel, 80, goal).expected["one_error"] for goal in ("consensus", "figures"))
+    assert narrow < wide

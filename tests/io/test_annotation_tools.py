@@ -1,0 +1,285 @@
+"""Exports of annotation tools, shaped as their documentation shows them (tests/data): read, and written for import."""
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import mlconsensus as mlc
+from mlconsensus.io import read_predictions, read_table, scan_predictions, write_table
+from mlconsensus.panel.model_tables import ModelTable
+
+DATA = Path(__file__).parent.parent / "data"
+NAN = float("nan")
+SILENT = pytest.mark.filterwarnings("ignore:answers without labels read as silence")
+both = pytest.mark.parametrize("read", [read_predictions, scan_predictions])
+
+
+def scores(panel):
+    """What each model said, in the order of labels by name."""
+    blocks = [block.select(labels=sorted(panel.labels)).to_array() for block in panel.blocks()]
+    return dict(zip(panel.models, np.concatenate(blocks, axis=1).tolist(), strict=True))
+
+
+def same(panel, expected):
+    found = scores(panel)
+    assert list(found) == list(expected)
+    for model, values in expected.items():
+        np.testing.assert_array_equal(found[model], values)
+
+
+# Labels in order of their names: economy, politics (weather).
+
+
+@SILENT
+@both
+@pytest.mark.parametrize("form", [None, "label-studio"])
+def test_label_studio(read, form):
+    panel = read(DATA / "label_studio.json", format=form, columns={"label": "topics"})
+    assert panel.instances.tolist() == ["101", "102"]
+    # Bob never chose economy, but it was there to choose; task 102 he skipped. Ann chose nothing there.
+    same(
+        panel,
+        {
+            "ann@example.org": [[1, 1], [0, 0]],
+            "bob@example.org": [[0, 1], [NAN, NAN]],
+            "tagger-v2": [[0.75, 0], [0, 0.4]],
+        },
+    )
+
+
+@SILENT
+def test_label_studio_with_all_controls_and_other_ids():
+    panel = read_predictions(DATA / "label_studio.json", columns={"instance": "doc"})
+    assert panel.instances.tolist() == ["news-1", "news-2"]
+    assert sorted(panel.labels) == ["economy", "long", "politics"]
+
+
+def test_label_studio_shapes_of_other_versions(tmp_path):
+    choice = {"from_name": "c", "to_name": "t", "type": "choices", "value": {"choices": ["law"]}}
+    path = {"from_name": "c", "to_name": "t", "type": "taxonomy", "value": {"taxonomy": [["art", "film"]]}}
+    tasks = [
+        {"id": 1, "data": {}, "annotations": [{"completed_by": 3, "result": [choice, path]}], "predictions": [7]},
+        {"id": 2, "data": {}, "predictions": [{"result": [choice | {"score": 0.25}], "score": None}]},
+    ]
+    (tmp_path / "a.json").write_text(json.dumps(tasks))
+    panel = read_predictions(tmp_path / "a.json")
+    same(panel, {"3": [[1, 1], [NAN, NAN]], "model": [[NAN, NAN], [0, 0.25]]})
+    assert set(panel.labels) == {"law", "art/film"}
+    (tmp_path / "one.json").write_text(json.dumps(tasks[0]))  # as its own storage has it, a task a file
+    assert read_predictions(tmp_path / "one.json").models == ("3",)
+    (tmp_path / "min.json").write_text(json.dumps([{"id": 1, "annotator": 3, "topics": {"choices": ["law", "war"]}}]))
+    same(read_predictions(tmp_path / "min.json", columns={"label": "topics"}), {"3": [[1, 1]]})
+
+
+@both
+@pytest.mark.parametrize(("form", "strict"), [(None, False), ("doccano", True)])
+def test_doccano(read, form, strict):
+    panel = read(DATA / "doccano_ann.jsonl", format=form, strict=strict)
+    assert panel.instances.tolist() == ["101", "102", "103"]
+    same(panel, {"doccano_ann": [[1, 1, 0], [0, 0, 0], [0, 0, 1]]})
+
+
+@SILENT
+@both
+def test_prodigy(read):
+    panel = read(DATA / "prodigy.jsonl")
+    assert panel.instances.tolist() == ["1101", "-1102"]
+    same(panel, {"news-ann": [[1, 1, 0], [0, 0, 0]], "news-bob": [[0, 1, 0], [NAN, NAN, NAN]]})
+    texts = read(DATA / "prodigy.jsonl", columns={"instance": "text"})
+    assert texts.instances.tolist() == ["Parliament votes on the budget", "A cup of tea"]
+
+
+@both
+def test_prodigy_one_label_at_a_time(read):
+    # Politics: accepted, ignored; weather: rejected twice.
+    same(read(DATA / "prodigy_binary.jsonl"), {"news-ann": [[1, 0], [NAN, 0]]})
+
+
+@both
+def test_argilla(read):
+    panel = read(DATA / "argilla.jsonl")
+    assert panel.instances.tolist() == ["r1", "r2"]
+    same(
+        panel,
+        {
+            "ann-uuid": [[1, 1, 0], [0, 0, 0]],
+            "bob-uuid": [[0, 1, 0], [NAN, NAN, NAN]],  # a draft is not an answer
+            "tagger-v2": [[0.9, 0, 0.25], [0, 0, 1]],
+        },
+    )
+
+
+def test_argilla_with_several_questions():
+    rows = [
+        json.loads(line) | {"tone.suggestion": "calm"} for line in (DATA / "argilla.jsonl").read_text().splitlines()
+    ]
+    with pytest.raises(
+        mlc.InputError, match=r"found no argilla \(the questions \['tone', 'topics'\]: --columns label=… says"
+    ):
+        mlc.from_dataset(rows)
+    assert mlc.from_dataset(rows, columns={"label": "tone"}).labels == ("calm",)
+    assert mlc.from_dataset(rows, columns={"label": "topics"}).models == ("ann-uuid", "bob-uuid", "tagger-v2")
+
+
+class Dataset(list):
+    """What a Hugging Face dataset is to us: rows as dicts, and features that name classes."""
+
+    def __init__(self, rows, **names):
+        super().__init__(rows)
+        self.features = {key: SimpleNamespace(feature=SimpleNamespace(names=own)) for key, own in names.items()}
+
+
+def test_datasets_of_rows():
+    rows = [{"text": "a", "labels": [0, 2]}, {"text": "b", "labels": []}, {"text": "c", "labels": None}]
+    with pytest.warns(
+        mlc.InputWarning, match=r"keys left out: 3 \('text'\); answers without labels read as silence: 1"
+    ):
+        panel = mlc.Predictions.from_dataset(Dataset(rows, labels=["law", "war", "art"]))
+    assert panel.instances.tolist() == ["0", "1"]
+    assert panel.labels == ("law", "art")
+    same(panel, {"model": [[1, 1], [0, 0]]})
+    one = [{"id": "x", "annotator": "ann", "topic": 1}]
+    named = mlc.from_dataset(Dataset(one, topic=["law", "war"]), columns={"label": "topic"})
+    assert (named.models, named.labels) == (("ann",), ("war",))
+    with pytest.raises(mlc.InputError, match="dataset, row 0: found a text, expected"):
+        mlc.from_dataset({"train": rows})
+
+
+def test_a_hugging_face_dataset_itself():
+    datasets = pytest.importorskip("datasets", reason="Hugging Face's datasets is not installed")
+    if not hasattr(datasets, "Dataset"):
+        pytest.skip("it is our own folder of tests")
+    features = datasets.Features(
+        {"id": datasets.Value("string"), "labels": [datasets.ClassLabel(names=["law", "war"])]}
+    )
+    rows = datasets.Dataset.from_list([{"id": "a", "labels": [1]}, {"id": "b", "labels": [0, 1]}], features=features)
+    same(mlc.from_dataset(rows), {"model": [[0, 1], [1, 1]]})
+
+
+@pytest.mark.parametrize(
+    ("record", "form", "message"),
+    [
+        (
+            {"id": 1, "data": {}, "annotations": [{"completed_by": 1}]},
+            None,
+            "found no label-studio ('result'), expected it",
+        ),
+        ({"id": 1, "data": {}, "annotations": ["x"]}, None, "found no label-studio ("),
+        (
+            {"data": {}, "annotations": []},
+            None,
+            "found no label-studio (no id or text: --columns instance=… names it)",
+        ),
+        ({"_input_hash": 3, "answer": "accept"}, None, "('label'), expected it"),
+        ({"id": 3, "text": "…"}, "doccano", "('label'), expected it"),
+        ({"id": 3, "labels": ["law"]}, "argilla", "found no argilla (the questions []"),
+        (["law"], "prodigy", "found no prodigy ("),
+    ],
+)
+@pytest.mark.parametrize("strict", [False, True])
+def test_records_that_are_no_records(tmp_path, record, form, message, strict):
+    (tmp_path / "a.jsonl").write_text(json.dumps(record))
+    with pytest.raises(mlc.InputError) as error:
+        read_predictions(tmp_path / "a.jsonl", format=form, strict=strict)
+    assert message in str(error.value)
+    assert str(error.value).startswith(str(tmp_path / "a.jsonl"))
+
+
+def test_an_annotator_who_answers_twice_is_refused(tmp_path):
+    task = {"id": 1, "data": {}, "annotations": [{"completed_by": 1, "result": []}] * 2}
+    (tmp_path / "a.json").write_text(json.dumps([task]))
+    with pytest.raises(mlc.InputError, match="found the instance '1' again"):
+        read_predictions(tmp_path / "a.json")
+
+
+# Annif: a file a document, a folder a project.
+
+
+@both
+def test_annif(read):
+    panel = read([DATA / "annif" / "tfidf", DATA / "annif" / "mllm"])
+    assert panel.instances.tolist() == ["doc1", "doc2"]
+    # mllm lists neither parliaments nor tea, and nothing at all for doc2.
+    same(panel, {"tfidf": [[0.9125, 0.5, 0], [0, 0, 0.25]], "mllm": [[0.75, NAN, NAN], [0, NAN, NAN]]})
+    uris = read(DATA / "annif" / "tfidf", columns={"label": "uri"})
+    assert uris.labels[0] == "http://www.yso.fi/onto/yso/p1"
+
+
+def test_annif_truth_and_single_files(tmp_path):
+    truth = read_table(DATA / "annif" / "gold")
+    assert (truth.instances.tolist(), truth.labels.tolist()) == (["doc1", "doc2"], ["budgets", "parliaments", "tea"])
+    np.testing.assert_array_equal(truth.scores, [[1, 1, 0], [0, 0, 1]])
+    (tmp_path / "keys.txt").write_text("budgets\ntea\n")
+    assert read_table(tmp_path / "keys.txt", format="annif").labels.tolist() == ["budgets", "tea"]
+    assert read_table(DATA / "annif" / "tfidf" / "doc1.annif").instances.tolist() == ["doc1"]
+    (tmp_path / "d.annif").write_text("<http://x/1>\tlaw\thigh\n")
+    with pytest.raises(mlc.InputError, match=r"d\.annif, line 1: found 'high', expected a score after a tab"):
+        read_table(tmp_path / "d.annif")
+
+
+def test_a_folder_of_tables_is_not_annifs(tmp_path):
+    for name in "ab":
+        (tmp_path / f"{name}.tsv").write_text("id\tx\n1\t1\n")
+    assert read_predictions(tmp_path).models == ("a", "b")
+
+
+# What tools import.
+
+TABLE = ModelTable("Filter", np.array([[0.9, 0.6], [1.02, 0.0], [0.1, NAN]]), ["7", "8", "a text"], ["law", "war"])
+
+
+def test_predictions_for_label_studio(tmp_path):
+    write_table(tmp_path / "a.json", TABLE, format="label-studio")
+    tasks = json.loads((tmp_path / "a.json").read_text())
+    assert [task.get("id") for task in tasks] == [7, 8, None]
+    assert [task["data"]["text"] for task in tasks] == ["7", "8", "a text"]
+    said = [task["predictions"][0] for task in tasks]
+    assert [one["result"][0]["value"]["choices"] if one["result"] else [] for one in said] == [
+        ["law", "war"],
+        ["law"],
+        [],
+    ]
+    assert {one["model_version"] for one in said} == {"Filter"}
+    # 0.1 + 0.4 labels of the first are expected to be wrong, none of the second, 0.1 of the third.
+    assert [one["score"] for one in said] == pytest.approx([1 / 1.5, 1.0, 1 / 1.1])
+    assert read_table(tmp_path / "a.json").instances.tolist() == ["7", "8", "a text"]
+
+
+@pytest.mark.parametrize(
+    ("form", "line"),
+    [
+        ("doccano", {"text": "7", "label": ["law", "war"]}),
+        (
+            "prodigy",
+            {
+                "text": "7",
+                "options": [{"id": "law", "text": "law"}, {"id": "war", "text": "war"}],
+                "accept": ["law", "war"],
+            },
+        ),
+    ],
+)
+def test_lines_for_doccano_and_prodigy(tmp_path, form, line):
+    write_table(tmp_path / "a.jsonl", TABLE, format=form)
+    first, *rest = (tmp_path / "a.jsonl").read_text().splitlines()
+    assert json.loads(first) == line
+    assert len(rest) == 2
+    back = read_table(tmp_path / "a.jsonl", format=form, columns={"instance": "text"})
+    np.testing.assert_array_equal(back.scores, [[1, 1], [1, 0], [0, 0]])
+
+
+def test_a_consensus_is_saved_for_a_tool(tmp_path):
+    panel = mlc.Predictions(np.ones((2, 1, 1)), instances=["a text"], labels=["law"])
+    mlc.combine(panel).save(tmp_path / "a.json", format="label-studio")
+    (task,) = json.loads((tmp_path / "a.json").read_text())
+    assert task["data"] == {"text": "a text"}
+
+
+@pytest.mark.parametrize("form", ["annif", "argilla"])
+def test_what_is_not_written(tmp_path, form):
+    with pytest.raises(mlc.InputError, match=f"format: found {form} for output, expected one that is written"):
+        write_table(tmp_path / "a", TABLE, format=form)
+    assert list(tmp_path.iterdir()) == []
