@@ -154,18 +154,18 @@ def neighbours_filter(related: Any, noise: FloatArray, gain: FloatArray, active:
 def apply(block: Predictions, solution: Any, per_answer: Any, floor: float) -> ManyScores:
     """Pool the answers about named labels, filter by how far they are from what noes of all would be, add the vote."""
     found = said(block)
-    share, voting = 1 / (1 + float(solution.voting)), float(solution.voting)
+    voting, share = float(solution.votes), 1 - float(solution.votes)
     off, trusted = solution.vote * solution.mean, solution.trusted[:, None] * found.known
     silent = -off.sum(axis=0) * per_answer(solution.information.sum(axis=0), solution)
     base = share * (solution.prior + silent @ solution.filter)
-    unheard = np.where(trusted.any(axis=0), 0.0, solution.prior) * voting * share
+    unheard = np.where(trusted.any(axis=0), 0.0, solution.prior) * voting
     default = np.maximum(base, 0) + unheard + floor * share * solution.prior
     named = found.folded(np.ones_like(off))
     votes, reading = found.folded(trusted), found.folded(solution.vote)
     informed = per_answer(found.spread(solution.information, reading), solution, reading.indices)
     reading.data = share * ((reading.data - found.spread(off, reading)) * informed - silent[reading.indices])
     heard = found.spread(trusted, votes)
-    votes.data = ratio(votes.data, heard, 0.0) * voting * share - unheard[votes.indices]
+    votes.data = ratio(votes.data, heard, 0.0) * voting - unheard[votes.indices]
 
     def made(rows: slice) -> Any:
         moved = reading[rows] @ solution.filter
