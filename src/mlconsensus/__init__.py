@@ -13,7 +13,8 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from . import datasets
     from .asking import ask
-    from .consensus import Consensus, combine, write_consensus
+    from .blockwise import write_consensus
+    from .consensus import Consensus, combine
     from .engines.dask import from_dask
     from .ensemble import ConsensusClassifier
     from .errors import InputError, InputWarning
@@ -40,7 +41,8 @@ __all__ += ["datasets", "decisions", "intervals", "metrics", "privacy"]
 # Where each name is at home; methods, and all that is not named here, are in `estimators`.
 _HOME = {
     "asking": ("ask",),
-    "consensus": ("Consensus", "combine", "write_consensus"),
+    "blockwise": ("write_consensus",),
+    "consensus": ("Consensus", "combine"),
     "engines.dask": ("from_dask",),
     "ensemble": ("ConsensusClassifier",),
     "errors": ("InputError", "InputWarning"),

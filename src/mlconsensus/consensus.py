@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import numpy as np
@@ -325,7 +324,7 @@ def combine(
     panel = panel if gold is None else panel.with_gold(gold)
     combiner, reason = choose(panel, optimize, method, weights)
     scores, names = combiner.fit(panel).transform(panel), (panel.instances, panel.labels)
-    return Consensus(scores, combiner.name, _with_what_it_saw(reason, combiner), combiner, *names, panel)
+    return Consensus(scores, combiner.name, with_what_it_saw(reason, combiner), combiner, *names, panel)
 
 
 class Chosen(NamedTuple):
@@ -359,89 +358,7 @@ def choose(
     return Chosen(COMBINERS[DEFAULT](weights=weights), reason)
 
 
-class Written(NamedTuple):
-    """What `write_consensus` did."""
-
-    method: str
-    reason: str  # why that method
-    combiner: Combiner  # fitted
-    n_missing: int  # of all predictions
-
-
-def write_consensus(
-    panel: Any,
-    path: str | os.PathLike[str],
-    optimize: Optimize = "auto",
-    *,
-    method: str | Combiner | None = None,
-    weights: Weights = None,
-    format: str | None = None,
-    layout: Any = "wide",
-    values: Callable[[NDArray[np.float64], Predictions], NDArray[Any]] | None = None,
-    force: bool = False,
-    solved: bool = False,
-) -> Written:
-    r"""Combine predictions that are not in memory and write the consensus to a file, block by block.
-
-    Parameters
-    ----------
-    panel
-        What `scan_predictions` or `from_dask` gives.
-    path
-        Where to write: Parquet, CSV or TSV. It appears when it is whole. Dask's workers write Parquet as a folder.
-    optimize, method, weights
-        As in `combine`.
-    format
-        The format, where the suffix does not tell.
-    layout
-        As in `io.write_table`.
-    values
-        Turns the scores of a block into what is to be written; by default the scores themselves.
-    force
-        Whether to replace a file that exists.
-    solved
-        Whether `method` is a combiner that was fitted or loaded before, and is only to be applied.
-
-    Returns
-    -------
-    Written
-        ``(method, reason, combiner, n_missing)``.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> import mlconsensus as mlc
-    >>> folder = pathlib.Path(tempfile.mkdtemp())
-    >>> _ = (folder / "ann.csv").write_text("id,law,war\n7,1,0\n8,0,1\n")
-    >>> panel = mlc.scan_predictions(folder / "ann.csv")
-    >>> mlc.write_consensus(panel, folder / "consensus.csv", method="mv").method
-    'MV'
-    >>> print((folder / "consensus.csv").read_text(), end="")
-    instance,law,war
-    7,1.0,0.0
-    8,0.0,1.0
-    """
-    from .io.files import check_output
-    from .io.writing import streamed_format, write_blocks
-
-    streamed_format(path, format)  # before the work, not after
-    check_output(path, force)
-    combiner, reason = choose(panel, optimize, method, weights)
-    panel = combiner.in_fitted_order(panel) if solved else panel
-    if not solved:
-        combiner.fit(panel)
-    made = partial(_written, combiner.applying(), values)
-    missing = write_blocks(path, panel, made, format=format, layout=layout, force=force)
-    return Written(combiner.name, _with_what_it_saw(reason, combiner), combiner, missing)
-
-
-def _with_what_it_saw(reason: str, combiner: Combiner) -> str:
+def with_what_it_saw(reason: str, combiner: Combiner) -> str:
+    """Say why a method was chosen, and what it saw in the panel."""
     saw = combiner.saw(combiner.solution_)
     return f"{reason}: {saw}" if saw else reason
-
-
-def _written(apply: Any, values: Any, block: Predictions) -> Any:
-    scores = apply(block)
-    if values is None:
-        return scores.cells() if isinstance(scores, ManyScores) else scores
-    return values(scores, block)

@@ -314,7 +314,10 @@ def test_the_report_begins_with_what_to_do():
     assert unknown[1].sentence.startswith(
         f"Ask a person about 100 instances before you rely on it, first about {first},"
     )
-    assert known[-1].sentence == "Trust it: against the truth it is no worse than voting (average precision)."
+    assert known[-1].sentence.startswith("Use voting: the consensus is behind it (average precision: −0.")
+    other, other_truth = mlc.datasets.make_panel(random_state=0)
+    trusted = actions(mlc.combine(other).report(other_truth).summary)[-1]
+    assert trusted.sentence.startswith("Trust it: it is not behind voting (average precision: 0.")
     page = found.report().to_html()
     assert page.index("What to do now") < page.index("What was found")
     assert '<a href="#changes">The evidence</a>' in page

@@ -14,7 +14,7 @@ from .options import PanelFiles, read_panel, say, say_missing, together
 from .output import Output
 
 if TYPE_CHECKING:
-    from ..consensus import Written
+    from ..blockwise import Written
 
 _LOCAL = "local"  # a cluster of this machine's own
 _STREAM = "Walk the files block by block with little memory, or read them whole; by default as free memory suggests."
@@ -77,7 +77,8 @@ def _check_room(panel: Any, layout: str) -> None:
 
 def write(panel: Any, output: Output, solved: bool = False, **chosen: Any) -> Written:
     """Combine a panel, or apply the method that is `solved`, and write the consensus: at once or block by block."""
-    from ..consensus import Consensus, Written, combine, write_consensus
+    from ..blockwise import Written, write_consensus
+    from ..consensus import Consensus, combine
     from ..panel.predictions import Predictions
 
     _check_room(panel, output.layout)

@@ -1,0 +1,100 @@
+"""`write_consensus`: combine what is not in memory, and write the consensus block by block."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .arithmetic.many import ManyScores
+from .consensus import Optimize, choose, with_what_it_saw
+from .estimators import Combiner
+from .panel.predictions import Predictions
+from .parameters import Weights
+
+
+class Written(NamedTuple):
+    """What `write_consensus` did."""
+
+    method: str
+    reason: str  # why that method
+    combiner: Combiner  # fitted
+    n_missing: int  # of all predictions
+
+
+def write_consensus(
+    panel: Any,
+    path: str | os.PathLike[str],
+    optimize: Optimize = "auto",
+    *,
+    method: str | Combiner | None = None,
+    weights: Weights = None,
+    format: str | None = None,
+    layout: Any = "wide",
+    values: Callable[[NDArray[np.float64], Predictions], NDArray[Any]] | None = None,
+    force: bool = False,
+    solved: bool = False,
+) -> Written:
+    r"""Combine predictions that are not in memory and write the consensus to a file, block by block.
+
+    Parameters
+    ----------
+    panel
+        What `scan_predictions` or `from_dask` gives.
+    path
+        Where to write: Parquet, CSV or TSV. It appears when it is whole. Dask's workers write Parquet as a folder.
+    optimize, method, weights
+        As in `combine`.
+    format
+        The format, where the suffix does not tell.
+    layout
+        As in `io.write_table`.
+    values
+        Turns the scores of a block into what is to be written; by default the scores themselves.
+    force
+        Whether to replace a file that exists.
+    solved
+        Whether `method` is a combiner that was fitted or loaded before, and is only to be applied.
+
+    Returns
+    -------
+    Written
+        ``(method, reason, combiner, n_missing)``.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import mlconsensus as mlc
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> _ = (folder / "ann.csv").write_text("id,law,war\n7,1,0\n8,0,1\n")
+    >>> panel = mlc.scan_predictions(folder / "ann.csv")
+    >>> mlc.write_consensus(panel, folder / "consensus.csv", method="mv").method
+    'MV'
+    >>> print((folder / "consensus.csv").read_text(), end="")
+    instance,law,war
+    7,1.0,0.0
+    8,0.0,1.0
+    """
+    from .io.files import check_output
+    from .io.writing import streamed_format, write_blocks
+
+    streamed_format(path, format)  # before the work, not after
+    check_output(path, force)
+    combiner, reason = choose(panel, optimize, method, weights)
+    panel = combiner.in_fitted_order(panel) if solved else panel
+    if not solved:
+        combiner.fit(panel)
+    made = partial(_written, combiner.applying(), values)
+    missing = write_blocks(path, panel, made, format=format, layout=layout, force=force)
+    return Written(combiner.name, with_what_it_saw(reason, combiner), combiner, missing)
+
+
+def _written(apply: Any, values: Any, block: Predictions) -> Any:
+    scores = apply(block)
+    if values is None:
+        return scores.cells() if isinstance(scores, ManyScores) else scores
+    return values(scores, block)
