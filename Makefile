@@ -6,7 +6,9 @@ INSTALLED := $(VENV)/.installed
 INSTALLED_DEV := $(VENV)/.installed-dev
 PEERS := benchmarks/.peers
 
-.PHONY: demo test format pictures clean bench bench-peers fuzz
+LOWEST := .lowest
+
+.PHONY: demo test test-lowest test-pythons mutants panels audit format pictures clean bench bench-peers fuzz
 
 demo: $(INSTALLED)
 	$(BIN)/mlconsensus demo
@@ -18,6 +20,33 @@ test: $(INSTALLED_DEV)
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/python tools/count_lines.py
 	$(BIN)/pytest --numprocesses=auto --dist=loadfile --cov --cov-report=term
+
+# The tests with the lowest version of every dependency that pyproject.toml declares, in an environment of its own.
+test-lowest: $(LOWEST)/.installed
+	$(LOWEST)/bin/python -m pytest --numprocesses=auto --dist=loadfile
+
+# The tests with every interpreter from 3.11 on that is there, newest dependencies: make test-pythons PYTHONS="python3.12 …"
+PYTHONS ?= python3.11 python3.12 python3.13 python3.14
+test-pythons:
+	for python in $(PYTHONS); do \
+		$$python --version || continue; \
+		$$python -m venv --clear .pythons/$$python && .pythons/$$python/bin/python -m pip install --quiet --editable '.[dev]' \
+			&& .pythons/$$python/bin/python -m pytest --numprocesses=auto --dist=loadfile || exit 1; \
+	done
+
+# How much of the mathematics is held by tests: a sample of mutants, an hour or more. Goes on where it ended.
+SAMPLE ?= 150
+mutants: $(INSTALLED_DEV)
+	nice -n 19 $(BIN)/python tools/mutants.py --sample $(SAMPLE)
+
+# Ten thousand random panels through every method, half an hour.
+panels: $(INSTALLED_DEV)
+	$(BIN)/python fuzz/random_panels.py 10000
+
+# Known holes in what is installed, for a scheduled job: asks the advisory database, so it needs a network.
+audit: $(INSTALLED_DEV)
+	$(BIN)/python -m pip install --quiet pip-audit
+	$(BIN)/pip-audit --skip-editable
 
 format: $(INSTALLED_DEV)
 	$(BIN)/ruff format .
@@ -39,7 +68,7 @@ pictures: $(INSTALLED_DEV)
 	$(BIN)/python docs/images/make.py
 
 clean:
-	rm -rf $(VENV) benchmarks/.data $(PEERS) .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage mlconsensus-demo*
+	rm -rf $(VENV) $(LOWEST) .pythons .mutants.jsonl benchmarks/.data $(PEERS) .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage mlconsensus-demo*
 
 # Made anew whenever the dependencies change; what tests and tools need comes on top of what users need.
 $(INSTALLED): pyproject.toml
@@ -49,6 +78,12 @@ $(INSTALLED): pyproject.toml
 
 $(INSTALLED_DEV): $(INSTALLED)
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	touch $@
+
+$(LOWEST)/.installed: pyproject.toml tools/lowest.py
+	$(PYTHON) -m venv --clear $(LOWEST)
+	$(LOWEST)/bin/python tools/lowest.py > $(LOWEST)/constraints.txt
+	$(LOWEST)/bin/python -m pip install --quiet --constraint $(LOWEST)/constraints.txt --editable '.[dev]'
 	touch $@
 
 $(PEERS)/crowdkit/.installed: PACKAGE := crowd-kit==1.4.2

@@ -18,8 +18,8 @@ import numpy as np
 from distributed import Client
 
 import mlconsensus as mlc
-from mlconsensus.consensus import method_named
 from mlconsensus.engines.dask import local_cluster
+from mlconsensus.estimators import method_named
 
 FILL = 0.025
 

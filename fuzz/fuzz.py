@@ -1,9 +1,9 @@
 """Break files, give them to the command line, and say what it did wrong: `make fuzz SECONDS=60`.
 
 Each file follows from the seed and its number alone. A worker takes them one after the other, within limits of time and
-memory, and is replaced if it dies. What is wrong: any exit code but 0 and 2, more than one line said of a refusal, a
-traceback, more than 10 s of processor time or 2 GB, an output where a file was refused, and streaming that decides or
-writes otherwise than memory. Such a file is kept in `fuzz/found`; it belongs into `tests/fuzz_corpus`.
+memory, and is replaced if it dies. What is wrong: any exit code but 0 and 2, a warning of Python's, a traceback, a
+refusal that says nothing, more than 10 s of processor time or 2 GB, an output where a file was refused, and streaming
+that decides or writes otherwise than memory. Such a file is kept in `fuzz/found`; it belongs into `tests/fuzz_corpus`.
 """
 
 import argparse
@@ -103,7 +103,7 @@ def _numbers(path: Path) -> tuple[list[str], np.ndarray]:
 def _judged(ended: tuple[int, str]) -> str:
     code, said = ended
     last = said.splitlines()[-1] if said else ""
-    if code not in (0, 2) or "Traceback" in said:
+    if code not in (0, 2) or "Traceback" in said or "Warning: " in said:
         return f"exit code {code}: {last}"
     if code == 2 and (not last.startswith("mlconsensus: ") or "found" not in last):
         return f"no sentence that says what was found: {said!r}"

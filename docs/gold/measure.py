@@ -153,12 +153,12 @@ def cells(results):
             figures = {kind: np.array([row[kind] for row in some]) for kind in kinds}
             for at, metric in enumerate(METRICS):
                 cell = {"panel": name, "source": found["source"], "size": size, "metric": metric}
-                cell |= {kind: float(figures[kind][:, at].mean()) for kind in ("without", "stacking")}
+                cell |= {kind: round(float(figures[kind][:, at].mean()), 6) for kind in ("without", "stacking")}
                 for beyond in map(str, BEYOND):
                     for against in ("without", "stacking"):
                         gain = (figures[beyond] - figures[against])[:, at]
                         error = gain.std(ddof=1) / np.sqrt(len(gain))
-                        cell[f"{beyond} {against}"] = [float(gain.mean()), float(error)]
+                        cell[f"{beyond} {against}"] = [round(float(gain.mean()), 6), round(float(error), 6)]
                 out.append(cell)
     return out
 

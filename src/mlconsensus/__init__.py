@@ -13,7 +13,6 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from . import datasets
     from .asking import ask
-    from .blockwise import write_consensus
     from .consensus import Consensus, combine
     from .engines.dask import from_dask
     from .ensemble import ConsensusClassifier
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from .panel.predictions import Predictions
     from .sites import privacy
     from .sites.state import load, merge, save, save_statistics, subtract
+    from .streamed import write_consensus
 
 __all__ = ["Agreement", "Comparison", "Consensus", "ConsensusClassifier", "Explanation", "InputError", "InputWarning"]
 __all__ += ["Predictions", "agreement", "ask", "combine", "compare", "decide", "explain", "from_dask", "from_dataset"]
@@ -41,7 +41,6 @@ __all__ += ["datasets", "decisions", "intervals", "metrics", "privacy"]
 # Where each name is at home; methods, and all that is not named here, are in `estimators`.
 _HOME = {
     "asking": ("ask",),
-    "blockwise": ("write_consensus",),
     "consensus": ("Consensus", "combine"),
     "engines.dask": ("from_dask",),
     "ensemble": ("ConsensusClassifier",),
@@ -53,6 +52,7 @@ _HOME = {
     "insight.referee": ("referee",),
     "io": ("from_dataset", "from_long", "read_predictions", "scan_predictions"),
     "panel.predictions": ("Predictions",),
+    "streamed": ("write_consensus",),
     "sites.state": ("load", "merge", "save", "save_statistics", "subtract"),
 }
 _MODULES = {

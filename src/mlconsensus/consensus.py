@@ -1,19 +1,20 @@
-"""`combine`: pick the method for the metric, run it, and say which and why."""
+"""`combine`: run the method that is chosen, and say which and why."""
 
 from __future__ import annotations
 
 import os
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
 from .arithmetic.many import ManyScores
-from .errors import expect, one_of
-from .estimators import COMBINERS, Combiner, majority_vote, method_named
+from .choosing import DEFAULT, Optimize, choose, with_what_it_saw
+from .errors import expect
+from .estimators import Combiner, majority_vote
 from .evaluation import metrics
 from .evaluation.calibration import calibrated
 from .evaluation.decisions import Top, cardinalities, match_instances, top_labels
@@ -31,10 +32,6 @@ from .terminal import sizes
 
 if TYPE_CHECKING:
     from .report import Report
-
-Optimize = Literal["auto", "ranking_loss", "micro_auc", "one_error", "average_precision"]
-METRICS = get_args(Optimize)
-DEFAULT = "Filter"  # for every metric: choosing among methods by small differences was worse (decision 22)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -325,40 +322,3 @@ def combine(
     combiner, reason = choose(panel, optimize, method, weights)
     scores, names = combiner.fit(panel).transform(panel), (panel.instances, panel.labels)
     return Consensus(scores, combiner.name, with_what_it_saw(reason, combiner), combiner, *names, panel)
-
-
-class Chosen(NamedTuple):
-    """A combiner, and why it is the one to use."""
-
-    combiner: Combiner
-    reason: str
-
-
-def choose(
-    panel: Any, optimize: Optimize = "auto", method: str | Combiner | None = None, weights: Weights = None
-) -> Chosen:
-    """Pick the method for a metric, unless one is given.
-
-    Examples
-    --------
-    >>> import mlconsensus as mlc
-    >>> choose(mlc.Predictions([[[1, 0]]]), "ranking_loss").combiner
-    RaterFilter()
-    """
-    if isinstance(method, str):
-        return Chosen(COMBINERS[method_named(method)](weights=weights), "it was asked for")
-    if method is not None:
-        expect(weights is None, "weights", "some beside a combiner, which has its own", "one of the two")
-        return Chosen(method, "it was asked for")
-    wanted = str(optimize).replace("-", "_")
-    one_of(wanted, METRICS, "optimize")
-    reason = "it leaves voting as far as the models' agreement carries"
-    if wanted != "auto":
-        reason += f", and no method is safer for {wanted.replace('_', ' ')}"
-    return Chosen(COMBINERS[DEFAULT](weights=weights), reason)
-
-
-def with_what_it_saw(reason: str, combiner: Combiner) -> str:
-    """Say why a method was chosen, and what it saw in the panel."""
-    saw = combiner.saw(combiner.solution_)
-    return f"{reason}: {saw}" if saw else reason

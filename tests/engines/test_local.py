@@ -48,3 +48,10 @@ def test_threads_follow_the_users_wish(monkeypatch):
     for nonsense in ("", "0", "many"):
         monkeypatch.setenv("OMP_NUM_THREADS", nonsense)
         assert local.cores() >= 1
+
+
+def test_what_numpy_is_to_ignore_is_ignored_while_solving():
+    with np.errstate(divide="ignore"):
+        assert local.solve(lambda: np.log(np.zeros(1)))[0] == -np.inf
+    with pytest.raises(RuntimeWarning, match="divide by zero"):
+        local.solve(lambda: np.log(np.zeros(1)))

@@ -269,8 +269,8 @@ def test_the_filters_baseline_is_the_frequency_and_its_floor_a_remainder():
             assert why.remainder >= 0
             if why.remainder > 0:
                 floored += 1
-                voted = fitted.solution_.voting * (fitted.solution_.trusted @ panel.to_array()[:, i, label])
-                voted /= fitted.solution_.trusted.sum() * (1 + fitted.solution_.voting)
+                voted = fitted.solution_.votes * (fitted.solution_.trusted @ panel.to_array()[:, i, label])
+                voted /= fitted.solution_.trusted.sum()
                 assert consensus[i, label] == pytest.approx(voted, abs=1e-6)
                 assert "floor at 0" in why.to_text()
     assert floored

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors import safe_open
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
@@ -331,6 +332,15 @@ def test_what_was_never_added_cannot_be_taken_back(name):
     strange = combiner_named(name).fit(panel.select(labels=panel.labels[:2])[:10])
     with pytest.raises(mlc.InputError):
         mlc.subtract(strange, total)
+
+
+@pytest.mark.parametrize("name", ["MLCM-a", "Filter"])
+def test_sums_of_many_labels_are_not_taken_back(name):
+    panel = mlc.Predictions([sparse.eye_array(40, 2100, format="csr")] * 2)
+    total = combiner_named(name).fit(panel)
+    part = combiner_named(name).fit_round(panel[:20], total.prepared_)
+    with pytest.raises(mlc.InputError, match="found that of a panel of many labels, expected one of at most 2,048 to"):
+        mlc.subtract(total, part)
 
 
 def test_noise_is_not_taken_back():

@@ -14,7 +14,7 @@ from .options import PanelFiles, read_panel, say, say_missing, together
 from .output import Output
 
 if TYPE_CHECKING:
-    from ..blockwise import Written
+    from ..streamed import Written
 
 _LOCAL = "local"  # a cluster of this machine's own
 _STREAM = "Walk the files block by block with little memory, or read them whole; by default as free memory suggests."
@@ -77,9 +77,9 @@ def _check_room(panel: Any, layout: str) -> None:
 
 def write(panel: Any, output: Output, solved: bool = False, **chosen: Any) -> Written:
     """Combine a panel, or apply the method that is `solved`, and write the consensus: at once or block by block."""
-    from ..blockwise import Written, write_consensus
     from ..consensus import Consensus, combine
     from ..panel.predictions import Predictions
+    from ..streamed import Written, write_consensus
 
     _check_room(panel, output.layout)
     if not isinstance(panel, Predictions):

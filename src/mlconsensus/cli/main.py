@@ -49,10 +49,8 @@ class _Commands(click.Group):
         return list(_COMMANDS)
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        if name not in _COMMANDS:
-            return None
-        command: click.Command = import_module(f".{name}", __package__).command
-        for option in command.params:  # so that a shell completes the names of files
+        command = import_module(f".{name}", __package__).command if name in _COMMANDS else None
+        for option in command.params if command else ():  # so that a shell completes the names of files
             if option.type is click.STRING and str(option.metavar).removesuffix("...") in ("FILE", "FOLDER", "MODEL"):
                 option.type = click.Path()
         return command
@@ -147,6 +145,4 @@ def _verdict(error: BaseException) -> tuple[str, int]:
             sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - what is left in the buffer has nowhere to go
             where = "standard output"
         return f"{where}: found {error.strerror.lower()!r}, expected what can be used", BAD_INPUT
-    if isinstance(error, MemoryError):
-        return f"memory: found too little ({error or 'none is left'}), expected enough for the input", BAD_INPUT
     return f"internal fault, please report it: {type(error).__name__}: {error}", FAULT

@@ -95,8 +95,7 @@ class PatternCounts:
     def reordered(self, models: NDArray[np.intp], labels: NDArray[np.intp]) -> PatternCounts:
         """Put models and labels into another order: which old position each new one is taken from (-1: none)."""
         old, *votes = self.unpacked()
-        place = np.zeros(self.shape[1], dtype=np.intp)
-        place[labels[labels >= 0]] = np.flatnonzero(labels >= 0)
+        place = np.argsort(labels, kind="stable")[(labels < 0).sum() :]
         yes, spoke = ((each[:, models] > 0) & (models >= 0) for each in votes)
         return PatternCounts.of(_packed(place[old], yes, spoke), (len(models), len(labels)), self.counts)
 
@@ -193,15 +192,16 @@ def solve(statistics: Statistics, n_iter: int = 100, tol: float = 1e-5, weights:
     answer = np.concatenate([np.full(len(each.rows), answer) for each, answer in sides])
     m, l = statistics.patterns.shape
     weights = np.ones(m) if weights is None else weights
-    heard = spoke @ weights
-    counts = np.concatenate([each.counts for each, _ in sides]) * ((heard > 0) | ~np.isnan(answer))
+    counts, heard = np.concatenate([each.counts for each, _ in sides]), spoke @ weights
+    some = (heard > 0) | ~np.isnan(answer)  # of whom nobody spoke, nothing is to be learned
+    labels, yes, spoke, answer, counts, heard = (each[some] for each in (labels, yes, spoke, answer, counts, heard))
     votes = np.hstack([yes, spoke - yes])  # (p, 2m) who said yes, who said no
     # Multiplying by it adds up over each label's patterns.
     sums = sparse.csr_array((np.ones(len(labels)), (labels, np.arange(len(labels)))), shape=(l, len(labels)))
-    n_votes = sums @ (counts * heard)
+    n_votes, n_patterns = sums @ (counts * heard), (sums @ counts)[labels]
 
     # Start from the majority vote; what is known stays.
-    true = np.where(np.isnan(answer), ratio(yes @ weights, heard, 0.0), answer)
+    true = np.where(np.isnan(answer), _exact(ratio(yes @ weights, heard, 0.0), n_patterns), answer)
     following = _maximise(true, sums, votes, counts, weights)
     found, bound, active = following, np.full(l, -np.inf), np.ones(l, dtype=np.bool_)
     for _ in range(whole(n_iter, "n_iter", 1)):
@@ -209,7 +209,7 @@ def solve(statistics: Statistics, n_iter: int = 100, tol: float = 1e-5, weights:
         found = Solution(*settled)._replace(weights=weights)
         start, if_yes, if_no = _log_odds(found)
         likely = special.expit(start[labels] + _added(votes, if_yes, if_no, labels))  # E step
-        true = np.where(np.isnan(answer), likely, answer)
+        true = np.where(np.isnan(answer), _exact(likely, n_patterns), answer)
         following = _maximise(true, sums, votes, counts, weights)  # M step
         new_bound = sums @ (counts * _evidence(true, following, labels, votes))
         active &= new_bound - bound >= positive(tol, "tol") * n_votes
@@ -252,7 +252,17 @@ def contributions(block: Predictions, solution: Solution, label: int) -> Contrib
 
 def _added(votes: FloatArray, for_yes: FloatArray, for_no: FloatArray, labels: NDArray[np.intp]) -> FloatArray:
     """Add up for each pattern (p,) what its votes count, given (m, l) for a yes and for a no."""
-    return np.asarray(np.einsum("pk,pk->p", votes, np.vstack([for_yes, for_no]).T[labels]))
+    each = np.vstack([for_yes, for_no])
+    return np.asarray(np.einsum("pk,pk->p", votes, _exact(each, len(each) * np.abs(each).max(axis=0)).T[labels]))
+
+
+def _exact(values: FloatArray, most: FloatArray) -> FloatArray:
+    """Round to a grid on which sums of up to `most` are exact.
+
+    Models that are alike then stay so to the last bit, whatever their order: EM may part them by rounding alone.
+    """
+    grid = np.exp2(np.ceil(np.log2(np.maximum(most, 1e-290))) - 52)
+    return np.asarray(np.round(values / grid) * grid)
 
 
 def _maximise(true: FloatArray, sums: Any, votes: FloatArray, counts: FloatArray, weights: FloatArray) -> Solution:

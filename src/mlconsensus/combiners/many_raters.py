@@ -139,9 +139,9 @@ def neighbours_filter(related: Any, noise: FloatArray, gain: FloatArray, active:
         pairs = np.broadcast_arrays(own[:, :, None], own[:, None, :])
         among = np.asarray(related[pairs[0].ravel(), pairs[1].ravel()]).reshape(mask.shape) * mask
         among += ~there[at][:, :, None] * np.eye(width)
-        values, vectors = np.linalg.eigh(among)
-        if (odd := values[:, 0] < 0).any():  # as `raters.label_correlations`
-            near_to = (vectors[odd] * np.maximum(values[odd], 0)[:, None, :]) @ vectors[odd].transpose(0, 2, 1)
+        if (odd := np.linalg.eigvalsh(among)[:, 0] < 0).any():  # as `raters.label_correlations`
+            values, vectors = np.linalg.eigh(among[odd])
+            near_to = (vectors * np.maximum(values, 0)[:, None, :]) @ vectors.transpose(0, 2, 1)
             scale = np.sqrt(np.maximum(np.einsum("akk->ak", near_to), 1e-12))
             among[odd] = near_to / scale[:, :, None] / scale[:, None, :]
         system = among + (noise[own] + 1e-6)[:, :, None] * np.eye(width)
@@ -154,18 +154,18 @@ def neighbours_filter(related: Any, noise: FloatArray, gain: FloatArray, active:
 def apply(block: Predictions, solution: Any, per_answer: Any, floor: float) -> ManyScores:
     """Pool the answers about named labels, filter by how far they are from what noes of all would be, add the vote."""
     found = said(block)
-    share, voting = 1 / (1 + float(solution.voting)), float(solution.voting)
+    voting, share = float(solution.votes), 1 - float(solution.votes)
     off, trusted = solution.vote * solution.mean, solution.trusted[:, None] * found.known
     silent = -off.sum(axis=0) * per_answer(solution.information.sum(axis=0), solution)
     base = share * (solution.prior + silent @ solution.filter)
-    unheard = np.where(trusted.any(axis=0), 0.0, solution.prior) * voting * share
+    unheard = np.where(trusted.any(axis=0), 0.0, solution.prior) * voting
     default = np.maximum(base, 0) + unheard + floor * share * solution.prior
     named = found.folded(np.ones_like(off))
     votes, reading = found.folded(trusted), found.folded(solution.vote)
     informed = per_answer(found.spread(solution.information, reading), solution, reading.indices)
     reading.data = share * ((reading.data - found.spread(off, reading)) * informed - silent[reading.indices])
     heard = found.spread(trusted, votes)
-    votes.data = ratio(votes.data, heard, 0.0) * voting * share - unheard[votes.indices]
+    votes.data = ratio(votes.data, heard, 0.0) * voting - unheard[votes.indices]
 
     def made(rows: slice) -> Any:
         moved = reading[rows] @ solution.filter

@@ -112,7 +112,7 @@ def solve(
         anchors = np.repeat(positive(alpha, "alpha") * (np.ones(m) if weights is None else weights), l)
     else:
         anchors = _anchors(degrees[:v], restart)
-    anchors = np.where(anchors > 0, anchors, 1.0)  # a node without edges stays at home whatever α is
+    anchors = np.where(anchors > 1e-300, anchors, 1.0)  # a node without edges stays at home whatever α is
     held = anchors[:, None] * np.tile(np.eye(l), (m, 1))  # α B
     if clustered:
         # Clusters that no walk to a label leaves from hold to the prior.

@@ -70,7 +70,6 @@ from .raters import drawn, label_correlations
 _TINY = 1e-9  # information below this is none
 _MOST_NOISE = 3.0  # of a reading by raters whose errors are one
 _VOTING = 2.0  # how much strangers' votes count beside the filter's opinion
-_HARDLY = 0.15  # reliability below which a rater has nothing to do with the others
 _FLOOR = 1e-6  # labels about which nothing is left keep the order of their frequencies
 
 
@@ -103,9 +102,7 @@ class Solution(NamedTuple):
     filter: Annotated[Any, Axes("l l")]  # (Φ + N)⁻¹ Φ diag(g); CSR of many labels
     prior: Annotated[FloatArray, Axes("l")]  # π
     trusted: Annotated[FloatArray, Axes("m", least=0)]  # how much each rater's vote weighs
-    voting: Annotated[
-        FloatArray, Axes("", least=0, most=_VOTING)
-    ]  # h, how much the vote counts beside the filter's opinion
+    votes: Annotated[FloatArray, Axes("", least=0, most=1)]  # h/(1 + h), the vote's part of a score
     overall: Annotated[FloatArray, Axes("m")]  # each rater's reliability over all labels
     scale_at: Annotated[FloatArray, Axes("m ?")]
     scale_to: Annotated[FloatArray, Axes("m ?")]
@@ -163,7 +160,8 @@ def solve(sums: Statistics, weights: FloatArray | None, known: Trust) -> Solutio
         ease[active] = np.clip(drawn(size[active], 1.0, chance[active], least=1e-3), 0.02, 4.0)
     c = _by_label(sums, known, np.sqrt(ease), active)
 
-    given = known.voice * (1.0 if weights is None else weights)
+    # Of copies, that of the loudest.
+    given = known.voice * (known.copies * (1.0 if weights is None else weights)).max(axis=1)
     vote, information = (each * given[:, None] for each in answer_weights(c, known.deviation))
     noise, kin = _noise(c, known, information, n)
     gain, level = gain_of(c, known)
@@ -179,9 +177,12 @@ def solve(sums: Statistics, weights: FloatArray | None, known: Trust) -> Solutio
     trusted = np.maximum(known.reliability, 0)
     if not (trusted * given).any():
         trusted = (known.heard.sum(axis=1) > 0).astype(np.float64)
+    trusted = trusted * given
+    h, overall = _VOTING * (1 - kinship_of_all(known, level)) ** 2, known.copies @ known.reliability
+    votes = h / (1 + h) if overall.any() else 1.0  # without a signal there is nothing else
     return Solution(
-        known.mean, vote, information, noise, kin, filter, known.frequency, trusted * given,
-        np.asarray(_VOTING * (1 - kinship_of_all(known, level)) ** 2), known.overall, known.scale_at, known.scale_to,
+        known.mean, vote, information, noise, kin, filter, known.frequency, trusted / (trusted.max() or 1.0),
+        np.asarray(votes), overall, known.scale_at, known.scale_to,
     )  # fmt: skip
 
 
@@ -192,16 +193,16 @@ def apply(block: Predictions, solution: Solution) -> Any:
         return many_raters.apply(block, solution, _per_answer, _FLOOR)
     kind = solution.vote.dtype
     # Both parts of the score are multiplied before they are made, not after: each pass over (n, l) counts.
-    share = kind.type(1 / (1 + solution.voting))
+    share = kind.type(1 - solution.votes)
     filter, prior = solution.filter * share, solution.prior * share
-    trusted = np.repeat(solution.trusted[:, None] * (solution.voting * share), len(prior), axis=1).astype(kind)
+    trusted = np.repeat(solution.trusted[:, None] * solution.votes, len(prior), axis=1).astype(kind)
     if block.complete:
         A = connections(block, kind)
         # The same for all instances: the factor of the readings, which goes into the filter, and what means take off.
         filter = filter * _per_answer(solution.information.sum(axis=0), solution)[:, None]
         scores = weighted_product(A, solution.vote, filter)
         scores += prior - (solution.vote * solution.mean).sum(axis=0) @ filter
-        vote = weighted_sum(A, trusted / kind.type(max(float(solution.trusted.sum()), 1e-300)))
+        vote = weighted_sum(A, trusted / kind.type(solution.trusted.sum() or 1.0))
         vote += _FLOOR * prior
     else:
         said = sheets(block)
@@ -210,7 +211,7 @@ def apply(block: Predictions, solution: Solution) -> Any:
         reading = reading * _per_answer(said.of_instances(solution.information[rater] * spoke), solution)
         scores = prior + product(reading, filter)
         heard = said.of_instances(solution.trusted[rater][:, None] * spoke)
-        silent = np.broadcast_to(prior * solution.voting, heard.shape)
+        silent = np.broadcast_to((solution.prior * solution.votes).astype(kind), heard.shape)
         vote = ratio(said.of_instances(trusted[rater] * said.scores), heard, silent) + _FLOOR * prior
     np.maximum(scores, 0, out=scores)
     scores += vote
@@ -238,11 +239,11 @@ def contributions(block: Predictions, solution: Solution, label: int) -> Contrib
     prior = float(solution.prior[label])
     below = min(prior + float(moved.sum()), 0.0)
     heard = float((solution.trusted * said[:, label]).sum())
-    voting = float(solution.voting)
+    votes = float(solution.votes)
+    moved *= 1 - votes
     if heard > 0:
-        moved[:, label] += voting * solution.trusted * (scores - said * prior)[:, label] / heard
-    share = 1 / (1 + voting)
-    found = Contributions(share * (1 + _FLOOR + voting) * prior, share * moved, -share * below)
+        moved[:, label] += votes * solution.trusted * (scores - said * prior)[:, label] / heard
+    found = Contributions((1 + _FLOOR * (1 - votes)) * prior, moved, (votes - 1) * below)
     return revised_parts(found, scores - said * solution.mean, solution.learned, label)
 
 
@@ -361,12 +362,12 @@ class RaterFilter(Method):
 
     def saw(self, solution: Solution) -> str:
         """Say in a few words what the raters' agreement showed."""
-        r, share = solution.overall, float(solution.voting / (1 + solution.voting))
+        r, share = solution.overall, float(solution.votes)
         if solution.learned is not None:
             return "known answers " + ("correct it" if len(solution.learned) else "show nothing that would be better")
         if len(r) == 1:
             return "there is one model, which is believed"
-        if r.max() < _HARDLY:
-            return "the models hardly agree beyond chance, so the scores are little more than votes"
+        if not r.any():
+            return "the models do not agree beyond chance, so the scores are votes"
         alike = ", much alike" if share < 0.35 else ""
         return f"reliability {r.min():.2f} to {r.max():.2f}{alike}; plain votes are {share:.0%} of a score"

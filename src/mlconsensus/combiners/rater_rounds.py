@@ -15,7 +15,8 @@ from . import many_raters
 from .method import Axes
 from .raters import agreement, highest, kinship, reliability
 
-_SILENT = 1e-12  # a variance below this says that a rater never changes its mind on a label
+_SILENT = 1e-12  # a variance below this says that a rater never changes its mind on a label,
+_ROUNDED = 1e-8  # and so does one below this part of its mean square, of which rounding takes too much
 _RAISED = 0.5  # by which power of the panel's reliability the scale of a very rare label is raised
 _RARE = 0.1  # how frequent a label is that raters no longer keep silent about when in doubt
 
@@ -61,7 +62,7 @@ class Trust(NamedTuple):
     reliability: Annotated[FloatArray, Axes("m")]  # r, over all labels; 0 for copies
     voice: Annotated[FloatArray, Axes("m", least=0, most=1)]  # how much of a voice of its own each has
     alike: Annotated[FloatArray, Axes("m m", symmetric=True)]  # kinship
-    overall: Annotated[FloatArray, Axes("m")]  # r, a copy's too
+    copies: Annotated[FloatArray, Axes("m m", symmetric=True, least=0, most=1)]  # 1 for raters that say the same
     highest: Annotated[FloatArray, Axes("m l")]  # what reliability can be at most
     weight: Annotated[FloatArray, Axes("m l")]  # u, what an answer adds to the reading
     information: Annotated[FloatArray, Axes("m l", least=0)]  # b, and how much that is worth
@@ -95,6 +96,7 @@ def means(sums: Rates, known: Scales | None) -> Means:
     frequency = ratio(total.sum(axis=0), heard.sum(axis=0), 0.0)
     mean = (total + frequency) / (heard + 1)
     variance = ratio(np.maximum(squares - 2 * mean * total + mean**2 * heard, 0), heard, 0.0)
+    variance = np.where(variance > np.maximum(_SILENT, _ROUNDED * ratio(squares, heard, 0.0)), variance, 0.0)
     scales = np.empty((2, len(total), 0)) if known is None else known
     return Means(mean, variance, total, heard, products, n_complete, *scales)
 
@@ -136,14 +138,18 @@ def trust(sums: Pairs, known: Means) -> Trust:
     first = _first_copies(sums, known)
     kept = first == np.arange(len(first))
     heard = heard * kept[:, None]
-    frequency = ratio((total * kept[:, None]).sum(axis=0), heard.sum(axis=0), 0.0)
     pooled = ratio((variance * heard).sum(axis=0), heard.sum(axis=0), 0.0)
     # Labels count by their variance: so many of equal variance would tell as much.
     labels = pooled.sum() ** 2 / max(float((pooled**2).sum()), 1e-300)
     precision = both * labels * np.outer(kept, kept) * (1 - np.eye(len(kept)))
     overlap = both / np.sqrt(np.maximum(np.outer(count, count), 1))
-    found, voice = reliability(agreement(sums.products, sums.squares), precision, overlap)
+    squares = np.where(sums.squares > _SILENT * sums.both, sums.squares, 0.0)  # no correlation of rounding errors
+    found, voice = reliability(agreement(sums.products, squares), precision, overlap)
     r = np.where(kept, found, 0.0)
+    if not r.any():  # no signal: votes are all there is, a copy has one too, and each counts as it was given
+        first = np.arange(len(first))
+        kept, heard, scale = kept | True, known.heard, list(np.empty((2, len(first), 0)))
+    frequency = ratio((total * kept[:, None]).sum(axis=0), heard.sum(axis=0), 0.0)
     # Rates differ by chance: where both answered by how they differ there, elsewhere by the variance of each.
     apart = ratio(sums.squares + sums.squares.T - 2 * sums.products, both, 0.0)
     per = 1 / np.maximum(count, 1)
@@ -154,10 +160,11 @@ def trust(sums: Pairs, known: Means) -> Trust:
     shift = np.maximum(np.add.outer(size, size) - 2 * rate @ rate.T, 0)
     alike = kinship(shift, expected, overlap)
     bound = highest(mean, frequency)
-    deviation = np.where(variance > _SILENT, np.sqrt(variance), 0.0)
+    deviation = np.sqrt(variance)
     answers = answer_weights(np.sign(r)[:, None] * np.minimum(np.abs(r)[:, None], bound), deviation)
     weight, information = (each * voice[:, None] for each in answers)
-    return Trust(mean, deviation, heard, frequency, r, voice, alike, found[first], bound, weight, information, *scale)
+    copies = (first[:, None] == first).astype(np.float64)
+    return Trust(mean, deviation, heard, frequency, r, voice, alike, copies, bound, weight, information, *scale)
 
 
 def on_scale(block: Predictions, known: Any) -> Predictions:

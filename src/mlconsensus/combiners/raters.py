@@ -19,6 +19,8 @@ from ..arithmetic.products import FloatArray, ratio
 _ROUNDS = 200  # of reweighted least squares; half of each step is taken
 _KINK = 1e-3  # how small a deviation is no longer an absolute one
 _MOST = 0.98  # the highest reliability of a rater over all labels
+_SIDES = 0.1  # by how much of all reliability those who do not say the opposite must be ahead
+_BEYOND = 3.0  # how many standard errors the raters' agreement must be above none
 _NOW_AND_THEN = 5  # after how many rounds it is looked at again who shares a voice
 _CLEARLY = 2.0  # standard errors
 _ORDINARY = 0.5  # how far honest raters' errors correlate at most, as in insight.suspects
@@ -48,8 +50,9 @@ def reliability(agreed: FloatArray, precision: FloatArray, overlap: FloatArray) 
 
     Deviations beyond chance count by their size, not their square, and near copies, which agree beyond any product,
     count as one rater: how reliable they are is seen in others. Each `r` is drawn to the panel's mean by empirical
-    Bayes: raters who answered little are taken for usual ones, and where nobody agrees with anybody beyond chance, all
-    are trusted alike.
+    Bayes: raters who answered little are taken for usual ones. Without a signal all are 0: where raters agree neither
+    on the whole nor along the fit beyond chance, or where as many say the opposite as do not, so that nobody can tell
+    which side is right.
 
     Parameters
     ----------
@@ -93,6 +96,13 @@ def reliability(agreed: FloatArray, precision: FloatArray, overlap: FloatArray) 
             excess = (weighted / known - mean) ** 2 - 1 / known
             spread = max(1e-5, float(trust @ excess / max(trust.sum(), 1e-12)))
     r = r if r.sum() >= 0 else -r
+    # Along the fit chance alone gives √(2m), the largest eigenvalue of a random matrix.
+    whole, fitted = (
+        float((precision * agreed * shape).sum() / np.sqrt(max(2 * (precision * shape**2).sum(), 1e-300)))
+        for shape in (np.outer(voice, voice), np.outer(voice * r, voice * r))
+    )
+    if (whole < _BEYOND and fitted < _BEYOND + np.sqrt(2 * m)) or r.sum() < _SIDES * np.abs(r).sum():
+        return np.zeros(m), np.ones(m)
     opposite = r < -_OPPOSITE * max(float(np.median(r)), 0.0) - 1e-9  # and not merely useless
     return np.clip(np.where(opposite, r, np.maximum(r, 0)), -_MOST, _MOST), voice
 

@@ -21,7 +21,7 @@ from ..combiners.method import S, merged
 from ..errors import InputError, expect, needed
 from ..panel.alignment import Names
 from ..panel.model_tables import tables_of
-from ..panel.predictions import Predictions
+from ..panel.predictions import Predictions, joined
 from ..panel.sources import LazySource, Steps, prepared
 from .machine import KEPT, available_memory, cores
 from .progress import track
@@ -68,8 +68,12 @@ class DaskPanel(LazySource):
         return found
 
     def read(self, start: int, stop: int) -> Predictions:
-        """Refuse: blocks are as the tasks have them."""
-        raise NotImplementedError
+        """Bring some instances here."""
+        if self._scanned is not None:
+            return self.prepared(self._scanned.read(start, stop))
+        shares = [share for share in self._shares if share.start < stop and start < share.stop]
+        found = _computed(self._tasks(shares, partial(_rows, start, stop)), "fetching")
+        return joined([block for blocks in found for block in blocks])
 
     def blocks(self, size: int | None = None) -> Iterator[Predictions]:
         """Bring the instances here, block by block."""
@@ -316,6 +320,15 @@ def _statistics_of(statistics: Any, start: int, blocks: Iterator[Any]) -> Any:
 
 def _applied(apply: Any, dtype: Any, start: int, blocks: Iterator[Any]) -> Any:
     return np.concatenate([apply(block) for block, _ in blocks]).astype(dtype, copy=False)
+
+
+def _rows(start: int, stop: int, at: int, blocks: Iterator[tuple[Predictions, Any]]) -> list[Predictions]:
+    """Return what blocks hold of the instances from one position to another; the first block's is `at`."""
+    found = []
+    for block, _ in blocks:
+        found.append(block[max(start - at, 0) : max(stop - at, 0)])
+        at += len(block)
+    return [block for block in found if len(block)]
 
 
 def _here(start: int, blocks: Iterator[Any]) -> list[Predictions]:

@@ -6,6 +6,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import copy_context
 from functools import cache, reduce
 from typing import Any, TypeVar
 
@@ -102,7 +103,8 @@ def solve(function: Callable[[], T], one_thread: bool = False) -> T:
             except BaseException as fault:
                 done.set_exception(fault)
 
-        threading.Thread(target=run, daemon=True).start()  # a daemon does not keep the process from ending
+        # A daemon does not keep the process from ending; what NumPy is to ignore goes with the context.
+        threading.Thread(target=copy_context().run, args=(run,), daemon=True).start()
         try:
             return done.result()
         except KeyboardInterrupt:

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..engines import gather
 from ..panel.gold import Gold
-from ..panel.predictions import Predictions
+from ..panel.predictions import Predictions, joined
 from ..panel.sources import Source
 
 
@@ -26,8 +26,7 @@ def known_instances(panel: Source) -> Predictions:
     <Predictions: 1 model × 1 instance × 2 labels>
     """
     blocks = gather(panel, _of_block).blocks
-    scores, answers = zip(*((block.to_array(), block.gold.answers) for block in blocks if block.gold), strict=True)
-    whole = Predictions(np.concatenate(scores, axis=1), blocks[0].models, blocks[0].labels)
+    whole, answers = joined(blocks), [block.gold.answers for block in blocks if block.gold]
     return whole.with_gold_at(Gold(np.arange(len(whole)), np.concatenate(answers)))
 
 

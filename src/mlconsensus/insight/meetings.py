@@ -9,11 +9,12 @@ import numpy as np
 
 from ..arithmetic.products import FloatArray, ratio
 from ..arithmetic.sheets import IntArray, Sheets
-from ..panel.predictions import Predictions
+from ..panel.predictions import Predictions, joined
 from ..panel.sources import Source
 
 MOST_CELLS = 2**24  # of larger panels every second, third, … instance is looked at
 GROUPS = 10  # of instances, for the jackknife
+_STRETCHES = 10  # of neighbouring instances that a sample is made of
 _AT_ONCE = 2**21  # numbers in the largest array of one step
 
 
@@ -46,6 +47,25 @@ def looked_at(source: Source) -> Predictions:
             return source
     cells = sum(len(seen) for seen in source.seen()) * len(source.labels)
     return source[:: -(-cells // MOST_CELLS)] if cells > MOST_CELLS else source
+
+
+def sampled(source: Source, most: int) -> Predictions:
+    """Take at most so many instances, in stretches at even distances: the same wherever a panel is.
+
+    Examples
+    --------
+    >>> import mlconsensus as mlc
+    >>> sampled(mlc.Predictions(np.zeros((1, 3000, 2))), 1000).instances[[0, 99, 100, -1]].tolist()
+    [0, 99, 300, 2799]
+    """
+    n = len(source)
+    if n <= most:
+        return source.read(0, n)
+    size = most // _STRETCHES
+    starts = np.arange(_STRETCHES) * (n // _STRETCHES)
+    if isinstance(source, Predictions):
+        return source[(starts[:, None] + np.arange(size)).ravel()]
+    return joined([source.read(start, start + size) for start in starts.tolist()])
 
 
 def meet(said: Sheets) -> Meetings:

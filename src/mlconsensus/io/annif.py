@@ -36,13 +36,11 @@ def _document(name: str, data: bytes, where: str, rules: Rules) -> dict[str, Any
     """Return what a file says: its subjects' labels, or their URIs where the rules want these or there is no label."""
     labels: dict[str, float] = {}
     for number, line in enumerate(decoded(data, where).strip().splitlines() if data.strip() else (), 1):
-        uri, *rest = [part.strip() for part in line.split("\t")]
-        if not uri.startswith("<"):
-            rest = [uri, *rest]
-        elif rules.columns.get("label") == "uri" or not rest:
-            rest = [uri[1:-1], *rest[1:]]
+        parts = [part.strip() for part in line.split("\t")]
+        uri = parts.pop(0)[1:-1] if line.startswith("<") else ""
+        label = uri if uri and (rules.columns.get("label") == "uri" or not parts) else parts[0]
         try:
-            labels[rest[0]] = max(float(rest[-1]) if len(rest) > 1 else 1.0, labels.get(rest[0], 0.0))
+            labels[label] = max(float(parts[-1]) if len(parts) > 1 else 1.0, labels.get(label, 0.0))
         except ValueError:
-            raise InputError(f"{where}, line {number}: found {rest[-1]!r}, expected a score after a tab") from None
+            raise InputError(f"{where}, line {number}: found {parts[-1]!r}, expected a score after a tab") from None
     return {"instance": name, "labels": labels}

@@ -66,7 +66,7 @@ def _to_label_studio(model: str, instance: str, labels: list[str], chosen: list[
     choices = {"from_name": "choices", "to_name": "text", "type": "choices", "value": {"choices": chosen}}
     # Label Studio sorts its queue by this score, the lowest first: what is most in doubt is asked first.
     said = {"model_version": model, "score": 1 / (1 + doubt), "result": [choices] * bool(chosen)}
-    task = {"id": int(instance)} if instance.isdecimal() else {}
+    task = {"id": int(instance)} if instance.isdecimal() and len(instance) < 19 else {}
     return task | {"data": {"text": instance}, "predictions": [said]}
 
 
@@ -86,8 +86,8 @@ def _to_prodigy(model: str, instance: str, labels: list[str], chosen: list[str],
 
 
 def _argilla(record: Record, rules: Rules) -> Iterator[Record]:
-    asked = {key.rpartition(".")[0] for key in record if key.endswith(_ARGILLA)}
-    asked = asked & {rules.columns.get("label")} or asked
+    every = (key.rpartition(".")[0] for key in record if key.endswith(_ARGILLA))
+    asked = {question for question in every if rules.columns.get("label", question) == question}
     if len(asked) != 1:
         raise LookupError(f"the questions {sorted(asked)}: --columns label=… says which counts")
     question, said = asked.pop(), {"instance": _instance(record, rules, "id")}

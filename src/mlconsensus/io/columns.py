@@ -56,8 +56,7 @@ def roles(columns: Sequence[str], rules: Rules = Rules(), name: str = "") -> lis
     usual = [column if rules.strict and column in ROLES else _ROLE.get(column.strip().lower()) for column in columns]
     if not named:
         known = {role for role in usual if role}
-        # A ranked table is a long one with ranks, which its scores tell too.
-        whole = len(known) + ("rank" in columns) == len(columns) and known >= {"instance", "label"} and len(known) > 2
+        whole = len(known) == len(columns) and known >= {"instance", "label"} and len(known) > 2
         if rules.strict:
             whole = whole and list(columns) == usual and known >= _LONG
         return usual if whole else []

@@ -165,7 +165,7 @@ def whole_file(path: AnyPath, force: bool = False) -> Iterator[IO[bytes]]:
         buffer = io.BytesIO()
         yield buffer
         shown: Any = buffer.getbuffer()
-        if sys.stdout.isatty():
+        if sys.stdout.buffer.isatty():
             shown = "\n".join(map(safe, bytes(shown).decode(errors="backslashreplace").split("\n"))).encode()
         sys.stdout.buffer.write(shown)
         sys.stdout.buffer.flush()

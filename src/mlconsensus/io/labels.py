@@ -117,6 +117,7 @@ class Relabelled(StoredMatrix):
 
     def __init__(self, given: StoredMatrix, at: IntArray) -> None:
         self.given, self.at, self.dtype = given, at, given.dtype
+        self.nnz = getattr(given, "nnz", given.shape[0] * given.shape[1])
         self.shape = given.shape[0], int(at.max()) + 1
 
     def __getitem__(self, rows: slice | IntArray) -> Any:

@@ -376,3 +376,15 @@ def as_predictions(predictions: Any) -> Predictions:
     <Predictions: 1 model × 1 instance × 2 labels>
     """
     return cast("Predictions", predictions) if isinstance(predictions, Source) else Predictions(predictions)
+
+
+def joined(blocks: Sequence[Predictions]) -> Predictions:
+    """Put blocks of the same models and labels together, in memory; instances are called by their new positions.
+
+    Examples
+    --------
+    >>> joined([Predictions([[[1, 0]]]), Predictions([[[1, 1]]])])
+    <Predictions: 1 model × 2 instances × 2 labels>
+    """
+    scores = np.concatenate([block.to_array() for block in blocks], axis=1)
+    return Predictions(scores, blocks[0].models, blocks[0].labels)

@@ -59,9 +59,7 @@ def actions(summary: Summary) -> list[Action]:
         )
     if judged is not None:
         gain = judged.ahead
-        trust = (
-            "Use voting: the consensus is behind it" if gain.high < 0 else "Trust it: it is not clearly behind voting"
-        )
+        trust = "Use voting: the consensus is behind it" if gain.high < 0 else "Trust it: it is not behind voting"
         ends = f"{figure(gain.low, 3)} to {figure(gain.high, 3)}"
         return [*found, Action(f"{trust} (average precision: {figure(gain.value, 3)} ahead, {ends}).", "truth")]
     if not asking.instances:

@@ -22,7 +22,6 @@ from .state_file import Arrays, declared, from_arrays, read_state, reordered, to
 
 _KINDS = ("statistics", "round", "model")
 _KNOWN = "known:"  # how arrays begin that earlier rounds told
-_ROUNDING = 1e-11  # what is left of a sum, as a share of it, where nothing is left
 _MOST_CELLS = 2**24  # of one instance: as many as a block of instances may have
 
 
@@ -212,11 +211,11 @@ def subtract(total: Combiner, part: Combiner, names: Sequence[str] = ("total", "
 
 def _less(total: Any, part: Any) -> Any:
     """Subtract sums field by field; what rounding leaves of nothing is nothing."""
-    left = []
+    left, _ = [], to_arrays(total)  # which refuses sums of many labels
     for (name, axes), whole, own in zip(declared(total.__class__).items(), total, part, strict=True):
         rest = np.asarray(whole) - np.asarray(own) if isinstance(axes, Axes) else whole - own
         if isinstance(axes, Axes):
-            rest = np.where(np.abs(rest) <= _ROUNDING * np.abs(whole), 0.0, rest)[()]
+            rest = np.where(np.abs(rest) <= 1e-11 * np.abs(whole), 0.0, rest)[()]  # many times what rounding leaves
             expect(np.min(rest, initial=0) >= axes.least, name, "more than there is in all", "sums that were added")
         left.append(rest)
     return type(total)(*left)
@@ -333,12 +332,13 @@ def _check_alike(combiner: Combiner, first: Combiner, name: str, first_name: str
     for what, value in _described(first).items():
         expect(own.get(what) == value, name, f"{what} = {own.get(what)!r}", f"{value!r} as in {first_name}")
     # A clustering counts beside every label, known or not, and noise beside every number: neither is 0 there.
-    fixed = "noise" if first.privacy_ else "clusterings" if any((*first.clusters_, *combiner.clusters_)) else ""
+    of = "noise" if first.privacy_ else "clusterings" if any((*first.clusters_, *combiner.clusters_)) else ""
     for what, names in _names_of(first).items():
         found, expected = set(_names_of(combiner)[what]), set(names)
         both = f"{sorted(found - expected)[:3]} too many and {sorted(expected - found)[:3]} lacking"
-        fits = found == expected if fixed else found <= set(every[what])
-        why = f"; with {fixed}, all must have the same" if fixed else ""
+        fits, why = (
+            (found == expected, f"; with {of}, all must have the same") if of else (found <= set(every[what]), "")
+        )
         expect(fits, f"{name}, {what}", both, f"the {what} of {first_name}, in any order{why}")
 
 

@@ -149,7 +149,12 @@ def to_arrays(value: Any) -> Arrays:
             arrays |= {f"{name}.{own}": array for own, array in part.arrays().items()}
         elif part is not None:
             many = sparse.issparse(part) or isinstance(part, tuple)
-            expect(not many, name, "that of a panel of many labels", f"one of at most {MOST_DENSE:,}, for a file")
+            expect(
+                not many,
+                name,
+                "that of a panel of many labels",
+                f"one of at most {MOST_DENSE:,} to write, rename or take back",
+            )
             arrays[name] = np.asarray(part)
     return arrays
 
@@ -231,7 +236,7 @@ def reordered(value: Any, names: Mapping[str, Sequence[str]], wanted: Mapping[st
     -------
     The statistics in the new order; the same object where nothing changes its place.
     """
-    if names == wanted:
+    if names == wanted or not to_arrays(value):  # which refuses sums of many labels, as they have no axes to reorder
         return value
     orders = {}
     for what, present in names.items():

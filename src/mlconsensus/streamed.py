@@ -1,4 +1,4 @@
-"""`write_consensus`: combine what is not in memory, and write the consensus block by block."""
+"""`write_consensus`: combine predictions that are not in memory, block by block."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .arithmetic.many import ManyScores
-from .consensus import Optimize, choose, with_what_it_saw
+from .choosing import Optimize, choose, with_what_it_saw
 from .estimators import Combiner
 from .panel.predictions import Predictions
 from .parameters import Weights

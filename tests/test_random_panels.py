@@ -1,0 +1,29 @@
+"""The first random panels of fuzz/random_panels.py, and those that once broke a promise."""
+
+import numpy as np
+import pytest
+import random_panels
+
+from mlconsensus.arithmetic.products import dense
+
+# Copies of different weights, opposite camps, -0, subnormal scores, models that only rounding could tell apart, …
+ONCE_BROKEN = (13, 25, 41, 167, 168, 224, 230, 252, 277, 311, 372, 5197, 5448, 5504, 5787)
+
+
+@pytest.mark.parametrize("numbers", [range(30), ONCE_BROKEN], ids=["first", "once broken"])
+def test_every_method_keeps_its_promises(numbers):
+    for number in numbers:
+        panel = random_panels.draw(number)
+        for method in random_panels.METHODS + (random_panels.OTHERS if number % 3 == 0 else []):
+            assert random_panels.faults(panel, method, number) == [], (number, panel.kind, method)
+
+
+def test_a_broken_promise_is_noticed(monkeypatch):
+    """A method that looks at where a model stands is no longer independent of order."""
+    method = random_panels.METHODS[0]
+    first_model = staticmethod(lambda block, solution: 1.5 * dense(next(block.cells())[0]))
+    monkeypatch.setattr(type(method), "apply", first_model)
+    scores = np.random.default_rng(0).random((3, 5, 4))
+    found = random_panels.faults(random_panels.Panel(scores, None, "scores"), method, 0)
+    assert any(each.startswith("order") for each in found)
+    assert any(each.startswith("out of range") for each in found)
