@@ -58,10 +58,10 @@ def actions(summary: Summary) -> list[Action]:
             Action(f"Look at {', '.join(map(shown, names[:3]))}{more}: the evidence is against them.", "models")
         )
     if judged is not None:
-        results = {row.name: row.metrics["average_precision"] for row in judged.results if row.kind != "model"}
-        better = results[judged.results[0].name] >= results["MV"]
-        trust = "Trust it: against the truth it is no worse than voting" if better else "Use voting: it is better here"
-        return [*found, Action(f"{trust} (average precision).", "truth")]
+        gain = judged.ahead
+        trust = "Use voting: the consensus is behind it" if gain.high < 0 else "Trust it: it is not behind voting"
+        ends = f"{figure(gain.low, 3)} to {figure(gain.high, 3)}"
+        return [*found, Action(f"{trust} (average precision: {figure(gain.value, 3)} ahead, {ends}).", "truth")]
     if not asking.instances:
         return [*found, Action("Trust it: every instance has an answer.", "changes")]
     first = ", ".join(map(shown, asking.instances[:3]))

@@ -12,7 +12,9 @@ from ..arithmetic.products import BoolArray, FloatArray, dense, ratio
 from ..engines.machine import available_memory
 from ..engines.progress import track
 from ..estimators import COMBINERS, Combiner
+from ..evaluation import intervals
 from ..evaluation.decisions import match_instances
+from ..evaluation.intervals import Figure
 from ..evaluation.metrics import evaluate, evaluate_models
 from ..evaluation.truth import Matched
 from ..panel.predictions import Predictions
@@ -95,6 +97,7 @@ class JudgedSummary(NamedTuple):
     precision_recall: tuple[PrecisionRecall, ...]
     reliability: tuple[Reliability, ...]
     calibration: Calibration  # of the consensus's probabilities
+    ahead: Figure  # of voting, in average precision
     labels: tuple[LabelGain, ...]
 
 
@@ -136,7 +139,9 @@ def judge(consensus: Consensus, matched: Matched) -> JudgedSummary:
     gains = _gains(names, truth, sets["MV"], sets[consensus.method])
     likely = consensus.probabilities[rows][:, columns]
     calibration.append(reliability(f"{consensus.method}, probabilities", "method", truth, likely))
-    found = tuple(results), tuple(curves), tuple(calibration), calibration_error(truth, likely), tuple(gains)
+    own, vote = (intervals.judge(truth, known[name][rows][:, columns]) for name in (consensus.method, "MV"))
+    ahead = own.ahead_of(vote).figures()["average_precision"]
+    found = tuple(results), tuple(curves), tuple(calibration), calibration_error(truth, likely), ahead, tuple(gains)
     return JudgedSummary(matched.note, len(matched.rows), len(rows), left_out, *found)
 
 
