@@ -111,7 +111,7 @@ def correlations(found: Any, scale: FloatArray, variance: FloatArray, n: FloatAr
     bins = np.round(_BINS * np.log(own)).astype(np.int64)
     low = int(bins[active].min(initial=0))
     bins = np.where(active, bins - low, 0)
-    labels = np.bincount(bins[active]).astype(np.float64)
+    labels = np.bincount(bins[active], minlength=1).astype(np.float64)
     count = (np.convolve(labels, labels) - np.bincount(2 * bins[active], minlength=2 * len(labels) - 1)) / 2
     square = np.bincount(bins[rows] + bins[columns], values**2, len(count))
     chance, spread = np.exp((np.arange(len(count)) + 2 * low) / _BINS), 0.03
