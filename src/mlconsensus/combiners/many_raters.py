@@ -134,7 +134,8 @@ def neighbours_filter(related: Any, noise: FloatArray, gain: FloatArray, active:
     near[rows[kept], place[kept]], there[rows[kept], place[kept]] = related.indices[order[kept]], True
     weights = np.zeros((l, width))
     every = np.flatnonzero(active)
-    for at in np.split(every, range(_AT_ONCE, len(every), _AT_ONCE)):
+    for start in range(0, len(every), _AT_ONCE):
+        at = every[start : start + _AT_ONCE]
         own, mask = near[at], there[at][:, :, None] & there[at][:, None, :]
         pairs = np.broadcast_arrays(own[:, :, None], own[:, None, :])
         among = np.asarray(related[pairs[0].ravel(), pairs[1].ravel()]).reshape(mask.shape) * mask
