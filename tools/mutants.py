@@ -34,36 +34,24 @@ CONTRACT, CLUSTERED, WEIGHTS = (
     "combiners/test_clusterings.py",
     "combiners/test_weights.py",
 )
-EXPLAINED = "insight/test_explanations.py"
+EXPLAINED, GOLD, MANY = "insight/test_explanations.py", "combiners/test_gold.py", "combiners/test_many_labels.py"
+RATERS = "combiners/test_raters.py"
 FILTER, LOOPS = "combiners/test_rater_filter.py", "combiners/test_rater_filter.py::loops"
 MORE = {
-    "combiners/bgcm.py": [f"{CONTRACT}::literal and BGCM", CLUSTERED, f"{WEIGHTS}::BGCM", f"{EXPLAINED}::BGCM"],
+    "combiners/bgcm.py": [f"{CONTRACT}::literal and BGCM", CLUSTERED, GOLD, f"{WEIGHTS}::BGCM", f"{EXPLAINED}::BGCM"],
     "combiners/contributions.py": [EXPLAINED],
-    "combiners/dawid_skene.py": [f"{CONTRACT}::DawidSkene", f"{WEIGHTS}::DawidSkene", f"{EXPLAINED}::DawidSkene"],
-    "combiners/majority_vote.py": [
-        f"{CONTRACT}::MajorityVote",
-        f"{WEIGHTS}::MajorityVote",
-        f"{EXPLAINED}::MajorityVote",
-    ],
+    "combiners/dawid_skene.py": [f"{CONTRACT}::Dawid", GOLD, MANY, f"{WEIGHTS}::Dawid", f"{EXPLAINED}::Dawid"],
+    "combiners/learning.py": [GOLD, f"{EXPLAINED}::RaterFilter"],
+    "combiners/majority_vote.py": [f"{CONTRACT}::Majority", MANY, f"{WEIGHTS}::Majority", f"{EXPLAINED}::Majority"],
+    "combiners/many_raters.py": [MANY],
     "combiners/method.py": ["test_own_method.py", CONTRACT],
-    "combiners/mlcm_a.py": [f"{CONTRACT}::MLCMa", f"{WEIGHTS}::MLCMa", f"{EXPLAINED}::MLCMa"],
-    "combiners/mlcm_r.py": [
-        f"{CONTRACT}::literal and MLCMr",
-        CLUSTERED,
-        f"{CONTRACT}::MLCMr",
-        f"{WEIGHTS}::MLCMr",
-        f"{EXPLAINED}::MLCMr",
-    ],
-    "combiners/rater_filter.py": [
-        LOOPS,
-        "combiners/test_raters.py",
-        f"{CONTRACT}::RaterFilter",
-        f"{EXPLAINED}::RaterFilter",
-    ],
-    "combiners/rater_rounds.py": [LOOPS, "combiners/test_raters.py", FILTER, f"{CONTRACT}::RaterFilter"],
-    "combiners/raters.py": [LOOPS, "combiners/test_raters.py", FILTER],
+    "combiners/mlcm_a.py": [f"{CONTRACT}::MLCMa", GOLD, MANY, f"{WEIGHTS}::MLCMa", f"{EXPLAINED}::MLCMa"],
+    "combiners/mlcm_r.py": [f"{CONTRACT}::MLCMr", CLUSTERED, GOLD, f"{WEIGHTS}::MLCMr", f"{EXPLAINED}::MLCMr"],
+    "combiners/rater_filter.py": [LOOPS, RATERS, GOLD, f"{CONTRACT}::RaterFilter", f"{EXPLAINED}::RaterFilter"],
+    "combiners/rater_rounds.py": [LOOPS, RATERS, FILTER, f"{CONTRACT}::RaterFilter"],
+    "combiners/raters.py": [LOOPS, RATERS, FILTER],
     "combiners/walk_system.py": ["combiners/test_mlcm_r.py"],
-    "arithmetic": ["arithmetic", CLUSTERED, f"{CONTRACT}::literal or sparse"],
+    "arithmetic": ["arithmetic", CLUSTERED, MANY, f"{CONTRACT}::literal or sparse"],
     "combiners": [],
     "evaluation": ["evaluation"],
 }

@@ -114,7 +114,7 @@ def test_order_does_not_matter_without_a_signal():
 def seven_raters(silent):
     """Copies (1, 3, 5), all but a copy that says yes more often (0, 2), strangers, and one that never says yes."""
     rng = np.random.default_rng(0)
-    Y = (rng.random((7, 60, 4)) < 0.4).astype(float)
+    Y = np.where(rng.random((7, 60, 4)) < 0.6, rng.random((60, 4)) < 0.4, rng.random((7, 60, 4)) < 0.4).astype(float)
     Y[rng.random(Y.shape) < silent] = np.nan
     Y[3] = Y[5] = Y[1]
     Y[2] = Y[0]

@@ -13,8 +13,7 @@ from ..terminal import sizes
 def that_fits(method: Method, panel: Any) -> Any:
     """Return a panel of many labels as a method takes it; refuse one that would not fit into memory."""
     m, n, l = (int(size) for size in panel.shape)
-    front = getattr(panel, "front", panel)
-    sparsely = method.takes_many and front.gold is None and not panel.clusters
+    sparsely = method.takes_many and panel.gold is None and not panel.clusters
     pairs = min(l**2, panel.n_said**2 // (4 * n)) if method.pairs_labels else 0
     need = 4 * pairs + 100 * l * m if sparsely else 8 * l * (n + 3 * m * l)
     found = f"{sizes(panel.shape)}, which would take {need / 2**30:,.0f} GiB"
