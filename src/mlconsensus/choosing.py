@@ -58,9 +58,9 @@ def _against_leaving_voting(panel: Any) -> str:
     if panel.many or panel.clusters or panel.gold is not None:
         return ""
     found = referee(sampled(panel, _LOOKED_AT), methods=[DEFAULT])
-    if found.verdict is None:
+    gain = found.gains.get(DEFAULT, {}).get("mean")
+    if found.verdict is None or gain is None or gain.error == 0:  # without a signal the default is voting, and says so
         return ""
-    gain = found.gains[DEFAULT]["mean"]
     ahead = f"{DEFAULT} ahead of it by {gain.expected:+.3f} (standard error {gain.error:.3f})"
     return "" if gain.expected > gain.error else f"raters that were held out do not bear out more than voting: {ahead}"
 

@@ -90,7 +90,7 @@ def shown(table):
 def test_a_report(opened, name):
     """Every section, a search and a sort of each kind of table, an explanation; at the width of a phone too."""
     page = opened(name)
-    assert page.locator("h2").all_inner_texts() == SECTIONS
+    assert page.locator("h2").all_inner_texts() == ["What to do now", "What was found", *SECTIONS]
     assert page.locator("nav a").all_inner_texts() == SECTIONS
     assert page.evaluate("window.ran") is None
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
