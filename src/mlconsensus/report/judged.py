@@ -109,7 +109,7 @@ def judge(consensus: Consensus, matched: Matched) -> JudgedSummary:
     >>> import mlconsensus as mlc
     >>> from mlconsensus.evaluation.truth import as_matched
     >>> panel, truth = mlc.datasets.make_panel(n_instances=50, random_state=0)
-    >>> consensus = mlc.combine(panel)
+    >>> consensus = mlc.combine(panel, method="filter")
     >>> found = judge(consensus, as_matched(truth, consensus.instances, consensus.label_names))
     >>> found.results[0].name, found.results[0].kind
     ('Filter', 'consensus')

@@ -29,7 +29,7 @@ class Report:
     --------
     >>> import mlconsensus as mlc
     >>> panel, _ = mlc.datasets.make_panel(n_instances=50, random_state=0)
-    >>> report = mlc.combine(panel).report()
+    >>> report = mlc.combine(panel, method="filter").report()
     >>> report
     <Report: 5 models × 50 instances × 20 labels by Filter>
     """
