@@ -56,13 +56,16 @@ def without_a_signal(form):
 def test_without_a_signal_scores_are_votes(form, weights):
     scores = without_a_signal(form)
     weights = weights and weights[: len(scores)]
-    found = mlc.combine(scores, weights=weights)
+    found = mlc.combine(scores, method="filter", weights=weights)
     heeded = scores if weights is None else scores[np.array(weights) > 0]
     spoken = ~np.isnan(heeded).all(axis=0)
     vote = mlc.majority_vote(scores, weights=weights)
     np.testing.assert_allclose(found.scores[spoken], vote[spoken], rtol=0, atol=1e-12)
     assert "do not agree beyond chance, so the scores are votes" in found.reason
     assert not found.combiner.model_weights_.any()
+    default = mlc.combine(scores, weights=weights)  # where some can be held out, these say so instead
+    np.testing.assert_allclose(default.scores[spoken], vote[spoken], rtol=0, atol=1e-12)
+    assert "votes" in default.reason or "voting" in default.reason
 
 
 def test_chance_is_seldom_taken_for_a_signal():
