@@ -6,14 +6,14 @@ from typing import Any, Literal, NamedTuple, get_args
 
 from .errors import expect, one_of
 from .estimators import COMBINERS, Combiner, method_named
-from .insight.meetings import sampled
+from .insight.meetings import MOST_CELLS, sampled
 from .insight.referee import referee
 from .panel.predictions import as_predictions
 from .parameters import Weights
 
 Optimize = Literal["auto", "ranking_loss", "micro_auc", "one_error", "average_precision"]
 METRICS = get_args(Optimize)
-_LOOKED_AT = 1000  # instances by which held-out raters judge
+_LOOKED_AT, _FEWEST = 1000, 100  # instances by which held-out raters judge, at most and at least
 DEFAULT = "Filter"  # for every metric: choosing among methods by small differences was worse (decision 22)
 
 
@@ -57,7 +57,10 @@ def _against_leaving_voting(panel: Any) -> str:
     """
     if panel.many or panel.clusters or panel.gold is not None:
         return ""
-    found = referee(sampled(panel, _LOOKED_AT), methods=[DEFAULT])
+    fitting = MOST_CELLS // (len(panel.models) * len(panel.labels))  # instances that are judged in little memory
+    if fitting < _FEWEST:
+        return ""
+    found = referee(sampled(panel, min(_LOOKED_AT, fitting)), methods=[DEFAULT])
     gain = found.gains.get(DEFAULT, {}).get("mean")
     if found.verdict is None or gain is None or gain.error == 0:  # without a signal the default is voting, and says so
         return ""
