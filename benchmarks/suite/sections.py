@@ -20,8 +20,6 @@ MOST_SECONDS = 600
 
 METHODS = tuple(COMBINERS)
 SMALL, LARGE, LONG, WIDE = (10, 5_000, 50), (10, 100_000, 200), (5, 1_000_000, 100), (10, 20_000, 2_000)
-# The filter keeps several matrices of (m·l)²: of 3.2 GB each here. `combine` takes MLCM-a instead.
-NOT_OFFERED = {("Filter", WIDE): "not offered at this size: it would take gigabytes; `combine` takes MLCM-a instead"}
 LITERAL = ("MV", "BGCM", "MLCM-r", "MLCM-a")
 PEER_ENVIRONMENTS = {"crowdkit-mv": "crowdkit", "crowdkit-ds": "crowdkit", "crowdlab": "cleanlab", "snorkel": "snorkel"}
 PEER_LABELS = {"snorkel": 10}  # of 50: all would take minutes
@@ -95,9 +93,6 @@ SECTIONS = {f.__name__: f for f in (small, large, long, wide, growth, imports, m
 def _of_size(shape):
     # Ours and its floor one after the other, so that a ratio compares what ran under the same conditions.
     for method in METHODS:
-        if (method, shape) in NOT_OFFERED:
-            yield f"ours {method}", partial(dict, failed=NOT_OFFERED[method, shape])
-            continue
         for what in ("ours", "floor") if method in floor.FLOORS else ("ours",):
             yield f"{what} {method}", partial(_case, what=what, method=method, shape=shape)
 

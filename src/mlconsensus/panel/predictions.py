@@ -151,7 +151,7 @@ class Predictions(Source):
             right = not mask or index.shape == (len(self),)
             expect(right, "instances", f"a mask of shape {index.shape}", f"({len(self)},)")
             index = np.flatnonzero(index) if mask else index
-            expect(index.ndim == 1, "instances", repr(instances), "a slice, a mask or a list of positions")
+            expect(index.ndim == 1, "instances", f"shape {index.shape}", "a slice, a mask or a list of positions")
         parts = tuple(part.take(index) for part in self._parts)
         gold = self._gold and self._gold.take(index)
         own = {"instances": self.instances[index], "members": self.members[index], "_parts": parts, "_gold": gold}
