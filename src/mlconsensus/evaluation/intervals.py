@@ -81,15 +81,17 @@ class Judged(NamedTuple):
 
     def _figure(self, at: int) -> Figure:
         own, foreseen, g = self.moved[at], self.foreseen[at], len(self.stands_for)
-        spread = self.left * (self.stands_for / self.stands_for.sum()) ** 2
+        weight = self.stands_for / self.stands_for.sum()
+        spread = self.left * weight**2
         tuned = float(ratio(spread @ (own * foreseen), spread @ foreseen**2, 0.0))
-        leverage = 1 / g + np.array([np.zeros(g), ratio(foreseen**2, (foreseen**2).sum(), 0.0)])
+        alone = weight * foreseen**2
+        leverage = weight + np.array([np.zeros(g), ratio(alone, alone.sum(), 0.0)])
         residuals = np.array([own, own - tuned * foreseen]) / np.maximum(1 - leverage, _LEAST)
         plain, powered = residuals**2 @ spread + _EXTREME * spread.mean() * np.abs(own).max() ** 2
         helps = powered < plain
         value = float(self.value[at] + helps * tuned * self.shift[at])
         error = float(np.sqrt(powered if helps else plain))
-        ends = _between(value, error, g, self.share) if self.left.any() else (value, value)
+        ends = _between(value, error, 1 / float(weight @ weight), self.share) if self.left.any() else (value, value)
         return Figure(value, error, *ends, float(g * ratio(plain, error**2, 1.0)))
 
 
@@ -172,7 +174,7 @@ def _auc(yes: Any, no: Any, scores: FloatArray, stands_for: FloatArray) -> tuple
     return float(value), moved / weight[:, 0]
 
 
-def _between(value: float, error: float, g: int, share: bool) -> tuple[float, float]:
+def _between(value: float, error: float, g: float, share: bool) -> tuple[float, float]:
     """Find the ends of the interval; shares are skewed near 0 and 1, and symmetric in their logarithmic odds."""
     half = error * float(special.stdtrit(max(g - 1, 1), (1 + LEVEL) / 2))
     if alike := error < 1e-12:  # the most that so many instances can miss
