@@ -107,13 +107,17 @@ class Explanation:
         counts[:, own] = True
         # Thousands of statements: numbers of lists are reached faster than those of arrays.
         at, of = np.nonzero(counts)
+        order = np.lexsort((of != own, -np.abs(self.contributions[at, of])))
+        at, of = at[order], of[order]
         columns = at, of, self.said[at, of], self.contributions[at, of], votes[at] * (of == own)
         found = [
             Part(self.models[k], self.labels[j], None if math.isnan(said) else said, given, vote)
             for k, j, said, given, vote in zip(*(column.tolist() for column in columns), strict=True)
         ]
-        found += [Part(name, "", 1.0, contribution, 0.0) for name, contribution in self.clusters.items()]
-        return sorted(found, key=lambda part: (-abs(part.contribution), part.label != self.label))
+        inside = [Part(name, "", 1.0, contribution, 0.0) for name, contribution in self.clusters.items()]
+        if not inside:
+            return found
+        return sorted(found + inside, key=lambda part: (-abs(part.contribution), part.label != self.label))
 
     def to_dict(self) -> dict[str, Any]:
         """Return what JSON can hold: all but the arrays; infinite log-odds, of what is never or always true, are None.
