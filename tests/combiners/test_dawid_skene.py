@@ -64,3 +64,27 @@ def test_models_that_are_alike_stay_alike():
         turned = mlc.DawidSkene(tol=1e-300).fit(votes[order][:, :, None]).solution_
         np.testing.assert_array_equal(turned.if_true, straight.if_true[order])
         np.testing.assert_array_equal(turned.if_false, straight.if_false[order])
+
+
+def counted(scores):
+    return mlc.DawidSkene().fit(scores).statistics_.patterns
+
+
+def test_patterns_that_are_taken_away_leave_those_of_the_rest():
+    scores = (np.random.default_rng(0).random((3, 40, 4)) < 0.4).astype(float)
+    rest, expected = counted(scores) - counted(scores[:, 25:]), counted(scores[:, :25])
+    assert rest.rows.tolist() == expected.rows.tolist()
+    assert rest.counts.tolist() == expected.counts.tolist()
+    with pytest.raises(mlc.InputError, match="patterns: found more than there are"):
+        counted(scores[:, :25]) - counted(scores)
+
+
+@pytest.mark.parametrize(
+    "rows", [[0, 0, 0, 1, 0b10000000, 0b10000000], [0, 0, 0, 0, 0b10000000, 0]], ids=["label", "yes"]
+)
+def test_patterns_that_cannot_be_are_refused(rows):
+    """A label that is not there; a yes of a model that did not speak."""
+    arrays = {"rows": np.array([rows], dtype=np.uint8), "counts": np.ones(1)}
+    kind = type(counted(np.ones((1, 1, 1))))
+    with pytest.raises(mlc.InputError, match="file: found patterns that no 1 models can give 1 labels"):
+        kind.from_arrays(arrays, (1, 1), "file")

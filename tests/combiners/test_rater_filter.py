@@ -159,6 +159,8 @@ def drawn_panel(seed, m, n, l, right, form):
     if form == "few labels":
         answers[1:, :, 0] = np.nan
         answers[:, 2] = np.nan
+        answers[:, :, 1] = np.nan  # of which nobody speaks
+        answers[-1, :, 3] = 1.0  # a rater that always says yes to one label
     return answers
 
 
@@ -175,3 +177,10 @@ def test_equals_the_derivation_written_with_loops(right, form):
         scores = drawn_panel(seed, len(right), n, l, right, form)
         found = mlc.RaterFilter(rescale=False, weights=weights[seed]).fit_transform(scores)
         np.testing.assert_allclose(found, rater_oracle.rater_filter(scores, weights[seed]), rtol=0, atol=1e-8)
+
+
+def test_scores_are_brought_to_one_scale_unless_told_otherwise():
+    scores = drawn_panel(0, 3, 60, 5, np.array([0.8, 0.7, 0.6]), "scores") ** np.array([1, 1, 8])[:, None, None]
+    by_itself = mlc.RaterFilter().fit_transform(scores)
+    np.testing.assert_array_equal(by_itself, mlc.RaterFilter(rescale=True).fit_transform(scores))
+    assert np.abs(by_itself - fitted(scores)).max() > 0.01

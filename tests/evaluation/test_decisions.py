@@ -94,3 +94,9 @@ def test_the_highest_are_those_of_a_stable_sort(seed, shape, levels, rows_at_onc
 def test_scores_must_be_numbers():
     with pytest.raises(mlc.InputError, match="scores: found NaN, expected numbers"):
         decisions.top_k([[0.1, np.nan]], 1)
+
+
+def test_the_one_best_label_can_be_named():
+    found = decisions.top_labels(np.array([[0.2, 0.9, 0.5], [0.4, 0.1, 0.4]]), ["x", "y", "z"], 1)
+    assert found.labels.tolist() == [["y"], ["x"]]
+    assert found.scores.tolist() == [[0.9], [0.4]]
