@@ -3,8 +3,6 @@
 This file is a table of contents; each name is imported when it is first used, so that importing stays fast.
 """
 
-from __future__ import annotations
-
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 

@@ -1,7 +1,5 @@
 """`ask`: combine what there is, and choose what a person should answer next."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Which method to use, and why."""
 
-from __future__ import annotations
-
 from typing import Any, Literal, NamedTuple, get_args
 
 from .errors import expect, one_of

@@ -1,7 +1,5 @@
 """The demonstration: a synthetic panel written as files, and a table of what each method makes of it."""
 
-from __future__ import annotations
-
 import shlex
 from pathlib import Path
 

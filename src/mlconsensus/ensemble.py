@@ -1,7 +1,5 @@
 """`ConsensusClassifier`: multilabel classifiers in, their consensus out, as scikit-learn's `VotingClassifier` votes."""
 
-from __future__ import annotations
-
 from typing import Any, Self
 
 import numpy as np

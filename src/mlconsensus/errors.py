@@ -1,7 +1,5 @@
 """The one exception that bad input raises, and the one warning."""
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Collection, Iterable
 from importlib import import_module

@@ -1,7 +1,5 @@
 """Checks of the numbers that users set."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from numbers import Integral, Real

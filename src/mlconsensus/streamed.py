@@ -1,7 +1,5 @@
 """`write_consensus`: combine predictions that are not in memory, block by block."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from functools import partial

@@ -1,7 +1,5 @@
 """Figures for people and programs: tables of metrics as plain text, best cell marked, and what JSON can hold."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass

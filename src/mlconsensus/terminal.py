@@ -1,7 +1,5 @@
 """Text for a terminal: names are shown and never obeyed, whatever they are made of; and the one layout of tables."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 _JOINERS = "\u200c\u200d"  # they are not printable by themselves, but words and emoji fall apart without them

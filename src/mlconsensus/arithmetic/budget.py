@@ -1,7 +1,5 @@
 """What arithmetic may use, and whether it should stop: engines know the machine and the user, arithmetic asks."""
 
-from __future__ import annotations
-
 from threading import Event
 from typing import NamedTuple
 

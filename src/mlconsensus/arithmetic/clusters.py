@@ -1,7 +1,5 @@
 """Clusterings of instances, as the nodes of a graph that group nodes of models are in, too."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -4,8 +4,6 @@ A cell that nobody named has the score of its label that silence and noes give, 
 instances. No array of instances × labels is made, nor one of labels × labels.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from functools import reduce
 from itertools import pairwise

@@ -4,8 +4,6 @@ Where all models decide and few enough of them do, a label knows only ``2**m`` k
 cell that depends on its own label's votes alone is then worked out once for each kind, counted and looked up.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse

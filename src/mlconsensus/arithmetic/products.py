@@ -4,8 +4,6 @@ Sparse input stays sparse: no dense array of shape (n, m·l) is made from it. De
 are mostly zero is turned to CSR block by block, since real predictions fill a few percent.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import reduce

@@ -4,8 +4,6 @@ The cost of everything here is in proportion to what was said: a thousand raters
 much as five that see them all.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

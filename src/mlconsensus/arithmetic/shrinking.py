@@ -11,8 +11,6 @@ What is left out is of the order of :math:`\|E\|^2`. A row is multiplied by it w
 head get their scores, those of the tail that the row has, and others as far as labels of the tail bring them up.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """`mlconsensus agreement`: how far raters agree beyond chance."""
 
-from __future__ import annotations
-
 import click
 
 from .options import PanelFiles, grouped, panel_options, print_json, read_panel, with_default

@@ -1,7 +1,5 @@
 """`mlconsensus apply`: a solved model and a panel in, one consensus out."""
 
-from __future__ import annotations
-
 import click
 
 from ..terminal import sizes

@@ -1,7 +1,5 @@
 """`mlconsensus ask`: which instances a person should answer next."""
 
-from __future__ import annotations
-
 import click
 
 from .options import PanelFiles, grouped, panel_options, print_json, read_panel, read_truth, say, with_default

@@ -1,7 +1,5 @@
 """`mlconsensus combine`: a panel of files in, one consensus out."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import click

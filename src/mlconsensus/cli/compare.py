@@ -1,7 +1,5 @@
 """`mlconsensus compare`: every method side by side on one panel, against the truth or against held-out raters."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 from functools import partial
 

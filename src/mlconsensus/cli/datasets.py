@@ -1,7 +1,5 @@
 """`mlconsensus datasets`: which data sets there are, and fetching them."""
 
-from __future__ import annotations
-
 import click
 
 from .options import say

@@ -1,7 +1,5 @@
 """`mlconsensus decide`: label sets that keep a promise, and what is left to people."""
 
-from __future__ import annotations
-
 import click
 
 from .options import Choice, PanelFiles, grouped, method_options, panel_options, print_json, read_panel, read_truth, say

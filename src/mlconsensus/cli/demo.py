@@ -1,7 +1,5 @@
 """`mlconsensus demo`: a synthetic panel as files, and what each method makes of it."""
 
-from __future__ import annotations
-
 import shlex
 import shutil
 import sys

@@ -1,7 +1,5 @@
 """`mlconsensus evaluate`: how well a consensus, or any one file of scores, agrees with the truth."""
 
-from __future__ import annotations
-
 import click
 
 from .options import format_option, gold_options, print_json, say

@@ -1,7 +1,5 @@
 """`mlconsensus explain`: why labels of one instance have their scores."""
 
-from __future__ import annotations
-
 import click
 
 from .options import Choice, PanelFiles, grouped, method_options, panel_options, print_json, read_panel, with_default

@@ -1,7 +1,5 @@
 """`mlconsensus labels`: names of labels that look like one another, and a file of aliases to mend them."""
 
-from __future__ import annotations
-
 import click
 
 from .options import PanelFiles, grouped, panel_options, print_json, say, with_default

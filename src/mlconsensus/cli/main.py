@@ -1,7 +1,5 @@
 """The group of commands, and how errors leave the program: one line, and an exit code that means something."""
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import os

@@ -1,7 +1,5 @@
 """`mlconsensus reproduce`: the paper's experiment and its tables."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

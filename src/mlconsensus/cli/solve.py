@@ -1,7 +1,5 @@
 """`mlconsensus solve`: the sites' statistics in, one model out."""
 
-from __future__ import annotations
-
 import hashlib
 
 import click

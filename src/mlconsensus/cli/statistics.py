@@ -1,7 +1,5 @@
 """`mlconsensus statistics`: what one site's panel adds to a consensus of several sites, as one small file."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import click

@@ -18,8 +18,6 @@ Gao, Liang, Fan, Sun, Han: Graph-based consensus maximization among multiple sup
 Xie, Kong, Gao, Fan, Yu: Multilabel Consensus Classification.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np

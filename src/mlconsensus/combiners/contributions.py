@@ -1,7 +1,5 @@
 """What a method's score is the sum of; each method's `contributions` fills it for one instance and label."""
 
-from __future__ import annotations
-
 from typing import Literal, NamedTuple
 
 import numpy as np

@@ -19,8 +19,6 @@ N. G. Polson, J. G. Scott, J. Windle: Bayesian inference for logistic models usi
 doi:10.1080/01621459.2013.829001
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

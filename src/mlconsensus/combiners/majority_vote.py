@@ -8,8 +8,6 @@ gets the label's prior, its mean over all that was said in `fit`; a label of whi
 Xie, Kong, Gao, Fan, Yu: Multilabel Consensus Classification.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np

@@ -6,8 +6,6 @@ has nothing to do with it. Correlations are drawn to 0 as in the dense route; ea
 that it correlates most with, by a small system of its own.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -3,8 +3,6 @@
 A method knows no engine, file or machine; `estimators` gives each its scikit-learn face.
 """
 
-from __future__ import annotations
-
 import math
 import sys
 from collections.abc import Callable

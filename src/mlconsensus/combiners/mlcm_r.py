@@ -34,8 +34,6 @@ no row in the equations; it gets the label prior: the share of all edges that le
 Xie, Kong, Gao, Fan, Yu: Multilabel Consensus Classification.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np

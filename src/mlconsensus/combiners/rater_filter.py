@@ -21,8 +21,6 @@ The sums are small whatever the number of instances, and need three rounds: rate
 (m, m), pooled readings (l, l).
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The first two rounds of the rater filter: how often raters say yes, and how far each can be trusted."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np

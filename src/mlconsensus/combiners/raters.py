@@ -7,8 +7,6 @@ raters gives each one's reliability `c` without any truth. What is estimated fro
 in the panel by empirical Bayes, as far as chance explains the difference. docs/theory.md has the derivations.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

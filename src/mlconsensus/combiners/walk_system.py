@@ -14,8 +14,6 @@ anchors :math:`\alpha`,
   nowhere larger than :math:`\max_j |r_j| / \alpha_j` of the residual `r`, which is what ends the rounds.
 """
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 

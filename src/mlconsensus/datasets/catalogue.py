@@ -3,8 +3,6 @@
 They are looked for in the user's own folder, then in the cache, and only then on the network.
 """
 
-from __future__ import annotations
-
 import os
 import tomllib
 from functools import cache

@@ -1,7 +1,5 @@
 """From files to matrices."""
 
-from __future__ import annotations
-
 import warnings
 from pathlib import Path
 from typing import Any, NamedTuple, Self

@@ -1,7 +1,5 @@
 """Synthetic panels: labels that go together, and models of chosen quality, knowledge and silence."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Where blocks are and who runs the passes over them; no method is written here."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -3,8 +3,6 @@
 Nothing whose size depends on the number of instances comes to the client.
 """
 
-from __future__ import annotations
-
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence

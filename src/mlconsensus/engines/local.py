@@ -1,7 +1,5 @@
 """Both passes in this process: blocks on all cores, merged in order; and solving, which Ctrl-C can interrupt."""
 
-from __future__ import annotations
-
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator

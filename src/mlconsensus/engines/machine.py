@@ -1,7 +1,5 @@
 """How many cores and how much memory there are, for choices between what is fast and what fits."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """How far long work has come: silent unless a command says that there is a terminal to show it on."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar

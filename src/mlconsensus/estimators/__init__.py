@@ -3,8 +3,6 @@
 `COMBINERS` has an estimator class for each method, and `function` makes the function beneath: `MLCMr` and `mlcm_r`.
 """
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """The base of all estimators: joins a method and whichever engine has the predictions."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Self

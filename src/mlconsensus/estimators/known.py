@@ -1,7 +1,5 @@
 """The instances of which answers are known, brought together from wherever a panel is."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

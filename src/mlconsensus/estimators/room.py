@@ -1,7 +1,5 @@
 """Whether a panel of many labels has room in memory, told before the work begins."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from ..combiners import METHODS, Method

@@ -8,8 +8,6 @@ r"""From scores to probabilities: a few numbers that gold instances choose, draw
 by maximum a posteriori (Platt, 1999, with priors). Labels with few answers keep what all labels have in common.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

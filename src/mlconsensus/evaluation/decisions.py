@@ -1,7 +1,5 @@
 """From scores to label sets: rules that say which labels of each instance to keep."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal, NamedTuple
 

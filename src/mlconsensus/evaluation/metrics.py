@@ -11,8 +11,6 @@ error, since whatever label is put first is wrong. MicroAUC has no value (NaN) w
 alike.
 """
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 

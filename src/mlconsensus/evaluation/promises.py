@@ -16,8 +16,6 @@ gold instance after the other: the chance that the capital ever grows :math:`1/\
 docs/gold-figures.md has how often promises are kept.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

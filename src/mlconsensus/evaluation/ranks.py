@@ -3,8 +3,6 @@
 Both counts take about as long as one sort of the scores, in blocks on all cores.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple, TypeVar

@@ -1,7 +1,5 @@
 """Matching a truth file to what it is to judge, by name."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 

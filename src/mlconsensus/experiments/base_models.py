@@ -1,7 +1,5 @@
 """An experiment's settings, and the predictions of its base models, each kept on disk as soon as it is there."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Callable, Iterator

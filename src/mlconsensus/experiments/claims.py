@@ -1,7 +1,5 @@
 """The paper's claims, one by one, held against figures."""
 
-from __future__ import annotations
-
 from itertools import product
 from typing import Literal, NamedTuple
 

@@ -7,8 +7,6 @@ Read, Pfahringer, Holmes, Frank: Classifier chains for multi-label classificatio
 Tsoumakas, Katakis, Vlahavas: Random k-labelsets for multilabel classification. IEEE TKDE 23, 2011.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """What the paper prints: its figures, and what it claims of them."""
 
-from __future__ import annotations
-
 import tomllib
 from functools import cache
 from importlib import resources

@@ -1,7 +1,5 @@
 """The paper's experiment: shuffle, cross-validate, combine, judge; again and again, and the mean of it all."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """A run's results for reading: text, Markdown, JSON."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 

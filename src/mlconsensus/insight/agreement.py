@@ -11,8 +11,6 @@ interval α. Label sets differ by the MASI distance (Passonneau, 2006). Interval
 instances, around the figure itself. All sums here are over instances: groups of these are added up once, and resampled.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any, NamedTuple

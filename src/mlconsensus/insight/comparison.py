@@ -4,8 +4,6 @@ Known answers are fitted with and judge, but never the same ones: the instances 
 fold was fitted without its answers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Does it help here? What a panel tells about itself without any truth."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

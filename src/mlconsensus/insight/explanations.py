@@ -1,7 +1,5 @@
 """Why a label has its score: what each model's statement about each label added to it or took off."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Where raters met: sums over the instances that two of them spoke about, at a cost in proportion to what was said."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import NamedTuple
 

@@ -5,8 +5,6 @@ uncertain; for sharper figures, those whose metrics may vary most (Neyman's allo
 probabilities in proportion to that, never 0, so that the answers can also judge without bias.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, Literal
 

@@ -6,8 +6,6 @@ against its answers is in expectation a rising function of the metric against th
 keep their sign. docs/referee.md has the proof, and where it does not hold.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Labels that look like one another: most likely one label under several names."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import NamedTuple
 

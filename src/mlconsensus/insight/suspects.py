@@ -3,8 +3,6 @@
 docs/diagnostics.md derives the tests and has their error rates on simulated panels.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 

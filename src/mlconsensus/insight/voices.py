@@ -6,8 +6,6 @@ majority: what the majority gets wrong cannot be seen without truth, so that the
 docs/diagnostics.md compares it with the truth.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

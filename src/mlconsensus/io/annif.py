@@ -4,8 +4,6 @@ A folder of such files is what one project says about all its documents. What An
 files without scores, or of labels alone.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import polars as pl

@@ -4,8 +4,6 @@ A tool's record, a task or an example, becomes a judgement for each who has said
 ``model`` (where the record says it), ``instance`` and ``labels`` (``None``: no answer).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 

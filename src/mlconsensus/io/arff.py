@@ -5,8 +5,6 @@ relation's name: the first k attributes, or the last if k is negative. Without a
 instances have no names.
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """A clustering from a file: a table of instances and the cluster that each is in."""
 
-from __future__ import annotations
-
 import os
 
 import polars as pl

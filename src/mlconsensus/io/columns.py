@@ -1,7 +1,5 @@
 """Columns of names and of scores, whatever the format: what may stand in them, and what messages say of the rest."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar

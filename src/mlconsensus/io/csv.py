@@ -1,7 +1,5 @@
 """CSV and TSV: text with a separator between columns, wide or long."""
 
-from __future__ import annotations
-
 import csv
 import io
 import os

@@ -1,7 +1,5 @@
 """Feather (Arrow's file format), wide or long."""
 
-from __future__ import annotations
-
 from typing import IO
 
 import polars as pl

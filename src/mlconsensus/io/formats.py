@@ -1,7 +1,5 @@
 """Which formats there are, which one a file has by its name, and which files are in a folder."""
 
-from __future__ import annotations
-
 import filecmp
 import importlib
 import os

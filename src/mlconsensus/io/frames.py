@@ -8,8 +8,6 @@ sort puts them in order: one pass counts the statements about each instance of e
 next free place of its instance.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path

@@ -6,8 +6,6 @@ what language models make of that is read too, and counted. Records of annotatio
 where one is named.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import re

@@ -1,7 +1,5 @@
 """What users say about reading files → rules; and the one step that gives labels the names that the rules want."""
 
-from __future__ import annotations
-
 import os
 import warnings
 from collections.abc import Iterable, Mapping

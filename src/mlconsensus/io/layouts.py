@@ -1,7 +1,5 @@
 """`ModelTable`s → frames to be written: wide, long or ranked."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 

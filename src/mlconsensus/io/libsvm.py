@@ -4,8 +4,6 @@ As predictions, the labels listed are 1 and the others 0; features are ignored. 
 skips lines that list neither labels nor features, and does not say where a fault is.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 

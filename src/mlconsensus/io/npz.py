@@ -1,7 +1,5 @@
 """NPZ: NumPy's archives of arrays, dense or as `scipy.sparse.save_npz` writes them. Nothing is ever unpickled."""
 
-from __future__ import annotations
-
 import io
 from typing import IO, Any
 

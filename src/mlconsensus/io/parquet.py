@@ -1,7 +1,5 @@
 """Parquet, wide or long; a folder called ``….parquet`` is one table in parts."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections import deque

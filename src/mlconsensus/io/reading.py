@@ -1,7 +1,5 @@
 """Files → tables and panels, in memory or left on disk: one way for both."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial

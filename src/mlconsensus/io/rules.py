@@ -1,7 +1,5 @@
 """How files are read: which columns are which, how strictly, what labels are called; and what was done so."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field

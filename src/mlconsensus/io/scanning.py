@@ -1,7 +1,5 @@
 """Files → a panel that stays on disk and is walked block by block."""
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 import weakref

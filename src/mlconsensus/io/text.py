@@ -1,7 +1,5 @@
 """What all text formats ask of their bytes: UTF-8, and some of it."""
 
-from __future__ import annotations
-
 from ..errors import InputError, expect
 
 _BOM = b"\xef\xbb\xbf"

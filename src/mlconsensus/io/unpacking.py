@@ -1,7 +1,5 @@
 """Compressed bytes → plain ones, piece by piece, so that a small file cannot take all memory."""
 
-from __future__ import annotations
-
 import gzip
 import io
 from collections.abc import Iterator

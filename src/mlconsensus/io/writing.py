@@ -1,7 +1,5 @@
 """Tables → files, whole or block by block."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -4,8 +4,6 @@ Names are NumPy arrays of whole numbers or text. Files may list ten million inst
 Polars series of text, which takes a fraction of the memory and time; `as_array` turns it to an array in the end.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, Literal
 

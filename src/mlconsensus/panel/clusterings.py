@@ -1,7 +1,5 @@
 """Clusterings of the instances: panel members that say who belongs together, and nothing of labels."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

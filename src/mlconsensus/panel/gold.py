@@ -1,7 +1,5 @@
 """Gold: answers that are known, of some instances or of some cells, matched to a panel by name."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

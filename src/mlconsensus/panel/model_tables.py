@@ -1,7 +1,5 @@
 """What users give for each model, checked and aligned by name. The only place that validates data."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 

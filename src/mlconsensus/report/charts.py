@@ -1,7 +1,5 @@
 """What the templates of charts draw, in numbers: the squares of a heat map and the points of curves."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

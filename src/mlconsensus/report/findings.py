@@ -1,7 +1,5 @@
 """The main points of a summary, one sentence each, for the top of every rendering."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from ..evaluation.metrics import is_better

@@ -1,7 +1,5 @@
 """The labels of a panel: how they go together according to the consensus, and which are disputed."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

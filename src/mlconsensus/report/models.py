@@ -1,7 +1,5 @@
 """The models of a panel: who agrees with whom, who looks random or copied, whom the method trusts."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The panel at a glance: how many models, instances and labels, what is missing, how many labels each model gives."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

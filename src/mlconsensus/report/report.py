@@ -1,7 +1,5 @@
 """A report: one summary, shown in a notebook, printed, or saved as a file."""
 
-from __future__ import annotations
-
 import os
 from html import escape
 from typing import Any, Literal

@@ -1,7 +1,5 @@
 """Putting like beside like: the order of a heat map's rows, and which rows to show where there are too many."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy.cluster.hierarchy import leaves_list, linkage

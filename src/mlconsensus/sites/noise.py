@@ -4,8 +4,6 @@ A release is private only if one instance cannot add more than the sensitivity t
 adds up. So contributions are rounded down to a grid on which sums and products are exact in float64 (`on_grid`).
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

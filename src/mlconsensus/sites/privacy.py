@@ -4,8 +4,6 @@
 and what the noise costs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 from typing import Any, NamedTuple, TypeVar

@@ -4,8 +4,6 @@ Each method's sums are a symmetric matrix and, beside it, some counts. A quarter
 vector, so that they cost the matrix little noise. docs/privacy.md has the proofs.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any, NamedTuple
 

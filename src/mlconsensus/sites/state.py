@@ -1,7 +1,5 @@
 """Fitted combiners as files: statistics to be added up elsewhere, and solved models that need no data to be applied."""
 
-from __future__ import annotations
-
 import warnings
 from collections import Counter
 from collections.abc import Callable, Sequence

@@ -4,8 +4,6 @@ Nothing in such a file is ever executed: JSON is parsed, numbers are copied. doc
 for other programs.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
