@@ -95,3 +95,20 @@ def test_names_are_compared_as_text_and_shown_safely(tmp_path, capsys):
         main(["solve", str(path), "-o", str(tmp_path / "out")])
     assert end.value.code == 2
     assert "\x1b" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("count", [1e-310, 5e-324, 1e300])
+def test_counts_that_no_site_can_have(tmp_path, recwarn, count):
+    """A round is solved as a model is: without Python's warnings, and never to numbers that are not finite."""
+    mlc.save_statistics(mlc.RaterFilter(rescale=False).fit_round(PANEL, None), tmp_path / "state")
+    header, arrays = read_state(tmp_path / "state")
+    arrays["heard"][0, 1] = count
+    file = io.BytesIO()
+    write_state(file, header, arrays)
+    (tmp_path / "state").write_bytes(file.getvalue())
+    try:
+        mlc.save(mlc.load(tmp_path / "state"), tmp_path / "round")
+        assert all(np.isfinite(array).all() for array in read_state(tmp_path / "round")[1].values())
+    except InputError as refused:
+        assert "found" in str(refused)
+    assert not recwarn.list

@@ -136,7 +136,11 @@ def save(combiner: Combiner, path: AnyPath, *, force: bool = False) -> None:
     check_is_fitted(combiner, "models_")
     if combiner.unfinished and hasattr(combiner, "statistics_"):
         behind = combiner.rounds_behind(combiner.prepared_) + 1
-        _write_combiner(combiner, "round", _known_arrays(combiner.next_known()), path, force, behind)
+        with np.errstate(all="ignore"):  # what is not finite is refused
+            known = _known_arrays(combiner.next_known())
+        finite = all(np.isfinite(array).all() for array in known.values())
+        expect(finite, "statistics", "sums that give no finite numbers", "sums of scores in [0, 1]")
+        _write_combiner(combiner, "round", known, path, force, behind)
     else:
         _write_combiner(combiner, "model", _tried_out(combiner, "statistics"), path, force)
 
