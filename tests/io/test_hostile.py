@@ -35,7 +35,8 @@ SPARSE = {
     "indptr too short": CSR | {"indptr": [0, 4]},
     "fewer values than positions": CSR | {"data": [0.5] * 3},
     "shape of one dimension": CSR | {"shape": [6]},
-    "shape of floats": CSR | {"indices": [1.0, 3.0, 2.0, 0.0]},
+    "positions of floats": CSR | {"indices": [1.0, 3.0, 2.0, 0.0]},
+    "shape of floats": CSR | {"shape": [6.0, 4.0]},
     "empty shape": CSR | {"shape": [0, 4], "indptr": [0]},
     "a cell twice": CSR | {"indices": [1, 1, 2, 0], "indptr": [0, 2, 2, 2, 3, 4, 4]},
     "diagonals": CSR | {"format": b"dia"},
@@ -104,6 +105,40 @@ def test_an_array_larger_than_any_memory(tmp_path):
     with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive:
         archive.writestr("scores.npy", b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head)
     assert "NPZ" in refused(tmp_path / "a.npz")
+
+
+def test_a_shape_that_is_no_number_of_rows(tmp_path, recwarn):
+    np.savez(tmp_path / "m.npz", _is_array=True, **CSR | {"shape": np.array([6, 4], dtype=np.complex64)})
+    assert "broken sparse matrix" in refused(tmp_path / "m.npz")
+    assert not recwarn.list
+
+
+def test_what_python_2_wrote(tmp_path, recwarn):
+    head = b"{'descr': '<f8', 'fortran_order': False, 'shape': (1L, 2L), }\n"
+    with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive:
+        archive.writestr(
+            "scores.npy", b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head + np.ones(2).tobytes()
+        )
+    np.testing.assert_array_equal(read_predictions(tmp_path / "a.npz").to_array(), [[[1, 1]]])
+    assert not recwarn.list
+
+
+def with_page_of(values: bytes) -> bytes:
+    """Write Parquet whose page of scores says that it has another number of them than 2, as Thrift writes numbers."""
+    file = io.BytesIO()
+    pl.DataFrame({"id": ["x", "y"], "a": [0.5, 0.25]}).write_parquet(file, compression="uncompressed")
+    data = file.getvalue()
+    at = data.rindex(b"\x2c\x15\x04", 0, data.index(np.float64(0.25).tobytes())) + 2  # field 5, its field 1: 2
+    return data[:at] + values + data[at + 1 :]
+
+
+@pytest.mark.parametrize("values", [b"\x01", b"\x06", b"\x7e"], ids=["-1", "3", "63"])
+def test_a_page_of_other_numbers_than_its_column(tmp_path, values):
+    """Of -1, Polars asks for memory for 2**64 - 1 and ends the process: no exception, no panic."""
+    (tmp_path / "a.parquet").write_bytes(with_page_of(b"\x04"))
+    np.testing.assert_array_equal(read_predictions(tmp_path / "a.parquet").to_array(), [[[0.5], [0.25]]])
+    (tmp_path / "a.parquet").write_bytes(with_page_of(values))
+    assert "found a page of" in refused(tmp_path / "a.parquet")
 
 
 def test_line_ends_the_wrong_way_round(tmp_path):

@@ -106,9 +106,6 @@ def test_counts_that_no_site_can_have(tmp_path, recwarn, count):
     file = io.BytesIO()
     write_state(file, header, arrays)
     (tmp_path / "state").write_bytes(file.getvalue())
-    try:
-        mlc.save(mlc.load(tmp_path / "state"), tmp_path / "round")
-        assert all(np.isfinite(array).all() for array in read_state(tmp_path / "round")[1].values())
-    except InputError as refused:
-        assert "found" in str(refused)
+    mlc.save(mlc.load(tmp_path / "state"), tmp_path / "round")
+    assert all(np.isfinite(array).all() for array in read_state(tmp_path / "round")[1].values())
     assert not recwarn.list

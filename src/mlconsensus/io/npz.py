@@ -1,6 +1,8 @@
 """NPZ: NumPy's archives of arrays, dense or as `scipy.sparse.save_npz` writes them. Nothing is ever unpickled."""
 
 import io
+import warnings
+from operator import index
 from typing import IO, Any
 
 import numpy as np
@@ -93,10 +95,10 @@ def _read(file: InputFile, keys: tuple[str, ...]) -> list[ModelTable]:
 
 def _arrays(file: InputFile) -> dict[str, Any]:
     try:
-        archive = np.load(io.BytesIO(file.read()), allow_pickle=False)
-        single = isinstance(archive, np.ndarray)
-        expect(not single, file.name, "a single array (NPY)", "an NPZ archive of named arrays")
-        with archive:
+        data = file.read()
+        expect(not data.startswith(b"\x93NUMPY"), file.name, "a single array (NPY)", "an NPZ archive of named arrays")
+        # NumPy warns of what Python 2 wrote.
+        with warnings.catch_warnings(action="ignore"), np.load(io.BytesIO(data), allow_pickle=False) as archive:
             check_size(sum(member.file_size for member in archive.zip.infolist()), file.name, "when unpacked")
             return {key: np.asarray(archive[key]) for key in archive.files}
     except Exception as fault:
@@ -122,7 +124,7 @@ def _dense(arrays: dict[str, Any], key: str | None, name: str) -> list[Any]:
 def _sparse(arrays: dict[str, Any], name: str) -> Any:
     """Make a CSR matrix of SciPy's arrays; its compiled routines convert it only after all positions are checked."""
     with guarded(name, "SciPy's", "a broken sparse matrix"):
-        n, l = (int(size) for size in arrays["shape"])
+        n, l = (index(size) for size in arrays["shape"])
         kind = arrays["format"].item()
         kind = kind.decode() if isinstance(kind, bytes) else kind
         data, given = arrays["data"], [arrays[key] for key in ("row", "col", "indices", "indptr") if key in arrays]

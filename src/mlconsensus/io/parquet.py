@@ -1,10 +1,10 @@
 """Parquet, wide or long; a folder called ``….parquet`` is one table in parts."""
 
 import json
-import os
 from collections import deque
 from collections.abc import Iterator, Mapping
-from itertools import islice
+from itertools import count, islice
+from mmap import ACCESS_READ, mmap
 from typing import IO, Any
 
 import polars as pl
@@ -70,15 +70,37 @@ def _check_groups(content: list[Any], rows: pl.LazyFrame, name: str) -> None:
 
     A few bytes can stand for any number of rows, and the number that a footer gives for all need not be theirs.
     """
-    groups: list[Any] = []  # of each, 2 is the size in bytes and 3 the number of rows
+    groups: list[Any] = []  # of each, 1 are the columns, 2 is the size in bytes and 3 the number of rows
+    pages = [0]
     for part in content:
         with opened(part) as file:
-            file.seek(file.seek(-8, os.SEEK_END) - int.from_bytes(file.read(4), "little"))
-            groups += structure(iter(file.read()))[4]
+            data = memoryview(part if isinstance(part, bytes) else mmap(file.fileno(), 0, access=ACCESS_READ))
+        own = structure(iter(data[-8 - int.from_bytes(data[-8:-4], "little") :]))[4]
+        pages += [_largest_page(data, column[3], name) for group in own for column in group[1]]
+        groups += own
     largest = max((max(group[2], group[3] * row_size(rows)) for group in groups), default=0)
-    check_size(largest, name, "in one group of rows")
+    check_size(max(largest, *pages), name, "in one group of rows")
     n, said = sum(group[3] for group in groups), rows.select(pl.len()).collect().item()
     expect(n == said, name, f"groups of {n:,} rows in all", f"{said:,}, as the footer says")
+
+
+def _largest_page(data: memoryview, column: dict[int, Any], name: str) -> int:
+    """Return how many bytes the largest page of a column in a group says that it unpacks to.
+
+    Polars takes memory for as many values as a page says it has, and ends the process if there is none: no page may
+    have more than its column (5), which begins at its dictionary (11) or, without one, at its first page (9).
+    """
+    at, left, largest = column.get(11, column[9]), column[5], 0
+    while left > 0:
+        used = count()
+        page = structure(byte for byte, _ in zip(data[at:], used, strict=False))
+        values = (page.get(5) or page.get(7) or page[8])[
+            1
+        ]  # a page of values, a dictionary, a page as Parquet 2 has it
+        most = page[2] if 7 in page else left
+        expect(0 <= values <= most and page[3] >= 0, name, f"a page of {values:,} values", f"at most {most:,}")
+        at, left, largest = at + next(used) + page[3], left - (0 if 7 in page else values), max(largest, page[2])
+    return largest
 
 
 def structure(data: Iterator[int]) -> Any:
