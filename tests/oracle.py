@@ -160,20 +160,21 @@ def dawid_skene(scores, n_iter=100, tol=1e-5, gold=None):
 
 
 def walk_with_gold(A, B, alpha, gamma, Y, rounds=20000):
-    """Descend Eq. cm_objective with the penalty of known answers, one coordinate after the other.
+    """Descend Eq. cm_objective less 2 gamma <u, y - mean y> of known instances, one coordinate after the other.
 
     Instances (n,) and group nodes (v,) of edges A (n, v) are means of their neighbours; a node is held to its label B
-    (v, l) by `alpha` (none: 0), an instance to each of its known labels Y (n, l) by `gamma`.
+    (v, l) by `alpha` (none: 0). Rows of Y (n, l) add up to 1 or are 0: not known.
     """
     n, v = A.shape
     held = alpha * (B.sum(axis=1) > 0)
+    known = [i for i in range(n) if Y[i].sum() > 0 and A[i].sum() > 0]
+    usual = sum(Y[i] for i in known) / len(known)
     U, Q = np.zeros((n, B.shape[1])), np.array(B, dtype=float)
     for _ in range(rounds):
         before = Q.copy()
         for i in range(n):
-            weight = A[i].sum() + gamma * Y[i].sum()
-            if weight > 0:
-                U[i] = (A[i] @ Q + gamma * Y[i]) / weight
+            if A[i].sum() > 0:
+                U[i] = (A[i] @ Q + gamma * (Y[i] - usual if i in known else 0)) / A[i].sum()
         for j in range(v):
             if A[:, j].sum() + held[j] > 0:
                 Q[j] = (A[:, j] @ U + held[j] * B[j]) / (A[:, j].sum() + held[j])
@@ -187,7 +188,8 @@ def mlcm_r_with_gold(scores, gold, gamma, alpha=2.0, clusters=None):
     clusters = np.zeros((n, 0)) if clusters is None else clusters
     A = np.concatenate([*np.nan_to_num(scores), clusters], axis=1)
     B = np.concatenate([*[np.eye(l)] * m, np.zeros((clusters.shape[1], l))])
-    Q = walk_with_gold(A, B, alpha, gamma, np.nan_to_num(gold))
+    Y = np.nan_to_num(gold)
+    Q = walk_with_gold(A, B, alpha, gamma, Y / np.maximum(Y.sum(axis=1, keepdims=True), 1))
     return A @ Q / A.sum(axis=1, keepdims=True)
 
 
@@ -205,7 +207,7 @@ def bgcm_with_gold(scores, gold, gamma, alpha=2.0, clusters=None):
     return out
 
 
-def mlcm_a_with_gold(scores, gold, taus):
+def mlcm_a_with_gold(scores, gold, taus, extra):
     """Least squares with pseudo-instances, at the tau of the largest density of the known answers."""
     m, n, l = scores.shape
     mean = scores.mean(axis=0)
@@ -213,12 +215,13 @@ def mlcm_a_with_gold(scores, gold, taus):
     F = m * np.linalg.inv(np.linalg.inv(G) + m * np.eye(l))
     known = ~np.isnan(gold).any(axis=1)
     X, Y = mean[known], gold[known]
-    best = None
+    best, c = None, (X @ F * Y).sum() / (X @ F * (X @ F)).sum()
+    F = c * F
     for tau in taus:
         spread = np.eye(len(X)) + X @ np.linalg.inv(G) @ X.T / tau  # of each label's answers, in units of the noise
         wrong = Y - X @ F
-        noise = (wrong * np.linalg.solve(spread, wrong)).sum() / Y.size
-        density = -0.5 * (l * np.linalg.slogdet(spread)[1] + Y.size * np.log(noise) + Y.size)
+        of_labels = (wrong * np.linalg.solve(spread, wrong)).sum(axis=0) + extra
+        density = -0.5 * (l * np.linalg.slogdet(spread)[1] + len(Y) * np.log(of_labels).sum())
         if best is None or density > best[0]:
             half = np.linalg.cholesky(tau * G).T
             W = np.linalg.lstsq(np.concatenate([X, half]), np.concatenate([Y, half @ F]), rcond=None)[0]

@@ -30,6 +30,13 @@ class Reversed(mlc.MajorityVote):
         return -super().transform(predictions, dtype)
 
 
+class OfFirst(mlc.MajorityVote):
+    """Believe the first model, where it is among those that are combined."""
+
+    def transform(self, predictions, dtype=np.float64):
+        return np.asarray(predictions.select(models=[min(predictions.models)]).to_array()[0], dtype)
+
+
 def close(found, other, within=1e-12):
     for name, own in found.gains.items():
         for metric, gain in own.items():
@@ -251,3 +258,29 @@ def test_the_table():
     assert lines[0].split() == ["method", "microAUC", "one", "error", "ranking", "loss", "avg", "precision", "mean"]
     assert [line.split()[0] for line in lines[1:3]] == ["DS", "MLCM-a"]
     assert lines[-1] == found.sentence
+
+
+def test_known_answers_are_the_best_rater_there_is():
+    """Raters copy one another's errors in pairs that look strange to each other; what is known is not fooled."""
+    said, truth = raters(n=500, m=5, seed=3)
+    lie = raters(n=500, m=5, seed=4)[1]  # what all raters but one mean
+    said[1:] = raters(n=500, m=4, seed=5)[0] & lie | (said[1:] & ~truth)
+    gold = np.where(np.arange(500)[:, None] % 2 == 0, truth, np.nan)
+    of_first = {"first": OfFirst()}
+    without, found = (mlc.referee(panel, methods=of_first) for panel in (said, mlc.Predictions(said).with_gold(gold)))
+    assert found.gains["first"]["mean"].expected > without.gains["first"]["mean"].expected + 0.1
+
+
+def test_known_answers_judge_and_are_not_fitted_with():
+    said, truth = raters(n=300)
+    panel = mlc.Predictions(said)
+    fitted = []
+
+    class Watched(mlc.MajorityVote):
+        def fit(self, X, y=None):
+            fitted.append(X.gold)
+            return super().fit(X, y)
+
+    found = mlc.referee(panel.with_gold(truth.astype(float)), methods={"vote": Watched()})
+    assert fitted == [None] * found.n_folds
+    assert found.gains["vote"]["mean"].expected == 0

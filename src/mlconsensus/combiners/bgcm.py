@@ -12,7 +12,7 @@ about has no edge; it gets the label's prior, the share of all that was said whi
 was). A model of weight `w` has edges and anchors `w` times as strong. Clusterings are group nodes without an
 anchor, and each counts among the models that spoke.
 
-Known answers are those of one more model of weight :math:`\gamma` whose nodes are held to yes and no, as in `mlcm_r`.
+Known answers are sources, as in `mlcm_r`: :math:`\gamma A^\top D_n^{-1} (y - \bar y)` is added to :math:`\alpha B`.
 
 Gao, Liang, Fan, Sun, Han: Graph-based consensus maximization among multiple supervised and unsupervised models.
 Xie, Kong, Gao, Fan, Yu: Multilabel Consensus Classification.
@@ -46,8 +46,8 @@ class Statistics(NamedTuple):
     yes_in: Annotated[Any, Axes("l m c", least=0)] = 0  # Σ a_k c / d, where the panel has clusterings
     said_in: Annotated[Any, Axes("l m c", least=0)] = 0  # Σ s_k c / d
     in_in: Annotated[Any, Axes("l c c", symmetric=True, least=0)] = 0  # Σ c c' / d
-    to_gold: Annotated[Any, Axes("? m l", least=0)] = 0  # γ Σ y a / d, γ Σ y s / d, γ Σ k a / d, γ Σ k s / d; k: known
-    in_gold: Annotated[Any, Axes("? c l", least=0)] = 0  # γ Σ y c / d, γ Σ k c / d
+    to_gold: Annotated[Any, Axes("? m l", least=0)] = 0  # Σ y a / d, Σ y s / d, Σ k a / d, Σ k s / d; k: known
+    in_gold: Annotated[Any, Axes("? c l", least=0)] = 0  # Σ y c / d, Σ k c / d
 
 
 class Solution(NamedTuple):
@@ -75,14 +75,10 @@ def statistics(block: Predictions) -> Statistics:
             together, yes = products.own_label_grams(A, l), products.column_sums(A).reshape(m, l).T
         return Statistics(together / m, np.repeat(yes[:, None, :] / m, m, axis=1), np.full((l, m, m), n / m))
     A, said, C = products.dense(connections(block)), spoken(block), memberships(block)
-    degrees, gold = weighted_sum(said, np.ones((m, l))) + row_sums(C)[:, None], block.gold
-    if gold is not None:
-        known = GOLD * ~np.isnan(gold.answers)
-        degrees[gold.at] += known
-    share = ratio(np.ones((n, l)), degrees, 0.0)
+    share = ratio(np.ones((n, l)), weighted_sum(said, np.ones((m, l))) + row_sums(C)[:, None], 0.0)
     grams = Statistics(*(label_grams(one, other, share) for one, other in ((A, A), (said, A), (said, said))))
-    if gold is not None:
-        sides = [side * share[gold.at] for side in (known * np.nan_to_num(gold.answers), known)]
+    if (gold := block.gold) is not None:
+        sides = [side * share[gold.at] for side in (np.nan_to_num(gold.answers), ~np.isnan(gold.answers))]
         each = [(X[gold.at].reshape(-1, m, l) * side[:, None]).sum(axis=0) for side in sides for X in (A, said)]
         inside = [products.product(C[gold.at].T, side) for side in sides]
         grams = grams._replace(to_gold=np.array(each), in_gold=np.array(inside))
@@ -127,21 +123,18 @@ def solve(statistics: Statistics, alpha: float = 2.0, weights: FloatArray | None
         to_clusters = np.concatenate([statistics.yes_in, statistics.said_in - statistics.yes_in], axis=1)
         walk = np.block([[walk, to_clusters], [to_clusters.transpose(0, 2, 1), statistics.in_in]])
     degrees = walk.sum(axis=2)  # (l, nodes) the diagonals of D_v
-    if np.ndim(statistics.to_gold):
-        yes_a, yes_s, known_a, known_s = statistics.to_gold
-        held_to, to_gold = (np.concatenate(each).T for each in (
-            (yes_a, yes_s - yes_a, statistics.in_gold[0]), (known_a, known_s - known_a, statistics.in_gold[1])
-        ))  # fmt: skip
-        degrees = degrees + to_gold
     prior = ratio(degrees[:, :m].sum(axis=1), degrees[:, : 2 * m].sum(axis=1), 0.0)
     if clustered:
         # Clusters that no walk to a model's node leaves from hold to the prior.
-        anchored = to_clusters.any(axis=1) | (degrees[:, 2 * m :] > walk.sum(axis=2)[:, 2 * m :])
-        lost = ~reaching(np.asarray(anchored), statistics.in_in)
+        lost = ~reaching(to_clusters.any(axis=1), statistics.in_in)
         kept = np.concatenate([np.ones((l, 2 * m)), ~lost], axis=1)
         walk, degrees = walk * kept[:, :, None] * kept[:, None, :], degrees * kept
         anchors, held = np.concatenate([anchors, lost], axis=1), np.concatenate([held, lost * prior[:, None]], axis=1)
-    held = held + held_to if np.ndim(statistics.to_gold) else held
+    if np.ndim(statistics.to_gold):
+        of_a, of_s, inside = statistics.to_gold[::2], statistics.to_gold[1::2], statistics.in_gold
+        yes, known = np.concatenate([of_a, of_s - of_a, inside], axis=1).transpose(0, 2, 1)
+        usual = ratio(yes.sum(axis=1), known.sum(axis=1), 0.0)
+        held = held + GOLD * alpha * (yes - usual[:, None] * known)  # γ Aᵀ D_n⁻¹ (y − ȳ)
     system = (anchors + degrees)[:, :, None] * np.eye(walk.shape[1]) - walk
     likely = np.clip(np.linalg.solve(system, held[..., None])[..., 0].T, 0, 1)  # rounding leaves that range
     return Solution(likely[:m], likely[m : 2 * m], prior, likely[2 * m :] if clustered else None)

@@ -22,16 +22,16 @@ mean number (with weights: the mean weight) of the models that spoke about a cel
 that is the paper's algorithm to the letter.
 
 Where all answers about some instances are known, the linear map :math:`W` from means to consensus fits these, drawn to
-the truth-free filter `F` as to :math:`\tau` instances on which it is right:
+the truth-free filter `F`, on the scale `c` that fits best, as to :math:`\tau` instances on which it is right:
 
 .. math::
 
-    \min_W \sum_{i\,\text{known}} \|y_i - \bar y_i W\|^2 + \tau \operatorname{tr} (W - F)^\top G (W - F), \qquad
-    W = F + (S + \tau G)^{-1} (C - S F)
+    \min_W \sum_{i\,\text{known}} \|y_i - \bar y_i W\|^2 + \tau \operatorname{tr} (W - cF)^\top G (W - cF), \qquad
+    W = cF + (S + \tau G)^{-1} (C - cSF), \quad c = \frac{\langle F, C\rangle}{\langle F, SF\rangle}
 
 with :math:`S = \sum \bar y_i^\top \bar y_i` and :math:`C = \sum \bar y_i^\top y_i` over the known ones. The evidence of
-:math:`y_i \sim N(\bar y_i W, \sigma^2)` with :math:`W - F \sim N(0, \sigma^2 G^{-1}/\tau)` is largest at the
-:math:`\tau` that is taken (empirical Bayes).
+:math:`y_{ij} \sim N(\bar y_i W_j, \sigma_j^2)` with :math:`W_j - cF_j \sim N(0, \sigma_j^2 G^{-1}/\tau)` is largest at
+the :math:`\tau` that is taken (empirical Bayes).
 
 Xie, Kong, Gao, Fan, Yu: Multilabel Consensus Classification.
 """
@@ -55,7 +55,8 @@ from ..parameters import Weights, whole
 from .contributions import Contributions, statements
 from .method import Axes, Method
 
-_TAUS = tuple(np.geomspace(1e5, 1, 26))  # instances that the truth-free filter may count as
+_TAUS = tuple(np.geomspace(1e5, 200, 26))  # instances that the truth-free filter may count as
+_NOISE = 0.05  # a label's squared errors, beside those that are seen
 
 
 class Statistics(NamedTuple):
@@ -156,14 +157,15 @@ def _fitted(filter: FloatArray, sums: Statistics, g: FloatArray, V: FloatArray) 
     whitened = V[:, some] / np.sqrt(g[some])
     s, turned = linalg.eigh(whitened.T @ sums.gold_gram @ whitened)
     s, directions = np.maximum(s, 0), whitened @ turned
-    wrong = sums.gold_cross - sums.gold_gram @ filter
+    passed = sums.gold_gram @ filter
+    scale = max(float(ratio((filter * sums.gold_cross).sum(), (filter * passed).sum(), 1.0)), 1e-3)
+    filter, wrong = scale * filter, sums.gold_cross - scale * passed
     along = directions.T @ wrong
-    left = sums.gold_yes.sum() - (filter * (sums.gold_cross + wrong)).sum()  # Σ ‖y − ȳ F‖²
-    cells, power = sums.gold * len(filter), (along**2).sum(axis=1)
+    left = sums.gold_yes - (filter * (sums.gold_cross + wrong)).sum(axis=0)  # Σ (y − ȳ c F)²
 
     def evidence(tau: float) -> float:
-        noise = max(left - float((power / (s + tau)).sum()), 1e-300)
-        return float(-len(filter) * np.log1p(s / tau).sum() - cells * np.log(noise))
+        noise = np.maximum(left - (1 / (s + tau)) @ along**2, 0) + _NOISE
+        return float(-len(filter) * np.log1p(s / tau).sum() - sums.gold * np.log(noise).sum())
 
     tau = max(_TAUS, key=evidence)
     return np.asarray(filter + directions @ (along / (s + tau)[:, None]))

@@ -22,11 +22,13 @@ of its own for each node, :math:`\alpha_j = d_j\, r/(1-r)` in place of :math:`\a
 A model of weight `w` has edges and anchors `w` times as strong, which is what `w` copies of it would have. Clusterings
 are group nodes without an anchor (:math:`\alpha_j = 0`): a walk passes through them and never stops there.
 
-An instance with known answers has an edge of weight :math:`\gamma` to each label that it is known to have, as to one
-more model of weight :math:`\gamma` whose group nodes are held to their labels: with :math:`Y` (n × l) these labels and
-:math:`\Gamma` the diagonal matrix of :math:`\gamma |y_i|_1` (0 where nothing is known),
+Known answers are sources (docs/theory.md says why instances are not simply held to them): an instance is rewarded for
+agreeing with its labels more than with the usual ones, by :math:`2 \gamma \langle u_i, y_i - \bar y \rangle` in the
+objective, where :math:`y_i` shares 1 among the labels that instance `i` is known to have and :math:`\bar y` is the mean
+over such instances. The matrix stays as it is:
 
-.. math:: (\alpha I + D_v - A^\top (D_n + \Gamma)^{-1} A)\, Q = \alpha B + \gamma A^\top (D_n + \Gamma)^{-1} Y
+.. math:: (\alpha I + D_v - A^\top D_n^{-1} A)\, Q = \alpha B + \gamma A^\top D_n^{-1} (Y - \bar Y), \qquad
+    \gamma = \alpha / 2
 
 Rows of `Q` and `U` are distributions over labels. An instance without any edge (no model predicted a label for it) has
 no row in the equations; it gets the label prior: the share of all edges that lead to each label.
@@ -48,7 +50,7 @@ from .contributions import Contributions, statements
 from .method import Axes, Method
 from .walk_system import solved
 
-GOLD = 10.0  # γ: as so many models that say the same
+GOLD = 0.5  # γ/α: how loud a known instance is beside a group node
 _FAINT = 1e-30  # a sum of scores below it
 
 
@@ -58,8 +60,8 @@ class Statistics(NamedTuple):
     walk: Annotated[Any, Axes("m l m l", symmetric=True, least=0)]  # Aᵀ D_n⁻¹ A; row sums with what follows: D_v
     to_clusters: Annotated[Any, Axes("ml c", least=0)] = 0  # Aᵀ D_n⁻¹ C, where the panel has clusterings
     clusters: Annotated[Any, Axes("c c", symmetric=True, least=0)] = 0  # Cᵀ D_n⁻¹ C
-    to_gold: Annotated[Any, Axes("ml l", least=0)] = 0  # γ Aᵀ (D_n + Γ)⁻¹ Y, where answers are known
-    clusters_to_gold: Annotated[Any, Axes("c l", least=0)] = 0  # γ Cᵀ (D_n + Γ)⁻¹ Y
+    to_gold: Annotated[Any, Axes("ml l", least=0)] = 0  # Aᵀ D_n⁻¹ Y, where answers are known
+    clusters_to_gold: Annotated[Any, Axes("c l", least=0)] = 0  # Cᵀ D_n⁻¹ Y
 
 
 class Solution(NamedTuple):
@@ -74,17 +76,14 @@ def statistics(block: Predictions) -> Statistics:
     """Add up what each instance contributes to the walk between group nodes."""
     m, _, l = block.shape
     A, C = connections(block), memberships(block)
-    degrees, gold = row_sums(A) + row_sums(C), block.gold
-    if gold is not None:
-        Y = GOLD * np.nan_to_num(gold.answers)
-        degrees[gold.at] += Y.sum(axis=1)
-    per_edge = _per_edge(degrees, np.float64)
+    per_edge = _per_edge(row_sums(A) + row_sums(C), np.float64)
     found = Statistics(Gram.of(scaled(A, np.sqrt(per_edge)), (m, l, m, l)))
     weighted = scaled(C, per_edge).T
     if block.clusters:
         found = found._replace(to_clusters=product(weighted, A).T, clusters=product(weighted, C))
-    if gold is not None:
-        shared = Y * per_edge[gold.at, None]
+    if (gold := block.gold) is not None:
+        Y = np.nan_to_num(gold.answers)
+        shared = ratio(Y, Y.sum(axis=1, keepdims=True), 0.0) * per_edge[gold.at, None]
         found = found._replace(to_gold=product(A[gold.at].T, shared), clusters_to_gold=product(C[gold.at].T, shared))
     return found
 
@@ -100,37 +99,37 @@ def solve(
         between = np.asarray(walk).reshape(v, v)
         between = np.block([[between, statistics.to_clusters], [statistics.to_clusters.T, statistics.clusters]])
         walk = as_gram(between)
-    degrees, known = walk.sums(), np.ndim(statistics.to_gold) > 0  # the diagonal of D_v
-    if known:
-        to_gold = np.concatenate([statistics.to_gold, statistics.clusters_to_gold])
-        degrees = degrees + to_gold.sum(axis=1)
+    degrees = walk.sums()  # the diagonal of D_v
     edges = degrees[:v].reshape(m, l).sum(axis=0)
     prior = ratio(edges, edges.sum(), 1 / l)
     if restart is None:
-        anchors = np.repeat(positive(alpha, "alpha") * (np.ones(m) if weights is None else weights), l)
+        scale = positive(alpha, "alpha")
+        anchors = np.repeat(scale * (np.ones(m) if weights is None else weights), l)
     else:
-        anchors = _anchors(degrees[:v], restart)
+        scale = _per_degree(restart)
+        anchors = degrees[:v] * scale
     anchors = np.where(anchors > 1e-300, anchors, 1.0)  # a node without edges stays at home whatever α is
     held = anchors[:, None] * np.tile(np.eye(l), (m, 1))  # α B
     if clustered:
         # Clusters that no walk to a label leaves from hold to the prior.
-        anchored = statistics.to_clusters.any(axis=0) | (known and to_gold[v:].any(axis=1))
-        lost = ~reaching(anchored, statistics.clusters)
+        lost = ~reaching(statistics.to_clusters.any(axis=0), statistics.clusters)
         between[v:][lost] = 0
         between[:, v:][:, lost] = 0
         anchors, held = np.append(anchors, lost), np.concatenate([held, lost[:, None] * prior])
-    if known:  # labels that are known are where a walk may stop, too
-        anchors, held = anchors + to_gold.sum(axis=1), held + to_gold
+    if np.ndim(statistics.to_gold) > 0:
+        to_gold = np.concatenate([statistics.to_gold, statistics.clusters_to_gold])
+        usual = ratio(to_gold.sum(axis=0), np.full(l, to_gold.sum()), 0.0)
+        held += GOLD * scale * (to_gold - np.outer(to_gold.sum(axis=1), usual))  # γ Aᵀ D_n⁻¹ (Y − Ȳ)
     groups = np.maximum(solved(walk, anchors, held), 0)
     groups /= groups.sum(axis=1, keepdims=True)  # rows are distributions; rounding shows most in their sums
     return Solution(groups[:v], prior, groups[v:] if clustered else None)
 
 
-def _anchors(degrees: FloatArray, restart: float) -> FloatArray:
-    """Find the α of each node that makes its stopping probability α/(α + d) the constant `restart`."""
+def _per_degree(restart: float) -> float:
+    """Find the α/d of a node that makes its stopping probability α/(α + d) the constant `restart`."""
     stop = fraction(restart, "restart")
     expect(0 < stop < 1, "restart", repr(restart), "a number strictly between 0 and 1")
-    return np.asarray(degrees * stop / (1 - stop))
+    return stop / (1 - stop)
 
 
 def _per_edge(degrees: FloatArray, kind: Any) -> FloatArray:
@@ -198,7 +197,7 @@ class MLCMr(Method):
         """Refuse settings that no solution can be found with."""
         positive(self.alpha, "alpha")
         if self.restart is not None:
-            _anchors(np.ones(1), self.restart)
+            _per_degree(self.restart)
 
     def solve(self, statistics: Statistics, weights: FloatArray | None, prepared: Any) -> Solution:
         """Solve with this method's settings."""

@@ -94,7 +94,8 @@ def referee(
     """Judge methods without truth: combine some raters, and see how well that ranks what the others said.
 
     At most 2,000 instances at even distances are looked at (of a panel in files, of its first block), so that the cost
-    does not grow with their number.
+    does not grow with their number. Answers that are known (`Predictions.with_gold`) judge as the best rater there is,
+    and nothing is fitted with them.
 
     Parameters
     ----------
@@ -163,13 +164,18 @@ def _judge(sample: Predictions, out: BoolArray, methods: Mapping[str, Combiner])
     that each has among folds (4, parts + 1).
     """
     models = np.array(sample.models, dtype=object)
-    held, rest = (sample.select(models=models[which].tolist()) for which in (out, ~out))
-    said, vote, chosen = sheets(held), majority_vote(rest), _evenly(len(sample), _JUDGED)
+    held, rest = (sample.with_gold(None).select(models=models[which].tolist()) for which in (out, ~out))
+    said, vote, chosen, gold = sheets(held), majority_vote(rest), _chosen(sample, _JUDGED), sample.gold
     yes, trust = _answers(said, vote)
-    rows = np.flatnonzero(np.isin(said.instance, chosen))
-    at, trust = np.searchsorted(chosen, said.instance[rows]), trust[rows]
+    instance, spoke = said.instance, said.spoke
+    if gold is not None:  # the best rater there is
+        instance, trust = np.append(instance, gold.at), np.append(trust, np.ones(len(gold.at)))
+        yes, spoke = np.append(yes, gold.answers == 1, axis=0), np.append(spoke, ~np.isnan(gold.answers), axis=0)
+    rows = np.flatnonzero(np.isin(instance, chosen))
+    instance, trust = instance[rows], trust[rows]
+    at = np.searchsorted(chosen, instance)
     heard = np.broadcast_to(votes(rest).heard, vote.shape) > 0  # elsewhere a method has nothing but its prior
-    spoke = said.spoke[rows] & heard[said.instance[rows]]
+    spoke = spoke[rows] & heard[instance]
     yes = yes[rows] & spoke
     no = spoke & ~yes
     # For microAUC, a cell counts as a yes and as a no by the trust in those who said so.
@@ -244,7 +250,7 @@ def _gains(value: FloatArray, weight: FloatArray, names: list[str]) -> dict[str,
 def _sample(panel: Predictions) -> Predictions:
     """Take instances at even distances, and these and raters in an order that what was said decides."""
     panel = looked_at(panel).without_clusterings()
-    panel = panel[_evenly(len(panel), _FITTED)]
+    panel = panel[_chosen(panel, _FITTED)]
     mean = sheets(panel).mean
     by_rate = sorted(zip(np.sort(mean.round(9), axis=1).tolist(), panel.models, strict=True))
     # Parts of instances must have nothing in common: far digits of a number that is each one's own decide.
@@ -253,8 +259,11 @@ def _sample(panel: Predictions) -> Predictions:
     return panel[np.argsort(1e5 * own % 1, kind="stable")].select(models=[name for _, name in by_rate])
 
 
-def _evenly(n: int, most: int) -> IntArray:
-    return np.arange(min(n, most)) * n // min(n, most)
+def _chosen(panel: Predictions, most: int) -> IntArray:
+    """Take instances at even distances, and all whose answers are known."""
+    n = len(panel)
+    evenly = np.arange(min(n, most)) * n // min(n, most)
+    return evenly if panel.gold is None else np.union1d(evenly, panel.gold.at)
 
 
 def _kin(sample: Predictions, groups: Mapping[str, object]) -> IntArray:
