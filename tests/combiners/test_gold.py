@@ -84,6 +84,13 @@ def test_a_restarting_walk_stays_one_over_distributions(scores, gold):
     close(found.sum(axis=1), 1)
 
 
+@pytest.mark.parametrize("combiner", [mlc.MLCMr(), mlc.MLCMr(restart=0.4), mlc.BGCM()], ids=repr)
+def test_beside_known_answers_a_weight_counts_as_copies(combiner, scores, gold):
+    thrice = mlc.Predictions(scores[[0, 1, 1, 1, 2]]).with_gold(gold)
+    weighted = combiner.set_params(weights=[1, 3, 1]).fit_transform(mlc.Predictions(scores).with_gold(gold))
+    close(weighted, combiner.set_params(weights=None).fit_transform(thrice))
+
+
 def test_dawid_skene_keeps_known_answers(scores, gold):
     scores[:, 7, 1] = NAN  # known, and nobody spoke of it
     found = mlc.DawidSkene().fit_transform(mlc.Predictions(scores).with_gold(gold))

@@ -126,7 +126,7 @@ def solve(statistics: Statistics, alpha: float = 2.0, weights: FloatArray | None
     prior = ratio(degrees[:, :m].sum(axis=1), degrees[:, : 2 * m].sum(axis=1), 0.0)
     if clustered:
         # Clusters that no walk to a model's node leaves from hold to the prior.
-        lost = ~reaching(to_clusters.any(axis=1), statistics.in_in)
+        lost = ~reaching(np.asarray(to_clusters.any(axis=1)), statistics.in_in)
         kept = np.concatenate([np.ones((l, 2 * m)), ~lost], axis=1)
         walk, degrees = walk * kept[:, :, None] * kept[:, None, :], degrees * kept
         anchors, held = np.concatenate([anchors, lost], axis=1), np.concatenate([held, lost * prior[:, None]], axis=1)

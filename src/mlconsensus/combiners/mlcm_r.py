@@ -50,7 +50,7 @@ from .contributions import Contributions, statements
 from .method import Axes, Method
 from .walk_system import solved
 
-GOLD = 0.5  # γ/α: how loud a known instance is beside a group node
+GOLD = 0.5  # γ/α: how loud a known instance is beside the mean group node
 _FAINT = 1e-30  # a sum of scores below it
 
 
@@ -103,11 +103,9 @@ def solve(
     edges = degrees[:v].reshape(m, l).sum(axis=0)
     prior = ratio(edges, edges.sum(), 1 / l)
     if restart is None:
-        scale = positive(alpha, "alpha")
-        anchors = np.repeat(scale * (np.ones(m) if weights is None else weights), l)
+        anchors = np.repeat(positive(alpha, "alpha") * (np.ones(m) if weights is None else weights), l)
     else:
-        scale = _per_degree(restart)
-        anchors = degrees[:v] * scale
+        anchors = degrees[:v] * _per_degree(restart)
     anchors = np.where(anchors > 1e-300, anchors, 1.0)  # a node without edges stays at home whatever α is
     held = anchors[:, None] * np.tile(np.eye(l), (m, 1))  # α B
     if clustered:
@@ -119,7 +117,8 @@ def solve(
     if np.ndim(statistics.to_gold) > 0:
         to_gold = np.concatenate([statistics.to_gold, statistics.clusters_to_gold])
         usual = ratio(to_gold.sum(axis=0), np.full(l, to_gold.sum()), 0.0)
-        held += GOLD * scale * (to_gold - np.outer(to_gold.sum(axis=1), usual))  # γ Aᵀ D_n⁻¹ (Y − Ȳ)
+        gamma = GOLD * anchors[:v].sum() / (l * (m if weights is None else weights.sum()))
+        held += gamma * (to_gold - np.outer(to_gold.sum(axis=1), usual))  # γ Aᵀ D_n⁻¹ (Y − Ȳ)
     groups = np.maximum(solved(walk, anchors, held), 0)
     groups /= groups.sum(axis=1, keepdims=True)  # rows are distributions; rounding shows most in their sums
     return Solution(groups[:v], prior, groups[v:] if clustered else None)
