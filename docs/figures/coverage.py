@@ -2,8 +2,8 @@
 
     python docs/figures/coverage.py FOLDER [DRAWS]
 
-FOLDER has panels as for docs/quality/panels.py; DRAWS (2,000) are spread over them. Writes the tables of
-docs/gold-figures.md into that page.
+FOLDER has panels as for docs/quality/panels.py; DRAWS (2,000) are spread over them. Gold is drawn at random, and as `ask`
+draws it for consensus and for figures. Writes the tables of docs/gold-figures.md into that page.
 """
 
 import re
@@ -19,6 +19,7 @@ sys.path.insert(0, str(HERE.parent / "quality"))
 import mlconsensus as mlc  # noqa: E402
 from mlconsensus.evaluation.intervals import judge  # noqa: E402
 from mlconsensus.evaluation.metrics import RANKING_METRICS  # noqa: E402
+from mlconsensus.insight.questions import chances, drawn  # noqa: E402
 from mlconsensus.tables import TITLES  # noqa: E402
 from panels import read  # noqa: E402
 
@@ -39,20 +40,19 @@ def panels_of(folder):
         yield path.stem, truth[at], {name: own[at] for name, own in methods.items()}
 
 
-def draws(truth, size, count, rng):
+def draws(truth, chance, count, rng):
     for _ in range(count):
         gold = np.full(truth.shape, np.nan)
-        at = rng.choice(len(truth), size, replace=False)
+        at = drawn(chance, rng)
         gold[at] = truth[at]
         yield gold
 
 
-def covering(truth, methods, size, count, rng):
+def covering(truth, methods, chance, count, rng):
     """For each draw, metric and kind: whether the interval covers, and its width beside that of gold alone."""
-    target = {name: judge(truth, own) for name, own in methods.items()}
-    chance = np.full(len(truth), size / len(truth))
+    target, size = {name: judge(truth, own) for name, own in methods.items()}, chance.sum()
     pairs = [("Filter", "MV"), ("Filter", "MLCM-a")]
-    for gold in draws(truth, size, count, rng):
+    for gold in draws(truth, chance, count, rng):
         found = {name: judge(gold, own, methods["Filter"], chance) for name, own in methods.items()}
         compared = [("value", own, target[name]) for name, own in found.items()]
         compared += [("difference", found[a].ahead_of(found[b]), target[a].ahead_of(target[b])) for a, b in pairs]
@@ -68,7 +68,7 @@ def covering(truth, methods, size, count, rng):
 def kept(truth, scores, size, count, rng, wanted):
     """For each draw: whether the promise is kept, and how many labels were given for each relevant one."""
     (about, level), yes, no = *wanted.items(), truth == 1, truth == 0
-    for gold in draws(truth, size, count, rng):
+    for gold in draws(truth, np.full(len(truth), size / len(truth)), count, rng):
         found = mlc.decide(scores, gold, **wanted)
         given = found.promises[0].threshold <= scores  # without the answers that are known
         if about == "recall":
@@ -83,13 +83,18 @@ def kept(truth, scores, size, count, rng, wanted):
 def main(folder, total):
     warnings.simplefilter("ignore")
     found = list(panels_of(folder))
-    covered, promised = {size: [] for size in SIZES}, {}
+    covered, promised = {}, {}
     for stem, truth, methods in found:
         for size in SIZES:
             if 2 * size > len(truth):
                 continue
             rng, count = np.random.default_rng(size), -(-total // len(found))
-            covered[size] += [(stem, *row) for row in covering(truth, methods, size, count, rng)]
+            likely = np.clip(methods["Filter"], 0, 1)
+            designs = {"at random": np.full(len(truth), size / len(truth))}
+            designs |= {f"asked for {goal}": chances(likely, likely, size, goal) for goal in ("consensus", "figures")}
+            for design, chance in designs.items():
+                rows = covered.setdefault((design, size), [])
+                rows += [(stem, *row) for row in covering(truth, methods, chance, count, rng)]
             for wanted in PROMISES if size > 50 else ():
                 key = (*wanted.items(), size)
                 promised.setdefault(key, []).extend(kept(truth, methods["Filter"], size, count, rng, wanted))
@@ -103,16 +108,16 @@ def main(folder, total):
 
 
 def coverage(covered):
-    yield "| gold | of | " + " | ".join(TITLES[metric] for metric in RANKING_METRICS) + " | all |"
-    yield "|---|---|---|---|---|---|---|"
-    for size, rows in covered.items():
+    yield "| drawn | gold | of | " + " | ".join(TITLES[metric] for metric in RANKING_METRICS) + " | all |"
+    yield "|---|---|---|---|---|---|---|---|"
+    for (design, size), rows in sorted(covered.items(), key=lambda kind: (kind[0][0] != "at random", *kind[0])):
         for kind in ("value", "difference"):
             cells = []
             for metric in (*RANKING_METRICS, None):
                 some = [row for row in rows if row[1] == kind and metric in (None, row[2])]
                 width = sum(row[4] for row in some) / sum(row[5] for row in some)
                 cells.append(f"{np.mean([row[3] for row in some]):.1%}, {width:.2f}")
-            yield f"| {size} | {kind}s | " + " | ".join(cells) + " |"
+            yield f"| {design} | {size} | {kind}s | " + " | ".join(cells) + " |"
 
 
 def promises(promised):

@@ -279,3 +279,21 @@ def test_a_filter_of_sites_with_other_raters(run, sites):
         assert run("solve", f"north.{at}", f"south.{at}", "-o", f"round.{at}").code == 0
     assert mlc.load(sites / "round.3").models_ == tuple(MODELS)
     assert run("apply", "round.3", *own["south"], "-o", "south.csv").code == 0
+
+
+def test_the_site_that_has_answers_corrects_the_model_of_all(run, tmp_path):
+    panel, truth = mlc.datasets.make_panel(300, 4, 3, cardinality=1.5, random_state=0)
+    scores, ids = panel.to_array().copy(), [str(at) for at in range(300)]
+    scores[1:] = (np.random.default_rng(0).random((300, 4)) < 0.3) ^ (
+        np.random.default_rng(1).random((2, 300, 4)) < 0.1
+    )
+    scores[0] = truth
+    for model, own in zip(MODELS, scores, strict=True):
+        write_table(tmp_path / f"{model}.csv", ModelTable(model, own, ids, LABELS))
+    write_table(tmp_path / "gold.csv", ModelTable("gold", truth[:120].astype(float), ids[:120], LABELS))
+    mlc.save(mlc.RaterFilter().fit(mlc.Predictions(scores, MODELS, LABELS)), tmp_path / "all.model")
+    here = [f"{model}.csv" for model in MODELS]
+    assert run("apply", "all.model", *here, "-o", "without.csv").code == 0
+    assert run("apply", "all.model", *here, "--gold", "gold.csv", "-o", "with.csv").code == 0
+    without, found = (np.asarray(read_table(tmp_path / f"{name}.csv").scores)[120:] for name in ("without", "with"))
+    assert mlc.metrics.micro_auc(truth[120:], found) > mlc.metrics.micro_auc(truth[120:], without) + 0.05

@@ -194,6 +194,21 @@ def test_a_corrected_model_survives_its_file(tmp_path):
     close(mlc.load(tmp_path / "a.model").transform(panel), found.combiner.transform(panel), 0)
 
 
+def test_a_solved_model_can_be_taught_where_the_answers_are(tmp_path):
+    panel, truth = biased_panel()
+    held = panel.with_gold(np.where(np.arange(400)[:, None] < 100, truth, NAN))
+    mlc.save(mlc.RaterFilter().fit(panel), tmp_path / "a.model")
+    model = mlc.load(tmp_path / "a.model")
+    expected = mlc.RaterFilter().fit(held).transform(panel)
+    assert np.abs(model.transform(panel) - expected).max() > 0.1
+    close(model.teach(held).transform(panel), expected, 0)
+    close(model.teach(held).transform(panel), expected, 0)  # anew, not on top of what was learned
+    with pytest.raises(mlc.InputError, match="found no known answer, expected a panel with gold"):
+        model.teach(panel)
+    with pytest.raises(mlc.InputError, match="found MLCM-r, whose sums hold what known answers tell, expected Filter"):
+        mlc.MLCMr().fit(held).teach(held)
+
+
 def test_dask_finds_what_memory_finds():
     da = pytest.importorskip("dask.array")
     panel, truth = biased_panel()

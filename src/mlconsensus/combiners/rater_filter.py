@@ -222,6 +222,7 @@ def apply(block: Predictions, solution: Solution) -> Any:
 
 def learn(block: Predictions, solution: Solution) -> Solution:
     """Find out from instances with known answers how the scores are to be corrected, if at all."""
+    solution = solution._replace(learned=None)  # what was learned before is learned anew
     said, gold = on_scale(block, solution).to_array(), block.gold
     answers = said[0] * np.nan if gold is None else gold.answers
     found = correction(apply(block, solution), np.nan_to_num(said - solution.mean[:, None]), answers)

@@ -67,9 +67,27 @@ class Combiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[misc]
         """
         panel = self.checked_panel(predictions)
         self._fitted(panel, self.prepare(panel, partial(gather, panel)))
-        if type(self).learn is not None and panel.gold is not None:
-            known = known_instances(panel)
-            self._solved = self._settings(), type(self).learn(known.weighted(self.weights_), self.solution_)
+        return self if type(self).learn is None or panel.gold is None else self.teach(panel)
+
+    def teach(self, predictions: Any) -> Self:
+        """Correct what was fitted by the known answers of a panel, as `fit` does with its own.
+
+        A model that sites solved together learns so from the answers that one of them has.
+
+        Parameters
+        ----------
+        predictions
+            `Predictions` with gold; the models and labels that were fitted.
+
+        Returns
+        -------
+        The estimator itself.
+        """
+        panel, learn = self.in_fitted_order(predictions), type(self).learn
+        if learn is None:
+            raise InputError(f"teach: found {self.name}, whose sums hold what known answers tell, expected Filter")
+        expect(panel.gold is not None, "teach", "no known answer", "a panel with gold")
+        self._solved = self._settings(), learn(known_instances(panel).weighted(self.weights_), self.solution_)
         return self
 
     def fit_round(self, predictions: Any, known: Any = None) -> Self:

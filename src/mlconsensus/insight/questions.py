@@ -1,8 +1,9 @@
 """Whom to ask next: which instances a person should answer, with the probability that each was chosen with.
 
-For a better consensus, instances are worth asking about whose ranking is expected to be wrong and whose labels are
-uncertain; for sharper figures, those whose metrics may vary most (Neyman's allocation). Both are drawn with
-probabilities in proportion to that, never 0, so that the answers can also judge without bias.
+For a better consensus, a third of the budget goes to instances whose one error is expected to be largest, a third each
+to ranking loss and average precision, times the root of how uncertain the labels are; for sharper figures, all to
+those whose metrics may vary most (Neyman's allocation). A part is drawn evenly, so that no instance is without a chance
+and the answers can also judge without bias.
 """
 
 from dataclasses import dataclass
@@ -13,15 +14,13 @@ from scipy import special
 
 from ..arithmetic.products import BoolArray, FloatArray
 from ..arithmetic.sheets import IntArray
+from ..errors import expect
 from ..evaluation.intervals import foreseen_metrics, judge
 from ..tables import TITLES
 
 Goal = Literal["consensus", "figures"]
-_POWER, _EVENLY = (
-    4,
-    0.1,
-)  # for a better consensus: how strongly worth tells, and which part of the budget is drawn evenly
-_EVENLY_FIGURES = 0.3  # for sharper figures
+_POWER, _UNSURE = 16.0, 0.5  # for a better consensus: powers of what may be wrong, and of uncertainty in it
+_EVENLY = {"consensus": 0.2, "figures": 0.3}  # part of the budget that is drawn evenly
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,21 +63,11 @@ def questions(
     ([1, 2], True)
     """
     rng, rest = np.random.default_rng(seed), np.flatnonzero(~answered)
+    expect(len(rest) > 0, "ask", "answers about every instance", "some instance to ask about")
     budget = min(budget, len(rest))
-    one_error, loss, precision = (np.clip(each, 0, 1) for each in foreseen_metrics(likely[rest], scores[rest]))
-    wrong = np.array([one_error, loss, 1 - precision])
-    if goal == "consensus":
-        usual = np.maximum(wrong.mean(axis=1, keepdims=True), 1e-9)
-        unsure = special.entr(likely[rest]) + special.entr(1 - likely[rest])
-        worth, evenly = ((wrong / usual).mean(axis=0) * np.sqrt(unsure.sum(axis=1))) ** _POWER, _EVENLY
-    else:
-        worth, evenly = np.sqrt(wrong * (1 - wrong)).mean(axis=0), _EVENLY_FIGURES
-    chance = (1 - evenly) * _in_proportion(worth, budget) + evenly * budget / len(rest)
-    # One start and even steps along the chances, laid end to end in random order: exactly `budget` are met.
-    order = rng.permutation(len(rest))
-    ends = np.cumsum(chance[order]) + rng.random()
-    chosen = order[np.diff(np.floor(ends - 1e-9), prepend=0) > 0]
-    chosen = chosen[np.argsort(-worth[chosen], kind="stable")]
+    chance = chances(scores[rest], likely[rest], budget, goal)
+    chosen = drawn(chance, rng)
+    chosen = chosen[np.argsort(-chance[chosen], kind="stable")]
     truth = np.full(scores.shape, np.nan)
     truth[rest[chosen]] = rng.random((len(chosen), scores.shape[1])) < likely[rest[chosen]]
     every = np.ones(len(scores))
@@ -88,7 +77,30 @@ def questions(
     return Questions(rest[chosen], chance[chosen], expected)
 
 
-def _in_proportion(worth: FloatArray, budget: int) -> FloatArray:
+def chances(
+    scores: FloatArray, likely: FloatArray, budget: float, goal: Goal, power: float = _POWER, unsure: float = _UNSURE
+) -> FloatArray:
+    """Find with what probability each instance (n,) is to be asked about; they add up to the budget."""
+    one_error, loss, precision = np.clip(foreseen_metrics(likely, scores), 0, 1)
+    wrong = np.array([one_error, loss, 1 - precision])
+    if goal == "consensus":
+        entropy = (special.entr(likely) + special.entr(1 - likely)).sum(axis=1)
+        each = wrong * entropy**unsure + 1e-9
+        each = (each / each.max(axis=1, keepdims=True)) ** power
+        worth = (each / each.sum(axis=1, keepdims=True)).sum(axis=0)
+    else:
+        worth = np.sqrt(wrong * (1 - wrong)).mean(axis=0)
+    return (1 - _EVENLY[goal]) * _in_proportion(worth, budget) + _EVENLY[goal] * budget / len(scores)
+
+
+def drawn(chance: FloatArray, rng: Any) -> IntArray:
+    """Draw instances with these chances: one start and even steps along them, laid end to end in random order."""
+    order = rng.permutation(len(chance))
+    ends = np.cumsum(chance[order]) + rng.random()
+    return np.asarray(order[np.diff(np.floor(ends - 1e-9), prepend=0) > 0])
+
+
+def _in_proportion(worth: FloatArray, budget: float) -> FloatArray:
     """Share a budget out in proportion to worth; nobody gets more than 1, and what is over goes to the others."""
     share, sure = np.zeros(len(worth)), np.zeros(len(worth), dtype=np.bool_)
     worth = worth + 1e-9 * max(float(worth.max(initial=0.0)), 1e-9)
