@@ -2,8 +2,8 @@
 
     python docs/figures/coverage.py FOLDER [DRAWS]
 
-FOLDER has panels as for docs/quality/panels.py; DRAWS (2,000) are spread over them. Gold is drawn at random, and as `ask`
-draws it for consensus and for figures. Writes the tables of docs/gold-figures.md into that page.
+FOLDER has panels as for docs/quality/panels.py; DRAWS (2,000) are spread over them. Gold is drawn at random, and as
+`ask` draws it for consensus and for figures. Writes the tables of docs/gold-figures.md into that page.
 """
 
 import re
