@@ -3,11 +3,16 @@
 import gzip
 import io
 import tempfile
+from decimal import Decimal
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 import zstandard
+from pyarrow.feather import write_feather
 from scipy import sparse
 
 import mlconsensus as mlc
@@ -76,6 +81,7 @@ def files() -> dict[str, bytes]:
     found["kinds.feather"] = _written(kinds.write_ipc)
     pandas = '{"index_columns": [{"start": 3, "stop": 7, "step": 1, "name": "x"}]}'
     found["index.parquet"] = _written(frame.drop("id").write_parquet, metadata={"pandas": pandas})
+    found |= _of_arrow(frame.to_arrow())
     matrix = sparse.csr_array(np.nan_to_num(SCORES))
     for kind in ("csr", "csc", "bsr", "coo"):
         file = io.BytesIO()
@@ -124,6 +130,25 @@ def states() -> dict[str, bytes]:
             found[f"filter-{at}.round"] = path.read_bytes()
             known = mlc.load(path).prepared_
     return dict(sorted(found.items()))
+
+
+def _of_arrow(table: pa.Table) -> dict[str, bytes]:
+    """Return Parquet and Feather as others write them: pages of version 2, deltas, split bytes, what we refuse."""
+    plain = {"use_dictionary": False, "data_page_version": "2.0"}
+    text, number = table.schema.names[0], table.schema.names[1]
+    table = table.set_column(0, text, table[text].cast("string"))
+    some = {"deltas": plain | {"column_encoding": {text: "DELTA_BYTE_ARRAY"}}}
+    some["lengths"] = plain | {"column_encoding": {text: "DELTA_LENGTH_BYTE_ARRAY", number: "BYTE_STREAM_SPLIT"}}
+    some["dictionary"] = {"use_dictionary": True, "data_page_size": 8, "write_page_index": True}
+    found = {f"{name}.parquet": _written(partial(pq.write_table, table), **how) for name, how in some.items()}
+    numbered = table.set_column(0, text, pa.array(range(table.num_rows)))
+    deltas = plain | {"column_encoding": {text: "DELTA_BINARY_PACKED"}, "compression": "gzip"}
+    found["numbers.parquet"] = _written(partial(pq.write_table, numbered), **deltas)
+    odd = table.append_column("odd", pa.array([[0.5], [], None, [1, 2]], pa.list_(pa.float64())))
+    odd = odd.append_column("money", pa.array([Decimal("0.5")] * 4, pa.decimal128(9, 2)))
+    found["nested.parquet"] = _written(partial(pq.write_table, odd))
+    found["decimal.feather"] = _written(partial(write_feather, odd.drop_columns(["odd"])))
+    return found
 
 
 def _written(write, **options) -> bytes:

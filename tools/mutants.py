@@ -2,8 +2,12 @@
 
 A mutant is a file of `combiners`, `arithmetic` or `evaluation` in which one operator, comparison, number, condition or
 call is another. There are thousands, so a random sample is tried, the same for the same seed; the share that tests
-notice is an estimate, printed with its 95 % interval. Each mutant meets, in a process of its own, the tests that mirror
-its file until one fails. Results are kept in a file, so that a run goes on where another ended.
+notice is an estimate, printed with its 95 % interval. Tests are collected once, and once it is looked which lines each
+of them reaches; each mutant then meets those that reach its line, the quickest first, in a process that is forked with
+all loaded and gets the changed code. Results are kept in a file, so that a run goes on where another ended.
+
+Mutants that no test can notice, since they change nothing that is promised, are named in tools/equivalent_mutants.txt
+with a reason each, and left out of the score.
 """
 
 from __future__ import annotations
@@ -11,7 +15,6 @@ from __future__ import annotations
 import argparse
 import ast
 import copy
-import importlib.machinery
 import json
 import os
 import random
@@ -19,42 +22,18 @@ import resource
 import signal
 import sys
 import time
-from collections.abc import Iterator
+import types
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "mlconsensus"
+EQUIVALENT = Path(__file__).parent / "equivalent_mutants.txt"
 ROOMS = ("arithmetic", "combiners", "evaluation")
-CPU_SECONDS, SECONDS, MEMORY = 150, 3000, 6 * 2**30  # a mutant that needs more is noticed, too
+TESTS = (*ROOMS, "insight/test_explanations.py", "insight/test_referee.py", "panel", "test_own_method.py")
+CPU_SECONDS, MEMORY = 20, 8 * 2**30  # beside three times what its tests take; a mutant that needs more is noticed, too
 
-# Tests of a file beside its own examples and tests/<room>/test_<name>.py; after "::" what pytest's -k selects.
-CONTRACT, CLUSTERED, WEIGHTS = (
-    "combiners/test_contract.py",
-    "combiners/test_clusterings.py",
-    "combiners/test_weights.py",
-)
-EXPLAINED, GOLD, MANY = "insight/test_explanations.py", "combiners/test_gold.py", "combiners/test_many_labels.py"
-RATERS = "combiners/test_raters.py"
-FILTER, LOOPS = "combiners/test_rater_filter.py", "combiners/test_rater_filter.py::loops"
-MORE = {
-    "combiners/bgcm.py": [f"{CONTRACT}::literal and BGCM", CLUSTERED, GOLD, f"{WEIGHTS}::BGCM", f"{EXPLAINED}::BGCM"],
-    "combiners/contributions.py": [EXPLAINED],
-    "combiners/dawid_skene.py": [f"{CONTRACT}::Dawid", GOLD, MANY, f"{WEIGHTS}::Dawid", f"{EXPLAINED}::Dawid"],
-    "combiners/learning.py": [GOLD, f"{EXPLAINED}::RaterFilter"],
-    "combiners/majority_vote.py": [f"{CONTRACT}::Majority", MANY, f"{WEIGHTS}::Majority", f"{EXPLAINED}::Majority"],
-    "combiners/many_raters.py": [MANY],
-    "combiners/method.py": ["test_own_method.py", CONTRACT],
-    "combiners/mlcm_a.py": [f"{CONTRACT}::MLCMa", GOLD, MANY, f"{WEIGHTS}::MLCMa", f"{EXPLAINED}::MLCMa"],
-    "combiners/mlcm_r.py": [f"{CONTRACT}::MLCMr", CLUSTERED, GOLD, f"{WEIGHTS}::MLCMr", f"{EXPLAINED}::MLCMr"],
-    "combiners/rater_filter.py": [LOOPS, RATERS, GOLD, f"{CONTRACT}::RaterFilter", f"{EXPLAINED}::RaterFilter"],
-    "combiners/rater_rounds.py": [LOOPS, RATERS, FILTER, f"{CONTRACT}::RaterFilter"],
-    "combiners/raters.py": [LOOPS, RATERS, FILTER],
-    "combiners/walk_system.py": ["combiners/test_mlcm_r.py"],
-    "arithmetic": ["arithmetic", CLUSTERED, MANY, f"{CONTRACT}::literal or sparse"],
-    "combiners": [],
-    "evaluation": ["evaluation"],
-}
 SWAPS = {
     ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult, ast.Pow: ast.Mult, ast.FloorDiv: ast.Mult,
     ast.Mod: ast.Mult, ast.BitAnd: ast.BitOr, ast.BitOr: ast.BitAnd, ast.RShift: ast.LShift, ast.LShift: ast.RShift,
@@ -83,10 +62,11 @@ def places(tree: ast.AST) -> Iterator[tuple[int, int, str]]:
             yield at, 0, f"{getattr(node.func, 'attr', getattr(node.func, 'id', ''))} → its opposite"
 
 
-def mutated(tree: ast.AST, at: int, part: int) -> tuple[ast.AST, int]:
-    """Return a copy of the tree that is changed in one place, and the line of that place."""
+def mutated(tree: ast.AST, at: int, part: int) -> tuple[ast.AST, int, int, int]:
+    """Return a copy of the tree that is changed in one place, the lines of that place, and its column."""
     tree = copy.deepcopy(tree)
     node: Any = _code(tree)[at]
+    last = node.test.end_lineno if isinstance(node, ast.If | ast.While) else node.end_lineno
     if isinstance(node, ast.BinOp | ast.AugAssign | ast.BoolOp):
         node.op = SWAPS[type(node.op)]()
     elif isinstance(node, ast.Compare):
@@ -104,7 +84,7 @@ def mutated(tree: ast.AST, at: int, part: int) -> tuple[ast.AST, int]:
         node.func.attr = CALLS[node.func.attr]
     else:
         node.func.id = CALLS[node.func.id]
-    return ast.fix_missing_locations(tree), node.lineno
+    return ast.fix_missing_locations(tree), node.lineno, last, node.col_offset
 
 
 def _other(value: Any) -> Any:
@@ -124,52 +104,143 @@ def _code(tree: ast.AST) -> list[ast.AST]:
     return found
 
 
-def tests_of(name: str) -> list[str]:
-    """Return what pytest is to run for a file such as combiners/bgcm.py, quickest first, each once."""
-    room, file = name.split("/")
-    chosen = [*MORE.get(name, []), f"{room}/test_{file}", *MORE[room]]
-    return [each for each in dict.fromkeys(chosen) if (ROOT / "tests" / each.partition("::")[0]).exists()]
+class Trial:
+    """Within a pytest that has collected all tests: find out what they reach, then let them meet mutants."""
+
+    def __init__(self, given: argparse.Namespace) -> None:
+        self.given = given
+        self.trees = {
+            f"{room}/{path.name}": ast.parse(path.read_text(encoding="utf-8"))
+            for room in ROOMS
+            for path in sorted((SOURCE / room).glob("[a-z]*.py"))
+        }
+
+    def pytest_runtestloop(self, session: Any) -> bool:
+        """Take the place of pytest's own loop."""
+        self.items = {item.nodeid: item for item in session.items}
+        kept = self.given.results.with_suffix(".reached")  # of other tests or sources: made anew
+        sources = [Path(item.path) for item in session.items] + [SOURCE / name for name in self.trees]
+        newest = max(path.stat().st_mtime for path in sources)
+        if not kept.exists() or kept.stat().st_mtime < newest:
+            kept.write_text(_in_a_fork(self._reached), encoding="utf-8")
+        self.seconds, self.reached = json.loads(kept.read_text(encoding="utf-8"))
+        if not self.seconds.keys() >= self.items.keys():
+            kept.unlink()
+            sys.exit("found tests that fail as they are, expected none")
+        sample(self)
+        return True
+
+    def _reached(self) -> Any:
+        """Run every test; return how long each takes, and the lines of each file with the tests that reach them."""
+        import coverage
+
+        watch = coverage.Coverage(
+            data_file=None, include=[str(SOURCE / room / "*") for room in ROOMS], config_file=False
+        )
+        seconds = {}
+        watch.start()
+        for nodeid, item in self.items.items():
+            watch.switch_context(nodeid)
+            start = time.process_time()
+            if not self._passes([item]):
+                return seconds, {}
+            seconds[nodeid] = time.process_time() - start
+        watch.stop()
+        data, reached = watch.get_data(), {}
+        for path in data.measured_files():
+            lines = {line: [each for each in tests if each] for line, tests in data.contexts_by_lineno(path).items()}
+            reached[str(Path(path).relative_to(SOURCE))] = lines
+        return seconds, reached
+
+    @staticmethod
+    def _passes(items: list[Any]) -> bool:
+        from _pytest.runner import runtestprotocol
+
+        for item, following in zip(items, [*items[1:], None], strict=True):
+            if any(report.failed for report in runtestprotocol(item, log=False, nextitem=following)):
+                return False
+        return True
+
+    def tests_of(self, name: str, first: int, last: int) -> list[str]:
+        """Return the tests that reach some lines, quickest first; of what only loading reaches, those of the file."""
+        lines = {int(line): tests for line, tests in self.reached.get(name, {}).items()}
+        here = {test for line in range(first, last + 1) for test in lines.get(line, [])}
+        here = here or {test for tests in lines.values() for test in tests}
+        return sorted(here, key=lambda test: self.seconds[test])
+
+    def noticed(self, name: str, tree: Any, tests: list[str]) -> bool:
+        """Let tests meet a tree in the place of a file, in a process of its own; whether one of them fails."""
+        limit = CPU_SECONDS + int(3 * sum(self.seconds[test] for test in tests))
+        child = os.fork()
+        if child == 0:
+            os.dup2(os.open(os.devnull, os.O_RDWR), 1)
+            os.dup2(1, 2)
+            resource.setrlimit(resource.RLIMIT_CPU, (limit, limit))
+            resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+            try:
+                put(name, tree)
+                os._exit(not self._passes([self.items[test] for test in tests]))
+            finally:
+                os._exit(1)
+        until = time.monotonic() + 30 * limit
+        while time.monotonic() < until:
+            done, status = os.waitpid(child, os.WNOHANG)
+            if done:
+                return status != 0
+            time.sleep(0.01)
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        return True
 
 
-def noticed(name: str, tree: ast.AST | None) -> bool:
-    """Run the tests of a file with another tree in its place, in a process of its own; whether one of them fails."""
+def _in_a_fork(work: Callable[[], Any]) -> str:
+    """Return what a function returns, as JSON, from a process that is a copy of this one."""
+    read, write = os.pipe()
     child = os.fork()
     if child == 0:
         os.dup2(os.open(os.devnull, os.O_RDWR), 1)
         os.dup2(1, 2)
-        resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS))
-        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-        os._exit(_run(name, tree))
-    until = time.monotonic() + SECONDS
-    while time.monotonic() < until:
-        done, status = os.waitpid(child, os.WNOHANG)
-        if done:
-            return status != 0
-        time.sleep(0.05)
-    os.kill(child, signal.SIGKILL)
+        with os.fdopen(write, "w") as pipe:
+            json.dump(work(), pipe)
+        os._exit(0)
+    os.close(write)
+    with os.fdopen(read) as pipe:
+        told = pipe.read()
     os.waitpid(child, 0)
-    return True
+    return told
 
 
-def _run(name: str, tree: ast.AST | None) -> int:
-    import pytest
+def put(name: str, tree: Any) -> None:
+    """Put the code of a tree into the place of a module's, wherever others have imported it from there."""
+    module = sys.modules["mlconsensus." + name.removesuffix(".py").replace("/", ".")]
+    fresh = types.ModuleType(module.__name__)
+    vars(fresh).update({key: value for key, value in vars(module).items() if key.startswith("__")})
+    exec(compile(tree, str(SOURCE / name), "exec"), vars(fresh))
+    for key, new in list(vars(fresh).items()):
+        old = vars(module).get(key)
+        if key.startswith("__") or old is new:
+            continue
+        if isinstance(new, types.FunctionType) and new.__module__ == module.__name__:
+            _recode(old, new)
+        elif isinstance(new, type) and new.__module__ == module.__name__:
+            for own, part in list(vars(new).items()):
+                if not _recode(vars(old).get(own), part) and not own.startswith("__"):
+                    setattr(old, own, part)
+        else:  # a number, which others may have imported
+            for other in list(sys.modules.values()):
+                if key in getattr(other, "__dict__", ()) and vars(other)[key] is old:
+                    setattr(other, key, new)
 
-    path, plain = str(SOURCE / name), importlib.machinery.SourceFileLoader.get_code
 
-    def get_code(loader: Any, module: str) -> Any:
-        return compile(tree, path, "exec") if tree is not None and loader.path == path else plain(loader, module)  # type: ignore[arg-type]
-
-    importlib.machinery.SourceFileLoader.get_code = get_code  # type: ignore[assignment,method-assign]
-    options = ["-x", "-q", "--no-header", "-W", "ignore::pytest.PytestAssertRewriteWarning"]
-    # Plain assertions: pytest would load the file itself, as it is, to rewrite them.
-    options += ["--assert=plain", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:cov"]
-    if pytest.main([*options, path]) not in (0, 5):  # the examples in the file itself; 5: there are none
-        return 1
-    for each in tests_of(name):
-        file, _, chosen = each.partition("::")
-        if pytest.main([*options, str(ROOT / "tests" / file), *(["-k", chosen] if chosen else [])]) not in (0, 5):
-            return 1
-    return 0
+def _recode(old: Any, new: Any) -> bool:
+    """Give a function, a method or a property the code of another; whether it was one."""
+    for part in ("__func__", "fget"):
+        old, new = getattr(old, part, old), getattr(new, part, new)
+    if isinstance(old, types.FunctionType) and isinstance(new, types.FunctionType):
+        if old.__code__.co_freevars == new.__code__.co_freevars:
+            old.__code__, old.__defaults__, old.__kwdefaults__ = new.__code__, new.__defaults__, new.__kwdefaults__
+        return True
+    return False
 
 
 def interval(killed: int, tried: int) -> tuple[float, float]:
@@ -180,52 +251,65 @@ def interval(killed: int, tried: int) -> tuple[float, float]:
     return middle - half, middle + half
 
 
-def main() -> None:
+def sample(trial: Trial) -> None:
     """Try mutants of the sample that were not tried yet, and print the score and who survived."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sample", type=int, default=150, help="how many mutants of all")
-    parser.add_argument("--first", type=int, default=0, help="where in the sample to begin, for several at once")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--results", type=Path, default=ROOT / ".mutants.jsonl")
-    parser.add_argument("--again", action="store_true", help="try those that survived once more")
-    given = parser.parse_args()
-    trees = {
-        f"{room}/{path.name}": ast.parse(path.read_text(encoding="utf-8"))
-        for room in ROOMS
-        for path in sorted((SOURCE / room).glob("[a-z]*.py"))
-    }
+    given, trees = trial.given, trial.trees
     every = [(name, *place) for name, tree in trees.items() for place in places(tree)]
     random.Random(given.seed).shuffle(every)
+    every = [each for each in every if given.file in each[0]]
     known = {}
     if given.results.exists():
         for line in given.results.read_text(encoding="utf-8").splitlines():
             found = json.loads(line)
             known[found["mutant"]] = found["noticed"]
-    os.chdir(ROOT)
-    sys.path[:0] = [str(ROOT / "src")]
-    import hypothesis, numpy, pandas, polars, pytest, scipy.linalg, scipy.sparse, scipy.stats, sklearn.base  # noqa: E401, F401  # isort: skip
-
+    equivalent = {line.split("  #")[0] for line in EQUIVALENT.read_text(encoding="utf-8").splitlines()}
     control = "combiners/walk_system.py"
-    if noticed(control, None) or not noticed(control, ast.parse("raise RuntimeError")):
-        sys.exit("found tests that fail as they are, or that do not meet the mutant; expected neither")
-    survivors = []
-    killed = 0
-    for name, at, part, what in every[given.first : given.sample]:
-        tree, line = mutated(trees[name], at, part)
-        source = (SOURCE / name).read_text(encoding="utf-8").splitlines()[line - 1].strip()
-        mutant = f"{name}:{line}: {what} (node {at}.{part}) in `{source}`"
+    tests = trial.tests_of(control, 1, 1)
+    nothing = ast.parse("def solved(*a, **k): raise RuntimeError")
+    if trial.noticed(control, trees[control], tests) or not trial.noticed(control, nothing, tests):
+        sys.exit("found tests that fail with the same code once more, or that do not meet a mutant; expected neither")
+    survivors, killed, left_out = [], 0, 0
+    chosen = every[given.first : given.sample]
+    for name, at, part, what in chosen:
+        tree, first, last, column = mutated(trees[name], at, part)
+        source = (SOURCE / name).read_text(encoding="utf-8").splitlines()[first - 1]
+        mutant = f"{name} `{source.strip()}` {column - len(source) + len(source.lstrip())}: {what}"
+        if mutant in equivalent:
+            left_out += 1
+            continue
         if mutant not in known or (given.again and not known[mutant]):
-            known[mutant] = noticed(name, tree)
+            tests, start = trial.tests_of(name, first, last), time.monotonic()
+            known[mutant] = trial.noticed(name, tree, tests)
             with given.results.open("a", encoding="utf-8") as file:
                 file.write(json.dumps({"mutant": mutant, "noticed": known[mutant]}, ensure_ascii=False) + "\n")
-            print("noticed " if known[mutant] else "SURVIVED", mutant, flush=True)
+            took = f"{len(tests)} tests, {time.monotonic() - start:.0f} s"
+            print("noticed " if known[mutant] else "SURVIVED", f"{mutant} (line {first}; {took})", flush=True)
         killed += known[mutant]
         survivors += [] if known[mutant] else [mutant]
-    tried = min(given.sample, len(every)) - given.first
+    tried = len(chosen) - left_out
     low, high = interval(killed, tried)
     print("\n".join(["", "Survivors:", *sorted(survivors)]))
-    print(f"{killed} of {tried} noticed: {killed / tried:.1%}, 95 % interval {low:.0%} to {high:.0%}")
-    print(f"{len(every):,} mutants in all")
+    print(f"{killed} of {tried} noticed: {killed / tried:.1%}, 95 % interval {low:.0%} to {high:.0%}", end="; ")
+    print(f"{left_out} others of the sample are named as equivalent; {len(every):,} mutants in all")
+
+
+def main() -> None:
+    """Collect the tests and let a sample of mutants meet them."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sample", type=int, default=150, help="how many mutants of all")
+    parser.add_argument("--first", type=int, default=0, help="where in the sample to begin, for several at once")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--file", default="", help="only mutants of files with this in their names")
+    parser.add_argument("--results", type=Path, default=ROOT / ".mutants.jsonl")
+    parser.add_argument("--again", action="store_true", help="try those that survived once more")
+    given = parser.parse_args()
+    os.chdir(ROOT)
+    sys.path[:0] = [str(ROOT / "src")]
+    import pytest
+
+    options = ["-q", "--no-header", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:cov"]
+    paths = [*(str(SOURCE / room) for room in ROOMS), *(f"tests/{each}" for each in TESTS)]
+    sys.exit(pytest.main([*options, *paths], plugins=[Trial(given)]))
 
 
 if __name__ == "__main__":

@@ -97,15 +97,37 @@ def test_names_are_compared_as_text_and_shown_safely(tmp_path, capsys):
     assert "\x1b" not in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("count", [1e-310, 5e-324, 1e300])
+def with_number(path, name, number):
+    """Put a number into an array of a state file, under a right checksum."""
+    header, arrays = read_state(path)
+    arrays[name][0, 1] = number
+    file = io.BytesIO()
+    write_state(file, header, arrays)
+    path.write_bytes(file.getvalue())
+    return path
+
+
+@pytest.mark.parametrize("count", [1e-310, 5e-324, 1e59])
 def test_counts_that_no_site_can_have(tmp_path, recwarn, count):
     """A round is solved as a model is: without Python's warnings, and never to numbers that are not finite."""
     mlc.save_statistics(mlc.RaterFilter(rescale=False).fit_round(PANEL, None), tmp_path / "state")
-    header, arrays = read_state(tmp_path / "state")
-    arrays["heard"][0, 1] = count
-    file = io.BytesIO()
-    write_state(file, header, arrays)
-    (tmp_path / "state").write_bytes(file.getvalue())
-    mlc.save(mlc.load(tmp_path / "state"), tmp_path / "round")
+    mlc.save(mlc.load(with_number(tmp_path / "state", "heard", count)), tmp_path / "round")
     assert all(np.isfinite(array).all() for array in read_state(tmp_path / "round")[1].values())
     assert not recwarn.list
+
+
+@pytest.mark.parametrize(("rate", "told"), [(0.0, "below 1e-300"), (-0.0, "below 1e-300"), (1.0, "above")])
+def test_rates_of_which_no_logarithm_is_finite(tmp_path, rate, told):
+    mlc.save(mlc.DawidSkene().fit(PANEL), tmp_path / "state")
+    with pytest.raises(InputError, match=f"state, if_true: found .*, expected no number {told}"):
+        mlc.load(with_number(tmp_path / "state", "if_true", rate))
+
+
+def test_numbers_whose_products_are_not_finite(tmp_path):
+    first = mlc.RaterFilter(rescale=False).fit_round(PANEL, None)
+    mlc.save(first, tmp_path / "state")
+    mlc.save(
+        mlc.RaterFilter(rescale=False).fit_round(PANEL, mlc.load(tmp_path / "state").prepared_), tmp_path / "round"
+    )
+    with pytest.raises(InputError, match="round, weight: found NaN, infinite or impossibly large values"):
+        mlc.load(with_number(tmp_path / "round", "known:weight", 1e300))

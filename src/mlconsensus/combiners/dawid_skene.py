@@ -38,6 +38,7 @@ from .contributions import Contributions, of_label, statements
 from .method import Axes, Method
 
 _LEAST = 1e-10  # weight that every answer of every model keeps, so that no logarithm is infinite
+_SURE = 1 - 1e-16  # the highest of its rates: a million yes and no no would round to 1
 _LABEL_BYTES = 4
 
 
@@ -137,8 +138,8 @@ class Solution(NamedTuple):
     """What EM finds out about each label and model."""
 
     prior: Annotated[FloatArray, Axes("l", least=0, most=1)]  # π
-    if_true: Annotated[FloatArray, Axes("m l", least=0, most=1)]  # a, how often the model says yes to true
-    if_false: Annotated[FloatArray, Axes("m l", least=0, most=1)]  # b, how often the model says yes to false
+    if_true: Annotated[FloatArray, Axes("m l", least=1e-300, most=_SURE)]  # a, how often the model says yes to true
+    if_false: Annotated[FloatArray, Axes("m l", least=1e-300, most=_SURE)]  # b, how often the model says yes to false
     weights: Annotated[FloatArray | float, Axes("m", least=0)] = 1.0  # how often each vote counts
 
 
@@ -271,7 +272,7 @@ def _maximise(true: FloatArray, sums: Any, votes: FloatArray, counts: FloatArray
     rates = []
     for weight in (counts * true, counts * (1 - true)):
         yes, no = np.split(np.maximum(sums @ (weight[:, None] * votes), _LEAST).T, 2)
-        rates.append(np.minimum(yes / (yes + no), 1 - 1e-16))  # a million yes and no no would round to 1
+        rates.append(np.minimum(yes / (yes + no), _SURE))
     return Solution(prior, rates[0], rates[1], weights)
 
 

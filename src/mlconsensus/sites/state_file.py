@@ -23,6 +23,7 @@ VERSION = 2  # raised when older programs would misread what newer ones write
 
 _KEY = "mlconsensus"
 _TYPES = {"F64": np.float64, "I64": np.int64, "U8": np.uint8}
+_LARGEST = 1e60  # number in a state file: no sum of scores comes near, and products of five are finite
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -182,7 +183,8 @@ def from_arrays(arrays: Arrays, kind: Any, sizes: Mapping[str, int], where: str,
     for key, array in arrays.items():
         name, _, part = key.partition(".")
         expect(name in fields, where, f"the array {key!r}", ", ".join(fields))
-        expect(bool(np.isfinite(array).all()), f"{where}, {name}", "NaN or infinite values", "finite numbers")
+        finite = bool((np.abs(array) <= _LARGEST).all())
+        expect(finite, f"{where}, {name}", "NaN, infinite or impossibly large values", "finite numbers")
         own[name][part] = array
     found = {}
     for name, axes in fields.items():
