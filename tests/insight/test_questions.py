@@ -2,8 +2,9 @@ import numpy as np
 import pytest
 
 import mlconsensus as mlc
+from mlconsensus.evaluation.intervals import judge
 from mlconsensus.evaluation.metrics import RANKING_METRICS
-from mlconsensus.insight.questions import _in_proportion, questions
+from mlconsensus.insight.questions import _in_proportion, chances, drawn, questions
 from mlconsensus.panel.gold import CHANCE
 
 
@@ -80,3 +81,37 @@ def test_asking_for_figures_promises_narrower_intervals(asked_panel):
     panel, _ = asked_panel
     wide, narrow = (mlc.ask(panel, 80, goal).expected["one_error"] for goal in ("consensus", "figures"))
     assert narrow < wide
+
+
+def test_answers_asked_for_consensus_judge_as_surely_as_others():
+    """A fifth of them is drawn evenly: a tenth, as before, covered one error in 76 %."""
+    panel, truth = mlc.datasets.make_panel(n_instances=1500, random_state=0)
+    vote, likely = mlc.majority_vote(panel), np.clip(mlc.rater_filter(panel), 0, 1)
+    true = judge(truth, vote).value
+    chance = chances(likely, likely, 300, "consensus")
+    assert chance.sum() == pytest.approx(300)
+    assert chance.min() >= 0.2 * 300 / 1500
+    covered = np.zeros((80, 4))
+    for seed in range(80):
+        at = drawn(chance, np.random.default_rng(seed))
+        gold = np.full(truth.shape, np.nan)
+        gold[at] = truth[at]
+        figures = judge(gold, vote, likely, chance).figures().values()
+        covered[seed] = [figure.low <= value <= figure.high for figure, value in zip(figures, true, strict=True)]
+    assert covered.mean() > 0.86
+    assert (covered.mean(axis=0) > 0.82).all()
+
+
+def test_each_metric_has_its_share_of_the_questions():
+    """The instances with most labels are most uncertain, but their first label is right: others must be asked, too."""
+    many = np.tile([0.98, *[0.5] * 9], (50, 1))
+    few = np.tile([0.55, *[0.02] * 9], (50, 1))
+    likely = np.concatenate([many, few])
+    chance = chances(likely, likely, 30, "consensus")
+    assert min(chance[:50].sum(), chance[50:].sum()) > 8
+
+
+def test_nobody_is_left_to_ask():
+    likely = np.full((3, 2), 0.5)
+    with pytest.raises(mlc.InputError, match="found answers about every instance, expected some instance to ask about"):
+        questions(likely, likely, np.ones(3, dtype=bool), 2, "figures")
