@@ -1,9 +1,10 @@
 """Count how often intervals cover and promises are kept, over gold instances drawn again and again from panels.
 
-    python docs/figures/coverage.py FOLDER [DRAWS]
+    python docs/figures/coverage.py FOLDER [DRAWS] [random | asked]
 
 FOLDER has panels as for docs/quality/panels.py; DRAWS (2,000) are spread over them. Gold is drawn at random, and as
-`ask` draws it for consensus and for figures. Writes the tables of docs/gold-figures.md into that page.
+`ask` draws it for consensus and for figures (a third of the draws each), or in one of the two ways alone. Writes the
+tables of docs/gold-figures.md into that page.
 """
 
 import re
@@ -19,7 +20,7 @@ sys.path.insert(0, str(HERE.parent / "quality"))
 import mlconsensus as mlc  # noqa: E402
 from mlconsensus.evaluation.intervals import judge  # noqa: E402
 from mlconsensus.evaluation.metrics import RANKING_METRICS  # noqa: E402
-from mlconsensus.insight.questions import chances, drawn  # noqa: E402
+from mlconsensus.insight import questions  # noqa: E402
 from mlconsensus.tables import TITLES  # noqa: E402
 from panels import read  # noqa: E402
 
@@ -43,7 +44,7 @@ def panels_of(folder):
 def draws(truth, chance, count, rng):
     for _ in range(count):
         gold = np.full(truth.shape, np.nan)
-        at = drawn(chance, rng)
+        at = questions.drawn(chance, rng)
         gold[at] = truth[at]
         yield gold
 
@@ -80,7 +81,7 @@ def kept(truth, scores, size, count, rng, wanted):
         yield ok, np.isfinite(found.promises[0].threshold), given.sum() / yes.sum()
 
 
-def main(folder, total):
+def main(folder, total, only):
     warnings.simplefilter("ignore")
     found = list(panels_of(folder))
     covered, promised = {}, {}
@@ -90,34 +91,37 @@ def main(folder, total):
                 continue
             rng, count = np.random.default_rng(size), -(-total // len(found))
             likely = np.clip(methods["Filter"], 0, 1)
-            designs = {"at random": np.full(len(truth), size / len(truth))}
-            designs |= {f"asked for {goal}": chances(likely, likely, size, goal) for goal in ("consensus", "figures")}
-            for design, chance in designs.items():
+            designs = {} if only == "asked" else {"at random": (np.full(len(truth), size / len(truth)), count)}
+            for goal in () if only == "random" else ("consensus", "figures"):
+                designs[f"asked for {goal}"] = questions.chances(likely, likely, size, goal), -(-count // 3)
+            for design, (chance, times) in designs.items():
                 rows = covered.setdefault((design, size), [])
-                rows += [(stem, *row) for row in covering(truth, methods, chance, count, rng)]
-            for wanted in PROMISES if size > 50 else ():
+                rows += [(stem, *row) for row in covering(truth, methods, chance, times, rng)]
+            for wanted in PROMISES if size > 50 and only != "asked" else ():
                 key = (*wanted.items(), size)
                 promised.setdefault(key, []).extend(kept(truth, methods["Filter"], size, count, rng, wanted))
         print(stem, flush=True)
     page = HERE.parent / "gold-figures.md"
     text = page.read_text()
-    for name, lines in {"coverage": coverage(covered), "promises": promises(promised)}.items():
+    tables = {} if only == "asked" else {"coverage": coverage(covered, "at random"), "promises": promises(promised)}
+    tables |= {} if only == "random" else {"asked": coverage(covered, "asked")}
+    for name, lines in tables.items():
         block = f"<!-- {name} -->\n" + "\n".join(lines) + f"\n<!-- end {name} -->"
         text = re.sub(rf"<!-- {name} -->.*?<!-- end {name} -->", lambda _, block=block: block, text, flags=re.DOTALL)
     page.write_text(text)
 
 
-def coverage(covered):
+def coverage(covered, design):
     yield "| drawn | gold | of | " + " | ".join(TITLES[metric] for metric in RANKING_METRICS) + " | all |"
     yield "|---|---|---|---|---|---|---|---|"
-    for (design, size), rows in sorted(covered.items(), key=lambda kind: (kind[0][0] != "at random", *kind[0])):
+    for (drawn, size), rows in sorted(item for item in covered.items() if item[0][0].startswith(design)):
         for kind in ("value", "difference"):
             cells = []
             for metric in (*RANKING_METRICS, None):
                 some = [row for row in rows if row[1] == kind and metric in (None, row[2])]
                 width = sum(row[4] for row in some) / sum(row[5] for row in some)
                 cells.append(f"{np.mean([row[3] for row in some]):.1%}, {width:.2f}")
-            yield f"| {design} | {size} | {kind}s | " + " | ".join(cells) + " |"
+            yield f"| {drawn} | {size} | {kind}s | " + " | ".join(cells) + " |"
 
 
 def promises(promised):
@@ -130,4 +134,4 @@ def promises(promised):
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 2000)
+    main(Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 2000, (*sys.argv[3:], "")[0])

@@ -3,7 +3,7 @@ import pytest
 
 import mlconsensus as mlc
 from mlconsensus.evaluation import metrics
-from mlconsensus.evaluation.intervals import _auc, judge, of_instances
+from mlconsensus.evaluation.intervals import judge, of_instances
 from mlconsensus.evaluation.metrics import RANKING_METRICS
 
 
@@ -39,16 +39,16 @@ def test_unknown_cells_do_not_count(judged_panel):
     assert {name: found[name].value for name in found} == pytest.approx({name: expected[name] for name in found})
 
 
-def test_influence_on_micro_auc_is_its_derivative(judged_panel):
+def test_influence_on_a_metric_is_its_derivative(judged_panel):
     truth, scores = judged_panel
     truth, own = truth[:60], scores["MV"][:60]
     weights = np.random.default_rng(0).uniform(1, 3, 60)
-    value, moved = _auc(truth, ~truth, own, weights)
+    found = judge(truth, own, None, 1 / weights)
     for at in (0, 17, 59):
         more = weights.copy()
         more[at] += 1e-5
-        change = (_auc(truth, ~truth, own, more)[0] - value) / 1e-5
-        assert moved[at] / weights.sum() == pytest.approx(change, rel=1e-3, abs=1e-9)
+        change = (judge(truth, own, None, 1 / more).value - found.value) / 1e-5
+        assert found.moved[:, at] / weights.sum() == pytest.approx(change, rel=1e-3, abs=1e-9)
 
 
 def test_standard_errors_are_those_of_the_bootstrap(judged_panel):

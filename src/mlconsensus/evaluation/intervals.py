@@ -126,17 +126,15 @@ def judge(truth: Any, scores: FloatArray, likely: FloatArray | None = None, chan
     stands_for = np.ones(len(gold)) if chance is None else 1 / chance[gold]
     left = np.ones(len(gold)) if chance is None else np.maximum(1 - chance[gold], 0)
     yes, no = truth[gold] == 1, truth[gold] == 0
-    value, moved = _means(of_instances(yes, no, scores[gold]), stands_for)
-    auc, auc_moved = _auc(yes, no, scores[gold], stands_for)
+    value, moved = _values(of_instances(yes, no, scores[gold]), yes, no, scores[gold], stands_for)
     shift, foreseen = np.zeros(4), np.zeros((4, len(gold)))
     if chance is not None and likely is not None:
         likely = np.clip(likely, 0, 1)
-        each, every = foreseen_metrics(likely, scores), np.ones(len(scores))
-        of_all = np.append(_auc(likely, 1 - likely, scores, every)[0], each.mean(axis=1))
-        of_gold, foreseen[1:] = _means(each[:, gold], stands_for)
-        of_gold_auc, foreseen[0] = _auc(likely[gold], 1 - likely[gold], scores[gold], stands_for)
-        shift = of_all - np.append(of_gold_auc, of_gold)
-    return Judged(np.append(auc, value), np.vstack([auc_moved, moved]), shift, foreseen, stands_for, left)
+        each = foreseen_metrics(likely, scores)
+        of_all, _ = _values(each, likely, 1 - likely, scores, np.ones(len(scores)))
+        of_gold, foreseen = _values(each[:, gold], likely[gold], 1 - likely[gold], scores[gold], stands_for)
+        shift = of_all - of_gold
+    return Judged(value, moved, shift, foreseen, stands_for, left)
 
 
 def of_instances(yes: BoolArray, no: BoolArray, scores: FloatArray) -> FloatArray:
@@ -156,22 +154,20 @@ def foreseen_metrics(likely: FloatArray, scores: FloatArray) -> FloatArray:
     return np.stack([1 - p[:, 0], ratio(wrong, pairs, 0.0), ratio(precision, total, 1.0)])
 
 
-def _means(each: FloatArray, stands_for: FloatArray) -> tuple[FloatArray, FloatArray]:
-    value = each @ stands_for / stands_for.sum()
-    return value, each - value[:, None]
+def _values(
+    each: FloatArray, yes: Any, no: Any, scores: FloatArray, stands_for: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Give microAUC and the means of what is known of each instance (4,), and by how much each moves them (4, g).
 
-
-def _auc(yes: Any, no: Any, scores: FloatArray, stands_for: FloatArray) -> tuple[float, FloatArray]:
-    """Give microAUC, and by how much each instance moves it; cells are as much a yes and a no as is said."""
-    weight = stands_for[:, None] / stands_for.sum()
-    won = ranks.pairs_won(scores, yes * weight, no * weight)
-    mass = np.array([(yes * weight).sum(axis=1), (no * weight).sum(axis=1)])
-    of_yes, of_no = mass.sum(axis=1)
-    if not of_yes * of_no:
-        return np.nan, np.zeros(len(scores))
-    value = won[0].sum() / (of_yes * of_no)
-    moved = (won[0] / of_no - value * mass[0]) / of_yes + (won[1] / of_yes - value * mass[1]) / of_no
-    return float(value), moved / weight[:, 0]
+    Cells are as much a yes and a no as is said.
+    """
+    weight = stands_for / stands_for.sum()
+    won = ranks.pairs_won(scores, yes * weight[:, None], no * weight[:, None])
+    mass = np.array([yes.sum(axis=1), no.sum(axis=1)]) * weight
+    total = mass.sum(axis=1, keepdims=True)
+    auc, value = ratio(won[0].sum(), total.prod(), np.nan), each @ weight
+    moved = (ratio(won, total.prod(), 0.0) - np.nan_to_num(auc) * ratio(mass, total, 0.0)).sum(axis=0) / weight
+    return np.append(auc, value), np.vstack([moved, each - value[:, None]])
 
 
 def _between(value: float, error: float, g: float, share: bool) -> tuple[float, float]:
