@@ -33,7 +33,7 @@ def title(metric: str) -> str:
     return f"{TITLES[metric]} {'↓' if metric in LOWER_IS_BETTER else '↑'}"
 
 
-def best_rows(results: Mapping[str, Mapping[str, float]], metric: str) -> set[str]:
+def best_rows(results: Mapping[Any, Mapping[str, float]], metric: str) -> set[Any]:
     """Which rows hold the best value of a metric, as printed to four places.
 
     Examples

@@ -18,7 +18,7 @@ from mlconsensus.sites.private_sums import PrivateMLCMa, PrivateMLCMr, PrivateSu
 from mlconsensus.sites.state_file import read_state, write_state
 from panels import panels
 
-METHODS = {mlc.MLCMr: PrivateMLCMr, mlc.MLCMa: PrivateMLCMa}
+METHODS = {mlc.MLCMr: PrivateMLCMr(), mlc.MLCMa: PrivateMLCMa()}
 every_method = pytest.mark.parametrize("kind", METHODS)
 PANEL, TRUTH = mlc.datasets.make_panel(3000, 6, 3, random_state=0)
 
@@ -105,7 +105,7 @@ def test_clipped_statistics_are_those_of_clipped_means(scores, clip):
     norms = np.linalg.norm(average, axis=1, keepdims=True)
     clipped = average * np.minimum(1, clip / np.maximum(norms, 1e-300))
     m, n, l = scores.shape
-    found = PrivateMLCMa.statistics(from_vector(vector(mlc.MLCMa, scores, clip), l), np.ones(m), clip)
+    found = PrivateMLCMa().statistics(from_vector(vector(mlc.MLCMa, scores, clip), l), np.ones(m), clip)
     assert found.n_instances == n
     assert found.spoken == pytest.approx(m * n * l, rel=1e-3)
     np.testing.assert_allclose(found.total, clipped.sum(axis=0), atol=n * clip * 3e-4)

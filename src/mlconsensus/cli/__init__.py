@@ -1,4 +1,4 @@
-"""The command line: parse, call the library, format. One file a command."""
+"""The command line: parse, call the library, format. One file a theme."""
 
 from .main import main
 

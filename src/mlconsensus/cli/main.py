@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import Any, NoReturn
 
 import click
+from click.shell_completion import get_completion_class
 
 from .. import __version__
 from ..engines import progress
@@ -19,10 +20,16 @@ from ..errors import InputError, InputWarning, one_of
 from ..terminal import safe
 
 # Each command's module is imported when it is used: `--help` answers at once.
-_COMMANDS = (
-    "agreement", "apply", "ask", "combine", "compare", "completion", "datasets", "decide", "demo", "evaluate",
-    "explain", "labels", "report", "reproduce", "solve", "statistics",
-)  # fmt: skip
+_HOME = {
+    "answers": ("ask", "decide"),
+    "combining": ("combine", "explain"),
+    "judging": ("agreement", "compare", "evaluate", "labels"),
+    "main": ("completion",),
+    "reporting": ("report",),
+    "sites": ("apply", "solve", "statistics"),
+    "trying": ("datasets", "demo", "reproduce"),
+}
+_COMMANDS = sorted(name for names in _HOME.values() for name in names)
 
 BAD_INPUT, FAULT = 2, 1
 _LONGEST = 2000  # characters of a message
@@ -44,10 +51,11 @@ class _Commands(click.Group):
             raise _ReaderGoneError from None
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(_COMMANDS)
+        return _COMMANDS
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        command = import_module(f".{name}", __package__).command if name in _COMMANDS else None
+        home = next((home for home, names in _HOME.items() if name in names), None)
+        command = getattr(import_module(f".{home}", __package__), name) if home else None
         for option in command.params if command else ():  # so that a shell completes the names of files
             if option.type is click.STRING and str(option.metavar).removesuffix("...") in ("FILE", "FOLDER", "MODEL"):
                 option.type = click.Path()
@@ -62,7 +70,7 @@ class _Commands(click.Group):
 @click.command(
     cls=_Commands,
     invoke_without_command=True,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100, "show_default": True},
 )
 @click.version_option(__version__, prog_name="mlconsensus")
 @click.option("--traceback", is_flag=True, hidden=True, help="Show where in the program an error arose.")
@@ -79,6 +87,20 @@ def cli(ctx: click.Context, traceback: bool) -> None:
     elif sys.stderr.isatty():
         token = progress.on_terminal.set(True)
         ctx.call_on_close(lambda: progress.on_terminal.reset(token))
+
+
+@click.command("completion", short_help="Print the script that makes your shell complete this command.")
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def completion(shell: str) -> None:
+    """Print the completion script for SHELL.
+
+    \b
+    Example, for the current bash:
+      eval "$(mlconsensus completion bash)"
+    """
+    kind = get_completion_class(shell)
+    assert kind is not None  # all three choices are click's own
+    click.echo(kind(cli, {}, "mlconsensus", "_MLCONSENSUS_COMPLETE").source())
 
 
 def main(args: list[str] | None = None) -> NoReturn:

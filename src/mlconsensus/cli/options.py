@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+import gc
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from functools import partial, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from types import SimpleNamespace
+from typing import Any, TypeVar
 
 import click
 
+import mlconsensus as mlc
+
 from ..errors import InputError, expect
 from ..terminal import safe
-
-if TYPE_CHECKING:
-    from ..io.labels import Reading
-    from ..panel.model_tables import ModelTable
-    from ..panel.predictions import Predictions
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -26,7 +26,9 @@ _RESCALE = "Bring scores that live on different scales to one; the method filter
 
 _COLUMNS = "Which columns of long tables are which: model=annotator,instance=item,label=tag and perhaps score=…"
 
-with_default = partial(click.option, show_default=True)
+_LOCAL = "local"  # a cluster of this machine's own
+_STREAM = "Walk the files block by block with little memory, or read them whole; by default as free memory suggests."
+_DASK = "Let the workers of a Dask cluster do the work; without an address, one of this machine's own."
 
 
 def together(*options: Callable[[F], F]) -> Callable[[F], F]:
@@ -40,42 +42,89 @@ def together(*options: Callable[[F], F]) -> Callable[[F], F]:
     return add
 
 
-def grouped(**kinds: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Hand the options that are fields of a named tuple to a command as one argument."""
+def group(name: str, kind: type[SimpleNamespace], *options: Callable[[F], F]) -> Callable[[F], F]:
+    """Make one decorator of options that belong together: a command gets them as one argument."""
+    declare: Any = together(*options)
+    own = [str(option.name) for option in click.command("own")(declare(lambda: None)).params]
 
-    def wrap(command: Callable[..., None]) -> Callable[..., None]:
+    def add(command: Any) -> Any:
         @wraps(command)
         def call(*arguments: Any, **given: Any) -> None:
-            groups = {name: kind(*map(given.pop, kind._fields)) for name, kind in kinds.items()}
-            command(*arguments, **groups, **given)
+            command(*arguments, **{name: kind(**{option: given.pop(option) for option in own})}, **given)
 
-        return call
+        return declare(call)
 
-    return wrap
+    return add
 
 
-class PanelFiles(NamedTuple):
-    """The files of a panel, and how to read and match them."""
+class PanelFiles(SimpleNamespace):
+    """The files of a panel, and how to read and match them: what `panel_options` declares."""
 
-    files: tuple[str, ...]
-    input_format: str | None
-    instances: str
-    labels: str
-    columns: str | None
-    strict: bool
-    skip_bad: bool
-    vocabulary: str | None
-    aliases: str | None
-    ignore_case: bool
-
-    def reading(self) -> Reading:
+    def reading(self) -> Any:
         """Return how the files are to be read, as the readers take it; the truth is read the same way."""
-        found: Any = dict(zip(self._fields[4:], self[4:], strict=True))
-        return found | {"columns": columns_of(self.columns)}  # type: ignore[no-any-return]
+        own = ("vocabulary", "aliases", "ignore_case", "strict", "skip_bad")
+        return {"columns": columns_of(self.columns)} | {name: getattr(self, name) for name in own}
 
     def matched(self) -> dict[str, Any]:
         """Return how the files are to be read and matched."""
         return {"format": self.input_format, "instances": self.instances, "labels": self.labels, **self.reading()}
+
+    def read(self, many: bool = False) -> mlc.Predictions:
+        """Read the panel, of `many` labels only if told, and say once, in one line, how much of it is missing."""
+        from ..panel.sources import MOST_DENSE
+
+        panel = mlc.read_predictions(self.files, **self.matched())
+        wanted = f"at most {MOST_DENSE:,} for this command, for example those of a --vocabulary"
+        expect(many or not panel.many, "labels", f"{len(panel.labels):,}", wanted)
+        say_missing(panel.n_missing, panel.shape)
+        return panel
+
+    def truth(self, path: str | None, partial: bool = False) -> Any:
+        """Read the truth, or (`partial`) as much of it as is known, which must not be one of the models' files."""
+        from ..io import read_table
+        from ..io.formats import check_apart, expanded
+
+        if path is None:
+            return None
+        check_apart(path, expanded(self.files), copies=partial)
+        return read_table(path, **self.reading(), partial=partial)
+
+    @contextmanager
+    def opened(self, check: Callable[[], None] = lambda: None) -> Iterator[Any]:
+        """Read the panel, or scan it where it is to stay on disk, to be walked here or by the workers of a cluster.
+
+        `check` raises an `InputError` where it cannot stay there; that is an error only if it was asked for.
+        """
+        from ..engines.dask import DaskPanel, connected
+
+        if not self._stays_on_disk(check):
+            yield self.read(many=True)
+            return
+        gc.freeze()  # what is imported stays, and need not be looked through again and again
+        with nullcontext() if self.dask is None else connected(None if self.dask == _LOCAL else self.dask):
+            panel = mlc.scan_predictions(self.files, **self.matched())
+            yield panel if self.dask is None else DaskPanel.from_scanned(panel)
+
+    def _stays_on_disk(self, check: Callable[[], None]) -> bool:
+        """Tell whether to leave the files on disk: as the options say, or as the memory that is free suggests."""
+        from ..engines.machine import available_memory
+        from ..io.scanning import needed_memory
+
+        expect(self.dask is None or self.stream is not False, "--dask", "together with --no-stream", "one of the two")
+        asked = self.dask is not None or self.stream is True
+        try:
+            check()
+        except InputError:
+            if asked:
+                raise
+            return False
+        if asked or self.stream is False:
+            return asked
+        large = needed_memory(self.files, self.input_format) > available_memory() / 2
+        if large:
+            half = "more than half of the memory that is free"
+            say(f"streaming: the files would take {half} (--no-stream reads them whole)")
+        return large
 
 
 def format_names(ctx: object, option: object, start: str) -> list[str]:
@@ -95,9 +144,9 @@ def method_names(ctx: object = None, option: object = None, start: str = "") -> 
     return [name.lower() for name in names if name.lower().startswith(start)]
 
 
-kept = partial(with_default, type=click.Choice(["union", "intersection"]), default="union")
+kept = partial(click.option, type=click.Choice(["union", "intersection"]), default="union")
 format_option = partial(click.option, metavar="NAME", shell_complete=format_names)
-panel_options = together(
+_PANEL = (
     click.argument("files", nargs=-1, required=True, metavar="FILE..."),
     format_option("--format", "input_format", help="Format of the files, where suffixes do not tell."),
     kept("--instances", help="Keep the instances that any model has seen, or those that all have."),
@@ -108,6 +157,14 @@ panel_options = together(
     click.option("--ignore-case", is_flag=True, help="Labels that differ in upper and lower case are one."),
     click.option("--strict", is_flag=True, help="Refuse tags and tables that are not exactly as documented."),
     click.option("--skip-bad", is_flag=True, help="Go on without JSON answers that cannot be read."),
+)
+panel_options = group("source", PanelFiles, *_PANEL)
+large_options = group(
+    "source",
+    PanelFiles,
+    *_PANEL,
+    click.option("--stream/--no-stream", default=None, help=_STREAM),
+    click.option("--dask", is_flag=False, flag_value=_LOCAL, metavar="[ADDRESS]", help=_DASK),
 )
 
 
@@ -123,14 +180,8 @@ class MethodOption(click.Option):
 method_option = partial(click.option, cls=MethodOption, metavar="NAME", shell_complete=method_names)
 
 
-class Choice(NamedTuple):
-    """Which method to use, and which members of the panel it is to hear, how loud."""
-
-    method: str | None
-    optimize: str
-    weight: tuple[str, ...]
-    clustering: tuple[str, ...]
-    rescale: bool
+class Choice(SimpleNamespace):
+    """Which method to use, and which members of the panel it is to hear, how loud: what `method_options` declares."""
 
     def settings(self) -> dict[str, Any]:
         """Return what `combine` takes, checked before the work."""
@@ -139,13 +190,12 @@ class Choice(NamedTuple):
         method = self.method and method_named(self.method)
         return {"method": method, "optimize": self.optimize, "weights": weights_of(self.weight)}
 
-    def members(self, panel: Predictions) -> Predictions:
+    def members(self, panel: mlc.Predictions) -> mlc.Predictions:
         """Do what `--rescale` and `--clustering` ask for."""
-        from ..estimators import rescale
         from ..io.clusterings import read_clustering
 
         found: dict[str, Any] = {}
-        panel = rescale(panel) if self.rescale else panel
+        panel = mlc.rescale(panel) if self.rescale else panel
         for path in self.clustering:
             name = Path(path).name.split(".")[0]
             expect(name not in found, "--clustering", f"two files called {name!r}", "each name once")
@@ -153,9 +203,11 @@ class Choice(NamedTuple):
         return panel.with_clusterings(found)
 
 
-method_options = together(
+method_options = group(
+    "choice",
+    Choice,
     method_option("--method", help="Use this method, one of METHODS."),
-    with_default("--optimize", type=_METRICS, default="auto", help="The metric that matters; it chooses the method."),
+    click.option("--optimize", type=_METRICS, default="auto", help="The metric that matters; it chooses the method."),
     click.option("--weight", multiple=True, metavar="MODEL=NUMBER", help="How much a model counts, not 1; repeatable."),
     click.option("--clustering", multiple=True, metavar="FILE", help=_CLUSTERING),
     click.option("--rescale", is_flag=True, help=_RESCALE),
@@ -168,6 +220,9 @@ gold_options = together(
     click.option("--gold", metavar="FILE", help=_GOLD),
     click.option("--drawn", type=click.Choice(["random"]), help=_DRAWN),
 )
+output_option = partial(click.option, "--output", "-o", metavar="FILE")
+force_option = click.option("--force", is_flag=True, help="Replace an existing output.")
+json_option = partial(click.option, "--json", "as_json", is_flag=True)
 
 
 def weights_of(given: Sequence[str]) -> dict[str, float] | None:
@@ -206,30 +261,6 @@ def columns_of(given: str | None) -> dict[str, str]:
     return found
 
 
-def read_panel(source: PanelFiles, many: bool = False) -> Predictions:
-    """Read a panel, of `many` labels only if told, and say once, in one line, how much of it is missing."""
-    from ..errors import expect
-    from ..io import read_predictions
-    from ..panel.sources import MOST_DENSE
-
-    panel = read_predictions(source.files, **source.matched())
-    wanted = f"at most {MOST_DENSE:,} for this command, for example those of a --vocabulary"
-    expect(many or not panel.many, "labels", f"{len(panel.labels):,}", wanted)
-    say_missing(panel.n_missing, panel.shape)
-    return panel
-
-
-def read_truth(source: PanelFiles, path: str | None, partial: bool = False) -> ModelTable | None:
-    """Read the truth, or (`partial`) as much of it as is known, which must not be one of the models' files."""
-    from ..io import read_table
-    from ..io.formats import check_apart, expanded
-
-    if path is None:
-        return None
-    check_apart(path, expanded(source.files), copies=partial)
-    return read_table(path, **(source.reading() | {"partial": partial}))
-
-
 def say_missing(missing: int, shape: tuple[int, int, int]) -> None:
     """Say in one line how many predictions of a panel of this shape are missing, if any are."""
     if missing:
@@ -240,13 +271,21 @@ def say_missing(missing: int, shape: tuple[int, int, int]) -> None:
         )
 
 
-def print_json(found: Any) -> None:
-    """Print JSON that every parser reads: a figure that has no value is null."""
+def json_of(found: Any) -> str:
+    """Write JSON that every parser reads: a figure that has no value is null."""
     import json
 
     from ..tables import plain
 
-    click.echo(json.dumps(plain(found), allow_nan=False))
+    return json.dumps(plain(found), allow_nan=False)
+
+
+def tell(as_json: bool, *lines: str, **facts: Any) -> None:
+    """Tell the user what was done: as JSON on standard output, or in lines on standard error."""
+    for line in () if as_json else lines:
+        say(line)
+    if as_json:
+        click.echo(json_of(facts))
 
 
 def say(message: str) -> None:

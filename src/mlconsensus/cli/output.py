@@ -1,19 +1,16 @@
 """What the commands that write a consensus share: their options, checks before the work, and the table to write."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from types import SimpleNamespace
+from typing import Any
 
 import click
 
-from ..errors import expect
-from .options import format_option, print_json, say, together, with_default
+import mlconsensus as mlc
 
-if TYPE_CHECKING:
-    from ..consensus import Consensus
-    from ..panel.sources import Source
+from ..errors import expect
+from .options import force_option, format_option, group, json_option, output_option, say_missing, tell
 
 _OUTPUT = "Where to write the consensus; - for standard output, as CSV unless --output-format says else."
 _DECIDE = (
@@ -23,71 +20,44 @@ _DECIDE = (
 _EMPTY = "With --decide: leave an instance without labels, or give it the top one."
 _LAYOUT = "One column a label; one row a score; or one row a score from best to worst, with its rank."
 
-force_option = click.option("--force", is_flag=True, help="Replace an existing output.")
-json_option = click.option("--json", "as_json", is_flag=True, help="Print what was done as JSON on standard output.")
-output_options = together(
-    with_default("--output", "-o", default="-", metavar="FILE", help=_OUTPUT),
-    format_option("--output-format", help="Its format, where the suffix does not tell."),
-    click.option("--decide", type=click.Choice(["instances", "labels", "threshold"]), help=_DECIDE),
-    with_default("--threshold", type=float, default=0.5, help="For --decide threshold."),
-    with_default("--empty", type=click.Choice(["keep", "top"]), default="keep", help=_EMPTY),
-    click.option("--top-k", type=click.IntRange(1), metavar="K", help="Keep only the K best labels of an instance."),
-    with_default("--layout", type=click.Choice(["wide", "long", "ranked"]), default="wide", help=_LAYOUT),
-    force_option,
-    json_option,
-)
+done_option = json_option(help="Print what was done as JSON on standard output.")
 
 
-class Output(NamedTuple):
-    """Where and in what form to write a consensus."""
+class Output(SimpleNamespace):
+    """Where and in what form to write a consensus: what `output_options` declares."""
 
-    output: str
     output_format: str | None
-    decide: str | None
-    threshold: float
-    empty: Any
-    top_k: int | None
-    layout: Any
-    force: bool
-    as_json: bool
 
-    def checked(self, files: Sequence[str]) -> Output:
+    def check(self, files: Sequence[str]) -> None:
         """Refuse an output that cannot be written or would replace an input; fill in the format of standard output."""
         from ..io import format_of
 
-        to_screen = self.output == "-"
-        expected = "a file for the consensus, as JSON goes to standard output"
+        to_screen, expected = self.output == "-", "a file for the consensus, as JSON goes to standard output"
         expect(not (self.as_json and to_screen), "--json", "no --output", expected)
         check_place(files, self.output, self.force)
-        found = self._replace(output_format=self.output_format or ("csv" if to_screen else None))
-        format_of(found.output, found.output_format)
-        return found
+        if to_screen and self.output_format is None:
+            self.output_format = "csv"
+        format_of(self.output, self.output_format)
 
     def values(self, scores: Any, panel: Any) -> Any:
         """Turn the scores of a panel into what is to be written: scores or label sets, all or the best."""
         import numpy as np
 
         from ..arithmetic.many import ManyScores
-        from ..evaluation import decisions
 
-        if isinstance(scores, ManyScores):
-            expect(self.decide in (None, "instances"), f"--decide {self.decide}", "many labels", "--decide instances")
-            if self.decide is None:
-                return scores.cells(None if self.top_k is None else np.full(len(scores), self.top_k))
-            most = len(panel.labels) if self.top_k is None else self.top_k
-            counts = np.minimum(decisions.cardinalities(panel), most)
-            return decisions.match_instances(scores, counts, empty=self.empty)
-        values = scores
+        rules, most = mlc.decisions, self.top_k
         if self.decide == "instances":
-            values = decisions.match_instances(scores, decisions.cardinalities(panel), empty=self.empty)
-        elif self.decide == "labels":
-            values = decisions.match_labels(scores, decisions.frequencies(panel), empty=self.empty)
-        elif self.decide == "threshold":
-            values = decisions.threshold(scores, self.threshold, empty=self.empty)
-        if self.top_k is not None:
-            best = decisions.top_k(scores, self.top_k)
-            values = values & best if self.decide else np.where(best, scores, np.nan)
-        return values
+            counts = np.minimum(rules.cardinalities(panel), most or len(panel.labels))
+            return rules.match_instances(scores, counts, empty=self.empty)
+        if isinstance(scores, ManyScores):
+            expect(self.decide is None, f"--decide {self.decide}", "many labels", "--decide instances")
+            return scores.cells(most and np.full(len(scores), most))
+        kept = True if most is None else rules.top_k(scores, most)
+        if self.decide is None:
+            return scores if most is None else np.where(kept, scores, np.nan)
+        if self.decide == "labels":
+            return rules.match_labels(scores, rules.frequencies(panel), empty=self.empty) & kept
+        return rules.threshold(scores, self.threshold, empty=self.empty) & kept
 
     def check_streamed(self, *in_memory: str) -> None:
         """Refuse what cannot be written block by block, and options that need the panel in memory."""
@@ -97,22 +67,53 @@ class Output(NamedTuple):
         for given in ["--decide labels"] * (self.decide == "labels") + list(in_memory):
             expect(False, given, "with a panel to be streamed", "one that fits into memory")
 
-    def write(self, found: Consensus) -> None:
-        """Write a consensus that is in memory."""
+    def write(self, panel: Any, solved: bool = False, **chosen: Any) -> Any:
+        """Combine a panel, or apply the method that is `solved`, and write the consensus: at once or block by block."""
+        from ..engines.machine import available_memory
         from ..io import write_table
         from ..panel.model_tables import ModelTable
+        from ..streamed import Written
 
-        values = self.values(found.scores, found.predictions)
-        table = ModelTable(found.method, values, found.instances, found.label_names)
-        write_table(self.output, table, format=self.output_format, layout=self.layout, force=self.force)
-
-    def say_done(self, line: str, panel: Source, **facts: Any) -> None:
-        """Say what was done, in one line or as JSON."""
-        if self.as_json:
-            _, n, l = panel.shape
-            print_json({"models": panel.models, "instances": n, "labels": l, **facts, "output": self.output})
+        _, n, l = panel.shape
+        fits = not panel.many or self.layout != "wide" or 16 * n * l < available_memory() / 2
+        expect(fits, "--layout wide", f"{n:,} × {l:,} scores", "--layout ranked or long, for example with --top-k 10")
+        form = {"format": self.output_format, "layout": self.layout, "force": self.force}
+        if not isinstance(panel, mlc.Predictions):
+            values = None if self.decide is None and self.top_k is None else self.values
+            done = mlc.write_consensus(panel, self.output, values=values, solved=solved, **form, **chosen)
+            say_missing(done.n_missing, panel.shape)
+            return done
+        if solved:
+            combiner, reason = chosen["method"], "it was solved for"
+            scores, names = combiner.transform(panel), combiner.labels_
         else:
-            say(line + ("" if self.output == "-" else f" → {self.output}"))
+            found = mlc.combine(panel, **chosen)
+            combiner, reason, scores, names = found.combiner, found.reason, found.scores, found.label_names
+        table = ModelTable(combiner.name, self.values(scores, panel), panel.instances, names)
+        write_table(self.output, table, **form)
+        return Written(combiner.name, reason, combiner, panel.n_missing)
+
+    def say_done(self, line: str, panel: Any, **facts: Any) -> None:
+        """Say what was done, in one line or as JSON."""
+        _, n, l = panel.shape
+        size = {"models": panel.models, "instances": n, "labels": l}
+        where = "" if self.output == "-" else f" → {self.output}"
+        tell(self.as_json, line + where, **size | facts, output=self.output)
+
+
+output_options = group(
+    "output",
+    Output,
+    output_option(default="-", help=_OUTPUT),
+    format_option("--output-format", help="Its format, where the suffix does not tell."),
+    click.option("--decide", type=click.Choice(["instances", "labels", "threshold"]), help=_DECIDE),
+    click.option("--threshold", type=float, default=0.5, help="For --decide threshold."),
+    click.option("--empty", type=click.Choice(["keep", "top"]), default="keep", help=_EMPTY),
+    click.option("--top-k", type=click.IntRange(1), metavar="K", help="Keep only the K best labels of an instance."),
+    click.option("--layout", type=click.Choice(["wide", "long", "ranked"]), default="wide", help=_LAYOUT),
+    force_option,
+    done_option,
+)
 
 
 def check_place(files: Sequence[str], output: str, force: bool) -> list[Any]:

@@ -47,21 +47,10 @@ class Shuffle(NamedTuple):
 
     def folds(self, n: int, k: int) -> list[IntArray]:
         """Shuffle `n` instances and cut them into `k` parts of equal size, but for one instance."""
-        return np.array_split(self._generator(0).permutation(n), k)
+        return np.array_split(self.generator(0).permutation(n), k)
 
-    def generator(self, fold: int, label: int = 0) -> np.random.Generator:
-        """Return the randomness that the learner may use for one fold, and one label where it learns them singly."""
-        return self._generator(1, fold, label)
-
-    def of_model(self) -> np.random.Generator:
-        """Return the randomness that all folds of the model have in common."""
-        return self._generator(2)
-
-    def of_repeat(self) -> np.random.Generator:
-        """Return the randomness that all models of the repeat have in common."""
-        return self._replace(model=0)._generator(3)
-
-    def _generator(self, *purpose: int) -> np.random.Generator:
+    def generator(self, *purpose: int) -> np.random.Generator:
+        """Return the randomness for one purpose: 0 folds, 1 learning a fold, 2 what all folds share, 3 all models."""
         return np.random.default_rng(np.random.SeedSequence((self.seed, self.repeat, self.model, *purpose)))
 
 
@@ -76,7 +65,7 @@ class Fold(NamedTuple):
 
     def generator(self, label: int = 0) -> np.random.Generator:
         """Return the randomness for this fold, and for one label where labels are learnt singly."""
-        return self.shuffle.generator(self.number, label)
+        return self.shuffle.generator(1, self.number, label)
 
 
 Model = Callable[[Fold], BoolArray]  # predicts the unseen instances, (n_unseen, l)
@@ -274,12 +263,16 @@ def seeing(model: Model, choose: Callable[[Shuffle, int], IntArray]) -> Model:
 
 def on_share(model: Model, share: float) -> Model:
     """Let a model see a random share of the features, the same one in all folds."""
-    return seeing(model, lambda shuffle, d: shuffle.of_model().choice(d, max(1, round(share * d)), replace=False))
+    return seeing(model, lambda shuffle, d: shuffle.generator(2).choice(d, max(1, round(share * d)), replace=False))
 
 
 def in_view(model: Model, view: int) -> Model:
     """Let a model see one of five disjoint groups of features, the same groups for all models of a repeat."""
-    return seeing(model, lambda shuffle, d: np.array_split(shuffle.of_repeat().permutation(d), N_VIEWS)[view])
+
+    def choose(shuffle: Shuffle, d: int) -> IntArray:
+        return np.array_split(shuffle._replace(model=0).generator(3).permutation(d), N_VIEWS)[view]
+
+    return seeing(model, choose)
 
 
 def panel(about: str, models: dict[str, Model]) -> Learner:

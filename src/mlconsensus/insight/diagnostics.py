@@ -3,7 +3,6 @@
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import stats
 from sklearn.base import clone
 
@@ -148,10 +147,7 @@ def leave_one_model_out(predictions: Predictions, combiner: Combiner) -> tuple[F
 
 
 def _order_kept(scores: FloatArray, vote: FloatArray) -> float:
-    ranks: list[NDArray[np.float64]] = [stats.rankdata(values, axis=1) for values in (scores, vote)]
-    centred = [rank - rank.mean(axis=1, keepdims=True) for rank in ranks]
-    sizes = [np.sqrt((rank**2).sum(axis=1)) for rank in centred]
-    ordered = (sizes[0] > 0) & (sizes[1] > 0)
-    if not ordered.any():
-        return 1.0
-    return float(((centred[0] * centred[1]).sum(axis=1)[ordered] / (sizes[0] * sizes[1])[ordered]).mean())
+    ranks: list[FloatArray] = [stats.rankdata(values, axis=1) for values in (scores, vote)]
+    one, other = (rank - rank.mean(axis=1, keepdims=True) for rank in ranks)
+    both, size = (one * other).sum(axis=1), np.sqrt((one**2).sum(axis=1) * (other**2).sum(axis=1))
+    return float((both[size > 0] / size[size > 0]).mean()) if (size > 0).any() else 1.0

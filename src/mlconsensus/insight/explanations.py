@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from importlib import resources
+from html import escape
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -113,9 +113,9 @@ class Explanation:
             for k, j, said, given, vote in zip(*(column.tolist() for column in columns), strict=True)
         ]
         inside = [Part(name, "", 1.0, contribution, 0.0) for name, contribution in self.clusters.items()]
-        if not inside:
-            return found
-        return sorted(found + inside, key=lambda part: (-abs(part.contribution), part.label != self.label))
+        if inside:
+            found = sorted(found + inside, key=lambda part: (-abs(part.contribution), part.label != self.label))
+        return found
 
     def to_dict(self) -> dict[str, Any]:
         """Return what JSON can hold: all but the arrays; infinite log-odds, of what is never or always true, are None.
@@ -146,28 +146,21 @@ class Explanation:
         -------
         Lines of text, the last of which is the sum.
         """
-        rows = table(self._heads(), self._rows(most, 30), left=2)
-        title = f"instance {shown(self.instance)}, label {shown(self.label)}: {self._scores()}"
-        return "\n".join([title, "", rows, *(["", self._note()] if self._note() else [])])
+        heads = ("model", "label", "said", "consensus" if self.scale == "score" else self.scale, "voting")
+        lines = [self._title(), "", table(heads, self._rows(most), left=2)]
+        return "\n".join([*lines, "", self._note()] if self.scale == "log-odds" else lines)
 
     def __repr__(self) -> str:
-        return f"<Explanation: instance {shown(self.instance)}, label {shown(self.label)}: {self._scores()}>"
+        return f"<Explanation: {self._title()}>"
 
     def _repr_html_(self) -> str:
-        from jinja2 import Template
+        return f"<pre>{escape(self.to_text(20))}</pre>"
 
-        template = resources.files(__package__).joinpath("explanation.html.j2").read_text(encoding="utf-8")
-        cells = {"heads": self._heads(), "rows": self._rows(20, 60), "scores": self._scores(), "note": self._note()}
-        names = {"instance": shown(self.instance, 60), "label": shown(self.label, 60)}
-        return str(Template(template, autoescape=True).render(cells | names))
+    def _title(self) -> str:
+        scores = f"{self.score:.4f} by {self.method}, {self.vote:.4f} by voting"
+        return f"instance {shown(self.instance)}, label {shown(self.label)}: {scores}"
 
-    def _scores(self) -> str:
-        return f"{self.score:.4f} by {self.method}, {self.vote:.4f} by voting"
-
-    def _heads(self) -> tuple[str, ...]:
-        return "model", "label", "said", "consensus" if self.scale == "score" else self.scale, "voting"
-
-    def _rows(self, most: int, most_columns: int) -> list[tuple[str, ...]]:
+    def _rows(self, most: int) -> list[tuple[str, ...]]:
         """Return the rows of a table, names shortened: the baseline, the largest parts, what is left, and the sum."""
         parts, others = self.parts[:most], self.parts[most:]
         digits = _digits([part.contribution for part in parts])
@@ -177,7 +170,7 @@ class Explanation:
             prior = _signed(self.vote, digits) if nobody_spoke else ""
             rows.append(("baseline", "", "", _signed(self.baseline, digits), prior))
         for model, label, said, contribution, vote in parts:
-            names = shown(model, most_columns), shown(label, most_columns)
+            names = shown(model, 30), shown(label, 30)
             voice = "–" if said is None else f"{said:.4g}"
             own = _signed(vote, digits) if label == self.label else ""
             rows.append((*names, voice, _signed(contribution, digits), own))
@@ -190,8 +183,6 @@ class Explanation:
         return [*rows, ("sum", "", "", f"{self.total:.{digits}f}", f"{self.vote:.{digits}f}")]
 
     def _note(self) -> str:
-        if self.scale == "score":
-            return ""
         if math.isinf(self.baseline):
             how_often = "always" if self.baseline > 0 else "never"
             return f"{self.method} found the label to be {how_often} true, which no vote can change."

@@ -37,11 +37,7 @@ class ModelScores(NamedTuple):
     @property
     def complete(self) -> bool:
         """Whether the model spoke about every cell of the panel."""
-        return not (
-            self.has_nan
-            or (self.rows is not None and bool((self.rows < 0).any()))
-            or (self.columns is not None and bool((self.columns < 0).any()))
-        )
+        return not (self.has_nan or any(own is not None and (own < 0).any() for own in (self.rows, self.columns)))
 
     @property
     def n_said(self) -> int:
@@ -77,21 +73,21 @@ class ModelScores(NamedTuple):
         The first is dense in the user's dtype, or CSR of float64; the second is ``None`` where
         the model spoke everywhere.
         """
-        values, spoken = self._sparse_cells() if sparse.issparse(self.matrix) else self._dense_cells()
+        values, spoken, of_stored = self._in_order(), None, sparse.issparse(self.matrix)
+        if not self.complete:
+            spoken = np.ones(values.shape, dtype=np.bool_)
+            if self.rows is not None:
+                spoken[self.rows < 0] = False
+            if self.columns is not None:
+                spoken[:, self.columns < 0] = False
+            if self.has_nan:
+                spoken &= ~(values != values).toarray() if of_stored else values == values  # NaN differs from itself
+            if not of_stored:
+                values = np.where(spoken, values, values.dtype.type(0))
+            elif self.has_nan:
+                values.data = np.nan_to_num(values.data)
+                values.eliminate_zeros()
         return (values if self.scale is None else rescaled(values, *self.scale)), spoken
-
-    def _dense_cells(self) -> tuple[Matrix, NDArray[np.bool_] | None]:
-        values = self.matrix
-        if self.rows is not None:
-            values = values[np.maximum(self.rows, 0)]
-        if self.columns is not None:
-            values = values[:, np.maximum(self.columns, 0)]
-        if self.complete:
-            return values, None
-        spoken = self._known(values.shape)
-        if self.has_nan:
-            spoken &= ~np.isnan(values)
-        return np.where(spoken, values, values.dtype.type(0)), spoken
 
     def apart(self) -> tuple[Matrix, NDArray[np.float64], NDArray[np.float64]]:
         """Return the scores as CSR, single missing cells as 0, which instances (n,) and labels (l,) the model has.
@@ -109,35 +105,17 @@ class ModelScores(NamedTuple):
         known = np.ones(l) if self.columns is None else (self.columns >= 0).astype(np.float64)
         return values, seen, known
 
-    def _sparse_cells(self) -> tuple[Matrix, NDArray[np.bool_] | None]:
-        values = self._in_order()
-        if self.complete:
-            return values, None
-        spoken = self._known(values.shape)
-        silent = np.isnan(values.data)
-        if silent.any():
-            cells = values.tocoo()
-            spoken[cells.row[silent], cells.col[silent]] = False
-            values.data = np.where(silent, 0.0, values.data)
-            values.eliminate_zeros()
-        return values, spoken
-
     def _in_order(self) -> Matrix:
-        """Return a sparse matrix as CSR of float64, a copy, in the panel's order."""
-        values = self.matrix
-        if self.rows is not None or self.columns is not None:
+        """Return the matrix in the panel's order; a sparse one as CSR of float64, a copy."""
+        values, rows, columns = self.matrix, self.rows, self.columns
+        if not sparse.issparse(values):
+            values = values if rows is None else values[np.maximum(rows, 0)]
+            return values if columns is None else values[:, np.maximum(columns, 0)]
+        if rows is not None or columns is not None:
             # With an empty row and column behind the last, -1 is one that has nothing.
             n, l = values.shape
             starts = np.append(values.indptr, values.indptr[-1])
             values = sparse.csr_array((values.data, values.indices, starts), shape=(n + 1, l + 1))
-            values = values[np.arange(n) if self.rows is None else self.rows]
-            values = values[:, np.arange(l) if self.columns is None else self.columns]
+            values = values[np.arange(n) if rows is None else rows]
+            values = values[:, np.arange(l) if columns is None else columns]
         return values.astype(np.float64)
-
-    def _known(self, shape: tuple[int, int]) -> NDArray[np.bool_]:
-        known = np.ones(shape, dtype=np.bool_)
-        if self.rows is not None:
-            known[self.rows < 0] = False
-        if self.columns is not None:
-            known[:, self.columns < 0] = False
-        return known

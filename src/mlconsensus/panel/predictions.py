@@ -67,7 +67,7 @@ class Predictions(Source):
             expect(given is None or not own, what, found, "one of the two")
         if labels is not None or instances is not None:
             tables = [table._replace(labels=labels, instances=instances) for table in tables]
-        self._fill(*aligned(tables, "union", "union"))
+        vars(self).update(vars(self.from_tables(tables)))
 
     @classmethod
     def from_tables(
@@ -110,15 +110,10 @@ class Predictions(Source):
     ) -> Predictions:
         """Put together what a reader has checked and aligned already."""
         panel = cls.__new__(cls)
-        panel._fill(models, instances, labels, parts)
+        vars(panel).update(models=tuple(models), instances=as_array(instances), labels=tuple(labels))
+        vars(panel).update(weights=None, clusters=(), members=np.empty((len(instances), 0), dtype=np.int64))
+        vars(panel).update(_parts=tuple(parts), _gold=None)
         return panel
-
-    def _fill(
-        self, models: Sequence[str], instances: Names, labels: Sequence[str], parts: Sequence[ModelScores]
-    ) -> None:
-        vars(self).update(models=tuple(models), instances=as_array(instances), labels=tuple(labels))
-        vars(self).update(weights=None, clusters=(), members=np.empty((len(instances), 0), dtype=np.int64))
-        vars(self).update(_parts=tuple(parts), _gold=None)
 
     def _with(self, **changes: Any) -> Predictions:
         panel = Predictions.__new__(Predictions)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..arithmetic.products import BoolArray, FloatArray
+from ..evaluation.ranks import over_rows
 from ..insight.explanations import Explanation, Part, explain
 
 if TYPE_CHECKING:
@@ -18,7 +19,6 @@ MOST_MOVED = 200  # instances in the report that moved most
 MOST_INSTANCES = 300  # with those of an even sample of the others
 _MOST_EXPLAINED = 4  # labels of an instance
 _MOST_PARTS = 8  # of an explanation; the others are added up
-_ROWS_AT_ONCE = 2**20  # cells, so that what is sorted stays small
 _SAME = 1e-12  # votes closer than this are tied
 
 
@@ -95,17 +95,15 @@ def departure(vote: FloatArray, chosen: BoolArray) -> Departure:
     >>> found.added.tolist(), found.dropped.tolist(), found.overruled.tolist(), found.tied.tolist()
     ([0, 0, 1], [0, 1, 0], [1.0, 0.0], [False, True])
     """
-    n, l = vote.shape
-    last_in, first_out, overruled = np.empty(n), np.empty(n), np.empty(n)
-    added, dropped = np.zeros(l, dtype=np.int64), np.zeros(l, dtype=np.int64)
-    step = max(1, _ROWS_AT_ONCE // l)
-    for at in (slice(first, first + step) for first in range(0, n, step)):
-        last_in[at], first_out[at] = _ends(vote[at], chosen[at].sum(axis=1))
-        lacking, spare = overruling(vote[at], chosen[at], last_in[at], first_out[at])
-        overruled[at] = lacking.sum(axis=1) + spare.sum(axis=1)
-        added += (lacking > 0).sum(axis=0)
-        dropped += (spare > 0).sum(axis=0)
-    return Departure(last_in, first_out, overruled, added, dropped)
+
+    def of_some(rows: slice) -> tuple[NDArray[Any], ...]:
+        last_in, first_out = _ends(vote[rows], chosen[rows].sum(axis=1))
+        lacking, spare = overruling(vote[rows], chosen[rows], last_in, first_out)
+        return last_in, first_out, (lacking + spare).sum(axis=1), (lacking > 0).sum(axis=0), (spare > 0).sum(axis=0)
+
+    last_in, first_out, overruled, added, dropped = zip(*over_rows(vote.shape, of_some), strict=True)
+    ends = np.concatenate(last_in), np.concatenate(first_out)
+    return Departure(*ends, np.concatenate(overruled), np.sum(added, axis=0), np.sum(dropped, axis=0))
 
 
 def summarise_changes(consensus: Consensus, found: Departure) -> ChangesSummary:

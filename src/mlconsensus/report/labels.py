@@ -5,10 +5,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from scipy.cluster.hierarchy import leaves_list, linkage
+from scipy.spatial.distance import squareform
 
 from ..arithmetic.products import BoolArray, FloatArray, ratio
 from ..panel.alignment import IntArray
-from .similarity import ordered, strongest
 
 MOST_LABELS = 40  # in the heat map; more would not be readable
 _MOST_PAIRS = 20
@@ -68,51 +69,54 @@ def summarise_labels(
     Pair(one='a', other='b', together=3, expected=2.25, correlation=1.0)
     """
     n = len(chosen)
-    sets = sparse.csr_array(chosen, dtype=np.float64)  # few labels each: the products stay sparse
-    together = sparse.csr_array(sets.T @ sets)
+    sets = sparse.csr_array(chosen, dtype=np.float64)  # few labels each
+    together = (sets.T @ sets).toarray()
     count = together.diagonal()
     size = np.sqrt(count * (n - count))  # of a label's column once it is centred, times √n
-    kept = _kept(together, count, size, n)
-    shown = _correlations(together[kept][:, kept].toarray(), count[kept], size[kept], n)
-    order = ordered(shown)
-    columns = (count.astype(np.int64), added, dropped, dispute)
-    rows = tuple(map(LabelRow, names, *(column.tolist() for column in columns)))
-    pairs = _pairs(together, count, size, n, names)
-    return LabelsSummary(rows, tuple(names[j] for j in kept[order]), shown[np.ix_(order, order)], pairs)
-
-
-def _correlations(together: FloatArray, count: FloatArray, size: FloatArray, n: int) -> FloatArray:
-    """Correlate columns of 0 and 1 from how often they are 1 together; 0 where a column is constant."""
-    found = ratio(n * together - np.outer(count, count), np.outer(size, size), 0.0)
-    np.fill_diagonal(found, 1.0)
-    return found
-
-
-def _kept(together: sparse.csr_array, count: FloatArray, size: FloatArray, n: int) -> NDArray[np.intp]:
-    """Choose which labels the heat map shows: all that are used, or those with the strongest ties."""
-    used = np.flatnonzero(count > 0)
-    if len(used) <= MOST_LABELS:
-        return used
-    # Of thousands of labels the most frequent are looked at: a matrix of all would not fit.
-    used = np.sort(used[np.argsort(-count[used], kind="stable")[:2000]])
-    both = together[used][:, used].toarray()
-    correlation = _correlations(both, count[used], size[used], n)
-    return used[strongest(np.where(both < _LEAST_TOGETHER, 0, correlation), MOST_LABELS)]
-
-
-def _pairs(
-    together: sparse.csr_array, count: FloatArray, size: FloatArray, n: int, names: tuple[str, ...]
-) -> tuple[Pair, ...]:
-    upper = sparse.triu(together, k=1).tocoo()
-    one, other, both = upper.row, upper.col, upper.data
+    # Correlation of columns of 0 and 1; 0 where one is constant.
+    correlation = np.minimum(ratio(n * together - np.outer(count, count), np.outer(size, size), 0.0), 1.0)
+    np.fill_diagonal(correlation, 1.0)
+    enough = together >= _LEAST_TOGETHER
+    kept = np.flatnonzero(count > 0)
+    if len(kept) > MOST_LABELS:
+        kept = kept[strongest(np.where(enough, correlation, 0)[np.ix_(kept, kept)], MOST_LABELS)]
+    kept = kept[ordered(correlation[np.ix_(kept, kept)])]
     # A label that all instances have goes with none more than with another.
-    enough = (both >= _LEAST_TOGETHER) & (size[one] * size[other] > 0)
-    one, other, both = one[enough], other[enough], both[enough]
-    expected = count[one] * count[other] / n
-    correlation = np.minimum(n * (both - expected) / (size[one] * size[other]), 1.0)
-    best = np.lexsort((other, one, -correlation))[:_MOST_PAIRS]
-    return tuple(
-        Pair(names[one[at]], names[other[at]], int(both[at]), float(expected[at]), float(correlation[at]))
-        for at in best
-        if correlation[at] > 0
+    at = np.argwhere(np.triu(enough & np.outer(size, size).astype(bool), k=1))
+    closest = at[np.argsort(-correlation[at[:, 0], at[:, 1]], kind="stable")[:_MOST_PAIRS]].tolist()
+    pairs = (
+        Pair(names[i], names[j], int(together[i, j]), float(count[i] * count[j] / n), float(correlation[i, j]))
+        for i, j in closest
     )
+    columns = (count.astype(np.int64), added, dropped, dispute)
+    rows = map(LabelRow, names, *(column.tolist() for column in columns))
+    order = tuple(names[j] for j in kept)
+    return LabelsSummary(tuple(rows), order, correlation[np.ix_(kept, kept)], tuple(pairs))
+
+
+def ordered(similarity: FloatArray) -> NDArray[np.intp]:
+    """Order things so that similar ones are neighbours: the leaves of a tree that joins the most similar first.
+
+    Examples
+    --------
+    >>> ordered(np.array([[1, 0, 0.9], [0, 1, 0], [0.9, 0, 1]])).tolist()
+    [1, 2, 0]
+    """
+    if len(similarity) < 3:
+        return np.arange(len(similarity))
+    apart = np.maximum(1 - (similarity + similarity.T) / 2, 0)
+    np.fill_diagonal(apart, 0)
+    tree = linkage(squareform(apart, checks=False), method="average", optimal_ordering=True)
+    return np.asarray(leaves_list(tree), dtype=np.intp)
+
+
+def strongest(similarity: FloatArray, most: int) -> NDArray[np.intp]:
+    """Choose the `most` things that have the strongest tie, for better or worse, with any other.
+
+    Examples
+    --------
+    >>> strongest(np.array([[1, 0.1, -0.9], [0.1, 1, 0], [-0.9, 0, 1]]), 2).tolist()
+    [0, 2]
+    """
+    ties = np.abs(similarity - np.diag(np.diag(similarity))).max(axis=1)
+    return np.sort(np.argsort(-ties, kind="stable")[:most])

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import platform
+from collections.abc import Iterable
 from importlib.metadata import version
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from .. import __version__
 from ..arithmetic.products import dense
+from ..io.files import AnyPath
 from ..panel.predictions import Predictions
 
 if TYPE_CHECKING:
@@ -74,3 +77,17 @@ def hash_predictions(predictions: Predictions, name: str = "predictions") -> Inp
             cells = np.where(True if spoken is None else spoken, dense(values) + 0.0, np.nan)
             found.update(np.ascontiguousarray(cells, dtype="<f8").data)
     return Input(name, found.hexdigest(), None)
+
+
+def hash_files(files: Iterable[AnyPath], predictions: Predictions) -> tuple[Input, ...]:
+    """Hash files, in folders too; standard input is gone once it is read, so then the predictions are hashed."""
+    found = []
+    for name in map(Path, files):
+        if str(name) == "-":
+            found.append(hash_predictions(predictions, "the panel, with standard input"))
+            continue
+        for part in sorted(part for part in name.rglob("*") if part.is_file()) if name.is_dir() else [name]:
+            with part.open("rb") as file:
+                digest = hashlib.file_digest(file, "sha256").hexdigest()
+            found.append(Input(part.relative_to(name.parent).as_posix(), digest, part.stat().st_size))
+    return tuple(found)

@@ -12,9 +12,8 @@ from ..insight.questions import questions
 from .changes import ChangesSummary, departure, evenly, summarise_changes
 from .judged import MOST_CELLS, JudgedSummary, judge
 from .labels import LabelsSummary, summarise_labels
-from .models import ModelsSummary, summarise_models
+from .models import ModelsSummary, PanelSummary, summarise_models, summarise_panel
 from .origin import Input, Origin, summarise_origin
-from .panel import PanelSummary, summarise_panel
 
 if TYPE_CHECKING:
     from ..consensus import Consensus

@@ -63,8 +63,7 @@ class PrivateMLCMr:
     sensitivity = 1.0
     clips = False
 
-    @staticmethod
-    def sums(weights: FloatArray, clip: float, block: Predictions) -> PrivateSums:
+    def sums(self, weights: FloatArray, clip: float, block: Predictions) -> PrivateSums:
         """Add up what each instance contributes in units of the largest weight, rounded down to where sums are exact.
 
         Parameters
@@ -80,14 +79,12 @@ class PrivateMLCMr:
         b = on_grid(scaled(A, ratio(np.ones(len(block)), np.sqrt(weights.max() * row_sums(A)), 0.0)))
         return PrivateSums(np.empty(0), gram(b))
 
-    @staticmethod
-    def statistics(noisy: PrivateSums, weights: FloatArray, clip: float) -> mlcm_r.Statistics:
+    def statistics(self, noisy: PrivateSums, weights: FloatArray, clip: float) -> mlcm_r.Statistics:
         """Make statistics of noisy sums, given how much each model counts (m,)."""
         m, v = len(weights), len(noisy.gram)
         return mlcm_r.Statistics(weights.max() * noisy.gram.reshape(m, v // m, m, v // m))
 
-    @staticmethod
-    def cleared(statistics: mlcm_r.Statistics, weights: FloatArray) -> mlcm_r.Statistics:
+    def cleared(self, statistics: mlcm_r.Statistics, weights: FloatArray) -> mlcm_r.Statistics:
         """Set numbers below 0, which only noise can make, to 0.
 
         A symmetric matrix without them is all that the walk needs: it is a graph, its Laplacian plus the anchors is
@@ -112,8 +109,7 @@ class PrivateMLCMa:
     sensitivity = math.sqrt(1 + 3 * _PART**2)
     clips = True
 
-    @staticmethod
-    def sums(weights: FloatArray, clip: float, block: Predictions) -> PrivateSums:
+    def sums(self, weights: FloatArray, clip: float, block: Predictions) -> PrivateSums:
         """Add up the products of the clipped mean predictions, rounded down to where sums are exact.
 
         Parameters
@@ -133,16 +129,14 @@ class PrivateMLCMa:
         spoken = on_grid(np.broadcast_to(said.heard, (n, l)).mean(axis=1) / weights.sum())
         return PrivateSums(np.array([n, spoken.sum(), *column_sums(z)]), gram(z))
 
-    @staticmethod
-    def statistics(noisy: PrivateSums, weights: FloatArray, clip: float) -> mlcm_a.Statistics:
+    def statistics(self, noisy: PrivateSums, weights: FloatArray, clip: float) -> mlcm_a.Statistics:
         """Make statistics of noisy sums, given how much each model counts (m,)."""
         n, share, total = noisy.counts[0], noisy.counts[1], noisy.counts[2:]
         l = len(total)
         spoken = share * weights.sum() * l
         return mlcm_a.Statistics(float(n), float(spoken), np.full(l, n), clip * total, clip**2 * noisy.gram)
 
-    @staticmethod
-    def cleared(statistics: mlcm_a.Statistics, weights: FloatArray) -> mlcm_a.Statistics:
+    def cleared(self, statistics: mlcm_a.Statistics, weights: FloatArray) -> mlcm_a.Statistics:
         """Give the sums back what noise took from them: counts that are possible, and a Gram matrix that is one.
 
         Its negative eigenvalues are set to 0, and then its negative numbers, since predictions are not negative.
@@ -156,4 +150,4 @@ class PrivateMLCMa:
 
 
 # Methods by the name that files have for them.
-PRIVATE: dict[str, Any] = {"MLCM-r": PrivateMLCMr, "MLCM-a": PrivateMLCMa}
+PRIVATE: dict[str, Any] = {"MLCM-r": PrivateMLCMr(), "MLCM-a": PrivateMLCMa()}

@@ -1,0 +1,95 @@
+"""People's answers: what to ask, and label sets that keep a promise by them."""
+
+import click
+
+import mlconsensus as mlc
+
+from ..errors import expect
+from ..terminal import sizes
+from .options import Choice, PanelFiles, force_option, json_option, method_options, output_option, panel_options, tell
+from .output import check_place
+
+_FOR = "For a better consensus, or for figures with narrower intervals."
+
+
+@click.command("ask", short_help="Choose the instances that a person should answer.")
+@panel_options
+@click.option("--budget", type=click.IntRange(1), default=100, help="How many instances to ask about.")
+@click.option("--for", "goal", type=click.Choice(["consensus", "figures"]), default="consensus", help=_FOR)
+@click.option("--gold", metavar="FILE", help="Answers so far; they are kept in the output, with the new questions.")
+@click.option("--seed", type=click.IntRange(0), default=0, help="Instances are drawn by it.")
+@output_option(required=True, help="Where to write the questions: a table to fill in.")
+@force_option
+@json_option(help="Print JSON.")
+def ask(
+    source: PanelFiles, budget: int, goal: str, gold: str | None, seed: int, output: str, force: bool, as_json: bool
+) -> None:
+    """Choose instances of the panel in FILE... that a person should answer, and write a table to fill in: 1 or 0.
+
+    The table keeps with what probability each instance was chosen, so that its answers can also judge. combine,
+    compare, evaluate and ask take it back as --gold, as it is.
+
+    \b
+    Example:
+      mlconsensus ask a.csv b.csv c.csv --budget 100 --output questions.csv
+      mlconsensus combine a.csv b.csv c.csv --gold questions.csv --output consensus.csv
+    """
+    from ..io import write_table
+
+    check_place([*source.files, *filter(None, [gold])], output, force)
+    answers = source.truth(gold, partial=True)
+    found = mlc.ask(source.read(), budget, goal, gold=answers, seed=seed)  # type: ignore[arg-type]
+    write_table(output, found.table, force=force)
+    facts = {"instances": found.table.instances, "expected": found.expected, "output": output}
+    tell(as_json, f"{found} → {output}", **facts)
+
+
+_GOLD = "The truth of some instances that were drawn at random, in any format; empty cells are not known."
+_RECALL = "Keep at least this share of an instance's relevant labels, on average."
+_PRECISION = "Give labels of which at least this share is relevant, on average over instances."
+_FALSE = "Let at most this share of an instance's labels be wrong, on average: the same, said the other way round."
+_LEVEL = click.FloatRange(0, 1, min_open=True, max_open=True)
+
+
+@click.command("decide", short_help="Give label sets that keep a promise, by the truth of some instances.")
+@panel_options
+@click.option("--gold", required=True, metavar="FILE", help=_GOLD)
+@click.option("--recall", type=_LEVEL, help=_RECALL)
+@click.option("--precision", type=_LEVEL, help=_PRECISION)
+@click.option("--false-discovery", type=_LEVEL, help=_FALSE)
+@click.option("--certainty", type=_LEVEL, default=0.9, help="In how many draws of gold it holds.")
+@output_option(default="-", help="Where to write the label sets.")
+@force_option
+@json_option(help="Print what was promised as JSON on standard output.")
+@method_options
+def decide(
+    source: PanelFiles, choice: Choice, gold: str, output: str, force: bool, as_json: bool,
+    **promises: float,
+) -> None:  # fmt: skip
+    """Combine the panel in FILE... and write label sets (1, 0) that keep a promise: 1 where a label is given.
+
+    With --recall beside another promise, cells that neither allows to decide are left to people: they stay empty.
+
+    \b
+    Examples:
+      mlconsensus decide a.csv b.csv c.csv --gold answers.csv --recall 0.9 --output tags.csv
+      mlconsensus decide a.csv b.csv c.csv --gold answers.csv --recall 0.9 --precision 0.8 --output tags.csv
+    """
+    from ..io import write_table
+    from ..panel.gold import split_chances
+    from ..panel.model_tables import ModelTable
+
+    expect(not (as_json and output == "-"), "--json", "no --output", "a file, as JSON goes to standard output")
+    check_place([*source.files, gold], output, force)
+    settings, answers = choice.settings(), source.truth(gold, partial=True)
+    asked = answers and split_chances(answers)[1]
+    uneven = asked is not None and bool(asked.max() > asked.min())
+    expect(not uneven, gold, "instances that were asked about with unequal probabilities", "some drawn at random")
+    panel = choice.members(source.read())
+    found = mlc.combine(panel, **settings)
+    decided = found.decide(answers, **promises)
+    table = ModelTable(found.method, decided.sets, found.instances, found.label_names)
+    write_table(output, table, format="csv" if output == "-" else None, force=force)
+    lines = [*str(decided).splitlines(), f"decided on {sizes(panel.shape)} with {found.method} → {output}"]
+    left = {"cells": decided.n_cells, "instances": decided.n_instances}
+    tell(as_json, *lines, promises=decided.promises, left=left, output=output)

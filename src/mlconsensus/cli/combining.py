@@ -1,0 +1,88 @@
+"""Combining: one consensus of a panel, and why its scores are what they are."""
+
+from functools import partial
+
+import click
+
+import mlconsensus as mlc
+
+from ..terminal import sizes
+from .options import Choice, PanelFiles, json_of, json_option, large_options, method_options, panel_options, say
+from .output import Output, output_options
+
+_GOLD = "Answers that are known, of some instances or cells, to learn from; empty cells are not known. In any format."
+
+
+@click.command("combine", short_help="Combine the models' files into one consensus.")
+@large_options
+@output_options
+@method_options
+@click.option("--gold", metavar="FILE", help=_GOLD)
+def combine(source: PanelFiles, output: Output, choice: Choice, gold: str | None) -> None:
+    """Combine the predictions in FILE... (one or more models each) into one consensus.
+
+    Models are matched by instance id and label name. What a model has not seen or does not know counts as silence.
+
+    \b
+    Examples:
+      mlconsensus combine a.csv b.parquet c.jsonl --output consensus.csv
+      mlconsensus combine *.csv --optimize ranking-loss --layout ranked --top-k 3 -o top.csv
+      mlconsensus combine *.csv --decide instances -o tags.jsonl
+      mlconsensus combine *.csv --gold answers.csv -o consensus.csv
+      mlconsensus combine models/*.parquet --stream -o consensus.parquet
+    """
+    from ..insight.diagnostics import examine
+
+    known = source.truth(gold, partial=True)
+    output.check(source.files)
+    settings = choice.settings()  # before the work, not after
+    in_memory = [*choice.clustering, *["--rescale"] * choice.rescale]
+    with source.opened(partial(output.check_streamed, *in_memory)) as panel:
+        panel = choice.members(panel) if in_memory else panel
+        panel = panel if known is None else panel.with_gold(known)
+        done = output.write(panel, **settings)
+        warnings = examine(panel).warnings()
+    for warning in warnings:
+        say(warning)
+    facts = {"method": done.method, "reason": done.reason, "missing": done.n_missing, "warnings": warnings}
+    output.say_done(f"combined {sizes(panel.shape)} with {done.method} ({done.reason})", panel, **facts)
+
+
+_TOP = "Without --label: explain the K labels that the consensus puts first."
+
+
+@click.command("explain", short_help="Say what makes up the scores of one instance.")
+@panel_options
+@click.option("--instance", required=True, metavar="ID", help="The instance whose scores to explain.")
+@click.option("--label", "label_names", multiple=True, metavar="NAME", help="The label; may be given several times.")
+@click.option("--top-k", type=click.IntRange(1), default=3, metavar="K", help=_TOP)
+@method_options
+@click.option("--rows", type=click.IntRange(1), default=12, help="Longest table to print.")
+@json_option(help="Print JSON, with every part.")
+def explain(
+    source: PanelFiles, choice: Choice, instance: str, label_names: tuple[str, ...], top_k: int, rows: int,
+    as_json: bool,
+) -> None:  # fmt: skip
+    """Combine the panel in FILE... and say why labels of one instance have their scores.
+
+    A table for each label tells which model's statement about which label raised or lowered its score and by how much,
+    and what the same statement counts in plain voting. The contributions sum to the score.
+
+    \b
+    Examples:
+      mlconsensus explain a.csv b.csv c.csv --instance 42
+      mlconsensus explain a.csv b.csv c.csv --instance 42 --label sport --method mlcm-r --json
+    """
+    from ..insight.explanations import label_position, one_instance
+
+    settings = choice.settings()
+    panel = choice.members(source.read(many=True))
+    one = one_instance(panel, instance)
+    chosen = [panel.labels[label_position(panel.labels, name)] for name in label_names]
+    found = mlc.combine(panel, **settings)
+    if not chosen:
+        scores = found.combiner.transform(one)[0]
+        chosen = [panel.labels[j] for j in (-scores).argsort(kind="stable")[:top_k]]
+    explained = [found.explain(instance, label) for label in chosen]
+    text = "\n\n".join(one.to_text(rows) for one in explained)
+    click.echo(json_of([one.to_dict() for one in explained]) if as_json else text)

@@ -1,0 +1,208 @@
+"""Judging: how far raters agree, labels that look alike, how good a consensus is, all methods side by side."""
+
+from dataclasses import asdict
+from functools import partial
+
+import click
+
+import mlconsensus as mlc
+
+from ..errors import expect
+from .options import PanelFiles, force_option, format_option, gold_options, json_of, json_option, panel_options, say
+from .output import check_place
+
+
+@click.command("agreement", short_help="Say how far raters agree beyond chance.")
+@panel_options
+@click.option("--rows", type=click.IntRange(1), default=12, help="Longest table to print.")
+@json_option(help="Print JSON, with every label, rater and pair.")
+def agreement(source: PanelFiles, rows: int, as_json: bool) -> None:
+    """Say how far the models or annotators in FILE... agree: Krippendorff's α, Cohen's κ and percent agreement.
+
+    Figures are over what at least two of them have spoken about, for each label, each rater and pairs of raters, with
+    95 % intervals from the bootstrap over instances. Those that agree least come first.
+
+    \b
+    Example:
+      mlconsensus agreement ann.csv bob.csv cleo.csv
+    """
+    found = mlc.agreement(source.read())
+    click.echo(json_of(found) if as_json else found.to_text(rows))
+
+
+@click.command("labels", short_help="Point out labels that look like one another.")
+@panel_options
+@click.option("--least", type=click.FloatRange(0, 1), default=0.87, help="How alike names have to be; 1: but for case.")
+@click.option("--suggest", metavar="FILE", help="Write them as a CSV file for --aliases, to be looked through first.")
+@force_option
+@json_option(help="Print JSON.")
+def labels(source: PanelFiles, least: float, suggest: str | None, force: bool, as_json: bool) -> None:
+    """Point out labels in FILE... that look like one another, such as Politics and politics, color and colour.
+
+    The name that is used more often stands for the others. What --suggest writes is read by --aliases of all commands.
+
+    \b
+    Example:
+      mlconsensus labels a.csv b.jsonl --suggest aliases.csv
+      mlconsensus combine a.csv b.jsonl --aliases aliases.csv --output consensus.csv
+    """
+    import polars as pl
+
+    from ..insight.spellings import similar_labels
+    from ..io import label_counts, whole_file
+    from ..terminal import table
+
+    if suggest is not None:
+        check_place(source.files, suggest, force)
+    used = label_counts(source.files, format=source.input_format, **source.reading())
+    found = similar_labels(used, least)
+    if as_json:
+        click.echo(json_of(found))
+    elif found:
+        rows = [(repr(a.name), repr(a.stands_for), f"{a.similarity:.2f}", a.used, a.other_used) for a in found]
+        click.echo(table(["name", "looks like", "similarity", "used", "that one"], rows, left=2))
+    else:
+        say(f"no two of {len(used):,} labels look alike")
+    if suggest is not None:
+        columns = {"name": [alias.name for alias in found], "stands for": [alias.stands_for for alias in found]}
+        with whole_file(suggest, force) as file:
+            pl.DataFrame(columns, schema=dict.fromkeys(columns, pl.String)).write_csv(file)
+        say(f"{len(found)} aliases → {suggest}; look through them before you use them")
+
+
+@click.command("compare", short_help="Judge every method on a panel, side by side.")
+@panel_options
+@click.option("--truth", metavar="FILE", help="The relevant labels, in any format; without it, held-out raters judge.")
+@gold_options
+@click.option("--leave-out", is_flag=True, help="With --gold: say what leaving each rater out would cost.")
+@click.option("--each-model", is_flag=True, help="With --truth: show each base model too, not only their mean.")
+@click.option("--groups", metavar="FILE", help="Without --truth: raters and their groups, which are held out together.")
+@json_option(help="Print JSON.")
+def compare(
+    source: PanelFiles, truth: str | None, gold: str | None, drawn: str | None, leave_out: bool, each_model: bool,
+    groups: str | None, as_json: bool,
+) -> None:  # fmt: skip
+    """Combine the panel in FILE... with every method and print how well each agrees with the truth.
+
+    The truth is used to judge, never to combine. BM is the mean of the base models' own metrics.
+
+    With --gold, the truth of some instances judges: each metric has a 90 % interval, and differences to voting are
+    paired. Methods learn from the gold too, but never from the part that judges them.
+
+    --leave-out compares the rater filter without each rater with that of all.
+
+    Without either, some raters are held out in turn: what is printed is how much better than voting each method ranks
+    what they said, with 90 % intervals, and whether that can be relied on.
+
+    The last line says how many raters with errors of their own the panel is worth at most.
+
+    \b
+    Examples:
+      mlconsensus compare a.csv b.csv c.csv --truth truth.csv
+      mlconsensus compare a.csv b.csv c.csv --gold answers.csv --drawn random
+      mlconsensus compare a.csv b.csv c.csv
+    """
+    from ..engines.progress import track
+    from ..evaluation.truth import match_truth
+    from ..insight.diagnostics import examine
+    from ..io.clusterings import read_clustering
+    from ..tables import metrics_table
+
+    expect(truth is not None or not each_model, "--each-model", "no --truth", "one to judge models by")
+    expect(truth is None or groups is None, "--groups", "--truth beside it", "one of the two")
+    expect(gold is None or (truth or groups) is None, "--gold", "--truth or --groups beside it", "one of them")
+    expect(gold is not None or not leave_out, "--leave-out", "no --gold", "one to judge by")
+    known, answers = source.truth(truth), source.truth(gold, partial=True)
+    panel = source.read()
+    if known is None:
+        by_gold = mlc.leave_out if leave_out else mlc.compare
+        by_raters = partial(mlc.referee, groups=None if groups is None else read_clustering(groups))
+        found = by_raters(panel) if answers is None else by_gold(panel, answers, drawn)
+        voices = examine(panel).voices
+        click.echo(json_of(asdict(found) | {"voices": voices}) if as_json else f"{found}\n{voices}.")
+        return
+    matched = match_truth(known, panel.instances, panel.labels)
+    if matched.note:
+        say(matched.note)
+    judged = panel[matched.rows].select(labels=[panel.labels[j] for j in matched.columns])
+    models = mlc.metrics.evaluate_models(matched.truth, judged)
+    results = models if each_model else {"BM": models["BM"]}
+    for name, kind in track(mlc.COMBINERS.items(), len(mlc.COMBINERS), "comparing"):
+        combiner = kind().fit(panel)
+        scores, sets = combiner.transform(panel), combiner.predict(panel)
+        at = (matched.rows[:, None], matched.columns)
+        results[name] = mlc.metrics.evaluate(matched.truth, scores[at], sets[at])
+    voices = examine(panel).voices
+    text = f"{metrics_table(results)}\n\nBM: mean of the base models; * best of its column.\n{voices}."
+    click.echo(json_of(results | {"voices": voices}) if as_json else text)
+
+
+_MOST_CELLS = 20_000_000  # of the truth, beyond which intervals would take longer than all else, and be hairs
+
+
+@click.command("evaluate", short_help="Judge a file of scores against the truth.")
+@click.argument("scores", metavar="FILE")
+@click.option("--truth", metavar="FILE", help="The relevant labels, in any format.")
+@gold_options
+@format_option("--format", "input_format", help="Format of both files, where suffixes do not tell.")
+@json_option(help="Print JSON.")
+def evaluate(
+    scores: str, truth: str | None, gold: str | None, drawn: str | None, input_format: str | None, as_json: bool
+) -> None:
+    """Print the metrics of the scores in FILE, with 90 % intervals.
+
+    Instances and labels are matched by name. If all scores are 0 or 1, they are judged as label sets too (with --json
+    always, scores of at least 0.5 as chosen).
+
+    With --gold in place of --truth, some cells may be unknown, and where the instances were drawn at random, or as ask
+    chose them, the figures are of all instances in FILE. Gold must not be what the scores were found with.
+
+    \b
+    Examples:
+      mlconsensus evaluate consensus.csv --truth truth.csv
+      mlconsensus evaluate consensus.csv --gold answers.csv --drawn random
+    """
+    import numpy as np
+
+    from ..arithmetic.products import dense
+    from ..evaluation.intervals import judge
+    from ..evaluation.metrics import LABEL_SET_METRICS, RANKING_METRICS, evaluate
+    from ..evaluation.truth import match_truth
+    from ..insight.comparison import chances
+    from ..io import read_table
+    from ..io.layouts import named
+    from ..panel.gold import gold_of
+    from ..tables import metrics_table
+
+    expect((truth is None) != (gold is None), "evaluate", "both or none of --truth and --gold", "one of the two")
+    judged = read_table(scores, format=input_format)
+    table = read_table(truth or gold or "", format=input_format, partial=gold is not None)
+    names, values = named(judged), dense(judged.scores).astype(float)
+    filled = np.where(np.isnan(values), np.nanmin(values, initial=0.0) - 1, values)  # what has no score comes last
+    known, found = np.full(values.shape, np.nan), {}
+    if truth is not None:
+        matched = match_truth(table, *names)
+        if matched.note:
+            say(matched.note)
+        at = np.ix_(matched.rows, matched.columns)
+        known[at], values = matched.truth, values[at]
+        found = evaluate(matched.truth, filled[at])
+    else:
+        answers = gold_of(table, list(names[0]), tuple(map(str, names[1])))
+        known[answers.at] = answers.answers
+        learned = bool((filled == known)[~np.isnan(known)].all()) and not np.isin(values, (0, 1)).all()
+        expect(not learned, scores, "the answers themselves, which it was combined with", "scores without this gold")
+    chance, drawn_from = chances(table, drawn, known, names[0])
+    figures = judge(known, filled, filled, chance).figures() if gold or known.size <= _MOST_CELLS else {}
+    found = {metric: figure.value for metric, figure in figures.items()} | found
+    ends = [{metric: getattr(figure, end) for metric, figure in figures.items()} for end in ("low", "high")]
+    if as_json:
+        click.echo(json_of(found | {"intervals": figures, "drawn": drawn_from}))
+        return
+    rows = {judged.model: found} | (dict(zip(("90 % from", "to"), ends, strict=True)) if figures else {})
+    click.echo(metrics_table(rows, RANKING_METRICS, first="scores", mark=False))
+    if truth is not None and np.isin(values, (0, 1)).all():
+        click.echo()
+        click.echo(metrics_table({judged.model: found}, LABEL_SET_METRICS, first="label sets", mark=False))
+    if gold is not None or drawn is not None:
+        click.echo(f"\n{drawn_from}")
