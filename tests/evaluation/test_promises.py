@@ -1,9 +1,11 @@
+import math
+
 import numpy as np
 import pytest
 
 import mlconsensus as mlc
 from mlconsensus.errors import InputError
-from mlconsensus.evaluation.promises import _chance
+from mlconsensus.evaluation.promises import _chance, _loss
 
 
 @pytest.fixture(scope="module")
@@ -107,3 +109,84 @@ def test_precision_is_false_discovery_said_the_other_way_round(scored):
     np.testing.assert_array_equal(one.sets, other.sets)
     assert "At least 75% of an instance's labels are relevant" in one.promises[0].sentence
     assert "At most 25% of an instance's labels are wrong" in other.promises[0].sentence
+
+
+def literal_chance(x, alpha, n, delta):
+    """One bet after the other, as Waudby-Smith and Ramdas have it: 1 over the most that the capital ever was."""
+    capital, most, seen = 1.0, 0.0, []
+    errors = []
+    for s, loss in enumerate(x, start=1):
+        null = (n * alpha - sum(seen)) / (n - s + 1)
+        variance = (alpha * (1 - alpha) + sum(errors)) / s
+        bet = min(math.sqrt(2 * math.log(1 / delta) / (len(x) * variance)), 0.75 / (1 - null))
+        capital *= 1 - bet * (loss - null)
+        errors.append((loss - (alpha + sum(seen)) / s) ** 2)
+        seen.append(loss)
+        most = max(most, capital)
+    return min(1 / most, 1.0)
+
+
+@pytest.mark.parametrize(("n", "alpha", "delta"), [(40, 0.2, 0.1), (400, 0.5, 0.05), (41, 0.05, 0.3)])
+def test_bets_are_those_of_the_equation(n, alpha, delta):
+    rng = np.random.default_rng(n)
+    losses = np.concatenate([rng.random((6, 30)) * 0.3, rng.random((3, 30)) < 0.02, np.ones((1, 30))])
+    expected = [literal_chance(row.tolist(), alpha, n, delta) for row in losses.astype(float)]
+    np.testing.assert_allclose(_chance(losses.astype(float), alpha, n, delta), expected, rtol=1e-9)
+    assert 1.0 in expected
+    assert min(expected) < delta
+
+
+def test_losses_of_a_few_instances():
+    yes = np.array([[1, 1, 0, 0], [0, 0, 0, 1], [0, 0, 0, 0]], dtype=bool)
+    no = np.array([[0, 0, 1, 1], [1, 1, 0, 0], [0, 0, 0, 0]], dtype=bool)  # a truth of one label; then of none
+    kept = np.array([[1, 0, 1, 0], [1, 1, 1, 1], [1, 0, 0, 0]], dtype=bool)
+    np.testing.assert_allclose(_loss("recall", kept, yes, no), [1 / 2, 0, 0])
+    np.testing.assert_allclose(_loss("precision", kept, yes, no), [1 / 2, 2 / 3, 0])
+    np.testing.assert_allclose(_loss("false_discovery", kept, yes, no), [1 / 2, 2 / 3, 0])
+
+
+@pytest.mark.parametrize("wanted", [{"recall": 0.8}, {"precision": 0.7}, {"false_discovery": 0.2}], ids=str)
+@pytest.mark.parametrize("certainty", [0.9, 0.6])
+def test_the_threshold_is_the_last_before_one_fails(wanted, certainty):
+    """A promise by hand: every score is a threshold; bets go on in the order that `decide` draws."""
+    rng = np.random.default_rng(5)
+    truth = rng.random((150, 2)) < 0.4
+    scores = np.round(np.where(truth, 0.65, 0.35) + rng.normal(0, 0.25, truth.shape), 1)  # few, all of them tried
+    known = np.arange(150) < 120
+    (about, level), *_ = wanted.items()
+    promise = mlc.decide(scores, np.where(known[:, None], truth, np.nan), **wanted, certainty=certainty).promises[0]
+    order = np.random.default_rng(0).permutation(120)
+    alpha = level if about == "false_discovery" else 1 - level
+    last = None
+    for at in sorted(set(scores.ravel()), reverse=about != "recall"):
+        given, losses = scores >= at, []
+        for i in order:
+            named, right = given[i].sum(), (given[i] & truth[i]).sum()
+            lost, of = (truth[i].sum() - right, truth[i].sum()) if about == "recall" else (named - right, named)
+            losses.append(float(lost / of) if of else 0.0)
+        if literal_chance(losses, alpha, 150, 1 - certainty) > 1 - certainty:
+            break
+        last = at
+    assert last is not None
+    assert promise.threshold == last
+    assert (promise.about, promise.level, promise.certainty) == (about, level, certainty)
+
+
+def test_the_more_of_two_promises_about_wrong_labels_counts(scored):
+    truth, scores = scored
+    gold = drawn(truth, 200, np.random.default_rng(4))
+    both = mlc.decide(scores, gold, precision=0.7, false_discovery=0.1)
+    strict = mlc.decide(scores, gold, false_discovery=0.1)
+    np.testing.assert_array_equal(both.sets, strict.sets)
+    assert both.n_cells == 0
+    known = mlc.decide(scores, gold, recall=0.5, precision=0.55)  # the lower is above: nothing is left to people
+    assert known.n_cells == 0
+
+
+def test_levels_are_between_0_and_1(scored):
+    truth, scores = scored
+    for level in (0, 1, -0.1):
+        with pytest.raises(InputError, match="precision: found"):
+            mlc.decide(scores, truth, precision=level)
+        with pytest.raises(InputError, match="certainty: found"):
+            mlc.decide(scores, truth, precision=0.9, certainty=level)
