@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import mlconsensus as mlc
-from mlconsensus.panel.gold import Gold, gold_of
+from mlconsensus.panel.gold import CHANCE, Gold, gold_of, split_chances
 from mlconsensus.panel.model_tables import ModelTable
 
 UNKNOWN = np.nan
@@ -99,3 +99,9 @@ def test_gold_of_sorts_by_position() -> None:
     assert isinstance(found, Gold)
     assert found.at.tolist() == [0, 1]
     assert found.answers.tolist() == [[0], [1]]
+
+
+@pytest.mark.parametrize("chance", [0, UNKNOWN, 5e-324, 1e-16])
+def test_a_probability_that_no_weight_can_stand_for(chance: float) -> None:
+    with pytest.raises(mlc.InputError, match=f"column '{CHANCE}': found 0, nothing or less than one in"):
+        split_chances(ModelTable("gold", [[0.5, 1.0], [chance, 0.0]], ["i", "k"], [CHANCE, "x"]))

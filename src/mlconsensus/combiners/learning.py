@@ -66,6 +66,9 @@ def correction(scores: FloatArray, said: FloatArray, answers: FloatArray) -> Flo
     """
     starts, known, folds = log_odds(scores), ~np.isnan(answers), np.arange(len(scores)) % _FOLDS
     before, found, most = _ranked(starts, answers), None, 0.0
+    judged = ~np.isnan(before).any(axis=1)
+    if judged.sum() < _FEW:
+        return None
     spoken = (said != 0).any(axis=2).mean(axis=1) >= _SPOKEN
     for some in (spoken, np.zeros_like(spoken)):
         held_out = starts.copy()
@@ -73,11 +76,10 @@ def correction(scores: FloatArray, said: FloatArray, answers: FloatArray) -> Flo
             at, others = folds == fold, folds != fold
             fitted = _fitted(starts[others], said[:, others], answers[others], some)
             held_out[at] = _corrected(starts[at], said[:, at], fitted)
-        gains = _ranked(held_out, answers) - before
-        gains = gains[~np.isnan(gains).any(axis=1)]
+        gains = (_ranked(held_out, answers) - before)[judged]
         cells = stats.rankdata(held_out[known]) - stats.rankdata(starts[known])
-        total, mean, chance = gains.sum(axis=1), gains.mean(axis=0), np.sqrt(max(len(gains), 1))
-        helps = len(gains) >= _FEW and mean.sum() > _BEYOND * total.std(ddof=1) / chance and (mean >= 0).all()
+        total, mean = gains.sum(axis=1), gains.mean(axis=0)
+        helps = mean.sum() > _BEYOND * total.std(ddof=1) / np.sqrt(len(gains)) and (mean >= 0).all()
         if helps and cells[answers[known] > 0].sum() > 0 and mean.sum() > most:
             found, most = some, float(mean.sum())
     return None if found is None else _fitted(starts, said, answers, found)

@@ -78,7 +78,8 @@ def split_chances(table: ModelTable) -> tuple[ModelTable, NDArray[np.float64] | 
     matrix, at = checked(table)[0], names.index(CHANCE)
     values = np.asarray(matrix.toarray() if hasattr(matrix, "toarray") else matrix, dtype=np.float64)
     found, where = values[:, at], f"{table.file or table.model}, column {CHANCE!r}"
-    expect(bool((found > 0).all()), where, "0 or nothing", "a number above 0 in every row")
+    seldom = "0, nothing or less than one in 10¹⁵"  # as for weights, which are 1 over it
+    expect(bool((found >= 1e-15).all()), where, seldom, "a number above 0 in every row")
     return table._replace(scores=np.delete(values, at, axis=1), labels=[*names[:at], *names[at + 1 :]]), found
 
 
