@@ -1,7 +1,5 @@
 """Combining: one consensus of a panel, and why its scores are what they are."""
 
-from functools import partial
-
 import click
 
 import mlconsensus as mlc
@@ -37,7 +35,7 @@ def combine(source: PanelFiles, output: Output, choice: Choice, gold: str | None
     output.check(source.files)
     settings = choice.settings()  # before the work, not after
     in_memory = [*choice.clustering, *["--rescale"] * choice.rescale]
-    with source.opened(partial(output.check_streamed, *in_memory)) as panel:
+    with source.opened(lambda: output.check_streamed(*in_memory)) as panel:
         panel = choice.members(panel) if in_memory else panel
         panel = panel if known is None else panel.with_gold(known)
         done = output.write(panel, **settings)

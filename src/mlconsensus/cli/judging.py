@@ -1,8 +1,5 @@
 """Judging: how far raters agree, labels that look alike, how good a consensus is, all methods side by side."""
 
-from dataclasses import asdict
-from functools import partial
-
 import click
 
 import mlconsensus as mlc
@@ -116,10 +113,10 @@ def compare(
     panel = source.read()
     if known is None:
         by_gold = mlc.leave_out if leave_out else mlc.compare
-        by_raters = partial(mlc.referee, groups=None if groups is None else read_clustering(groups))
-        found = by_raters(panel) if answers is None else by_gold(panel, answers, drawn)
+        apart = None if groups is None else read_clustering(groups)
+        found = mlc.referee(panel, groups=apart) if answers is None else by_gold(panel, answers, drawn)
         voices = examine(panel).voices
-        click.echo(json_of(asdict(found) | {"voices": voices}) if as_json else f"{found}\n{voices}.")
+        click.echo(json_of(vars(found) | {"voices": voices}) if as_json else f"{found}\n{voices}.")
         return
     matched = match_truth(known, panel.instances, panel.labels)
     if matched.note:
