@@ -172,7 +172,10 @@ def model_products(A: Matrix, m: int, n_labels: int) -> FloatArray:
     n = A.shape[0]
     if sparse.issparse(A):
         model, _, cell = _places(A, n_labels)
-        by_model = sparse.coo_array((A.data, (model, cell)), shape=(m, n * n_labels)).tocsr()
+        said = np.zeros(n * n_labels, dtype=np.int32)  # cells of which nobody says anything take time, not part
+        said[cell] = 1
+        at = np.cumsum(said)
+        by_model = sparse.coo_array((A.data, (model, at[cell] - 1)), shape=(m, max(1, at[-1]))).tocsr()
     else:
         by_model = A.reshape(n, m, n_labels).transpose(1, 0, 2).reshape(m, n * n_labels)
     return product(by_model, by_model.T)
@@ -189,7 +192,7 @@ def label_products(A: Matrix, B: FloatArray, m: int) -> FloatArray:
     n, l = B.shape
     if not sparse.issparse(A):
         return np.asarray(np.einsum("ikl,il->kl", A.reshape(n, m, l), B))
-    matching = B[np.repeat(np.arange(n), np.diff(A.indptr)), A.indices % l]
+    matching = np.ravel(B)[_places(A, l)[2]]
     return np.bincount(A.indices, A.data * matching, m * l).astype(np.float64).reshape(m, l)
 
 

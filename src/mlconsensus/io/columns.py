@@ -1,5 +1,6 @@
 """Columns of names and of scores, whatever the format: what may stand in them, and what messages say of the rest."""
 
+import io
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -125,12 +126,30 @@ def matrix(frame: pl.DataFrame, columns: Sequence[str], place: Place) -> NDArray
     """
     kind = _dtype(frame)
     if kind is np.bool_:
-        return frame.to_numpy()
+        return _from_bits(frame)
     out = np.empty((frame.height, frame.width), dtype=kind, order="F")
     for at, label in enumerate(columns[1:]):
         # Column by column, letting go of each: the whole is never there twice.
         out[:, at] = scores_of(frame.drop_in_place(str(at + 1)), label, place, columns).to_numpy()
     return out
+
+
+def _from_bits(frame: pl.DataFrame) -> NDArray[Any]:
+    """Lay open the bits of decisions that Arrow keeps; `to_numpy` goes bit by bit, at ten times the cost.
+
+    Arrow's stream is a message of names, one of cells, each with its size in front, and 8 bytes that end it. The cells
+    follow the second, column by column, each filled up to a multiple of 64 bytes.
+    """
+    stream, n = io.BytesIO(), frame.height
+    frame.rechunk().write_ipc_stream(stream, compression="uncompressed")
+    data, at = np.frombuffer(stream.getbuffer(), np.uint8), 0
+    for _ in range(2):
+        at += 8 + int(data[at + 4 : at + 8].view("<i4")[0])
+    width = -(-n // 512) * 64
+    if len(data) - at - 8 != width * frame.width:  # more is kept than bits
+        return frame.to_numpy()
+    bits = np.unpackbits(data[at:-8].reshape(-1, width), axis=1, count=n, bitorder="little")
+    return bits.view(np.bool_).T
 
 
 def names(cells: pl.Series, column: str, place: Place) -> pl.Series:
