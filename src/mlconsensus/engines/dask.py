@@ -68,7 +68,7 @@ class DaskPanel(LazySource):
     def read(self, start: int, stop: int) -> Predictions:
         """Bring some instances here."""
         if self._scanned is not None:
-            return self.prepared(self._scanned.read(start, stop))
+            return prepared(self._scanned.read(start, stop), self._steps)
         shares = [share for share in self._shares if share.start < stop and start < share.stop]
         found = _computed(self._tasks(shares, partial(_rows, start, stop)), "fetching")
         return joined([block for blocks in found for block in blocks])
@@ -76,8 +76,7 @@ class DaskPanel(LazySource):
     def blocks(self, size: int | None = None) -> Iterator[Predictions]:
         """Bring the instances here, block by block."""
         for share in self._shares:
-            for block in _computed(self._tasks([share], _here), "fetching")[0]:
-                yield from block.blocks(size)
+            yield from self.read(share.start, share.stop).blocks(size)
 
     def gather(self, statistics: Callable[[Predictions], S]) -> S:
         """First pass: a task for each of the blocks, and a tree of tasks that merge what they found."""
@@ -297,10 +296,7 @@ def _array_blocks(kinds: tuple[Any, Any], start: int, stop: int, *chunks: Any) -
 
 def _file_blocks(panel: Any, start: int, stop: int) -> Iterator[Any]:
     """Read files block by block."""
-    size = panel.block_size
-    for at in range(start, stop, size):
-        end = min(stop, at + size)
-        yield panel.read(at, end), panel.names(at, end)
+    return panel.named_blocks(start, stop, panel.block_size)  # type: ignore[no-any-return]
 
 
 def _called(sent: tuple[Callable[..., Any], Steps], start: int, blocks: Callable[[], Iterator[Any]]) -> Any:
@@ -327,7 +323,3 @@ def _rows(start: int, stop: int, at: int, blocks: Iterator[tuple[Predictions, An
         found.append(block[max(start - at, 0) : max(stop - at, 0)])
         at += len(block)
     return [block for block in found if len(block)]
-
-
-def _here(start: int, blocks: Iterator[Any]) -> list[Predictions]:
-    return [block for block, _ in blocks]

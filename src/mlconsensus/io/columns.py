@@ -29,8 +29,9 @@ _LONG = frozenset({"instance", "label", "score"})
 _ROWS = 2**20  # names that are looked at at a time
 MISSING = ("", "na", "n/a", "nan", "null", "none")  # in any case, with or without spaces around
 
-# Predictions are in [0, 1]; what a combiner made of them need not be.
-_limits: ContextVar[tuple[float, float]] = ContextVar("limits", default=(0.0, 1.0))
+# Whether what is read is the truth or a consensus. Predictions are in [0, 1]; what was made of them need not be.
+judged: ContextVar[bool] = ContextVar("judged", default=False)
+_LARGEST = float(np.finfo(np.float64).max)
 
 
 def roles(columns: Sequence[str], rules: Rules = Rules(), name: str = "") -> list[str | None]:  # noqa: B008
@@ -215,21 +216,20 @@ def _dtype(frame: pl.DataFrame) -> type[np.generic]:
 
 
 @contextmanager
-def any_number() -> Iterator[None]:
-    """Let every finite number count as a score while a consensus is read.
+def judging() -> Iterator[None]:
+    """Read the truth or a consensus: every finite number counts as a score, and archives give the truth in them.
 
     Examples
     --------
-    >>> with any_number():
+    >>> with judging():
     ...     outside(-0.1), outside(float("inf"))
     (False, True)
     """
-    largest = float(np.finfo(np.float64).max)
-    token = _limits.set((-largest, largest))
+    token = judged.set(True)
     try:
         yield
     finally:
-        _limits.reset(token)
+        judged.reset(token)
 
 
 def outside(found: Any) -> Any:
@@ -240,7 +240,7 @@ def outside(found: Any) -> Any:
     >>> outside(1.5), outside(np.array([0.5, np.nan, -1.0])).tolist()
     (True, [False, False, True])
     """
-    low, high = _limits.get()
+    low, high = (-_LARGEST, _LARGEST) if judged.get() else (0.0, 1.0)
     return (found < low) | (found > high)
 
 

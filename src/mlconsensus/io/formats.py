@@ -55,10 +55,9 @@ class Format(NamedTuple):
         """The module that knows this format."""
         return importlib.import_module(f".{self.home or self.name}", __package__)
 
-    def read(self, file: InputFile, keep: Keep, truth: bool = False) -> NamedFrame | list[ModelTable]:
-        """Read a file; of one that holds the truth beside predictions, the truth if that is asked for."""
-        read = getattr(self.module, "read_truth", None) if truth else None
-        found: NamedFrame | list[ModelTable] = (read or self.module.read)(file, keep, **self.options)
+    def read(self, file: InputFile, keep: Keep) -> NamedFrame | list[ModelTable]:
+        """Read a file."""
+        found: NamedFrame | list[ModelTable] = self.module.read(file, keep, **self.options)
         return found
 
     def write(self, file: IO[bytes], table: ModelTable, layout: Layout) -> None:

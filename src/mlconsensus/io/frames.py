@@ -11,7 +11,7 @@ next free place of its instance.
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import polars as pl
@@ -233,17 +233,13 @@ def _only_listed(matrix: Any) -> Any:
 
 def _raise_twice(
     matrix: Any, coded: Callable[[], Iterator[Coded]], found: NamedFrame, listed: dict[str, pl.Series]
-) -> None:
+) -> NoReturn:
     """Say which pair of an instance and a label comes twice, and where."""
     n, l = len(listed["instance"]), matrix.shape[1]
     pairs = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr)) * l + matrix.indices
-    twice = pairs[1:][pairs[1:] == pairs[:-1]]
-    first: dict[int, int] = {}
-    for start, rows, labels, _ in coded():
-        own = np.where(labels < 0, -1, rows * l + labels)
-        for at in np.flatnonzero(np.isin(own, twice)).tolist():
-            before = first.setdefault(int(own[at]), start + at)
-            if before < start + at:
-                label, instance = listed["label"][int(labels[at])], listed["instance"][int(rows[at]) % n]
-                again = f"label {label!r} of instance {instance!r} again (first in {found.place.short(before)})"
-                raise InputError(f"{found.place(start + at)}: found {again}, expected each pair once")
+    row, label = divmod(int(pairs[1:][pairs[1:] == pairs[:-1]][0]), l)
+    same = (start + np.flatnonzero((rows == row) & (labels == label)) for start, rows, labels, _ in coded())
+    first, second, *_ = np.concatenate(list(same)).tolist()
+    again = f"label {listed['label'][label]!r} of instance {listed['instance'][row % n]!r} again"
+    where = f"{found.place(second)}: found {again} (first in {found.place.short(first)})"
+    raise InputError(f"{where}, expected each pair once")

@@ -103,18 +103,10 @@ def _long_block(part: Any, rows: pl.Series, labels: pl.Series) -> pl.DataFrame:
 
 
 def _ranked_block(part: Any, rows: pl.Series, labels: pl.Series) -> pl.DataFrame:
-    if isinstance(part, Cells):
-        at = np.repeat(np.arange(part.shape[0]), np.diff(part.indptr))
-        order = np.lexsort((part.indices, -part.data.astype(np.float64), at))
-        rank = pl.Series(np.arange(1, len(order) + 1) - part.indptr[at])
-        found = {"instance": rows.gather(at), "rank": rank, "label": labels.gather(part.indices[order])}
-        return pl.DataFrame(found | {"score": _nullable(part.data[order])})
-    cells = dense(part)
-    order = np.argsort(-cells.astype(np.float64), axis=1, kind="stable")  # missing scores come last
-    scores = _long_block(np.take_along_axis(cells, order, axis=1), rows, labels)
-    rank = pl.Series("rank", np.tile(np.arange(1, cells.shape[1] + 1), len(cells)))
-    ranked = scores.with_columns(rank, labels.gather(order.ravel()).alias("label"))
-    return ranked.select("instance", "rank", "label", "score").drop_nulls("score")
+    given = part if isinstance(part, Cells) else dense(part)
+    listed = _long_block(given, rows, labels).drop_nulls("score").with_columns(at=pl.col("instance").rle_id())
+    best = listed.sort("at", "score", descending=[False, True], maintain_order=True)
+    return best.select("instance", pl.int_range(1, pl.len() + 1).over("at").alias("rank"), "label", "score")
 
 
 def _nullable(values: NDArray[Any]) -> pl.Series:

@@ -13,18 +13,20 @@ from ..errors import InputError, expect, nearest
 from ..panel.alignment import as_names
 from ..panel.model_tables import ModelTable
 from . import layouts
-from .columns import check_array
+from .columns import check_array, judged
 from .files import InputFile, guarded
 from .formats import Layout
 
 _NAMES = ("models", "instances", "labels")
+_KEYS = ("scores", "predictions", "truth")  # of the arrays that count, the first that is there
 _COMPRESSED = {"csr": sparse.csr_array, "csc": sparse.csc_array, "bsr": sparse.bsr_array}
 
 
 def read(file: InputFile, keep: object = None) -> list[ModelTable]:
     """Read ``scores`` (n, l), ``predictions`` (m, n, l) or a SciPy matrix, named by what else is in the archive.
 
-    Where the archive holds none of ``models``, ``instances`` or ``labels``, the tables have no such names.
+    Where the archive holds none of ``models``, ``instances`` or ``labels``, the tables have no such names. Where the
+    truth or a consensus is wanted, ``truth`` comes first.
 
     Examples
     --------
@@ -33,20 +35,21 @@ def read(file: InputFile, keep: object = None) -> list[ModelTable]:
     >>> read(InputFile("a.npz", "a", file.getvalue))[0].labels.tolist()
     ['sports', 'law']
     """
-    return _read(file, ("scores", "predictions", "truth"))
-
-
-def read_truth(file: InputFile, keep: object = None) -> list[ModelTable]:
-    """Read as `read` does, but ``truth`` first where the archive holds it beside predictions.
-
-    Examples
-    --------
-    >>> file = io.BytesIO()
-    >>> np.savez(file, predictions=np.zeros((3, 1, 1)), truth=[[True]])
-    >>> read_truth(InputFile("a.npz", "a", file.getvalue))[0].scores
-    array([[ True]])
-    """
-    return _read(file, ("truth", "scores", "predictions"))
+    arrays = _arrays(file)
+    named = {name: _names(arrays[name], f"{file.name}, {name}") for name in _NAMES if name in arrays}
+    key = next((key for key in sorted(_KEYS, key=lambda key: judged.get() and key != "truth") if key in arrays), None)
+    matrices = [_sparse(arrays, file.name)] if key is None and "format" in arrays else _dense(arrays, key, file.name)
+    models = named.get("models")
+    if models is None or key == "truth":
+        models = [file.model] if len(matrices) == 1 else [f"{file.model}_{k}" for k in range(len(matrices))]
+    sizes = {"models": len(matrices), "instances": matrices[0].shape[0], "labels": matrices[0].shape[1]}
+    for name, given in {**named, "models": models}.items():
+        size = sizes[name]
+        expect(len(given) == size, f"{file.name}, {name}", f"names for {len(given)}", f"for {size}")
+    return [
+        ModelTable(str(model), matrix, named.get("instances"), named.get("labels"), file.name)
+        for model, matrix in zip(models, matrices, strict=True)
+    ]
 
 
 def write(file: IO[bytes], table: ModelTable, layout: Layout) -> None:
@@ -75,24 +78,6 @@ def write(file: IO[bytes], table: ModelTable, layout: Layout) -> None:
     file.write(archive.getbuffer())
 
 
-def _read(file: InputFile, keys: tuple[str, ...]) -> list[ModelTable]:
-    arrays = _arrays(file)
-    named = {name: _names(arrays[name], f"{file.name}, {name}") for name in _NAMES if name in arrays}
-    key = next((key for key in keys if key in arrays), None)
-    matrices = [_sparse(arrays, file.name)] if key is None and "format" in arrays else _dense(arrays, key, file.name)
-    models = named.get("models")
-    if models is None or key == "truth":
-        models = [file.model] if len(matrices) == 1 else [f"{file.model}_{k}" for k in range(len(matrices))]
-    sizes = {"models": len(matrices), "instances": matrices[0].shape[0], "labels": matrices[0].shape[1]}
-    for name, given in {**named, "models": models}.items():
-        size = sizes[name]
-        expect(len(given) == size, f"{file.name}, {name}", f"names for {len(given)}", f"for {size}")
-    return [
-        ModelTable(str(model), matrix, named.get("instances"), named.get("labels"), file.name)
-        for model, matrix in zip(models, matrices, strict=True)
-    ]
-
-
 def _arrays(file: InputFile) -> dict[str, Any]:
     try:
         data = file.read()
@@ -109,9 +94,8 @@ def _arrays(file: InputFile) -> dict[str, Any]:
 
 def _dense(arrays: dict[str, Any], key: str | None, name: str) -> list[Any]:
     if key is None:
-        known = ("scores", "predictions", "truth")
         found = ", ".join(arrays) or "nothing"
-        hint = next((hint for array in arrays if (hint := nearest(array, known))), "")
+        hint = next((hint for array in arrays if (hint := nearest(array, _KEYS))), "")
         raise InputError(f"{name}: found the arrays {found}, expected scores (n, l) or predictions (m, n, l){hint}")
     array, shape = arrays[key], "(m, n, l)" if key == "predictions" else "(n, l)"
     found = f"the shape {array.shape}"

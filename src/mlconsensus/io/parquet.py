@@ -1,9 +1,7 @@
 """Parquet, wide or long; a folder called ``….parquet`` is one table in parts."""
 
 import json
-from collections import deque
-from collections.abc import Iterator, Mapping
-from itertools import count, islice
+from collections.abc import Mapping
 from mmap import ACCESS_READ, mmap
 from typing import IO, Any
 
@@ -16,6 +14,8 @@ from . import layouts
 from .columns import row_size
 from .files import InputFile, Place, opened
 from .formats import Keep, Layout, NamedFrame, parts
+
+_SIZES = {1: 0, 2: 0, 3: 1, 7: 8}  # of Thrift's true, false, byte and float, in bytes; a text says its own
 
 
 def read(file: InputFile, keep: Keep = pl.LazyFrame.collect) -> NamedFrame:
@@ -75,7 +75,7 @@ def _check_groups(content: list[Any], rows: pl.LazyFrame, name: str) -> None:
     for part in content:
         with opened(part) as file:
             data = memoryview(part if isinstance(part, bytes) else mmap(file.fileno(), 0, access=ACCESS_READ))
-        own = structure(iter(data[-8 - int.from_bytes(data[-8:-4], "little") :]))[4]
+        own = structure(data, len(data) - 8 - int.from_bytes(data[-8:-4], "little"))[0][4]
         pages += [_largest_page(data, column[3], name) for group in own for column in group[1]]
         groups += own
     largest = max((max(group[2], group[3] * row_size(rows)) for group in groups), default=0)
@@ -92,60 +92,62 @@ def _largest_page(data: memoryview, column: dict[int, Any], name: str) -> int:
     """
     at, left, largest = column.get(11, column[9]), column[5], 0
     while left > 0:
-        used = count()
-        page = structure(byte for byte, _ in zip(data[at:], used, strict=False))
-        values = (page.get(5) or page.get(7) or page[8])[
-            1
-        ]  # a page of values, a dictionary, a page as Parquet 2 has it
-        most = page[2] if 7 in page else left
+        page, at = structure(data, at)
+        # A page of values, a dictionary, or a page as Parquet 2 has it.
+        values, most = (page.get(5) or page.get(7) or page[8])[1], page[2] if 7 in page else left
         expect(0 <= values <= most and page[3] >= 0, name, f"a page of {values:,} values", f"at most {most:,}")
-        at, left, largest = at + next(used) + page[3], left - (0 if 7 in page else values), max(largest, page[2])
+        at, left, largest = at + page[3], left - (0 if 7 in page else values), max(largest, page[2])
     return largest
 
 
-def structure(data: Iterator[int]) -> Any:
+def structure(data: bytes | memoryview, at: int = 0) -> tuple[Any, int]:
     r"""Read the numbers of a Parquet file's footer, which Polars does not show: Thrift's compact protocol.
 
     Parameters
     ----------
-    data
-        Its bytes.
+    data, at
+        Bytes, and where among them it begins.
 
     Returns
     -------
-    The fields by their numbers; what is no number, list or structure is ``None``.
+    The fields by their numbers, where what is no number, list or structure is ``None``; and where it ends.
 
     Examples
     --------
-    >>> structure(iter(b"\x15\x04\x19\x25\x02\x04\x00"))
-    {1: 2, 2: [1, 2]}
+    >>> structure(b"\x15\x04\x19\x25\x02\x04\x00")
+    ({1: 2, 2: [1, 2]}, 7)
     """
 
     def whole() -> int:
+        nonlocal at
         found = shift = 0
-        while (byte := next(data)) > 127 and shift < 63:
-            found, shift = found | (byte & 127) << shift, shift + 7
+        while (byte := data[at]) > 127 and shift < 63:
+            found, shift, at = found | (byte & 127) << shift, shift + 7, at + 1
+        at += 1
         return found | byte << shift
 
     def value(kind: int) -> Any:
+        nonlocal at
         if kind in (4, 5, 6):
             return (found := whole()) >> 1 ^ -(found & 1)
         if kind == 12:
-            fields, at = {}, 0
-            while head := next(data):
-                at += head >> 4
-                fields[at] = value(head & 15)
+            fields, number = {}, 0
+            while head := data[at]:
+                number, at = number + (head >> 4), at + 1
+                fields[number] = value(head & 15)
+            at += 1
             return fields
-        size = {1: 0, 2: 0, 3: 1, 7: 8}.get(kind)  # in bytes: true, false, a byte, a float; a text says it itself
+        size = _SIZES.get(kind)
         if kind == 9:
-            head = next(data)
+            head, at = data[at], at + 1
             size = whole() if head > 239 else head >> 4
             if head & 15 > 2:
                 return [value(head & 15) for _ in range(size)]
-        deque(islice(data, whole() if size is None else size), 0)
+        size = whole() if size is None else size
+        at += size
         return None
 
-    return value(12)
+    return value(12), at
 
 
 def pandas_index(metadata: Mapping[str, str]) -> str | range | None:

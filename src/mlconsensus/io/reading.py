@@ -14,7 +14,7 @@ from ..panel.alignment import How, as_array
 from ..panel.model_tables import ModelTable, with_names
 from ..panel.predictions import Predictions
 from . import frames, jsonl, stored
-from .columns import any_number, roles
+from .columns import judging, roles
 from .files import AnyPath, InputFile, Place, guarded
 from .formats import Format, NamedFrame, format_of, input_file, input_files
 from .labels import Reading, relabelled, rules_of, say_what_was_done
@@ -69,8 +69,8 @@ def read_table(path: AnyPath, *, format: str | None = None, **reading: Unpack[Re
     """
     rules = rules_of(reading)
     file = input_file(path, rules)
-    with any_number():
-        tables = _tables(file, format_of(path, format), truth=True)
+    with judging():
+        tables = _tables(file, format_of(path, format))
     models = ", ".join(repr(table.model) for table in tables[:3]) + (", …" if len(tables) > 3 else "")
     expect(len(tables) == 1, file.name, f"{len(tables)} models ({models})", "one")
     say_what_was_done(rules)
@@ -244,12 +244,10 @@ def panel_tables(
     return with_names(_renamed(found, fuller, models))
 
 
-def _tables(
-    file: InputFile, form: Format, scratch: Path | None = None, truth: bool = False, like: Any = None
-) -> list[ModelTable]:
+def _tables(file: InputFile, form: Format, scratch: Path | None = None, like: Any = None) -> list[ModelTable]:
     keep: Callable[[pl.LazyFrame], Any] = pl.LazyFrame.collect if scratch is None else partial(stored.sunk, scratch)
     with guarded(file.name, form.title):
-        found = form.read(file, keep, truth)
+        found = form.read(file, keep)
         tables = found if isinstance(found, list) else frames.tables(found, file.model, file.rules, scratch, like)
         tables = [relabelled(table, file.rules) for table in tables]
         if scratch is None:

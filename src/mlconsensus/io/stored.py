@@ -45,7 +45,7 @@ class Walk:
     def __init__(self, rows: pl.LazyFrame, name: str) -> None:
         self.query, self.name = rows, name
         self._at, self._held = -1, pl.DataFrame()
-        self._rest: Iterator[pl.DataFrame] = iter(())
+        self._rest: Iterator[pl.DataFrame] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         return vars(self) | {"_at": -1, "_held": pl.DataFrame(), "_rest": None}
@@ -53,12 +53,14 @@ class Walk:
     def rows(self, start: int, stop: int) -> pl.DataFrame:
         """Return some rows."""
         with guarded(self.name, "Parquet"):
-            if start != self._at:
-                self._held, self._rest = pl.DataFrame(), batches(self.query, start)
+            if start != self._at:  # by themselves, or the first of a walk: decoding ahead is for those that follow
+                self._held, self._rest = self.query.slice(start, stop - start).collect(engine="streaming"), None
+            elif self._rest is None:
+                self._rest = batches(self.query, start)
             found, self._at = [], start
             while self._at < stop:
                 if self._held.height == 0:
-                    self._held = next(self._rest, self._held)
+                    self._held = next(self._rest or iter(()), self._held)
                     if self._held.height == 0:
                         raise InputError(f"{self.name}: found fewer rows than before, expected a file that stays")
                 found.append(self._held.head(stop - self._at))

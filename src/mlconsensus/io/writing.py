@@ -111,13 +111,11 @@ def write_blocks(
     if hasattr(panel, "each"):  # the workers of a cluster
         return _write_parts(path, panel, frame, form, force)
     size = max(1, panel.block_size // 2)  # scores take more memory than decisions
-    starts = range(0, len(panel), size)
-    names = (panel.names(start, start + size) for start in starts)
-    work = zip(panel.blocks(size), names, strict=True)
+    work, n_blocks = panel.named_blocks(0, len(panel), size), -(-len(panel) // size)
     missing: list[int] = []
 
     def frames() -> Iterator[pl.DataFrame]:
-        for rows, silent in each(work, lambda item: frame(*item), len(starts), "combining"):
+        for rows, silent in each(work, lambda item: frame(*item), n_blocks, "combining"):
             missing.append(silent)
             yield rows
 

@@ -141,10 +141,6 @@ class LazySource(Source):
         self.front, self.models, self.labels, self.weights = front, front.models, front.labels, front.weights
         self.has_scores = front.has_scores
 
-    def prepared(self, block: Predictions) -> Predictions:
-        """Do to a block all that was asked of the whole."""
-        return prepared(block, self._steps)
-
     def select(self, models: Sequence[str] | None = None, labels: Sequence[str] | None = None) -> Self:
         """Choose or reorder models and labels by name."""
         return self._with("select", models, labels)
