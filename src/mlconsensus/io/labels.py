@@ -39,22 +39,18 @@ def rules_of(reading: Reading) -> Rules:
     >>> rules_of({"vocabulary": ["Law"], "ignore_case": True}).name_of("LAW")
     'Law'
     """
-    columns = dict(reading.get("columns") or {})
-    for role in columns:
+    given: dict[str, Any] = {key: value for key, value in reading.items() if value is not None}
+    for role in given.get("columns", {}):
         one_of(role, ROLES, "columns")
-    aliases, words = reading.get("aliases"), reading.get("vocabulary")
+    aliases, words = given.get("aliases", {}), given.get("vocabulary", ())
     if isinstance(aliases, str | os.PathLike):
         aliases = read_pairs(aliases, "name", "label it stands for")
     if isinstance(words, str | os.PathLike):
         words = read_names(words)
-    case = reading.get("ignore_case", False)
-    bare = Rules(ignore_case=case)
-    return Rules(
-        reading.get("strict", False), reading.get("skip_bad", False), columns,
-        {bare.key(name): label for name, label in (aliases or {}).items()},
-        {bare.key(word): word.strip() for word in words or () if word.strip()},
-        case, reading.get("partial", False),
-    )  # fmt: skip
+    key = Rules(ignore_case=given.get("ignore_case", False)).key
+    given["aliases"] = {key(name): label for name, label in aliases.items()}
+    given["vocabulary"] = {key(word): word.strip() for word in words if word.strip()}
+    return Rules(**given)
 
 
 def read_names(path: AnyPath) -> list[str]:
