@@ -22,8 +22,9 @@ def test_many_rounds_come_to_the_limit(scores):
     np.testing.assert_allclose(mlc.mlcm_a(scores, n_iter=None), mlc.mlcm_a(scores, n_iter=3000), rtol=0, atol=1e-9)
 
 
-def test_no_rounds_are_voting():
-    scores = np.random.default_rng(0).random((3, 20, 5))
+@pytest.mark.parametrize("n", [20, 3])  # fewer than labels, too
+def test_no_rounds_are_voting(n):
+    scores = np.random.default_rng(0).random((3, n, 5))
     np.testing.assert_allclose(mlc.mlcm_a(scores, n_iter=0), mlc.majority_vote(scores))
 
 

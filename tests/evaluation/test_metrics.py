@@ -3,6 +3,7 @@
 from itertools import pairwise, permutations
 
 import numpy as np
+import pandas as pd
 import pytest
 import sklearn.metrics
 from hypothesis import given
@@ -180,3 +181,30 @@ def test_models_are_judged_on_what_they_have_seen():
     assert found["BM"]["micro_auc"] == pytest.approx((found["full"]["micro_auc"] + found["part"]["micro_auc"]) / 2)
     with pytest.raises(mlc.InputError, match="shape"):
         metrics.evaluate_models(truth[:40], {"part": part})
+
+
+def test_frames_are_matched_by_their_names():
+    truth = pd.DataFrame([[1, 0], [0, 1], [1, 1]], index=list("abc"), columns=["x", "y"])
+    scores = pd.DataFrame([[0.9, 0.2], [0.6, 0.7], [0.1, 0.8]], index=list("cba"), columns=["y", "x"])
+    ordered = [[0.8, 0.1], [0.7, 0.6], [0.2, 0.9]]
+    assert metrics.evaluate(truth, scores) == metrics.evaluate(truth.to_numpy(), np.array(ordered))
+
+
+@pytest.mark.parametrize(
+    ("index", "columns", "axis"),
+    [
+        ("abd", "xy", "index"),
+        ("abca", "xy", "index"),
+        ("ab", "xy", "index"),
+        ("abc", "xz", "columns"),
+        ("abc", "xyx", "columns"),
+    ],
+)
+def test_frames_with_other_names_are_refused(index, columns, axis):
+    truth = pd.DataFrame(np.eye(3, 2, dtype=bool), index=list("abc"), columns=["x", "y"])
+    scores = pd.DataFrame(np.full((len(index), len(columns)), 0.5), index=list(index), columns=list(columns))
+    with pytest.raises(mlc.InputError, match=f"scores: found another {axis} than that of the truth"):
+        metrics.micro_auc(truth, scores)
+    twice = pd.DataFrame(np.eye(2, dtype=bool), index=list("aa"), columns=["x", "y"])
+    with pytest.raises(mlc.InputError, match="scores: found another index"):
+        metrics.micro_auc(twice, twice.astype(float))
