@@ -18,6 +18,11 @@ def test_every_method_keeps_its_promises(numbers):
             assert random_panels.faults(panel, method, number) == [], (number, panel.kind, method)
 
 
+@pytest.mark.parametrize("number", [0, 1795])  # 1795: held-out raters see no difference, but for rounding
+def test_the_default_does_not_hang_on_order(number):
+    assert random_panels.faults_of_default(random_panels.draw(number), number) == []
+
+
 def test_a_broken_promise_is_noticed(monkeypatch):
     """A method that looks at where a model stands is no longer independent of order."""
     method = random_panels.METHODS[0]

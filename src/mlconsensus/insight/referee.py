@@ -237,7 +237,7 @@ def _gains(value: FloatArray, weight: FloatArray, names: list[str]) -> dict[str,
     """Average over folds, and compare with voting, which comes first."""
     whole = np.broadcast_to(weight.sum(axis=0), value.shape[1:])
     mean = ratio((weight[:, None] * value).sum(axis=0), whole, np.nan)
-    gain = mean[1:] - mean[0]
+    gain = np.round(mean[1:] - mean[0], 12)  # what rounding leaves of no difference is none
     gain = np.concatenate([gain, gain.mean(axis=1, keepdims=True)], axis=1)
     expected, error = gain[..., -1], np.sqrt((_PARTS - 1) * gain[..., :-1].var(axis=-1))
     figures = np.stack([expected, error, expected - _Z * error, expected + _Z * error], axis=-1).tolist()
