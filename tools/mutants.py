@@ -262,7 +262,7 @@ def sample(trial: Trial) -> None:
         for line in given.results.read_text(encoding="utf-8").splitlines():
             found = json.loads(line)
             known[found["mutant"]] = found["noticed"]
-    equivalent = {line.split("  #")[0] for line in EQUIVALENT.read_text(encoding="utf-8").splitlines()}
+    equivalent = {line.rpartition(" — ")[0] for line in EQUIVALENT.read_text(encoding="utf-8").splitlines()}
     control = "combiners/walk_system.py"
     tests = trial.tests_of(control, 1, 1)
     nothing = ast.parse("def solved(*a, **k): raise RuntimeError")
