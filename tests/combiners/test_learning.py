@@ -33,7 +33,7 @@ def test_a_few_known_answers_teach_nothing(answers):
 
 
 def fitted_by_loops(starts, said, answers, some):
-    """EM with Jaakkola and Jordan's bound, label by label: a part that all labels share, and one of each label's own."""
+    """Pólya–Gamma EM, label by label: a part that all labels share, and one that is each label's own."""
     g, l = starts.shape
     chosen = np.flatnonzero(some)
     p = 2 + len(chosen)

@@ -1,9 +1,12 @@
+import math
+
 import numpy as np
 import pytest
+from scipy import stats
 
 import mlconsensus as mlc
 from mlconsensus.evaluation import metrics
-from mlconsensus.evaluation.intervals import judge, of_instances
+from mlconsensus.evaluation.intervals import Judged, foreseen_metrics, judge, of_instances
 from mlconsensus.evaluation.metrics import RANKING_METRICS
 
 
@@ -128,3 +131,66 @@ def test_a_method_is_not_ahead_of_itself(judged_panel):
     for gain in own.ahead_of(own).figures().values():
         assert gain.value == 0
         assert not gain.sure
+
+
+def figure_by_loops(value, psi, shift, foreseen, w, pi):
+    """The estimate and its error as the equation has them, instance by instance."""
+    g, all_of = len(w), sum(w)
+    spread = [(1 - pi[i]) * w[i] ** 2 / all_of**2 for i in range(g)]
+    tuned = sum(s * a * b for s, a, b in zip(spread, psi, foreseen, strict=True))
+    tuned /= sum(s * b * b for s, b in zip(spread, foreseen, strict=True))
+    extreme = max(abs(a) for a in psi) ** 2 * sum(spread) / g / 2  # half an instance more
+    whole = sum(w[i] * foreseen[i] ** 2 for i in range(g))
+    variance = {}
+    for lam in (0.0, tuned):
+        variance[lam] = extreme
+        for i in range(g):
+            leverage = w[i] / all_of + (w[i] * foreseen[i] ** 2 / whole if lam else 0.0)
+            variance[lam] += spread[i] * ((psi[i] - lam * foreseen[i]) / max(1 - leverage, 0.05)) ** 2
+    lam = min(variance, key=variance.get)
+    worth = g * variance[0.0] / variance[lam]
+    return value + lam * shift, math.sqrt(variance[lam]), worth, all_of**2 / sum(each**2 for each in w)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_figures_equal_the_equations_written_with_loops(seed):
+    rng = np.random.default_rng(seed)
+    g = 9
+    foreseen = rng.normal(0, 0.2, (4, g))
+    psi = rng.normal(0, 0.3, (4, g)) + foreseen * np.array([[0.0], [0.3], [1], [-1]])
+    pi = rng.uniform(0.2, 0.9, g)
+    pi[0] = 0.02 if seed % 2 else 0.5  # one that stands for many
+    value, shift = rng.uniform(0.3, 0.6, 4), rng.normal(0, 0.05, 4)
+    share = seed < 3
+    found = Judged(value, psi, shift, foreseen, 1 / pi, 1 - pi, share).figures()
+    for at, name in enumerate(RANKING_METRICS):
+        theta, error, worth, effective = figure_by_loops(value[at], psi[at], shift[at], foreseen[at], 1 / pi, pi)
+        figure = found[name]
+        assert (figure.value, figure.error, figure.worth) == pytest.approx((theta, error, worth))
+        t = stats.t.ppf(0.95, max(effective - 1, 1))
+        if share:
+            p = min(max(theta, min(error, 0.5)), 1 - min(error, 0.5))
+            odds, half = math.log(p / (1 - p)), t * error / (p * (1 - p))
+            ends = 1 / (1 + math.exp(half - odds)), 1 / (1 + math.exp(-half - odds))
+        else:
+            ends = theta - t * error, theta + t * error
+        assert (figure.low, figure.high) == pytest.approx(ends)
+        assert figure.sure == (ends[0] > 0 or ends[1] < 0)
+
+
+def test_what_is_foreseen_of_a_few_labels():
+    likely, scores = np.array([[0.5, 0.25, 1.0], [0.0, 0.0, 0.0]]), np.array([[0.9, 0.1, 0.5], [0.3, 0.2, 0.1]])
+    # Ranked: 0.5, 1, 0.25. Wrong pairs: 1·(1 − 0.5) + 0.25·(2 − 1.5); pairs: 1.75 relevant times 1.25 that are not.
+    wrong, pairs = 1 * 0.5 + 0.25 * 0.5, 1.75 * 1.25
+    precision = (0.5 * 1 + 1 * 1.5 / 2 + 0.25 * 2.5 / 3) / 1.75
+    np.testing.assert_allclose(foreseen_metrics(likely, scores), [[0.5, 1], [wrong / pairs, 0], [precision, 1]])
+
+
+def test_a_difference_is_ahead_where_its_figure_is_better(judged_panel):
+    truth, scores = judged_panel
+    one, other = judge(truth, scores["Filter"]), judge(truth, scores["MV"])
+    for name, ahead in one.ahead_of(other).figures().items():
+        sign = -1 if name in metrics.LOWER_IS_BETTER else 1
+        apart = one.figures()[name].value - other.figures()[name].value
+        assert ahead.value == pytest.approx(sign * apart)
+        assert ahead.low < ahead.value < ahead.high
