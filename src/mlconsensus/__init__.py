@@ -53,18 +53,13 @@ _HOME = {
     "streamed": ("write_consensus",),
     "sites.state": ("load", "merge", "save", "save_statistics", "subtract"),
 }
-_MODULES = {
-    "datasets": "datasets",
-    "decisions": "evaluation.decisions",
-    "intervals": "evaluation.intervals",
-    "metrics": "evaluation.metrics",
-    "privacy": "sites.privacy",
-}
+_MODULES = ("datasets", "evaluation.decisions", "evaluation.intervals", "evaluation.metrics", "sites.privacy")
 
 
 def __getattr__(name: str) -> Any:
-    if name in _MODULES:
-        return import_module(f".{_MODULES[name]}", __name__)
+    for path in _MODULES:
+        if path.rpartition(".")[2] == name:
+            return import_module(f".{path}", __name__)
     if not name.startswith("_"):
         home = next((home for home, names in _HOME.items() if name in names), "estimators")
         found = getattr(import_module(f".{home}", __name__), name, None)

@@ -1,9 +1,7 @@
 """What one model said: its own matrix, and where the panel's instances and labels stand in it."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,7 +42,7 @@ class ModelScores(NamedTuple):
         """How many numbers the model's matrix holds: of a sparse one, those that are not 0."""
         return int(getattr(self.matrix, "nnz", np.prod(self.matrix.shape)))
 
-    def take(self, instances: slice | IntArray) -> ModelScores:
+    def take(self, instances: slice | IntArray) -> Self:
         """Restrict to some of the panel's instances; what is on disk is read."""
         if not isinstance(self.matrix, StoredMatrix):
             if self.rows is None:
@@ -63,7 +61,7 @@ class ModelScores(NamedTuple):
             matrix=matrix, rows=rows, has_nan=values.dtype.kind == "f" and bool(np.isnan(values).any())
         )
 
-    def take_labels(self, labels: IntArray) -> ModelScores:
+    def take_labels(self, labels: IntArray) -> Self:
         """Restrict to some of the panel's labels, -1: one that it does not have."""
         return self._replace(columns=labels if self.columns is None else np.where(labels < 0, -1, self.columns[labels]))
 

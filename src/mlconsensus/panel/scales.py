@@ -13,9 +13,7 @@ The shares come from a histogram whose bins are as fine near 0 and 1 as floats a
 for each halving of it. Counts add up, so this is one more pass of statistics → merge → solve → apply.
 """
 
-from __future__ import annotations
-
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,7 +39,7 @@ class Knots(NamedTuple):
     at: FloatArray  # (knots,)
     to: FloatArray  # (knots,)
 
-    def then(self, other: Knots) -> Knots:
+    def then(self, other: Self) -> Self:
         """Return this function followed by another.
 
         Examples
@@ -50,7 +48,7 @@ class Knots(NamedTuple):
         >>> half.then(half).to
         array([0.  , 0.25])
         """
-        return Knots(self.at, rescaled(self.to, *other)) if self.at.any() else other
+        return self._replace(to=rescaled(self.to, *other)) if self.at.any() else other
 
 
 class Scales(NamedTuple):

@@ -1,7 +1,5 @@
 """A report: one summary, as a page, a text or JSON; `templates` has one file a section of the page."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json
@@ -10,7 +8,7 @@ import os
 from functools import cache
 from html import escape
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, get_args
 
 from ..errors import expect, nearest, one_of
 from ..evaluation.metrics import LABEL_SET_METRICS, RANKING_METRICS
@@ -21,9 +19,6 @@ from .changes import ChangesSummary, Reason
 from .charts import SHADES, heat, lines
 from .findings import actions, figure, findings, warnings
 from .summary import Summary
-
-if TYPE_CHECKING:
-    from jinja2 import Environment
 
 Format = Literal["html", "json", "text"]
 _SUFFIXES: dict[str, Format] = {".html": "html", ".htm": "html", ".json": "json", ".txt": "text"}
@@ -123,7 +118,7 @@ class Report:
     def _rendered(self, template: str, **more: Any) -> str:
         summary = self.summary
         more |= {"actions": actions(summary), "findings": findings(summary)}
-        return _templates().get_template(template).render(summary._asdict(), **more)
+        return str(_templates().get_template(template).render(summary._asdict(), **more))
 
     def save(self, path: str | os.PathLike[str], *, format: Format | None = None, force: bool = False) -> None:
         """Write the report; the suffix says how (``.html``, ``.json``, ``.txt``) unless `format` does.
@@ -159,7 +154,7 @@ def report_format(path: str | os.PathLike[str], format: str | None = None) -> Fo
 
 
 @cache
-def _templates() -> Environment:
+def _templates() -> Any:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     made = Environment(
