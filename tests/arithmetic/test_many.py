@@ -6,10 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from mlconsensus.arithmetic import many
+from mlconsensus.arithmetic import many, shrinking
 from mlconsensus.arithmetic.budget import Budget
 from mlconsensus.arithmetic.many import ManyScores
-from mlconsensus.arithmetic.shrinking import shrunk
 from mlconsensus.errors import InputError
 
 
@@ -54,10 +53,29 @@ def test_the_map_is_within_its_bound(seed, head):
     rows = sparse.csr_array((rng.random((200, l)) < 1 / np.arange(2, l + 2)) * rng.random((200, l)))
     K = (rows.T @ rows).tocsr() * (3 / 200)
     exact = K.toarray() @ np.linalg.inv(np.eye(l) + K.toarray())
-    try:
-        found = shrunk(K, head=head)
-    except InputError:  # too few in the head
-        assert head < 10
-        return
-    whole = np.stack([found.column(label) for label in range(l)], axis=1)
+    found = shrinking.shrunk(np.arange(l), K[:head].toarray(), K[head:, head:])
+    whole = np.stack([found.column(label, l) for label in range(l)], axis=1)
     assert np.abs(whole - exact).max() <= found.bound
+    assert found.bound < 0.2 or head < 10
+    one = rng.random(l)
+    np.testing.assert_allclose(found.whole(one), one @ whole, atol=1e-10)
+
+
+@settings(max_examples=20, deadline=None)
+@given(seed=st.integers(0, 10**6), head=st.integers(1, 12))
+def test_rows_are_multiplied_where_it_matters(seed, head):
+    rng = np.random.default_rng(seed)
+    rows = sparse.csr_array((rng.random((50, 12)) < 0.3) * rng.random((50, 12)))
+    with pytest.MonkeyPatch.context() as changed:
+        changed.setattr(shrinking, "HEAD", head)
+        order, h = shrinking.head_first(rows.sum(axis=0))
+    with_all, tail = shrinking.parted(rows, order, h)
+    whole = (rows.T @ rows).toarray()[np.ix_(order, order)]
+    np.testing.assert_allclose(with_all, whole[:h])
+    np.testing.assert_allclose(tail.toarray(), whole[h:, h:])
+    scales = {"before": rng.random(len(order)), "after": rng.random(len(order))}
+    found = shrinking.shrunk(order, with_all, tail)._replace(**scales)
+    moved = found.applied(rows[:, order], np.zeros(12), lambda own, _: own).toarray()
+    dense = np.stack([found.column(label, 12) for label in range(12)], axis=1)
+    at = (rows.toarray() > 0) | (np.arange(12) == order[:h, None]).any(axis=0)
+    np.testing.assert_allclose(moved[at], (rows.toarray() @ dense)[at], atol=1e-10)

@@ -30,7 +30,7 @@ def run(*arguments):
     return ended.value.code
 
 
-@pytest.mark.parametrize("method", ["mv", "ds", "bgcm", "mlcm-a", "filter"])
+@pytest.mark.parametrize("method", ["mv", "ds", "bgcm", "mlcm-a", "mlcm-r", "filter"])
 def test_streamed_is_the_same_as_in_memory(votes, tmp_path, method):
     for name, extra in {"memory": "--no-stream", "streamed": "--stream"}.items():
         options = ("--layout", "ranked", "--top-k", 5, "--method", method, extra)

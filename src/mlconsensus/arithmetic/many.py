@@ -20,7 +20,7 @@ from .budget import granted
 from .products import FloatArray, ratio
 
 KEPT = 100  # the best labels of an instance, which have scores of their own; ranks beyond these are not kept
-_MOST_NAMED = 1000  # labels that an instance may have to count where products of two are added up
+MOST_NAMED = 1000  # labels that an instance may have to count where products of two are added up
 _AT_ONCE = 2**22  # products that are added up at a time
 
 
@@ -237,11 +237,13 @@ def best(above: Any, default: FloatArray) -> Any:
     return out
 
 
-def sparse_gram(rows: Any) -> Any:
-    """Compute RᵀR of a CSR matrix (n, l) as CSR; rows that name a thousand labels say nothing of which go together."""
-    many = np.diff(rows.indptr) > _MOST_NAMED
-    rows = rows[np.flatnonzero(~many)] if many.any() else rows
-    return rows.T.tocsr() @ rows
+def telling(rows: Any) -> tuple[Any]:
+    """Keep of a CSR matrix (n, l) the rows from which is told which labels go together: a thousand labels say nothing.
+
+    They stand for their Gram matrix; blocks of them are merged by standing side by side.
+    """
+    many = np.diff(rows.indptr) > MOST_NAMED
+    return (rows[np.flatnonzero(~many)] if many.any() else rows,)
 
 
 def at_cells(matrix: Any, cells: Any) -> FloatArray:
@@ -257,10 +259,3 @@ def at_cells(matrix: Any, cells: Any) -> FloatArray:
     out = np.zeros(cells.nnz)
     out[np.searchsorted(keys[0], keys[1])] = matrix.data
     return out
-
-
-def paired(left: FloatArray, right: FloatArray, cells: Any) -> FloatArray:
-    """Compute Σ_k left_kj right_kj' at the stored cells (j, j') of a CSR matrix."""
-    rows = np.repeat(np.arange(cells.shape[0]), np.diff(cells.indptr))
-    each = zip(left, right, strict=True)
-    return np.asarray(sum(a[rows] * b[cells.indices] for a, b in each))

@@ -1,116 +1,188 @@
-r"""The map :math:`F = K (I + K)^{-1}` of a large sparse Gram matrix `K`, with a bound on its error.
+r"""Linear maps of many labels: exact for the head, the labels that are named most, and to first order for the rest.
 
-The labels with the largest sums of `K`, the head `H`, are worked out exactly; of the others, the tail `T`, `K` is
-small, since each is rare. With :math:`B = K_{TH}`, :math:`E = K_{TT}`, `D` the diagonal of :math:`I + E`, and
+The map :math:`F = K (I + K)^{-1}` of a symmetric `K` without negative eigenvalues, divided into the head `H` and the
+tail `T`: with :math:`B = K_{TH}`, :math:`E = K_{TT}`, `D` the diagonal of :math:`I + E`, and
 :math:`X = (I + E)^{-1} B \approx D^{-1} B`, the Schur complement :math:`S = I + K_{HH} - B^\top X` gives
 
 .. math:: F_{HH} = I - S^{-1}, \quad F_{TH} = X S^{-1}, \quad
     F_{TT} \approx I - D^{-1} + D^{-1} (E - \operatorname{diag} E) D^{-1} - X S^{-1} X^\top .
 
-What is left out is of the order of :math:`\|E\|^2`. A row is multiplied by it where it can matter: all labels of the
-head get their scores, those of the tail that the row has, and others as far as labels of the tail bring them up.
+What is left out is of the order of :math:`\|E - \operatorname{diag} E\|^2`; without a tail there is nothing. A row is
+multiplied by the map where it can matter: all labels of the head get their scores, those of the tail that the row has,
+and others as far as labels of the tail bring them up.
 """
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import linalg, sparse
 
-from ..errors import InputError
-from .many import KEPT, ManyScores, best, in_pieces
+from ..panel.sources import MOST_DENSE
+from .budget import granted
+from .many import KEPT, in_pieces
 from .products import FloatArray
 
-_HEAD = 1024  # labels that are worked out exactly
+HEAD = MOST_DENSE  # labels that are worked out exactly: as many as the route that keeps everything takes
 _NEAR = 4096  # labels of the tail that hear of each other by way of the head
 _LEAST = 1e-5  # smaller entries between labels of the tail are not stored
-_TAIL = 0.5  # sums of the tail's part of K beyond which the series does not converge quickly
+_EXACT = 1e-9  # what rounding leaves
+_AT_ONCE = 256  # labels of the head whose products are added up at a time
 
 
 class Headed(NamedTuple):
-    """The map, and by how much an entry of it can be wrong."""
+    """A linear map to labels, those of the head first."""
 
-    head: Any  # (h,) positions of the labels of the head, the most frequent first
-    columns: FloatArray  # (l, h) what each label adds to those of the head
-    tail: Any  # CSR (l, l) what labels of the tail add to each other
-    bound: float
+    labels: Any  # (c,) positions of the labels that it knows; the first h are the head
+    columns: NDArray[np.floating[Any]]  # (r, h) what each row of the map adds to the head
+    tail: Any  # CSR (r, c) what it adds to others
+    symmetric: bool = True  # whether rows are labels, too, and what the tail gets from the head stands in `columns`
+    bound: float = np.inf  # on the error of an entry, before scales
+    before: FloatArray | float = 1.0  # (c,) by what is multiplied what comes in,
+    after: FloatArray | float = 1.0  # (c,) and what comes out
 
-    def applied(self, cells: Any) -> ManyScores:
-        """Multiply the rows of a CSR matrix (n, l) by the map."""
-        default = np.zeros(cells.shape[1])
-        parts = [self._applied(cells[rows], default) for rows in in_pieces(len(self.head) * np.diff(cells.indptr))]
-        return ManyScores(sparse.vstack(parts, format="csr"), default)
+    def applied(self, cells: Any, base: FloatArray, finish: Callable[[Any, slice], Any]) -> Any:
+        """Multiply the rows of a CSR matrix (n, r) by the map: CSR (n, l) of what `finish` leaves of each piece.
 
-    def column(self, label: int) -> FloatArray:
-        """Return what each label adds to one (l,)."""
-        place = np.flatnonzero(self.head == label)
-        if len(place):
-            return np.asarray(self.columns[:, place[0]])
-        out = self.tail[:, [label]].toarray()[:, 0]
-        out[self.head] = self.columns[label]
-        return np.asarray(out)
+        Of the head, labels are stored that the row has, and those that are best once `base` (l,) is added.
+        """
+        cells = sparse.csr_array(
+            (cells.data * _at(self.before, cells.indices), cells.indices, cells.indptr), cells.shape
+        )
+        cost = self.columns.shape[1] + np.diff(self.tail.indptr)[cells.indices]
+        starts = np.append(0, np.cumsum(cost))[cells.indptr]
+        parts = []
+        for rows in in_pieces(np.diff(starts) + self.columns.shape[1]):
+            if granted().stop.is_set():
+                raise KeyboardInterrupt
+            moved = self._applied(cells[rows], base[self.labels])
+            wide = sparse.csr_array((moved.data, self.labels[moved.indices], moved.indptr), (moved.shape[0], len(base)))
+            parts.append(finish(wide, rows))
+        return sparse.vstack(parts, format="csr")
 
-    def _applied(self, cells: Any, default: FloatArray) -> Any:
-        n, l = cells.shape
-        shown = cells @ self.columns
-        place = np.full(l, -1)
-        place[self.head] = np.arange(len(self.head))
-        # What named labels of the head add to named labels of the tail, pair by pair.
-        at, rows = place[cells.indices], np.repeat(np.arange(n), np.diff(cells.indptr))
-        first = np.concatenate([[0], np.cumsum(np.bincount(rows[at >= 0], minlength=n))])
-        heads, amounts = at[at >= 0], cells.data[at >= 0]
-        row, label = rows[at < 0], cells.indices[at < 0]
-        times = np.diff(first)[row]
-        pair = np.repeat(first[row] - (np.cumsum(times) - times), times) + np.arange(times.sum())
-        brought = amounts[pair] * self.columns[np.repeat(label, times), heads[pair]]
-        added = np.bincount(np.repeat(np.arange(len(row)), times), brought, len(row))
-        named = sparse.csr_array((added, (row, label)), shape=(n, l))
-        last = max(0, shown.shape[1] - KEPT)
-        lowest = np.partition(shown, last, axis=1)[:, last, None]
-        i, h = np.nonzero((shown >= lowest) & (shown != 0))
-        popular = sparse.csr_array((shown[i, h], (i, self.head[h])), shape=(n, l))
-        return best(cells @ self.tail + named + popular, default)
+    def column(self, label: int, l: int) -> FloatArray:
+        """Return what each of `l` labels adds to one (l,)."""
+        out = np.zeros(l)
+        for place in np.flatnonzero(self.labels == label):
+            h = self.columns.shape[1]
+            own = self.columns[:, place] if place < h else self.tail[:, [place]].toarray()[:, 0]
+            if place >= h:
+                own[:h] = self.columns[place]
+            out[self.labels] = self.before * own * _at(self.after, place)
+        return out
+
+    def whole(self, row: FloatArray) -> FloatArray:
+        """Multiply one row (l,) by the map, all of it."""
+        h, given = self.columns.shape[1], self.before * row[self.labels]
+        found = self.tail.T @ given
+        found[:h] = given @ self.columns
+        found[h:] += self.columns[h:] @ given[:h]
+        out = np.zeros_like(row)
+        out[self.labels] = self.after * found
+        return out
+
+    def _applied(self, cells: Any, base: FloatArray) -> Any:
+        (n, _), h, c = cells.shape, self.columns.shape[1], self.tail.shape[1]
+        shown, rows = cells @ self.columns, np.repeat(np.arange(n), np.diff(cells.indptr))
+        shown *= _at(self.after, slice(h))
+        rank, last = shown + base[:h], max(0, h - KEPT)
+        stored = (rank >= np.partition(rank, last, axis=1)[:, last, None]) & (shown != 0)
+        moved = cells @ self.tail
+        if self.symmetric:
+            stored[rows[cells.indices < h], cells.indices[cells.indices < h]] = True
+            moved = moved + self._brought(cells, rows)
+        moved.data *= _at(self.after, moved.indices)
+        i, k = np.nonzero(stored)
+        return (moved + sparse.csr_array((shown[i, k], (i, k)), shape=(n, c))).tocsr()
+
+    def _brought(self, cells: Any, rows: Any) -> Any:
+        """Add up what named labels of the head add to named labels of the tail, pair by pair."""
+        n, h = cells.shape[0], self.columns.shape[1]
+        inside = cells.indices < h
+        first = np.append(0, np.cumsum(np.bincount(rows[inside], minlength=n)))
+        heads, amounts = cells.indices[inside], cells.data[inside]
+        row, label = rows[~inside], cells.indices[~inside]
+        times, added = np.diff(first)[row], np.zeros(len(row))
+        for some in in_pieces(times) if len(row) else []:
+            many = times[some]
+            pair = np.repeat(first[row[some]] - (np.cumsum(many) - many), many) + np.arange(many.sum())
+            brought = amounts[pair] * self.columns[np.repeat(label[some], many), heads[pair]]
+            added[some] = np.bincount(np.repeat(np.arange(len(many)), many), brought, len(many))
+        return sparse.csr_array((added, (row, label)), shape=cells.shape)
 
 
-def shrunk(K: Any, head: int = _HEAD) -> Headed:
-    """Work out K (I + K)⁻¹ for a CSR matrix K without negative entries or eigenvalues.
+def head_first(counts: Any) -> tuple[Any, int]:
+    """Order labels by how often each was named, those never named left out, and say how many are in the head.
+
+    Examples
+    --------
+    >>> head_first(np.array([0, 1, 5]))
+    (array([2, 1]), 2)
+    """
+    order = np.argsort(-counts, kind="stable")[: max(1, np.count_nonzero(counts))]
+    return order, min(HEAD, len(order))
+
+
+def parted(rows: Any, order: Any, h: int) -> tuple[FloatArray, Any]:
+    """Compute the Gram matrix of CSR rows: what the head has with all labels (h, c), and the tail's part as CSR.
+
+    Examples
+    --------
+    >>> with_all, tail = parted(sparse.csr_array([[1.0, 2.0, 0.0]]), np.array([1, 0]), 1)
+    >>> with_all.tolist(), tail.toarray().tolist()
+    ([[4.0, 2.0]], [[1.0]])
+    """
+    own = rows[:, order]
+    across, found = own[:, :h].T.tocsr(), np.empty((h, len(order)))
+    for at in range(0, h, _AT_ONCE):
+        if granted().stop.is_set():
+            raise KeyboardInterrupt
+        found[at : at + _AT_ONCE] = (across[at : at + _AT_ONCE] @ own).toarray()
+    tail = own[:, h:]
+    return found, (tail.T.tocsr() @ tail).tocsr()
+
+
+def shrunk(labels: Any, head: FloatArray, E: Any) -> Headed:
+    """Work out K (I + K)⁻¹, given what the head has with all labels (h, c), and the tail's part as CSR.
 
     Examples
     --------
     >>> K = sparse.csr_array([[1.0, 0.1, 0.0], [0.1, 0.05, 0.0], [0.0, 0.0, 0.02]])
     >>> exact = K.toarray() @ np.linalg.inv(np.eye(3) + K.toarray())
-    >>> found = shrunk(K, head=1)
-    >>> bool(abs(found.column(1) - exact[:, 1]).max() <= found.bound < 0.02)
+    >>> found = shrunk(np.arange(3), K[:1].toarray(), K[1:, 1:])
+    >>> bool(abs(found.column(1, 3) - exact[:, 1]).max() <= found.bound < 0.02)
     True
     """
-    l = K.shape[0]
-    order = np.argsort(-np.asarray(K.sum(axis=1)).ravel(), kind="stable")
-    H, T = order[:head], np.sort(order[head:])
-    rows = K[T]
-    B, E = rows[:, H], rows[:, T]
-    rho = float(np.asarray(E.sum(axis=1)).max(initial=0))
-    if rho > _TAIL:
-        raise InputError(
-            f"MLCM-a: found {len(T):,} labels beside the {head:,} most frequent that go together too often "
-            f"({rho:.2g}), expected at most {_TAIL:g}; --method filter takes such panels"
-        )
-    own = 1 / (1 + E.diagonal())  # D⁻¹
-    X = own[:, None] * B.toarray()
-    columns = np.empty((l, len(H)))
-    factor = linalg.cho_factor(np.eye(len(H)) + K[H][:, H].toarray() - B.T @ X, check_finite=False)  # S
-    columns[H] = np.eye(len(H)) - linalg.cho_solve(factor, np.eye(len(H)))
-    columns[T] = linalg.cho_solve(factor, X.T, check_finite=False).T
+    h, c = head.shape
+    B, diagonal = head[:, h:].T, E.diagonal()
+    own = 1 / (1 + diagonal)  # D⁻¹
+    E = E - sparse.diags_array(diagonal)
+    X, factor = own[:, None] * B, None
+    while factor is None:
+        try:
+            factor = linalg.cho_factor(np.eye(h) + head[:, :h] - B.T @ X, check_finite=False)  # S
+        except linalg.LinAlgError:  # the tail's first order is too much: it counts for less
+            X *= 0.5
+    columns = np.empty((c, h))
+    columns[:h] = np.eye(h) - linalg.cho_solve(factor, np.eye(h))
+    columns[h:] = linalg.cho_solve(factor, X.T, check_finite=False).T
     size = np.sqrt((X**2).sum(axis=1))
     near = np.argsort(-size, kind="stable")[:_NEAR]
     near = near[size[near] * size.max(initial=0) > _LEAST]
     beyond = float(np.delete(size, near).max(initial=0)) * float(size.max(initial=0))
-    E.setdiag(0)
-    scale = sparse.diags_array(own)
-    by_head = columns[T[near]] @ X[near].T
+    scale, by_head = sparse.diags_array(own), columns[h + near] @ X[near].T
     i, j = np.nonzero(np.abs(by_head) >= _LEAST)
     among = scale @ E @ scale + sparse.diags_array(1 - own)
-    among = (among - sparse.csr_array((by_head[i, j], (near[i], near[j])), shape=among.shape)).tocoo()
+    among = (among - sparse.csr_array((by_head[i, j], (near[i], near[j])), shape=E.shape)).tocoo()
     kept = np.abs(among.data) >= _LEAST
-    tail = sparse.csr_array((among.data[kept], (T[among.row[kept]], T[among.col[kept]])), shape=(l, l))
+    tail = sparse.csr_array((among.data[kept], (h + among.row[kept], h + among.col[kept])), shape=(c, c))
     # What is left of (I + E)⁻¹ is at most ρ² where it stands alone, and less where it is multiplied.
-    bound = _LEAST + beyond + rho**2 / (1 - rho) + 2 * rho * float(np.abs(columns[T]).max(initial=0))
-    return Headed(H, columns, tail, bound)
+    rho = float((abs(scale @ E).sum(axis=1) if c > h else np.zeros(1)).max())
+    left = rho**2 / (1 - rho) if rho < 0.5 else np.inf
+    bound = (_LEAST + beyond + left + 2 * rho * float(np.abs(columns[h:]).max())) if c > h else _EXACT
+    return Headed(labels, columns, tail, bound=bound)
+
+
+def _at(scale: FloatArray | float, places: Any) -> Any:
+    return scale[places] if isinstance(scale, np.ndarray) else scale

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ..arithmetic.many import ManyScores, best, in_pieces, paired, said, sparse_gram
+from ..arithmetic.many import MOST_NAMED, ManyScores, best, said
 from ..arithmetic.products import FloatArray, ratio
+from ..arithmetic.shrinking import Headed, head_first, parted, shrunk
 from ..panel.predictions import Predictions
+from .raters import possible, spread_of
 
-_NEIGHBOURS = 32  # labels that one label hears
-_BINS = 50  # of the logarithm of what chance explains, for each factor of e
-_AT_ONCE = 2048  # labels whose systems are solved at a time
+_GROUPS = 64  # of labels of the tail by what chance explains, where pairs that never met are counted
 
 
 def rates(block: Predictions) -> tuple[Any, ...]:
@@ -64,90 +64,87 @@ def sums(block: Predictions, known: Any) -> tuple[Any, ...]:
         squares += ratio(np.maximum(here, 0), np.where(some, information, 0) ** 2, 0.0)
         read += len(rows) * some.astype(np.float64)
         squared += len(rows) * np.outer(seen, off**2)
-    alone = sum(sparse_gram(_scaled(A, w)) for A, w in zip(found.parts, u, strict=True) if w.any())
-    knows = found.known
+    knows, few = found.known, np.flatnonzero(np.diff(S.indptr) <= MOST_NAMED)
+    alone = [_scaled(A[few], w) for A, w in zip(found.parts, u, strict=True)]
     return (
-        sparse_gram(S) + 1j * alone, 0, met @ b, n[:, None] * b, squares, read, (with_all - u * own) * knows,
+        (S[few],), (sparse.vstack(alone, format="csr"),), met @ b, n[:, None] * b, squares, read,
+        (with_all - u * own) * knows,
         np.maximum(met @ b - n[:, None] * b, 0) * knows,
         np.maximum(squared - 2 * u * with_all + u**2 * own, 0) * knows,
         met @ W / 2 - crossed, n[:, None] * W / 2 - u * total,
     )  # fmt: skip
 
 
-def signal(sums: Any, known: Any) -> tuple[Any, FloatArray]:
-    """Find the covariances of the labels' common signals at pairs that were named together, and the variances (l,).
+def signal(sums: Any, known: Any, together: FloatArray, alone: FloatArray, i: Any, j: Any) -> FloatArray:
+    """Find the covariances of the signals of labels i and j, as `rater_filter._signal`, from products of what was said.
 
-    The same as `rater_filter._signal`, above the diagonal and on it.
+    Positions are broadcast: rows (k, 1) and columns (c,) give a block, two arrays (k,) give pairs.
     """
     b, W = known.information, known.weight * known.mean
-    cells = sparse.triu(sums.together + 1e-300j * sparse.eye_array(W.shape[1]), format="csr")
-    together, alone = (
-        raw + paired(low, W, cells) + paired(W, low, cells)
-        for raw, low in ((cells.data.real, sums.together_less), (cells.data.imag, sums.alone_less))
-    )
-    informed = np.maximum(paired(sums.informed, b, cells), 1e-12)
-    share = paired(sums.informed_alone, b, cells) / informed
+
+    def paired(left: FloatArray, right: FloatArray) -> FloatArray:
+        return np.asarray(np.einsum("k...,k...->...", left[:, i], right[:, j]))
+
+    together = together + paired(sums.together_less, W) + paired(W, sums.together_less)
+    alone = alone + paired(sums.alone_less, W) + paired(W, sums.alone_less)
+    informed = np.maximum(paired(sums.informed, b), 1e-12)
+    share = paired(sums.informed_alone, b) / informed
     usable = np.clip(2 * (1 - share), 0, 1)
-    found = usable * (together - alone) / np.maximum(informed * (1 - share), 1e-3 * informed)
-    found += (1 - usable) * together / informed
-    covariances = sparse.csr_array((found, cells.indices, cells.indptr), shape=cells.shape)
-    return covariances, covariances.diagonal()
+    apart = np.maximum(informed * (1 - share), 1e-3 * informed)
+    return np.asarray(usable * (together - alone) / apart + (1 - usable) * together / informed)
 
 
-def correlations(found: Any, scale: FloatArray, variance: FloatArray, n: FloatArray, active: Any) -> Any:
-    """Draw covariances, divided by the labels' scale, to 0 as far as chance explains: CSR (l, l), 1 on the diagonal.
+def variances(sums: Any, known: Any) -> FloatArray:
+    """Find the variances of the labels' common signals (l,)."""
+    together, alone = (sum(own.power(2).sum(axis=0) for own in rows) for rows in (sums.together, sums.alone))
+    at = np.arange(known.mean.shape[1])
+    return signal(sums, known, together, alone, at, at)
 
-    Pairs that were never named together correlate by 0. Chance is a product of two labels' own numbers, so that pairs
-    are counted by the sum of two logarithms.
+
+def filtering(sums: Any, known: Any, scale: FloatArray, own: FloatArray, active: Any, noise: FloatArray) -> Headed:
+    """Correlate labels, draw that to 0 as far as chance explains it, and solve for (Φ + N)⁻¹ Φ.
+
+    Covariances are divided by the labels' `scale` (l,); chance gives two labels' correlation a variance that is the
+    product of what is each one's `own` (l,).
     """
-    l = len(variance)
-    rows = np.repeat(np.arange(l), np.diff(found.indptr))
-    kept = active[rows] & active[found.indices] & (rows < found.indices)
-    rows, columns, values = rows[kept], found.indices[kept], found.data[kept]
-    values = np.clip(values / (scale[rows] * scale[columns]), -1, 1)
-    own = np.maximum(variance / np.sqrt(n), 1e-150)
-    bins = np.round(_BINS * np.log(own)).astype(np.int64)
-    low = int(bins[active].min(initial=0))
-    bins = np.where(active, bins - low, 0)
-    labels = np.bincount(bins[active], minlength=1).astype(np.float64)
-    count = (np.convolve(labels, labels) - np.bincount(2 * bins[active], minlength=2 * len(labels) - 1)) / 2
-    square = np.bincount(bins[rows] + bins[columns], values**2, len(count))
-    chance, spread = np.exp((np.arange(len(count)) + 2 * low) / _BINS), 0.03
-    for _ in range(30):  # as `raters.spread_of`
-        trust = 1 / (chance + spread) ** 2
-        spread = max(1e-8, float(trust @ (square - count * chance)) / max(float(trust @ count), 1e-300))
-    values *= spread / (spread + own[rows] * own[columns])
-    upper = sparse.csr_array((values, (rows, columns)), shape=(l, l))
-    return (upper + upper.T + sparse.diags_array(active.astype(np.float64))).tocsr()
+    rows = [sparse.vstack(pieces, format="csr") for pieces in (sums.together, sums.alone)]
+    order, h = head_first(np.where(active, np.bincount(rows[0].indices, minlength=len(noise)) + 1, 0))
+    order[h:] = order[h:][np.argsort(own[order[h:]], kind="stable")]
+    (head, tail), (head_alone, tail_alone) = (parted(each, order, h) for each in rows)
+    for k, label in enumerate(order[:h]):
+        found = signal(sums, known, head[k], head_alone[k], label, order)
+        head[k] = np.clip(found / (scale[label] * scale[order]), -1, 1)
+    pairs = sparse.triu(tail + 1j * tail_alone, 1).tocoo()
+    i, j, own, root = pairs.row, pairs.col, own[order], np.sqrt(noise[order] + 1e-6)
+    first, second = order[h + i], order[h + j]
+    found = signal(sums, known, pairs.data.real, pairs.data.imag, first, second)
+    found = np.clip(found / (scale[first] * scale[second]), -1, 1)
+    spread = _spread(head, found, h + i, h + j, own)
+    for k in range(h):
+        head[k] *= spread / (spread + own[k] * own)
+    head[:, :h] = possible(head[:, :h])
+    found *= spread / (spread + own[h + i] * own[h + j])
+    upper = sparse.csr_array((found / (root[h + i] * root[h + j]), (i, j)), shape=tail.shape)
+    tail = upper + upper.T + sparse.diags_array(1 / root[h:] ** 2)
+    return shrunk(order, head / root[:h, None] / root, tail.tocsr())._replace(before=1 / root, after=root)
 
 
-def neighbours_filter(related: Any, noise: FloatArray, gain: FloatArray, active: Any) -> Any:
-    """Solve (Φ + N) w = Φ for each label and those it correlates most with: CSR (l, l), a column a label."""
-    l, size = len(noise), np.diff(related.indptr)
-    order = np.lexsort((-np.abs(related.data), np.repeat(np.arange(l), size)))
-    place = np.arange(len(order)) - np.repeat(related.indptr[:-1], size)  # its own 1 comes first
-    width = min(_NEIGHBOURS + 1, int(size.max(initial=1)))
-    near, there = np.zeros((l, width), dtype=np.int64), np.zeros((l, width), dtype=np.bool_)
-    rows, kept = np.repeat(np.arange(l), size), place < width
-    near[rows[kept], place[kept]], there[rows[kept], place[kept]] = related.indices[order[kept]], True
-    weights = np.zeros((l, width))
-    every = np.flatnonzero(active)
-    for start in range(0, len(every), _AT_ONCE):
-        at = every[start : start + _AT_ONCE]
-        own, mask = near[at], there[at][:, :, None] & there[at][:, None, :]
-        pairs = np.broadcast_arrays(own[:, :, None], own[:, None, :])
-        among = np.asarray(related[pairs[0].ravel(), pairs[1].ravel()]).reshape(mask.shape) * mask
-        among += ~there[at][:, :, None] * np.eye(width)
-        if (odd := np.linalg.eigvalsh(among)[:, 0] < 0).any():  # as `raters.label_correlations`
-            values, vectors = np.linalg.eigh(among[odd])
-            near_to = (vectors * np.maximum(values, 0)[:, None, :]) @ vectors.transpose(0, 2, 1)
-            scale = np.sqrt(np.maximum(np.einsum("akk->ak", near_to), 1e-12))
-            among[odd] = near_to / scale[:, :, None] / scale[:, None, :]
-        system = among + (noise[own] + 1e-6)[:, :, None] * np.eye(width)
-        weights[at] = np.linalg.solve(system, among[:, :, :1])[:, :, 0] * gain[at][:, None]
-    kept = there & (weights != 0)
-    columns = np.broadcast_to(np.arange(l)[:, None], kept.shape)
-    return sparse.csr_array((weights[kept], (near[kept], columns[kept])), shape=(l, l))
+def _spread(head: FloatArray, found: FloatArray, i: Any, j: Any, own: FloatArray) -> float:
+    """Estimate the variance of correlations beyond chance, as `raters.label_correlations` does.
+
+    Labels of the tail are counted in groups of about equal chance; pairs of them that never met correlate by 0.
+    """
+    h, c = head.shape
+    starts = np.unique(np.append(np.arange(h), np.linspace(h, c, _GROUPS + 1).astype(np.int64)[:-1]))
+    starts = starts[starts < c]
+    group, size = np.searchsorted(starts, np.arange(c), side="right") - 1, np.diff(np.append(starts, c))
+    square = np.zeros((len(starts), len(starts)))
+    np.add.at(square, (group[i], group[j]), 2 * found**2)
+    square[:h] = np.add.reduceat(head**2, starts, axis=1)
+    square[h:, :h] = square[:h, h:].T
+    square[np.arange(h), np.arange(h)] = 0
+    pairs, usual = np.outer(size, size) - np.diag(size), np.add.reduceat(own, starts) / size
+    return spread_of(np.sqrt(ratio(square, pairs, 0.0)), np.outer(usual, usual), 1e-8, pairs)
 
 
 def apply(block: Predictions, solution: Any, per_answer: Any, floor: float) -> ManyScores:
@@ -156,25 +153,21 @@ def apply(block: Predictions, solution: Any, per_answer: Any, floor: float) -> M
     voting, share = float(solution.votes), 1 - float(solution.votes)
     off, trusted = solution.vote * solution.mean, solution.trusted[:, None] * found.known
     silent = -off.sum(axis=0) * per_answer(solution.information.sum(axis=0), solution)
-    base = share * (solution.prior + silent @ solution.filter)
+    base = share * (solution.prior + solution.filter.whole(silent))
     unheard = np.where(trusted.any(axis=0), 0.0, solution.prior) * voting
     default = np.maximum(base, 0) + unheard + floor * share * solution.prior
-    named = found.folded(np.ones_like(off))
     votes, reading = found.folded(trusted), found.folded(solution.vote)
     informed = per_answer(found.spread(solution.information, reading), solution, reading.indices)
     reading.data = share * ((reading.data - found.spread(off, reading)) * informed - silent[reading.indices])
     heard = found.spread(trusted, votes)
     votes.data = ratio(votes.data, heard, 0.0) * voting - unheard[votes.indices]
 
-    def made(rows: slice) -> Any:
-        moved = reading[rows] @ solution.filter
+    def finished(moved: Any, rows: slice) -> Any:
         own = base[moved.indices]
         moved.data = np.maximum(own + moved.data, 0) - np.maximum(own, 0)
         return best(moved + votes[rows], default)
 
-    cost = np.diff(solution.filter.indptr)[named.indices]
-    pieces = in_pieces(np.add.reduceat(np.append(cost, 0), named.indptr[:-1]) * (np.diff(named.indptr) > 0))
-    return ManyScores(sparse.vstack([made(rows) for rows in pieces], format="csr"), default)
+    return ManyScores(solution.filter.applied(reading[:, solution.filter.labels], base, finished), default)
 
 
 def _scaled(A: Any, weights: FloatArray) -> Any:

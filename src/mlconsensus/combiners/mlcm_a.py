@@ -44,10 +44,10 @@ import numpy as np
 from scipy import linalg, sparse
 
 from ..arithmetic.grams import Gram, as_gram
-from ..arithmetic.many import many_means, sparse_gram
+from ..arithmetic.many import ManyScores, best, many_means, telling
 from ..arithmetic.many import said as said_by
 from ..arithmetic.products import FloatArray, column_sums, dense, gram, mean, product, ratio, votes
-from ..arithmetic.shrinking import Headed, shrunk
+from ..arithmetic.shrinking import Headed, head_first, parted, shrunk
 from ..errors import expect
 from ..panel.model_scores import Matrix
 from ..panel.predictions import Predictions
@@ -104,7 +104,7 @@ def _of_means(block: Predictions) -> Statistics:
         every_one, average = said_by(block), many_means(block, np.zeros(l)).above
         known = sum(len(rows) * ((seen @ every_one.known) > 0) for seen, rows in every_one.groups())
         spoken = float((every_one.seen.sum(axis=0) @ every_one.known).sum())
-        return Statistics(n, spoken, known, average.sum(axis=0), sparse_gram(average))
+        return Statistics(n, spoken, known, average.sum(axis=0), telling(average))
     said = votes(block)
     heard = said.heard
     if isinstance(heard, float):
@@ -131,9 +131,14 @@ def solve(statistics: Statistics, n_iter: int | None = 1) -> Solution:
     n, l = statistics.n_instances, len(statistics.total)
     m = statistics.spoken / (n * l)
     prior = ratio(statistics.total, statistics.known, 0.0)
-    if sparse.issparse(statistics.known_gram):
+    if isinstance(statistics.known_gram, tuple):
         expect(n_iter == 1, "n_iter", n_iter, "1, for a panel of many labels")
-        return Solution(shrunk(statistics.known_gram * (m / n)), prior)
+        order, size = head_first(statistics.total)
+        head, tail = parted(sparse.vstack(statistics.known_gram, format="csr"), order, size)
+        found = shrunk(order, head * (m / n), tail * (m / n))
+        together = f"labels beside the {size:,} most frequent that go together too often"
+        expect(np.isfinite(found.bound), "MLCM-a", together, "fewer of these; --method filter takes such panels")
+        return Solution(found, prior)
     rows = as_gram(statistics.known_gram).rows
     if rows is not None and rows.shape[0] < l and np.ndim(statistics.unknown_gram) == 0 and n_iter != 0:
         # Fewer instances than labels: their singular values are all there is, and the rest of `h` is 0.
@@ -174,7 +179,9 @@ def _fitted(filter: FloatArray, sums: Statistics, g: FloatArray, V: FloatArray) 
 def apply(block: Predictions, solution: Solution) -> Any:
     """Filter the mean prediction; Eq. averaging_omega."""
     if isinstance(solution.filter, Headed):
-        return solution.filter.applied(many_means(block, np.zeros(len(solution.prior))).above)
+        average, default = many_means(block, np.zeros(len(solution.prior))).above, np.zeros(len(solution.prior))
+        cells = average[:, solution.filter.labels]
+        return ManyScores(solution.filter.applied(cells, default, lambda moved, _: best(moved, default)), default)
     return product(mean(votes(block), solution.prior), solution.filter)
 
 
@@ -182,7 +189,10 @@ def contributions(block: Predictions, solution: Solution, label: int) -> Contrib
     """Take the filtered mean of the block's one instance apart; where nobody spoke, the prior is filtered too."""
     scores, said = statements(block)
     many = isinstance(solution.filter, Headed)
-    heard, passed = said.sum(axis=0), solution.filter.column(label) if many else solution.filter[:, label]
+    heard, passed = (
+        said.sum(axis=0),
+        solution.filter.column(label, scores.shape[1]) if many else solution.filter[:, label],
+    )
     unheard = (solution.prior * passed)[heard == 0].sum()
     return Contributions(float(unheard), ratio(scores, heard, 0.0) * passed)
 

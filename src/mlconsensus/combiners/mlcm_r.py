@@ -39,16 +39,18 @@ Xie, Kong, Gao, Fan, Yu: Multilabel Consensus Classification.
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
+from scipy import sparse
 
 from ..arithmetic.clusters import memberships, reaching
 from ..arithmetic.grams import Gram, as_gram
+from ..arithmetic.many import MOST_NAMED, ManyScores, best, said
 from ..arithmetic.products import FloatArray, connections, product, ratio, row_sums, scaled
 from ..errors import expect
 from ..panel.predictions import Predictions
 from ..parameters import Weights, fraction, positive
 from .contributions import Contributions, statements
 from .method import Axes, Method
-from .walk_system import solved
+from .walk_system import Walked, solved, walked
 
 GOLD = 0.5  # γ/α: how loud a known instance is beside the mean group node
 _FAINT = 1e-30  # a sum of scores below it
@@ -57,7 +59,7 @@ _FAINT = 1e-30  # a sum of scores below it
 class Statistics(NamedTuple):
     """Sums over instances."""
 
-    walk: Annotated[Any, Axes("m l m l", symmetric=True, least=0)]  # Aᵀ D_n⁻¹ A; row sums with what follows: D_v
+    walk: Annotated[Any, Axes("m l m l", symmetric=True, least=0)]  # Aᵀ D_n⁻¹ A, or pieces of D_n^-½ A; row sums: D_v
     to_clusters: Annotated[Any, Axes("ml c", least=0)] = 0  # Aᵀ D_n⁻¹ C, where the panel has clusterings
     clusters: Annotated[Any, Axes("c c", symmetric=True, least=0)] = 0  # Cᵀ D_n⁻¹ C
     to_gold: Annotated[Any, Axes("ml l", least=0)] = 0  # Aᵀ D_n⁻¹ Y, where answers are known
@@ -67,7 +69,7 @@ class Statistics(NamedTuple):
 class Solution(NamedTuple):
     """The distributions over labels of all that can be walked from."""
 
-    groups: Annotated[FloatArray, Axes("ml l", least=0, most=1, distribution=True)]  # Q, of each group node
+    groups: Annotated[Any, Axes("ml l", least=0, most=1, distribution=True)]  # Q, of each group node; or `Walked`
     prior: Annotated[FloatArray, Axes("l", least=0, most=1, distribution=True)]  # of an instance without edges
     clusters: Annotated[FloatArray | None, Axes("c l", least=0, most=1, distribution=True)] = None  # Q, of each cluster
 
@@ -75,6 +77,10 @@ class Solution(NamedTuple):
 def statistics(block: Predictions) -> Statistics:
     """Add up what each instance contributes to the walk between group nodes."""
     m, _, l = block.shape
+    if block.many:
+        edges = _edges(block, np.sqrt)
+        few = np.flatnonzero(sum(np.diff(own.indptr) for own in edges) <= MOST_NAMED * m)
+        return Statistics((tuple(own[few] for own in edges),))
     A, C = connections(block), memberships(block)
     per_edge = _per_edge(row_sums(A) + row_sums(C), np.float64)
     found = Statistics(Gram.of(scaled(A, np.sqrt(per_edge)), (m, l, m, l)))
@@ -92,6 +98,8 @@ def solve(
     statistics: Statistics, alpha: float = 2.0, restart: float | None = None, weights: FloatArray | None = None
 ) -> Solution:
     """Solve Eq. cm_closed_sol_q as one symmetric positive definite system."""
+    if isinstance(statistics.walk, tuple):
+        return _solve_many(statistics.walk, alpha, restart, weights)
     m, l = statistics.walk.shape[:2]
     walk, v = as_gram(statistics.walk), m * l
     clustered = np.ndim(statistics.clusters) > 0
@@ -124,6 +132,27 @@ def solve(
     return Solution(groups[:v], prior, groups[v:] if clustered else None)
 
 
+def _solve_many(pieces: Any, alpha: float, restart: float | None, weights: FloatArray | None) -> Solution:
+    m, l = len(pieces[0]), pieces[0][0].shape[1]
+    rows = sparse.hstack([sparse.vstack(own) for own in zip(*pieces, strict=True)], format="csr")
+
+    def anchors(nodes: Any, degrees: FloatArray) -> FloatArray:
+        given = positive(alpha, "alpha") * (np.ones(m) if weights is None else weights)[nodes // l]
+        found = given if restart is None else degrees * _per_degree(restart)
+        return np.where(found > 1e-300, found, 1.0)
+
+    found = walked(rows, l, anchors)
+    return Solution(found, found.usual)
+
+
+def _edges(block: Predictions, root: Any) -> list[Any]:
+    """Return the connections of a block of many labels, m CSR matrices (n, l), divided by (the root of) row sums."""
+    found = said(block)
+    weights = np.max(found.known, axis=1)
+    per_edge = _per_edge(root(sum(w * row_sums(own) for own, w in zip(found.parts, weights, strict=True))), np.float64)
+    return [scaled(own, w * per_edge) for own, w in zip(found.parts, weights, strict=True)]
+
+
 def _per_degree(restart: float) -> float:
     """Find the α/d of a node that makes its stopping probability α/(α + d) the constant `restart`."""
     stop = fraction(restart, "restart")
@@ -136,8 +165,10 @@ def _per_edge(degrees: FloatArray, kind: Any) -> FloatArray:
     return ratio(np.ones(len(degrees)), np.where(degrees > _FAINT, degrees, 0), kind(0))
 
 
-def apply(block: Predictions, solution: Solution) -> FloatArray:
+def apply(block: Predictions, solution: Solution) -> Any:
     """Mix the distributions of the group nodes that each instance is connected to; Eq. cm_closed_sol_u."""
+    if isinstance(solution.groups, Walked):
+        return _apply_many(sparse.hstack(_edges(block, np.asarray), format="csr"), solution.groups)
     kind = solution.groups.dtype
     A, C = connections(block, kind), memberships(block)
     degrees = row_sums(A) + row_sums(C)
@@ -149,6 +180,18 @@ def apply(block: Predictions, solution: Solution) -> FloatArray:
     return np.clip(scores, 0, 1, out=scores)
 
 
+def _apply_many(edges: Any, found: Walked) -> ManyScores:
+    cells, h = edges[:, found.nodes], found.map.columns.shape[1]
+    tail, rest = np.zeros(len(found.usual)), cells @ found.rest
+    tail[found.map.labels[h:]] = found.usual[found.map.labels[h:]]
+
+    def finished(moved: Any, rows: slice) -> Any:
+        moved.data += np.repeat(rest[rows], np.diff(moved.indptr)) * tail[moved.indices] - found.usual[moved.indices]
+        return best(moved, found.usual)
+
+    return ManyScores(found.map.applied(cells, np.zeros(len(tail)), finished), found.usual)
+
+
 def contributions(block: Predictions, solution: Solution, label: int) -> Contributions:
     """Take the mixture of the block's one instance apart: each edge brings its share of its group node's label."""
     scores, _ = statements(block)
@@ -157,7 +200,9 @@ def contributions(block: Predictions, solution: Solution, label: int) -> Contrib
     if degree <= _FAINT:
         return Contributions(float(solution.prior[label]), np.zeros_like(scores))
     clusters = inside * np.asarray(solution.clusters)[:, label] / degree if block.clusters else None
-    return Contributions(0.0, scores * solution.groups[:, label].reshape(scores.shape) / degree, clusters=clusters)
+    many = isinstance(solution.groups, Walked)
+    likely = solution.groups.column(label, scores.size) if many else solution.groups[:, label]
+    return Contributions(0.0, scores * likely.reshape(scores.shape) / degree, clusters=clusters)
 
 
 class MLCMr(Method):
@@ -183,6 +228,8 @@ class MLCMr(Method):
     """
 
     name = "MLCM-r"
+    takes_many = True
+    pairs_labels = True
     additive = False  # one more edge changes the share of all others
     uses_clusterings = True
     in_float32 = ("groups", "prior", "clusters")

@@ -30,7 +30,6 @@ from ..arithmetic.products import (
     FloatArray,
     column_sums,
     connections,
-    dense,
     label_products,
     product,
     ratio,
@@ -38,6 +37,7 @@ from ..arithmetic.products import (
     weighted_sum,
 )
 from ..arithmetic.sheets import sheets
+from ..arithmetic.shrinking import Headed
 from ..errors import InputError
 from ..panel import scales as scales_of
 from ..panel.predictions import Predictions
@@ -83,8 +83,8 @@ class Statistics(NamedTuple):
     agreed: Annotated[Any, Axes("m l")]  # Σ x_k Z of the others
     witnessed: Annotated[Any, Axes("m l", least=0)]  # Σ I of the others, where k spoke
     witnesses: Annotated[Any, Axes("m l", least=0)]  # Σ Z² of the others, where k spoke
-    # Of many labels, `together` holds at pairs named together Σ (Σ_k u y)(Σ_k u y)' + i Σ_k (u y)(u y)', `informed` and
-    # `informed_alone` the left of two factors (m, l) whose right one is b, and what follows what means take off.
+    # Of many labels, `together` and `alone` hold the rows Σ_k u y and u y, `informed` and `informed_alone` the left of
+    # two factors (m, l) whose right one is b, and what follows what means take off.
     together_less: Annotated[Any, Axes("m l")] = 0
     alone_less: Annotated[Any, Axes("m l")] = 0
 
@@ -97,7 +97,7 @@ class Solution(NamedTuple):
     information: Annotated[FloatArray, Axes("m l", least=0)]  # w c σ
     noise: Annotated[FloatArray, Axes("l", least=0)]  # N, as it usually is
     kin_noise: Annotated[FloatArray, Axes("l", least=0)]  # the part of it that raters have in common
-    filter: Annotated[Any, Axes("l l")]  # (Φ + N)⁻¹ Φ diag(g); CSR of many labels
+    filter: Annotated[Any, Axes("l l")]  # (Φ + N)⁻¹ Φ diag(g); `Headed` of many labels
     prior: Annotated[FloatArray, Axes("l")]  # π
     trusted: Annotated[FloatArray, Axes("m", least=0)]  # how much each rater's vote weighs
     votes: Annotated[FloatArray, Axes("", least=0, most=1)]  # h/(1 + h), the vote's part of a score
@@ -148,8 +148,8 @@ def solve(sums: Statistics, weights: FloatArray | None, known: Trust) -> Solutio
     l = len(known.frequency)
     n = np.maximum(sums.read, 1)
     active = sums.read * known.information.sum(axis=0) > _TINY
-    many = sparse.issparse(sums.together)
-    signal, size = many_raters.signal(sums, known) if many else (found := _signal(sums), np.diag(found))
+    signal = None if isinstance(sums.together, tuple) else _signal(sums)
+    size = many_raters.variances(sums, known) if signal is None else np.diag(signal)
     variance = sums.squares / n
     ease = np.ones(l)
     if active.any():
@@ -164,10 +164,10 @@ def solve(sums: Statistics, weights: FloatArray | None, known: Trust) -> Solutio
     noise, kin = _noise(c, known, information, n)
     gain, level = gain_of(c, known)
     at, easily = np.flatnonzero(active), np.sqrt(ease)
-    filter: Any = None if many else np.zeros((l, l))
-    if many:
-        related = many_raters.correlations(signal, easily, variance / ease, n, active)
-        filter = many_raters.neighbours_filter(related, noise, gain, active)
+    filter: Any = np.zeros((l, l)) if signal is not None else None
+    if signal is None:
+        filter = many_raters.filtering(sums, known, easily, variance / ease / np.sqrt(n), active, noise)
+        filter = filter._replace(after=filter.after * gain[filter.labels])
     elif len(at):
         correlations = label_correlations(signal / np.outer(easily, easily), variance / ease, n, active)
         system = correlations + np.diag(noise[at] + 1e-6)
@@ -187,7 +187,7 @@ def solve(sums: Statistics, weights: FloatArray | None, known: Trust) -> Solutio
 def apply(block: Predictions, solution: Solution) -> Any:
     """Pool the answers about each label, filter the readings, and add the vote."""
     block = on_scale(block, solution)
-    if sparse.issparse(solution.filter):
+    if isinstance(solution.filter, Headed):
         return many_raters.apply(block, solution, _per_answer, _FLOOR)
     kind = solution.vote.dtype
     # Both parts of the score are multiplied before they are made, not after: each pass over (n, l) counts.
@@ -233,7 +233,8 @@ def contributions(block: Predictions, solution: Solution, label: int) -> Contrib
     """Take the score of the block's one instance apart: by how much each answer moves it away from the frequency."""
     scores, said = statements(on_scale(block, solution))
     answers = solution.vote * (scores - said * solution.mean)
-    filter = dense(solution.filter[:, [label]])[:, 0]
+    many = isinstance(solution.filter, Headed)
+    filter = solution.filter.column(label, scores.shape[1]) if many else solution.filter[:, label]
     moved = answers * _per_answer((said * solution.information).sum(axis=0), solution) * filter
     prior = float(solution.prior[label])
     below = min(prior + float(moved.sum()), 0.0)

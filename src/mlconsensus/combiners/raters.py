@@ -173,7 +173,7 @@ def highest(rate: FloatArray, frequency: FloatArray) -> FloatArray:
     return np.asarray(np.exp(-np.abs(np.log(says / (1 - says) * (1 - true) / true)) / 2))
 
 
-def spread_of(deviations: FloatArray, chance: FloatArray, least: float = 1e-5) -> float:
+def spread_of(deviations: FloatArray, chance: FloatArray, least: float = 1e-5, count: Any = 1.0) -> float:
     """Estimate by moments how far true values lie from what is expected of them, given deviations that hold chance too.
 
     Parameters
@@ -184,6 +184,8 @@ def spread_of(deviations: FloatArray, chance: FloatArray, least: float = 1e-5) -
         Sampling variance of each.
     least
         The smallest answer.
+    count
+        How many each stands for.
 
     Returns
     -------
@@ -196,7 +198,7 @@ def spread_of(deviations: FloatArray, chance: FloatArray, least: float = 1e-5) -
     """
     spread = 0.03
     for _ in range(30):
-        trust = 1 / (chance + spread) ** 2
+        trust = count / (chance + spread) ** 2
         spread = max(least, float((trust * (deviations**2 - chance)).sum() / max(trust.sum(), 1e-300)))
     return spread
 
@@ -226,15 +228,28 @@ def label_correlations(found: FloatArray, variance: FloatArray, n: FloatArray, a
     """
     at = np.flatnonzero(active)
     found = np.clip(found[np.ix_(at, at)], -1, 1)
-    np.fill_diagonal(found, 1.0)
     different = ~np.eye(len(at), dtype=np.bool_)
     if different.any():
         chance = np.outer(variance[at], variance[at]) / np.sqrt(np.outer(n[at], n[at]))
         found[different] = drawn(found[different], 0.0, chance[different], least=1e-8)
         found = (found + found.T) / 2
-    values, vectors = linalg.eigh(found) if len(at) else (np.ones(1), found)
-    if values[0] >= 0:
-        return found
-    near = (vectors * np.maximum(values, 0)) @ vectors.T
-    size = np.sqrt(np.maximum(np.diag(near), 1e-12))
-    return np.asarray(near / np.outer(size, size))
+    return possible(found)
+
+
+def possible(found: FloatArray) -> FloatArray:
+    """Return the correlations that there can be nearest to some: without negative eigenvalues, and 1 with themselves.
+
+    Examples
+    --------
+    >>> possible(np.array([[1.0, 0.5], [0.5, 1.0]])).tolist()
+    [[1.0, 0.5], [0.5, 1.0]]
+    """
+    np.fill_diagonal(found, 1.0)
+    try:
+        linalg.cholesky(found)
+    except linalg.LinAlgError:
+        values, vectors = linalg.eigh(found)
+        near = (vectors * np.maximum(values, 0)) @ vectors.T
+        size = np.sqrt(np.maximum(np.diag(near), 1e-12))
+        return np.asarray(near / np.outer(size, size))
+    return found

@@ -12,21 +12,38 @@ anchors :math:`\alpha`,
   :math:`R^\top` only. The matrix has no positive entry off its diagonal and maps the vector of ones to
   :math:`\alpha`, so its inverse has no negative entry and maps :math:`\alpha` to ones: an error of the solution is
   nowhere larger than :math:`\max_j |r_j| / \alpha_j` of the residual `r`, which is what ends the rounds.
+
+Where labels are many, `Q` itself would not fit. A walk soon forgets where it began: :math:`P = E^{-1} R^\top R` has one
+eigenvalue near 1, whose eigenvector `x` says where walks come to stop as usual, :math:`q_0 \propto H^\top x`, and all
+others are at most some :math:`\lambda < 1`. What is left of a distribution beside :math:`q_0` is multiplied by
+:math:`(I - P)^{-1}`, for which a polynomial in `P` of few steps does that is within :math:`\varepsilon` of
+:math:`1/(1 - t)` for all :math:`0 \le t \le \lambda`:
+
+.. math:: Q \approx p(P)\, \sigma B + (1 - p(P)\, \sigma)\, q_0^\top, \qquad \sigma = \alpha/(\alpha + d), \qquad
+    |\Delta Q_{j\ell}| \le \varepsilon\, e_j^{-1/2} \bigl(\textstyle\sum_{k \in \ell} \alpha_k^2 / e_k\bigr)^{1/2} .
+
+Labels of the head get as many steps as make :math:`\varepsilon` small, in dense columns; others two, at the nodes that
+they were named beside.
 """
 
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import linalg, sparse
 
 from ..arithmetic.budget import granted
 from ..arithmetic.grams import Gram
+from ..arithmetic.many import best, in_pieces
 from ..arithmetic.products import FloatArray, product, scaled
+from ..arithmetic.shrinking import Headed, head_first
 from ..errors import InputError
 
 _ERROR = 1e-11  # that conjugate gradients leave in the solution, whose entries are shares between 0 and 1
 _ARRAYS = 6  # of the solution's size that they need at once
+_SMALL = 1e-4  # ε of the head's labels
+_STEPS = 12  # that a walk takes at most before the rest counts as usual
+_COLUMNS = 64  # of the head that are worked out at a time
 
 
 def solved(walk: Gram, anchors: FloatArray, held: FloatArray) -> FloatArray:
@@ -95,3 +112,113 @@ def _by_conjugate_gradients(rows: Any, diagonal: FloatArray, anchors: FloatArray
 
     with ThreadPoolExecutor(threads) as pool:
         return np.concatenate(list(pool.map(work_out, range(0, l, at_once))), axis=1)
+
+
+class Walked(NamedTuple):
+    """Q of many labels: what is beside the usual distribution, at nodes that have edges."""
+
+    nodes: Any  # (k,) their positions
+    map: Headed  # from nodes to labels; those of the head with the usual part
+    rest: FloatArray  # (k,) how much of a walk is usual, for labels of the tail
+    usual: FloatArray  # (l,) q₀
+    bound: FloatArray  # (l,) on the error of a label's scores
+
+    def column(self, label: int, v: int) -> FloatArray:
+        """Return one label's column of Q (v,)."""
+        own, h = self.map, self.map.columns.shape[1]
+        found = self.rest * self.usual[label]
+        for place in np.flatnonzero(own.labels == label):
+            found = own.columns[:, place] if place < h else found + own.tail[:, [place]].toarray()[:, 0]
+        out = np.zeros(v)
+        out[self.nodes] = found
+        return out
+
+
+def walked(rows: Any, l: int, anchors_of: Any) -> Walked:
+    """Solve for Q (v, l) of many labels, given the rows as CSR, and what makes anchors of nodes (k,) and degrees (k,).
+
+    Examples
+    --------
+    >>> found = walked(sparse.csr_array([[0.6, 0.8]]), 2, lambda nodes, degrees: np.ones(2))
+    >>> found.column(0, 2).round(2).tolist()
+    [0.76, 0.24]
+    """
+    nodes, places = np.unique(rows.indices, return_inverse=True)
+    R = sparse.csr_array((rows.data, places, rows.indptr), shape=(rows.shape[0], len(nodes)))
+    across, label = R.T.tocsr(), nodes % l
+    degrees = across @ R.sum(axis=1)
+    anchors = anchors_of(nodes, degrees)
+    e = anchors + degrees
+    stops, (_, threads, stop) = anchors / e, granted()
+
+    def step(y: FloatArray) -> FloatArray:
+        if stop.is_set():
+            raise KeyboardInterrupt
+        moved = across @ (R @ y)
+        return np.asarray(moved / (e if y.ndim == 1 else e[:, None]))
+
+    x, y, top = np.ones(len(nodes)), np.cos(np.arange(len(nodes)) ** 2.0), 0.0
+    for _ in range(60):  # the leading eigenvector, and the eigenvalue that follows
+        x = step(x)
+        x /= np.abs(x).max(initial=1e-300)
+    for _ in range(60):
+        y = step(y - x * (((x * e) @ y) / max((x * e) @ x, 1e-300)))
+        y /= max(top := float(np.sqrt((y * e) @ y)), 1e-300)
+    top = min(1.05 * top + 1e-6, 0.999)
+    usual = np.bincount(label, anchors * x, l) / max(anchors @ x, 1e-300)
+    tried = (_polynomial(top, degree) for degree in range(1, _STEPS + 1))
+    c, small = min(tried, key=lambda own: max(own[1], _SMALL))
+    order, h = head_first(np.bincount(label, degrees, l))
+    place = np.full(l, -1)
+    place[order] = np.arange(len(order))
+    at = place[label]
+
+    def summed(coefficients: FloatArray, y: FloatArray) -> FloatArray:
+        out = np.asarray(coefficients[0] * y)
+        for own in coefficients[1:]:
+            y = step(y)
+            out += own * y
+        return out
+
+    columns = np.empty((len(nodes), h), dtype=np.float32)
+    rest = 1 - summed(c, stops)
+
+    def work_out(start: int) -> None:
+        stop = min(h, start + _COLUMNS)
+        own = (at >= start) & (at < stop)
+        first = np.zeros((len(nodes), stop - start))
+        first[own, at[own] - start] = stops[own]
+        columns[:, start:stop] = summed(c, first) + np.outer(rest, usual[order[start:stop]])
+
+    with ThreadPoolExecutor(threads) as pool:
+        list(pool.map(work_out, range(0, h, _COLUMNS)))
+
+    c, rough = _polynomial(top, 1)
+    far, tail, dropped = at >= h, sparse.csr_array((len(nodes), len(order))), 0.0
+    if far.any():
+        inside = far[R.indices]
+        starts = np.append(0, np.cumsum(inside))[R.indptr]
+        direct = (R.data * stops[R.indices])[inside], at[R.indices][inside], starts
+        direct = sparse.csr_array(direct, shape=(R.shape[0], len(order)))
+        cost = np.diff(np.append(0, np.cumsum(np.diff(starts)[across.indices]))[across.indptr])
+        none, parts = np.zeros(len(order)), []
+        for some in in_pieces(cost):
+            near = scaled((across[some] @ direct).tocsr(), c[1] / e[some])
+            parts.append(best(near, none))
+            least = np.minimum.reduceat(np.append(parts[-1].data, np.inf), parts[-1].indptr[:-1])
+            dropped = max(dropped, least[np.diff(parts[-1].indptr) < np.diff(near.indptr)].max(initial=0))
+        own = sparse.csr_array((c[0] * stops[far], (np.flatnonzero(far), at[far])), shape=tail.shape)
+        tail = (sparse.vstack(parts, format="csr") + own).tocsr()
+    inside = (place >= 0) & (place < h)
+    bound = np.where(inside, small, rough) * np.sqrt(np.bincount(label, anchors**2 / e, l) / e.min(initial=np.inf))
+    bound += np.where(inside, 1e-6, dropped)  # columns are float32
+    found = Headed(order, columns, tail, symmetric=False)
+    return Walked(nodes, found, 1 - summed(c, stops), usual, bound)
+
+
+def _polynomial(top: float, degree: int) -> tuple[FloatArray, float]:
+    """Return the coefficients of a polynomial that is near 1/(1 − t) for 0 ≤ t ≤ top, and how near."""
+    t = top / 2 * (1 + np.cos(np.pi * (np.arange(degree + 1) + 0.5) / (degree + 1)))  # Chebyshev's points
+    found = np.asarray(np.linalg.solve(np.vander(t, increasing=True), 1 / (1 - t)), dtype=np.float64)
+    t = np.linspace(0, top, 1000)
+    return found, float(np.abs(np.polynomial.polynomial.polyval(t, found) - 1 / (1 - t)).max())
