@@ -100,7 +100,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name, default in {"instances": 50_000, "labels": 20_000, "models": 5, "each": 10}.items():
         parser.add_argument(f"--{name}", type=int, default=default)
-    parser.add_argument("--method", nargs="+", default=[own for own in METHODS if own != "mlcm-r"])
+    parser.add_argument("--method", nargs="+", default=list(METHODS))
     parser.add_argument("--growth", action="store_true", help="how time grows with labels and with instances")
     parser.add_argument("--folder", type=Path)
     given = parser.parse_args()

@@ -178,8 +178,16 @@ def test_a_panel_of_many_labels_takes_the_sparse_route_and_others_do_not():
 def test_what_does_not_fit_is_refused_before_the_work(monkeypatch):
     panel = large_panel()
     monkeypatch.setattr("mlconsensus.estimators.room.available_memory", lambda: 2**20)
-    with pytest.raises(mlc.InputError, match="MLCM-r: found 3 models × 60 instances × 3,000 labels, which would take"):
-        mlc.MLCMr().fit(panel)
+    for combiner in (mlc.MLCMr(), mlc.RaterFilter()):
+        asked = (
+            f"{combiner.name}: found 3 models × 60 instances × 3,000 labels, which would take .* expected one of MV, DS"
+        )
+        with pytest.raises(mlc.InputError, match=asked):
+            combiner.fit(panel)
+    gold = np.full((60, 3000), np.nan)
+    gold[0] = 0
+    with pytest.raises(mlc.InputError, match="expected gold and clusterings to have fewer labels"):
+        mlc.MajorityVote().fit(panel.with_gold(gold))
 
 
 def test_an_instance_with_all_labels_says_nothing_of_which_go_together():

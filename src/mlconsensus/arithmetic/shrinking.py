@@ -158,15 +158,15 @@ def shrunk(labels: Any, head: FloatArray, E: Any) -> Headed:
     B, diagonal = head[:, h:].T, E.diagonal()
     own = 1 / (1 + diagonal)  # D⁻¹
     E = E - sparse.diags_array(diagonal)
-    X, factor = own[:, None] * B, None
+    kind: Any = np.float32 if c > h else np.float64  # rounding is less than what first order leaves
+    X, factor = (own[:, None] * B).astype(kind), None
     while factor is None:
         try:
-            factor = linalg.cho_factor(np.eye(h) + head[:, :h] - B.T @ X, check_finite=False)  # S
+            factor = linalg.cho_factor(np.eye(h) + head[:, :h] - B.astype(kind).T @ X, check_finite=False)  # S
         except linalg.LinAlgError:  # the tail's first order is too much: it counts for less
             X *= 0.5
-    columns = np.empty((c, h))
-    columns[:h] = np.eye(h) - linalg.cho_solve(factor, np.eye(h))
-    columns[h:] = linalg.cho_solve(factor, X.T, check_finite=False).T
+    inverse = linalg.cho_solve(factor, np.eye(h), check_finite=False)
+    columns = np.concatenate([np.eye(h) - inverse, X @ inverse.astype(kind)], dtype=kind)
     size = np.sqrt((X**2).sum(axis=1))
     near = np.argsort(-size, kind="stable")[:_NEAR]
     near = near[size[near] * size.max(initial=0) > _LEAST]
@@ -181,7 +181,7 @@ def shrunk(labels: Any, head: FloatArray, E: Any) -> Headed:
     rho = float((abs(scale @ E).sum(axis=1) if c > h else np.zeros(1)).max())
     left = rho**2 / (1 - rho) if rho < 0.5 else np.inf
     bound = (_LEAST + beyond + left + 2 * rho * float(np.abs(columns[h:]).max())) if c > h else _EXACT
-    return Headed(labels, columns, tail, bound=bound)
+    return Headed(labels, columns, tail.astype(kind), bound=bound)
 
 
 def _at(scale: FloatArray | float, places: Any) -> Any:

@@ -114,6 +114,7 @@ def filtering(sums: Any, known: Any, scale: FloatArray, own: FloatArray, active:
     for k, label in enumerate(order[:h]):
         found = signal(sums, known, head[k], head_alone[k], label, order)
         head[k] = np.clip(found / (scale[label] * scale[order]), -1, 1)
+    del head_alone
     pairs = sparse.triu(tail + 1j * tail_alone, 1).tocoo()
     i, j, own, root = pairs.row, pairs.col, own[order], np.sqrt(noise[order] + 1e-6)
     first, second = order[h + i], order[h + j]
@@ -126,7 +127,9 @@ def filtering(sums: Any, known: Any, scale: FloatArray, own: FloatArray, active:
     found *= spread / (spread + own[h + i] * own[h + j])
     upper = sparse.csr_array((found / (root[h + i] * root[h + j]), (i, j)), shape=tail.shape)
     tail = upper + upper.T + sparse.diags_array(1 / root[h:] ** 2)
-    return shrunk(order, head / root[:h, None] / root, tail.tocsr())._replace(before=1 / root, after=root)
+    head /= root
+    head /= root[:h, None]
+    return shrunk(order, head, tail.tocsr())._replace(before=1 / root, after=root)
 
 
 def _spread(head: FloatArray, found: FloatArray, i: Any, j: Any, own: FloatArray) -> float:

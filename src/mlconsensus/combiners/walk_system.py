@@ -211,8 +211,8 @@ def walked(rows: Any, l: int, anchors_of: Any) -> Walked:
         tail = (sparse.vstack(parts, format="csr") + own).tocsr()
     inside = (place >= 0) & (place < h)
     bound = np.where(inside, small, rough) * np.sqrt(np.bincount(label, anchors**2 / e, l) / e.min(initial=np.inf))
-    bound += np.where(inside, 1e-6, dropped)  # columns are float32
-    found = Headed(order, columns, tail, symmetric=False)
+    bound += 1e-6 + np.where(inside, 0, dropped)  # the map is float32
+    found = Headed(order, columns, tail.astype(np.float32), symmetric=False)
     return Walked(nodes, found, 1 - summed(c, stops), usual, bound)
 
 
