@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mlconsensus.errors import InputError
-from mlconsensus.io import FORMATS, format_of, read_predictions, read_table
+from mlconsensus.io import FORMATS, format_of, read_predictions, read_table, scan_predictions
 
 A = "id,x,y\n1,1,0\n2,0,1\n"
 B = "id,y,z\n2,1,0\n3,0,1\n"
@@ -91,3 +91,9 @@ def test_every_suffix_has_its_format() -> None:
         for suffix in form.suffixes:
             for packed in ("", ".gz", ".zst", ".GZ"):
                 assert format_of(f"x.y{suffix.upper()}{packed}").name == name
+
+
+def test_keywords_that_no_reader_knows(tmp_path: Path) -> None:
+    for read in (read_predictions, scan_predictions):
+        with pytest.raises(TypeError, match="ignorecase"):
+            read(write(tmp_path, a=A), ignorecase=True)  # type: ignore[call-arg]
