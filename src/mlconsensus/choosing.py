@@ -4,6 +4,7 @@ from typing import Any, Literal, NamedTuple, get_args
 
 from .errors import expect, one_of
 from .estimators import COMBINERS, Combiner, method_named
+from .evaluation.metrics import RANKING_METRICS
 from .insight.meetings import MOST_CELLS, sampled
 from .insight.referee import referee
 from .panel.predictions import as_predictions
@@ -11,8 +12,9 @@ from .parameters import Weights
 
 Optimize = Literal["auto", "ranking_loss", "micro_auc", "one_error", "average_precision"]
 METRICS = get_args(Optimize)
-_LOOKED_AT, _FEWEST = 1000, 100  # instances by which held-out raters judge, at most and at least
+_LOOKED_AT, _FEWEST = 600, 100  # instances by which held-out raters judge, at most and at least
 DEFAULT = "Filter"  # for every metric: choosing among methods by small differences was worse (decision 22)
+_RIVAL, _CLEARLY = "MLCM-a", 2.0  # what else is tried, and by how many standard errors it must be ahead everywhere
 
 
 class Chosen(NamedTuple):
@@ -40,30 +42,33 @@ def choose(
         return Chosen(method, "it was asked for")
     wanted = str(optimize).replace("-", "_")
     one_of(wanted, METRICS, "optimize")
-    if against := _against_leaving_voting(as_predictions(panel)):
-        return Chosen(COMBINERS["MV"](weights=weights), against)
-    reason = "it leaves voting as far as the models' agreement carries"
+    name, reason = _by_held_out_raters(as_predictions(panel))
     if wanted != "auto":
-        reason += f", and no method is safer for {wanted.replace('_', ' ')}"
-    return Chosen(COMBINERS[DEFAULT](weights=weights), reason)
+        reason += f" (whatever the metric: none is safer for {wanted.replace('_', ' ')})"
+    return Chosen(COMBINERS[name](weights=weights), reason)
 
 
-def _against_leaving_voting(panel: Any) -> str:
-    """Say what held-out raters have against the default, where they can tell: that it is not ahead of voting.
+def _by_held_out_raters(panel: Any) -> tuple[str, str]:
+    """Name the method that raters who are held out bear out, and say why; the default where they cannot tell.
 
     Known answers say more than raters could, and many labels are too many to judge by a sample.
     """
-    if panel.many or panel.clusters or panel.gold is not None:
-        return ""
+    default = DEFAULT, "it leaves voting as far as the models' agreement carries"
     fitting = MOST_CELLS // (len(panel.models) * len(panel.labels))  # instances that are judged in little memory
-    if fitting < _FEWEST:
-        return ""
-    found = referee(sampled(panel, min(_LOOKED_AT, fitting)), methods=[DEFAULT])
-    gain = found.gains.get(DEFAULT, {}).get("mean")
-    if found.verdict is None or gain is None or gain.error == 0:  # without a signal the default is voting, and says so
-        return ""
+    if panel.many or panel.clusters or panel.gold is not None or fitting < _FEWEST:
+        return default
+    found = referee(sampled(panel, min(_LOOKED_AT, fitting)), methods=[DEFAULT, _RIVAL])
+    if found.verdict is None or found.gains[DEFAULT]["mean"].error == 0:  # without a signal the default is voting
+        return default
+    over_both = [found.gains[_RIVAL][metric] for metric in RANKING_METRICS]
+    over_both += [found.beyond[_RIVAL][metric] for metric in RANKING_METRICS]
+    if all(gain.expected > _CLEARLY * gain.error for gain in over_both):
+        return _RIVAL, f"raters that were held out bear it out more than voting and {DEFAULT}, in every metric"
+    gain = found.gains[DEFAULT]["mean"]
+    if gain.expected > gain.error:
+        return default
     ahead = f"{DEFAULT} ahead of it by {gain.expected:+.3f} (standard error {gain.error:.3f})"
-    return "" if gain.expected > gain.error else f"raters that were held out do not bear out more than voting: {ahead}"
+    return "MV", f"raters that were held out do not bear out more than voting: {ahead}"
 
 
 def with_what_it_saw(reason: str, combiner: Combiner) -> str:

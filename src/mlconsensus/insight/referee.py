@@ -6,8 +6,9 @@ against its answers is in expectation a rising function of the metric against th
 keep their sign. docs/referee.md has the proof, and where it does not hold.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from sklearn.base import clone
 
 from ..arithmetic.products import BoolArray, FloatArray, ratio, votes
 from ..arithmetic.sheets import IntArray, Sheets, sheets
+from ..engines.local import each
 from ..errors import expect
 from ..estimators import COMBINERS, Combiner, majority_vote, method_named
 from ..evaluation import ranks
@@ -25,7 +27,7 @@ from ..panel.predictions import Predictions, as_predictions
 from ..panel.sources import positions
 from ..tables import TITLES
 from ..terminal import table
-from .meetings import looked_at, meet, scale_of
+from .meetings import Meetings, looked_at, meet, scale_of
 from .voices import count_voices
 
 _FITTED, _JUDGED, _FOLDS = 2000, 600, 5  # instances to fit on, instances to judge on, folds: at most
@@ -60,6 +62,8 @@ class Referee:
     ----------
     gains
         By method and metric (``"mean"``: of the four), the gain over voting. Empty where nobody can be held out.
+    beyond
+        The same, over the first of the methods that were asked about.
     metric
         What the verdict is about.
     n_raters, n_groups, n_folds
@@ -71,6 +75,7 @@ class Referee:
     """
 
     gains: dict[str, dict[str, Gain]]
+    beyond: dict[str, dict[str, Gain]]
     metric: str
     n_raters: int
     n_groups: int
@@ -135,27 +140,28 @@ def referee(
     panel = as_predictions(predictions)
     positions(list(groups or ()), panel.models, "groups")
     sample = _sample(panel)
-    kin = _kin(sample, groups or {})
+    met = meet(sheets(sample))
+    kin = _kin(sample.models, met, groups or {})
     m, found = len(kin), int(kin.max()) + 1
     if found < _FEWEST:
         few = f"copies and kin counted once, {found} of {m} raters are independent, and it takes {_FEWEST} to judge"
-        return Referee({}, metric, m, found, 0, None, f"No verdict: {few}.")
+        return Referee({}, {}, metric, m, found, 0, None, f"No verdict: {few}.")
     folds = min(found, _FOLDS)
     dealt = np.argsort(np.argsort(-np.bincount(kin), kind="stable"))[kin] % folds  # groups in turn, largest first
-    judged = [_judge(sample, dealt == fold, methods) for fold in range(folds)]
+    judged = each((dealt == fold for fold in range(folds)), partial(_judge, sample, methods), folds, "judging")
     value, weight = (np.array(of_folds) for of_folds in zip(*judged, strict=True))
-    gains = _gains(value, weight, list(methods))
-    if doubt := _doubt(sample, kin, weight.sum(axis=0)):
-        return Referee(gains, metric, m, found, folds, None, f"No verdict: {doubt}.")
+    gains, beyond = (_gains(value, weight, list(methods), over) for over in (0, 1))
+    if doubt := _doubt(sample, met, kin, weight.sum(axis=0)):
+        return Referee(gains, beyond, metric, m, found, folds, None, f"No verdict: {doubt}.")
     ahead = {name: own[metric].expected for name, own in gains.items() if own[metric].low > 0}
     best = max(ahead, key=lambda name: ahead[name], default="MV")
     said = f"{best} is ahead of voting by {ahead[best]:.3f}" if ahead else "no method is clearly ahead of voting"
     what = TITLES.get(metric, "the mean of the four")
     held = f"{found} independent groups of raters held out in {folds} folds"
-    return Referee(gains, metric, m, found, folds, best, f"In {what}, {said} ({held}); {_LIMITS}.")
+    return Referee(gains, beyond, metric, m, found, folds, best, f"In {what}, {said} ({held}); {_LIMITS}.")
 
 
-def _judge(sample: Predictions, out: BoolArray, methods: Mapping[str, Combiner]) -> tuple[FloatArray, FloatArray]:
+def _judge(sample: Predictions, methods: Mapping[str, Combiner], out: BoolArray) -> tuple[FloatArray, FloatArray]:
     """Judge voting and the methods by what the raters said that are left `out` (m,).
 
     Returns
@@ -233,11 +239,11 @@ def _answers(said: Sheets, vote: FloatArray) -> tuple[BoolArray, FloatArray]:
     return yes, trust
 
 
-def _gains(value: FloatArray, weight: FloatArray, names: list[str]) -> dict[str, dict[str, Gain]]:
-    """Average over folds, and compare with voting, which comes first."""
+def _gains(value: FloatArray, weight: FloatArray, names: list[str], over: int) -> dict[str, dict[str, Gain]]:
+    """Average over folds, and compare with one of those that were judged, of which voting comes first."""
     whole = np.broadcast_to(weight.sum(axis=0), value.shape[1:])
     mean = ratio((weight[:, None] * value).sum(axis=0), whole, np.nan)
-    gain = np.round(mean[1:] - mean[0], 12)  # what rounding leaves of no difference is none
+    gain = np.round(mean[1:] - mean[over], 12)  # what rounding leaves of no difference is none
     gain = np.concatenate([gain, gain.mean(axis=1, keepdims=True)], axis=1)
     expected, error = gain[..., -1], np.sqrt((_PARTS - 1) * gain[..., :-1].var(axis=-1))
     figures = np.stack([expected, error, expected - _Z * error, expected + _Z * error], axis=-1).tolist()
@@ -266,22 +272,23 @@ def _chosen(panel: Predictions, most: int) -> IntArray:
     return evenly if panel.gold is None else np.union1d(evenly, panel.gold.at)
 
 
-def _kin(sample: Predictions, groups: Mapping[str, object]) -> IntArray:
+def _kin(raters: Sequence[str], met: Meetings, groups: Mapping[str, object]) -> IntArray:
     """Find which group each rater is held out with (m,): copies, near copies and those named."""
-    met = meet(sheets(sample))
     copies = (ratio(met.products, scale_of(met.squares), 0.0) > _COPY) & (met.cells >= _SHARED_CELLS)
-    named = [("group", groups[name]) if name in groups else ("rater", name) for name in sample.models]
+    named = [("group", groups[name]) if name in groups else ("rater", name) for name in raters]
     number = np.array([named.index(own) for own in named])
     return np.asarray(connected_components(copies | (number[:, None] == number))[1], dtype=np.int64)
 
 
-def _doubt(sample: Predictions, kin: IntArray, weight: FloatArray) -> str:
+def _doubt(sample: Predictions, met: Meetings, kin: IntArray, weight: FloatArray) -> str:
     """Say why held-out raters cannot judge here; nothing if they can."""
     if (weight[:, :-1] >= weight[:, -1:]).any():  # some part has nothing to leave out
         return "held-out raters that agree with the others say too little about too few instances"
     one_of_each = [sample.models[k] for k in np.unique(kin, return_index=True)[1]]
     m = len(one_of_each)
-    voices = count_voices(m, meet(sheets(sample.select(models=one_of_each))).departures)
+    if m < len(kin):
+        met = meet(sheets(sample.select(models=one_of_each)))
+    voices = count_voices(m, met.departures)
     together = (m / voices.estimate - 1) / (m - 1)
     shared = f"the raters err together (correlation of errors {together:.2f}), as replicas of one learner do; those "
     return f"{shared}held out share the errors of the rest, which hides gains" if together > _REPLICAS else ""
