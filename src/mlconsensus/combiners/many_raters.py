@@ -6,16 +6,17 @@ has nothing to do with it. Correlations are drawn to 0 as in the dense route; ea
 that it correlates most with, by a small system of its own.
 """
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from ..arithmetic.many import MOST_NAMED, ManyScores, best, said
+from ..arithmetic.many import MOST_NAMED, ManyScores, Said, best, said
 from ..arithmetic.products import FloatArray, ratio
 from ..arithmetic.shrinking import Headed, head_first, parted, shrunk
 from ..panel.predictions import Predictions
-from .raters import possible, spread_of
+from .raters import possible, products_of_raters, spread_of
 
 _GROUPS = 64  # of labels of the tail by what chance explains, where pairs that never met are counted
 
@@ -44,7 +45,19 @@ def pairs(block: Predictions, mean: FloatArray) -> tuple[FloatArray, ...]:
     return products, np.maximum(squares, 0), met * (own @ own.T)
 
 
-def sums(block: Predictions, known: Any) -> tuple[Any, ...]:
+def _levels(found: Said, trusted: FloatArray) -> FloatArray:
+    """Add up `products_of_raters` at the cells that were named; all others are a no."""
+    votes = []
+    for power in (1, 2, 3, 4):  # no score becomes 0 by that, so that all four have the same cells
+        scores = (
+            sparse.csr_array((np.maximum(A.data, 1e-60) ** power, A.indices, A.indptr), A.shape) for A in found.parts
+        )
+        votes.append(found._replace(parts=tuple(scores)).folded(trusted))
+    of_labels: Any = partial(np.bincount, votes[0].indices, minlength=trusted.shape[1])
+    return products_of_raters([one.data for one in votes], found.spread(trusted, votes[0]), of_labels)
+
+
+def sums(block: Predictions, known: Any, trusted: FloatArray) -> tuple[Any, ...]:
     """Add up what `rater_filter.Statistics` holds, products of labels as raw ones and what means take off them."""
     found = said(block)
     u, b, mean = known.weight, known.information, known.mean
@@ -57,7 +70,11 @@ def sums(block: Predictions, known: Any) -> tuple[Any, ...]:
     with_all = np.array([A.multiply(Z).sum(axis=0) for A in found.parts]) - mean * (crossed - met @ W)  # Σ x Z
     square = sparse.csr_array((S.data * (S.data - 2 * expected), S.indices, S.indptr), shape=S.shape)
     squared, (squares, read) = (square.T @ found.seen).T, np.zeros((2, S.shape[1]))
+    trusted = trusted[:, None] * found.known
+    levels = _levels(found, trusted)
+    levels[0] = 0
     for seen, rows in found.groups():
+        levels[0] += len(rows) * (seen @ trusted > 3)
         information, off = seen @ b, seen @ W
         some = information > 1e-9
         here = square[rows].sum(axis=0) + len(rows) * off**2
@@ -70,7 +87,7 @@ def sums(block: Predictions, known: Any) -> tuple[Any, ...]:
         (S[few],), (sparse.vstack(alone, format="csr"),), met @ b, n[:, None] * b, squares, read,
         (with_all - u * own) * knows,
         np.maximum(met @ b - n[:, None] * b, 0) * knows,
-        np.maximum(squared - 2 * u * with_all + u**2 * own, 0) * knows,
+        np.maximum(squared - 2 * u * with_all + u**2 * own, 0) * knows, levels,
         met @ W / 2 - crossed, n[:, None] * W / 2 - u * total,
     )  # fmt: skip
 

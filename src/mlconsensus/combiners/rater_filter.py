@@ -21,6 +21,7 @@ The sums are small whatever the number of instances, and need three rounds: rate
 (m, m), pooled readings (l, l).
 """
 
+from collections.abc import Callable
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
@@ -61,9 +62,10 @@ from .rater_rounds import (
     pairs,
     pairs_told,
     rates,
+    reliable,
     trust,
 )
-from .raters import drawn, label_correlations
+from .raters import drawn, label_correlations, products_of_raters, replicas
 
 _TINY = 1e-9  # information below this is none
 _MOST_NOISE = 3.0  # of a reading by raters whose errors are one
@@ -83,6 +85,7 @@ class Statistics(NamedTuple):
     agreed: Annotated[Any, Axes("m l")]  # Σ x_k Z of the others
     witnessed: Annotated[Any, Axes("m l", least=0)]  # Σ I of the others, where k spoke
     witnesses: Annotated[Any, Axes("m l", least=0)]  # Σ Z² of the others, where k spoke
+    levels: Annotated[Any, Axes("? l", least=0)]  # `products_of_raters` of those that are reliable
     # Of many labels, `together` and `alone` hold the rows Σ_k u y and u y, `informed` and `informed_alone` the left of
     # two factors (m, l) whose right one is b, and what follows what means take off.
     together_less: Annotated[Any, Axes("m l")] = 0
@@ -112,10 +115,15 @@ def statistics(block: Predictions, known: Trust) -> Statistics:
     m, n, l = block.shape
     block = on_scale(block, known)
     if block.many:
-        return Statistics(*many_raters.sums(block, known))
+        return Statistics(*many_raters.sums(block, known, reliable(known)))
     u, b, mean = known.weight, known.information, known.mean
+    trusted = reliable(known)
     if block.complete:
         A = connections(block)
+        votes = _powers(
+            lambda scores: weighted_sum(scores, np.repeat(trusted[:, None], l, axis=1)), A, block.has_scores
+        )
+        levels = products_of_raters(votes, np.full((n, l), trusted.sum()))
         total, squared = column_sums(A).reshape(m, l), column_sums(A.power(2) if sparse.issparse(A) else A * A)
         own = np.maximum(squared.reshape(m, l) - 2 * mean * total + n * mean**2, 0)  # Σ x²
         Z, I = weighted_sum(A, u) - (u * mean).sum(axis=0), b.sum(axis=0)
@@ -129,6 +137,7 @@ def statistics(block: Predictions, known: Trust) -> Statistics:
         return Statistics(
             Z.T @ Z, alone, n * np.outer(I, I), n * b.T @ b, ratio(squares, np.where(I > _TINY, I, 0) ** 2, 0.0), read,
             with_all - u * own, np.maximum(n * (I - b), 0), np.maximum(squares - 2 * u * with_all + u**2 * own, 0),
+            levels,
         )  # fmt: skip
     said = sheets(block)
     x, spoke = centred(said, mean), said.spoke.astype(np.float64)
@@ -136,10 +145,12 @@ def statistics(block: Predictions, known: Trust) -> Statistics:
     Z, I = said.of_instances(ux), said.of_instances(bs)
     heard = I > _TINY
     others, informed = (Z[said.instance] - ux) * spoke, (I[said.instance] - bs) * spoke
+    votes = _powers(said.of_instances, said.scores * trusted[said.rater][:, None], block.has_scores)
+    levels = products_of_raters(votes, said.of_instances(spoke * trusted[said.rater][:, None]))
     return Statistics(
         Z.T @ Z, ux.T @ ux, I.T @ I, bs.T @ bs, (ratio(Z, np.where(heard, I, 0.0), 0.0) ** 2).sum(axis=0),
         heard.sum(axis=0, dtype=np.float64),
-        said.of_raters(x * others), said.of_raters(informed), said.of_raters(others**2),
+        said.of_raters(x * others), said.of_raters(informed), said.of_raters(others**2), levels,
     )  # fmt: skip
 
 
@@ -157,6 +168,8 @@ def solve(sums: Statistics, weights: FloatArray | None, known: Trust) -> Solutio
         chance = 2 * np.maximum(variance**2 - 1, 0.01) / n
         ease[active] = np.clip(drawn(size[active], 1.0, chance[active], least=1e-3), 0.02, 4.0)
     c = _by_label(sums, known, np.sqrt(ease), active)
+    # Raters of equal rates may still err each on its own.
+    known = known._replace(alike=np.where(np.eye(len(known.alike)), 1.0, known.alike * replicas(sums.levels)))
 
     # Of copies, that of the loudest.
     given = known.voice * (known.copies * (1.0 if weights is None else weights)).max(axis=1)
@@ -245,6 +258,11 @@ def contributions(block: Predictions, solution: Solution, label: int) -> Contrib
         moved[:, label] += votes * solution.trusted * (scores - said * prior)[:, label] / heard
     found = Contributions((1 + _FLOOR * (1 - votes)) * prior, moved, (votes - 1) * below)
     return revised_parts(found, scores - said * solution.mean, solution.learned, label)
+
+
+def _powers(added: Callable[[Any], FloatArray], scores: Any, has_scores: bool) -> list[FloatArray]:
+    """Add up scores, their squares, cubes and fourth powers; decisions have no others."""
+    return [added(scores**power) for power in (1, 2, 3, 4)] if has_scores else 4 * [added(scores)]
 
 
 def _grams(A: Any, m: int, l: int) -> Any:

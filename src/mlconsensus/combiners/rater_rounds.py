@@ -198,6 +198,12 @@ def gain_of(c: FloatArray, known: Trust) -> tuple[FloatArray, float]:
     return np.asarray(gain / level ** (_RAISED * np.exp(-known.frequency / _RARE))), level
 
 
+def reliable(known: Trust) -> FloatArray:
+    """Tell who is at least half as reliable as raters that are trusted usually are (m,): 1, else 0."""
+    r = np.maximum(known.reliability, 0)
+    return np.asarray(2 * r * (r**2).sum() > (r**3).sum(), dtype=np.float64)
+
+
 def kinship_of_all(known: Trust, level: float) -> float:
     """Average the kinship κ of pairs of different raters, each pair by how reliable both are.
 

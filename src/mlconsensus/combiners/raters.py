@@ -7,6 +7,7 @@ raters gives each one's reliability `c` without any truth. What is estimated fro
 in the panel by empirical Bayes, as far as chance explains the difference. docs/theory.md has the derivations.
 """
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -156,6 +157,82 @@ def kinship(shift: FloatArray, expected: FloatArray, overlap: FloatArray) -> Flo
     alike = np.minimum(1, np.maximum(expected, 0) / np.maximum(shift, 1e-12)) ** 2 * overlap
     np.fill_diagonal(alike, 1.0)
     return alike
+
+
+def of_cells(values: FloatArray) -> FloatArray:
+    """Add up values of cells (n, l) to those of labels (l,)."""
+    return np.asarray(values.sum(axis=0, dtype=np.float64))
+
+
+def products_of_raters(
+    powers: Sequence[FloatArray], spoke: FloatArray, added: Callable[[FloatArray], FloatArray] = of_cells
+) -> FloatArray:
+    """Add up over cells the mean product of the scores of 1, 2, 3 and 4 different raters, behind how many cells (5, l).
+
+    Parameters
+    ----------
+    powers
+        For each cell (n, l) the sum of its raters' scores, of their squares, cubes and fourth powers.
+    spoke
+        How many raters spoke about each cell (n, l); cells with fewer than four are left out.
+    added
+        What adds up over the cells of a label, where they are in another shape.
+
+    Examples
+    --------
+    >>> four = np.array([[4.0, 2.0]])  # raters said yes, of four each
+    >>> products_of_raters([four] * 4, np.full((1, 2), 4.0))[:, 1].round(3).tolist()
+    [1.0, 0.5, 0.167, 0.0, 0.0]
+    """
+    one, two, three, four = powers
+    pairs = one * one - two
+    triples = one * (pairs - 2 * two) + 2 * three  # Newton's identities
+    fours = one * (triples - 3 * one * two + 6 * three) + 3 * two * two - 6 * four
+    told = spoke > 3
+    share = told.astype(np.float64)
+    found = [added(share)]
+    for taken, product in enumerate((one, pairs, triples, fours)):
+        share = share / np.where(told, spoke - taken, 1.0)
+        found.append(added(product * share))
+    return np.stack(found)
+
+
+def replicas(levels: FloatArray) -> float:
+    r"""Tell whether raters err on the same cells, as replicas of one learner do (1), or each on its own (0).
+
+    How likely raters are to say yes differs from cell to cell. Where each errs on its own it has two levels, one for
+    what is true and one for what is not, and by Pearson's inequality :math:`m_4 v - m_3^2 - v^3 \ge 0` is 0 for two
+    levels only. Replicas are sure of some cells and waver at others: a beta distribution of the same mean and variance
+    says what it is then. The ratio of the two, over all labels, cut to [0, 1].
+
+    Parameters
+    ----------
+    levels
+        What `products_of_raters` adds up (5, l); without cells of four raters nobody can tell, and it is 0.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> def found(chance):
+    ...     said = rng.binomial(8, chance).astype(float)
+    ...     return replicas(products_of_raters([said] * 4, np.full(said.shape, 8.0)))
+    >>> own_errors = found(np.where(rng.random((50_000, 2)) < 0.4, 0.7, 0.2))
+    >>> round(own_errors, 1), round(found(rng.beta(0.4, 0.6, (50_000, 2))), 1)
+    (0.0, 1.0)
+    """
+    cells, *products = levels
+    mean, second, third, fourth = (ratio(product, cells, 0.0) for product in products)
+    v, q = second - mean**2, mean * (1 - mean)
+    usable = (v > 1e-9) & (cells > 0)
+    m3 = third - 3 * mean * second + 2 * mean**3
+    m4 = fourth - 4 * mean * third + 6 * mean**2 * second - 3 * mean**4
+    found = (cells * (m4 * v - m3**2 - v**3))[usable].sum()
+    s = np.maximum(ratio(q, np.where(usable, v, 0.0), 1.0) - 1, 0)  # the beta distribution's two parameters, added up
+    of_beta = 2 * s * (q * s**2 + s + 1) * v**3 / np.maximum(q * (s + 2) ** 2 * (s + 3), 1e-300)
+    expected = (cells * of_beta)[usable].sum()
+    if expected <= 1e-12 * cells.sum():  # they never differ, or nobody can tell
+        return float(usable.any())
+    return float(np.clip(found / expected, 0, 1))
 
 
 def highest(rate: FloatArray, frequency: FloatArray) -> FloatArray:
