@@ -230,8 +230,7 @@ def test_the_cost_does_not_grow_with_the_instances():
 
     said, _ = raters(n=30_000, l=3, m=4)
     mlc.referee(said, methods={"counting": Counting()})
-    assert max(fitted) == 2000
-    assert fitted[1::2] == [600] * 4
+    assert sorted(fitted) == [600] * 4 + [2000] * 4  # applied to, fitted to
 
 
 def test_hundreds_of_raters_with_few_instances_each():
