@@ -43,7 +43,7 @@ _ERROR = 1e-11  # that conjugate gradients leave in the solution, whose entries 
 _ARRAYS = 6  # of the solution's size that they need at once
 _SMALL = 1e-4  # ε of the head's labels
 _STEPS = 12  # that a walk takes at most before the rest counts as usual
-_COLUMNS = 64  # of the head that are worked out at a time
+_COLUMNS = 16  # of the head that are worked out at a time
 
 
 def solved(walk: Gram, anchors: FloatArray, held: FloatArray) -> FloatArray:
@@ -152,10 +152,7 @@ def walked(rows: Any, l: int, anchors_of: Any) -> Walked:
     stops, (_, threads, stop) = anchors / e, granted()
 
     def step(y: FloatArray) -> FloatArray:
-        if stop.is_set():
-            raise KeyboardInterrupt
-        moved = across @ (R @ y)
-        return np.asarray(moved / (e if y.ndim == 1 else e[:, None]))
+        return np.asarray(across @ (R @ y) / e)
 
     x, y, top = np.ones(len(nodes)), np.cos(np.arange(len(nodes)) ** 2.0), 0.0
     for _ in range(60):  # the leading eigenvector, and the eigenvalue that follows
@@ -168,52 +165,62 @@ def walked(rows: Any, l: int, anchors_of: Any) -> Walked:
     usual = np.bincount(label, anchors * x, l) / max(anchors @ x, 1e-300)
     tried = (_polynomial(top, degree) for degree in range(1, _STEPS + 1))
     c, small = min(tried, key=lambda own: max(own[1], _SMALL))
-    order, h = head_first(np.bincount(label, degrees, l))
+    order, h = head_first(np.bincount(label, degrees + 1e-9, l))  # every node has a label there
     place = np.full(l, -1)
     place[order] = np.arange(len(order))
     at = place[label]
 
-    def summed(coefficients: FloatArray, y: FloatArray) -> FloatArray:
-        out = np.asarray(coefficients[0] * y)
-        for own in coefficients[1:]:
-            y = step(y)
-            out += own * y
+    # Where walks from an instance stop at their first node; across the nodes, where they stop at the second.
+    direct = R.data * stops[R.indices], at[R.indices], R.indptr.copy()
+    direct = sparse.csr_array(direct, shape=(R.shape[0], len(order)))
+    direct.sum_duplicates()  # in place
+
+    def rest(coefficients: FloatArray) -> FloatArray:
+        y, out = stops, np.ones(len(nodes))
+        for own in coefficients:
+            out, y = out - own * y, step(y)
         return out
 
-    columns = np.empty((len(nodes), h), dtype=np.float32)
-    rest = 1 - summed(c, stops)
+    # Labels of the head, some at a time, so few that they stay in the processor's memory.
+    single, single_across, first = R.astype(np.float32), across.astype(np.float32), direct[:, :h].tocsc()
+    columns, per, going = np.empty((len(nodes), h), dtype=np.float32), (1 / e[:, None]).astype(np.float32), rest(c)
 
     def work_out(start: int) -> None:
-        stop = min(h, start + _COLUMNS)
-        own = (at >= start) & (at < stop)
-        first = np.zeros((len(nodes), stop - start))
-        first[own, at[own] - start] = stops[own]
-        columns[:, start:stop] = summed(c, first) + np.outer(rest, usual[order[start:stop]])
+        some = slice(start, min(h, start + _COLUMNS))
+        y = (across @ first[:, some].tocsr()).toarray().astype(np.float32) * per
+        out = c[1] * y + np.outer(going, usual[order[some]])
+        for own in c[2:]:
+            if stop.is_set():
+                raise KeyboardInterrupt
+            y = (single_across @ (single @ y)) * per
+            out += own * y
+        inside = np.flatnonzero((at >= some.start) & (at < some.stop))
+        out[inside, at[inside] - start] += c[0] * stops[inside]
+        columns[:, some] = out
 
     with ThreadPoolExecutor(threads) as pool:
         list(pool.map(work_out, range(0, h, _COLUMNS)))
 
+    # Labels of the tail, at the nodes that they were named beside most.
     c, rough = _polynomial(top, 1)
-    far, tail, dropped = at >= h, sparse.csr_array((len(nodes), len(order))), 0.0
-    if far.any():
-        inside = far[R.indices]
-        starts = np.append(0, np.cumsum(inside))[R.indptr]
-        direct = (R.data * stops[R.indices])[inside], at[R.indices][inside], starts
-        direct = sparse.csr_array(direct, shape=(R.shape[0], len(order)))
-        cost = np.diff(np.append(0, np.cumsum(np.diff(starts)[across.indices]))[across.indptr])
-        none, parts = np.zeros(len(order)), []
-        for some in in_pieces(cost):
-            near = scaled((across[some] @ direct).tocsr(), c[1] / e[some])
-            parts.append(best(near, none))
-            least = np.minimum.reduceat(np.append(parts[-1].data, np.inf), parts[-1].indptr[:-1])
-            dropped = max(dropped, least[np.diff(parts[-1].indptr) < np.diff(near.indptr)].max(initial=0))
-        own = sparse.csr_array((c[0] * stops[far], (np.flatnonzero(far), at[far])), shape=tail.shape)
-        tail = (sparse.vstack(parts, format="csr") + own).tocsr()
+    direct, none, parts, dropped = direct[:, h:].tocsr(), np.zeros(len(order) - h), [], 0.0
+    cost = np.diff(np.append(0, np.cumsum(np.diff(direct.indptr)[across.indices]))[across.indptr])
+    for some in in_pieces(cost):
+        if stop.is_set():
+            raise KeyboardInterrupt
+        near = scaled((across[some] @ direct).tocsr(), c[1] / e[some])
+        parts.append(best(near, none))
+        least = np.minimum.reduceat(np.append(parts[-1].data, np.inf), parts[-1].indptr[:-1])
+        dropped = max(dropped, least[np.diff(parts[-1].indptr) < np.diff(near.indptr)].max(initial=0))
+    far = np.flatnonzero(at >= h)
+    own = sparse.csr_array((c[0] * stops[far], (far, at[far])), shape=(len(nodes), len(order)))
+    near = sparse.vstack(parts, format="csr")
+    tail = sparse.csr_array((near.data, near.indices + h, near.indptr), shape=own.shape) + own
     inside = (place >= 0) & (place < h)
     bound = np.where(inside, small, rough) * np.sqrt(np.bincount(label, anchors**2 / e, l) / e.min(initial=np.inf))
     bound += 1e-6 + np.where(inside, 0, dropped)  # the map is float32
-    found = Headed(order, columns, tail.astype(np.float32), symmetric=False)
-    return Walked(nodes, found, 1 - summed(c, stops), usual, bound)
+    found = Headed(order, columns, tail.tocsr().astype(np.float32), symmetric=False)
+    return Walked(nodes, found, rest(c), usual, bound)
 
 
 def _polynomial(top: float, degree: int) -> tuple[FloatArray, float]:
