@@ -74,8 +74,19 @@ def test_where_they_see_one_it_is_the_filter(related, optimize):
 def test_whoever_cannot_be_judged_gets_the_filter(unrelated):
     assert mlc.combine(unrelated[:2]).method == "Filter"  # too few to hold one out
     assert mlc.combine(np.repeat(unrelated[:2], 3, axis=0)).method == "Filter"  # copies are no others
-    known = np.where(np.arange(1500)[:, None] < 50, unrelated[0], np.nan)
-    assert mlc.combine(unrelated, gold=known).method == "Filter"  # which say more than raters
+
+
+@pytest.mark.parametrize(
+    "place", [mlc.Predictions, lambda scores: mlc.from_dask(da.from_array(scores, chunks=(1, 370, 4)))]
+)
+def test_known_answers_decide_where_raters_would_vote(unrelated, place):
+    """Those of one rater teach the filter to believe it; those of the vote cannot be ranked better than by voting."""
+    some, panel = np.arange(1500)[:, None] % 30 == 0, place(unrelated)
+    of_one, of_vote = (np.where(some, answers, np.nan) for answers in (unrelated[0], unrelated.mean(axis=0) > 0.5))
+    found = choose(panel.with_gold(of_one))
+    assert found.combiner.name == "Filter"
+    assert "known answers, from which it learns, bear it out more than MV" in found.reason
+    assert choose(panel.with_gold(of_vote)).combiner.name == "MV"
 
 
 def test_a_method_that_is_asked_for_is_used(unrelated):

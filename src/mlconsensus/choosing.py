@@ -4,10 +4,12 @@ from typing import Any, Literal, NamedTuple, get_args
 
 from .errors import expect, one_of
 from .estimators import COMBINERS, Combiner, method_named
+from .estimators.known import known_instances
 from .evaluation.metrics import RANKING_METRICS
+from .insight.comparison import compare
 from .insight.meetings import MOST_CELLS, sampled
 from .insight.referee import referee
-from .panel.predictions import as_predictions
+from .panel.predictions import as_predictions, joined
 from .parameters import Weights
 
 Optimize = Literal["auto", "ranking_loss", "micro_auc", "one_error", "average_precision"]
@@ -42,7 +44,10 @@ def choose(
         return Chosen(method, "it was asked for")
     wanted = str(optimize).replace("-", "_")
     one_of(wanted, METRICS, "optimize")
-    name, reason = _by_held_out_raters(as_predictions(panel))
+    panel = as_predictions(panel)
+    name, reason = _by_held_out_raters(panel)
+    if panel.gold is not None and name != DEFAULT and _known_answers_prefer_the_default(panel, name, weights):
+        name, reason = DEFAULT, f"known answers, from which it learns, bear it out more than {name}"
     if wanted != "auto":
         reason += f" (whatever the metric: none is safer for {wanted.replace('_', ' ')})"
     return Chosen(COMBINERS[name](weights=weights), reason)
@@ -51,11 +56,11 @@ def choose(
 def _by_held_out_raters(panel: Any) -> tuple[str, str]:
     """Name the method that raters who are held out bear out, and say why; the default where they cannot tell.
 
-    Known answers say more than raters could, and many labels are too many to judge by a sample.
+    Many labels are too many to judge by a sample.
     """
     default = DEFAULT, "it leaves voting as far as the models' agreement carries"
     fitting = MOST_CELLS // (len(panel.models) * len(panel.labels))  # instances that are judged in little memory
-    if panel.many or panel.clusters or panel.gold is not None or fitting < _FEWEST:
+    if panel.many or panel.clusters or fitting < _FEWEST:
         return default
     found = referee(sampled(panel, min(_LOOKED_AT, fitting)), methods=[DEFAULT, _RIVAL])
     if found.verdict is None or found.gains[DEFAULT]["mean"].error == 0:  # without a signal the default is voting
@@ -69,6 +74,15 @@ def _by_held_out_raters(panel: Any) -> tuple[str, str]:
         return default
     ahead = f"{DEFAULT} ahead of it by {gain.expected:+.3f} (standard error {gain.error:.3f})"
     return "MV", f"raters that were held out do not bear out more than voting: {ahead}"
+
+
+def _known_answers_prefer_the_default(panel: Any, name: str, weights: Weights) -> bool:
+    """Tell whether the default, which learns from known answers, ranks others of them better than what raters chose."""
+    known, others = known_instances(panel), sampled(panel.with_gold(None), _LOOKED_AT)
+    judged = joined([known.with_gold(None), others]).with_gold_at(known.gold)
+    methods = {each: COMBINERS[each](weights=weights) for each in (name, DEFAULT)}
+    gains = compare(judged, methods=methods).gains[DEFAULT].values()
+    return all(gain.value >= 0 for gain in gains) and any(gain.sure for gain in gains)
 
 
 def with_what_it_saw(reason: str, combiner: Combiner) -> str:
