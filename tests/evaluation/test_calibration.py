@@ -50,3 +50,28 @@ def test_probabilities_of_a_consensus(method):
         -np.log(np.where(rest, p[100:], 1 - p[100:]).clip(1e-4)).mean() for p in (plain, known.probabilities)
     )
     assert after < before * 1.05
+
+
+def test_it_is_where_the_posterior_is_highest():
+    """There, what a, b and each c gain on the answers is what their priors take: N(0, 1), N(1, 1/4), N(0, 1/8)."""
+    rng = np.random.default_rng(2)
+    gold = rng.uniform(0.05, 0.95, (40, 3))
+    truth = (rng.random(gold.shape) < gold**2).astype(float)
+    truth[rng.random(gold.shape) < 0.2] = np.nan
+    halves = calibrated(np.array([[0.5] * 3, [0.75] * 3]), gold, truth)
+    base, more = np.log(halves / (1 - halves))  # a + c, and b log 3 more
+    b = ((more - base) / np.log(3)).mean()
+    c_sum = base.sum() / (1 + 8 * 3)  # a = 8 Σ c, since all answers together move a as they move the c
+    a, c = 8 * c_sum, base - 8 * c_sum
+    x, known = np.log(gold / (1 - gold)), ~np.isnan(truth)
+    over = np.where(known, 1 / (1 + np.exp(-(a + b * x + c))) - np.nan_to_num(truth), 0)
+    assert over.sum() + a == pytest.approx(0, abs=1e-3)
+    assert (over * x).sum() + 4 * (b - 1) == pytest.approx(0, abs=1e-3)
+    np.testing.assert_allclose(over.sum(axis=0) + 8 * c, 0, atol=1e-3)
+    assert abs(b - 1) > 0.05
+
+
+def test_scores_without_odds_are_cut():
+    scores = np.array([[0.0, 1.0, 0.0005, 2.0]])
+    found = calibrated(scores, scores, np.full(scores.shape, np.nan))
+    np.testing.assert_allclose(found, [[0.001, 0.999, 0.001, 0.999]])
