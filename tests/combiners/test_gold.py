@@ -5,7 +5,7 @@ import pytest
 
 import mlconsensus as mlc
 import oracle
-from mlconsensus.combiners import learning, mlcm_a, mlcm_r
+from mlconsensus.combiners import learning, mlcm_a
 from mlconsensus.combiners.method import merged
 from panels import NAN
 
@@ -35,18 +35,21 @@ def gold():
     return known
 
 
+LOUD = 1.0  # γ: half of α, which is 2
+
+
 def others(gold):
     return np.isnan(gold).all(axis=1)
 
 
 def test_known_labels_are_sources_of_the_walk(scores, gold):
     found = mlc.MLCMr().fit_transform(mlc.Predictions(scores).with_gold(gold))
-    close(found[others(gold)], oracle.mlcm_r_with_gold(scores, gold, 2 * mlcm_r.GOLD)[others(gold)])
+    close(found[others(gold)], oracle.mlcm_r_with_gold(scores, gold, LOUD)[others(gold)])
 
 
 def test_known_answers_are_sources_of_bgcm(scores, gold):
     found = mlc.BGCM().fit_transform(mlc.Predictions(scores).with_gold(gold))
-    close(found[others(gold)], oracle.bgcm_with_gold(scores, gold, 2 * mlcm_r.GOLD)[others(gold)])
+    close(found[others(gold)], oracle.bgcm_with_gold(scores, gold, LOUD)[others(gold)])
 
 
 def test_no_label_gains_on_the_whole_by_being_frequent_among_known_instances(scores, gold):
@@ -75,7 +78,7 @@ def test_clusters_pass_on_what_is_known(scores, gold, method):
     clusters = np.array([[a == 0, a == 1, b == "x"] for a, b in zip(*inside.values(), strict=True)], dtype=float)
     panel = mlc.Predictions(scores).with_clusterings(inside).with_gold(gold)
     found = getattr(mlc, method)(panel)
-    expected = getattr(oracle, f"{method}_with_gold")(scores, gold, 2 * mlcm_r.GOLD, clusters=clusters)
+    expected = getattr(oracle, f"{method}_with_gold")(scores, gold, LOUD, clusters=clusters)
     close(found[others(gold)], expected[others(gold)])
 
 
@@ -97,7 +100,10 @@ def test_dawid_skene_keeps_known_answers(scores, gold):
     close(found, oracle.dawid_skene(scores, gold=gold))
 
 
-def test_mlcm_a_fits_known_instances_and_is_drawn_to_its_filter():
+@pytest.mark.parametrize("taus", [None, np.geomspace(1e4, 0.01, 500)], ids=["its own", "closer ones"])
+def test_mlcm_a_fits_known_instances_and_is_drawn_to_its_filter(taus, monkeypatch):
+    if taus is not None:  # of which another is best where the evidence is but a little different
+        monkeypatch.setattr(mlcm_a, "_TAUS", tuple(taus))
     rng = np.random.default_rng(0)
     truth = rng.random((60, 4)) < [0.5, 0.3, 0.4, 0.2]
     scores = (truth ^ (rng.random((3, 60, 4)) < 0.2)) * [1, 1, 0.5, 1]

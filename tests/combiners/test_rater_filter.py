@@ -173,7 +173,9 @@ def drawn_panel(seed, m, n, l, right, form):
 def test_equals_the_derivation_written_with_loops(right, form):
     right = np.array(right)
     weights = [None, np.linspace(0.5, 2, len(right))]
-    for seed, n, l in ((0, 40, 5), (1, 25, 8)):
+    for seed, n, l in ((0, 40, 5), (1, 25, 8), (0, 60, 2)):
+        if l == 2 and form == "few labels":
+            continue
         scores = drawn_panel(seed, len(right), n, l, right, form)
         found = mlc.RaterFilter(rescale=False, weights=weights[seed]).fit_transform(scores)
         np.testing.assert_allclose(found, rater_oracle.rater_filter(scores, weights[seed]), rtol=0, atol=1e-8)

@@ -66,3 +66,16 @@ def test_conjugate_gradients_that_do_not_converge_say_so(monkeypatch):
     monkeypatch.setattr(walk_system, "_ERROR", 0.0)  # which rounding never reaches
     with pytest.raises(mlc.InputError, match="found no solution"):
         walk_system.solved(Gram.of(RNG.random((30, 20))), np.ones(20), RNG.random((20, 3)))
+
+
+def test_a_walk_that_takes_many_steps_is_followed_to_its_end(monkeypatch):
+    """A chain of nodes, of which hardly any is anchored: conjugate gradients need about a round for each."""
+    v = 200
+    rows = np.zeros((2 * v, v))
+    rows[np.arange(v - 1), np.arange(v - 1)] = rows[np.arange(v - 1), np.arange(1, v)] = 1.0
+    anchors, held = np.full(v, 1e-4), np.eye(v)[:, :2]
+    monkeypatch.setattr(budget, "_granted", budget.Budget(0))
+    kept = Gram.of(rows)
+    assert kept.rows is not None
+    found = walk_system.solved(kept, anchors, held.copy())
+    np.testing.assert_allclose(found, literal(rows, anchors, held), rtol=1e-6)

@@ -2,8 +2,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import sparse
 
 import mlconsensus as mlc
+from mlconsensus.arithmetic.many import ManyScores
 from mlconsensus.evaluation import decisions, ranks
 from panels import panels
 
@@ -100,3 +102,11 @@ def test_the_one_best_label_can_be_named():
     found = decisions.top_labels(np.array([[0.2, 0.9, 0.5], [0.4, 0.1, 0.4]]), ["x", "y", "z"], 1)
     assert found.labels.tolist() == [["y"], ["x"]]
     assert found.scores.tolist() == [[0.9], [0.4]]
+
+
+def test_instances_of_many_labels_that_would_get_none():
+    scores = ManyScores(sparse.csr_array([[0.5, 0.9, 0.0], [0.0, 0.2, 0.0]]), np.array([0.1, 0.0, 0.3]))
+    kept = decisions.match_instances(scores, [2, 0])
+    assert kept.toarray().tolist() == [[True, True, False], [False, False, False]]
+    filled = decisions.match_instances(scores, [2, 0], empty="top").toarray()
+    assert filled.tolist() == [[True, True, False], [False, False, True]]

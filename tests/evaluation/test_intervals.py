@@ -118,6 +118,10 @@ def test_no_error_seen_is_not_no_error():
     figure = judge(truth, scores).figures()["one_error"]
     assert figure.value == figure.low == 0
     assert figure.high == pytest.approx(1 - 0.05 ** (1 / 30))  # the rule of three, at 5 %
+    figure = judge(truth, scores).figures()["average_precision"]
+    assert figure.value == pytest.approx(1)
+    assert figure.high == 1
+    assert figure.low == pytest.approx(0.05 ** (1 / 30))
 
 
 def test_one_kind_of_cells_has_no_micro_auc():
@@ -159,7 +163,7 @@ def test_figures_equal_the_equations_written_with_loops(seed):
     foreseen = rng.normal(0, 0.2, (4, g))
     psi = rng.normal(0, 0.3, (4, g)) + foreseen * np.array([[0.0], [0.3], [1], [-1]])
     pi = rng.uniform(0.2, 0.9, g)
-    pi[0] = 0.02 if seed % 2 else 0.5  # one that stands for many
+    pi[0], pi[1] = 0.02 if seed % 2 else 0.5, 1.0  # one that stands for many, and one for itself alone
     value, shift = rng.uniform(0.3, 0.6, 4), rng.normal(0, 0.05, 4)
     share = seed < 3
     found = Judged(value, psi, shift, foreseen, 1 / pi, 1 - pi, share).figures()
