@@ -47,16 +47,17 @@ class Headed(NamedTuple):
 
         Of the head, labels are stored that the row has, and those that are best once `base` (l,) is added.
         """
-        cells = sparse.csr_array(
-            (cells.data * _at(self.before, cells.indices), cells.indices, cells.indptr), cells.shape
-        )
+        # In the map's own precision, and indices of one size: SciPy would turn all of the map to them for every piece.
+        data, tail = (cells.data * _at(self.before, cells.indices)).astype(self.columns.dtype), self.tail
+        cells = sparse.csr_array((data, cells.indices, cells.indptr), shape=cells.shape)
+        tail = sparse.csr_array((tail.data.astype(data.dtype), tail.indices, tail.indptr), shape=tail.shape)
         cost = self.columns.shape[1] + np.diff(self.tail.indptr)[cells.indices]
         starts = np.append(0, np.cumsum(cost))[cells.indptr]
         parts = []
         for rows in in_pieces(np.diff(starts) + self.columns.shape[1]):
             if granted().stop.is_set():
                 raise KeyboardInterrupt
-            moved = self._applied(cells[rows], base[self.labels])
+            moved = self._applied(cells[rows], tail, base[self.labels])
             wide = sparse.csr_array((moved.data, self.labels[moved.indices], moved.indptr), (moved.shape[0], len(base)))
             parts.append(finish(wide, rows))
         return sparse.vstack(parts, format="csr")
@@ -82,13 +83,13 @@ class Headed(NamedTuple):
         out[self.labels] = self.after * found
         return out
 
-    def _applied(self, cells: Any, base: FloatArray) -> Any:
+    def _applied(self, cells: Any, tail: Any, base: FloatArray) -> Any:
         (n, _), h, c = cells.shape, self.columns.shape[1], self.tail.shape[1]
         shown, rows = cells @ self.columns, np.repeat(np.arange(n), np.diff(cells.indptr))
         shown *= _at(self.after, slice(h))
         rank, last = shown + base[:h], max(0, h - KEPT)
         stored = (rank >= np.partition(rank, last, axis=1)[:, last, None]) & (shown != 0)
-        moved = cells @ self.tail
+        moved = cells @ tail
         if self.symmetric:
             stored[rows[cells.indices < h], cells.indices[cells.indices < h]] = True
             moved = moved + self._brought(cells, rows)
