@@ -8,7 +8,7 @@ from mlconsensus import choosing
 from mlconsensus.choosing import choose
 from mlconsensus.evaluation.metrics import RANKING_METRICS
 from mlconsensus.insight.meetings import sampled
-from mlconsensus.insight.referee import Gain, Referee
+from mlconsensus.insight.referee import Gain, Referee, referee
 
 
 def of_its_own_errors(truth, n_raters, error, seed=0):
@@ -87,6 +87,19 @@ def test_known_answers_decide_where_raters_would_vote(unrelated, place):
     assert found.combiner.name == "Filter"
     assert "known answers, from which it learns, bear it out more than MV" in found.reason
     assert choose(panel.with_gold(of_vote)).combiner.name == "MV"
+
+
+def test_a_few_known_answers_do_not_sway_the_raters_that_are_held_out(related, monkeypatch):
+    """On a panel of flags, 25 answers made them choose voting, which was clearly worse."""
+    judged = []
+
+    def watched(sample, **settings):
+        judged.append(sample.gold)
+        return referee(sample, **settings)
+
+    monkeypatch.setattr(choosing, "referee", watched)
+    choose(mlc.Predictions(related).with_gold(np.where(np.arange(1500)[:, None] < 25, related[0], np.nan)))
+    assert judged == [None]
 
 
 def test_a_method_that_is_asked_for_is_used(unrelated):

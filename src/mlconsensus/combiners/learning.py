@@ -65,24 +65,20 @@ def correction(scores: FloatArray, said: FloatArray, answers: FloatArray) -> Flo
     Intercept, slope, and what each rater's answer adds (2 + m, l).
     """
     starts, known, folds = log_odds(scores), ~np.isnan(answers), np.arange(len(scores)) % _FOLDS
-    before, found, most = _ranked(starts, answers), None, 0.0
+    before, held_out = _ranked(starts, answers), starts.copy()
     judged = ~np.isnan(before).any(axis=1)
     if judged.sum() < _FEW:
         return None
-    spoken = (said != 0).any(axis=2).mean(axis=1) >= _SPOKEN
-    for some in (spoken, np.zeros_like(spoken)):
-        held_out = starts.copy()
-        for fold in range(_FOLDS):
-            at, others = folds == fold, folds != fold
-            fitted = _fitted(starts[others], said[:, others], answers[others], some)
-            held_out[at] = _corrected(starts[at], said[:, at], fitted)
-        gains = (_ranked(held_out, answers) - before)[judged]
-        cells = stats.rankdata(held_out[known]) - stats.rankdata(starts[known])
-        total, mean = gains.sum(axis=1), gains.mean(axis=0)
-        helps = mean.sum() > _BEYOND * total.std(ddof=1) / np.sqrt(len(gains)) and (mean >= 0).all()
-        if helps and cells[answers[known] > 0].sum() > 0 and mean.sum() > most:
-            found, most = some, float(mean.sum())
-    return None if found is None else _fitted(starts, said, answers, found)
+    some = (said != 0).any(axis=2).mean(axis=1) >= _SPOKEN
+    for fold in range(_FOLDS):
+        at, others = folds == fold, folds != fold
+        fitted = _fitted(starts[others], said[:, others], answers[others], some)
+        held_out[at] = _corrected(starts[at], said[:, at], fitted)
+    gains = (_ranked(held_out, answers) - before)[judged]
+    cells = stats.rankdata(held_out[known]) - stats.rankdata(starts[known])
+    total, mean = gains.sum(axis=1), gains.mean(axis=0)
+    helps = mean.sum() > _BEYOND * total.std(ddof=1) / np.sqrt(len(gains)) and (mean >= 0).all()
+    return _fitted(starts, said, answers, some) if helps and cells[answers[known] > 0].sum() > 0 else None
 
 
 def _corrected(starts: FloatArray, said: FloatArray, learned: FloatArray) -> FloatArray:
