@@ -78,4 +78,4 @@ def test_rows_are_multiplied_where_it_matters(seed, head):
     moved = found.applied(rows[:, order], np.zeros(12), lambda own, _: own).toarray()
     dense = np.stack([found.column(label, 12) for label in range(12)], axis=1)
     at = (rows.toarray() > 0) | (np.arange(12) == order[:h, None]).any(axis=0)
-    np.testing.assert_allclose(moved[at], (rows.toarray() @ dense)[at], atol=1e-10)
+    np.testing.assert_allclose(moved[at], (rows.toarray() @ dense)[at], atol=1e-6)  # with a tail, single precision
