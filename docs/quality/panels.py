@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 import mlconsensus as mlc
-from mlconsensus.combiners import rater_filter
+from mlconsensus.combiners import rater_filter, rater_rounds
 from mlconsensus.evaluation.ranks import groups, pair_loss, precision_at_relevant, wrong_at_top
 from mlconsensus.panel.predictions import as_predictions
 
@@ -26,7 +26,7 @@ METRICS = ("microAUC", "one error", "ranking loss", "average precision")
 SIGN = np.array([1, -1, -1, 1])
 PARTS = 20  # of instances, for the jackknife
 # Constants that were chosen with truth in view: what votes count, the most noise, how far rare labels are raised.
-CONSTANTS = ("_VOTING", "_MOST_NOISE", "_RAISED")
+CONSTANTS = ((rater_filter, "_VOTING"), (rater_filter, "_MOST_NOISE"), (rater_rounds, "_RAISED"))
 GRID = list(itertools.product((0.5, 1.0, 2.0), (1.5, 2.0, 3.0), (0.25, 0.5, 0.75)))
 
 
@@ -99,12 +99,12 @@ def counted(own, methods):
 
 
 def with_constants(panel, fitted, constants):
-    before = [getattr(rater_filter, name) for name in CONSTANTS]
-    for name, value in zip(CONSTANTS, constants, strict=True):
-        setattr(rater_filter, name, value)
+    before = [getattr(*constant) for constant in CONSTANTS]
+    for constant, value in zip(CONSTANTS, constants, strict=True):
+        setattr(*constant, value)
     solution = rater_filter.solve(fitted.statistics_, None, fitted.prepared_)
-    for name, value in zip(CONSTANTS, before, strict=True):
-        setattr(rater_filter, name, value)
+    for constant, value in zip(CONSTANTS, before, strict=True):
+        setattr(*constant, value)
     return rater_filter.apply(panel, solution)
 
 
