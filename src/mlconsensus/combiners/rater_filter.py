@@ -21,7 +21,6 @@ The sums are small whatever the number of instances, and need three rounds: rate
 (m, m), pooled readings (l, l).
 """
 
-from collections.abc import Callable
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
@@ -55,12 +54,14 @@ from .rater_rounds import (
     Trust,
     answer_weights,
     centred,
+    complete_levels,
     gain_of,
     kinship_of_all,
     means,
     on_scale,
     pairs,
     pairs_told,
+    powers,
     rates,
     reliable,
     trust,
@@ -120,10 +121,7 @@ def statistics(block: Predictions, known: Trust) -> Statistics:
     trusted = reliable(known)
     if block.complete:
         A = connections(block)
-        votes = _powers(
-            lambda scores: weighted_sum(scores, np.repeat(trusted[:, None], l, axis=1)), A, block.has_scores
-        )
-        levels = products_of_raters(votes, np.full((n, l), trusted.sum()))
+        levels = complete_levels(A, trusted, l, block.has_scores)
         total, squared = column_sums(A).reshape(m, l), column_sums(A.power(2) if sparse.issparse(A) else A * A)
         own = np.maximum(squared.reshape(m, l) - 2 * mean * total + n * mean**2, 0)  # Σ x²
         Z, I = weighted_sum(A, u) - (u * mean).sum(axis=0), b.sum(axis=0)
@@ -145,8 +143,8 @@ def statistics(block: Predictions, known: Trust) -> Statistics:
     Z, I = said.of_instances(ux), said.of_instances(bs)
     heard = I > _TINY
     others, informed = (Z[said.instance] - ux) * spoke, (I[said.instance] - bs) * spoke
-    votes = _powers(said.of_instances, said.scores * trusted[said.rater][:, None], block.has_scores)
-    levels = products_of_raters(votes, said.of_instances(spoke * trusted[said.rater][:, None]))
+    scores, spoken = (each * trusted[said.rater][:, None] for each in (said.scores, spoke))
+    levels = products_of_raters([*map(said.of_instances, powers(scores))], said.of_instances(spoken))
     return Statistics(
         Z.T @ Z, ux.T @ ux, I.T @ I, bs.T @ bs, (ratio(Z, np.where(heard, I, 0.0), 0.0) ** 2).sum(axis=0),
         heard.sum(axis=0, dtype=np.float64),
@@ -258,11 +256,6 @@ def contributions(block: Predictions, solution: Solution, label: int) -> Contrib
         moved[:, label] += votes * solution.trusted * (scores - said * prior)[:, label] / heard
     found = Contributions((1 + _FLOOR * (1 - votes)) * prior, moved, (votes - 1) * below)
     return revised_parts(found, scores - said * solution.mean, solution.learned, label)
-
-
-def _powers(added: Callable[[Any], FloatArray], scores: Any, has_scores: bool) -> list[FloatArray]:
-    """Add up scores, their squares, cubes and fourth powers; decisions have no others."""
-    return [added(scores**power) for power in (1, 2, 3, 4)] if has_scores else 4 * [added(scores)]
 
 
 def _grams(A: Any, m: int, l: int) -> Any:

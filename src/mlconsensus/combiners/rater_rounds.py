@@ -5,13 +5,13 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from ..arithmetic.products import FloatArray, column_sums, connections, model_products, product, ratio
+from ..arithmetic.products import FloatArray, column_sums, connections, model_products, product, ratio, weighted_sum
 from ..arithmetic.sheets import Sheets, sheets
 from ..panel.predictions import Predictions
 from ..panel.scales import Scales
 from . import many_raters
 from .method import Axes
-from .raters import agreement, highest, kinship, reliability
+from .raters import agreement, highest, kinship, of_cells, products_of_raters, reliability
 
 _SILENT = 1e-12  # a variance below this says that a rater never changes its mind on a label,
 _ROUNDED = 1e-8  # and so does one below this part of its mean square, of which rounding takes too much
@@ -202,6 +202,25 @@ def reliable(known: Trust) -> FloatArray:
     """Tell who is at least half as reliable as raters that are trusted usually are (m,): 1, else 0."""
     r = np.maximum(known.reliability, 0)
     return np.asarray(2 * r * (r**2).sum() > (r**3).sum(), dtype=np.float64)
+
+
+def powers(scores: Any) -> tuple[Any, ...]:
+    """Return scores, their squares, cubes and fourth powers."""
+    squares = scores * scores
+    return scores, squares, squares * scores, squares * squares
+
+
+def complete_levels(A: Any, trusted: FloatArray, l: int, has_scores: bool) -> FloatArray:
+    """Add up products of trusted raters' scores where everybody spoke; decisions by how many cells got how many yes."""
+    m, weights = int(trusted.sum()), np.repeat(trusted[:, None], l, axis=1)
+    if has_scores:
+        votes = [weighted_sum(scores, weights) for scores in powers(A)]
+        return products_of_raters(votes, np.full(votes[0].shape, float(m)))
+    counts = weighted_sum(A, weights).astype(np.int64)
+    counts += (m + 1) * np.arange(l)
+    cells = np.bincount(counts.ravel(), minlength=(m + 1) * l).reshape(l, m + 1).T
+    yes = np.arange(m + 1.0)[:, None]
+    return products_of_raters([yes] * 4, np.full((m + 1, 1), float(m)), lambda values: of_cells(cells * values))
 
 
 def kinship_of_all(known: Trust, level: float) -> float:
