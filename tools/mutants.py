@@ -31,7 +31,14 @@ ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "mlconsensus"
 EQUIVALENT = Path(__file__).parent / "equivalent_mutants.txt"
 ROOMS = ("arithmetic", "combiners", "evaluation")
-TESTS = (*ROOMS, "insight/test_explanations.py", "insight/test_referee.py", "panel", "test_own_method.py")
+TESTS = (
+    *ROOMS,
+    "insight/test_explanations.py",
+    "insight/test_referee.py",
+    "panel",
+    "sites/test_state.py",
+    "test_own_method.py",
+)
 CPU_SECONDS, MEMORY = 20, 8 * 2**30  # beside three times what its tests take; a mutant that needs more is noticed, too
 
 SWAPS = {
