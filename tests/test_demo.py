@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import mlconsensus as mlc
+from mlconsensus.cli import main
 from mlconsensus.demo import run
 
 
@@ -36,17 +37,27 @@ def test_the_readme_shows_what_the_demo_prints(tmp_path, monkeypatch):
     assert f"```text\n{run('mlconsensus-demo', program='.venv/bin/mlconsensus')}\n```" in readme
 
 
-def test_what_to_try_next_can_be_pasted(tmp_path):
-    folder = tmp_path / "it's my $demo"
-    lines = [
-        line
-        for line in run(folder, program=shlex.quote(sys.executable) + " -m mlconsensus").splitlines()
-        if line[:2] == "  "
-    ]
+def test_what_to_try_next_can_be_pasted(tmp_path, monkeypatch):
+    """A shell parts the words of all lines; the first goes to a process of its own, the others to this one."""
+    monkeypatch.chdir(tmp_path)
+    program = shlex.quote(sys.executable) + " -m mlconsensus"
+    lines = [line for line in run(tmp_path / "it's my $demo", program=program).splitlines() if line[:2] == "  "]
     assert len(lines) == 4
-    for line in lines:
-        done = subprocess.run(line, shell=True, cwd=tmp_path, capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
+    done = subprocess.run(lines[0], shell=True, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    parted = subprocess.run(
+        "\n".join(f"printf '%s\\0' {line}; echo" for line in lines),
+        shell=True,
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+    )
+    for words in parted.stdout.splitlines()[1:]:
+        python, _, name, *args = words.rstrip("\0").split("\0")
+        assert (python, name) == (sys.executable, "mlconsensus")
+        with pytest.raises(SystemExit) as end:
+            main(args)
+        assert end.value.code == 0
     assert (tmp_path / "report.html").is_file()
 
 

@@ -57,12 +57,12 @@ def page(request):
 
 
 def test_many_instances_are_sampled_and_the_page_stays_small():
-    made, _ = mlc.datasets.make_panel(3000, 200, 5, cardinality=5, random_state=0)
+    made, _ = mlc.datasets.make_panel(1000, 200, 5, cardinality=5, random_state=0)
     report = mlc.combine(made, method="mlcm-a").report()
     changes = report.summary.changes
     assert (len(changes.instances), changes.n_moved_shown) == (300, 200)
     page = report.to_html()
-    assert "The 200 that moved most, and an even sample of 100 of the others, of 3,000 in all." in page
+    assert "The 200 that moved most, and an even sample of 100 of the others, of 1,000 in all." in page
     assert "Shown are the 40 with the strongest ties of 200." in page
     assert len(page.encode()) < 1_000_000  # and no more of ten times as many instances
 
@@ -187,9 +187,10 @@ def test_warnings_are_those_of_the_diagnostics():
     consensus = mlc.combine(mlc.Predictions([*good.to_array(), *at_random], models=names))
     report, found = consensus.report(), consensus.diagnostics
     assert [one.raters for one in found.suspects] == [("<b>\n",), ("f",), ("g",)]
+    text, page = report.to_text(), report.to_html()
     for sentence in (found.voices.sentence, *(one.sentence for one in found.suspects)):
-        assert f"\n- {sentence}.\n" in report.to_text()
-        assert f"<li>{escape(sentence)}.</li>" in report.to_html()
+        assert f"\n- {sentence}.\n" in text
+        assert f"<li>{escape(sentence)}.</li>" in page
     models = json.loads(report.to_json())["models"]
     assert [one["sentence"] for one in models["suspects"]] == [one.sentence for one in found.suspects]
     assert models["voices"] == found.voices._asdict()

@@ -307,7 +307,8 @@ def test_degenerate_panels(name):
 def test_the_report_begins_with_what_to_do():
     panel, truth = mlc.datasets.make_panel(quality=[0.8, 0.8, 0.8, 0.8, 0], shared_errors=0, random_state=0)
     found = mlc.combine(panel, method="filter")
-    unknown, known = (actions(found.report(given).summary) for given in (None, truth))
+    report = found.report()
+    unknown, known = (actions(each.summary) for each in (report, found.report(truth)))
     assert [action.section for action in unknown] == ["models", "changes"]
     assert unknown[0].sentence.startswith(f"Look at {panel.models[4]}: ")
     assert unknown[1].sentence.startswith("Ask a person about 100 instances before you rely on it, first about ")
@@ -315,10 +316,10 @@ def test_the_report_begins_with_what_to_do():
     other, other_truth = mlc.datasets.make_panel(random_state=0)
     trusted = actions(mlc.combine(other, method="filter").report(other_truth).summary)[-1]
     assert trusted.sentence.startswith("Trust it: it is not behind voting (average precision: 0.")
-    page = found.report().to_html()
+    page = report.to_html()
     assert page.index("What to do now") < page.index("What was found")
     assert '<a href="#changes">The evidence</a>' in page
-    assert "What to do now:" in found.report().to_text()
+    assert "What to do now:" in report.to_text()
 
 
 def test_models_that_hardly_agree_are_not_to_be_combined():
