@@ -125,7 +125,7 @@ def filtering(sums: Any, known: Any, scale: FloatArray, own: FloatArray, active:
     product of what is each one's `own` (l,).
     """
     rows = [sparse.vstack(pieces, format="csr") for pieces in (sums.together, sums.alone)]
-    order, h = head_first(np.where(active, np.bincount(rows[0].indices, minlength=len(noise)) + 1, 0))
+    order, h = head_first(np.where(active, np.bincount(rows[0].indices, minlength=len(noise)), 0))
     order[h:] = order[h:][np.argsort(own[order[h:]], kind="stable")]
     (head, tail), (head_alone, tail_alone) = (parted(each, order, h) for each in rows)
     for k, label in enumerate(order[:h]):

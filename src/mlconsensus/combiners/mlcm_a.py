@@ -133,8 +133,9 @@ def solve(statistics: Statistics, n_iter: int | None = 1) -> Solution:
     prior = ratio(statistics.total, statistics.known, 0.0)
     if isinstance(statistics.known_gram, tuple):
         expect(n_iter == 1, "n_iter", n_iter, "1, for a panel of many labels")
-        order, size = head_first(statistics.total)
-        head, tail = parted(sparse.vstack(statistics.known_gram, format="csr"), order, size)
+        rows = sparse.vstack(statistics.known_gram, format="csr")
+        order, size = head_first(rows.sum(axis=0))
+        head, tail = parted(rows, order, size)
         found = shrunk(order, head * (m / n), tail * (m / n))
         together = f"labels beside the {size:,} most frequent that go together too often"
         expect(np.isfinite(found.bound), "MLCM-a", together, "fewer of these; --method filter takes such panels")
