@@ -149,6 +149,7 @@ def large_panel(n: int = 60, l: int = 3000) -> Predictions:
     for _ in range(3):
         labels = np.minimum(rng.zipf(1.3, len(rows)), l) - 1
         found.append(sparse.csr_array((np.ones(len(rows)), (rows, labels)), shape=(n, l)))
+        found[-1].sum_duplicates()
         found[-1].data = np.minimum(found[-1].data, 1)
     return Predictions(found)
 
