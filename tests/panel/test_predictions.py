@@ -138,9 +138,9 @@ class TestTables:
         tables = []
         for k in range(m):
             rows = rng.permutation(n)[: rng.integers(1, n + 1)]
-            rows[0] = rows[0] if 0 in rows else 0  # one that all have seen, without which models are refused
+            rows[0] *= 0 in rows  # one that all have seen, without which models are refused
             columns = rng.permutation(l)[: rng.integers(1, l + 1)]
-            columns[0] = columns[0] if 0 in columns else 0
+            columns[0] *= 0 in columns
             own = scores[k][np.ix_(rows, columns)]
             expected[k][np.ix_(rows, columns)] = own
             tables.append(ModelTable(f"m{k}", sparse.csr_array(own) if as_sparse else own, rows, columns))
