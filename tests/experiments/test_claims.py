@@ -8,7 +8,7 @@ import pytest
 from mlconsensus.evaluation.metrics import RANKING_METRICS
 from mlconsensus.experiments import Settings, as_json, as_markdown, as_text, judge_claims
 from mlconsensus.experiments.paper import tables
-from mlconsensus.experiments.protocol import Figure, Results
+from mlconsensus.experiments.protocol import MeanOfRepeats, Results
 
 
 @pytest.fixture
@@ -16,7 +16,9 @@ def papers_own():
     """Results that are the paper's; where it is misprinted, its one error stands for ranking loss."""
     made = {
         name: {
-            method: {metric: Figure(row[metric], 0.001, printed.figure(method, metric)) for metric in RANKING_METRICS}
+            method: {
+                metric: MeanOfRepeats(row[metric], 0.001, printed.figure(method, metric)) for metric in RANKING_METRICS
+            }
             for method, row in printed.cells.items()
         }
         for name, printed in tables().items()
@@ -59,7 +61,7 @@ def test_claims_that_do_not_hold(papers_own):
 
 def test_a_gain_of_half_the_size_holds_in_part(papers_own):
     table = papers_own.tables["medical"]
-    loss = Figure(0.0989 * (1 - 0.3), 0, None)
+    loss = MeanOfRepeats(0.0989 * (1 - 0.3), 0, None)
     weaker = table | {"MV": table["MV"] | {"ranking_loss": loss}}
     assert judge_claims(papers_own._replace(tables={"medical": weaker}))[1].verdict == "holds in part"
 

@@ -38,7 +38,7 @@ class Groups(NamedTuple):
     n_labels: int
 
 
-class Pairs(NamedTuple):
+class PairCounts(NamedTuple):
     """Pairs of a relevant and an irrelevant cell: how many, and in how many the relevant one scores higher or ties."""
 
     number: int
@@ -100,7 +100,7 @@ def groups(truth: BoolArray, scores: NDArray[Any]) -> Groups:
     return Groups(instance, above, size, higher, relevant, n_relevant, l)
 
 
-def pairs_of_cells(truth: BoolArray, scores: NDArray[Any]) -> Pairs:
+def pairs_of_cells(truth: BoolArray, scores: NDArray[Any]) -> PairCounts:
     """Compare every relevant cell with every irrelevant one.
 
     The fewer of the two are sorted as a whole. Then all cells are sorted block by block, which says how many of a block
@@ -109,7 +109,7 @@ def pairs_of_cells(truth: BoolArray, scores: NDArray[Any]) -> Pairs:
     Examples
     --------
     >>> pairs_of_cells(np.array([[True, False], [False, True]]), np.array([[0.9, 0.2], [0.4, 0.4]]))
-    Pairs(number=4, won=3, tied=1)
+    PairCounts(number=4, won=3, tied=1)
     """
     n_relevant = int(np.count_nonzero(truth))
     number = n_relevant * (truth.size - n_relevant)
@@ -129,7 +129,7 @@ def pairs_of_cells(truth: BoolArray, scores: NDArray[Any]) -> Pairs:
     # All cells were counted; the fewer themselves have to come off.
     won = sum(below for below, _ in found) - int(counts @ (np.cumsum(counts) - counts))
     tied = sum(tied for _, tied in found) - int(counts @ counts)
-    return Pairs(number, number - won - tied if swapped else won, tied)
+    return PairCounts(number, number - won - tied if swapped else won, tied)
 
 
 def pairs_won(scores: NDArray[Any], of_yes: Any, of_no: Any) -> FloatArray:

@@ -10,7 +10,7 @@ from .protocol import Results, Table
 Verdict = Literal["holds", "holds in part", "does not"]
 
 
-class Judged(NamedTuple):
+class JudgedClaim(NamedTuple):
     """What became of a claim."""
 
     claim: str
@@ -19,7 +19,7 @@ class Judged(NamedTuple):
     paper: str  # the same, from the paper's own tables
 
 
-def judge_claims(results: Results) -> list[Judged]:
+def judge_claims(results: Results) -> list[JudgedClaim]:
     """Judge each of the paper's claims by the means of a run.
 
     A claim on how often one method is ahead holds if that is so in at least the share of cells that the paper names,
@@ -28,10 +28,10 @@ def judge_claims(results: Results) -> list[Judged]:
 
     Examples
     --------
-    >>> from mlconsensus.experiments.protocol import Figure
+    >>> from mlconsensus.experiments.protocol import MeanOfRepeats
     >>> from mlconsensus.evaluation.metrics import RANKING_METRICS
     >>> from mlconsensus.experiments import Settings
-    >>> good, bad = Figure(0.9, 0, None), Figure(0.8, 0, None)
+    >>> good, bad = MeanOfRepeats(0.9, 0, None), MeanOfRepeats(0.8, 0, None)
     >>> rows = {"BM": bad, "MV": good, "MLCM-r": good, "MLCM-a": good}
     >>> table = {method: dict.fromkeys(RANKING_METRICS, figure) for method, figure in rows.items()}
     >>> judge_claims(Results(Settings(), {"enron": 1702}, {"enron": table}))[0][1:]
@@ -42,7 +42,7 @@ def judge_claims(results: Results) -> list[Judged]:
         ours, papers = (_cells(results.tables, claim, which) for which in ("mean", "paper"))
         evidence = _ahead if claim.gain is None else _largest_gain
         seen = [evidence(claim, cells) if cells else "no figures" for cells in (ours, papers)]
-        judged.append(Judged(claim.text, _verdict(claim, ours, papers), *seen))
+        judged.append(JudgedClaim(claim.text, _verdict(claim, ours, papers), *seen))
     return judged
 
 

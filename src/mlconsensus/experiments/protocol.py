@@ -18,7 +18,7 @@ from .base_models import Settings, base_predictions
 from .learners import BoolArray
 
 
-class Figure(NamedTuple):
+class MeanOfRepeats(NamedTuple):
     """One cell of a table."""
 
     mean: float
@@ -27,7 +27,7 @@ class Figure(NamedTuple):
     runs: Sequence[float] = ()  # of each repeat, in order
 
 
-Table = dict[str, dict[str, Figure]]  # method → metric → figure
+Table = dict[str, dict[str, MeanOfRepeats]]  # method → metric → figure
 
 
 class Results(NamedTuple):
@@ -106,8 +106,8 @@ def summarise(judged: Sequence[dict[str, dict[str, float]]], name: str) -> Table
     """
     printed = paper.tables()[name]
 
-    def figure(method: str, metric: str) -> Figure:
+    def figure(method: str, metric: str) -> MeanOfRepeats:
         runs = [run[method][metric] for run in judged]
-        return Figure(float(np.mean(runs)), float(np.std(runs)), printed.figure(method, metric), runs)
+        return MeanOfRepeats(float(np.mean(runs)), float(np.std(runs)), printed.figure(method, metric), runs)
 
     return {method: {metric: figure(method, metric) for metric in metrics.RANKING_METRICS} for method in judged[0]}

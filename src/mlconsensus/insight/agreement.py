@@ -34,7 +34,7 @@ _MOST_SETS = 4096  # different label sets; with more, every second instance is l
 _AT_ONCE = 2**21  # cells in the largest array of one step
 
 
-class Figure(NamedTuple):
+class Agreed(NamedTuple):
     """A figure and its 95 % interval; NaN where nothing could differ, or nobody met."""
 
     value: float
@@ -50,9 +50,9 @@ class LabelAgreement(NamedTuple):
 
     label: str
     instances: int  # that at least two raters spoke about
-    share: Figure  # of pairs of answers, yes or no, that are alike
-    alpha: Figure  # Krippendorff's, of yes and no
-    score_alpha: Figure | None  # Krippendorff's, of scores; None: all are 0 or 1
+    share: Agreed  # of pairs of answers, yes or no, that are alike
+    alpha: Agreed  # Krippendorff's, of yes and no
+    score_alpha: Agreed | None  # Krippendorff's, of scores; None: all are 0 or 1
 
 
 class RaterAgreement(NamedTuple):
@@ -60,8 +60,8 @@ class RaterAgreement(NamedTuple):
 
     raters: tuple[str, ...]  # one, or two
     instances: int  # shared
-    share: Figure  # of pairs of answers, yes or no, that are alike
-    kappa: Figure  # Cohen's, chance label by label; of one rater: of its answers beside each of the others'
+    share: Agreed  # of pairs of answers, yes or no, that are alike
+    kappa: Agreed  # Cohen's, chance label by label; of one rater: of its answers beside each of the others'
 
 
 class Agreement(NamedTuple):
@@ -78,10 +78,10 @@ class Agreement(NamedTuple):
     """
 
     instances: int  # that at least two raters spoke about
-    share: Figure  # of pairs of answers, yes or no, that are alike
-    alpha: Figure  # Krippendorff's of all labels, chance label by label
-    score_alpha: Figure | None  # the same of scores; None: all are 0 or 1
-    set_alpha: Figure  # Krippendorff's of label sets, by the MASI distance
+    share: Agreed  # of pairs of answers, yes or no, that are alike
+    alpha: Agreed  # Krippendorff's of all labels, chance label by label
+    score_alpha: Agreed | None  # the same of scores; None: all are 0 or 1
+    set_alpha: Agreed  # Krippendorff's of label sets, by the MASI distance
     labels: tuple[LabelAgreement, ...]
     raters: tuple[RaterAgreement, ...]
     pairs: tuple[RaterAgreement, ...]
@@ -157,7 +157,7 @@ def agreement(predictions: Any) -> Agreement:
             both = heard[a] & heard[b]
             found += _table([both, agreed[a] & both, agreed[b] & both, agreed[a] & agreed[b]], group[a])
 
-    def figures(sums: FloatArray) -> tuple[Figure, Figure, Figure | None]:
+    def figures(sums: FloatArray) -> tuple[Agreed, Agreed, Agreed | None]:
         share, alpha, of_scores = (_one_minus(*one) for one in sums)
         return share, alpha, of_scores if graded else None
 
@@ -215,7 +215,7 @@ def _table(fields: list[NDArray[Any]], group: IntArray) -> FloatArray:
     return np.stack([field.sum(axis=1) for field in (first + second - 2 * both, chance, n)])
 
 
-def _set_alpha(panel: Predictions) -> Figure:
+def _set_alpha(panel: Predictions) -> Agreed:
     """Krippendorff's α of the sets of labels that raters said yes to; two empty sets are alike."""
     said = sheets(panel)
     yes = said.scores >= 0.5
@@ -259,15 +259,15 @@ def masi_distances(sets: NDArray[np.bool_]) -> FloatArray:
     return 1 - ratio(shared, either, 1.0) * monotone
 
 
-def _one_minus(observed: FloatArray, expected: FloatArray) -> Figure:
+def _one_minus(observed: FloatArray, expected: FloatArray) -> Agreed:
     """Return 1 − observed ÷ expected of the panel itself, which comes first, and its interval over the resamples."""
     found = 1 - ratio(observed, expected, np.nan)
     if np.isnan(found[0]):
-        return Figure(np.nan, np.nan, np.nan)
+        return Agreed(np.nan, np.nan, np.nan)
     resampled = found[~np.isnan(found)]  # all that can be worked out; the figure itself is one
     # Instances that are drawn twice agree with themselves: chance is underrated, so that the resamples lie too low.
     low, high = found[0] + np.percentile(resampled, [2.5, 97.5]) - resampled.mean()
-    return Figure(float(found[0]), float(low), min(float(high), 1.0))
+    return Agreed(float(found[0]), float(low), min(float(high), 1.0))
 
 
 def _rated(raters: tuple[str, ...], instances: int, sums: FloatArray) -> RaterAgreement:

@@ -8,7 +8,7 @@ import numpy as np
 from ..arithmetic.products import FloatArray
 from ..terminal import shown
 from .findings import figure
-from .judged import PrecisionRecall, Reliability
+from .judged import PrecisionRecall, ReliabilityCurve
 
 _STEPS = 5  # shades on either side of 0
 SHADES = [*(f"n{step}" for step in range(_STEPS, 0, -1)), "z", *(f"p{step}" for step in range(1, _STEPS + 1))]
@@ -58,7 +58,7 @@ def heat(names: Sequence[str], values: FloatArray, limit: float | None = None) -
 
 
 def lines(
-    found: Sequence[PrecisionRecall] | Sequence[Reliability], x: str, y: str
+    found: Sequence[PrecisionRecall] | Sequence[ReliabilityCurve], x: str, y: str
 ) -> list[tuple[str, list[tuple[str, str]]]]:
     """Return the kind of each curve and its points on 260 × 200 pixels, in the order in which they are drawn.
 

@@ -52,7 +52,7 @@ class PrecisionRecall(NamedTuple):
         return min(zip(self.recall, self.precision, strict=True), key=lambda point: abs(point[0] - 0.5))
 
 
-class Reliability(NamedTuple):
+class ReliabilityCurve(NamedTuple):
     """How often cells of about the same score are relevant, in bins of the score."""
 
     name: str
@@ -95,7 +95,7 @@ class JudgedSummary(NamedTuple):
     left_out: tuple[str, ...]  # methods too large for the panel
     results: tuple[Judgement, ...]
     precision_recall: tuple[PrecisionRecall, ...]
-    reliability: tuple[Reliability, ...]
+    reliability: tuple[ReliabilityCurve, ...]
     calibration: Calibration  # of the consensus's probabilities
     ahead: Figure  # of voting, in average precision
     labels: tuple[LabelGain, ...]
@@ -170,7 +170,7 @@ def precision_recall(name: str, kind: str, truth: BoolArray, scores: FloatArray)
     return PrecisionRecall(name, kind, tuple(recall[kept].tolist()), tuple(precision[kept].tolist()))
 
 
-def reliability(name: str, kind: str, truth: BoolArray, scores: FloatArray) -> Reliability:
+def reliability(name: str, kind: str, truth: BoolArray, scores: FloatArray) -> ReliabilityCurve:
     """Bin cells by their score, a tenth each; scores above 1 are in the last bin, those below 0 in the first.
 
     Examples
@@ -185,7 +185,7 @@ def reliability(name: str, kind: str, truth: BoolArray, scores: FloatArray) -> R
     full = cells > 0
     mean = np.bincount(at, weights=flat, minlength=_BINS)[full] / cells[full]
     share = np.bincount(at, weights=relevant, minlength=_BINS)[full] / cells[full]
-    return Reliability(name, kind, tuple(mean.tolist()), tuple(share.tolist()), tuple(cells[full].tolist()))
+    return ReliabilityCurve(name, kind, tuple(mean.tolist()), tuple(share.tolist()), tuple(cells[full].tolist()))
 
 
 def calibration_error(truth: BoolArray, likely: FloatArray) -> Calibration:
