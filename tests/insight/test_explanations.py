@@ -13,7 +13,7 @@ from sklearn.exceptions import NotFittedError
 import mlconsensus as mlc
 import oracle
 from mlconsensus.estimators import Combiner
-from mlconsensus.panel.sources import LazySource
+from mlconsensus.panel.sources import LazySource, prepared
 from panels import DEGENERATE, NAN, panels
 
 COMBINERS = [
@@ -324,7 +324,7 @@ class Elsewhere(LazySource):
     block_size = 2
 
     def read(self, start, stop):
-        return self.prepared(self.panel[start:stop])
+        return prepared(self.panel[start:stop], self._steps)
 
 
 @every_combiner
