@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from ..arithmetic.products import FloatArray
+from ..arithmetic.products import BoolArray, FloatArray
 from ..combiners import majority_vote
 from ..combiners.contributions import Scale
 from ..engines import gather
@@ -90,22 +90,31 @@ class Explanation:
     @property
     def total(self) -> float:
         """What baseline, contributions and remainder sum to: the score, or its log-odds."""
-        return math.fsum([self.baseline, *(part.contribution for part in self.parts), self.remainder])
+        return math.fsum([self.baseline, self.rest([]), self.remainder])
+
+    def rest(self, parts: Sequence[Part]) -> float:
+        """Add up what all statements but some contribute."""
+        taken = (-part.contribution for part in parts)
+        return math.fsum([*self.contributions.ravel().tolist(), *self.clusters.values(), *taken])
+
+    @cached_property
+    def counts(self) -> BoolArray:
+        """Which statements count (m, l): all that contribute anything, and all about the label itself, silence too."""
+        return np.asarray((self.contributions != 0) | (np.array(self.labels, dtype=object) == self.label))
 
     @cached_property
     def parts(self) -> list[Part]:
-        """The statements that count, from the largest contribution to the smallest.
+        """The statements that count, from the largest contribution to the smallest."""
+        return self.largest(None)
 
-        Those are all that contribute anything, and all about the label itself, silence too.
-        """
+    def largest(self, most: int | None) -> list[Part]:
+        """Return at most so many of the statements that count, from the largest contribution on."""
         own = self.labels.index(self.label)
         spoke = ~np.isnan(self.said)
         votes = np.where(spoke[:, own], self.said[:, own], 0.0) / max(spoke[:, own].sum(), 1)
-        counts = self.contributions != 0
-        counts[:, own] = True
         # Thousands of statements: numbers of lists are reached faster than those of arrays.
-        at, of = np.nonzero(counts)
-        order = np.lexsort((of != own, -np.abs(self.contributions[at, of])))
+        at, of = np.nonzero(self.counts)
+        order = np.lexsort((of != own, -np.abs(self.contributions[at, of])))[:most]
         at, of = at[order], of[order]
         columns = at, of, self.said[at, of], self.contributions[at, of], votes[at] * (of == own)
         found = [
@@ -115,7 +124,7 @@ class Explanation:
         inside = [Part(name, "", 1.0, contribution, 0.0) for name, contribution in self.clusters.items()]
         if inside:
             found = sorted(found + inside, key=lambda part: (-abs(part.contribution), part.label != self.label))
-        return found
+        return found[:most]
 
     def to_dict(self) -> dict[str, Any]:
         """Return what JSON can hold: all but the arrays; infinite log-odds, of what is never or always true, are None.

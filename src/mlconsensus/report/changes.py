@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -181,7 +180,7 @@ def _rows(consensus: Consensus, found: Departure, shown: NDArray[np.int64]) -> t
 
 def _reason(why: Explanation, change: str, vote: float) -> Reason:
     """Keep of an explanation what is shown; `vote` is that of the whole panel, which knows the labels' priors."""
-    parts, others = tuple(why.parts[:_MOST_PARTS]), why.parts[_MOST_PARTS:]
-    rest = math.fsum(part.contribution for part in others)
+    parts = why.largest(_MOST_PARTS)
+    others = int(why.counts.sum()) + len(why.clusters) - len(parts)
     figures = (why.scale, why.baseline, why.remainder, why.total)
-    return Reason(why.label, change, why.score, vote, *figures, parts, len(others), rest)
+    return Reason(why.label, change, why.score, vote, *figures, tuple(parts), others, why.rest(parts))
