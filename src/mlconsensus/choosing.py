@@ -62,7 +62,7 @@ def _by_held_out_raters(panel: Any) -> tuple[str, str]:
     fitting = MOST_CELLS // (len(panel.models) * len(panel.labels))  # instances that are judged in little memory
     if panel.many or panel.clusters or fitting < _FEWEST:
         return default
-    found = referee(sampled(panel, min(_LOOKED_AT, fitting)), methods=[DEFAULT, _RIVAL])
+    found = referee(sampled(panel, min(_LOOKED_AT, fitting)), methods=[DEFAULT, _RIVAL], even_in_doubt=False)
     if found.verdict is None or found.gains[DEFAULT]["mean"].error == 0:  # without a signal the default is voting
         return default
     over_both = [found.gains[_RIVAL][metric] for metric in RANKING_METRICS]

@@ -1,3 +1,4 @@
+import itertools
 import subprocess
 import sys
 
@@ -13,6 +14,7 @@ def files(tmp_path, monkeypatch):
     (tmp_path / "meminfo").write_text("MemTotal: 9000 kB\nMemAvailable: 8000 kB\n")
     monkeypatch.setattr(machine, "_MEMINFO", tmp_path / "meminfo")
     monkeypatch.setattr(machine, "_GROUP", tmp_path)
+    monkeypatch.setattr(machine, "monotonic", itertools.count().__next__)  # the system is asked every time
     return tmp_path
 
 

@@ -95,6 +95,7 @@ def referee(
     optimize: str = "auto",
     methods: Iterable[str] | Mapping[str, Combiner] | None = None,
     groups: Mapping[str, object] | None = None,
+    even_in_doubt: bool = True,
 ) -> Referee:
     """Judge methods without truth: combine some raters, and see how well that ranks what the others said.
 
@@ -114,6 +115,8 @@ def referee(
     groups
         Which group a rater belongs to, where some have one origin (one model in several settings): these are held out
         together, as copies and near copies always are.
+    even_in_doubt
+        Whether methods are judged also where raters err together, so that there will be no verdict.
 
     Returns
     -------
@@ -146,12 +149,18 @@ def referee(
     if found < _FEWEST:
         few = f"copies and kin counted once, {found} of {m} raters are independent, and it takes {_FEWEST} to judge"
         return Referee({}, {}, metric, m, found, 0, None, f"No verdict: {few}.")
+    doubt = _err_together(sample, met, kin)
+    if doubt and not even_in_doubt:
+        return Referee({}, {}, metric, m, found, 0, None, f"No verdict: {doubt}.")
     folds = min(found, _FOLDS)
     dealt = np.argsort(np.argsort(-np.bincount(kin), kind="stable"))[kin] % folds  # groups in turn, largest first
     judged = each((dealt == fold for fold in range(folds)), partial(_judge, sample, methods), folds, "judging")
     value, weight = (np.array(of_folds) for of_folds in zip(*judged, strict=True))
     gains, beyond = (_gains(value, weight, list(methods), over) for over in (0, 1))
-    if doubt := _doubt(sample, met, kin, weight.sum(axis=0)):
+    total = weight.sum(axis=0)
+    if (total[:, :-1] >= total[:, -1:]).any():  # some part has nothing to leave out
+        doubt = "held-out raters that agree with the others say too little about too few instances"
+    if doubt:
         return Referee(gains, beyond, metric, m, found, folds, None, f"No verdict: {doubt}.")
     ahead = {name: own[metric].expected for name, own in gains.items() if own[metric].low > 0}
     best = max(ahead, key=lambda name: ahead[name], default="MV")
@@ -280,10 +289,8 @@ def _kin(raters: Sequence[str], met: Meetings, groups: Mapping[str, object]) -> 
     return np.asarray(connected_components(copies | (number[:, None] == number))[1], dtype=np.int64)
 
 
-def _doubt(sample: Predictions, met: Meetings, kin: IntArray, weight: FloatArray) -> str:
-    """Say why held-out raters cannot judge here; nothing if they can."""
-    if (weight[:, :-1] >= weight[:, -1:]).any():  # some part has nothing to leave out
-        return "held-out raters that agree with the others say too little about too few instances"
+def _err_together(sample: Predictions, met: Meetings, kin: IntArray) -> str:
+    """Say that raters behave as replicas of one learner do, which cannot judge each other; nothing if they do not."""
     one_of_each = [sample.models[k] for k in np.unique(kin, return_index=True)[1]]
     m = len(one_of_each)
     if m < len(kin):
