@@ -182,6 +182,10 @@ def test_replicas_of_one_learner_are_told():
     assert found.verdict is None
     assert "err together" in found.sentence
     assert found.gains
+    unjudged = mlc.referee(replicas, methods=["mlcm-a"], even_in_doubt=False)
+    assert unjudged.gains == {}
+    assert unjudged.sentence == found.sentence
+    assert found.gains
 
 
 def test_scores_become_the_share_of_yes_that_their_mean_says():
