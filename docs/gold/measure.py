@@ -22,6 +22,7 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 
 import mlconsensus as mlc
+from mlconsensus import choosing
 from mlconsensus.combiners import learning
 from mlconsensus.panel.predictions import as_predictions
 
@@ -31,6 +32,7 @@ import panels as quality
 HERE = Path(__file__).parent
 SIZES = (25, 50, 100, 200)
 MOST_JUDGED = 1500
+LARGE, FEW = 4e6, 3  # cells of panels of which fewer draws are taken
 BEYOND = (1.0, 2.0, 3.0)  # standard errors: the constant of the gate that was chosen with truth in view
 SHIPPED = 3.0
 SMALL = 2e6  # cells of panels on which the other methods are tried, with fewer draws
@@ -69,32 +71,48 @@ def stacked(answers, truth, known, judged):
 
 
 def of_panel(path, draws):
-    """Metrics of every draw: size, draw, and for each of `without`, `stacking` and a gate in BEYOND four figures."""
+    """Metrics of every draw: size, draw, and for each of `without`, `stacking` and a gate in BEYOND four figures.
+
+    `without` is what `combine` makes of the panel, a gate what it makes of it with gold.
+    """
     scores, truth, known = quality.read(path)
     panel = as_predictions(scores)
+    default = mlc.combine(panel)
     combiner = mlc.RaterFilter().fit(panel)
-    without, usual = combiner.transform(panel), np.nan_to_num(np.nanmean(scores, axis=1, keepdims=True))
+    usual = np.nan_to_num(np.nanmean(scores, axis=1, keepdims=True))
     answers = np.where(np.isnan(scores), usual, scores).transpose(1, 0, 2)
     rows = []
     for size in (size for size in SIZES if size <= 0.75 * known.any(axis=1).sum()):
         for draw in range(draws):
             gold, judged = drawn(known, size, draw)
             here = truth[judged], known[judged]
-            found = {"without": metrics(*here, without[judged])}
+            found = {"without": metrics(*here, default.scores[judged])}
             found["stacking"] = metrics(*here, stacked(answers[gold], truth[gold], known[gold], answers[judged]))
             block = panel[gold].with_gold(np.where(known[gold], truth[gold], np.nan))
-            learned = np.ones(1)
+            learned = True
             for beyond in BEYOND:
-                figures = found["without"]
-                if len(learned):  # what a lower bar does not let pass, a higher one does not
-                    learning._BEYOND = beyond
-                    solution = type(combiner).learn(block, combiner.solution_)
-                    learned = solution.learned
-                    if len(learned):
-                        figures = metrics(*here, type(combiner).apply(panel[judged], solution))
-                found[str(beyond)] = figures
+                learning._BEYOND = beyond
+                if learned:  # what a lower bar does not let pass, a higher one does not
+                    given, learned = with_gold(panel, default, combiner, block, truth, known, judged)
+                found[str(beyond)] = metrics(*here, given)
             rows.append({"size": size, "draw": draw} | {name: value.tolist() for name, value in found.items()})
     return rows
+
+
+def with_gold(panel, default, combiner, block, truth, known, judged):
+    """Scores of what is judged, as `combine` gives them with gold, and whether a higher bar could change them.
+
+    Only what gold changes is worked out anew.
+    """
+    if default.method != choosing.DEFAULT:
+        answers = np.full(truth.shape, np.nan)
+        gold = block.instances
+        answers[gold] = np.where(known[gold], truth[gold], np.nan)
+        told = panel.with_gold(answers)
+        if not choosing._known_answers_prefer_the_default(told, default.method, None):
+            return mlc.COMBINERS[default.method]().fit(told).transform(panel[judged]), True
+    solution = type(combiner).learn(block, combiner.solution_)
+    return type(combiner).apply(panel[judged], solution), len(solution.learned) > 0
 
 
 def of_others(path, draws=3):
@@ -130,7 +148,8 @@ def main():
     for path in sorted(given.folder.rglob("*.npz"), key=lambda path: path.stat().st_size):
         kept = given.cache / f"{path.stem}.json"
         if not kept.exists():
-            kept.write_text(json.dumps(of_panel(path, given.draws)))
+            large = np.prod(quality.read(path)[0].shape) > LARGE
+            kept.write_text(json.dumps(of_panel(path, FEW if large else given.draws)))
             print(path.stem, flush=True)
         other = given.cache / f"{path.stem}.others"
         if not other.exists() and np.prod(quality.read(path)[0].shape) < SMALL:

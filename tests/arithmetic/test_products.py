@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from mlconsensus import Predictions
 from mlconsensus.arithmetic import products as kernels
 
 
@@ -22,3 +23,15 @@ def test_sums_of_votes_times_a_matrix(fill, dtype):
         assert found.dtype == dtype
         np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance)
     assert (A.toarray() == dense).all()
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("shape", [(1, 1), (13, 7), (64, 2), (40, 30)])
+def test_decisions_in_bits_add_up_as_scores_do(order, shape):
+    said = np.random.default_rng(0).random((3, *shape)) < 0.3
+    expected = said.sum(axis=1), said.sum(axis=1), np.einsum("kil,qil->kq", said.astype(int), said.astype(int))
+    mixed = [np.asarray(said[0], order=order), np.asfortranarray(said[1]), np.ascontiguousarray(said[2])]
+    csr = [sparse.csr_array(own.astype(float)) for own in said]
+    for matrices in (mixed, [own.astype(float) for own in mixed], csr):
+        for found, sums in zip(kernels.model_sums(Predictions(matrices)), expected, strict=True):
+            np.testing.assert_array_equal(found, sums)

@@ -161,24 +161,35 @@ def own_label_grams(A: Matrix, n_labels: int) -> FloatArray:
     return out
 
 
-def model_products(A: Matrix, m: int, n_labels: int) -> FloatArray:
-    """Multiply what models say about the same cell, summed over all cells of A (n, m·l): Σ_iℓ a_ikℓ a_iqℓ, as (m, m).
+def model_sums(block: Predictions) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Add up what each model says of each label where all speak (m, l), its squares, and products of two models (m, m).
 
     Examples
     --------
-    >>> model_products(np.array([[1.0, 0.0, 0.5, 1.0]]), 2, 2).tolist()
-    [[1.0, 0.5], [0.5, 1.25]]
+    >>> import mlconsensus as mlc
+    >>> [sums.tolist() for sums in model_sums(mlc.Predictions([[[1, 0]], [[0.5, 1]]]))]
+    [[[1.0, 0.0], [0.5, 1.0]], [[1.0, 0.0], [0.25, 1.0]], [[1.0, 0.5], [0.5, 1.25]]]
     """
-    n = A.shape[0]
+    m, n, l = block.shape
+    matrices = [values for values, _ in block.cells()]
+    if all(values.dtype == np.bool_ for values in matrices):  # eight cells a byte: a tenth of the time
+        total = np.array([np.count_nonzero(values, axis=0) for values in matrices], dtype=np.float64)
+        by_column = matrices[0].strides[0] == 1
+        packed = [np.packbits(values.T if by_column else values) for values in matrices]
+        words = [np.append(bits, np.zeros(-len(bits) % 8, dtype=np.uint8)).view(np.uint64) for bits in packed]
+        both = [[np.bitwise_count(a & b).sum(dtype=np.int64) for b in words] for a in words]
+        return total, total, np.array(both, dtype=np.float64)
+    A = connections(block)
+    total, squares = (column_sums(some).reshape(m, l) for some in (A, A.power(2) if sparse.issparse(A) else A * A))
     if sparse.issparse(A):
-        model, _, cell = _places(A, n_labels)
-        said = np.zeros(n * n_labels, dtype=np.int32)  # cells of which nobody says anything take time, not part
+        model, _, cell = _places(A, l)
+        said = np.zeros(n * l, dtype=np.int32)  # cells of which nobody says anything take time, not part
         said[cell] = 1
         at = np.cumsum(said)
         by_model = sparse.coo_array((A.data, (model, at[cell] - 1)), shape=(m, max(1, at[-1]))).tocsr()
     else:
-        by_model = A.reshape(n, m, n_labels).transpose(1, 0, 2).reshape(m, n * n_labels)
-    return product(by_model, by_model.T)
+        by_model = A.reshape(n, m, l).transpose(1, 0, 2).reshape(m, n * l)
+    return total, squares, product(by_model, by_model.T)
 
 
 def label_products(A: Matrix, B: FloatArray, m: int) -> FloatArray:

@@ -30,6 +30,7 @@ from ..arithmetic.products import (
     FloatArray,
     column_sums,
     connections,
+    gram,
     label_products,
     product,
     ratio,
@@ -121,15 +122,15 @@ def statistics(block: Predictions, known: Trust) -> Statistics:
     trusted = reliable(known)
     if block.complete:
         A = connections(block)
-        levels = complete_levels(A, trusted, l, block.has_scores)
+        levels = complete_levels(block, A, trusted)
         total, squared = column_sums(A).reshape(m, l), column_sums(A.power(2) if sparse.issparse(A) else A * A)
         own = np.maximum(squared.reshape(m, l) - 2 * mean * total + n * mean**2, 0)  # Σ x²
         Z, I = weighted_sum(A, u) - (u * mean).sum(axis=0), b.sum(axis=0)
         with_all = label_products(A, Z, m) - mean * Z.sum(axis=0)  # Σ x Z
-        alone = np.zeros((l, l))
-        for k, gram in enumerate(_grams(A, m, l)):
-            crossed = np.outer(mean[k], total[k])
-            alone += np.outer(u[k], u[k]) * (gram - crossed - crossed.T + n * np.outer(mean[k], mean[k]))
+        crossed = (u * mean).T @ (u * (total - n / 2 * mean))
+        columns = A.tocsc() if sparse.issparse(A) else A
+        grams = (gram(columns[:, k * l : (k + 1) * l]) for k in range(m))
+        alone = sum(np.outer(w, w) * each for w, each in zip(u, grams, strict=True)) - crossed - crossed.T
         squares = np.einsum("ij,ij->j", Z, Z)
         read = np.where(I > _TINY, float(n), 0.0)
         return Statistics(
@@ -256,14 +257,6 @@ def contributions(block: Predictions, solution: Solution, label: int) -> Contrib
         moved[:, label] += votes * solution.trusted * (scores - said * prior)[:, label] / heard
     found = Contributions((1 + _FLOOR * (1 - votes)) * prior, moved, (votes - 1) * below)
     return revised_parts(found, scores - said * solution.mean, solution.learned, label)
-
-
-def _grams(A: Any, m: int, l: int) -> Any:
-    """Yield each rater's Gram matrix YᵀY (l, l)."""
-    A = A.tocsc() if sparse.issparse(A) else A
-    for k in range(m):
-        own = A[:, k * l : (k + 1) * l]
-        yield product(own.T, own)
 
 
 def _signal(sums: Statistics) -> FloatArray:

@@ -5,7 +5,7 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from ..arithmetic.products import FloatArray, column_sums, connections, model_products, product, ratio, weighted_sum
+from ..arithmetic.products import FloatArray, model_sums, product, ratio, votes, weighted_sum
 from ..arithmetic.sheets import Sheets, sheets
 from ..panel.predictions import Predictions
 from ..panel.scales import Scales
@@ -75,10 +75,8 @@ def rates(block: Predictions, known: Scales | None) -> Rates:
     if block.many:
         return Rates(*many_raters.rates(block))
     if block.complete:
-        A = connections(block)
-        squared = A.power(2) if sparse.issparse(A) else A * A
-        each = (column_sums(A).reshape(m, l), column_sums(squared).reshape(m, l))
-        return Rates(*each, np.full((m, l), float(n)), model_products(A, m, l), float(n))
+        total, squares, products = model_sums(block)
+        return Rates(total, squares, np.full((m, l), float(n)), products, float(n))
     said = sheets(block)
     scores = said.scores.astype(np.float64)
     total, squares, heard = map(said.of_raters, (scores, scores**2, said.spoke.astype(np.float64)))
@@ -101,13 +99,12 @@ def means(sums: Rates, known: Scales | None) -> Means:
 
 def pairs(block: Predictions, known: Means) -> Pairs:
     """Add up products of what two raters said about the same cell."""
-    m, n, l = block.shape
     block = on_scale(block, known)
     if block.many:
         return Pairs(*many_raters.pairs(block, known.mean))
     if block.complete:
-        A = connections(block)
-        return _complete_pairs(model_products(A, m, l), column_sums(A).reshape(m, l), known.mean, n)
+        total, _, products = model_sums(block)
+        return _complete_pairs(products, total, known.mean, len(block))
     said = sheets(block)
     x, spoke = said.by_cell(centred(said, known.mean)), said.by_cell(said.spoke.astype(np.float64))
     return Pairs(product(x, x.T), product(x * x, spoke.T), product(spoke, spoke.T))
@@ -210,17 +207,27 @@ def powers(scores: Any) -> tuple[Any, ...]:
     return scores, squares, squares * scores, squares * squares
 
 
-def complete_levels(A: Any, trusted: FloatArray, l: int, has_scores: bool) -> FloatArray:
+def complete_levels(block: Predictions, A: Any, trusted: FloatArray) -> FloatArray:
     """Add up products of trusted raters' scores where everybody spoke; decisions by how many cells got how many yes."""
-    m, weights = int(trusted.sum()), np.repeat(trusted[:, None], l, axis=1)
-    if has_scores:
-        votes = [weighted_sum(scores, weights) for scores in powers(A)]
-        return products_of_raters(votes, np.full(votes[0].shape, float(m)))
-    counts = weighted_sum(A, weights).astype(np.int64)
-    counts += (m + 1) * np.arange(l)
-    cells = np.bincount(counts.ravel(), minlength=(m + 1) * l).reshape(l, m + 1).T
-    yes = np.arange(m + 1.0)[:, None]
-    return products_of_raters([yes] * 4, np.full((m + 1, 1), float(m)), lambda values: of_cells(cells * values))
+    (_, n, l), m = block.shape, int(trusted.sum())
+    if m < 4:  # too few to tell
+        return np.zeros((5, l))
+    if block.has_scores:
+        weights = np.repeat(trusted[:, None], l, axis=1)
+        said = [weighted_sum(scores, weights) for scores in powers(A)]
+        return products_of_raters(said, np.full((n, l), float(m)))
+    total = votes(block.select(models=[name for name, own in zip(block.models, trusted, strict=True) if own])).total
+    if sparse.issparse(total):
+        yes, label = total.data, total.indices
+    else:
+        by_column = total.strides[0] == total.itemsize
+        flat = np.ravel(total.T if by_column else total)
+        at = np.flatnonzero(flat)
+        yes, label = flat[at], at // n if by_column else at % l
+    cells = np.bincount(label * (m + 1) + yes.astype(np.int64), minlength=(m + 1) * l).reshape(l, m + 1).T
+    cells[0] = n - cells[1:].sum(axis=0)
+    number = np.arange(m + 1.0)[:, None]
+    return products_of_raters([number] * 4, np.full((m + 1, 1), float(m)), lambda values: of_cells(cells * values))
 
 
 def kinship_of_all(known: Trust, level: float) -> float:
