@@ -196,6 +196,7 @@ def test_what_the_system_refuses_is_no_fault_of_the_program(run, panel, monkeypa
 
 
 def test_standard_streams_that_are_closed(shell, panel):
+    assert shell("python -c 'import sys, mlconsensus.cli; sys.exit(sys.stderr is None)' 2>&-").code == 0
     assert shell("mlconsensus combine a.csv b.csv --method mv -o out.csv >&- 2>&- <&-").code == 0
     assert (panel / "out.csv").exists()
     ran = shell("mlconsensus combine a.csv b.csv --method mv >&-")

@@ -138,7 +138,7 @@ def _stop(number: int, frame: object) -> NoReturn:
 
 def _hush() -> None:
     """Keep what libraries write past Python, such as the panics of Polars, off standard error."""
-    place: Any = os.devnull if sys.stderr is None else os.dup(2)  # the shell may have closed it
+    place = os.dup(sys.stderr.fileno())
     sys.stderr = open(place, "w", buffering=1, errors="backslashreplace")  # noqa: SIM115
     os.dup2(os.open(os.devnull, os.O_RDWR), 2)
 
