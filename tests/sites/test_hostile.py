@@ -54,6 +54,17 @@ def test_rounds_that_would_not_end(tmp_path):
     assert time.process_time() - start < 10
 
 
+def test_names_of_many_labels_are_compared_fast(tmp_path):
+    labels = [f"label {at}" for at in range(16_000)]
+    sites = [
+        mlc.MajorityVote().fit(mlc.Predictions(np.eye(2, 16_000)[None], labels=own)) for own in (labels, labels[::-1])
+    ]
+    start = time.process_time()
+    mlc.save_statistics(mlc.merge(sites), tmp_path / "state")
+    assert set(mlc.load(tmp_path / "state").labels_) == set(labels)
+    assert time.process_time() - start < 3
+
+
 @pytest.mark.parametrize("shape", [(), (1,), (3, 0)])
 def test_a_scalar_or_nothing_in_place_of_an_array(tmp_path, shape):
     mlc.save_statistics(mlc.MLCMr().fit(PANEL), tmp_path / "state")
