@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+import warnings
 
 import numpy as np
 import polars as pl
@@ -167,6 +168,19 @@ def test_a_terminal_that_can_do_more(on_terminal, hostile, monkeypatch):
     assert code == 0
     assert not {"\x07", "\x9b", "\u202e"} & set(shown)
     assert "\x1b]" not in shown
+
+
+@pytest.mark.filterwarnings("always")
+def test_warnings_are_shown_whoever_gives_them(on_terminal, monkeypatch):
+    def warn(*args, **options):
+        for kind in (mlc.InputWarning, UserWarning):
+            warnings.warn(HOSTILE, kind, stacklevel=1)
+        raise mlc.InputError("a.csv: found nothing, expected something")
+
+    monkeypatch.setattr("mlconsensus.io.read_predictions", warn)
+    code, shown = on_terminal("combine", "a.csv")
+    assert (code, shown.count("EVIL")) == (2, 2)
+    assert obeyed(shown) == []
 
 
 def test_messages_have_an_end(run, tmp_path):

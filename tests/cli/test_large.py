@@ -1,5 +1,6 @@
 """`combine` with files that stay on disk: by itself, when asked for, on a cluster."""
 
+import gc
 import json
 import subprocess
 import sys
@@ -31,6 +32,13 @@ def test_streaming_says_and_writes_the_same(run, panel, options):
     assert streamed.err == read.err.replace("read.csv", "streamed.csv")
     same_scores((panel / "streamed.csv").read_text(), (panel / "read.csv").read_text())
     assert not [path for path in panel.iterdir() if path.name.startswith(".")]
+
+
+@pytest.mark.parametrize("files", [["a.csv", "b.csv"], ["a.csv", "none.csv"]])
+def test_nothing_stays_out_of_reach_of_the_program_that_calls_us(run, panel, files):
+    gc.unfreeze()
+    run("combine", *files, "-o", "out.csv", "--stream")
+    assert gc.get_freeze_count() == 0
 
 
 def test_json_says_the_same(run, panel):

@@ -101,9 +101,12 @@ class PanelFiles(SimpleNamespace):
             yield self.read(many=True)
             return
         gc.freeze()  # what is imported stays, and need not be looked through again and again
-        with nullcontext() if self.dask is None else connected(None if self.dask == _LOCAL else self.dask):
-            panel = mlc.scan_predictions(self.files, **self.matched())
-            yield panel if self.dask is None else DaskPanel.from_scanned(panel)
+        try:
+            with nullcontext() if self.dask is None else connected(None if self.dask == _LOCAL else self.dask):
+                panel = mlc.scan_predictions(self.files, **self.matched())
+                yield panel if self.dask is None else DaskPanel.from_scanned(panel)
+        finally:
+            gc.unfreeze()  # a program of somebody else's may call us
 
     def _stays_on_disk(self, check: Callable[[], None]) -> bool:
         """Tell whether to leave the files on disk: as the options say, or as the memory that is free suggests."""
