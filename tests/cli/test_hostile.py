@@ -218,7 +218,7 @@ def test_standard_streams_that_are_closed(shell, panel):
     assert ran.err.endswith("mlconsensus: standard output: found it closed, expected it open\n")
     ran = shell("mlconsensus combine - --format csv -o d.csv <&-")
     assert ran.code == 2
-    assert ran.err.startswith("mlconsensus: standard input: found")
+    assert ran.err == "mlconsensus: standard input: found it closed, expected it open\n"
 
 
 def test_a_panic_of_a_library_is_one_line(shell, tmp_path):

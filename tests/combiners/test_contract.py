@@ -83,7 +83,7 @@ def test_shares_stay_between_0_and_1(combiner, form):
     if form == "silence":
         scores[rng.random(scores.shape) < 0.1] = NAN
     if form == "one label":
-        scores = rng.random((20, 500, 1)) < 0.1
+        scores = rng.random((29, 500, 1)) < 0.3
     weights = rng.random(100) if form == "weighted" else None
     fitted = clone(combiner).set_params(weights=weights).fit(scores)
     found = fitted.transform(scores, dtype=np.float32 if form == "float32" else np.float64)

@@ -72,6 +72,7 @@ def scanned(folder):
 WRITES = {
     "csv": lambda folder, force: write_table(folder / "out.csv", TABLE, force=force),
     "gzip": lambda folder, force: write_table(folder / "out.csv.gz", TABLE, force=force),
+    "zstd": lambda folder, force: write_table(folder / "out.csv.zst", TABLE, force=force),
     "parquet": lambda folder, force: write_table(folder / "out.parquet", TABLE, force=force),
     "npz": lambda folder, force: write_table(folder / "out.npz", TABLE, force=force),
     "state": lambda folder, force: mlc.save(mlc.MajorityVote().fit([[[1, 0]]]), folder / "out.model", force=force),

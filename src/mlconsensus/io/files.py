@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import gzip
 import io
 import os
 import secrets
 import sys
+import zlib
 from collections.abc import Callable, Iterator
 from os import PathLike
 from pathlib import Path
@@ -164,9 +164,9 @@ def whole_file(path: AnyPath, force: bool = False) -> Iterator[IO[bytes]]:
         expect(sys.stdout is not None, "standard output", "it closed", "it open")
         buffer = io.BytesIO()
         yield buffer
-        shown: Any = buffer.getbuffer()
+        shown = buffer.getvalue()
         if sys.stdout.buffer.isatty():
-            shown = "\n".join(map(safe, bytes(shown).decode(errors="backslashreplace").split("\n"))).encode()
+            shown = "\n".join(map(safe, shown.decode(errors="backslashreplace").split("\n"))).encode()
         sys.stdout.buffer.write(shown)
         sys.stdout.buffer.flush()
         return
@@ -222,7 +222,7 @@ def compressed(file: IO[bytes], path: AnyPath) -> Iterator[IO[bytes]]:
 
     Examples
     --------
-    >>> import io
+    >>> import gzip, io
     >>> file = io.BytesIO()
     >>> with compressed(file, "a.csv.gz") as packed:
     ...     _ = packed.write(b"text")
@@ -230,15 +230,27 @@ def compressed(file: IO[bytes], path: AnyPath) -> Iterator[IO[bytes]]:
     b'text'
     """
     suffix = Path(path).suffix.lower()
-    packed: Any = contextlib.nullcontext(file)
-    if suffix == ".gz":  # neither a time nor a name goes into the header
-        packed = gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0, compresslevel=6)
-    elif suffix == ".zst":
+    if suffix not in COMPRESSIONS:
+        yield file
+        return
+    packer: Any = zlib.compressobj(6, wbits=31)  # gzip, with neither a time nor a name in its header
+    if suffix == ".zst":
         import zstandard
 
-        packed = zstandard.ZstdCompressor().stream_writer(file, closefd=False)
-    with packed as stream:
-        yield stream
+        packer = zstandard.ZstdCompressor().compressobj()
+    yield _Packed(file, packer)  # type: ignore[misc]
+    file.write(packer.flush())
+
+
+class _Packed(NamedTuple):
+    """A file that is compressed as it is written; unlike `gzip.GzipFile`, it does nothing when it is let go of."""
+
+    file: IO[bytes]
+    packer: Any
+
+    def write(self, data: bytes) -> int:
+        self.file.write(self.packer.compress(data))
+        return len(data)
 
 
 def _written_directly(target: Path) -> IO[bytes]:

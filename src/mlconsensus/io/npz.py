@@ -75,7 +75,7 @@ def write(file: IO[bytes], table: ModelTable, layout: Layout) -> None:
         stored = {"scores": matrix}
     archive = io.BytesIO()  # a ZIP file is written back and forth, which a compressed stream does not allow
     np.savez_compressed(archive, allow_pickle=False, **stored, **names)
-    file.write(archive.getbuffer())
+    file.write(archive.getvalue())
 
 
 def _arrays(file: InputFile) -> dict[str, Any]:
