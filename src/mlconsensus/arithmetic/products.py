@@ -180,7 +180,7 @@ def model_sums(block: Predictions) -> tuple[FloatArray, FloatArray, FloatArray]:
         both = [[np.bitwise_count(a & b).sum(dtype=np.int64) for b in words] for a in words]
         return total, total, np.array(both, dtype=np.float64)
     A = connections(block)
-    total, squares = (column_sums(some).reshape(m, l) for some in (A, A.power(2) if sparse.issparse(A) else A * A))
+    total, squares = (column_sums(some).reshape(m, l) for some in (A, A * A))
     if sparse.issparse(A):
         model, _, cell = _places(A, l)
         said = np.zeros(n * l, dtype=np.int32)  # cells of which nobody says anything take time, not part

@@ -123,8 +123,8 @@ def statistics(block: Predictions, known: Trust) -> Statistics:
     if block.complete:
         A = connections(block)
         levels = complete_levels(block, A, trusted)
-        total, squared = column_sums(A).reshape(m, l), column_sums(A.power(2) if sparse.issparse(A) else A * A)
-        own = np.maximum(squared.reshape(m, l) - 2 * mean * total + n * mean**2, 0)  # Σ x²
+        total, squared = (column_sums(some).reshape(m, l) for some in (A, A * A if block.has_scores else A))
+        own = np.maximum(squared - 2 * mean * total + n * mean**2, 0)  # Σ x²
         Z, I = weighted_sum(A, u) - (u * mean).sum(axis=0), b.sum(axis=0)
         with_all = label_products(A, Z, m) - mean * Z.sum(axis=0)  # Σ x Z
         crossed = (u * mean).T @ (u * (total - n / 2 * mean))

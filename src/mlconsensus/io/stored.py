@@ -12,7 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ..arithmetic.products import as_csr, dense, is_sparse
+from ..arithmetic.products import dense
 from ..errors import InputError
 from ..panel.alignment import IntArray
 from ..panel.model_scores import StoredMatrix
@@ -85,9 +85,7 @@ class ParquetMatrix(StoredMatrix):
         if not isinstance(rows, slice):  # in rising order
             return self[int(rows[0]) : int(rows[-1]) + 1][rows - rows[0]]
         frame = self._walk.rows(rows.start, rows.stop)
-        found = cells.matrix(frame, self._columns, self._place.below(rows.start))
-        few = found.dtype.kind == "b" and is_sparse(found)  # sparse arithmetic is cheaper then
-        return as_csr(found.T, np.bool_).T.tocsr() if few else found
+        return cells.matrix(frame, self._columns, self._place.below(rows.start))
 
 
 class DenseFile(StoredMatrix):
