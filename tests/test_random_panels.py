@@ -10,7 +10,7 @@ from mlconsensus.arithmetic.products import dense
 ONCE_BROKEN = (13, 25, 41, 167, 168, 224, 230, 252, 277, 311, 372, 5197, 5448, 5504, 5787)
 
 
-@pytest.mark.parametrize("numbers", [range(30), ONCE_BROKEN], ids=["first", "once broken"])
+@pytest.mark.parametrize("numbers", [range(20), ONCE_BROKEN], ids=["first", "once broken"])
 def test_every_method_keeps_its_promises(numbers):
     for number in numbers:
         panel = random_panels.draw(number)

@@ -69,7 +69,7 @@ def test_a_second_round_keeps_answers_and_still_judges_without_bias(asked_panel)
     panel, truth = asked_panel
     true = mlc.metrics.one_error(truth, mlc.majority_vote(panel))
     values = []
-    for seed in range(12):
+    for seed in range(6):
         first = filled(mlc.ask(panel, 40, "figures", seed=seed), truth)
         second = mlc.ask(panel, 40, "figures", gold=first, seed=100 + seed)
         assert len(second.table.scores) == 80

@@ -36,7 +36,7 @@ def two_models():
 
 
 def many_labels():
-    return mlc.datasets.make_panel(300, 500, 20, cardinality=6, random_state=3).predictions, None
+    return mlc.datasets.make_panel(300, 300, 20, cardinality=6, random_state=3).predictions, None
 
 
 def no_agreement():
@@ -46,7 +46,7 @@ def no_agreement():
 PANELS = {
     "one label": one_label,
     "two models": two_models,
-    "500 labels × 20 models": many_labels,
+    "300 labels × 20 models": many_labels,
     "no agreement": no_agreement,
     "hostile names": hostile_panel,
 }
