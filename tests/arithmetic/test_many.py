@@ -69,7 +69,8 @@ def test_rows_are_multiplied_where_it_matters(seed, head):
     with pytest.MonkeyPatch.context() as changed:
         changed.setattr(shrinking, "HEAD", head)
         order, h = shrinking.head_first(rows.sum(axis=0))
-    with_all, tail = shrinking.parted(rows, order, h)
+    with_all = np.concatenate([own for _, own in shrinking.with_head(rows, order, h)])
+    tail = shrinking.among_tail(rows, order, h)
     whole = (rows.T @ rows).toarray()[np.ix_(order, order)]
     np.testing.assert_allclose(with_all, whole[:h])
     np.testing.assert_allclose(tail.toarray(), whole[h:, h:])

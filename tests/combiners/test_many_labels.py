@@ -1,5 +1,7 @@
 """Panels of many labels: the route that keeps only what was said, against the one that keeps everything."""
 
+from importlib import import_module
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -72,7 +74,7 @@ def test_the_filter_finds_the_same_covariances(gaps):
     one, other = (mlc.RaterFilter().fit(panel.as_block(many)) for many in (False, True))
     expected, at = rater_filter._signal(one.statistics_), np.arange(12)
     raw = [sum((own.T @ own).toarray() for own in rows) for rows in other.statistics_[:2]]
-    found = many_raters.signal(other.statistics_, other.prepared_, *raw, at[:, None], at)
+    found = many_raters.signal(other.statistics_, other.prepared_, *raw, many_raters.all_pairs(at, at))
     np.testing.assert_allclose(found, expected, atol=1e-8)
     np.testing.assert_allclose(many_raters.variances(other.statistics_, other.prepared_), np.diag(expected), atol=1e-8)
 
@@ -199,3 +201,59 @@ def test_an_instance_with_all_labels_says_nothing_of_which_go_together():
     scores = mlc.mlcm_a(Predictions([parts[0], *others]))
     assert isinstance(scores, ManyScores)
     assert np.isfinite(scores.stored.data).all()
+
+
+def hostile(kind: str) -> Predictions:
+    rng, n, l = np.random.default_rng(0), 40, 3000
+    if kind == "nobody names a label":
+        return Predictions([sparse.csr_array((n, l))] * 3)
+    if kind == "one instance has all labels":
+        at = np.zeros(l, dtype=int), np.arange(l)
+        return Predictions([sparse.csr_array((np.ones(l), at), shape=(n, l))] * 3)
+    if kind == "one label is on all instances":
+        at = np.arange(n), np.zeros(n, dtype=int)
+        return Predictions([sparse.csr_array((rng.random(n), at), shape=(n, l)) for _ in range(3)])
+    if kind == "every label is named once":
+        at = np.arange(l) % n, np.arange(l)
+        own = [sparse.csr_array((rng.random(1000), (at[0][k::3], at[1][k::3])), shape=(n, l)) for k in range(3)]
+        return Predictions(own)
+    own = [rng.integers(k * 1000, k * 1000 + 1000, (n, 5)) for k in range(3)]  # no label in common
+    return Predictions([
+        sparse.csr_array((np.full(5 * n, 0.2), (np.repeat(np.arange(n), 5), each.ravel())), shape=(n, l))
+        for each in own
+    ])  # fmt: skip
+
+
+@pytest.mark.parametrize("name", [*EXACT, "MLCM-a", "MLCM-r", "Filter"])
+@pytest.mark.parametrize(
+    "kind",
+    ["nobody names a label", "one instance has all labels", "one label is on all instances",
+     "every label is named once", "models have no label in common"],
+)  # fmt: skip
+def test_hostile_panels_are_answered(kind, name):
+    found = mlc.combine(hostile(kind), method=name)
+    assert isinstance(found.scores, ManyScores)
+    assert np.isfinite(found.top(10).scores).all()
+    assert len(found.label_sets()) == 40
+
+
+@pytest.mark.parametrize(
+    ("name", "step"), [("DS", "mlconsensus.combiners.dawid_skene._evidence"), ("BGCM", "numpy.linalg.solve")]
+)
+def test_labels_that_nobody_names_are_not_worked_on(name, step, monkeypatch):
+    module, _, function = step.rpartition(".")
+    usual, sizes = getattr(import_module(module), function), []
+
+    def counted(first, *others):
+        sizes.append(len(first))
+        return usual(first, *others)
+
+    monkeypatch.setattr(step, counted)
+    few = small_panel(3, gaps=False)
+    parts = [values for values, _, _ in few.apart()]
+    wide = [sparse.csr_array((own.data, own.indices, own.indptr), shape=(30, 4000)) for own in parts]
+    found = mlc.combine(Predictions(wide), method=name).scores
+    assert 0 < max(sizes) <= 12 * 2**3  # patterns of three models' votes on twelve labels
+    alone = mlc.COMBINERS[name]().fit_transform(few.as_block(True))
+    np.testing.assert_allclose(found.above[:, :12].toarray(), alone.above.toarray(), atol=1e-12)
+    assert (found.default[12:] == 0).all()

@@ -1,5 +1,9 @@
 """The local engine with many blocks at once: the same answer, in order, whatever their size and number."""
 
+import signal
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -55,3 +59,30 @@ def test_what_numpy_is_to_ignore_is_ignored_while_solving():
         assert local.solve(lambda: np.log(np.zeros(1)))[0] == -np.inf
     with pytest.raises(RuntimeWarning, match="divide by zero"):
         local.solve(lambda: np.log(np.zeros(1)))
+
+
+WAITING = """
+import os, signal, sys, time
+import polars  # whose handler of signals leaves who waits for a thread asleep
+from mlconsensus.arithmetic.budget import granted
+from mlconsensus.engines import local
+def work(*_):
+    print("ready", flush=True)
+    for _ in range(600):
+        if granted().stop.is_set():
+            return
+        time.sleep(0.1)
+try:
+    local.solve(work) if sys.argv[1] == "solve" else list(local.each([1, 2], work, 2, "gathering"))
+except KeyboardInterrupt:
+    print("heard")
+"""
+
+
+@pytest.mark.parametrize("where", ["solve", "blocks"])
+def test_an_interruption_is_heard_while_threads_work(where):
+    process = subprocess.Popen([sys.executable, "-c", WAITING, where], stdout=subprocess.PIPE)
+    assert process.stdout.readline() == b"ready\n"
+    process.send_signal(signal.SIGINT)
+    said, _ = process.communicate(timeout=30)  # a third of what the work takes
+    assert said.splitlines()[-1] == b"heard"

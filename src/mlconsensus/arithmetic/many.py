@@ -209,7 +209,7 @@ def in_pieces(cost: NDArray[Any]) -> list[slice]:
     [slice(0, 1, None), slice(1, 3, None)]
     """
     total = np.cumsum(cost, dtype=np.float64)
-    cuts = np.searchsorted(total, np.arange(_AT_ONCE, max(float(total[-1]), 1), _AT_ONCE)) + 1
+    cuts = np.searchsorted(total, np.arange(_AT_ONCE, total.max(initial=1), _AT_ONCE)) + 1
     ends = np.unique(np.concatenate([[0], cuts, [len(cost)]])).tolist()
     return [slice(start, stop) for start, stop in pairwise(ends)]
 

@@ -12,7 +12,7 @@ multiplied by the map where it can matter: all labels of the head get their scor
 and others as far as labels of the tail bring them up.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,7 +28,7 @@ HEAD = MOST_DENSE  # labels that are worked out exactly: as many as the route th
 _NEAR = 4096  # labels of the tail that hear of each other by way of the head
 _LEAST = 1e-5  # smaller entries between labels of the tail are not stored
 _EXACT = 1e-9  # what rounding leaves
-_AT_ONCE = 256  # labels of the head whose products are added up at a time
+_AT_ONCE = 2**22  # entries of the head's rows that are worked out at a time
 
 
 class Headed(NamedTuple):
@@ -55,9 +55,7 @@ class Headed(NamedTuple):
         starts = np.append(0, np.cumsum(cost))[cells.indptr]
         parts = []
         for rows in in_pieces(np.diff(starts) + self.columns.shape[1]):
-            if granted().stop.is_set():
-                raise KeyboardInterrupt
-            moved = self._applied(cells[rows], tail, base[self.labels])
+            moved = _heeded(self._applied(cells[rows], tail, base[self.labels]))
             wide = sparse.csr_array((moved.data, self.labels[moved.indices], moved.indptr), (moved.shape[0], len(base)))
             parts.append(finish(wide, rows))
         return sparse.vstack(parts, format="csr")
@@ -105,7 +103,7 @@ class Headed(NamedTuple):
         heads, amounts = cells.indices[inside], cells.data[inside]
         row, label = rows[~inside], cells.indices[~inside]
         times, added = np.diff(first)[row], np.zeros(len(row))
-        for some in in_pieces(times) if len(row) else []:
+        for some in in_pieces(times):
             many = times[some]
             pair = np.repeat(first[row[some]] - (np.cumsum(many) - many), many) + np.arange(many.sum())
             brought = amounts[pair] * self.columns[np.repeat(label[some], many), heads[pair]]
@@ -125,23 +123,35 @@ def head_first(counts: Any) -> tuple[Any, int]:
     return order, min(HEAD, len(order))
 
 
-def parted(rows: Any, order: Any, h: int) -> tuple[FloatArray, Any]:
-    """Compute the Gram matrix of CSR rows: what the head has with all labels (h, c), and the tail's part as CSR.
+def with_head(rows: Any, order: Any, h: int) -> Iterator[tuple[slice, FloatArray]]:
+    """Walk the Gram matrix of CSR rows, some labels of the head at a time: which these are, and their rows (k, c).
 
     Examples
     --------
-    >>> with_all, tail = parted(sparse.csr_array([[1.0, 2.0, 0.0]]), np.array([1, 0]), 1)
-    >>> with_all.tolist(), tail.toarray().tolist()
-    ([[4.0, 2.0]], [[1.0]])
+    >>> [(some, own.tolist()) for some, own in with_head(sparse.csr_array([[1.0, 2.0, 0.0]]), np.array([1, 0]), 1)]
+    [(slice(0, 1, None), [[4.0, 2.0]])]
     """
     own = rows[:, order]
-    across, found = own[:, :h].T.tocsr(), np.empty((h, len(order)))
-    for at in range(0, h, _AT_ONCE):
-        if granted().stop.is_set():
-            raise KeyboardInterrupt
-        found[at : at + _AT_ONCE] = (across[at : at + _AT_ONCE] @ own).toarray()
-    tail = own[:, h:]
-    return found, (tail.T.tocsr() @ tail).tocsr()
+    across, size = own[:, :h].T.tocsr(), max(1, _AT_ONCE // len(order))
+    for some in (slice(at, min(h, at + size)) for at in range(0, h, size)):
+        yield some, _heeded((across[some] @ own).toarray())
+
+
+def single(h: int, c: int) -> Any:
+    """Tell in which precision the map of c labels is kept: with a tail, rounding is less than what first order leaves.
+
+    Examples
+    --------
+    >>> single(2, 2).__name__, single(2, 3).__name__
+    ('float64', 'float32')
+    """
+    return np.float32 if c > h else np.float64
+
+
+def among_tail(rows: Any, order: Any, h: int) -> Any:
+    """Compute the part of the Gram matrix of CSR rows that labels of the tail have among themselves, as CSR."""
+    tail = rows[:, order[h:]]
+    return (tail.T.tocsr() @ tail).tocsr()
 
 
 def shrunk(labels: Any, head: FloatArray, E: Any) -> Headed:
@@ -156,23 +166,31 @@ def shrunk(labels: Any, head: FloatArray, E: Any) -> Headed:
     True
     """
     h, c = head.shape
-    B, diagonal = head[:, h:].T, E.diagonal()
+    kind, diagonal = single(h, c), E.diagonal()
     own = 1 / (1 + diagonal)  # D⁻¹
-    E = E - sparse.diags_array(diagonal)
-    kind: Any = np.float32 if c > h else np.float64  # rounding is less than what first order leaves
-    X, factor = (own[:, None] * B).astype(kind), None
+    E, less, factor = E - sparse.diags_array(diagonal), 1.0, None
+    pieces = in_pieces(np.full(c - h, h))
+
+    def spread_to(some: Any) -> Any:  # rows of X
+        return (less * own[some, None] * head[:, h:].T[some]).astype(kind)
+
+    explained = sum((_heeded(head[:, h:][:, some] @ spread_to(some)) for some in pieces), np.zeros((h, h)))  # Bᵀ X
     while factor is None:
         try:
-            factor = linalg.cho_factor(np.eye(h) + head[:, :h] - B.astype(kind).T @ X, check_finite=False)  # S
+            factor = linalg.cho_factor(np.eye(h) + head[:, :h] - less * explained, check_finite=False)  # S
         except linalg.LinAlgError:  # the tail's first order is too much: it counts for less
-            X *= 0.5
+            less *= 0.5
     inverse = linalg.cho_solve(factor, np.eye(h), check_finite=False)
-    columns = np.concatenate([np.eye(h) - inverse, X @ inverse.astype(kind)], dtype=kind)
-    size = np.sqrt((X**2).sum(axis=1))
+    columns, size = np.empty((c, h), dtype=kind), np.empty(c - h)
+    columns[:h] = np.eye(h) - inverse
+    inverse = inverse.astype(kind)
+    for some in pieces:
+        columns[h:][some] = _heeded((part := spread_to(some)) @ inverse)
+        size[some] = np.sqrt((part**2).sum(axis=1))
     near = np.argsort(-size, kind="stable")[:_NEAR]
     near = near[size[near] * size.max(initial=0) > _LEAST]
     beyond = float(np.delete(size, near).max(initial=0)) * float(size.max(initial=0))
-    scale, by_head = sparse.diags_array(own), columns[h + near] @ X[near].T
+    scale, by_head = sparse.diags_array(own), columns[h + near] @ spread_to(near).T
     i, j = np.nonzero(np.abs(by_head) >= _LEAST)
     among = scale @ E @ scale + sparse.diags_array(1 - own)
     among = (among - sparse.csr_array((by_head[i, j], (near[i], near[j])), shape=E.shape)).tocoo()
@@ -183,6 +201,13 @@ def shrunk(labels: Any, head: FloatArray, E: Any) -> Headed:
     left = rho**2 / (1 - rho) if rho < 0.5 else np.inf
     bound = (_LEAST + beyond + left + 2 * rho * float(np.abs(columns[h:]).max())) if c > h else _EXACT
     return Headed(labels, columns, tail.astype(kind), bound=bound)
+
+
+def _heeded(found: Any) -> Any:
+    """Pass on what one piece of work gave, unless the user has interrupted it."""
+    if granted().stop.is_set():
+        raise KeyboardInterrupt
+    return found
 
 
 def _at(scale: FloatArray | float, places: Any) -> Any:

@@ -112,6 +112,13 @@ def solve(statistics: Statistics, alpha: float = 2.0, weights: FloatArray | None
     alpha = positive(alpha, "alpha")
     yes_yes, said_yes, said_said = statistics[:3]
     l, m, _ = yes_yes.shape
+    some = np.flatnonzero(said_yes.any(axis=(1, 2)))
+    if len(some) < l and all(np.ndim(each) == 0 for each in statistics[3:]):  # a walk from no comes to no named yes
+        likely, prior = np.repeat([1.0, 0.0], m)[:, None] * np.ones(l), np.zeros(l)
+        if len(some):
+            own = solve(Statistics(*(each[some] for each in statistics[:3])), alpha, weights)
+            likely[:, some], prior[some] = np.concatenate(own[:2]), own.prior
+        return Solution(likely[:m], likely[m:], prior)
     yes_no = said_yes.transpose(0, 2, 1) - yes_yes  # Σ a_k (s_k' − a_k') / d
     no_no = said_said - said_yes - said_yes.transpose(0, 2, 1) + yes_yes
     walk = np.block([[yes_yes, yes_no], [yes_no.transpose(0, 2, 1), no_no]])
@@ -202,6 +209,7 @@ class BGCM(Method):
 
     name = "BGCM"
     takes_many = True
+    pairs_models = True
     uses_clusterings = True
 
     def __init__(self, alpha: float = 2.0, weights: Weights = None) -> None:

@@ -204,19 +204,25 @@ def solve(statistics: Statistics, n_iter: int = 100, tol: float = 1e-5, weights:
     # Start from the majority vote; what is known stays.
     true = np.where(np.isnan(answer), _exact(ratio(yes @ weights, heard, 0.0), n_patterns), answer)
     following = _maximise(true, sums, votes, counts, weights)
-    found, bound, active = following, np.full(l, -np.inf), np.ones(l, dtype=np.bool_)
+    found, bound, at = following, np.full(l, -np.inf), np.arange(l)
+    active = following.prior > 0  # what nobody has said yes to is never likely
     for _ in range(whole(n_iter, "n_iter", 1)):
-        settled = (np.where(active, new, old) for new, old in zip(following[:3], found[:3], strict=True))
-        found = Solution(*settled)._replace(weights=weights)
-        start, if_yes, if_no = _log_odds(found)
+        if not active.any():
+            break
+        # Labels that rest are not worked on any more.
+        some, left = active[labels], (each[..., active] for each in following[:3])
+        following = Solution(*left)._replace(weights=weights)
+        labels, sums = (np.cumsum(active) - 1)[labels[some]], sums[np.flatnonzero(active)][:, np.flatnonzero(some)]
+        votes, counts, answer, n_patterns = (each[some] for each in (votes, counts, answer, n_patterns))
+        at, bound, n_votes = at[active], bound[active], n_votes[active]
+        for field, new in zip(found[:3], following[:3], strict=True):
+            field[..., at] = new
+        start, if_yes, if_no = _log_odds(following)
         likely = special.expit(start[labels] + _added(votes, if_yes, if_no, labels))  # E step
         true = np.where(np.isnan(answer), _exact(likely, n_patterns), answer)
         following = _maximise(true, sums, votes, counts, weights)  # M step
         new_bound = sums @ (counts * _evidence(true, following, labels, votes))
-        active &= new_bound - bound >= positive(tol, "tol") * n_votes
-        bound = new_bound
-        if not active.any():
-            break
+        active, bound = new_bound - bound >= positive(tol, "tol") * n_votes, new_bound
     return found
 
 

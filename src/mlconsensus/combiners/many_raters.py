@@ -6,6 +6,7 @@ has nothing to do with it. Correlations are drawn to 0 as in the dense route; ea
 that it correlates most with, by a small system of its own.
 """
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -14,10 +15,11 @@ from scipy import sparse
 
 from ..arithmetic.many import MOST_NAMED, ManyScores, Said, best, said
 from ..arithmetic.products import FloatArray, ratio
-from ..arithmetic.shrinking import Headed, head_first, parted, shrunk
+from ..arithmetic.shrinking import Headed, among_tail, head_first, shrunk, single, with_head
 from ..panel.predictions import Predictions
 from .raters import possible, products_of_raters, spread_of
 
+Paired = Callable[[FloatArray, FloatArray], FloatArray]
 _GROUPS = 64  # of labels of the tail by what chance explains, where pairs that never met are counted
 
 
@@ -92,16 +94,12 @@ def sums(block: Predictions, known: Any, trusted: FloatArray) -> tuple[Any, ...]
     )  # fmt: skip
 
 
-def signal(sums: Any, known: Any, together: FloatArray, alone: FloatArray, i: Any, j: Any) -> FloatArray:
-    """Find the covariances of the signals of labels i and j, as `rater_filter._signal`, from products of what was said.
+def signal(sums: Any, known: Any, together: FloatArray, alone: FloatArray, paired: Paired) -> FloatArray:
+    """Find the covariances of the signals of two labels, as `rater_filter._signal`, from products of what was said.
 
-    Positions are broadcast: rows (k, 1) and columns (c,) give a block, two arrays (k,) give pairs.
+    `paired` adds up over raters the products of two arrays (m, l), one at the first labels, one at the second.
     """
     b, W = known.information, known.weight * known.mean
-
-    def paired(left: FloatArray, right: FloatArray) -> FloatArray:
-        return np.asarray(np.einsum("k...,k...->...", left[:, i], right[:, j]))
-
     together = together + paired(sums.together_less, W) + paired(W, sums.together_less)
     alone = alone + paired(sums.alone_less, W) + paired(W, sums.alone_less)
     informed = np.maximum(paired(sums.informed, b), 1e-12)
@@ -111,11 +109,20 @@ def signal(sums: Any, known: Any, together: FloatArray, alone: FloatArray, i: An
     return np.asarray(usable * (together - alone) / apart + (1 - usable) * together / informed)
 
 
+def all_pairs(rows: Any, columns: Any) -> Paired:
+    """Pair each of some labels (k,) with each of some others (c,): (k, c)."""
+    return lambda left, right: left[:, rows].T @ right[:, columns]
+
+
+def some_pairs(first: Any, second: Any) -> Paired:
+    """Pair some labels (k,) each with one other: (k,)."""
+    return lambda left, right: np.einsum("kj,kj->j", left[:, first], right[:, second])
+
+
 def variances(sums: Any, known: Any) -> FloatArray:
     """Find the variances of the labels' common signals (l,)."""
     together, alone = (sum(own.power(2).sum(axis=0) for own in rows) for rows in (sums.together, sums.alone))
-    at = np.arange(known.mean.shape[1])
-    return signal(sums, known, together, alone, at, at)
+    return signal(sums, known, together, alone, some_pairs(slice(None), slice(None)))
 
 
 def filtering(sums: Any, known: Any, scale: FloatArray, own: FloatArray, active: Any, noise: FloatArray) -> Headed:
@@ -127,20 +134,20 @@ def filtering(sums: Any, known: Any, scale: FloatArray, own: FloatArray, active:
     rows = [sparse.vstack(pieces, format="csr") for pieces in (sums.together, sums.alone)]
     order, h = head_first(np.where(active, np.bincount(rows[0].indices, minlength=len(noise)), 0))
     order[h:] = order[h:][np.argsort(own[order[h:]], kind="stable")]
-    (head, tail), (head_alone, tail_alone) = (parted(each, order, h) for each in rows)
-    for k, label in enumerate(order[:h]):
-        found = signal(sums, known, head[k], head_alone[k], label, order)
-        head[k] = np.clip(found / (scale[label] * scale[order]), -1, 1)
-    del head_alone
+    head = np.empty((h, len(order)), dtype=single(h, len(order)))
+    for (some, together), (_, alone) in zip(*(with_head(each, order, h) for each in rows), strict=True):
+        found = signal(sums, known, together, alone, all_pairs(order[some], order))
+        head[some] = np.clip(found / np.outer(scale[order[some]], scale[order]), -1, 1)
+    tail, tail_alone = (among_tail(each, order, h) for each in rows)
     pairs = sparse.triu(tail + 1j * tail_alone, 1).tocoo()
     i, j, own, root = pairs.row, pairs.col, own[order], np.sqrt(noise[order] + 1e-6)
     first, second = order[h + i], order[h + j]
-    found = signal(sums, known, pairs.data.real, pairs.data.imag, first, second)
+    found = signal(sums, known, pairs.data.real, pairs.data.imag, some_pairs(first, second))
     found = np.clip(found / (scale[first] * scale[second]), -1, 1)
     spread = _spread(head, found, h + i, h + j, own)
     for k in range(h):
         head[k] *= spread / (spread + own[k] * own)
-    head[:, :h] = possible(head[:, :h])
+    head[:, :h] = possible(head[:, :h].astype(np.float64))
     found *= spread / (spread + own[h + i] * own[h + j])
     upper = sparse.csr_array((found / (root[h + i] * root[h + j]), (i, j)), shape=tail.shape)
     tail = upper + upper.T + sparse.diags_array(1 / root[h:] ** 2)
@@ -160,7 +167,8 @@ def _spread(head: FloatArray, found: FloatArray, i: Any, j: Any, own: FloatArray
     group, size = np.searchsorted(starts, np.arange(c), side="right") - 1, np.diff(np.append(starts, c))
     square = np.zeros((len(starts), len(starts)))
     np.add.at(square, (group[i], group[j]), 2 * found**2)
-    square[:h] = np.add.reduceat(head**2, starts, axis=1)
+    for k in range(h):
+        square[k] = np.add.reduceat(head[k].astype(np.float64) ** 2, starts)
     square[h:, :h] = square[:h, h:].T
     square[np.arange(h), np.arange(h)] = 0
     pairs, usual = np.outer(size, size) - np.diag(size), np.add.reduceat(own, starts) / size

@@ -47,7 +47,7 @@ from ..arithmetic.grams import Gram, as_gram
 from ..arithmetic.many import ManyScores, best, many_means, telling
 from ..arithmetic.many import said as said_by
 from ..arithmetic.products import FloatArray, column_sums, dense, gram, mean, product, ratio, votes
-from ..arithmetic.shrinking import Headed, head_first, parted, shrunk
+from ..arithmetic.shrinking import Headed, among_tail, head_first, shrunk, single, with_head
 from ..errors import expect
 from ..panel.model_scores import Matrix
 from ..panel.predictions import Predictions
@@ -135,8 +135,10 @@ def solve(statistics: Statistics, n_iter: int | None = 1) -> Solution:
         expect(n_iter == 1, "n_iter", n_iter, "1, for a panel of many labels")
         rows = sparse.vstack(statistics.known_gram, format="csr")
         order, size = head_first(rows.sum(axis=0))
-        head, tail = parted(rows, order, size)
-        found = shrunk(order, head * (m / n), tail * (m / n))
+        head = np.empty((size, len(order)), dtype=single(size, len(order)))
+        for some, own in with_head(rows, order, size):
+            head[some] = own * (m / n)
+        found = shrunk(order, head, among_tail(rows, order, size) * (m / n))
         together = f"labels beside the {size:,} most frequent that go together too often"
         expect(np.isfinite(found.bound), "MLCM-a", together, "fewer of these; --method filter takes such panels")
         return Solution(found, prior)

@@ -43,7 +43,7 @@ _ERROR = 1e-11  # that conjugate gradients leave in the solution, whose entries 
 _ARRAYS = 6  # of the solution's size that they need at once
 _SMALL = 1e-4  # ε of the head's labels
 _STEPS = 12  # that a walk takes at most before the rest counts as usual
-_COLUMNS = 16  # of the head that are worked out at a time
+_COLUMNS = 32  # of the head that are worked out at a time
 
 
 def solved(walk: Gram, anchors: FloatArray, held: FloatArray) -> FloatArray:
@@ -162,7 +162,7 @@ def walked(rows: Any, l: int, anchors_of: Any) -> Walked:
         y = step(y - x * (((x * e) @ y) / max((x * e) @ x, 1e-300)))
         y /= max(top := float(np.sqrt((y * e) @ y)), 1e-300)
     top = min(1.05 * top + 1e-6, 0.999)
-    usual = np.bincount(label, anchors * x, l) / max(anchors @ x, 1e-300)
+    usual = np.bincount(label, anchors * x, l) / max(anchors @ x, 1e-300) if len(nodes) else np.full(l, 1 / l)
     tried = (_polynomial(top, degree) for degree in range(1, _STEPS + 1))
     c, small = min(tried, key=lambda own: max(own[1], _SMALL))
     order, h = head_first(np.bincount(label, degrees + 1e-9, l))  # every node has a label there
@@ -203,7 +203,8 @@ def walked(rows: Any, l: int, anchors_of: Any) -> Walked:
 
     # Labels of the tail, at the nodes that they were named beside most.
     c, rough = _polynomial(top, 1)
-    direct, none, parts, dropped = direct[:, h:].tocsr(), np.zeros(len(order) - h), [], 0.0
+    direct, none, dropped = direct[:, h:].tocsr(), np.zeros(len(order) - h), 0.0
+    parts = [direct[:0]]
     cost = np.diff(np.append(0, np.cumsum(np.diff(direct.indptr)[across.indices]))[across.indptr])
     for some in in_pieces(cost):
         if stop.is_set():

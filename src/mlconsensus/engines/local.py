@@ -3,7 +3,7 @@
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextvars import copy_context
 from functools import cache, reduce
 from typing import Any, TypeVar
@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arithmetic.budget import grant
+from ..arithmetic.budget import grant, granted
 from ..arithmetic.many import stacked
 from ..combiners.method import merged
 from ..panel.predictions import Predictions
@@ -104,10 +104,17 @@ def solve(function: Callable[[], T], one_thread: bool = False) -> T:
         # A daemon does not keep the process from ending; what NumPy is to ignore goes with the context.
         threading.Thread(target=copy_context().run, args=(run,), daemon=True).start()
         try:
-            return done.result()
+            return _awaited(done)
         except KeyboardInterrupt:
             budget.stop.set()
             raise
+
+
+def _awaited(done: Future[T]) -> T:
+    """Wait for a thread, looking up ten times a second: once Polars is imported, Ctrl-C wakes nobody who waits."""
+    while not wait([done], 0.1).done:
+        pass
+    return done.result()
 
 
 @cache
@@ -124,12 +131,19 @@ def _on_all_cores(function: Callable[[A], T], items: Iterable[A]) -> Iterator[T]
     Threads are enough: NumPy's and SciPy's loops release the interpreter's lock. BLAS keeps to one thread meanwhile,
     as two layers of threads would fight for the cores.
     """
-    n_threads = cores()
-    with _threads().limit(limits=1, user_api="blas"), ThreadPoolExecutor(n_threads) as pool:
+    n_threads, stop = cores(), granted().stop
+    pool = ThreadPoolExecutor(n_threads)
+    with _threads().limit(limits=1, user_api="blas"):
         under_way: deque[Future[T]] = deque()
-        for item in items:
-            under_way.append(pool.submit(function, item))
-            if len(under_way) > n_threads:  # no more blocks in memory than are worked on
-                yield under_way.popleft().result()
-        while under_way:
-            yield under_way.popleft().result()
+        try:
+            for item in items:
+                under_way.append(pool.submit(function, item))
+                if len(under_way) > n_threads:  # no more blocks in memory than are worked on
+                    yield _awaited(under_way.popleft())
+            while under_way:
+                yield _awaited(under_way.popleft())
+        except BaseException:  # Ctrl-C, or whoever walked the results has had enough: nobody waits for the rest
+            stop.set()
+            raise
+        finally:
+            pool.shutdown(wait=not stop.is_set(), cancel_futures=True)
