@@ -196,10 +196,11 @@ def nameless():
     return file.getvalue()
 
 
-def one_long_name():
-    """A name of 1 MB, which a dictionary holds once, in each of 200 rows."""
+def one_long_text(column):
+    """A text of 1 MB, which a dictionary holds once, in each of 200 rows."""
     file = io.BytesIO()
-    pl.DataFrame({"id": ["x" * 2**20] * 200, "a": [0.5] * 200}).write_parquet(file)
+    cells = {"id": [str(row) for row in range(200)], "a": [0.5] * 200} | {column: ["0." + "5" * 2**20] * 200}
+    pl.DataFrame(cells).write_parquet(file)
     return file.getvalue()
 
 
@@ -210,7 +211,7 @@ BOMBS = {
     "a.parquet": lambda: frame_of("write_parquet", row_group_size=ROWS, compression="zstd"),
     "a.parquet.zst": lambda: zstandard.compress(frame_of("write_parquet", row_group_size=ROWS)),
     "a.feather": lambda: frame_of("write_ipc", compression="zstd"),
-    "text.parquet": one_long_name,
+    "names.parquet": lambda: one_long_text("id"),
     "dense.npz": lambda: archive(scores=np.zeros((ROWS, 2))),
     "rows.npz": lambda: archive(
         format=b"coo", shape=[2**30, 2], row=np.zeros(1, int), col=np.zeros(1, int), data=[1.0], _is_array=True
@@ -250,6 +251,13 @@ def test_a_table_that_fits_into_memory_only_in_parts(tmp_path, monkeypatch):
     with pytest.raises(InputError, match="GB of cells, expected at most 0.01 GB"):
         read_predictions(tmp_path / "a.parquet")
     assert len(scan_predictions(tmp_path / "a.parquet")) == 10**6
+
+
+def test_scores_of_long_text(tmp_path, monkeypatch):
+    (tmp_path / "a.parquet").write_bytes(one_long_text("a"))
+    monkeypatch.setenv(LIMIT, "0.01")
+    with pytest.raises(InputError, match="column 'a': found 0.21 GB of text, expected at most 0.01 GB"):
+        read_predictions(tmp_path / "a.parquet")
 
 
 def test_more_scores_than_fit_into_memory(monkeypatch):
