@@ -2,6 +2,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 
@@ -203,6 +205,19 @@ def test_without_any_worker_left_there_is_an_error_and_no_output(panel, tmp_path
         with pytest.raises(mlc.InputError, match="Dask: found no worker left"):
             mlc.write_consensus(scanned, tmp_path / "out.parquet", method=Deadly())
     assert sorted(path.suffix for path in tmp_path.iterdir()) == [".parquet"] * 3
+
+
+WARNING = """
+import logging
+from mlconsensus.engines.dask import connected
+with connected(None):
+    logging.getLogger("distributed.nanny").warning("as of a worker that takes long to end")
+"""
+
+
+def test_a_cluster_of_our_own_warns_of_nothing():
+    ran = subprocess.run([sys.executable, "-c", WARNING], capture_output=True, text=True)
+    assert (ran.returncode, ran.stderr) == (0, "")
 
 
 def test_an_address_without_a_cluster(monkeypatch):

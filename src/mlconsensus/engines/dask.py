@@ -191,12 +191,14 @@ def connected(address: str | None) -> Iterator[Any]:
 def local_cluster(workers: int) -> Any:
     """Start a cluster of this machine's own: processes of one thread each that keep memory for the next block.
 
-    Dask has its workers give it back at once, and a third of the time goes into getting it again.
+    Dask has its workers give it back at once, and a third of the time goes into getting it again. It also warns of workers
+    that take long to end, which concerns nobody.
     """
     config, name = _dask("dask").config, "distributed.nanny.pre-spawn-environ"
     cluster = _dask("distributed").LocalCluster
     with config.set({name: dict(config.get(name)) | KEPT}):
-        return cluster(n_workers=workers, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0")
+        here = "127.0.0.1:0"
+        return cluster(n_workers=workers, threads_per_worker=1, dashboard_address=here, silence_logs="ERROR")
 
 
 def _computed(tasks: list[Any], doing: str, on_the_way: Sequence[Any] = ()) -> list[Any]:
