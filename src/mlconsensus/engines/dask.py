@@ -191,8 +191,8 @@ def connected(address: str | None) -> Iterator[Any]:
 def local_cluster(workers: int) -> Any:
     """Start a cluster of this machine's own: processes of one thread each that keep memory for the next block.
 
-    Dask has its workers give it back at once, and a third of the time goes into getting it again. It also warns of workers
-    that take long to end, which concerns nobody.
+    Dask has its workers give it back at once, and a third of the time goes into getting it again. It also warns of
+    workers that take long to end, which concerns nobody.
     """
     config, name = _dask("dask").config, "distributed.nanny.pre-spawn-environ"
     cluster = _dask("distributed").LocalCluster
