@@ -32,7 +32,7 @@ import panels as quality
 HERE = Path(__file__).parent
 SIZES = (25, 50, 100, 200)
 MOST_JUDGED = 1500
-LARGE, FEW = 4e6, 3  # cells of panels of which fewer draws are taken
+LARGE, FEW = 4e6, 3  # cells of panels of which fewer draws are taken; and where the default is not the filter
 BEYOND = (1.0, 2.0, 3.0)  # standard errors: the constant of the gate that was chosen with truth in view
 SHIPPED = 3.0
 SMALL = 2e6  # cells of panels on which the other methods are tried, with fewer draws
@@ -78,6 +78,7 @@ def of_panel(path, draws):
     scores, truth, known = quality.read(path)
     panel = as_predictions(scores)
     default = mlc.combine(panel)
+    draws = FEW if scores.size > LARGE or default.method != choosing.DEFAULT else draws
     combiner = mlc.RaterFilter().fit(panel)
     usual = np.nan_to_num(np.nanmean(scores, axis=1, keepdims=True))
     answers = np.where(np.isnan(scores), usual, scores).transpose(1, 0, 2)
@@ -110,7 +111,7 @@ def with_gold(panel, default, combiner, block, truth, known, judged):
         answers[gold] = np.where(known[gold], truth[gold], np.nan)
         told = panel.with_gold(answers)
         if not choosing._known_answers_prefer_the_default(told, default.method, None):
-            return mlc.COMBINERS[default.method]().fit(told).transform(panel[judged]), True
+            return default.scores[judged], True
     solution = type(combiner).learn(block, combiner.solution_)
     return type(combiner).apply(panel[judged], solution), len(solution.learned) > 0
 
@@ -148,8 +149,7 @@ def main():
     for path in sorted(given.folder.rglob("*.npz"), key=lambda path: path.stat().st_size):
         kept = given.cache / f"{path.stem}.json"
         if not kept.exists():
-            large = np.prod(quality.read(path)[0].shape) > LARGE
-            kept.write_text(json.dumps(of_panel(path, FEW if large else given.draws)))
+            kept.write_text(json.dumps(of_panel(path, given.draws)))
             print(path.stem, flush=True)
         other = given.cache / f"{path.stem}.others"
         if not other.exists() and np.prod(quality.read(path)[0].shape) < SMALL:

@@ -24,6 +24,7 @@ class Chosen(NamedTuple):
 
     combiner: Combiner
     reason: str
+    panel: Any  # to fit it to
 
 
 def choose(
@@ -38,10 +39,10 @@ def choose(
     RaterFilter()
     """
     if isinstance(method, str):
-        return Chosen(COMBINERS[method_named(method)](weights=weights), "it was asked for")
+        return Chosen(COMBINERS[method_named(method)](weights=weights), "it was asked for", panel)
     if method is not None:
         expect(weights is None, "weights", "some beside a combiner, which has its own", "one of the two")
-        return Chosen(method, "it was asked for")
+        return Chosen(method, "it was asked for", panel)
     wanted = str(optimize).replace("-", "_")
     one_of(wanted, METRICS, "optimize")
     panel = as_predictions(panel)
@@ -50,7 +51,8 @@ def choose(
         name, reason = DEFAULT, f"known answers, from which it learns, bear it out more than {name}"
     if wanted != "auto":
         reason += f" (whatever the metric: none is safer for {wanted.replace('_', ' ')})"
-    return Chosen(COMBINERS[name](weights=weights), reason)
+    # Known answers stand in any case; the default learns from them only where they show that it gains, others blindly.
+    return Chosen(COMBINERS[name](weights=weights), reason, panel if name == DEFAULT else panel.with_gold(None))
 
 
 def _by_held_out_raters(panel: Any) -> tuple[str, str]:

@@ -319,6 +319,6 @@ def combine(
     """
     panel = as_predictions(predictions)
     panel = panel if gold is None else panel.with_gold(gold)
-    combiner, reason = choose(panel, optimize, method, weights)
-    scores, names = combiner.fit(panel).transform(panel), (panel.instances, panel.labels)
+    combiner, reason, fitted = choose(panel, optimize, method, weights)
+    scores, names = combiner.fit(fitted).transform(panel), (panel.instances, panel.labels)
     return Consensus(scores, combiner.name, with_what_it_saw(reason, combiner), combiner, *names, panel)

@@ -82,10 +82,10 @@ def write_consensus(
 
     streamed_format(path, format)  # before the work, not after
     check_output(path, force)
-    combiner, reason = choose(panel, optimize, method, weights)
+    combiner, reason, fitted = choose(panel, optimize, method, weights)
     panel = combiner.in_fitted_order(panel) if solved else panel
     if not solved:
-        combiner.fit(panel)
+        combiner.fit(fitted)
     made = partial(_written, combiner.applying(), values)
     missing = write_blocks(path, panel, made, format=format, layout=layout, force=force)
     return Written(combiner.name, with_what_it_saw(reason, combiner), combiner, missing)
