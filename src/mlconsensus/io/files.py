@@ -12,6 +12,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from os import PathLike
 from pathlib import Path
+from types import SimpleNamespace
 from typing import IO, Any, NamedTuple
 
 from ..errors import InputError, expect, nearest
@@ -238,19 +239,13 @@ def compressed(file: IO[bytes], path: AnyPath) -> Iterator[IO[bytes]]:
         import zstandard
 
         packer = zstandard.ZstdCompressor().compressobj()
-    yield _Packed(file, packer)  # type: ignore[misc]
-    file.write(packer.flush())
 
-
-class _Packed(NamedTuple):
-    """A file that is compressed as it is written; unlike `gzip.GzipFile`, it does nothing when it is let go of."""
-
-    file: IO[bytes]
-    packer: Any
-
-    def write(self, data: bytes) -> int:
-        self.file.write(self.packer.compress(data))
+    def write(data: bytes) -> int:
+        file.write(packer.compress(data))
         return len(data)
+
+    yield SimpleNamespace(write=write)  # type: ignore[misc]  # unlike gzip.GzipFile, it does nothing when let go of
+    file.write(packer.flush())
 
 
 def _written_directly(target: Path) -> IO[bytes]:
