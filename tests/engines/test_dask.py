@@ -28,7 +28,7 @@ pytestmark = pytest.mark.filterwarnings("default")
 def client(request):
     with (
         distributed.LocalCluster(
-            request.param, threads_per_worker=1, processes=True, dashboard_address=":0"
+            n_workers=request.param, threads_per_worker=1, processes=True, dashboard_address=":0"
         ) as cluster,
         distributed.Client(cluster) as client,
     ):
