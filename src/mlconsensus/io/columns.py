@@ -143,7 +143,7 @@ def _from_bits(frame: pl.DataFrame) -> NDArray[Any]:
     """
     stream, n = io.BytesIO(), frame.height
     frame.rechunk().write_ipc_stream(stream, compression="uncompressed")
-    data, at = np.frombuffer(stream.getbuffer(), np.uint8), 0
+    data, at = np.frombuffer(stream.getvalue(), np.uint8), 0
     for _ in range(2):
         at += 8 + int(data[at + 4 : at + 8].view("<i4")[0])
     width = -(-n // 512) * 64
