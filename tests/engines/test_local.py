@@ -67,7 +67,7 @@ import polars  # whose handler of signals leaves who waits for a thread asleep
 from mlconsensus.arithmetic.budget import granted
 from mlconsensus.engines import local
 def work(*_):
-    os.write(1, b"ready\n")  # in one piece, whichever thread is first
+    os.write(1, b"ready\\n")  # in one piece, whichever thread is first
     for _ in range(600):
         if granted().stop.is_set():
             return
