@@ -12,7 +12,7 @@ multiplied by the map where it can matter: all labels of the head get their scor
 and others as far as labels of the tail bring them up.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,7 +26,7 @@ from .products import FloatArray
 
 HEAD = MOST_DENSE  # labels that are worked out exactly: as many as the route that keeps everything takes
 _NEAR = 4096  # labels of the tail that hear of each other by way of the head
-_LEAST = 1e-5  # smaller entries between labels of the tail are not stored
+LEAST = 1e-5  # smaller entries between labels of the tail are not stored
 _EXACT = 1e-9  # what rounding leaves
 _AT_ONCE = 2**22  # entries of the head's rows that are worked out at a time
 
@@ -148,27 +148,34 @@ def single(h: int, c: int) -> Any:
     return np.float32 if c > h else np.float64
 
 
-def among_tail(rows: Any, order: Any, h: int) -> Any:
-    """Compute the part of the Gram matrix of CSR rows that labels of the tail have among themselves, as CSR."""
-    tail = rows[:, order[h:]]
-    return (tail.T.tocsr() @ tail).tocsr()
+def among_tail(order: Any, h: int, *each: Any) -> Iterator[tuple[slice, tuple[Any, ...]]]:
+    """Walk the Gram matrices of some CSR rows among labels of the tail, some labels at a time, as CSR (k, c - h).
+
+    Examples
+    --------
+    >>> [own.toarray().tolist() for _, (own,) in among_tail(np.array([1, 0]), 1, sparse.csr_array([[3.0, 2.0]]))]
+    [[[9.0]]]
+    """
+    tails = [rows[:, order[h:]] for rows in each]
+    across, sizes = [own.T.tocsr() for own in tails], np.diff(tails[0].indptr)
+    for some in in_pieces(np.bincount(tails[0].indices, np.repeat(sizes, sizes), len(order) - h)):
+        yield some, tuple(_heeded((left[some] @ own).tocsr()) for left, own in zip(across, tails, strict=True))
 
 
-def shrunk(labels: Any, head: FloatArray, E: Any) -> Headed:
-    """Work out K (I + K)⁻¹, given what the head has with all labels (h, c), and the tail's part as CSR.
+def shrunk(labels: Any, head: FloatArray, diagonal: FloatArray, tail: Iterable[tuple[slice, Any]]) -> Headed:
+    """Work out K (I + K)⁻¹, given what the head has with all labels (h, c), and the tail's diagonal and rows as CSR.
 
     Examples
     --------
     >>> K = sparse.csr_array([[1.0, 0.1, 0.0], [0.1, 0.05, 0.0], [0.0, 0.0, 0.02]])
     >>> exact = K.toarray() @ np.linalg.inv(np.eye(3) + K.toarray())
-    >>> found = shrunk(np.arange(3), K[:1].toarray(), K[1:, 1:])
+    >>> found = shrunk(np.arange(3), K[:1].toarray(), K.diagonal()[1:], [(slice(0, 2), K[1:, 1:])])
     >>> bool(abs(found.column(1, 3) - exact[:, 1]).max() <= found.bound < 0.02)
     True
     """
     h, c = head.shape
-    kind, diagonal = single(h, c), E.diagonal()
-    own = 1 / (1 + diagonal)  # D⁻¹
-    E, less, factor = E - sparse.diags_array(diagonal), 1.0, None
+    kind, own = single(h, c), 1 / (1 + diagonal)  # D⁻¹
+    less, factor, rho = 1.0, None, 0.0
     pieces = in_pieces(np.full(c - h, h))
 
     def spread_to(some: Any) -> Any:  # rows of X
@@ -188,19 +195,24 @@ def shrunk(labels: Any, head: FloatArray, E: Any) -> Headed:
         columns[h:][some] = _heeded((part := spread_to(some)) @ inverse)
         size[some] = np.sqrt((part**2).sum(axis=1))
     near = np.argsort(-size, kind="stable")[:_NEAR]
-    near = near[size[near] * size.max(initial=0) > _LEAST]
+    near = near[size[near] * size.max(initial=0) > LEAST]
     beyond = float(np.delete(size, near).max(initial=0)) * float(size.max(initial=0))
-    scale, by_head = sparse.diags_array(own), columns[h + near] @ spread_to(near).T
-    i, j = np.nonzero(np.abs(by_head) >= _LEAST)
-    among = scale @ E @ scale + sparse.diags_array(1 - own)
-    among = (among - sparse.csr_array((by_head[i, j], (near[i], near[j])), shape=E.shape)).tocoo()
-    kept = np.abs(among.data) >= _LEAST
-    tail = sparse.csr_array((among.data[kept], (h + among.row[kept], h + among.col[kept])), shape=(c, c))
+    by_head = columns[h + near] @ spread_to(near).T
+    i, j = np.nonzero(np.abs(by_head) >= LEAST)
+    among = [(-by_head[i, j], near[i], near[j]), (1 - own, np.arange(c - h), np.arange(c - h))]
+    for some, rows in tail:
+        row = np.repeat(np.arange(c - h)[some], np.diff(rows.indptr))
+        found = np.where(row == rows.indices, 0, rows.data * own[row])
+        rho = max(rho, float(np.bincount(row, np.abs(found), 1).max()))
+        found *= own[rows.indices]
+        kept = np.abs(found) >= LEAST
+        among.append((found[kept], row[kept], rows.indices[kept]))
+    data, row, column = (np.concatenate(each) for each in zip(*among, strict=True))
+    tail = sparse.csr_array((data.astype(kind), (h + row, h + column)), shape=(c, c))
     # What is left of (I + E)⁻¹ is at most ρ² where it stands alone, and less where it is multiplied.
-    rho = float((abs(scale @ E).sum(axis=1) if c > h else np.zeros(1)).max())
     left = rho**2 / (1 - rho) if rho < 0.5 else np.inf
-    bound = (_LEAST + beyond + left + 2 * rho * float(np.abs(columns[h:]).max())) if c > h else _EXACT
-    return Headed(labels, columns, tail.astype(kind), bound=bound)
+    bound = (2 * LEAST + beyond + left + 2 * rho * float(np.abs(columns[h:]).max())) if c > h else _EXACT
+    return Headed(labels, columns, tail, bound=bound)
 
 
 def _heeded(found: Any) -> Any:

@@ -15,7 +15,7 @@ from scipy import sparse
 
 from ..arithmetic.many import MOST_NAMED, ManyScores, Said, best, said
 from ..arithmetic.products import FloatArray, ratio
-from ..arithmetic.shrinking import Headed, among_tail, head_first, shrunk, single, with_head
+from ..arithmetic.shrinking import LEAST, Headed, among_tail, head_first, shrunk, single, with_head
 from ..panel.predictions import Predictions
 from .raters import possible, products_of_raters, spread_of
 
@@ -138,40 +138,47 @@ def filtering(sums: Any, known: Any, scale: FloatArray, own: FloatArray, active:
     for (some, together), (_, alone) in zip(*(with_head(each, order, h) for each in rows), strict=True):
         found = signal(sums, known, together, alone, all_pairs(order[some], order))
         head[some] = np.clip(found / np.outer(scale[order[some]], scale[order]), -1, 1)
-    tail, tail_alone = (among_tail(each, order, h) for each in rows)
-    pairs = sparse.triu(tail + 1j * tail_alone, 1).tocoo()
-    i, j, own, root = pairs.row, pairs.col, own[order], np.sqrt(noise[order] + 1e-6)
-    first, second = order[h + i], order[h + j]
-    found = signal(sums, known, pairs.data.real, pairs.data.imag, some_pairs(first, second))
-    found = np.clip(found / (scale[first] * scale[second]), -1, 1)
-    spread = _spread(head, found, h + i, h + j, own)
+    c, own, root = len(order), own[order], np.sqrt(noise[order] + 1e-6)
+    group = np.arange(c - h) * _GROUPS // max(1, c - h)  # labels that chance treats alike
+    beyond, met = np.zeros(_GROUPS**2), []
+    for some, (together, alone) in among_tail(order, h, *rows):
+        pairs = sparse.triu(together + 1j * alone, some.start + 1, "coo")
+        i, j = some.start + pairs.row, pairs.col
+        first, second = order[h + i], order[h + j]
+        found = signal(sums, known, pairs.data.real, pairs.data.imag, some_pairs(first, second))
+        found = np.clip(found / (scale[first] * scale[second]), -1, 1)
+        beyond += np.bincount(group[i] * _GROUPS + group[j], 2 * found**2, _GROUPS**2)
+        met.append((found.astype(head.dtype), i.astype(np.int32), j.astype(np.int32)))
+    spread = _spread(head, beyond.reshape(_GROUPS, _GROUPS), group, own)
     for k in range(h):
         head[k] *= spread / (spread + own[k] * own)
     head[:, :h] = possible(head[:, :h].astype(np.float64))
-    found *= spread / (spread + own[h + i] * own[h + j])
-    upper = sparse.csr_array((found / (root[h + i] * root[h + j]), (i, j)), shape=tail.shape)
-    tail = upper + upper.T + sparse.diags_array(1 / root[h:] ** 2)
     head /= root
     head /= root[:h, None]
-    return shrunk(order, head, tail.tocsr())._replace(before=1 / root, after=root)
+    tail = sparse.csr_array((c - h, c - h))
+    for found, i, j in met:
+        found *= spread / (spread + own[h + i] * own[h + j]) / (root[h + i] * root[h + j])
+        kept = np.abs(found) >= LEAST
+        tail += sparse.csr_array((found[kept], (i[kept], j[kept])), shape=tail.shape)
+    tail = [(slice(None), (tail + tail.T).tocsr())]
+    return shrunk(order, head, 1 / root[h:] ** 2, tail)._replace(before=1 / root, after=root)
 
 
-def _spread(head: FloatArray, found: FloatArray, i: Any, j: Any, own: FloatArray) -> float:
+def _spread(head: FloatArray, beyond: FloatArray, group: Any, own: FloatArray) -> float:
     """Estimate the variance of correlations beyond chance, as `raters.label_correlations` does.
 
-    Labels of the tail are counted in groups of about equal chance; pairs of them that never met correlate by 0.
+    Squares of the tail's correlations are added up in groups; pairs that never met correlate by 0.
     """
-    h, c = head.shape
-    starts = np.unique(np.append(np.arange(h), np.linspace(h, c, _GROUPS + 1).astype(np.int64)[:-1]))
-    starts = starts[starts < c]
-    group, size = np.searchsorted(starts, np.arange(c), side="right") - 1, np.diff(np.append(starts, c))
-    square = np.zeros((len(starts), len(starts)))
-    np.add.at(square, (group[i], group[j]), 2 * found**2)
+    h, g = len(head), len(beyond)
+    size = np.concatenate([np.ones(h), np.bincount(group, minlength=g).astype(np.float64)])
+    usual = np.concatenate([own[:h], ratio(np.bincount(group, own[h:], g).astype(np.float64), size[h:], 0.0)])
+    square = np.zeros((h + g, h + g))
+    square[h:, h:] = beyond
     for k in range(h):
-        square[k] = np.add.reduceat(head[k].astype(np.float64) ** 2, starts)
-    square[h:, :h] = square[:h, h:].T
+        square[k, :h] = head[k, :h].astype(np.float64) ** 2
+        square[k, h:] = square[h:, k] = np.bincount(group, head[k, h:].astype(np.float64) ** 2, g)
     square[np.arange(h), np.arange(h)] = 0
-    pairs, usual = np.outer(size, size) - np.diag(size), np.add.reduceat(own, starts) / size
+    pairs = np.outer(size, size) - np.diag(size)
     return spread_of(np.sqrt(ratio(square, pairs, 0.0)), np.outer(usual, usual), 1e-8, pairs)
 
 

@@ -138,7 +138,8 @@ def solve(statistics: Statistics, n_iter: int | None = 1) -> Solution:
         head = np.empty((size, len(order)), dtype=single(size, len(order)))
         for some, own in with_head(rows, order, size):
             head[some] = own * (m / n)
-        found = shrunk(order, head, among_tail(rows, order, size) * (m / n))
+        diagonal = rows.power(2).sum(axis=0)[order[size:]] * (m / n)
+        found = shrunk(order, head, diagonal, ((at, own * (m / n)) for at, (own,) in among_tail(order, size, rows)))
         together = f"labels beside the {size:,} most frequent that go together too often"
         expect(np.isfinite(found.bound), "MLCM-a", together, "fewer of these; --method filter takes such panels")
         return Solution(found, prior)
