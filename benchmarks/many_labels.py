@@ -1,7 +1,7 @@
 """Panels of many labels of which each instance has a few: how long each method takes, with how much memory.
 
     python benchmarks/many_labels.py [--instances 50000] [--labels 20000] [--models 5] [--each 10] [--method mv ...]
-    python benchmarks/many_labels.py --growth        # from 3,000 to 100,000 labels, from 25,000 to 200,000 instances
+    python benchmarks/many_labels.py --growth        # from 1,000 to 100,000 labels, from 12,500 to 100,000 instances
 
 Labels are as frequent as Zipf has it and come in families of which an instance has several; every model gives each
 instance the same number of them, with scores. A run reads one long Parquet file and writes a ranked one, the ten best
@@ -109,8 +109,8 @@ def main() -> None:
     if not given.growth:
         run(given.instances, given.labels, *size)
         return
-    by_labels = [(l, run(given.instances, l, *size)) for l in (3_000, 10_000, 30_000, 100_000)]
-    by_instances = [(n, run(n, given.labels, *size)) for n in (25_000, 50_000, 100_000, 200_000)]
+    by_instances = [(n, run(n, given.labels, *size)) for n in (12_500, 25_000, 50_000, 100_000)]
+    by_labels = [(l, run(given.instances, l, *size)) for l in (1_000, 3_000, 10_000, 30_000, 100_000)]
     print("l^", exponents(by_labels, given.method))
     print("n^", exponents(by_instances, given.method))
 

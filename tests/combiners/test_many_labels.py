@@ -125,6 +125,17 @@ def test_with_a_tail_the_filter_is_nearly_the_same(seed, head):
     np.testing.assert_allclose(found.data, dense[found.row, found.col], atol=0.05)
 
 
+@pytest.mark.parametrize("name", ["MLCM-a", "MLCM-r", "Filter"])
+def test_pieces_of_the_work_change_nothing(name, monkeypatch):
+    panel = small_panel(7, n=100).as_block(True)
+    monkeypatch.setattr("mlconsensus.arithmetic.shrinking.HEAD", 5)
+    whole = mlc.COMBINERS[name]().fit_transform(panel)
+    for module in ("many", "shrinking"):
+        monkeypatch.setattr(f"mlconsensus.arithmetic.{module}._AT_ONCE", 30)
+    pieces = mlc.COMBINERS[name]().fit_transform(panel)
+    np.testing.assert_allclose(pieces.toarray(), whole.toarray(), atol=1e-6)  # with a tail, single precision
+
+
 @pytest.mark.parametrize("name", [*EXACT, "MLCM-a", "MLCM-r", "Filter"])
 def test_blocks_and_order_change_nothing(name):
     panel = small_panel(11, n=60).as_block(True)

@@ -214,6 +214,25 @@ def in_pieces(cost: NDArray[Any]) -> list[slice]:
     return [slice(start, stop) for start, stop in pairwise(ends)]
 
 
+def hundredth(starts: Any, scores: FloatArray) -> FloatArray:
+    """Find the hundredth best of each row's scores, given where in them rows start (n + 1,); -inf where there are less.
+
+    Examples
+    --------
+    >>> hundredth(np.array([0, 1, 201]), np.arange(201.0)).tolist()
+    [-inf, 101.0]
+    """
+    sizes = np.diff(starts)
+    lowest, long = np.full(len(sizes), -np.inf), np.flatnonzero(sizes > KEPT)
+    for own in np.array_split(long, max(1, -(-len(long) * int(sizes.max(initial=0)) // _AT_ONCE))):
+        width = int(sizes[own].max(initial=KEPT))
+        at = starts[own][:, None] + np.arange(width)
+        inside = np.arange(width) < sizes[own][:, None]
+        table = np.where(inside, scores[np.minimum(at, len(scores) - 1)], -np.inf)
+        lowest[own] = np.partition(table, width - KEPT, axis=1)[:, width - KEPT]
+    return lowest
+
+
 def best(above: Any, default: FloatArray) -> Any:
     """Keep of each row of a CSR matrix what can be among the best labels: its own, or its default that it is not."""
     n, sizes = above.shape[0], np.diff(above.indptr)
@@ -222,14 +241,7 @@ def best(above: Any, default: FloatArray) -> Any:
         return above
     rows = np.repeat(np.arange(n), sizes)
     scores = above.data + default[above.indices]
-    lowest = np.full(n, -np.inf)
-    long = np.flatnonzero(sizes > KEPT)
-    for own in np.array_split(long, -(-len(long) * int(sizes.max()) // _AT_ONCE)):
-        width = int(sizes[own].max(initial=1))
-        at = above.indptr[own][:, None] + np.arange(width)
-        inside = np.arange(width) < sizes[own][:, None]
-        table = np.where(inside, scores[np.minimum(at, len(scores) - 1)], -np.inf)
-        lowest[own] = np.partition(table, width - KEPT, axis=1)[:, width - KEPT]
+    lowest = hundredth(above.indptr, scores)
     kept = (scores >= lowest[rows]) | (default[above.indices] >= lowest[rows])
     starts = np.concatenate([[0], np.cumsum(np.bincount(rows[kept], minlength=n))])
     out = sparse.csr_array((above.data[kept], above.indices[kept], starts), shape=above.shape)

@@ -21,7 +21,7 @@ from scipy import linalg, sparse
 
 from ..panel.sources import MOST_DENSE
 from .budget import granted
-from .many import KEPT, in_pieces
+from .many import KEPT, hundredth, in_pieces
 from .products import FloatArray
 
 HEAD = MOST_DENSE  # labels that are worked out exactly: as many as the route that keeps everything takes
@@ -85,7 +85,7 @@ class Headed(NamedTuple):
         (n, _), h, c = cells.shape, self.columns.shape[1], self.tail.shape[1]
         shown, rows = cells @ self.columns, np.repeat(np.arange(n), np.diff(cells.indptr))
         shown *= _at(self.after, slice(h))
-        rank, last = shown + base[:h], max(0, h - KEPT)
+        rank, last = shown + base[:h].astype(shown.dtype), max(0, h - KEPT)
         stored = (rank >= np.partition(rank, last, axis=1)[:, last, None]) & (shown != 0)
         moved = cells @ tail
         if self.symmetric:
@@ -175,7 +175,7 @@ def shrunk(labels: Any, head: FloatArray, diagonal: FloatArray, tail: Iterable[t
     """
     h, c = head.shape
     kind, own = single(h, c), 1 / (1 + diagonal)  # D⁻¹
-    less, factor, rho = 1.0, None, 0.0
+    less, factor, rho, dropped = 1.0, None, 0.0, LEAST
     pieces = in_pieces(np.full(c - h, h))
 
     def spread_to(some: Any) -> Any:  # rows of X
@@ -196,22 +196,24 @@ def shrunk(labels: Any, head: FloatArray, diagonal: FloatArray, tail: Iterable[t
         size[some] = np.sqrt((part**2).sum(axis=1))
     near = np.argsort(-size, kind="stable")[:_NEAR]
     near = near[size[near] * size.max(initial=0) > LEAST]
-    beyond = float(np.delete(size, near).max(initial=0)) * float(size.max(initial=0))
+    beyond = LEAST + float(np.delete(size, near).max(initial=0)) * float(size.max(initial=0))
     by_head = columns[h + near] @ spread_to(near).T
     i, j = np.nonzero(np.abs(by_head) >= LEAST)
     among = [(-by_head[i, j], near[i], near[j]), (1 - own, np.arange(c - h), np.arange(c - h))]
     for some, rows in tail:
-        row = np.repeat(np.arange(c - h)[some], np.diff(rows.indptr))
+        at = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
+        row = np.arange(c - h)[some][at]
         found = np.where(row == rows.indices, 0, rows.data * own[row])
         rho = max(rho, float(np.bincount(row, np.abs(found), 1).max()))
         found *= own[rows.indices]
-        kept = np.abs(found) >= LEAST
+        kept = np.abs(found) >= np.maximum(hundredth(rows.indptr, np.abs(found)), LEAST)[at]
+        dropped = max(dropped, float(np.abs(found[~kept]).max(initial=LEAST)))
         among.append((found[kept], row[kept], rows.indices[kept]))
     data, row, column = (np.concatenate(each) for each in zip(*among, strict=True))
     tail = sparse.csr_array((data.astype(kind), (h + row, h + column)), shape=(c, c))
     # What is left of (I + E)⁻¹ is at most ρ² where it stands alone, and less where it is multiplied.
     left = rho**2 / (1 - rho) if rho < 0.5 else np.inf
-    bound = (2 * LEAST + beyond + left + 2 * rho * float(np.abs(columns[h:]).max())) if c > h else _EXACT
+    bound = (dropped + beyond + left + 2 * rho * float(np.abs(columns[h:]).max())) if c > h else _EXACT
     return Headed(labels, columns, tail, bound=bound)
 
 
