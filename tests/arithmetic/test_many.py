@@ -45,15 +45,19 @@ def test_tables_that_do_not_fit_are_refused(monkeypatch):
         ManyScores(sparse.csr_array((2, 2)), np.zeros(2)).toarray()
 
 
-@settings(max_examples=20, deadline=None)
-@given(seed=st.integers(0, 10**6), head=st.integers(2, 40))
-def test_the_map_is_within_its_bound(seed, head):
+@settings(max_examples=30, deadline=None)
+@given(seed=st.integers(0, 10**6), head=st.integers(2, 40), kept=st.sampled_from([3, 100]))
+def test_the_map_is_within_its_bound(seed, head, kept):
     rng = np.random.default_rng(seed)
     l = 40
     rows = sparse.csr_array((rng.random((200, l)) < 1 / np.arange(2, l + 2)) * rng.random((200, l)))
     K = (rows.T @ rows).tocsr() * (3 / 200)
     exact = K.toarray() @ np.linalg.inv(np.eye(l) + K.toarray())
-    found = shrinking.shrunk(np.arange(l), K[:head].toarray(), K.diagonal()[head:], [(slice(0, l), K[head:, head:])])
+    with pytest.MonkeyPatch.context() as changed:
+        changed.setattr(many, "KEPT", kept)  # how many others a label of the tail brings up
+        found = shrinking.shrunk(
+            np.arange(l), K[:head].toarray(), K.diagonal()[head:], [(slice(0, l), K[head:, head:])]
+        )
     whole = np.stack([found.column(label, l) for label in range(l)], axis=1)
     assert np.abs(whole - exact).max() <= found.bound
     assert found.bound < 0.2 or head < 10
@@ -82,3 +86,12 @@ def test_rows_are_multiplied_where_it_matters(seed, head):
     dense = np.stack([found.column(label, 12) for label in range(12)], axis=1)
     at = (rows.toarray() > 0) | (np.arange(12) == order[:h, None]).any(axis=0)
     np.testing.assert_allclose(moved[at], (rows.toarray() @ dense)[at], atol=1e-6)  # with a tail, single precision
+
+
+def test_a_label_of_the_tail_brings_up_so_many_others_at_most(monkeypatch):
+    l = 300
+    K = sparse.csr_array(np.full((l, l), 1e-3) + np.diag(np.full(l, 0.1)))
+    monkeypatch.setattr(many, "KEPT", 7)
+    K.data[:] = np.abs(K.data) * (1 + np.random.default_rng(0).random(K.nnz) / 10)  # no two alike
+    found = shrinking.shrunk(np.arange(l), np.eye(1, l), K.diagonal()[1:], [(slice(0, l), K[1:, 1:])])
+    assert (np.diff(found.tail.indptr)[1:] == 8).all()  # and itself
