@@ -178,8 +178,7 @@ def whole_file(path: AnyPath, force: bool = False) -> Iterator[IO[bytes]]:
             yield file
 
 
-@contextlib.contextmanager
-def guarded(name: str, kind: str, found: str = "broken data") -> Iterator[None]:
+class guarded:  # noqa: N801 - used as a function is; one made of a generator keeps what it refused in memory
     """Refuse a file that a library cannot read, whatever it raises; Polars even panics, which no `Exception` is.
 
     Examples
@@ -190,13 +189,18 @@ def guarded(name: str, kind: str, found: str = "broken data") -> Iterator[None]:
     ...
     mlconsensus.errors.InputError: a.parquet: found broken data (bad magic), expected Parquet
     """
-    try:
-        yield
-    except (InputError, KeyboardInterrupt, SystemExit, GeneratorExit):
-        raise
-    except BaseException as fault:
+
+    def __init__(self, name: str, kind: str, found: str = "broken data") -> None:
+        self.name, self.kind, self.found = name, kind, found
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, fault: BaseException | None, trace: object) -> None:
+        if fault is None or isinstance(fault, InputError | KeyboardInterrupt | SystemExit | GeneratorExit):
+            return
         why = first_line(fault) if isinstance(fault, Exception) else "its reader panicked"
-        raise InputError(f"{name}: found {found} ({why}), expected {kind}") from None
+        raise InputError(f"{self.name}: found {self.found} ({why}), expected {self.kind}") from None
 
 
 @contextlib.contextmanager
