@@ -198,6 +198,11 @@ def test_what_does_not_fit_is_refused_before_the_work(monkeypatch):
         )
         with pytest.raises(mlc.InputError, match=asked):
             combiner.fit(panel)
+    thousand = panel.with_models([*panel.models, *(f"silent {k}" for k in range(997))])
+    monkeypatch.setattr("mlconsensus.estimators.room.available_memory", lambda: 2**34)
+    with pytest.raises(mlc.InputError, match="BGCM: found 1,000 models .* would take .* GiB, expected one of MV, DS$"):
+        mlc.BGCM().fit(thousand)
+    monkeypatch.setattr("mlconsensus.estimators.room.available_memory", lambda: 2**20)
     gold = np.full((60, 3000), np.nan)
     gold[0] = 0
     with pytest.raises(mlc.InputError, match="expected gold and clusterings to have fewer labels"):

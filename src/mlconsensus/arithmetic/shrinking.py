@@ -175,7 +175,7 @@ def shrunk(labels: Any, head: FloatArray, diagonal: FloatArray, tail: Iterable[t
     """
     h, c = head.shape
     kind, own = single(h, c), 1 / (1 + diagonal)  # D⁻¹
-    less, factor, rho, dropped = 1.0, None, 0.0, LEAST
+    less, factor, rho, left_out = 1.0, None, 0.0, LEAST
     pieces = in_pieces(np.full(c - h, h))
 
     def spread_to(some: Any) -> Any:  # rows of X
@@ -196,9 +196,11 @@ def shrunk(labels: Any, head: FloatArray, diagonal: FloatArray, tail: Iterable[t
         size[some] = np.sqrt((part**2).sum(axis=1))
     near = np.argsort(-size, kind="stable")[:_NEAR]
     near = near[size[near] * size.max(initial=0) > LEAST]
-    beyond = LEAST + float(np.delete(size, near).max(initial=0)) * float(size.max(initial=0))
+    beyond = float(np.delete(size, near).max(initial=0)) * float(size.max(initial=0))
     by_head = columns[h + near] @ spread_to(near).T
-    i, j = np.nonzero(np.abs(by_head) >= LEAST)
+    strong = np.abs(by_head)
+    strong[strong < np.maximum(hundredth(np.arange(len(near) + 1) * len(near), strong.ravel()), LEAST)[:, None]] = 0
+    dropped, (i, j) = float((np.abs(by_head) - strong).max(initial=LEAST)), np.nonzero(strong)
     among = [(-by_head[i, j], near[i], near[j]), (1 - own, np.arange(c - h), np.arange(c - h))]
     for some, rows in tail:
         at = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
@@ -207,13 +209,13 @@ def shrunk(labels: Any, head: FloatArray, diagonal: FloatArray, tail: Iterable[t
         rho = max(rho, float(np.bincount(row, np.abs(found), 1).max()))
         found *= own[rows.indices]
         kept = np.abs(found) >= np.maximum(hundredth(rows.indptr, np.abs(found)), LEAST)[at]
-        dropped = max(dropped, float(np.abs(found[~kept]).max(initial=LEAST)))
+        left_out = max(left_out, float(np.abs(found[~kept]).max(initial=LEAST)))
         among.append((found[kept], row[kept], rows.indices[kept]))
     data, row, column = (np.concatenate(each) for each in zip(*among, strict=True))
     tail = sparse.csr_array((data.astype(kind), (h + row, h + column)), shape=(c, c))
     # What is left of (I + E)⁻¹ is at most ρ² where it stands alone, and less where it is multiplied.
     left = rho**2 / (1 - rho) if rho < 0.5 else np.inf
-    bound = (dropped + beyond + left + 2 * rho * float(np.abs(columns[h:]).max())) if c > h else _EXACT
+    bound = (dropped + left_out + beyond + left + 2 * rho * float(np.abs(columns[h:]).max())) if c > h else _EXACT
     return Headed(labels, columns, tail, bound=bound)
 
 

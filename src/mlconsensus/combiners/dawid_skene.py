@@ -327,6 +327,7 @@ class DawidSkene(Method):
 
     name = "DS"
     takes_many = True
+    per_pair = 250
 
     def __init__(self, n_iter: int = 100, tol: float = 1e-5, weights: Weights = None) -> None:
         self.n_iter = n_iter

@@ -62,6 +62,7 @@ class Method:
     uses_clusterings: ClassVar[bool] = False
     takes_many: ClassVar[bool] = False  # whether blocks of many labels may come, of which only what was said is kept
     pairs_labels: ClassVar[bool] = False  # whether it then adds up products of two labels
+    per_pair: ClassVar[int] = 100  # bytes that vectors of it take for each model and label then
     pairs_models: ClassVar[bool] = False  # and whether it adds up products of two models for each label
     additive: ClassVar[bool] = True  # whether a statement moves the score by its own contribution alone
     in_float32: ClassVar[tuple[str, ...]] = ()  # fields of the solution to work with where float32 is asked for

@@ -341,6 +341,7 @@ class RaterFilter(Method):
 
     name = "Filter"
     takes_many = True
+    per_pair = 250
     pairs_labels = True
     in_float32 = ("mean", "vote", "information", "noise", "kin_noise", "filter", "prior")
     one_thread_below = 512

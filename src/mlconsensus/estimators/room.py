@@ -21,7 +21,7 @@ def that_fits(method: Method, panel: Any) -> Any:
     )
     need = held if sparsely else 8 * l * (n + 3 * m * l)
     found = f"{sizes(panel.shape)}, which would take {need / 2**30:,.0f} GiB"
-    others = [own.name for own in METHODS if own.takes_many and not own.pairs_labels]
+    others = [own.name for own in METHODS if own.takes_many and not (own.pairs_labels or own.pairs_models)]
     able = "gold and clusterings to have fewer labels" if not sparsely else f"one of {', '.join(others)}"
     expect(need < 0.8 * available_memory(), method.name, found, able)
     return panel if sparsely else panel.as_block(False)
