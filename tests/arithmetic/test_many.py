@@ -54,7 +54,7 @@ def test_the_map_is_within_its_bound(seed, head, kept):
     K = (rows.T @ rows).tocsr() * (3 / 200)
     exact = K.toarray() @ np.linalg.inv(np.eye(l) + K.toarray())
     with pytest.MonkeyPatch.context() as changed:
-        changed.setattr(many, "KEPT", kept)  # how many others a label of the tail brings up
+        changed.setattr(shrinking, "KEPT", kept)  # how many others a label of the tail brings up
         found = shrinking.shrunk(
             np.arange(l), K[:head].toarray(), K.diagonal()[head:], [(slice(0, l), K[head:, head:])]
         )
@@ -91,7 +91,7 @@ def test_rows_are_multiplied_where_it_matters(seed, head):
 def test_a_label_of_the_tail_brings_up_so_many_others_at_most(monkeypatch):
     l = 300
     K = sparse.csr_array(np.full((l, l), 1e-3) + np.diag(np.full(l, 0.1)))
-    monkeypatch.setattr(many, "KEPT", 7)
+    monkeypatch.setattr(shrinking, "KEPT", 7)
     K.data[:] = np.abs(K.data) * (1 + np.random.default_rng(0).random(K.nnz) / 10)  # no two alike
     found = shrinking.shrunk(np.arange(l), np.eye(1, l), K.diagonal()[1:], [(slice(0, l), K[1:, 1:])])
     assert (np.diff(found.tail.indptr)[1:] == 8).all()  # and itself

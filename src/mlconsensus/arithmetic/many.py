@@ -149,8 +149,10 @@ class ManyScores:
         cells = self.stored
         rows = np.repeat(np.arange(n), np.diff(cells.indptr))
         labels, scores = np.zeros((n, 2 * k), dtype=np.intp), np.full((n, 2 * k), -np.inf)
-        order = np.lexsort((cells.indices, -cells.data, rows))
-        place = np.arange(len(order)) - cells.indptr[rows]
+        # Few are sorted, as that takes long: those of the k best.
+        some = np.flatnonzero(cells.data >= kth_best(cells.indptr, cells.data, k)[rows])
+        order = some[np.lexsort((cells.indices[some], -cells.data[some], rows[some]))]
+        place = np.arange(len(order)) - _starts(rows[some], n)[rows[order]]
         best, place = order[place < k], place[place < k]
         labels[rows[best], place], scores[rows[best], place] = cells.indices[best], cells.data[best]
         # Of the cells that are not stored, the q-th best is behind q others and the stored ones that come before it.
@@ -158,8 +160,9 @@ class ManyScores:
         position = np.empty(l, dtype=np.intp)
         position[falling] = np.arange(l)
         at = position[cells.indices]
-        order = np.lexsort((at, rows))
-        before = at[order] - (np.arange(len(order)) - cells.indptr[rows])
+        some = np.flatnonzero(at < k + np.diff(cells.indptr)[rows])  # no other is before the k-th
+        at, rows = at[some], rows[some]
+        before = at[np.lexsort((at, rows))] - (np.arange(len(at)) - _starts(rows, n)[rows])
         some = before < k
         passed = np.bincount(rows[some] * k + before[some], minlength=n * k).reshape(n, k).cumsum(axis=1)
         at = np.arange(k) + passed
@@ -214,23 +217,28 @@ def in_pieces(cost: NDArray[Any]) -> list[slice]:
     return [slice(start, stop) for start, stop in pairwise(ends)]
 
 
-def hundredth(starts: Any, scores: FloatArray) -> FloatArray:
-    """Find the hundredth best of each row's scores, given where in them rows start (n + 1,); -inf where there are less.
+def kth_best(starts: Any, scores: FloatArray, k: int) -> FloatArray:
+    """Find the k-th best of each row's scores, given where in them rows start (n + 1,); -inf where there are no more.
 
     Examples
     --------
-    >>> hundredth(np.array([0, 1, 201]), np.arange(201.0)).tolist()
+    >>> kth_best(np.array([0, 1, 201]), np.arange(201.0), 100).tolist()
     [-inf, 101.0]
     """
     sizes = np.diff(starts)
-    lowest, long = np.full(len(sizes), -np.inf), np.flatnonzero(sizes > KEPT)
+    lowest, long = np.full(len(sizes), -np.inf), np.flatnonzero(sizes > k)
     for own in np.array_split(long, max(1, -(-len(long) * int(sizes.max(initial=0)) // _AT_ONCE))):
-        width = int(sizes[own].max(initial=KEPT))
+        width = int(sizes[own].max(initial=k))
         at = starts[own][:, None] + np.arange(width)
         inside = np.arange(width) < sizes[own][:, None]
         table = np.where(inside, scores[np.minimum(at, len(scores) - 1)], -np.inf)
-        lowest[own] = np.partition(table, width - KEPT, axis=1)[:, width - KEPT]
+        lowest[own] = np.partition(table, width - k, axis=1)[:, width - k]
     return lowest
+
+
+def _starts(rows: Any, n: int) -> Any:
+    """Tell where each of n rows starts, given the row of each entry in their order."""
+    return np.append(0, np.cumsum(np.bincount(rows, minlength=n)))
 
 
 def best(above: Any, default: FloatArray) -> Any:
@@ -241,7 +249,7 @@ def best(above: Any, default: FloatArray) -> Any:
         return above
     rows = np.repeat(np.arange(n), sizes)
     scores = above.data + default[above.indices]
-    lowest = hundredth(above.indptr, scores)
+    lowest = kth_best(above.indptr, scores, KEPT)
     kept = (scores >= lowest[rows]) | (default[above.indices] >= lowest[rows])
     starts = np.concatenate([[0], np.cumsum(np.bincount(rows[kept], minlength=n))])
     out = sparse.csr_array((above.data[kept], above.indices[kept], starts), shape=above.shape)

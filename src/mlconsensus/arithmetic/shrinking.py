@@ -21,7 +21,7 @@ from scipy import linalg, sparse
 
 from ..panel.sources import MOST_DENSE
 from .budget import granted
-from .many import KEPT, hundredth, in_pieces
+from .many import KEPT, in_pieces, kth_best
 from .products import FloatArray
 
 HEAD = MOST_DENSE  # labels that are worked out exactly: as many as the route that keeps everything takes
@@ -199,7 +199,9 @@ def shrunk(labels: Any, head: FloatArray, diagonal: FloatArray, tail: Iterable[t
     beyond = float(np.delete(size, near).max(initial=0)) * float(size.max(initial=0))
     by_head = columns[h + near] @ spread_to(near).T
     strong = np.abs(by_head)
-    strong[strong < np.maximum(hundredth(np.arange(len(near) + 1) * len(near), strong.ravel()), LEAST)[:, None]] = 0
+    strong[
+        strong < np.maximum(kth_best(np.arange(len(near) + 1) * len(near), strong.ravel(), KEPT), LEAST)[:, None]
+    ] = 0
     dropped, (i, j) = float((np.abs(by_head) - strong).max(initial=LEAST)), np.nonzero(strong)
     among = [(-by_head[i, j], near[i], near[j]), (1 - own, np.arange(c - h), np.arange(c - h))]
     for some, rows in tail:
@@ -208,7 +210,7 @@ def shrunk(labels: Any, head: FloatArray, diagonal: FloatArray, tail: Iterable[t
         found = np.where(row == rows.indices, 0, rows.data * own[row])
         rho = max(rho, float(np.bincount(row, np.abs(found), 1).max()))
         found *= own[rows.indices]
-        kept = np.abs(found) >= np.maximum(hundredth(rows.indptr, np.abs(found)), LEAST)[at]
+        kept = np.abs(found) >= np.maximum(kth_best(rows.indptr, np.abs(found), KEPT), LEAST)[at]
         left_out = max(left_out, float(np.abs(found[~kept]).max(initial=LEAST)))
         among.append((found[kept], row[kept], rows.indices[kept]))
     data, row, column = (np.concatenate(each) for each in zip(*among, strict=True))
