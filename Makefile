@@ -13,7 +13,7 @@ LOWEST := .lowest
 demo: $(INSTALLED)
 	$(BIN)/mlconsensus demo
 
-# With COVERAGE="--cov --cov-report=term", as before a change lands, it takes half as long again and wants 95 %.
+# With COVERAGE="--cov --cov-report=term", as before a change lands, it takes two fifths longer and wants 95 %.
 test: $(INSTALLED_DEV)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .

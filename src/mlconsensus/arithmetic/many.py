@@ -251,8 +251,7 @@ def best(above: Any, default: FloatArray) -> Any:
     scores = above.data + default[above.indices]
     lowest = kth_best(above.indptr, scores, KEPT)
     kept = (scores >= lowest[rows]) | (default[above.indices] >= lowest[rows])
-    starts = np.concatenate([[0], np.cumsum(np.bincount(rows[kept], minlength=n))])
-    out = sparse.csr_array((above.data[kept], above.indices[kept], starts), shape=above.shape)
+    out = sparse.csr_array((above.data[kept], above.indices[kept], _starts(rows[kept], n)), shape=above.shape)
     out.sort_indices()
     return out
 

@@ -199,9 +199,8 @@ def shrunk(labels: Any, head: FloatArray, diagonal: FloatArray, tail: Iterable[t
     beyond = float(np.delete(size, near).max(initial=0)) * float(size.max(initial=0))
     by_head = columns[h + near] @ spread_to(near).T
     strong = np.abs(by_head)
-    strong[
-        strong < np.maximum(kth_best(np.arange(len(near) + 1) * len(near), strong.ravel(), KEPT), LEAST)[:, None]
-    ] = 0
+    least = np.maximum(kth_best(np.arange(len(near) + 1) * len(near), strong.ravel(), KEPT), LEAST)
+    strong[strong < least[:, None]] = 0
     dropped, (i, j) = float((np.abs(by_head) - strong).max(initial=LEAST)), np.nonzero(strong)
     among = [(-by_head[i, j], near[i], near[j]), (1 - own, np.arange(c - h), np.arange(c - h))]
     for some, rows in tail:

@@ -88,8 +88,7 @@ def reliability(agreed: FloatArray, precision: FloatArray, overlap: FloatArray) 
         weight = precision * (voice[:, None] * voice) / (1 + np.abs(beyond) / chance)
         information, weighted = weight @ (r * r), (weight * agreed) @ r
         mean = float(information @ r / max(information.sum(), 1e-12))
-        step = (weighted + mean / spread) / (information + 1 / spread)
-        r = 0.5 * r + 0.5 * np.maximum(np.minimum(step, 1), -1)  # a third of the time of np.clip
+        r = 0.5 * r + 0.5 * np.clip((weighted + mean / spread) / (information + 1 / spread), -1, 1)
         if at > 5:
             known = np.maximum(information, 1e-9)
             trust = (information / (information + 1 / spread)) ** 2
