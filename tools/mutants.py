@@ -37,6 +37,8 @@ TESTS = (
     "insight/test_referee.py",
     "panel",
     "sites/test_state.py",
+    "sites/test_changing_panels.py",
+    "sites/test_state_file.py",
     "test_own_method.py",
 )
 CPU_SECONDS, MEMORY = 20, 8 * 2**30  # beside three times what its tests take; a mutant that needs more is noticed, too
