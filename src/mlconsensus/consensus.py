@@ -199,20 +199,16 @@ class Consensus:
         Parameters
         ----------
         truth
-            The relevant labels: an array (n, l), or a DataFrame that is matched by its names.
+            The relevant labels: an array or sparse matrix (n, l), or a DataFrame that is matched by its names.
 
         Returns
         -------
         The metrics by name.
         """
-        if isinstance(self.scores, ManyScores):
-            known = truth.toarray() if hasattr(truth, "toarray") else truth
-            return metrics.evaluate(known, self.scores.toarray(), self.labels.toarray())
         if not hasattr(truth, "iloc"):
             return metrics.evaluate(truth, self.scores, self.labels)
         matched = as_matched(truth, self.instances, self.label_names)
-        at = (matched.rows[:, None], matched.columns)
-        return metrics.evaluate(matched.truth, self.scores[at], self.labels[at])
+        return metrics.evaluate(matched.truth, matched.of(self.scores), matched.of(self.labels))
 
     def decide(self, gold: Any = None, **promises: float) -> Decided:
         """Give label sets that keep promises: ``recall=0.9``, ``precision=0.8`` or ``false_discovery=0.1``.

@@ -1,10 +1,13 @@
 """Panels of many labels on the command line: in memory, streamed, on Dask; ranked files that read back."""
 
+import json
+
 import numpy as np
 import polars as pl
 import pytest
 
 import mlconsensus as mlc
+from mlconsensus.arithmetic.products import dense
 from mlconsensus.cli.main import main
 
 
@@ -59,8 +62,64 @@ def test_label_sets_are_written_as_long_tables(votes, tmp_path):
     assert (sets["score"] == 1).all()
 
 
+def test_files_of_many_labels_are_judged_without_a_table_of_all(votes, tmp_path, capsys, monkeypatch):
+    """Beyond some size no array of all cells is made; figures are the same."""
+    truth = pl.read_parquet(votes).filter((pl.col("model") == "m0") & (pl.col("score") > 0)).drop("model")
+    truth.with_columns(score=1.0).write_parquet(tmp_path / "truth.parquet")
+    options = ("--method", "mv", "--layout", "ranked", "--top-k", 20, "-o", tmp_path / "mv.parquet")
+    assert run("combine", votes, *options) == 0
+    found = []
+    for most in (10**9, 0):
+        monkeypatch.setattr("mlconsensus.cli.judging._MOST_CELLS", most)
+        capsys.readouterr()
+        assert run("evaluate", tmp_path / "mv.parquet", "--truth", tmp_path / "truth.parquet", "--json") == 0
+        found.append(json.loads(capsys.readouterr().out))
+    assert found[0]["intervals"]
+    assert not found[1]["intervals"]
+    assert 0.5 < found[0]["average_precision"] < 1
+    for metric in (*mlc.metrics.RANKING_METRICS, *mlc.metrics.LABEL_SET_METRICS):
+        assert found[1][metric] == pytest.approx(found[0][metric])
+
+
+def test_every_method_is_compared_on_many_labels(votes, tmp_path, capsys):
+    truth = pl.read_parquet(votes).filter((pl.col("model") == "m0") & (pl.col("score") > 0)).drop("model")
+    truth.with_columns(score=1.0).write_parquet(tmp_path / "truth.parquet")
+    assert run("compare", votes, "--truth", tmp_path / "truth.parquet", "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert set(mlc.COMBINERS) < set(found)
+    panel = mlc.read_predictions(votes)
+    table = mlc.io.read_table(tmp_path / "truth.parquet")
+    at = [panel.labels.index(name) for name in table.labels]
+    scores = mlc.majority_vote(panel).toarray()[:, at]
+    rows = [panel.instances.tolist().index(name) for name in table.instances.tolist()]
+    known = dense(table.scores)
+    assert found["MV"]["average_precision"] == pytest.approx(mlc.metrics.average_precision(known, scores[rows]))
+
+
+def test_what_is_shown_of_many_labels_are_those_named_most(votes, tmp_path, capsys):
+    for command in (["agreement", votes, "--json"], ["report", votes, "-o", tmp_path / "report.json"]):
+        assert run(*command) == 0
+        assert "of 4,000 labels, the 500 named most are looked at" in capsys.readouterr().err
+    shown = json.loads((tmp_path / "report.json").read_text())["labels"]["order"]
+    panel = mlc.read_predictions(votes)
+    named = sum(scores.sum(axis=0) for scores, _, _ in panel.apart())
+    least = min(named[panel.labels.index(label)] for label in shown)
+    assert least >= np.sort(named)[-500]
+
+
+def test_label_sets_of_many_labels_by_a_threshold(votes, tmp_path, capsys):
+    options = ("--decide", "threshold", "--threshold", 0.5, "--layout", "long", "--method", "mv")
+    assert run("combine", votes, *options, "-o", tmp_path / "sets.csv") == 0
+    sets, scores = pl.read_csv(tmp_path / "sets.csv"), mlc.majority_vote(mlc.read_predictions(votes)).toarray()
+    assert len(sets) == (scores >= 0.5).sum()
+    assert run("combine", votes, *options, "--top-k", 1, "-o", tmp_path / "first.csv") == 0
+    assert len(pl.read_csv(tmp_path / "first.csv")) == (scores >= 0.5).any(axis=1).sum()
+    assert run("combine", votes, "--decide", "labels", "-o", tmp_path / "x.csv") == 2
+    assert "--decide labels: found many labels, expected --decide instances" in capsys.readouterr().err
+
+
 def test_what_cannot_be_done_with_many_labels_is_said_in_one_line(votes, tmp_path, capsys, monkeypatch):
-    assert run("agreement", votes) == 2
+    assert run("ask", votes, "-o", tmp_path / "questions.csv") == 2
     assert "labels: found 4,000, expected at most 2,048 for this command" in capsys.readouterr().err
     monkeypatch.setattr("mlconsensus.engines.machine.available_memory", lambda: 2**22)
     assert run("combine", votes, "--no-stream", "-o", tmp_path / "wide.csv") == 2

@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import mlconsensus as mlc
+from mlconsensus.arithmetic.many import ManyScores
 from mlconsensus.evaluation import metrics
+from mlconsensus.evaluation import truth as truth_checks
 
 
 @st.composite
@@ -125,8 +127,10 @@ def test_evaluate_takes_label_sets_or_a_threshold():
 
 
 def test_evaluate_checks_what_it_is_given_once(monkeypatch):
-    checked = []
-    monkeypatch.setattr(metrics, "_check_binary", lambda values, what: checked.append(what))
+    checked, check = [], truth_checks._binary
+    monkeypatch.setattr(
+        truth_checks, "_binary", lambda given, what, many: checked.append(what) or check(given, what, many)
+    )
     metrics.evaluate([[1, 0]], [[0.4, 0.1]])
     assert checked == ["truth"]
 
@@ -208,3 +212,39 @@ def test_frames_with_other_names_are_refused(index, columns, axis):
     twice = pd.DataFrame(np.eye(2, dtype=bool), index=list("aa"), columns=["x", "y"])
     with pytest.raises(mlc.InputError, match="scores: found another index"):
         metrics.micro_auc(twice, twice.astype(float))
+
+
+@given(n=st.integers(1, 6), l=st.integers(1, 7), seed=st.integers(0, 10**6))
+def test_scores_of_many_labels_are_judged_as_the_whole_table_is(n, l, seed):
+    """Most cells are not stored and share their label's default; some that are stored differ by nothing."""
+    rng = np.random.default_rng(seed)
+    stored = sparse.csr_array((rng.random((n, l)) < 0.5) * rng.choice([1.0, 1.25, 1.5, 0.75], (n, l)))
+    stored.data -= 1.0
+    scores = ManyScores(stored, rng.choice([0.0, 0.25, 0.4], l))
+    truth, sets = rng.random((2, n, l)) < 0.4
+    found = metrics.evaluate(sparse.csr_array(truth), scores, sparse.csr_array(sets))
+    assert found == pytest.approx(metrics.evaluate(truth, scores.toarray(), sets), nan_ok=True)
+    chosen = metrics.evaluate(truth, scores)  # those of at least 0.5
+    assert chosen == pytest.approx(metrics.evaluate(truth, scores.toarray()), nan_ok=True)
+
+
+def test_sparse_scores_are_judged_as_dense_ones():
+    rng = np.random.default_rng(0)
+    truth, scores = rng.random((30, 8)) < 0.3, rng.random((30, 8)) * (rng.random((30, 8)) < 0.4)
+    found = metrics.evaluate(truth, sparse.csc_array(scores))
+    assert found == pytest.approx(metrics.evaluate(truth, scores))
+    with pytest.raises(mlc.InputError, match="scores: found NaN or infinity"):
+        metrics.evaluate([[1, 0]], sparse.csr_array([[np.nan, 0.0]]))
+    with pytest.raises(mlc.InputError, match=r"scores: found shape \(1, 2\), expected \(1, 3\)"):
+        metrics.evaluate([[1, 0, 0]], sparse.csr_array([[0.5, 0.0]]))
+    with pytest.raises(mlc.InputError, match="label sets: found values other than 0 and 1"):
+        metrics.evaluate([[1, 0]], [[0.5, 0.1]], sparse.csr_array([[0.5, 0.0]]))
+
+
+def test_models_of_many_labels_are_judged_as_those_of_few():
+    rng = np.random.default_rng(1)
+    said = [sparse.random_array((40, 30), density=0.1, rng=rng, format="csr") for _ in range(3)]
+    truth = sparse.random_array((40, 30), density=0.1, rng=rng, format="csr").astype(bool)
+    panel = mlc.Predictions(said)
+    found = metrics.evaluate_models(truth, panel.as_block(many=True))
+    assert {name: pytest.approx(own) for name, own in found.items()} == metrics.evaluate_models(truth, panel)

@@ -111,6 +111,21 @@ class ManyScores:
             return self.above[rows] + self.default[rows[1]]
         return ManyScores(self.above[rows], self.default)
 
+    def at(self, rows: Any, labels: Any) -> FloatArray:
+        """Return the scores of some cells (k,), given their rows and labels.
+
+        Examples
+        --------
+        >>> ManyScores(sparse.csr_array([[0.0, 0.5]]), np.array([0.1, 0.2])).at(np.array([0, 0]), np.array([1, 0]))
+        array([0.7, 0.1])
+        """
+        n, l = self.shape
+        stored = np.repeat(np.arange(n) * l, np.diff(self.above.indptr)) + self.above.indices
+        wanted, moved = rows * l + labels, np.append(self.above.data, 0.0)
+        at = np.searchsorted(stored, wanted)
+        there = np.append(stored, -1)[at] == wanted
+        return np.asarray(self.default[labels] + moved[np.where(there, at, len(stored))])
+
     def cells(self, counts: Any = None) -> Cells:
         """Return the scores of the best labels of each instance, as many as `counts` says (n,); else all stored ones.
 
@@ -190,7 +205,7 @@ def many_means(block: Predictions, prior: FloatArray) -> ManyScores:
 
 
 def stacked(parts: Sequence[Any]) -> Any:
-    """Put the scores of blocks below each other, be they arrays or `ManyScores`.
+    """Put the scores or label sets of blocks below each other, be they arrays, CSR or `ManyScores`.
 
     Examples
     --------
@@ -200,7 +215,7 @@ def stacked(parts: Sequence[Any]) -> Any:
     """
     if isinstance(parts[0], ManyScores):
         return ManyScores(sparse.vstack([own.above for own in parts], format="csr"), parts[0].default)
-    return np.concatenate(parts)
+    return sparse.vstack(parts, format="csr") if sparse.issparse(parts[0]) else np.concatenate(parts)
 
 
 def in_pieces(cost: NDArray[Any]) -> list[slice]:

@@ -23,7 +23,7 @@ def agreement(source: PanelFiles, rows: int, as_json: bool) -> None:
     Example:
       mlconsensus agreement ann.csv bob.csv cleo.csv
     """
-    found = mlc.agreement(source.read())
+    found = mlc.agreement(source.read_to_show())
     click.echo(json_of(found) if as_json else found.to_text(rows))
 
 
@@ -110,7 +110,7 @@ def compare(
     expect(gold is None or (truth or groups) is None, "--gold", "--truth or --groups beside it", "one of them")
     expect(gold is not None or not leave_out, "--leave-out", "no --gold", "one to judge by")
     known, answers = source.truth(truth), source.truth(gold, partial=True)
-    panel = source.read()
+    panel = source.read_to_show() if known is None and answers is None else source.read(many=known is not None)
     if known is None:
         by_gold = mlc.leave_out if leave_out else mlc.compare
         apart = None if groups is None else read_clustering(groups)
@@ -126,9 +126,8 @@ def compare(
     results = models if each_model else {"BM": models["BM"]}
     for name, kind in track(mlc.COMBINERS.items(), len(mlc.COMBINERS), "comparing"):
         combiner = kind().fit(panel)
-        scores, sets = combiner.transform(panel), combiner.predict(panel)
-        at = (matched.rows[:, None], matched.columns)
-        results[name] = mlc.metrics.evaluate(matched.truth, scores[at], sets[at])
+        scores, sets = (matched.of(values) for values in (combiner.transform(panel), combiner.predict(panel)))
+        results[name] = mlc.metrics.evaluate(matched.truth, scores, sets)
     voices = examine(panel).voices
     text = f"{metrics_table(results)}\n\nBM: mean of the base models; * best of its column.\n{voices}."
     click.echo(json_of(results | {"voices": voices}) if as_json else text)
@@ -160,8 +159,10 @@ def evaluate(
       mlconsensus evaluate consensus.csv --gold answers.csv --drawn random
     """
     import numpy as np
+    from scipy import sparse
 
     from ..arithmetic.products import dense
+    from ..engines.machine import check_size
     from ..evaluation.intervals import judge
     from ..evaluation.metrics import LABEL_SET_METRICS, RANKING_METRICS, evaluate
     from ..evaluation.truth import match_truth
@@ -174,23 +175,29 @@ def evaluate(
     expect((truth is None) != (gold is None), "evaluate", "both or none of --truth and --gold", "one of the two")
     judged = read_table(scores, format=input_format)
     table = read_table(truth or gold or "", format=input_format, partial=gold is not None)
-    names, values = named(judged), dense(judged.scores).astype(float)
-    filled = np.where(np.isnan(values), np.nanmin(values, initial=0.0) - 1, values)  # what has no score comes last
-    known, found = np.full(values.shape, np.nan), {}
+    names, values, found, figures, drawn_from = named(judged), judged.scores.astype(float), {}, {}, ""
+    cells = values.data if sparse.issparse(values) else values
+    decided = np.isin(cells, (0, 1)).all()
+    cells[np.isnan(cells)] = np.nanmin(cells, initial=0.0) - 1  # what has no score comes last
     if truth is not None:
         matched = match_truth(table, *names)
         if matched.note:
             say(matched.note)
-        at = np.ix_(matched.rows, matched.columns)
-        known[at], values = matched.truth, values[at]
-        found = evaluate(matched.truth, filled[at])
-    else:
-        answers = gold_of(table, list(names[0]), tuple(map(str, names[1])))
-        known[answers.at] = answers.answers
-        learned = bool((filled == known)[~np.isnan(known)].all()) and not np.isin(values, (0, 1)).all()
-        expect(not learned, scores, "the answers themselves, which it was combined with", "scores without this gold")
-    chance, drawn_from = chances(table, drawn, known, names[0])
-    figures = judge(known, filled, filled, chance).figures() if gold or known.size <= _MOST_CELLS else {}
+        found = evaluate(matched.truth, matched.of(values))
+    if gold or np.prod(values.shape) <= _MOST_CELLS:
+        check_size(16 * float(np.prod(values.shape)), scores, "of scores and truth", 0.9)
+        whole = dense(values)
+        known = np.full(whole.shape, np.nan)
+        if truth is not None:
+            known[np.ix_(matched.rows, matched.columns)] = dense(matched.truth)
+        else:
+            answers = gold_of(table, list(names[0]), tuple(map(str, names[1])))
+            known[answers.at] = answers.answers
+            learned = "the answers themselves, which it was combined with"
+            same = bool((whole == known)[~np.isnan(known)].all()) and not decided
+            expect(not same, scores, learned, "scores without this gold")
+        chance, drawn_from = chances(table, drawn, known, names[0])
+        figures = judge(known, whole, whole, chance).figures()
     found = {metric: figure.value for metric, figure in figures.items()} | found
     ends = [{metric: getattr(figure, end) for metric, figure in figures.items()} for end in ("low", "high")]
     if as_json:
@@ -198,8 +205,8 @@ def evaluate(
         return
     rows = {judged.model: found} | (dict(zip(("90 % from", "to"), ends, strict=True)) if figures else {})
     click.echo(metrics_table(rows, RANKING_METRICS, first="scores", mark=False))
-    if truth is not None and np.isin(values, (0, 1)).all():
+    if truth is not None and decided:
         click.echo()
         click.echo(metrics_table({judged.model: found}, LABEL_SET_METRICS, first="label sets", mark=False))
-    if gold is not None or drawn is not None:
+    if drawn_from and (gold or drawn):
         click.echo(f"\n{drawn_from}")

@@ -79,6 +79,16 @@ class PanelFiles(SimpleNamespace):
         say_missing(panel.n_missing, panel.shape)
         return panel
 
+    def read_to_show(self, most: int = 500) -> mlc.Predictions:
+        """Read the panel; of many labels, take as many as can be looked at, those that are named most, and say so."""
+        panel = self.read(many=True)
+        if not panel.many:
+            return panel
+        named = sum(scores.sum(axis=0) for scores, _, _ in panel.apart())
+        kept = sorted((-named).argsort(kind="stable")[:most])
+        say(f"of {len(panel.labels):,} labels, the {most:,} named most are looked at (--vocabulary chooses others)")
+        return panel.select(labels=[panel.labels[j] for j in kept])
+
     def truth(self, path: str | None, partial: bool = False) -> Any:
         """Read the truth, or (`partial`) as much of it as is known, which must not be one of the models' files."""
         from ..io import read_table

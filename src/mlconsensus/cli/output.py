@@ -50,8 +50,11 @@ class Output(SimpleNamespace):
             counts = np.minimum(rules.cardinalities(panel), most or len(panel.labels))
             return rules.match_instances(scores, counts, empty=self.empty)
         if isinstance(scores, ManyScores):
-            expect(self.decide is None, f"--decide {self.decide}", "many labels", "--decide instances")
-            return scores.cells(most and np.full(len(scores), most))
+            expect(self.decide != "labels", "--decide labels", "many labels", "--decide instances or threshold")
+            if self.decide is None:
+                return scores.cells(most and np.full(len(scores), most))
+            chosen = rules.threshold(scores, self.threshold, empty=self.empty)
+            return chosen if most is None else rules.match_instances(scores, np.diff(chosen.indptr).clip(max=most))
         kept = True if most is None else rules.top_k(scores, most)
         if self.decide is None:
             return scores if most is None else np.where(kept, scores, np.nan)

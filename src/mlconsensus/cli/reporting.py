@@ -56,7 +56,7 @@ def report(
     given = [*source.files, *choice.clustering, *filter(None, [truth, source.vocabulary, source.aliases])]
     used, settings = check_place(given, output, force), choice.settings()  # before the work, not after
     table = source.truth(truth)
-    panel = choice.members(source.read())
+    panel = choice.members(source.read_to_show())
     known = table and match_truth(table, panel.instances, panel.labels)
     found = mlc.combine(panel, **settings)
     summary = summarise(found, known, command=_line(ctx), inputs=hash_files(used, panel))

@@ -220,8 +220,9 @@ class Combiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[misc]
         A number in [0, 1], higher = better.
         """
         panel = as_predictions(predictions)
-        table = ModelTable(self.name, np.asarray(self.transform(panel)), panel.instances, self.labels_)
-        return average_precision(y, table.to_frame() if hasattr(y, "iloc") else table.scores)
+        scores = spread(self.in_fitted_order(panel), self.applying())
+        table = ModelTable(self.name, scores, panel.instances, self.labels_)
+        return average_precision(y, table.to_frame() if hasattr(y, "iloc") else scores)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

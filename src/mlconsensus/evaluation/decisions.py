@@ -115,7 +115,7 @@ def top_labels(scores: Any, names: Sequence[str], k: int) -> Top:
     return Top(np.array(names, dtype=np.dtypes.StringDType())[order], best)
 
 
-def threshold(scores: ArrayLike, at_least: float = 0.5, *, empty: Empty = "keep") -> BoolArray:
+def threshold(scores: Any, at_least: float = 0.5, *, empty: Empty = "keep") -> Any:
     """Keep the labels whose score is at least a number.
 
     Parameters
@@ -138,6 +138,10 @@ def threshold(scores: ArrayLike, at_least: float = 0.5, *, empty: Empty = "keep"
     array([[False,  True,  True],
            [False,  True, False]])
     """
+    if isinstance(scores, ManyScores):
+        unnamed = f"{at_least:g}, which some labels reach where nobody names them"
+        expect(bool((scores.default < at_least).all()), "threshold", unnamed, "a higher one, for many labels")
+        return match_instances(scores, row_sums(scores.stored >= at_least), empty=empty)
     scores = _score_matrix(scores)
     return _filled(scores, scores >= at_least, empty)
 

@@ -11,17 +11,20 @@ error, since whatever label is put first is wrong. MicroAUC has no value (NaN) w
 alike.
 """
 
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
+from scipy import sparse
 
-from ..arithmetic.products import BoolArray, dense, ratio
-from ..errors import expect
-from ..panel.predictions import as_predictions
+from ..arithmetic.many import ManyScores
+from ..arithmetic.products import BoolArray, column_sums, dense, ratio, row_sums
+from ..panel.predictions import Predictions, as_predictions
 from . import ranks
 from .decisions import threshold
+from .truth import truth_and_scores, truth_and_sets
 
 RANKING_METRICS = ("micro_auc", "one_error", "ranking_loss", "average_precision")
 LABEL_SET_METRICS = ("hamming_loss", "subset_accuracy", "micro_f1", "macro_f1")
@@ -46,7 +49,7 @@ def micro_auc(truth: Any, scores: ArrayLike) -> float:
     >>> mlc.metrics.micro_auc([[1, 0], [0, 1]], [[0.9, 0.2], [0.4, 0.4]])
     0.875
     """
-    return _auc(*_truth_and_scores(truth, scores))
+    return _auc(*truth_and_scores(truth, scores))
 
 
 def one_error(truth: Any, scores: ArrayLike) -> float:
@@ -67,7 +70,7 @@ def one_error(truth: Any, scores: ArrayLike) -> float:
     >>> mlc.metrics.one_error([[1, 0], [0, 1]], [[0.9, 0.2], [0.4, 0.4]])
     0.25
     """
-    return ranks.means(*_truth_and_scores(truth, scores), ranks.wrong_at_top)[0]
+    return ranks.means(*truth_and_scores(truth, scores), ranks.wrong_at_top)[0]
 
 
 def ranking_loss(truth: Any, scores: ArrayLike) -> float:
@@ -88,7 +91,7 @@ def ranking_loss(truth: Any, scores: ArrayLike) -> float:
     >>> mlc.metrics.ranking_loss([[1, 0], [0, 1]], [[0.9, 0.2], [0.4, 0.4]])
     0.25
     """
-    return ranks.means(*_truth_and_scores(truth, scores), ranks.pair_loss)[0]
+    return ranks.means(*truth_and_scores(truth, scores), ranks.pair_loss)[0]
 
 
 def average_precision(truth: Any, scores: ArrayLike) -> float:
@@ -112,7 +115,7 @@ def average_precision(truth: Any, scores: ArrayLike) -> float:
     >>> mlc.metrics.average_precision([[1, 0, 1]], [[0.9, 0.5, 0.2]]) == (1 / 1 + 2 / 3) / 2
     True
     """
-    return ranks.means(*_truth_and_scores(truth, scores), ranks.precision_at_relevant)[0]
+    return ranks.means(*truth_and_scores(truth, scores), ranks.precision_at_relevant)[0]
 
 
 def micro_auc_printed(truth: Any, scores: ArrayLike) -> float:
@@ -133,7 +136,7 @@ def micro_auc_printed(truth: Any, scores: ArrayLike) -> float:
     >>> mlc.metrics.micro_auc_printed([[1, 0], [0, 1]], [[0.9, 0.2], [0.4, 0.4]])
     0.75
     """
-    return _auc(*_truth_and_scores(truth, scores), tied=0.0)
+    return _auc(*truth_and_scores(truth, scores), tied=0.0)
 
 
 def ranking_loss_printed(truth: Any, scores: ArrayLike) -> float:
@@ -154,7 +157,7 @@ def ranking_loss_printed(truth: Any, scores: ArrayLike) -> float:
     >>> mlc.metrics.ranking_loss_printed([[1, 0], [0, 1]], [[0.9, 0.2], [0.4, 0.4]])
     1.0
     """
-    known, found = _truth_and_scores(truth, scores)
+    known, found = truth_and_scores(truth, scores)
     return ranks.means(known, found, partial(ranks.pair_loss, tied=1.0))[0] * len(found)
 
 
@@ -176,7 +179,7 @@ def average_precision_printed(truth: Any, scores: ArrayLike) -> float:
     >>> mlc.metrics.average_precision_printed([[1, 0]], [[0.9, 0.2]]) == (1 / 1 + 1 / 2) / 2
     True
     """
-    return ranks.means(*_truth_and_scores(truth, scores), ranks.precision_at_every_place)[0]
+    return ranks.means(*truth_and_scores(truth, scores), ranks.precision_at_every_place)[0]
 
 
 def hamming_loss(truth: Any, label_sets: ArrayLike) -> float:
@@ -197,7 +200,7 @@ def hamming_loss(truth: Any, label_sets: ArrayLike) -> float:
     >>> mlc.metrics.hamming_loss([[1, 0], [0, 1]], [[True, False], [True, True]])
     0.25
     """
-    return _of_sets(*_truth_and_sets(truth, label_sets))["hamming_loss"]
+    return _of_sets(*truth_and_sets(truth, label_sets))["hamming_loss"]
 
 
 def subset_accuracy(truth: Any, label_sets: ArrayLike) -> float:
@@ -218,7 +221,7 @@ def subset_accuracy(truth: Any, label_sets: ArrayLike) -> float:
     >>> mlc.metrics.subset_accuracy([[1, 0], [0, 1]], [[True, False], [True, True]])
     0.5
     """
-    return _of_sets(*_truth_and_sets(truth, label_sets))["subset_accuracy"]
+    return _of_sets(*truth_and_sets(truth, label_sets))["subset_accuracy"]
 
 
 def micro_f1(truth: Any, label_sets: ArrayLike) -> float:
@@ -239,7 +242,7 @@ def micro_f1(truth: Any, label_sets: ArrayLike) -> float:
     >>> mlc.metrics.micro_f1([[1, 0], [0, 1]], [[True, False], [True, True]])
     0.8
     """
-    return _of_sets(*_truth_and_sets(truth, label_sets))["micro_f1"]
+    return _of_sets(*truth_and_sets(truth, label_sets))["micro_f1"]
 
 
 def macro_f1(truth: Any, label_sets: ArrayLike) -> float:
@@ -260,10 +263,10 @@ def macro_f1(truth: Any, label_sets: ArrayLike) -> float:
     >>> round(mlc.metrics.macro_f1([[1, 0], [0, 1]], [[True, False], [True, True]]), 4)
     0.8333
     """
-    return _of_sets(*_truth_and_sets(truth, label_sets))["macro_f1"]
+    return _of_sets(*truth_and_sets(truth, label_sets))["macro_f1"]
 
 
-def evaluate(truth: Any, scores: ArrayLike, label_sets: ArrayLike | None = None) -> dict[str, float]:
+def evaluate(truth: Any, scores: Any, label_sets: Any = None) -> dict[str, float]:
     """Give all metrics in their usual definitions.
 
     Parameters
@@ -271,9 +274,9 @@ def evaluate(truth: Any, scores: ArrayLike, label_sets: ArrayLike | None = None)
     truth
         Relevant labels (n, l), 0/1 or bool, dense or scipy.sparse.
     scores
-        Scores (n, l), higher = more relevant.
+        Scores (n, l), higher = more relevant; `ManyScores` of many labels.
     label_sets
-        Label sets (n, l) for the metrics that judge these; the scores of at least 0.5 where none are given.
+        Label sets (n, l), or CSR, for the metrics that judge these; the scores of at least 0.5 where none are given.
         DataFrames are matched with a truth that is one by index (instances) and columns (labels), in any order.
 
     Returns
@@ -287,10 +290,11 @@ def evaluate(truth: Any, scores: ArrayLike, label_sets: ArrayLike | None = None)
     {'micro_auc': 1.0, 'one_error': 0.0, 'ranking_loss': 0.0, 'average_precision': 1.0,
      'hamming_loss': 0.0, 'subset_accuracy': 1.0, 'micro_f1': 1.0, 'macro_f1': 1.0}
     """
-    known, found = _truth_and_scores(truth, scores)
-    own, sets = known, threshold(found)
-    if label_sets is not None:
-        own, sets = _truth_and_sets(truth if hasattr(label_sets, "iloc") else known, label_sets)
+    known, found = truth_and_scores(truth, scores)
+    if label_sets is None:
+        own, sets = known, threshold(found)
+    else:
+        own, sets = truth_and_sets(truth if hasattr(label_sets, "iloc") else known, label_sets)
     ranked = ranks.means(known, found, ranks.wrong_at_top, ranks.pair_loss, ranks.precision_at_relevant)
     return dict(zip(RANKING_METRICS, (_auc(known, found), *ranked), strict=True)) | _of_sets(own, sets)
 
@@ -320,12 +324,10 @@ def evaluate_models(truth: Any, predictions: Any) -> dict[str, dict[str, float]]
     {'a': 0.0, 'b': 1.0, 'BM': 0.5}
     """
     panel, found = as_predictions(predictions), {}
-    known = dense(truth)
-    for model, (values, spoken) in zip(panel.models, panel.cells(), strict=True):
-        seen = np.ones(len(panel), dtype=bool) if spoken is None else spoken.any(axis=1)
-        scores = dense(values)
+    known = sparse.csr_array(truth) if panel.many else dense(truth)
+    for model, (scores, seen) in zip(panel.models, _each_model(panel), strict=True):
         # A truth that does not fit is refused even if the model has seen nothing.
-        rows = seen if seen.any() and known.shape == scores.shape else slice(None)
+        rows = np.flatnonzero(seen) if seen.any() and known.shape == scores.shape else slice(None)
         own = evaluate(known[rows], scores[rows])
         found[model] = own if seen.any() else dict.fromkeys(own, float("nan"))
     each = {metric: [own[metric] for own in found.values() if own[metric] == own[metric]] for metric in own}
@@ -334,52 +336,26 @@ def evaluate_models(truth: Any, predictions: Any) -> dict[str, dict[str, float]]
     }
 
 
-def _truth_and_scores(truth: Any, scores: Any) -> tuple[BoolArray, NDArray[Any]]:
-    """Check that truth is binary, scores are finite, and both have one shape; give truth as bool, scores as floats."""
-    if hasattr(truth, "iloc") and hasattr(scores, "iloc"):
-        for axis in ("index", "columns"):
-            true, judged = getattr(truth, axis), getattr(scores, axis)
-            same = true.is_unique and len(true) == len(judged) and set(true) == set(judged)
-            expect(same, "scores", f"another {axis} than that of the truth", "the same names, each once")
-        truth = truth.loc[scores.index, scores.columns]
-    known = dense(truth)
-    _check_binary(known, "truth")
-    found = np.asarray(scores)
-    expect(found.dtype.kind in "biuf", "scores", f"{found.dtype} values", "numbers")
-    fits = found.ndim == 2 and found.shape == known.shape
-    expect(fits, "scores", f"shape {found.shape}", f"{known.shape} as the truth has")
-    expect(found.size > 0, "scores", f"shape {found.shape}", "at least one instance and one label")
-    finite = found.dtype.kind != "f" or bool(np.isfinite([found.min(), found.max()]).all())
-    expect(finite, "scores", "NaN or infinity", "finite numbers")
-    as_float = found if found.dtype in (np.float32, np.float64) else found.astype(np.float64)
-    return known.astype(np.bool_, copy=False), as_float
+def _each_model(panel: Predictions) -> Iterator[tuple[Any, BoolArray]]:
+    """Yield the scores of each model (n, l), and which instances it has spoken about (n,)."""
+    if panel.many:
+        yield from ((ManyScores(values, np.zeros(values.shape[1])), seen > 0) for values, seen, _ in panel.apart())
+        return
+    for values, spoken in panel.cells():
+        yield dense(values), np.ones(len(panel), np.bool_) if spoken is None else np.asarray(spoken.any(axis=1))
 
 
-def _truth_and_sets(truth: Any, label_sets: ArrayLike) -> tuple[BoolArray, BoolArray]:
-    """Check that truth and label sets are binary and have one shape; give both as bool."""
-    _check_binary(np.asarray(label_sets), "label sets")
-    known, chosen = _truth_and_scores(truth, label_sets)
-    return known, chosen.astype(np.bool_)
-
-
-def _check_binary(values: NDArray[Any], what: str) -> None:
-    kind = values.dtype.kind
-    binary = kind == "b" or (kind in "iuf" and bool(((values == 0) | (values == 1)).all()))
-    expect(binary, what, "values other than 0 and 1", "a binary matrix (n, l)")
-
-
-def _auc(truth: BoolArray, scores: NDArray[Any], tied: float = 0.5) -> float:
+def _auc(truth: Any, scores: Any, tied: float = 0.5) -> float:
     """Return the share of pairs of cells in the right order, a tied pair counted `tied`."""
     pairs = ranks.pairs_of_cells(truth, scores)
     return (pairs.won + tied * pairs.tied) / pairs.number if pairs.number else float("nan")
 
 
-def _of_sets(truth: BoolArray, sets: BoolArray) -> dict[str, float]:
-    right = truth == sets
-    both = (truth & sets).sum(axis=0, dtype=np.float64)
-    either = truth.sum(axis=0, dtype=np.float64) + sets.sum(axis=0)  # what is both counts twice
+def _of_sets(truth: Any, sets: Any) -> dict[str, float]:
+    wrong, both = row_sums(truth != sets), column_sums(truth * sets)
+    either = column_sums(truth) + column_sums(sets)  # what is both counts twice
     f1 = ratio(2 * both.sum(), either.sum(), 0.0), ratio(2 * both, either, 0.0).mean()
-    found = (~right).mean(), right.all(axis=1).mean(), *f1
+    found = wrong.mean() / len(both), (wrong == 0).mean(), *f1
     return dict(zip(LABEL_SET_METRICS, map(float, found), strict=True))
 
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arithmetic.many import KEPT, ManyScores
 from ..arithmetic.products import BoolArray, FloatArray
 from ..engines.machine import cores
 
@@ -59,20 +60,23 @@ def over_rows(shape: tuple[int, ...], function: Callable[[slice], T]) -> list[T]
     return _in_threads(function, [slice(first, min(first + step, n)) for first in range(0, n, step)])
 
 
-def means(truth: BoolArray, scores: NDArray[Any], *metrics: Callable[..., FloatArray]) -> list[float]:
+def means(truth: Any, scores: Any, *metrics: Callable[..., FloatArray]) -> list[float]:
     """Add up each metric over a few instances at a time, then divide by how many there are.
+
+    Of many labels, truth is CSR and scores are `ManyScores`.
 
     Examples
     --------
     >>> means(np.array([[True, False], [True, False]]), np.array([[2, 1], [1, 1]]), wrong_at_top)
     [0.25]
     """
+    many = isinstance(scores, ManyScores)
 
     def of_some(rows: slice) -> list[float]:
-        found = groups(truth[rows], scores[rows])
+        found = (groups_of_many if many else groups)(truth[rows], scores[rows])
         return [float(metric(found).sum()) for metric in metrics]
 
-    parts = over_rows(scores.shape, of_some)
+    parts = over_rows((len(scores), KEPT) if many else scores.shape, of_some)
     return [float(sum(values) / len(scores)) for values in zip(*parts, strict=True)]
 
 
@@ -100,7 +104,44 @@ def groups(truth: BoolArray, scores: NDArray[Any]) -> Groups:
     return Groups(instance, above, size, higher, relevant, n_relevant, l)
 
 
-def pairs_of_cells(truth: BoolArray, scores: NDArray[Any]) -> PairCounts:
+def groups_of_many(truth: Any, scores: ManyScores) -> Groups:
+    """Find the same groups where labels are many, and truth is CSR.
+
+    Labels of an instance that are stored or relevant are ranked among themselves; of all others, which have their
+    defaults, those above and level with a group are counted.
+
+    Examples
+    --------
+    >>> from scipy import sparse
+    >>> scores = ManyScores(sparse.csr_array([[0.0, 0.5, 0.0]]), np.array([0.3, 0.2, 0.3]))
+    >>> found = groups_of_many(sparse.csr_array([[True, False, False]]), scores)
+    >>> found.above.tolist(), found.size.tolist(), found.n_labels
+    ([1], [2], 3)
+    """
+    n, l = scores.shape
+    cells = [np.repeat(np.arange(n) * l, np.diff(own.indptr)) + own.indices for own in (scores.above, truth)]
+    listed, at = np.unique(np.concatenate(cells), return_inverse=True)
+    row, label = np.divmod(listed, l)
+    place = np.arange(len(listed)) - np.searchsorted(row, row)
+    width, moved, right = int(place.max(initial=0)) + 1, np.zeros(len(listed)), np.zeros(len(listed), dtype=np.bool_)
+    moved[at[: scores.above.nnz]], right[at[scores.above.nnz :]] = scores.above.data, True
+    relevant, (falling, defaults) = np.zeros((n, width), dtype=np.bool_), np.full((2, n, width), np.inf)
+    relevant[row, place], defaults[row, place] = right, -scores.default[label]
+    falling[row, place] = -(moved + scores.default[label])
+    found = groups(relevant, -falling)
+    falling.sort(axis=1)
+    defaults.sort(axis=1)
+    value, starts, every = falling[found.instance, found.above], found.instance * width, np.sort(-scores.default)
+
+    def others(side: Any, before: Any) -> Counts:
+        own = _search(defaults.ravel(), starts, width, value, before) - starts
+        return np.asarray(np.searchsorted(every, value, side) - own)
+
+    above, through = others("left", np.less), others("right", np.less_equal)
+    return found._replace(above=found.above + above, size=found.size + through - above, n_labels=l)
+
+
+def pairs_of_cells(truth: Any, scores: Any) -> PairCounts:
     """Compare every relevant cell with every irrelevant one.
 
     The fewer of the two are sorted as a whole. Then all cells are sorted block by block, which says how many of a block
@@ -111,6 +152,8 @@ def pairs_of_cells(truth: BoolArray, scores: NDArray[Any]) -> PairCounts:
     >>> pairs_of_cells(np.array([[True, False], [False, True]]), np.array([[0.9, 0.2], [0.4, 0.4]]))
     PairCounts(number=4, won=3, tied=1)
     """
+    if isinstance(scores, ManyScores):
+        return _pairs_of_many(truth, scores)
     n_relevant = int(np.count_nonzero(truth))
     number = n_relevant * (truth.size - n_relevant)
     swapped = 2 * n_relevant > truth.size
@@ -130,6 +173,20 @@ def pairs_of_cells(truth: BoolArray, scores: NDArray[Any]) -> PairCounts:
     won = sum(below for below, _ in found) - int(counts @ (np.cumsum(counts) - counts))
     tied = sum(tied for _, tied in found) - int(counts @ counts)
     return PairCounts(number, number - won - tied if swapped else won, tied)
+
+
+def _pairs_of_many(truth: Any, scores: ManyScores) -> PairCounts:
+    """Compare cells of which most have their label's default, each of these as often as it is not stored."""
+    (n, l), stored = scores.shape, scores.stored
+    cells = np.concatenate([stored.data, scores.default])
+    times = np.concatenate([np.ones(stored.nnz, dtype=np.int64), n - np.bincount(stored.indices, minlength=l)])
+    order = np.argsort(cells)
+    cells, below = cells[order], np.append(0, np.cumsum(times[order]))
+    rows = np.repeat(np.arange(n), np.diff(truth.indptr))
+    values, counts = np.unique(scores.at(rows, truth.indices), return_counts=True)
+    lower, through = (below[np.searchsorted(cells, values, side)] for side in ("left", "right"))
+    won = int(counts @ lower) - int(counts @ (np.cumsum(counts) - counts))
+    return PairCounts(truth.nnz * (n * l - truth.nnz), won, int(counts @ (through - lower)) - int(counts @ counts))
 
 
 def pairs_won(scores: NDArray[Any], of_yes: Any, of_no: Any) -> FloatArray:

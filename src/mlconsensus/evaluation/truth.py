@@ -1,25 +1,39 @@
-"""Matching a truth file to what it is to judge, by name."""
+"""Truth matched by name to what it is to judge, and checked."""
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
-from numpy.typing import NDArray
+from scipy import sparse
 
+from ..arithmetic.many import ManyScores
 from ..arithmetic.products import dense
 from ..errors import expect
 from ..panel.alignment import IntArray, Names
 from ..panel.gold import truth_table
-from ..panel.model_tables import ModelTable, with_names
+from ..panel.model_tables import ModelTable, canonical_csr, with_names
+from ..panel.sources import MOST_DENSE
 
 
 class Matched(NamedTuple):
     """The truth about the instances and labels that both sides have, and where these stand in what is judged."""
 
-    truth: NDArray[np.bool_]  # (n', l')
+    truth: Any  # (n', l') of bool; CSR where labels are many
     rows: IntArray  # (n',)
     columns: IntArray  # (l',)
     note: str  # what was left out, in one sentence; empty if nothing was
+
+    def of(self, values: Any) -> Any:
+        """Take from scores or label sets (n, l) those that the truth is about.
+
+        Examples
+        --------
+        >>> as_matched([[1, 0]], np.array(["i"]), ("x", "y")).of(np.array([[0.9, 0.1]])).tolist()
+        [[0.9, 0.1]]
+        """
+        if isinstance(values, ManyScores):
+            return ManyScores(values.above[self.rows][:, self.columns], values.default[self.columns])
+        return values[self.rows][:, self.columns]
 
 
 def match_truth(table: ModelTable, instances: Iterable[Any], labels: Iterable[Any]) -> Matched:
@@ -34,19 +48,20 @@ def match_truth(table: ModelTable, instances: Iterable[Any], labels: Iterable[An
     >>> found.note
     'judged on 1 of 2 instances and 2 of 3 labels; the truth has 1 more instances'
     """
-    known = np.asarray(dense(table.scores))
+    known: Any = sparse.csr_array(table.scores) if sparse.issparse(table.scores) else np.asarray(table.scores)
     expect(known.dtype.kind in "biuf", table.model, known.dtype, "only 0 and 1 in the truth")
-    strange = known[(known != 0) & (known != 1)]
+    said = known.data if sparse.issparse(known) else known
+    strange = said[(said != 0) & (said != 1)]
     expect(not strange.size, table.model, next(iter(strange), None), "only 0 and 1 in the truth")
     instances, labels = list(instances), list(labels)
     judged = ModelTable("judged", None, instances, labels, "what is judged")
     table = with_names([judged, table._replace(file=table.file or table.model)])[1]
     rows, true_rows = _common(instances, table.instances, table.model)
     columns, true_columns = _common(labels, table.labels, table.model)
-    left_out = _note(
-        ("instance", len(rows), len(instances), len(known)), ("label", len(columns), len(labels), known.shape[1])
-    )
-    return Matched(known[np.ix_(true_rows, true_columns)].astype(np.bool_), rows, columns, left_out)
+    sides = ("instance", len(rows), len(instances)), ("label", len(columns), len(labels))
+    left_out = _note(*((*side, size) for side, size in zip(sides, known.shape, strict=True)))
+    truth = known[true_rows][:, true_columns].astype(np.bool_)
+    return Matched(truth if len(columns) > MOST_DENSE else dense(truth), rows, columns, left_out)
 
 
 def as_matched(truth: Any, instances: Names, labels: tuple[str, ...]) -> Matched:
@@ -79,3 +94,48 @@ def _common(given: list[Any], truth: Any, where: str) -> tuple[IntArray, IntArra
     expect(bool(pairs), where, none, f"some such as {judged[0]!r}")
     both = np.array(pairs, dtype=np.int64)
     return both[:, 0], both[:, 1]
+
+
+def truth_and_scores(truth: Any, scores: Any) -> tuple[Any, Any]:
+    """Check that truth is binary, scores are finite, and both have one shape; give truth as bool, scores as floats.
+
+    Of sparse scores, which become `ManyScores`, and of those the truth is CSR.
+    """
+    if hasattr(truth, "iloc") and hasattr(scores, "iloc"):
+        for axis in ("index", "columns"):
+            true, judged = getattr(truth, axis), getattr(scores, axis)
+            same = true.is_unique and len(true) == len(judged) and set(true) == set(judged)
+            expect(same, "scores", f"another {axis} than that of the truth", "the same names, each once")
+        truth = truth.loc[scores.index, scores.columns]
+    if sparse.issparse(scores):
+        scores = ManyScores(canonical_csr(scores).astype(np.float64), np.zeros(scores.shape[1]))
+    many = isinstance(scores, ManyScores)
+    known, found = _binary(truth, "truth", many), cast("Any", scores if many else np.asarray(scores))
+    fits = found.shape == known.shape and known.ndim == 2
+    expect(fits, "scores", f"shape {found.shape}", f"{known.shape} as the truth has")
+    expect(0 not in found.shape, "scores", f"shape {found.shape}", "at least one instance and one label")
+    values = found.above.data if many else found
+    expect(values.dtype.kind in "biuf", "scores", f"{values.dtype} values", "numbers")
+    finite = values.dtype.kind != "f" or bool(np.isfinite([values.min(initial=0), values.max(initial=0)]).all())
+    expect(finite, "scores", "NaN or infinity", "finite numbers")
+    as_they_are = many or found.dtype in (np.float32, np.float64)
+    return known, found if as_they_are else found.astype(np.float64)
+
+
+def truth_and_sets(truth: Any, label_sets: Any) -> tuple[Any, Any]:
+    """Check that truth and label sets are binary and have one shape; give both as bool, CSR where label sets are."""
+    many = sparse.issparse(label_sets)
+    known = truth_and_scores(truth, label_sets)[0]
+    return known, _binary(label_sets, "label sets", many)
+
+
+def _binary(given: Any, what: str, many: bool) -> Any:
+    """Check that a matrix is one of 0 and 1, and return it as bool, or as CSR of bool."""
+    matrix: Any = sparse.csr_array(given) if many else dense(given)
+    values = matrix.data if many else matrix
+    binary = values.dtype.kind == "b" or (values.dtype.kind in "iuf" and bool(((values == 0) | (values == 1)).all()))
+    expect(binary, what, "values other than 0 and 1", "a binary matrix (n, l)")
+    matrix = matrix.astype(np.bool_, copy=many)
+    if many:
+        matrix.eliminate_zeros()
+    return matrix
