@@ -9,15 +9,7 @@ from click.core import ParameterSource
 import mlconsensus as mlc
 
 from ..terminal import sizes
-from .options import (
-    Choice,
-    PanelFiles,
-    force_option,
-    method_options,
-    output_option,
-    panel_options,
-    say,
-)
+from .options import Choice, PanelFiles, force_option, method_options, output_option, panel_options, say
 from .output import check_place
 
 _OUTPUT = "Where to write it: .html, .json or .txt; - for standard output, as text unless --output-format says else."

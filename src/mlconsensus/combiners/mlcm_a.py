@@ -192,11 +192,8 @@ def apply(block: Predictions, solution: Solution) -> Any:
 def contributions(block: Predictions, solution: Solution, label: int) -> Contributions:
     """Take the filtered mean of the block's one instance apart; where nobody spoke, the prior is filtered too."""
     scores, said = statements(block)
-    many = isinstance(solution.filter, Headed)
-    heard, passed = (
-        said.sum(axis=0),
-        solution.filter.column(label, scores.shape[1]) if many else solution.filter[:, label],
-    )
+    heard, many = said.sum(axis=0), isinstance(solution.filter, Headed)
+    passed = solution.filter.column(label, scores.shape[1]) if many else solution.filter[:, label]
     unheard = (solution.prior * passed)[heard == 0].sum()
     return Contributions(float(unheard), ratio(scores, heard, 0.0) * passed)
 

@@ -110,14 +110,8 @@ def listed(value: Any) -> list[Any]:
 
 
 _ARGILLA = (".responses", ".suggestion")
-_PARTS = (
-    ".responses",
-    ".responses.users",
-    ".responses.status",
-    ".suggestion",
-    ".suggestion.score",
-    ".suggestion.agent",
-)
+_PARTS = [f".responses{part}" for part in ("", ".users", ".status")]
+_PARTS += [f".suggestion{part}" for part in ("", ".score", ".agent")]
 
 TOOLS: Mapping[str, Tool] = {
     "label-studio": Tool(

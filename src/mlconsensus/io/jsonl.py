@@ -223,11 +223,8 @@ def _judgement(
         expect(parts[part] is not None, where, f"no key {part!r}", _SHAPE)
     model = _name(found[parts["model"]], f"{where}, model") if parts["model"] is not None else None
     instance, tags = _name(found[parts["instance"]], f"{where}, instance"), found[parts["labels"]]
-    return (
-        model,
-        instance,
-        _strict_tags(tags, where) if rules.strict and tags is not None else _tags(tags, where, rules),
-    )
+    strictly = rules.strict and tags is not None
+    return model, instance, _strict_tags(tags, where) if strictly else _tags(tags, where, rules)
 
 
 def _strict_tags(tags: Any, where: str) -> list[tuple[str, float]]:

@@ -62,11 +62,8 @@ def write(file: IO[bytes], table: ModelTable, layout: Layout) -> None:
     >>> sparse.load_npz(io.BytesIO(file.getvalue())).toarray()
     array([[0.5]])
     """
-    instances, labels = layouts.named(table)
-    names = {
-        "instances": np.array([str(name) for name in instances]),
-        "labels": np.array([str(name) for name in labels]),
-    }
+    each = zip(("instances", "labels"), layouts.named(table), strict=True)
+    names = {what: np.array([str(name) for name in own]) for what, own in each}
     matrix = table.scores
     if sparse.issparse(matrix):
         stored = {"format": b"csr", "shape": matrix.shape, "_is_array": True}

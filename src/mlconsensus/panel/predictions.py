@@ -110,9 +110,9 @@ class Predictions(Source):
     ) -> Predictions:
         """Put together what a reader has checked and aligned already."""
         panel = cls.__new__(cls)
-        vars(panel).update(models=tuple(models), instances=as_array(instances), labels=tuple(labels))
-        vars(panel).update(weights=None, clusters=(), members=np.empty((len(instances), 0), dtype=np.int64))
-        vars(panel).update(_parts=tuple(parts), _gold=None)
+        vars(panel).update(models=tuple(models), instances=as_array(instances), labels=tuple(labels), weights=None)
+        members = np.empty((len(instances), 0), dtype=np.int64)
+        vars(panel).update(clusters=(), members=members, _parts=tuple(parts), _gold=None)
         return panel
 
     def _with(self, **changes: Any) -> Predictions:

@@ -148,12 +148,8 @@ def to_arrays(value: Any) -> Arrays:
             arrays |= {f"{name}.{own}": array for own, array in part.arrays().items()}
         elif part is not None:
             many = sparse.issparse(part) or isinstance(part, tuple)
-            expect(
-                not many,
-                name,
-                "that of a panel of many labels",
-                f"one of at most {MOST_DENSE:,} to write, rename or take back",
-            )
+            few = f"one of at most {MOST_DENSE:,} to write, rename or take back"
+            expect(not many, name, "that of a panel of many labels", few)
             arrays[name] = np.asarray(part)
     return arrays
 
