@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from . import datasets
+    from . import datasets, io
     from .asking import ask
     from .consensus import Consensus, combine
     from .engines.dask import from_dask
@@ -34,7 +34,7 @@ __all__ += ["from_long", "leave_out", "read_predictions", "referee", "scan_predi
 __all__ += ["BGCM", "COMBINERS", "DawidSkene", "MLCMa", "MLCMr", "MajorityVote", "RaterFilter"]
 __all__ += ["bgcm", "dawid_skene", "majority_vote", "mlcm_a", "mlcm_r", "rater_filter", "register", "rescale"]
 __all__ += ["load", "merge", "save", "save_statistics", "subtract"]
-__all__ += ["datasets", "decisions", "intervals", "metrics", "privacy"]
+__all__ += ["datasets", "decisions", "intervals", "io", "metrics", "privacy"]
 
 # Where each name is at home; methods, and all that is not named here, are in `estimators`.
 _HOME = {
@@ -53,7 +53,7 @@ _HOME = {
     "streamed": ("write_consensus",),
     "sites.state": ("load", "merge", "save", "save_statistics", "subtract"),
 }
-_MODULES = ("datasets", "evaluation.decisions", "evaluation.intervals", "evaluation.metrics", "sites.privacy")
+_MODULES = ("datasets", "evaluation.decisions", "evaluation.intervals", "evaluation.metrics", "io", "sites.privacy")
 
 
 def __getattr__(name: str) -> Any:
