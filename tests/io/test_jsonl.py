@@ -26,3 +26,10 @@ def test_label_sets_are_written_as_lists(tmp_path: Path) -> None:
     assert (tmp_path / "sets.jsonl").read_text() == (
         '{"instance": "1", "labels": ["a"]}\n{"instance": "2", "labels": []}\n'
     )
+
+
+def test_labels_may_be_called_as_the_keys_of_tools(tmp_path):
+    """A label "choices" with a score was taken for Label Studio's list of choices."""
+    (tmp_path / "a.jsonl").write_text('{"instance": "7", "labels": {"choices": 1.0, "label": 0.5}}')
+    (table,) = read_tables(tmp_path / "a.jsonl")
+    assert dict(zip(table.labels.tolist(), table.scores[0].tolist(), strict=True)) == {"choices": 1.0, "label": 0.5}

@@ -122,3 +122,50 @@ def test_labels_called_as_columns_are_read_back(tmp_path: Path) -> None:
     write_table(tmp_path / "a.csv", table)
     (read,) = read_tables(tmp_path / "a.csv")
     assert read.labels.tolist() == ["worker", "label"]
+
+
+def lists(n: int, frequent: int = 30) -> pl.DataFrame:
+    """Three annotators of n items: bob never says "rare", which ann says twice, nor "frequent", which others do."""
+    rows = [(who, f"t{i}", "usual") for who in ("ann", "bob", "cleo") for i in range(n)]
+    rows += [("ann", f"t{i}", "rare") for i in range(2)] + [("cleo", "t0", "rare")]
+    rows += [(who, f"t{i}", "frequent") for who in ("ann", "cleo") for i in range(min(n, frequent))]
+    return pl.DataFrame(rows, schema=["annotator", "item", "label"], orient="row")
+
+
+def test_a_rare_label_that_a_list_never_names_is_a_no_and_a_frequent_one_is_silence(tmp_path: Path) -> None:
+    """Bob would be expected to say "rare" 1.5 times of 60, which may be chance, and "frequent" 30 times."""
+    lists(60).write_csv(tmp_path / "crowd.csv")
+    for panel in (mlc.from_long(lists(60)), mlc.read_predictions(tmp_path / "crowd.csv")):
+        said = dict(zip(panel.labels, panel.select(models=["bob"]).to_array()[0].T, strict=True))
+        assert (said["rare"] == 0).all()
+        assert np.isnan(said["frequent"]).all()
+        assert panel.n_missing == 60
+    streamed = mlc.scan_predictions(tmp_path / "crowd.csv")
+    whole = np.concatenate([block.to_array() for block in streamed.blocks(7)], axis=1)
+    np.testing.assert_array_equal(whole, panel.to_array())
+    one_vote = mlc.majority_vote(panel)[:, panel.labels.index("rare")]
+    assert one_vote[:3].round(9).tolist() == [round(2 / 3, 9), round(1 / 3, 9), 0]
+
+
+def test_where_a_label_becomes_frequent_enough_to_tell(tmp_path: Path) -> None:
+    """Named 5 times by those who do, it would be named 5 times by bob; 4 times can be chance."""
+    for frequent, missing in ((4, 0), (5, 60)):
+        assert mlc.from_long(lists(60, frequent)).n_missing == missing
+
+
+def test_of_few_instances_and_in_wide_tables_what_is_not_there_is_silence(tmp_path: Path) -> None:
+    assert mlc.from_long(lists(49)).n_missing == 2 * 49
+    columns = {"id": [f"t{i}" for i in range(60)], "usual": [1] * 60, "rare": [1] + [0] * 59}
+    pl.DataFrame(columns).write_csv(tmp_path / "ann.csv")
+    pl.DataFrame(columns).drop("rare").write_csv(tmp_path / "bob.csv")
+    assert mlc.read_predictions([tmp_path / "ann.csv", tmp_path / "bob.csv"]).n_missing == 60
+
+
+def test_aliases_add_up_how_often_a_label_is_named() -> None:
+    """Two spellings, three times each, are one label that bob would have named six times."""
+    rows = [(who, f"t{i}", "usual") for who in ("ann", "bob") for i in range(60)]
+    rows += [("ann", f"t{i}", "colour") for i in range(3)] + [("ann", f"t{i}", "color") for i in range(3, 6)]
+    frame = pl.DataFrame(rows, schema=["annotator", "item", "label"], orient="row")
+    assert mlc.from_long(frame).n_missing == 0
+    with pytest.warns(mlc.InputWarning):
+        assert mlc.from_long(frame, aliases={"colour": "color"}).n_missing == 60

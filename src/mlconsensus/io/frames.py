@@ -143,10 +143,11 @@ def _long(found: NamedFrame, model: str, rules: Rules, scratch: Path | None, lis
         expect(bool(known[k].any()), found.place.file, f"no label from model {name!r}", "at least one")
         own = _of_model(whole, slice(k * n, (k + 1) * n), seen, known[k])
         own = _only_listed(own) if gaps else own
+        named = np.bincount(own.indices[own.data > 0], minlength=own.shape[1])
         cells = stored.compact(own) if scratch is None else stored.SparseFile.of(own, scratch / str(k))
         instances = listed["instance"].filter(pl.Series(seen[k * n : (k + 1) * n]))
         labels_of = np.array(listed["label"].filter(pl.Series(known[k])).to_list(), dtype=np.dtypes.StringDType())
-        out.append(ModelTable(name, cells, instances, labels_of, found.place.file))
+        out.append(ModelTable(name, cells, instances, labels_of, found.place.file, None if gaps else named))
     return out
 
 

@@ -240,8 +240,9 @@ def _tags(found: Any, where: str, rules: Rules) -> list[tuple[str, float]] | Non
     if found is None:
         return None
     if isinstance(found, dict):
-        listed = found.get("choices")  # as in Label Studio's short exports
-        found = [found] if isinstance(found.get("label"), str) else listed or list(found.items())
+        short = isinstance(found.get("choices"), list)  # as in Label Studio's short exports
+        one = isinstance(found.get("label"), str)
+        found = [found] if one else found["choices"] if short else list(found.items())
     expect(isinstance(found, list), f"{where}, labels", _kind(found), "a list or an object of scores")
     out: dict[str, float] = {}
     for tag in found:

@@ -103,7 +103,8 @@ def relabelled(table: ModelTable, rules: Rules) -> ModelTable:
     at = np.array([-1 if name is None else place[name] for name in names])
     stored = isinstance(table.scores, StoredMatrix)
     scores = Relabelled(table.scores, at) if stored else highest(table.scores, at)
-    return table._replace(scores=scores, labels=np.array(kept, dtype=np.dtypes.StringDType()))
+    named = None if table.named is None else np.bincount(at[at >= 0], table.named[at >= 0], len(kept))
+    return table._replace(scores=scores, labels=np.array(kept, dtype=np.dtypes.StringDType()), named=named)
 
 
 class Relabelled(StoredMatrix):

@@ -28,14 +28,14 @@ class ModelScores(NamedTuple):
 
     matrix: Matrix  # (n_k, l_k)
     rows: IntArray | None  # (n,) row of each of the panel's instances, -1: not seen; None: the same order
-    columns: IntArray | None  # (l,) column of each of the panel's labels, -1: not known; None: the same order
+    columns: IntArray | None  # (l,) column of each of the panel's labels, -1: not known, -2: no; None: the same order
     has_nan: bool  # whether single cells are missing
     scale: Knots | None = None  # what brings the scores to the panel's scale
 
     @property
     def complete(self) -> bool:
         """Whether the model spoke about every cell of the panel."""
-        return not (self.has_nan or any(own is not None and (own < 0).any() for own in (self.rows, self.columns)))
+        return not (self.has_nan or any(own is not None and (own == -1).any() for own in (self.rows, self.columns)))
 
     @property
     def n_said(self) -> int:
@@ -77,7 +77,7 @@ class ModelScores(NamedTuple):
             if self.rows is not None:
                 spoken[self.rows < 0] = False
             if self.columns is not None:
-                spoken[:, self.columns < 0] = False
+                spoken[:, self.columns == -1] = False
             if self.has_nan:
                 spoken &= ~(values != values).toarray() if of_stored else values == values  # NaN differs from itself
             if not of_stored:
@@ -100,7 +100,7 @@ class ModelScores(NamedTuple):
         values.sort_indices()
         n, l = values.shape
         seen = np.ones(n) if self.rows is None else (np.asarray(self.rows) >= 0).astype(np.float64)
-        known = np.ones(l) if self.columns is None else (self.columns >= 0).astype(np.float64)
+        known = np.ones(l) if self.columns is None else (self.columns != -1).astype(np.float64)
         return values, seen, known
 
     def _in_order(self) -> Matrix:
@@ -108,12 +108,15 @@ class ModelScores(NamedTuple):
         values, rows, columns = self.matrix, self.rows, self.columns
         if not sparse.issparse(values):
             values = values if rows is None else values[np.maximum(rows, 0)]
-            return values if columns is None else values[:, np.maximum(columns, 0)]
+            if columns is not None:
+                values = values[:, np.maximum(columns, 0)]
+                values[:, columns == -2] = 0
+            return values
         if rows is not None or columns is not None:
             # With an empty row and column behind the last, -1 is one that has nothing.
             n, l = values.shape
             starts = np.append(values.indptr, values.indptr[-1])
             values = sparse.csr_array((values.data, values.indices, starts), shape=(n + 1, l + 1))
             values = values[np.arange(n) if rows is None else rows]
-            values = values[:, np.arange(l) if columns is None else columns]
+            values = values[:, np.arange(l) if columns is None else np.maximum(columns, -1)]
         return values.astype(np.float64)

@@ -11,6 +11,9 @@ from ..errors import InputError, expect
 from .alignment import How, IntArray, Names, align, as_names, in_common
 from .model_scores import Matrix, ModelScores, StoredMatrix
 
+_FEW = 50  # instances, with fewer of which nobody can tell what a list leaves out by chance
+_EXPECTED = 5  # times that a label would be named, from which on it is no chance that it never is
+
 
 class ModelTable(NamedTuple):
     """One model's scores as a file or a frame gives them, before they are aligned with the others."""
@@ -20,6 +23,7 @@ class ModelTable(NamedTuple):
     instances: Any = None  # a sequence, an array or a Polars series of names; None: unnamed
     labels: Any = None
     file: str | None = None  # where it comes from, for messages
+    named: Any = None  # (l_k,) how often a list names each label; None: it is a table, whose columns are what it knows
 
     @property
     def where(self) -> str:
@@ -100,9 +104,27 @@ def aligned(
     sizes = [matrix.shape for matrix, _ in fit]
     labels, columns = panel_names(tables, "labels", [size[1] for size in sizes], how_labels)
     instances, rows = panel_names(tables, "instances", [size[0] for size in sizes], how_instances)
+    columns = _rarely_named(tables, columns, sizes) if len(instances) >= _FEW else columns
     parts = tuple(ModelScores(matrix, rows[k], columns[k], has_nan) for k, (matrix, has_nan) in enumerate(fit))
     names = (f"label_{j}" for j in range(len(labels))) if tables[0].labels is None else map(str, labels.tolist())
     return tuple(table.model for table in tables), instances, tuple(names), parts
+
+
+def _rarely_named(
+    tables: list[ModelTable], columns: list[IntArray | None], sizes: list[tuple[int, int]]
+) -> list[IntArray | None]:
+    """Take a label that a list never names for a no (-2) where it is so rare in other lists that this is chance.
+
+    A model that would name it 5 times, if it did so as often as others, names it at all but for one in 150 (e⁻⁵).
+    """
+    lists = [k for k, table in enumerate(tables) if table.named is not None]
+    each: list[Any] = [np.arange(sizes[k][1]) if columns[k] is None else columns[k] for k in lists]
+    named = sum(np.where(own >= 0, tables[k].named[own], 0) for k, own in zip(lists, each, strict=True))
+    rate = named / np.maximum(sum(sizes[k][0] * (own >= 0) for k, own in zip(lists, each, strict=True)), 1)
+    for k, own in zip(lists, each, strict=True):
+        rarely = (own == -1) & (rate > 0) & (sizes[k][0] * rate < _EXPECTED)
+        columns[k] = np.where(rarely, -2, own) if rarely.any() else columns[k]
+    return columns
 
 
 def panel_names(tables: list[ModelTable], what: str, sizes: list[int], how: How) -> tuple[Names, list[IntArray | None]]:
