@@ -62,7 +62,7 @@ def test_the_map_is_within_its_bound(seed, head, kept):
     assert np.abs(whole - exact).max() <= found.bound
     assert found.bound < 0.2 or head < 10
     one = rng.random(l)
-    np.testing.assert_allclose(found.whole(one), one @ whole, atol=1e-10)
+    np.testing.assert_allclose(found.whole(one), one @ whole, atol=1e-5)  # with a tail, single precision
 
 
 @settings(max_examples=20, deadline=None)

@@ -125,6 +125,17 @@ def test_with_a_tail_the_filter_is_nearly_the_same(seed, head):
     np.testing.assert_allclose(found.data, dense[found.row, found.col], atol=0.05)
 
 
+def test_a_rater_that_does_not_count_is_one_that_hardly_counts():
+    panel = small_panel(3, n=200).as_block(True)
+    combiner = mlc.RaterFilter().fit(panel)
+    found = []
+    for weight in (0.0, 1e-12):
+        vote = combiner.solution_.vote.copy()
+        vote[0] = weight
+        found.append(combiner.apply(panel, combiner.solution_._replace(vote=vote)).toarray())
+    np.testing.assert_allclose(*found, atol=1e-8)
+
+
 @pytest.mark.parametrize("name", ["MLCM-a", "MLCM-r", "Filter"])
 def test_pieces_of_the_work_change_nothing(name, monkeypatch):
     panel = small_panel(7, n=100).as_block(True)

@@ -29,6 +29,7 @@ _NEAR = 4096  # labels of the tail that hear of each other by way of the head
 LEAST = 1e-5  # smaller entries between labels of the tail are not stored
 _EXACT = 1e-9  # what rounding leaves
 _AT_ONCE = 2**22  # entries of the head's rows that are worked out at a time
+_TABLE = 2**20  # places in which is noted which cells are named
 
 
 class Headed(NamedTuple):
@@ -45,19 +46,16 @@ class Headed(NamedTuple):
     def applied(self, cells: Any, base: FloatArray, finish: Callable[[Any, slice], Any]) -> Any:
         """Multiply the rows of a CSR matrix (n, r) by the map: CSR (n, l) of what `finish` leaves of each piece.
 
-        Of the head, labels are stored that the row has, and those that are best once `base` (l,) is added.
+        Labels are stored that the row has, and those that can be among its best once `base` (l,) is added.
         """
         # In the map's own precision, and indices of one size: SciPy would turn all of the map to them for every piece.
         data, tail = (cells.data * _at(self.before, cells.indices)).astype(self.columns.dtype), self.tail
         cells = sparse.csr_array((data, cells.indices, cells.indptr), shape=cells.shape)
         tail = sparse.csr_array((tail.data.astype(data.dtype), tail.indices, tail.indptr), shape=tail.shape)
-        cost = self.columns.shape[1] + np.diff(self.tail.indptr)[cells.indices]
-        starts = np.append(0, np.cumsum(cost))[cells.indptr]
+        starts = np.append(0, np.cumsum(np.diff(tail.indptr)[cells.indices]))[cells.indptr]
         parts = []
         for rows in in_pieces(np.diff(starts) + self.columns.shape[1]):
-            moved = _heeded(self._applied(cells[rows], tail, base[self.labels]))
-            wide = sparse.csr_array((moved.data, self.labels[moved.indices], moved.indptr), (moved.shape[0], len(base)))
-            parts.append(finish(wide, rows))
+            parts.append(finish(_heeded(self._applied(cells[rows], tail, base)), rows))
         return sparse.vstack(parts, format="csr")
 
     def column(self, label: int, l: int) -> FloatArray:
@@ -73,7 +71,7 @@ class Headed(NamedTuple):
 
     def whole(self, row: FloatArray) -> FloatArray:
         """Multiply one row (l,) by the map, all of it."""
-        h, given = self.columns.shape[1], self.before * row[self.labels]
+        h, given = self.columns.shape[1], (self.before * row[self.labels]).astype(self.columns.dtype)
         found = self.tail.T @ given
         found[:h] = given @ self.columns
         found[h:] += self.columns[h:] @ given[:h]
@@ -82,33 +80,40 @@ class Headed(NamedTuple):
         return out
 
     def _applied(self, cells: Any, tail: Any, base: FloatArray) -> Any:
-        (n, _), h, c = cells.shape, self.columns.shape[1], self.tail.shape[1]
+        n, h, own = cells.shape[0], self.columns.shape[1], base[self.labels].astype(self.columns.dtype)
         shown, rows = cells @ self.columns, np.repeat(np.arange(n), np.diff(cells.indptr))
         shown *= _at(self.after, slice(h))
-        rank, last = shown + base[:h].astype(shown.dtype), max(0, h - KEPT)
-        stored = (rank >= np.partition(rank, last, axis=1)[:, last, None]) & (shown != 0)
+        # The best of every four labels are enough to tell what none of the best is below.
+        rank, four = shown + own[:h], 4 if h > 8 * KEPT else 1
+        few = rank[:, : h // four * four].reshape(n, four, -1).max(axis=1)
+        last = max(0, few.shape[1] - KEPT)
+        least = np.partition(few, last, axis=1)[:, last]
+        stored = (np.maximum(rank, own[:h], out=rank) >= least[:, None]) & (shown != 0)
         moved = cells @ tail
-        if self.symmetric:
-            stored[rows[cells.indices < h], cells.indices[cells.indices < h]] = True
-            moved = moved + self._brought(cells, rows)
         moved.data *= _at(self.after, moved.indices)
-        i, k = np.nonzero(stored)
-        return (moved + sparse.csr_array((shown[i, k], (i, k)), shape=(n, c))).tocsr()
+        at, found = np.repeat(np.arange(n), np.diff(moved.indptr)), []
+        kept = np.maximum(moved.data, 0) + own[moved.indices] >= least[at]
+        if self.symmetric:
+            inside = cells.indices < h
+            stored[rows[inside], cells.indices[inside]] = True
+            row, label = rows[~inside], cells.indices[~inside]
+            named = np.zeros(_TABLE, dtype=np.bool_)  # may take others for named, too
+            named[_key(row, label)] = True
+            kept |= named[_key(at, moved.indices)]
+            found.append((self._brought(cells[:, :h], row, label) * _at(self.after, label), row, label))
+        i, k = np.divmod(np.flatnonzero(stored), h)
+        found += [(moved.data[kept], at[kept], moved.indices[kept]), (shown[i, k], i, k)]
+        data, row, label = (np.concatenate(each) for each in zip(*found, strict=True))
+        return sparse.csr_array((data, (row, self.labels[label])), shape=(n, len(base)))
 
-    def _brought(self, cells: Any, rows: Any) -> Any:
-        """Add up what named labels of the head add to named labels of the tail, pair by pair."""
-        n, h = cells.shape[0], self.columns.shape[1]
-        inside = cells.indices < h
-        first = np.append(0, np.cumsum(np.bincount(rows[inside], minlength=n)))
-        heads, amounts = cells.indices[inside], cells.data[inside]
-        row, label = rows[~inside], cells.indices[~inside]
-        times, added = np.diff(first)[row], np.zeros(len(row))
-        for some in in_pieces(times):
-            many = times[some]
-            pair = np.repeat(first[row[some]] - (np.cumsum(many) - many), many) + np.arange(many.sum())
-            brought = amounts[pair] * self.columns[np.repeat(label[some], many), heads[pair]]
-            added[some] = np.bincount(np.repeat(np.arange(len(many)), many), brought, len(many))
-        return sparse.csr_array((added, (row, label)), shape=cells.shape)
+    def _brought(self, heads: Any, rows: Any, labels: Any) -> FloatArray:
+        """Add up what named labels of the head, CSR (n, h), add to named labels of the tail in some rows."""
+        added = np.zeros(len(rows), dtype=heads.dtype)
+        for some in in_pieces(np.diff(heads.indptr)[rows]):
+            pairs = heads[rows[some]]
+            pairs.data *= self.columns[np.repeat(labels[some], np.diff(pairs.indptr)), pairs.indices]
+            added[some] = pairs.sum(axis=1)
+        return added
 
 
 def head_first(counts: Any) -> tuple[Any, int]:
@@ -229,3 +234,7 @@ def _heeded(found: Any) -> Any:
 
 def _at(scale: FloatArray | float, places: Any) -> Any:
     return scale[places] if isinstance(scale, np.ndarray) else scale
+
+
+def _key(rows: Any, labels: Any) -> Any:
+    return (rows * 1009 + labels) & (_TABLE - 1)

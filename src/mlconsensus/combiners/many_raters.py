@@ -191,7 +191,8 @@ def apply(block: Predictions, solution: Any, per_answer: Any, floor: float) -> M
     base = share * (solution.prior + solution.filter.whole(silent))
     unheard = np.where(trusted.any(axis=0), 0.0, solution.prior) * voting
     default = np.maximum(base, 0) + unheard + floor * share * solution.prior
-    votes, reading = found.folded(trusted), found.folded(solution.vote)
+    # A label that is named has its cell, though who names it may not count.
+    votes, reading = found.folded(trusted), found.folded(np.where(solution.vote == 0, 1e-200, solution.vote))
     informed = per_answer(found.spread(solution.information, reading), solution, reading.indices)
     reading.data = share * ((reading.data - found.spread(off, reading)) * informed - silent[reading.indices])
     heard = found.spread(trusted, votes)

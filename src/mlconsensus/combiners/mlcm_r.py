@@ -189,7 +189,7 @@ def _apply_many(edges: Any, found: Walked) -> ManyScores:
         moved.data += np.repeat(rest[rows], np.diff(moved.indptr)) * tail[moved.indices] - found.usual[moved.indices]
         return best(moved, found.usual)
 
-    return ManyScores(found.map.applied(cells, np.zeros(len(tail)), finished), found.usual)
+    return ManyScores(found.map.applied(cells, tail, finished), found.usual)
 
 
 def contributions(block: Predictions, solution: Solution, label: int) -> Contributions:
