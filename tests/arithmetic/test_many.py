@@ -1,5 +1,7 @@
 """Scores of many labels: the best of what is stored and what is not."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -37,6 +39,23 @@ def test_what_is_left_out_is_not_among_the_best(seed):
     assert kept.nnz < np.count_nonzero(above)
     whole, some = ManyScores(sparse.csr_array(above), default), ManyScores(kept, default)
     np.testing.assert_allclose(some.top(4)[1], whole.top(4)[1])
+
+
+@settings(max_examples=30, deadline=None)
+@given(seed=st.integers(0, 10**6), k=st.integers(1, 9))
+def test_the_kth_best_of_rows_of_all_sizes(seed, k):
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(0, 20, 30) ** 2
+    starts, scores = np.append(0, np.cumsum(sizes)), np.round(rng.random(sizes.sum()), 1)
+    rows = [np.sort(scores[a:b])[::-1] for a, b in pairwise(starts)]
+    expected = [row[k - 1] if len(row) > k else -np.inf for row in rows]
+    looked_at, usual = [], np.partition
+    with pytest.MonkeyPatch.context() as changed:
+        changed.setattr(
+            np, "partition", lambda table, *more, **how: (looked_at.append(table.size), usual(table, *more, **how))[1]
+        )
+        np.testing.assert_array_equal(many.kth_best(starts, scores, k), expected)
+    assert sum(looked_at) <= 2 * len(scores)  # one long row does not make all others long
 
 
 def test_tables_that_do_not_fit_are_refused(monkeypatch):

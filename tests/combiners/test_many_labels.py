@@ -91,11 +91,13 @@ def test_while_all_labels_are_in_the_head_scores_are_the_same(name, seed, n, dec
 @given(
     seed=st.integers(0, 10**6), n=st.integers(1, 60), gaps=st.booleans(), head=st.integers(1, 14),
     settings=st.sampled_from([{}, {"alpha": 0.3}, {"restart": 0.2}, {"weights": [1, 0, 3]}]),
+    most=st.sampled_from([2**29, 100]),
 )  # fmt: skip
-def test_the_walk_is_within_its_bound(seed, n, gaps, head, settings):
+def test_the_walk_is_within_its_bound(seed, n, gaps, head, settings, most):
     panel = small_panel(seed, n=n, gaps=gaps)
     with pytest.MonkeyPatch.context() as changed:
         changed.setattr("mlconsensus.arithmetic.shrinking.HEAD", head)
+        changed.setattr("mlconsensus.combiners.walk_system._MOST", most)
         combiner = mlc.MLCMr(**settings).fit(panel.as_block(True))
         many = combiner.transform(panel)
     dense, found = mlc.MLCMr(**settings).fit_transform(panel.as_block(False)), many.stored.tocoo()

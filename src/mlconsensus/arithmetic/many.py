@@ -241,13 +241,15 @@ def kth_best(starts: Any, scores: FloatArray, k: int) -> FloatArray:
     [-inf, 101.0]
     """
     sizes = np.diff(starts)
-    lowest, long = np.full(len(sizes), -np.inf), np.flatnonzero(sizes > k)
-    for own in np.array_split(long, max(1, -(-len(long) * int(sizes.max(initial=0)) // _AT_ONCE))):
-        width = int(sizes[own].max(initial=k))
-        at = starts[own][:, None] + np.arange(width)
-        inside = np.arange(width) < sizes[own][:, None]
-        table = np.where(inside, scores[np.minimum(at, len(scores) - 1)], -np.inf)
-        lowest[own] = np.partition(table, width - k, axis=1)[:, width - k]
+    lowest, kinds = np.full(len(sizes), -np.inf), np.where(sizes > k, np.frexp(sizes)[1], 0)
+    for kind in np.unique(kinds[kinds > 0]):  # rows of about the same size at a time
+        long = np.flatnonzero(kinds == kind)
+        places = np.arange(sizes[long].max())
+        for some in in_pieces(np.full(len(long), len(places))):
+            own = long[some]
+            table = scores[np.minimum(starts[own][:, None] + places, len(scores) - 1)]
+            table[places >= sizes[own][:, None]] = -np.inf
+            lowest[own] = np.partition(table, len(places) - k, axis=1)[:, len(places) - k]
     return lowest
 
 

@@ -44,6 +44,7 @@ _ARRAYS = 6  # of the solution's size that they need at once
 _SMALL = 1e-4  # ε of the head's labels
 _STEPS = 12  # that a walk takes at most before the rest counts as usual
 _COLUMNS = 32  # of the head that are worked out at a time
+_MOST = 2**29  # numbers in the head's columns, unless there is no tail
 
 
 def solved(walk: Gram, anchors: FloatArray, held: FloatArray) -> FloatArray:
@@ -143,8 +144,10 @@ def walked(rows: Any, l: int, anchors_of: Any) -> Walked:
     >>> found.column(0, 2).round(2).tolist()
     [0.76, 0.24]
     """
-    nodes, places = np.unique(rows.indices, return_inverse=True)
-    R = sparse.csr_array((rows.data, places, rows.indptr), shape=(rows.shape[0], len(nodes)))
+    # Nodes with many edges first: they are met most, and stay in the processor's memory.
+    nodes = head_first(np.bincount(rows.indices, minlength=rows.shape[1]))[0][: len(rows.data)]
+    R = rows[:, nodes]
+    R.sort_indices()
     across, label = R.T.tocsr(), nodes % l
     degrees = across @ R.sum(axis=1)
     anchors = anchors_of(nodes, degrees)
@@ -166,6 +169,7 @@ def walked(rows: Any, l: int, anchors_of: Any) -> Walked:
     tried = (_polynomial(top, degree) for degree in range(1, _STEPS + 1))
     c, small = min(tried, key=lambda own: max(own[1], _SMALL))
     order, h = head_first(np.bincount(label, degrees + 1e-9, l))  # every node has a label there
+    h = min(h, max(1, _MOST // len(nodes))) if len(order) > h else h
     place = np.full(l, -1)
     place[order] = np.arange(len(order))
     at = place[label]
@@ -175,28 +179,32 @@ def walked(rows: Any, l: int, anchors_of: Any) -> Walked:
     direct = sparse.csr_array(direct, shape=(R.shape[0], len(order)))
     direct.sum_duplicates()  # in place
 
-    def rest(coefficients: FloatArray) -> FloatArray:
+    def rest(coefficients: list[float]) -> FloatArray:
         y, out = stops, np.ones(len(nodes))
         for own in coefficients:
             out, y = out - own * y, step(y)
         return out
 
     # Labels of the head, some at a time, so few that they stay in the processor's memory.
-    single, single_across, first = R.astype(np.float32), across.astype(np.float32), direct[:, :h].tocsc()
-    columns, per, going = np.empty((len(nodes), h), dtype=np.float32), (1 / e[:, None]).astype(np.float32), rest(c)
+    back, there, first = (own.astype(np.float32) for own in (scaled(across, 1 / e), R, direct[:, :h].tocsc()))
+    going, often = rest(c).astype(np.float32)[:, None], usual[order].astype(np.float32)
+    columns = np.empty((len(nodes), h), dtype=np.float32)
 
-    def work_out(start: int) -> None:
+    def work_out(start: int) -> None:  # by Horner's rule
         some = slice(start, min(h, start + _COLUMNS))
-        y = (across @ first[:, some].tocsr()).toarray().astype(np.float32) * per
-        out = c[1] * y + np.outer(going, usual[order[some]])
-        for own in c[2:]:
+        inside = np.flatnonzero((at >= some.start) & (at < some.stop))
+
+        def arrived(walks: FloatArray, share: float) -> FloatArray:
             if stop.is_set():
                 raise KeyboardInterrupt
-            y = (single_across @ (single @ y)) * per
-            out += own * y
-        inside = np.flatnonzero((at >= some.start) & (at < some.stop))
-        out[inside, at[inside] - start] += c[0] * stops[inside]
-        columns[:, some] = out
+            found = np.asarray(back @ walks)
+            found[inside, at[inside] - start] += share * stops[inside]
+            return found
+
+        walks = c[-1] * first[:, some].tocsr().toarray()
+        for own in c[-2:0:-1]:
+            walks = there @ arrived(walks, own)
+        columns[:, some] = arrived(walks, c[0]) + going * often[some]
 
     with ThreadPoolExecutor(threads) as pool:
         list(pool.map(work_out, range(0, h, _COLUMNS)))
@@ -224,9 +232,9 @@ def walked(rows: Any, l: int, anchors_of: Any) -> Walked:
     return Walked(nodes, found, rest(c), usual, bound)
 
 
-def _polynomial(top: float, degree: int) -> tuple[FloatArray, float]:
+def _polynomial(top: float, degree: int) -> tuple[list[float], float]:
     """Return the coefficients of a polynomial that is near 1/(1 − t) for 0 ≤ t ≤ top, and how near."""
     t = top / 2 * (1 + np.cos(np.pi * (np.arange(degree + 1) + 0.5) / (degree + 1)))  # Chebyshev's points
-    found = np.asarray(np.linalg.solve(np.vander(t, increasing=True), 1 / (1 - t)), dtype=np.float64)
+    found = np.linalg.solve(np.vander(t, increasing=True), 1 / (1 - t))
     t = np.linspace(0, top, 1000)
-    return found, float(np.abs(np.polynomial.polynomial.polyval(t, found) - 1 / (1 - t)).max())
+    return found.tolist(), float(np.abs(np.polynomial.polynomial.polyval(t, found) - 1 / (1 - t)).max())
