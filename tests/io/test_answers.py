@@ -122,6 +122,19 @@ def test_an_answer_after_a_refusal_counts(tmp_path: Path) -> None:
         ("- x\n- y z\n", {"x": 1.0, "y z": 1.0}),
         ('{"x": 0.5}', {"x": 0.5}),
         ("I, II", {"I": 1.0, "II": 1.0}),
+        ('Here are the tags:\n```json\n["x", "y"]\n```\nLet me know!', {"x": 1.0, "y": 1.0}),
+        ('Here you go: ["x"] as in [1]', {"x": 1.0}),
+        ('<think>perhaps ["z"]</think>\n["x"]', {"x": 1.0}),
+        ("[3, 7]", {"3": 1.0, "7": 1.0}),
+        ('```json\n{"labels": ["x"]}\n```', {"x": 1.0}),
+        ({"tags": {"x": 0.5}}, {"x": 0.5}),
+        ({"x": 0.5, "labels": 0.25}, {"x": 0.5, "labels": 0.25}),
+        ([["x", 0.5], ["y", 1]], {"x": 0.5, "y": 1.0}),
+        ("1. x\n2. y", {"x": 1.0, "y": 1.0}),
+        ("x\n2. Bundesliga", {"x": 1.0, "2. Bundesliga": 1.0}),
+        ("Tags: x, y", {"x": 1.0, "y": 1.0}),
+        ("Here are the tags:\n- x\n- y\nAnything else?", {"x": 1.0, "y": 1.0}),
+        ("x [1], y [2]", {"x [1]": 1.0, "y [2]": 1.0}),
     ],
 )
 def test_forms_of_tags(tmp_path: Path, tags, expected) -> None:
@@ -131,6 +144,30 @@ def test_forms_of_tags(tmp_path: Path, tags, expected) -> None:
         table = read_table(tmp_path / "a.jsonl")
     found = dict(zip(table.labels.tolist(), table.scores[0].tolist(), strict=True))
     assert {name: None if score != score else score for name, score in found.items()} == expected
+
+
+@pytest.mark.parametrize("text", ["No applicable labels.", "None of the above", "There are no tags that apply", "[]"])
+def test_saying_that_no_label_applies_is_no_silence(tmp_path: Path, text: str) -> None:
+    lines = [{"instance": 1, "labels": ["x"]}, {"instance": 2, "labels": text}]
+    (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    assert read_predictions(tmp_path / "a.jsonl").to_array().tolist() == [[[1.0], [0.0]]]
+
+
+def test_json_that_is_cut_off_is_a_bad_answer(tmp_path: Path) -> None:
+    lines = [{"instance": 1, "labels": ["x"]}, *({"instance": at, "labels": '["x", "wea'} for at in (2, 3))]
+    (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    with pytest.raises(InputError, match="line 2, labels: found JSON that is broken or cut off"):
+        read_predictions(tmp_path / "a.jsonl")
+    with pytest.warns(InputWarning, match=r"^bad answers left out: 2 \('2 from .*a.jsonl, line 2, labels'\)$"):
+        assert len(read_predictions(tmp_path / "a.jsonl", skip_bad=True)) == 1
+
+
+def test_a_key_that_is_lacking_is_named_beside_those_that_are_there(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"id": 1, "answer": ["x"]}')
+    with pytest.raises(
+        InputError, match="no key 'labels' among 'id', 'answer', expected .*, or --columns label=… to name it"
+    ):
+        read_predictions(tmp_path / "a.jsonl")
 
 
 @pytest.mark.parametrize("text", ["I cannot answer.", "None", "n/a", "This text is about sports and nothing else"])

@@ -11,6 +11,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import IO, Any
 
 import numpy as np
@@ -36,6 +37,13 @@ _KEYS = {
     "model": ROLES["model"][:-1],  # a "source" is that of a document
 }
 _WORDS = 5  # a tag has no more of them; longer is a sentence
+_BRACKETS = 50  # in a text, at which JSON may begin
+_THOUGHT = re.compile(r"</think(?:ing)?>", re.I)  # how thoughts end, which come first
+_LEAD = re.compile(r"^((the )?(labels?|tags?|categor(y|ies)|topics?|answer)( are| is)?\s*:\s*)", re.I)
+_NUMBER = re.compile(r"\d+[.)]\s+")
+_NOTHING = re.compile(
+    r"(there (are|is) )?(no|none)\b[^,;\n]*\b(labels?|tags?|categor|topics?|apply|applies|above|match)", re.I
+)
 _REFUSAL = re.compile(r"(i['’]m|i (am|can|cannot|could|do|don)|sorry|unfortunately|unable|cannot|as an ai)\b", re.I)
 
 
@@ -183,8 +191,9 @@ def _entries(text: str, array: bool, file: InputFile) -> tuple[str, Iterable[tup
 
 def _report(bad: list[str], file: InputFile) -> None:
     """Refuse what could not be read, all at once, unless it is to be left out."""
-    for fault in bad if file.rules.skip_bad else ():
-        file.rules.note("bad answers left out", fault.split(":")[0])
+    if bad and file.rules.skip_bad:
+        several = f"{len(bad):,} from " if len(bad) > 1 else ""
+        file.rules.note("bad answers left out", several + bad[0].split(":")[0], len(bad))
     if not bad or file.rules.skip_bad:
         return
     told = "; ".join(fault.removeprefix(f"{file.name}, ").split(", expected")[0] for fault in bad[:3])
@@ -220,7 +229,9 @@ def _judgement(
         expect(not rules.strict, where, *known)
         rules.note("keys left out", key)
     for part in ("instance", "labels"):
-        expect(parts[part] is not None, where, f"no key {part!r}", _SHAPE)
+        keys, role = ", ".join(map(repr, list(found)[:5])), part.removesuffix("s")
+        lacking = f"no key {part!r} among {keys or 'none'}", f"{_SHAPE}, or --columns {role}=… to name it"
+        expect(parts[part] is not None, where, *lacking)
     model = _name(found[parts["model"]], f"{where}, model") if parts["model"] is not None else None
     instance, tags = _name(found[parts["instance"]], f"{where}, instance"), found[parts["labels"]]
     strictly = rules.strict and tags is not None
@@ -236,17 +247,18 @@ def _strict_tags(tags: Any, where: str) -> list[tuple[str, float]]:
 def _tags(found: Any, where: str, rules: Rules) -> list[tuple[str, float]] | None:
     """Return tags as language models give them, each once, with the highest score that it is given."""
     if isinstance(found, str):
-        found = _from_text(found, rules)
+        found = _from_text(found, where, rules)
     if found is None:
         return None
     if isinstance(found, dict):
-        short = isinstance(found.get("choices"), list)  # as in Label Studio's short exports
-        one = isinstance(found.get("label"), str)
-        found = [found] if one else found["choices"] if short else list(found.items())
+        wrapped = (found[key] for key in (*_KEYS["labels"], "choices") if isinstance(found.get(key), list | dict))
+        found = [found] if isinstance(found.get("label"), str) else next(wrapped, found)
+        found = list(found.items()) if isinstance(found, dict) else found
     expect(isinstance(found, list), f"{where}, labels", _kind(found), "a list or an object of scores")
     out: dict[str, float] = {}
     for tag in found:
-        label, score = tag if isinstance(tag, tuple) else (tag, 1.0)
+        pair = isinstance(tag, tuple | list) and len(tag) == 2
+        label, score = tag if pair else (tag, 1.0)
         if isinstance(tag, dict):
             label = next((tag[key] for key in (*ROLES["label"], "name") if key in tag), tag)
             score = next((tag[key] for key in ROLES["score"] if key in tag), 1.0)
@@ -260,17 +272,39 @@ def _tags(found: Any, where: str, rules: Rules) -> list[tuple[str, float]] | Non
     return list(out.items())
 
 
-def _from_text(text: str, rules: Rules) -> Any:
-    """Take a text for JSON in quotes, for tags with commas between them, or for no answer."""
-    text = text.strip().strip("`").removeprefix("json").strip()
-    if text.startswith(("[", "{")):
-        with contextlib.suppress(ValueError, RecursionError):
-            return json.loads(text)
-    parts = [part.strip(" \t\r-*•\"'") for part in re.split("[,;\n]", text)]
-    if text.lower() in MISSING or _REFUSAL.match(text) or max(len(part.split()) for part in parts) > _WORDS:
+def _from_text(text: str, where: str, rules: Rules) -> Any:
+    """Take a text for JSON, perhaps among prose, for tags with commas between them, or for no answer."""
+    text = _THOUGHT.split(text)[-1].strip().strip("`").removeprefix("json").strip()
+    if (found := _json_in(text)) is not None:
+        return found
+    expect(not text.startswith(("[", "{")), f"{where}, labels", "JSON that is broken or cut off", "whole JSON, or tags")
+    parts = [_LEAD.sub("", part.strip(" \t\r-*•\"'`")) for part in re.split("[,;\n]", text)]
+    parts = [part for part in parts if not part.endswith((":", "!", "?"))]  # what leads to tags, or follows them
+    parts = [_NUMBER.sub("", part) for part in parts] if all(map(_NUMBER.match, parts)) else parts
+    if _NOTHING.match(text):
+        return []
+    if (
+        text.lower() in MISSING
+        or _REFUSAL.match(text)
+        or max((len(part.split()) for part in parts), default=9) > _WORDS
+    ):
         return None
     rules.note("texts read as tags")
     return parts
+
+
+def _json_in(text: str) -> Any:
+    """Find the longest list or object in a text, of those that hold more than numbers; ``None``: there is none."""
+    found, size, after = None, 0, 0
+    for start in (match.start() for match in islice(re.finditer(r"[\[{]", text), _BRACKETS)):
+        if start >= after:
+            with contextlib.suppress(ValueError, RecursionError):
+                own, after = json.JSONDecoder().raw_decode(text, start)
+                telling = (
+                    after - start == len(text) or not own or any(isinstance(part, str | list | dict) for part in own)
+                )
+                found, size = (own, after - start) if telling and after - start > size else (found, size)
+    return found
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
