@@ -198,3 +198,18 @@ def test_a_difference_is_ahead_where_its_figure_is_better(judged_panel):
         apart = one.figures()[name].value - other.figures()[name].value
         assert ahead.value == pytest.approx(sign * apart)
         assert ahead.low < ahead.value < ahead.high
+
+
+@pytest.mark.parametrize("blank", [0.1, 0.3, 0.5])
+def test_cells_that_are_not_known_move_one_error_no_further_than_its_interval(blank):
+    """Where no relevant label of an instance was among its known cells, whatever came first counted as wrong."""
+    panel, truth = mlc.datasets.make_panel(1500, 8, 5, cardinality=1.5, random_state=1)
+    scores, rng = mlc.rater_filter(panel), np.random.default_rng(0)
+    gold = np.where(rng.random(truth.shape) < blank, np.nan, truth)
+    found = judge(gold, scores, scores, np.ones(len(truth))).figures()
+    true = mlc.metrics.evaluate(truth, scores)
+    assert abs(found["one_error"].value - true["one_error"]) < 0.02
+    assert found["one_error"].low < true["one_error"] < found["one_error"].high
+    assert abs(found["micro_auc"].value - true["micro_auc"]) < 0.01
+    gold = np.where(truth, np.nan, 0.0)[truth.any(axis=1)]  # no yes is known: how labels are ranked nobody can tell
+    assert np.isnan(judge(gold, scores[truth.any(axis=1)]).figures()["average_precision"].value)

@@ -124,7 +124,8 @@ def judge(truth: Any, scores: FloatArray, likely: FloatArray | None = None, chan
     known = ~np.isnan(truth)
     gold = np.flatnonzero(known.any(axis=1))
     stands_for = np.ones(len(gold)) if chance is None else 1 / chance[gold]
-    left = np.ones(len(gold)) if chance is None else np.maximum(1 - chance[gold], 0)
+    # An instance of which half the cells are known is half seen.
+    left = np.ones(len(gold)) if chance is None else np.maximum(1 - chance[gold] * known[gold].mean(axis=1), 0)
     yes, no = truth[gold] == 1, truth[gold] == 0
     value, moved = _values(of_instances(yes, no, scores[gold]), yes, no, scores[gold], stands_for)
     shift, foreseen = np.zeros(4), np.zeros((4, len(gold)))
@@ -138,10 +139,19 @@ def judge(truth: Any, scores: FloatArray, likely: FloatArray | None = None, chan
 
 
 def of_instances(yes: BoolArray, no: BoolArray, scores: FloatArray) -> FloatArray:
-    """Give one error, ranking loss and average precision of each instance (3, n), over the cells that are known."""
+    """Give one error, ranking loss and average precision of each instance (3, n), over the cells that are known.
+
+    Labels of which nothing is known are left out. NaN where cells that are not known would tell: whether the label put
+    first is right, or how labels stand of which none is a yes.
+    """
+    asked = (yes | no).any(axis=0)
+    yes, no, scores = yes[:, asked], no[:, asked], scores[:, asked]
     g = ranks.groups(yes, np.where(yes | no, scores, -np.inf))  # what is not known comes last, and its pairs off
-    asked = (no.shape[1] - g.n_relevant) / np.maximum(no.sum(axis=1), 1)
-    return np.stack([ranks.wrong_at_top(g), ranks.pair_loss(g) * asked, ranks.precision_at_relevant(g)])
+    pairs = (no.shape[1] - g.n_relevant) / np.maximum(no.sum(axis=1), 1)
+    first, told = scores == scores.max(axis=1, keepdims=True), (yes | no).all(axis=1) | yes.any(axis=1)
+    wrong = ratio((first & no).sum(axis=1), (first & (yes | no)).sum(axis=1), np.nan)
+    ranked = np.stack([ranks.pair_loss(g) * pairs, ranks.precision_at_relevant(g)])
+    return np.vstack([wrong, np.where(told, ranked, np.nan)])
 
 
 def foreseen_metrics(likely: FloatArray, scores: FloatArray) -> FloatArray:
@@ -165,9 +175,12 @@ def _values(
     won = ranks.pairs_won(scores, yes * weight[:, None], no * weight[:, None])
     mass = np.array([yes.sum(axis=1), no.sum(axis=1)]) * weight
     total = mass.sum(axis=1, keepdims=True)
-    auc, value = ratio(won[0].sum(), total.prod(), np.nan), each @ weight
+    auc, told = ratio(won[0].sum(), total.prod(), np.nan), ~np.isnan(each)
+    share = np.where(told.all(axis=1), 1.0, told @ weight)
+    value = ratio(np.where(told, each, 0.0) @ weight, share, np.nan)
     moved = (ratio(won, total.prod(), 0.0) - np.nan_to_num(auc) * ratio(mass, total, 0.0)).sum(axis=0) / weight
-    return np.append(auc, value), np.vstack([moved, each - value[:, None]])
+    away = ratio(np.where(told, each - value[:, None], 0.0), share[:, None], 0.0)
+    return np.append(auc, value), np.vstack([moved, away])
 
 
 def _between(value: float, error: float, g: float, share: bool) -> tuple[float, float]:
