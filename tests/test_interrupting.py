@@ -1,5 +1,6 @@
 """Ctrl-C while the sums are solved: heard at once, though LAPACK and threads of our own are at work."""
 
+import os
 import subprocess
 import sys
 import time
@@ -54,3 +55,13 @@ def test_a_solve_is_interrupted_within_2_s(case):
     sent, heard = (float(line) for line in ran.stdout.split())
     assert heard - sent < 2
     assert ended - heard < 10  # and nothing keeps the process from ending
+
+
+def test_ctrl_c_while_the_command_is_being_imported_shows_no_traceback(tmp_path):
+    """Importing takes most of a second."""
+    (tmp_path / "click.py").write_text("import os, signal, time\nos.kill(os.getpid(), signal.SIGINT)\ntime.sleep(9)\n")
+    ran = subprocess.run(
+        [sys.executable, "-m", "mlconsensus", "combine", "a.csv"], capture_output=True, text=True, timeout=60,
+        check=False, env=os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])},
+    )  # fmt: skip
+    assert (ran.returncode, ran.stdout, ran.stderr) == (130, "", "mlconsensus: interrupted\n")

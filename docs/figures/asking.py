@@ -64,8 +64,9 @@ def reckoned(truth, found, power, unsure):
     yes, no = truth == 1, truth == 0
     won, mass = ranks.pairs_won(found.scores, yes * 1.0, no * 1.0), (yes.sum(), no.sum())
     missed = (yes.sum(axis=1) * mass[1] - won[0] + no.sum(axis=1) * mass[0] - won[1]) / np.prod(mass)
-    each = of_instances(yes, no, found.scores)
-    wrong = np.array([missed, each[0], each[1], 1 - each[2]])
+    each = np.nan_to_num(of_instances(yes, no, found.scores))
+    some_yes = yes.any(axis=1)  # where no label is relevant, no answer makes the first one right
+    wrong = np.array([missed, each[0] * some_yes, each[1], 1 - each[2]])
     gains = [np.zeros(4)]
     for share in FINE:
         chance = questions.chances(found.scores, found.probabilities, share * BUDGET, "consensus", power, unsure)

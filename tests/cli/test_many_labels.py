@@ -107,6 +107,12 @@ def test_what_is_shown_of_many_labels_are_those_named_most(votes, tmp_path, caps
     assert least >= np.sort(named)[-500]
 
 
+def test_the_best_of_many_labels_are_explained(votes, capsys):
+    assert run("explain", votes, "--instance", "d1", "--top-k", 2, "--json") == 0
+    best = mlc.combine(mlc.read_predictions(votes)).top(2)
+    assert [why["label"] for why in json.loads(capsys.readouterr().out)] == best.labels[1].tolist()
+
+
 def test_label_sets_of_many_labels_by_a_threshold(votes, tmp_path, capsys):
     options = ("--decide", "threshold", "--threshold", 0.5, "--layout", "long", "--method", "mv")
     assert run("combine", votes, *options, "-o", tmp_path / "sets.csv") == 0

@@ -119,3 +119,14 @@ def test_nobody_is_left_to_ask():
     likely = np.full((3, 2), 0.5)
     with pytest.raises(mlc.InputError, match="found answers about every instance, expected some instance to ask about"):
         questions(likely, likely, np.ones(3, dtype=bool), 2, "figures")
+
+
+def test_instances_that_most_likely_have_no_label_are_not_asked_about_first():
+    """Whatever is put first there is wrong, and no answer changes that; one of two that are equally likely can be."""
+    rng = np.random.default_rng(0)
+    nothing, doubtful, plain = [0.1, 0.01, 0, 0], [0.5, 0.49, 0.02, 0.02], [1, 0, 0, 0]
+    likely = np.repeat([nothing, doubtful, plain], [50, 50, 100], axis=0)
+    likely = np.clip(likely + rng.uniform(0, 0.005, likely.shape), 0, 1)
+    chance = chances(likely, likely, 40, "consensus")
+    assert chance[:50].sum() < 4  # little more than those that are drawn evenly, two
+    assert chance[50:100].sum() > 30

@@ -85,3 +85,23 @@ def test_sign_and_order_do_not_matter():
     assert first.copies == (("r0", "r7"),)
     assert [sorted(pair) for pair in turned.copies] == [["r0", "r7"]]
     np.testing.assert_allclose(turned.reliability[::-1], first.reliability, atol=1e-10)
+
+
+@pytest.mark.parametrize("answer", [1.0, 0.0, 0.3])
+def test_a_rater_whose_answers_never_vary_is_named(answer):
+    panel, _ = mlc.datasets.make_panel(300, 8, 6, random_state=0)
+    said = panel.to_array()
+    said[2] = answer
+    (found,) = examine(mlc.Predictions(said)).suspects
+    assert (found.kind, found.raters) == ("random", ("model_2",))
+    assert found.sentence.startswith(
+        f"model_2 says yes to {8 if answer == 1 else 0} of 8 labels, whatever the instance"
+    )
+    assert found.q_value < 0.01
+
+
+def test_answers_that_hardly_anybody_varies_accuse_nobody():
+    said = np.zeros((4, 40, 5))
+    said[:, :, 0] = 1.0
+    said[3, 3, 2] = 1.0
+    assert not examine(mlc.Predictions(said)).suspects

@@ -169,3 +169,20 @@ def test_aliases_add_up_how_often_a_label_is_named() -> None:
     assert mlc.from_long(frame).n_missing == 0
     with pytest.warns(mlc.InputWarning):
         assert mlc.from_long(frame, aliases={"colour": "color"}).n_missing == 60
+
+
+def test_a_long_table_with_one_more_column_is_told_how_to_be_read(tmp_path: Path) -> None:
+    (tmp_path / "crowd.csv").write_text("worker,task,label,time\nann,t1,law,9\nann,t2,war,8\n")
+    with pytest.raises(
+        InputError, match="found the instance 'ann' again .* a long file has the columns .* --columns names"
+    ):
+        read_table(tmp_path / "crowd.csv")
+
+
+def test_spaces_around_names_of_instances_are_pointed_out(tmp_path: Path) -> None:
+    (tmp_path / "ann.csv").write_text("id,x\nt1,1\nt2,0\n")
+    (tmp_path / "bob.csv").write_text("id,x\nt1 ,1\nt2,0\n")
+    with pytest.warns(InputWarning, match=r"^instances with spaces around their names: 1 \('t1 '\)$"):
+        assert len(mlc.read_predictions([tmp_path / "ann.csv", tmp_path / "bob.csv"])) == 3
+    with pytest.warns(InputWarning, match="instances with spaces"):
+        mlc.from_long(pl.DataFrame({"worker": ["a"], "task": [" t1"], "label": ["x"]}))

@@ -1,11 +1,26 @@
 """The command line: parse, call the library, format. One file a theme."""
 
 import os
+import signal
 import sys
 
 if sys.stderr is None:  # where the shell has closed it, NumPy 2.0 cannot be imported
     sys.stderr = open(os.devnull, "w")  # noqa: SIM115
 
-from .main import main
+
+def _interrupted(number: int, frame: object) -> None:
+    """End at once: nothing is done yet, and Python would show what it was importing."""
+    os.write(2, b"mlconsensus: interrupted\n")
+    os._exit(128 + number)
+
+
+_early = "mlconsensus" in sys.argv[0] and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+if _early:  # this process is ours
+    signal.signal(signal.SIGINT, _interrupted)
+
+from .main import main  # noqa: E402
+
+if _early:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 __all__ = ["main"]

@@ -39,7 +39,7 @@ def ask(
     check_place([*source.files, *filter(None, [gold])], output, force)
     answers = source.truth(gold, partial=True)
     found = mlc.ask(source.read(), budget, goal, gold=answers, seed=seed)  # type: ignore[arg-type]
-    write_table(output, found.table, force=force)
+    write_table(output, found.table, format="csv" if output == "-" else None, force=force)
     facts = {"instances": found.table.instances, "expected": found.expected, "output": output}
     tell(as_json, f"{found} → {output}", **facts)
 
@@ -84,11 +84,13 @@ def decide(
     settings, answers = choice.settings(), source.truth(gold, partial=True)
     asked = answers and split_chances(answers)[1]
     uneven = asked is not None and bool(asked.max() > asked.min())
-    expect(not uneven, gold, "instances that were asked about with unequal probabilities", "some drawn at random")
+    drawn = "some drawn at random; compare and evaluate take these"
+    expect(not uneven, gold, "instances that were asked about with unequal probabilities", drawn)
     panel = choice.members(source.read())
     found = mlc.combine(panel, **settings)
     decided = found.decide(answers, **promises)
-    table = ModelTable(found.method, decided.sets, found.instances, found.label_names)
+    sets = decided.sets if decided.n_cells else decided.sets.astype(bool)
+    table = ModelTable(found.method, sets, found.instances, found.label_names)
     write_table(output, table, format="csv" if output == "-" else None, force=force)
     lines = [*str(decided).splitlines(), f"decided on {sizes(panel.shape)} with {found.method} → {output}"]
     left = {"cells": decided.n_cells, "instances": decided.n_instances}

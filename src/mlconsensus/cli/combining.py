@@ -79,8 +79,7 @@ def explain(
     chosen = [panel.labels[label_position(panel.labels, name)] for name in label_names]
     found = mlc.combine(panel, **settings)
     if not chosen:
-        scores = found.combiner.transform(one)[0]
-        chosen = [panel.labels[j] for j in (-scores).argsort(kind="stable")[:top_k]]
+        chosen = mlc.decisions.top_labels(found.combiner.transform(one), panel.labels, top_k).labels[0].tolist()
     explained = [found.explain(instance, label) for label in chosen]
     text = "\n\n".join(one.to_text(rows) for one in explained)
     click.echo(json_of([one.to_dict() for one in explained]) if as_json else text)

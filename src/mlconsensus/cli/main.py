@@ -119,8 +119,8 @@ def main(args: list[str] | None = None) -> NoReturn:
             sys.stdout.flush()
         sys.exit(code if isinstance(code, int) else 0)
     except (_ReaderGoneError, BrokenPipeError):
-        # Python must not complain of it while it exits.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        for stream in (sys.stdout, sys.stderr):  # Python must not complain of it while it exits
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
         sys.exit(0)
     except (Exception, KeyboardInterrupt) as error:
         if show_traceback:

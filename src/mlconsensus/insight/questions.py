@@ -1,9 +1,9 @@
 """Whom to ask next: which instances a person should answer, with the probability that each was chosen with.
 
-For a better consensus, a third of the budget goes to instances whose one error is expected to be largest, a third each
-to ranking loss and average precision, times the root of how uncertain the labels are; for sharper figures, all to
-those whose metrics may vary most (Neyman's allocation). A part is drawn evenly, so that no instance is without a chance
-and the answers can also judge without bias.
+For a better consensus, a third of the budget goes to instances where another label is most likely to be right than the
+one put first, a third each to where ranking loss and average precision are expected to be worst, times the root of how
+uncertain the labels are; for sharper figures, all to those whose metrics may vary most (Neyman's allocation). A part is
+drawn evenly, so that no instance is without a chance and the answers can also judge without bias.
 """
 
 from dataclasses import dataclass
@@ -84,6 +84,7 @@ def chances(
     one_error, loss, precision = np.clip(foreseen_metrics(likely, scores), 0, 1)
     wrong = np.array([one_error, loss, 1 - precision])
     if goal == "consensus":
+        wrong[0] = np.clip(one_error - (1 - likely).prod(axis=1), 0, 1)  # where no label is relevant, none can be first
         entropy = (special.entr(likely) + special.entr(1 - likely)).sum(axis=1)
         each = wrong * entropy**unsure + 1e-9
         each = (each / each.max(axis=1, keepdims=True)) ** power

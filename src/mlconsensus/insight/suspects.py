@@ -16,6 +16,7 @@ from ..terminal import shown
 from .meetings import Meetings, Reliability, scale_of
 
 FALSE_DISCOVERIES = 0.01
+_FEW = 10  # instances: the same answers to fewer accuse nobody
 _Z = 1.96  # 95 % intervals
 
 # A random rater agrees with the others less than half as much as these do among themselves, and not clearly at all; an
@@ -66,7 +67,26 @@ def suspects(met: Meetings, reliability: Reliability, said: Sheets, names: tuple
     >>> [(one.kind, one.raters) for one in suspects(met, common_factor(met), said, panel.models)]
     [('random', ('model_4',))]
     """
-    return (*_raters(met, reliability, names), *_copies(met, reliability, said, names))
+    each = _raters(met, reliability, names), _constant(met, said, names), _copies(met, reliability, said, names)
+    return tuple(found for kind in each for found in kind)
+
+
+def _constant(met: Meetings, said: Sheets, names: tuple[str, ...]) -> Iterator[Suspect]:
+    """Find raters whose answers never vary, where answers at the others' rates would."""
+    spoke, total, squared = (
+        said.of_raters(field) for field in (said.spoke, said.scores, said.scores.astype(float) ** 2)
+    )
+    same = (squared - ratio(total**2, spoke, 0.0)).sum(axis=1) <= 1e-9 * (1 + squared.sum(axis=1))
+    rate = (total.sum(axis=0) - total + 0.5) / (spoke.sum(axis=0) - spoke + 1)
+    p = np.exp((special.xlogy(total, rate) + special.xlogy(spoke - total, 1 - rate)).sum(axis=1))
+    q, seen = _adjusted(p, same), np.diag(met.instances)
+    for k in np.flatnonzero((q <= FALSE_DISCOVERIES) & same & (seen >= _FEW)).tolist():
+        yes, known = int((total[k] >= spoke[k] / 2)[spoke[k] > 0].sum()), int((spoke[k] > 0).sum())
+        always = f"says yes to {yes:,} of {known:,} labels, whatever the instance: its answers never vary"
+        sentence = f"{shown(names[k])} {always} over {int(seen[k]):,} instances"
+        yield Suspect(
+            "random", (names[k],), sentence, int(seen[k]), int(met.cells[k, k]), 0, 0, 0, 0, float(p[k]), float(q[k])
+        )
 
 
 def _raters(met: Meetings, reliability: Reliability, names: tuple[str, ...]) -> Iterator[Suspect]:

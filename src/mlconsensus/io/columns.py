@@ -187,7 +187,7 @@ def scores_of(cells: pl.Series, column: str, place: Place, columns: Sequence[str
         check_size(int(cells.str.len_bytes().sum()), f"{place.file}, {where}", "of text")
         numbers, bad = _from_text(cells)
         if bad is not None:
-            raise_bad_score(f"{place(bad)}, {where}", cells[bad], _meant_long(columns))
+            raise_bad_score(f"{place(bad)}, {where}", cells[bad], meant_long(columns))
     else:
         right = cells.dtype.is_numeric() or cells.dtype in (pl.Boolean, pl.Null)
         expect(right, f"{place.file}, {where}", f"{cells.dtype} values", "numbers from 0 to 1")
@@ -198,10 +198,17 @@ def scores_of(cells: pl.Series, column: str, place: Place, columns: Sequence[str
     return numbers
 
 
-def _meant_long(columns: Sequence[str]) -> str:
+def meant_long(columns: Sequence[str]) -> str:
+    """Say how long tables are read, where columns look as if this were meant for one.
+
+    Examples
+    --------
+    >>> meant_long(["worker", "task", "label", "time"])
+    '; a long file has the columns instance, label, score, or --columns names them'
+    """
     if roles(columns):
         return ""
-    known = {_ROLE.get(column.strip().lower()) for column in columns} & {"instance", "label", "score"}
+    known = {_ROLE.get(column.strip().lower()) for column in columns} - {None}
     return "; a long file has the columns instance, label, score, or --columns names them" if len(known) >= 2 else ""
 
 
