@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
@@ -61,12 +62,26 @@ def test_llm_panel(tmp_path):
     assert found["MLCM-a"]["ranking_loss"] < found["MV"]["ranking_loss"] < found["BM"]["ranking_loss"]
 
 
-@pytest.mark.slow
-def test_three_hospitals(tmp_path, monkeypatch):
+@pytest.fixture
+def hospitals(monkeypatch):
     monkeypatch.syspath_prepend(str(EXAMPLES / "three_hospitals"))
     spec = importlib.util.spec_from_file_location("three_hospitals", EXAMPLES / "three_hospitals" / "run.py")
     example = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(example)
+    return example
+
+
+def test_hospitals_that_work_at_the_same_time_print_whole_lines(hospitals, monkeypatch):
+    written = []
+    monkeypatch.setattr(hospitals.subprocess, "run", lambda *args, **options: None)
+    monkeypatch.setattr(sys, "stdout", SimpleNamespace(write=written.append, flush=lambda: None))
+    hospitals.mlconsensus(Path("north"), "apply", "together.model")
+    assert list(filter(None, written)) == ["north$ mlconsensus apply together.model\n"]
+
+
+@pytest.mark.slow
+def test_three_hospitals(tmp_path, monkeypatch, hospitals):
+    example = hospitals
     monkeypatch.setattr(example, "mlconsensus", lambda folder, *args: in_process(folder, *args, "--force"))
     apart, losses = example.run(tmp_path)
     assert apart < 1e-10

@@ -38,6 +38,8 @@ def main(folder: Path) -> None:
         table = ModelTable(name, values, ids[rows], [LABELS[j] for j in columns])
         write_table(folder / file, table, layout=layout, force=True)
     write_table(folder / "truth.csv", ModelTable("truth", truth, ids, LABELS), force=True)
+    asked = np.sort(rng.choice(len(ids), 80, replace=False))  # what an expert has answered: articles drawn at random
+    write_table(folder / "answers.csv", ModelTable("answers", truth[asked], ids[asked], LABELS), force=True)
 
 
 if __name__ == "__main__":

@@ -19,7 +19,8 @@ FEDERATED = {"together": [], "private": ["--epsilon", "1", "--delta", "1e-6"]}
 
 def mlconsensus(folder, *args):
     """Run a command in a folder, and show it."""
-    print(f"{folder.name}$ mlconsensus", *args, flush=True)
+    line = " ".join([f"{folder.name}$ mlconsensus", *args])
+    print(f"{line}\n", end="", flush=True)  # in one piece, as several hospitals are at work
     command = [Path(sys.executable).with_name("mlconsensus"), *args, "--force"]
     subprocess.run(command, cwd=folder, check=True, capture_output=True)
 

@@ -28,7 +28,7 @@ from .panel.model_tables import ModelTable
 from .panel.predictions import Predictions, as_predictions
 from .panel.sources import MOST_DENSE
 from .parameters import Weights
-from .terminal import sizes
+from .terminal import plural, sizes
 
 if TYPE_CHECKING:
     from .report import Report
@@ -191,7 +191,7 @@ class Consensus:
 
     def __repr__(self) -> str:
         n, l = self.scores.shape
-        return f"<Consensus: {n:,} instances × {l:,} labels by {self.method}>"
+        return f"<Consensus: {plural(n, 'instance')} × {plural(l, 'label')} by {self.method}>"
 
     def evaluate(self, truth: Any) -> dict[str, float]:
         """Judge these scores and label sets.

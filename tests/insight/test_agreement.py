@@ -164,3 +164,18 @@ def test_large_panels_are_looked_at_in_part(monkeypatch):
     part = mlc.agreement(scores)
     assert part.instances < whole.instances
     assert part.alpha.value == pytest.approx(whole.alpha.value, abs=0.1)
+
+
+def test_pairs_that_share_few_instances_come_last():
+    scores = crowd(m=4, silence=0)
+    scores[3, 5:] = np.nan  # it shares five instances with the others, and says the opposite
+    scores[3, :5] = 1 - (scores[0, :5] >= 0.5)
+    found = mlc.agreement(mlc.Predictions(scores, models=["ann", "bob", "carl", "dora"]))
+    lines = found.to_text().split("\n\n")[-1].splitlines()[1:]
+    assert ["dora" in line for line in lines] == [False] * 3 + [True] * 3
+    few = mlc.agreement(mlc.Predictions(scores[:, :9], models=["ann", "bob", "carl", "dora"]))
+    assert "dora" in few.to_text().split("\n\n")[-1].splitlines()[1]  # where all pairs share few
+
+
+def test_one_instance_is_one():
+    assert "2 raters, 1 instance that" in mlc.agreement([[[1, 0]], [[1, 1]]]).to_text()

@@ -49,3 +49,16 @@ def test_intervals_hold_the_known_number():
 def test_too_few_raters_to_tell():
     found = examine(mlc.Predictions(_raters(3, 0.1, seed=0))).voices
     assert (found.low, found.high) == (1, 3)
+
+
+def test_an_interval_has_a_width_where_copies_set_the_number():
+    """Chance lets the departures of a sparse crowd go together less than its one pair of copies does."""
+    scores = _raters(60, 0.1, seed=0, n=2000, l=8)
+    scores[np.random.default_rng(1).random((60, 2000)) > 0.1] = np.nan
+    scores[1] = scores[0]
+    panel = mlc.Predictions(scores)
+    found = examine(panel)
+    assert found.copies == (("model_0", "model_1"),)
+    known = 60 / (1 + 59 / 1770)  # one pair of 1,770 errs together, the others do not
+    assert found.voices.low < known - 1
+    assert found.voices.high == pytest.approx(known)

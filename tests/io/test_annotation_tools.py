@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import mlconsensus as mlc
-from mlconsensus.io import read_predictions, read_table, scan_predictions, write_table
+from mlconsensus.io import FORMATS, read_predictions, read_table, scan_predictions, write_table
 from mlconsensus.panel.model_tables import ModelTable
 
 DATA = Path(__file__).parent.parent / "data"
@@ -278,8 +278,18 @@ def test_a_consensus_is_saved_for_a_tool(tmp_path):
     assert task["data"] == {"text": "a text"}
 
 
-@pytest.mark.parametrize("form", ["annif", "argilla"])
+@pytest.mark.parametrize("form", ["annif", "argilla", "arff", "libsvm"])
 def test_what_is_not_written(tmp_path, form):
-    with pytest.raises(mlc.InputError, match=f"format: found {form} for output, expected one that is written"):
+    with pytest.raises(mlc.InputError, match=f"output format: found '{form}', expected one of csv, ") as refused:
         write_table(tmp_path / "a", TABLE, format=form)
+    assert not {form, "annif", "argilla", "arff", "libsvm"} & set(str(refused.value).split("expected")[1].split(", "))
+    with pytest.raises(mlc.InputError, match=r"a\.odd: found the suffix '\.odd'.*\.npz$"):
+        write_table(tmp_path / "a.odd", TABLE)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_every_format_that_is_to_be_written_can_be(tmp_path):
+    for name, form in FORMATS.items():
+        if form.written:
+            write_table(tmp_path / name, TABLE, format=name)
+            assert read_table(tmp_path / name, format=name).labels is not None

@@ -296,3 +296,9 @@ def test_labels_that_nobody_spoke_of_are_added_and_others_refused():
 def test_a_name_that_is_no_text():
     with pytest.raises(mlc.InputError, match="expected a name that can be written as UTF-8"):
         mlc.Predictions([[[1]]], labels=["broken \ud800 name"])
+
+
+def test_names_in_a_message_are_names():
+    one, other = pd.DataFrame({"x": [1, 0]}, index=[0, 1]), pd.DataFrame({"x": [1, 0]}, index=[7, 8])
+    with pytest.raises(mlc.InputError, match=r"\(such as '0'; its own are such as '7'\), expected some in common"):
+        mlc.Predictions({"a": one, "b": other})

@@ -15,7 +15,8 @@ import mlconsensus as mlc
 from mlconsensus.insight import diagnostics
 from mlconsensus.report import changes, judged, labels, models, summarise
 from mlconsensus.report.changes import departure
-from mlconsensus.report.findings import actions
+from mlconsensus.report.charts import heat
+from mlconsensus.report.findings import actions, findings
 from mlconsensus.report.judged import calibration_error
 from mlconsensus.report.origin import hash_predictions
 from panels import DEGENERATE, panels
@@ -68,6 +69,27 @@ def test_models(made, consensus, summary):
     assert summary.models.rows[4].remark == "answers as if at random"
     pairs = [found.agreement[k, q] for k, q in itertools.combinations(range(5), 2)]
     assert summary.models.mean_agreement == pytest.approx(np.mean(pairs))
+
+
+def test_pairs_that_share_few_instances_are_not_named():
+    rng = np.random.default_rng(0)
+    truth = rng.random((200, 6)) < 0.4
+    scores = (truth ^ (rng.random((5, 200, 6)) < 0.2)).astype(float)
+    scores[0, 4:] = np.nan
+    scores[1, :4] = scores[0, :4]  # four instances that they agree on, and that is all of the first
+    panel = mlc.Predictions(scores)
+    found = summarise(mlc.combine(panel))
+    near = diagnostics.examine(panel.select(models=panel.models[1:])).agreement - 3 * np.eye(4)
+    assert (found.models.rows[0].nearest, found.models.rows[0].agreement) == (None, None)
+    assert found.models.rows[1].nearest == panel.models[1 + near[0].argmax()]
+    one, other = np.unravel_index(near.argmax(), near.shape)
+    assert f"closest are model_{one + 1} and model_{other + 1} ({near.max():.2f})" in findings(found)[0]
+    assert "model_0" not in heat(found.models.order, found.models.agreement).highest
+    assert "<td>–</td>" in mlc.combine(panel).report().to_html()
+    few = summarise(mlc.combine(panel[:4]))  # where all share few, they are named
+    assert few.models.rows[0].nearest == "model_1"
+    apart = mlc.Predictions([[[1.0, 0], [np.nan, np.nan]], [[np.nan, np.nan], [1, 0]]])
+    assert "No two models speak about the same instance" in findings(summarise(mlc.combine(apart)))[0]
 
 
 def test_models_are_examined_once(made, monkeypatch):

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors import safe_open
 from sklearn.exceptions import NotFittedError
+from sklearn.tree import DecisionTreeClassifier
 from states import PANEL, combiner_named, every_method, saved
 
 import mlconsensus as mlc
@@ -164,6 +165,15 @@ def test_nothing_is_written_unfitted_or_over_a_file(stats):
         mlc.save(mlc.load(stats), stats)
     mlc.save(mlc.load(stats), stats, force=True)
     assert not hasattr(mlc.load(stats), "statistics_")
+
+
+@pytest.mark.parametrize("save", [mlc.save, mlc.save_statistics])
+def test_what_is_no_combiner_is_kept_by_joblib(save, tmp_path):
+    classifier = mlc.ConsensusClassifier([("tree", DecisionTreeClassifier()), ("stump", DecisionTreeClassifier())])
+    classifier.fit([[0], [1]], [[1, 0], [0, 1]])
+    with pytest.raises(mlc.InputError, match=r"found a ConsensusClassifier, expected a fitted combiner, .*joblib"):
+        save(classifier, tmp_path / "a.model")
+    save(classifier.combiner_, tmp_path / "a.model")
 
 
 def test_a_method_of_ones_own_has_no_file(tmp_path):

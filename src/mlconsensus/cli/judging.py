@@ -47,7 +47,7 @@ def labels(source: PanelFiles, least: float, suggest: str | None, force: bool, a
 
     from ..insight.spellings import similar_labels
     from ..io import label_counts, whole_file
-    from ..terminal import table
+    from ..terminal import plural, table
 
     if suggest is not None:
         check_place(source.files, suggest, force)
@@ -59,12 +59,12 @@ def labels(source: PanelFiles, least: float, suggest: str | None, force: bool, a
         rows = [(repr(a.name), repr(a.stands_for), f"{a.similarity:.2f}", a.used, a.other_used) for a in found]
         click.echo(table(["name", "looks like", "similarity", "used", "that one"], rows, left=2))
     else:
-        say(f"no two of {len(used):,} labels look alike")
+        say(f"no two of {plural(len(used), 'label')} look alike")
     if suggest is not None:
         columns = {"name": [alias.name for alias in found], "stands for": [alias.stands_for for alias in found]}
         with whole_file(suggest, force) as file:
             pl.DataFrame(columns, schema=dict.fromkeys(columns, pl.String)).write_csv(file)
-        say(f"{len(found)} aliases → {suggest}; look through them before you use them")
+        say(f"{plural(len(found), 'suggestion')} → {suggest}; look through them before you use them")
 
 
 @click.command("compare", short_help="Judge every method on a panel, side by side.")

@@ -37,7 +37,7 @@ class Output(SimpleNamespace):
         check_place(files, self.output, self.force)
         if to_screen and self.output_format is None:
             self.output_format = "csv"
-        format_of(self.output, self.output_format)
+        format_of(self.output, self.output_format, written=True)
 
     def values(self, scores: Any, panel: Any) -> Any:
         """Turn the scores of a panel into what is to be written: scores or label sets, all or the best."""

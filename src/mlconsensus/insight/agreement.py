@@ -23,8 +23,8 @@ from ..arithmetic.products import FloatArray, ratio
 from ..arithmetic.sheets import IntArray, sheets
 from ..errors import expect
 from ..panel.predictions import Predictions, as_predictions
-from ..terminal import shown, table
-from .meetings import looked_at, together
+from ..terminal import plural, shown, table
+from .meetings import FEW, looked_at, together
 
 RESAMPLES = 400
 MOST_PAIRS = 2000  # of raters; of more, those that share most instances
@@ -87,7 +87,7 @@ class Agreement(NamedTuple):
     pairs: tuple[RaterAgreement, ...]
 
     def to_text(self, rows: int = 12) -> str:
-        """Lay out what was found for a terminal, those that agree least first.
+        """Lay out what was found for a terminal, those that agree least first, and last those seen on few instances.
 
         Parameters
         ----------
@@ -99,7 +99,7 @@ class Agreement(NamedTuple):
         Lines of text.
         """
         titles = ["agreement", "α, label by label", "α of scores", "α of label sets (MASI)"]
-        lines = [f"{len(self.raters)} raters, {self.instances:,} instances that two or more have seen"]
+        lines = [f"{len(self.raters)} raters, {plural(self.instances, 'instance')} that two or more have seen"]
         lines += [f"{name:23} {one}" for name, one in zip(titles, self[1:5], strict=True) if one is not None]
         labels = _listed(("label", "Krippendorff's α", "α of scores"), self.labels, rows)
         raters = _listed(("rater", "Cohen's κ"), self.raters, rows), _listed(("pair", "Cohen's κ"), self.pairs, rows)
@@ -276,7 +276,7 @@ def _rated(raters: tuple[str, ...], instances: int, sums: FloatArray) -> RaterAg
 
 
 def _listed(heads: tuple[str, ...], found: Sequence[LabelAgreement | RaterAgreement], rows: int) -> str:
-    ordered = sorted(found, key=lambda one: np.nan_to_num(one[3].value, nan=np.inf))[:rows]
+    ordered = sorted(found, key=lambda one: (one[1] < FEW, np.nan_to_num(one[3].value, nan=np.inf)))[:rows]
     names = [[one[0]] if isinstance(one[0], str) else one[0] for one in ordered]
     figures = [[cell for cell in one[1:] if cell is not None] for one in ordered]
     cells = [[" – ".join(map(shown, name)), *row] for name, row in zip(names, figures, strict=True)]

@@ -20,7 +20,7 @@ from ..evaluation.metrics import RANKING_METRICS
 from ..panel.gold import Gold, split_chances, truth_table
 from ..panel.predictions import Predictions, as_predictions
 from ..tables import TITLES, title
-from ..terminal import table
+from ..terminal import plural, table
 
 _FOLDS = 5
 
@@ -132,7 +132,7 @@ def _compared(tried: dict[str, tuple[Combiner, Predictions]], panel: Predictions
     """Judge what is tried, and compare all with the first."""
     known = panel.gold
     if known is None:
-        raise InputError("gold: found no answer, expected some that are known")
+        raise InputError("gold: found no answer, expected some that are known (without any, mlc.referee(panel) judges)")
     truth, likely = np.full(panel.shape[1:], np.nan), rater_filter(panel.with_gold(None).without_clusterings())
     truth[known.at] = known.answers
     chance, said = chances(truth if gold is None else gold, drawn, truth, panel.instances)
@@ -150,14 +150,14 @@ def chances(gold: Any, drawn: str | None, truth: FloatArray, instances: Any) -> 
     """Find with what probability each instance (n,) was to have an answer, and say whose the figures thus are."""
     g, n = int((~np.isnan(truth)).any(axis=1).sum()), len(truth)
     expect(drawn in (None, "random"), "drawn", repr(drawn), "'random', or nothing")
-    of_all = f"The figures are of all {n:,} instances, of which {g:,} were drawn"
+    of_all = f"The figures are of all {plural(n, 'instance')}, of which {g:,} were drawn"
     if drawn == "random":
         return np.full(n, g / n), f"{of_all} at random."
     table = truth_table(gold, "gold", instances, range(truth.shape[1]))
     found = split_chances(table)[1]
     if found is None:
-        unknown = "nobody said how they were drawn (--drawn random)"
-        return None, f"The figures are of the {g:,} instances with answers and others like them alone: {unknown}."
+        alike = "others like them alone: nobody said how they were drawn (--drawn random)"
+        return None, f"The figures are of the {plural(g, 'instance')} with answers and {alike}."
     own = dict(zip(map(str, table.instances), found.tolist(), strict=True))
     return np.array([own.get(str(name), 1.0) for name in instances]), f"{of_all} with the probabilities in the file."
 
@@ -195,4 +195,4 @@ def _verdict(gains: Mapping[str, Mapping[str, Figure]], against: str, g: int) ->
         }
         named = "; ".join(f"{name} ({', '.join(metrics)})" for name, metrics in sure.items() if metrics)
         said += [f"Clearly {word} {against}: {named}."] if named else []
-    return " ".join([*said, f"Elsewhere {g:,} instances cannot tell."])
+    return " ".join([*said, f"Elsewhere {plural(g, 'instance')} cannot tell."])

@@ -22,6 +22,7 @@ class Examined(NamedTuple):
     models: tuple[str, ...]
     labels: tuple[str, ...]
     agreement: FloatArray  # (m, m) correlation of what two models say, over all labels together
+    shared: FloatArray  # (m, m) how many instances two models spoke about; 0 for a model with itself
     reliability: FloatArray  # (m,) correlation of what a model says with what models have in common
     dispute: FloatArray  # (l,) mean squared difference of two models' scores: how often they differ, if they decide
     suspects: tuple[Suspect, ...]  # models that the evidence is against
@@ -107,7 +108,8 @@ def examine(predictions: Source) -> Examined:
     accused = suspects(met, reliability, said, names)
     copied = sum(found.kind == "copy" for found in accused) / max(m * (m - 1) / 2, 1)
     voices = count_voices(m, met.departures, copied)
-    return Examined(names, predictions.labels, agreement, reliability.of_each, met.dispute, accused, voices)
+    shared = met.instances * (1 - np.eye(m))
+    return Examined(names, predictions.labels, agreement, shared, reliability.of_each, met.dispute, accused, voices)
 
 
 def diagnose(predictions: Predictions, scores: FloatArray, vote: FloatArray) -> Diagnostics:

@@ -12,6 +12,7 @@ from ..panel.sources import Source
 
 MOST_CELLS = 2**24  # of larger panels every second, third, … instance is looked at
 GROUPS = 10  # of instances, for the jackknife
+FEW = 10  # shared instances, below which how two raters agree is mostly chance
 _STRETCHES = 10  # of neighbouring instances that a sample is made of
 _AT_ONCE = 2**21  # numbers in the largest array of one step
 

@@ -136,11 +136,12 @@ def check_output(path: AnyPath, force: bool = False) -> None:
     """
     if os.fspath(path) == STANDARD:
         return
+    expect(bool(os.fspath(path)), "output", "an empty name", "a file to write")
     shown, target = display(path), Path(os.path.realpath(path))
     with writable(path):  # names can be too long
         expect(not target.is_dir(), shown, "a folder", "a file to write")
         expect(target.parent.is_dir(), shown, f"no folder {str(target.parent)!r}", "it to exist")
-        expect(force or not target.is_file(), shown, "an existing file", "none (--force replaces it)")
+        expect(force or not target.is_file(), shown, "an existing file", "none (--force or force=True replaces it)")
 
 
 @contextlib.contextmanager

@@ -10,7 +10,7 @@ from typing import IO, Any, Literal, NamedTuple
 
 import polars as pl
 
-from ..errors import InputError, expect, nearest
+from ..errors import InputError, expect, nearest, one_of
 from ..panel.model_tables import ModelTable
 from .files import COMPRESSIONS, STANDARD, AnyPath, InputFile, Place, display, read_bytes
 from .rules import AS_THEY_ARE, Rules
@@ -44,6 +44,7 @@ class Format(NamedTuple):
     suffixes: tuple[str, ...]
     options: Mapping[str, Any] = MappingProxyType({})  # that `read` and `write` get
     home: str | None = None  # the module, where it is not called as the format is
+    written: bool = True  # or only read
 
     @property
     def name(self) -> str:
@@ -62,8 +63,6 @@ class Format(NamedTuple):
 
     def write(self, file: IO[bytes], table: ModelTable, layout: Layout) -> None:
         """Write one table."""
-        written = hasattr(self.module, "write")
-        expect(written, "format", f"{self.name} for output", "one that is written, such as csv")
         self.module.write(file, table, layout, **self.options)
 
 
@@ -77,19 +76,20 @@ FORMATS: dict[str, Format] = {
         Format("JSONL", (".jsonl", ".ndjson")),
         Format("JSON", (".json",), {"array": True}, "jsonl"),
         Format("NPZ", (".npz",)),
-        Format("ARFF", (".arff",)),
-        Format("LIBSVM", (".libsvm", ".svm")),
-        Format("Annif", (".annif",)),
+        Format("ARFF", (".arff",), written=False),
+        Format("LIBSVM", (".libsvm", ".svm"), written=False),
+        Format("Annif", (".annif",), written=False),
         Format("Label-Studio", (), {"array": True, "tool": "label-studio"}, "jsonl"),
-        *(Format(name, (), {"tool": name.lower()}, "jsonl") for name in ("doccano", "Prodigy", "Argilla")),
+        *(Format(name, (), {"tool": name.lower()}, "jsonl") for name in ("doccano", "Prodigy")),
+        Format("Argilla", (), {"tool": "argilla"}, "jsonl", written=False),
     )
 }
 
 _BY_SUFFIX = {suffix: form for form in FORMATS.values() for suffix in form.suffixes}
 
 
-def format_of(path: AnyPath, name: str | None = None) -> Format:
-    """Find the format of a file by the given name of a format, or else by the file's suffix.
+def format_of(path: AnyPath, name: str | None = None, written: bool = False) -> Format:
+    """Find the format of a file, perhaps one to be written, by the given name of a format, or else by its suffix.
 
     Examples
     --------
@@ -100,17 +100,17 @@ def format_of(path: AnyPath, name: str | None = None) -> Format:
     ...
     mlconsensus.errors.InputError: votes.cvs: found the suffix '.cvs', expected one of .csv, ...; did you mean 'csv'?
     """
-    every = "one of " + ", ".join(FORMATS)
+    known = [form for form in FORMATS.values() if form.written or not written]
     if name is not None:
-        known = name.lower() in FORMATS
-        expect(known, "format", repr(name), every if known else every + nearest(name, FORMATS))
+        one_of(name.lower(), [form.name for form in known], "output format" if written else "format")
         return FORMATS[name.lower()]
+    every = "one of " + ", ".join(form.name for form in known)
     expect(os.fspath(path) != STANDARD, "standard input or output", "no format", every)
-    suffix = _suffix(path)
-    if suffix not in _BY_SUFFIX:
+    suffix, suffixes = _suffix(path), [suffix for form in known for suffix in form.suffixes]
+    if suffix not in suffixes:
         found = f"the suffix {suffix!r}" if suffix else "no suffix"
-        hint = nearest(suffix[1:], [known[1:] for known in _BY_SUFFIX])
-        raise InputError(f"{display(path)}: found {found}, expected one of {', '.join(_BY_SUFFIX)}{hint}")
+        hint = nearest(suffix[1:], [known[1:] for known in suffixes])
+        raise InputError(f"{display(path)}: found {found}, expected one of {', '.join(suffixes)}{hint}")
     return _BY_SUFFIX[suffix]
 
 

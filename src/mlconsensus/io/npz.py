@@ -78,7 +78,9 @@ def write(file: IO[bytes], table: ModelTable, layout: Layout) -> None:
 def _arrays(file: InputFile) -> dict[str, Any]:
     try:
         data = file.read()
-        expect(not data.startswith(b"\x93NUMPY"), file.name, "a single array (NPY)", "an NPZ archive of named arrays")
+        found = "a single array (NPY)" if data.startswith(b"\x93NUMPY") else "no ZIP file"
+        right = data.startswith((b"PK", b"\x80"))  # a ZIP file, or a pickle, of which more is said below
+        expect(right, file.name, found, "an NPZ archive of named arrays")
         # NumPy warns of what Python 2 wrote.
         with warnings.catch_warnings(action="ignore"), np.load(io.BytesIO(data), allow_pickle=False) as archive:
             check_size(sum(member.file_size for member in archive.zip.infolist()), file.name, "when unpacked")

@@ -62,7 +62,7 @@ def write_table(
     instance,law,war
     7,0.5,0.25
     """
-    form = format_of(path, format)
+    form = format_of(path, format, written=True)
     expect(layout in get_args(Layout), "layout", repr(layout), "'wide', 'long' or 'ranked'")
     if not isinstance(table.scores, Cells):
         is_sparse = sparse.issparse(table.scores)
@@ -132,7 +132,7 @@ def streamed_format(path: AnyPath, format: str | None = None) -> str:
     >>> streamed_format("a.parquet")
     'parquet'
     """
-    name = format_of(path, format).name
+    name = format_of(path, format, written=True).name
     piped = os.fspath(path) == STANDARD
     expect(not piped, "standard output", "it as the place of a streamed consensus", "--output FILE")
     streamed = name in STREAMED and Path(path).suffix.lower() not in COMPRESSIONS

@@ -219,7 +219,7 @@ def check_overlap(tables: Sequence[ModelTable], what: str, names: Sequence[Names
         if others and not beside and not any(in_common(own, other) for other in others):
             raise InputError(
                 f"{tables[k].where}: found no {what} in model {tables[k].model!r} that another model has (such as "
-                f"{others[0][0]!r}; its own are such as {own[0]!r}), expected some in common"
+                f"{str(others[0][0])!r}; its own are such as {str(own[0])!r}), expected some in common"
             )
 
 

@@ -107,9 +107,11 @@ def _of(count: int, total: int) -> str:
 
 def _agreement(summary: Summary) -> str:
     mean = summary.models.mean_agreement
-    if mean is None:
-        return "There is one model alone, and nothing to compare it with."
-    best = max(summary.models.rows, key=lambda row: row.agreement or 0.0)
+    met = [row for row in summary.models.rows if row.agreement is not None]
+    if not met:
+        who = "There is one model alone" if mean is None else "No two models speak about the same instance"
+        return f"{who}, and there is nothing to compare."
+    best = max(met, key=lambda row: row.agreement or 0.0)
     closest = f"the closest are {shown(best.name)} and {shown(best.nearest)} ({figure(best.agreement)})"
     if (best.agreement or 0.0) < _HARDLY:
         return f"The models hardly agree: their mean correlation is {figure(mean)}; {closest}."

@@ -8,6 +8,7 @@ from scipy import sparse
 from ..arithmetic.products import FloatArray
 from ..estimators import Combiner
 from ..insight.diagnostics import Examined
+from ..insight.meetings import FEW
 from ..insight.suspects import Suspect
 from ..insight.voices import Voices
 from ..panel.predictions import Predictions
@@ -79,7 +80,7 @@ class ModelRow(NamedTuple):
     name: str
     reliability: float  # correlation of what it says with what models have in common
     weight: float | None  # as the method learned it, if it learns any
-    nearest: str | None  # the model with which it agrees most; None if it is alone
+    nearest: str | None  # the model with which it agrees most; None if it shares few instances with any
     agreement: float | None  # with the nearest
     remark: str  # what should be looked at; empty if nothing
 
@@ -89,7 +90,7 @@ class ModelsSummary(NamedTuple):
 
     rows: tuple[ModelRow, ...]
     order: tuple[str, ...]  # rows and columns of the agreement matrix, like beside like
-    agreement: FloatArray  # correlation of what two models say, over all labels together
+    agreement: FloatArray  # correlation of what two models say, over all labels together; 0 where they share few
     mean_agreement: float | None  # over pairs of different models
     looks_random: tuple[str, ...]
     opposite: tuple[str, ...]  # models that say the opposite of the others
@@ -110,17 +111,18 @@ def summarise_models(found: Examined, combiner: Combiner) -> ModelsSummary:
     'answers as if at random'
     """
     names, m = found.models, len(found.models)
-    agreement = found.agreement.tolist()
+    enough = found.shared >= (FEW if found.shared.max() >= FEW else 1)
+    agreement = np.where(enough, found.agreement, np.eye(m))
     weights = getattr(combiner, "model_weights_", np.full(m, None)).tolist()
-    nearest = (found.agreement - 3 * np.eye(m)).argmax(axis=1)
+    nearest = np.where(enough, agreement, -2.0).argmax(axis=1)
     rows = []
     for k, name in enumerate(names):
-        beside, correlation = (names[nearest[k]], agreement[k][nearest[k]]) if m > 1 else (None, None)
+        beside, correlation = (names[nearest[k]], float(agreement[k, nearest[k]])) if enough[k].any() else (None, None)
         reliability = float(found.reliability[k])
         rows.append(ModelRow(name, reliability, weights[k], beside, correlation, _remark(found, name)))
-    kept = strongest(found.agreement, MOST_MODELS)
-    kept = kept[ordered(found.agreement[np.ix_(kept, kept)])]
-    order, shown = tuple(names[k] for k in kept), found.agreement[np.ix_(kept, kept)]
+    kept = strongest(agreement, MOST_MODELS)
+    kept = kept[ordered(agreement[np.ix_(kept, kept)])]
+    order, shown = tuple(names[k] for k in kept), agreement[np.ix_(kept, kept)]
     mean = float(found.agreement[~np.eye(m, dtype=np.bool_)].mean()) if m > 1 else None
     named = found.looks_random, found.opposite, found.copies, found.suspects
     return ModelsSummary(tuple(rows), order, shown, mean, *named, found.voices)

@@ -101,7 +101,7 @@ def save_statistics(combiner: Combiner, path: AnyPath, *, force: bool = False) -
     >>> mlc.load(path).n_instances_
     1000
     """
-    check_is_fitted(combiner, "models_")
+    _check_fitted(combiner)
     _check_statistics(combiner, "statistics")
     behind = combiner.rounds_behind(combiner.prepared_)
     arrays = to_arrays(combiner.statistics_) | _known_arrays(combiner.prepared_ if behind else None)
@@ -133,7 +133,7 @@ def save(combiner: Combiner, path: AnyPath, *, force: bool = False) -> None:
     >>> (mlc.load(path).transform(panel) == combiner.transform(panel)).all()
     np.True_
     """
-    check_is_fitted(combiner, "models_")
+    _check_fitted(combiner)
     if combiner.unfinished and hasattr(combiner, "statistics_"):
         behind = combiner.rounds_behind(combiner.prepared_) + 1
         with np.errstate(all="ignore"):  # what is not finite is refused
@@ -318,6 +318,13 @@ def _tried_out(combiner: Combiner, where: str) -> Arrays:
     except (ValueError, TypeError, IndexError, ArithmeticError) as fault:  # numpy's LinAlgError is a ValueError
         reason = first_line(fault)
     raise InputError(f"{where}: found no solution that gives scores ({reason}), expected one")
+
+
+def _check_fitted(combiner: Combiner) -> None:
+    found, joblib = type(combiner).__name__, "joblib.dump keeps other estimators, such as ConsensusClassifier"
+    right = isinstance(combiner, Combiner)
+    expect(right, "combiner", f"a {found}", f"a fitted combiner, such as MLCMr().fit(panel) ({joblib})")
+    check_is_fitted(combiner, "models_")
 
 
 def _check_statistics(combiner: Combiner, name: str) -> None:
