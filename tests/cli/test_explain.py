@@ -1,6 +1,4 @@
 import json
-import re
-from pathlib import Path
 
 import pytest
 
@@ -84,16 +82,3 @@ def test_bad_calls(run, panel, args, words):
     last = ran.err.splitlines()[-1]
     for word in words:
         assert word in last
-
-
-@pytest.mark.parametrize("page", ["explanations.md", "command-line.md"])
-def test_the_docs_show_what_is_printed(run, monkeypatch, page):
-    root = Path(__file__).parent.parent.parent
-    shown = re.search(
-        r"\$ mlconsensus explain (.*)\n((?:    .*\n|\n(?=    ))+)",
-        (root / "docs" / page).read_text().replace("\\\n", " "),
-    )
-    monkeypatch.chdir(root / "examples" / "news")
-    ran = run("explain", *shown[1].split())
-    expected = [line.strip() for line in shown[2].splitlines() if "are missing" not in line]
-    assert [line.strip() for line in ran.out.splitlines()] == expected
