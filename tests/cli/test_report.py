@@ -120,6 +120,7 @@ def test_the_same_bytes_wherever_it_is_written(run, panel):
         ),
         (["--output", "no/r.html"], "no/r.html: found no folder"),
         (["--output", "folder.html"], "folder.html: found a folder, expected a file to write"),
+        (["--output", ""], "output: found an empty name, expected a file to write"),
         (["--output", "r.html", "--method", "mlcmr"], "did you mean 'mlcm-r'?"),
         (["--output", "r.html", "--truth", "other.csv"], "found none of the names that are judged"),
         (["--output", "r.html", "--truth", "gone.csv"], "gone.csv: found no such file"),

@@ -44,9 +44,9 @@ def report(
     from ..report.origin import hash_files
     from ..report.report import report_format
 
-    form = report_format(output, output_format)
     given = [*source.files, *choice.clustering, *filter(None, [truth, source.vocabulary, source.aliases])]
     used, settings = check_place(given, output, force), choice.settings()  # before the work, not after
+    form = report_format(output, output_format)
     table = source.truth(truth)
     panel = choice.members(source.read_to_show())
     known = table and match_truth(table, panel.instances, panel.labels)
