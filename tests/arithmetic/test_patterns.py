@@ -7,16 +7,23 @@ from scipy import sparse
 import mlconsensus as mlc
 import oracle
 from mlconsensus.arithmetic import patterns
+from mlconsensus.arithmetic.products import dense
 
 RNG = np.random.default_rng(0)
 VOTES = RNG.random((3, 60, 4)) < 0.3
+FEW = RNG.random((9, 4096, 6)) < 0.01  # so few that the patterns are sparse, and of more models than a byte has bits
 
 
-def test_codes_are_the_votes_bit_by_bit():
-    expected = sum(VOTES[k].astype(int) << k for k in range(3))
-    forms = [VOTES, VOTES.astype(np.float32), VOTES.astype(np.int64), [sparse.csr_array(model) for model in VOTES]]
-    for form in forms:
-        np.testing.assert_array_equal(patterns.codes(mlc.Predictions(form)), expected)
+@pytest.mark.parametrize("votes", [VOTES, FEW], ids=["many", "few"])
+def test_codes_are_the_votes_bit_by_bit(votes):
+    expected = sum(own.astype(int) << k for k, own in enumerate(votes))
+    by_column = [np.asfortranarray(own) for own in votes]
+    sparse_ones = [sparse.csr_array(own) for own in votes]
+    mixed = [*sparse_ones[:1], *votes[1:]]
+    for form in (votes, votes.astype(np.float32), votes.astype(np.int64), by_column, sparse_ones, mixed):
+        found = patterns.codes(mlc.Predictions(form))
+        assert sparse.issparse(found) == (votes is FEW)
+        np.testing.assert_array_equal(dense(found), expected)
 
 
 @pytest.mark.parametrize(
@@ -34,16 +41,32 @@ def test_there_are_none(scores):
     assert patterns.codes(mlc.Predictions(scores)) is None
 
 
-def test_counts_and_what_is_looked_up():
-    found = patterns.codes(mlc.Predictions(VOTES))
-    counted = patterns.counts(found, 3)
-    for label in range(4):
-        for kind in range(8):
-            assert counted[label, kind] == (found[:, label] == kind).sum()
-    table = RNG.random((4, 8))
-    looked_up = patterns.looked_up(found, table)
-    for i in range(60):
-        assert [table[label, found[i, label]] for label in range(4)] == looked_up[i].tolist()
+@pytest.mark.parametrize("votes", [VOTES, FEW], ids=["many", "few"])
+def test_counts_and_what_is_looked_up(votes):
+    found, (m, _, l) = patterns.codes(mlc.Predictions(votes)), votes.shape
+    counted, cells = patterns.counts(found, 2**m), dense(found)
+    for label in range(l):
+        for kind in np.unique(cells):
+            assert counted[label, kind] == (cells[:, label] == kind).sum()
+    assert counted.sum() == cells.size
+    table = RNG.random((l, 2**m))
+    table[:, 0] = 0
+    np.testing.assert_array_equal(dense(patterns.looked_up(found, table)), table[np.arange(l), cells])
+
+
+@pytest.mark.parametrize("kind", [np.bool_, np.float64])
+@pytest.mark.parametrize("votes", [VOTES, FEW, VOTES[:, :31]], ids=["many", "few", "too few instances"])
+def test_patterns_and_connections_add_up_to_the_same(votes, kind):
+    A, (m, _, l) = patterns.answers(mlc.Predictions(votes.astype(kind))), votes.shape
+    assert (A.shape[1] == l) == (kind is np.bool_ and votes.shape[1] != 31)
+    weights = RNG.random((m, l))
+    expected = np.einsum("kil,kl->il", votes.astype(float), weights)
+    found = patterns.pooled(A, weights)
+    np.testing.assert_allclose(dense(found), expected, atol=1e-14)
+    with_all = np.einsum("kil,il->kl", votes.astype(float), expected)
+    np.testing.assert_allclose(patterns.label_products(A, found, weights), with_all, rtol=1e-12)
+    for own, model in zip(patterns.by_model(A, m), votes, strict=True):
+        np.testing.assert_array_equal(dense(own), model)
 
 
 @pytest.mark.parametrize(("combiner", "literal"), [(mlc.BGCM(), oracle.bgcm), (mlc.DawidSkene(), oracle.dawid_skene)])

@@ -19,7 +19,7 @@ def test_sums_of_votes_times_a_matrix(fill, dtype):
     A = sparse.csr_array(dense)
     tolerance = 1e-12 if dtype is np.float64 else 1e-5
     for given in (A, dense):
-        found = kernels.weighted_product(given, weights, B)
+        found = kernels.product(kernels.folded(given, weights), B)
         assert found.dtype == dtype
         np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance)
     assert (A.toarray() == dense).all()

@@ -4,14 +4,18 @@ Where all models decide and few enough of them do, a label knows only ``2**m`` k
 cell that depends on its own label's votes alone is then worked out once for each kind, counted and looked up.
 """
 
+from collections.abc import Iterator
+from typing import Any
+
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
+from ..panel.model_scores import Matrix
 from ..panel.predictions import Predictions
-from .products import FloatArray
+from .products import FloatArray, cheaper, connections, dense, folded, places
 
-Codes = NDArray[np.uint16]  # (n, l) bit k is set where model k said yes
+# Patterns (n, l) of whole numbers, in which bit k is set where model k said yes; CSR where nearly nobody says yes.
+Codes = Matrix
 
 _MOST_MODELS = 12
 
@@ -25,38 +29,101 @@ def codes(block: Predictions) -> Codes | None:
     --------
     >>> import mlconsensus as mlc
     >>> codes(mlc.Predictions([[[1, 0]] * 16, [[1, 1]] * 16]))[0]
-    array([3, 2], dtype=uint16)
+    array([3, 2], dtype=uint8)
     """
-    m, n, l = block.shape
+    m, n, _ = block.shape
     if m > _MOST_MODELS or 4 * 2**m > n or not block.complete:
         return None
-    found = np.zeros((n, l), dtype=np.uint16)
-    for k, (values, _) in enumerate(block.cells()):
-        bit = np.uint16(1 << k)
-        if sparse.issparse(values):
-            if not (values.data == 1).all():
-                return None
-            cells = np.repeat(np.arange(n) * l, np.diff(values.indptr)) + values.indices
-            found.ravel()[cells] |= bit
-        else:
-            yes = values if values.dtype == np.bool_ else values != 0
-            if values.dtype != np.bool_ and not (values == yes).all():
-                return None
-            found |= np.multiply(yes, bit, dtype=np.uint16)
-    return found
+    found: Any = 0
+    for values, _ in reversed(list(block.cells())):
+        said = values.data if sparse.issparse(values) else values
+        if said.dtype != np.bool_ and not ((said == 0) | (said == 1)).all():
+            return None
+        found = found + found + values.astype(np.uint8 if m <= 8 else np.uint16)
+    return cheaper(found)
 
 
-def counts(found: Codes, m: int) -> FloatArray:
-    """Count how often each pattern occurs for each label (l, 2**m).
+def answers(block: Predictions, dtype: Any = np.float64) -> Matrix:
+    """Return patterns of votes (n, l), or what `connections` gives (n, m·l) where there are none.
 
     Examples
     --------
-    >>> counts(np.array([[1, 0], [1, 1]], dtype=np.uint16), 1)
+    >>> import mlconsensus as mlc
+    >>> answers(mlc.Predictions([[[0.5, 0]], [[1, 1]]])).tolist()
+    [[0.5, 0.0, 1.0, 1.0]]
+    """
+    found = None if block.has_scores or block.weights is not None else codes(block)
+    return connections(block, dtype) if found is None else found
+
+
+def pooled(A: Matrix, weights: FloatArray) -> Matrix:
+    """Add up the models' `answers` about each cell with the models' weights (m, l): Σ_k w_kℓ a_ikℓ (n, l).
+
+    Examples
+    --------
+    >>> pooled(np.array([[3, 2]], dtype=np.uint8), np.array([[2.0, 2.0], [4.0, 4.0]])).tolist()
+    [[6.0, 4.0]]
+    """
+    if A.dtype.kind != "u":
+        return folded(A, weights)
+    return looked_up(A, (bits(len(weights)).astype(weights.dtype) @ weights).T)
+
+
+def by_model(A: Matrix, m: int) -> Iterator[Matrix]:
+    """Walk the models' `answers`, (n, l) each.
+
+    Examples
+    --------
+    >>> [own.tolist() for own in by_model(np.array([[3, 2]], dtype=np.uint8), 2)]
+    [[[1.0, 0.0]], [[1.0, 1.0]]]
+    """
+    l = A.shape[1] // m
+    columns = A.tocsc() if sparse.issparse(A) else A
+    for k in range(m):
+        if A.dtype.kind != "u":
+            yield columns[:, k * l : (k + 1) * l]
+        elif sparse.issparse(A):
+            at = np.flatnonzero((columns.data >> k & 1) != 0)
+            own = np.ones(len(at)), columns.indices[at], np.searchsorted(at, columns.indptr)
+            yield sparse.csc_array(own, shape=A.shape)
+        else:
+            yield (A >> k & 1).astype(np.float64)
+
+
+def label_products(A: Matrix, B: Matrix, weights: FloatArray) -> FloatArray:
+    """Multiply each model's `answers` with B (n, l), what is `pooled` of all: Σ_i a_ikℓ b_iℓ, as (m, l).
+
+    Examples
+    --------
+    >>> A, weights = np.array([[1.0, 0.0, 0.5, 1.0]]), np.array([[2.0, 2.0], [4.0, 4.0]])
+    >>> label_products(A, pooled(A, weights), weights).tolist()
+    [[4.0, 0.0], [2.0, 4.0]]
+    """
+    m, l = weights.shape
+    if A.dtype.kind == "u":
+        return ((counts(A, 2**m) * (bits(m) @ weights).T) @ bits(m)).T
+    if not sparse.issparse(A):
+        return np.asarray(np.einsum("ikl,il->kl", A.reshape(len(A), m, l), B))
+    matching = np.ravel(dense(B))[places(A, l)[2]]
+    return np.bincount(A.indices, A.data * matching, m * l).astype(np.float64).reshape(m, l)
+
+
+def counts(found: Codes, kinds: int) -> FloatArray:
+    """Count how often each pattern, or other whole number below `kinds`, occurs for each label (l, kinds).
+
+    Examples
+    --------
+    >>> counts(np.array([[1, 0], [1, 1]], dtype=np.uint16), 2)
     array([[0., 2.],
            [1., 1.]])
     """
+    n, l = found.shape
+    if sparse.issparse(found):
+        cells = np.bincount(found.indices.astype(np.int64) * kinds + found.data, minlength=l * kinds).reshape(l, kinds)
+        cells[:, 0] = n - cells[:, 1:].sum(axis=1)
+        return cells.astype(np.float64)
     # Label by label, counts stay where they are quick to reach: three times as fast as all at once.
-    return np.array([np.bincount(own, minlength=2**m) for own in np.ascontiguousarray(found.T)], dtype=np.float64)
+    return np.array([np.bincount(own, minlength=kinds) for own in np.ascontiguousarray(found.T)], dtype=np.float64)
 
 
 def bits(m: int) -> FloatArray:
@@ -70,14 +137,14 @@ def bits(m: int) -> FloatArray:
     return ((np.arange(2**m)[:, None] >> np.arange(m)) & 1).astype(np.float64)
 
 
-def looked_up(found: Codes, table: FloatArray) -> FloatArray:
-    """Give each cell what the table (l, 2**m) has for its label and pattern.
+def looked_up(found: Codes, table: FloatArray) -> Matrix:
+    """Give each cell what the table (l, 2**m) has for its label and pattern; without any vote it must have 0.
 
     Examples
     --------
-    >>> looked_up(np.array([[1, 0]], dtype=np.uint16), np.array([[0.1, 0.2], [0.3, 0.4]]))
-    array([[0.2, 0.3]])
+    >>> looked_up(np.array([[1, 0]], dtype=np.uint16), np.array([[0.0, 0.2], [0.0, 0.4]]))
+    array([[0.2, 0. ]])
     """
-    l, kinds = table.shape
-    scores: FloatArray = np.take(table.ravel(), found + np.arange(l, dtype=np.int64) * kinds)
-    return scores
+    pattern, label = (found.data, found.indices) if sparse.issparse(found) else (found, np.arange(len(table)))
+    values = table.ravel()[label.astype(np.int64) * table.shape[1] + pattern]
+    return sparse.csr_array((values, found.indices, found.indptr), found.shape) if sparse.issparse(found) else values

@@ -61,15 +61,12 @@ def connections(block: Predictions, dtype: Any = np.float64) -> Matrix:
     m, n, l = block.shape
     kind = np.result_type(*(matrix.dtype for matrix in matrices))
     if all(isinstance(matrix, np.ndarray) and matrix.strides[0] == matrix.itemsize for matrix in matrices):
-        # Column by column, as files are read: half the time of turning it to rows first.
-        columns = np.concatenate([matrix.T for matrix in matrices], dtype=kind)
-        if is_sparse(columns):
-            return as_csr(columns, dtype).T.tocsr()
-        return np.ascontiguousarray(columns.T, dtype=dtype)
-    joined = np.empty((n, m * l), dtype=kind)
-    for k, matrix in enumerate(matrices):
-        joined[:, k * l : (k + 1) * l] = dense(matrix)
-    return as_csr(joined, dtype) if is_sparse(joined) else joined.astype(dtype, copy=False)
+        joined = np.concatenate([matrix.T for matrix in matrices], dtype=kind).T  # column by column, as files are read
+    else:
+        joined = np.empty((n, m * l), dtype=kind)
+        for k, matrix in enumerate(matrices):
+            joined[:, k * l : (k + 1) * l] = dense(matrix)
+    return as_csr(joined, dtype) if is_sparse(joined) else np.ascontiguousarray(joined, dtype=dtype)
 
 
 def spoken(block: Predictions) -> FloatArray:
@@ -97,34 +94,39 @@ def weighted_sum(A: Matrix, weights: FloatArray) -> FloatArray:
     >>> weighted_sum(np.array([[1.0, 0.0, 0.5, 1.0]]), np.array([[2.0, 2.0], [4.0, 4.0]])).tolist()
     [[4.0, 4.0]]
     """
-    return dense(_folded(A, weights))
+    return dense(folded(A, weights))
 
 
-def weighted_product(A: Matrix, weights: FloatArray, B: FloatArray) -> FloatArray:
-    """Multiply the same sums by a matrix B (l, l), without making them dense where they are few.
+def folded(A: Matrix, weights: FloatArray) -> Matrix:
+    """Add up the same; CSR where few sums are not 0.
 
     Examples
     --------
-    >>> A = sparse.csr_array([[1.0, 0.0, 0.5, 1.0]])
-    >>> weighted_product(A, np.array([[2.0, 2.0], [4.0, 4.0]]), np.eye(2)).tolist()
-    [[4.0, 4.0]]
+    >>> folded(sparse.csr_array([[1.0, 0.0, 0.5, 1.0] + [0.0] * 36]), np.ones((2, 20))).nnz
+    4
     """
-    folded = _folded(A, weights)
-    if sparse.issparse(folded):
-        if folded.nnz < _FEW_SUMS * folded.shape[0] * folded.shape[1]:
-            folded.sum_duplicates()
-        else:
-            folded = folded.toarray()
-    return product(folded, B)
-
-
-def _folded(A: Matrix, weights: FloatArray) -> Matrix:
-    """Let columns of the same label fall on each other; turning a sparse result to dense adds what does."""
     m, l = weights.shape
     if not sparse.issparse(A):
         return np.einsum("ikl,kl->il", A.reshape(len(A), m, l), weights)
-    folded = (A.data * weights.ravel()[A.indices], A.indices % l, A.indptr.copy())  # A stays as it is
-    return sparse.csr_array(folded, shape=(A.shape[0], l))
+    # Columns of the same label fall on each other; A stays as it is.
+    entries = (A.data * weights.ravel()[A.indices], A.indices % l, A.indptr.copy())
+    return cheaper(sparse.csr_array(entries, shape=(A.shape[0], l)))
+
+
+def cheaper(A: Matrix) -> Matrix:
+    """Return a matrix as CSR where few of its cells are not 0, else dense.
+
+    Examples
+    --------
+    >>> cheaper(sparse.csr_array([[2.0]]))
+    array([[2.]])
+    """
+    few = (A.nnz if sparse.issparse(A) else np.count_nonzero(A)) < _FEW_SUMS * A.shape[0] * A.shape[1]
+    if not sparse.issparse(A):
+        return as_csr(A, A.dtype) if few else A
+    if few:
+        A.sum_duplicates()
+    return A if few else A.toarray()
 
 
 def label_grams(A: FloatArray, B: FloatArray, weights: FloatArray) -> FloatArray:
@@ -153,7 +155,7 @@ def own_label_grams(A: Matrix, n_labels: int) -> FloatArray:
     if not sparse.issparse(A):
         return label_grams(A, A, np.ones((n, n_labels)))
     # One row for each cell (i, ℓ), one column for each (ℓ, k): the Gram matrix has a block for each label and no more.
-    model, label, cell = _places(A, n_labels)
+    model, label, cell = places(A, n_labels)
     rows = sparse.coo_array((A.data, (cell, label * m + model)), shape=(n * n_labels, n_labels * m)).tocsr()
     blocks = (rows.T @ rows).tocoo()
     out = np.zeros((n_labels, m, m))
@@ -182,7 +184,7 @@ def model_sums(block: Predictions) -> tuple[FloatArray, FloatArray, FloatArray]:
     A = connections(block)
     total, squares = (column_sums(some).reshape(m, l) for some in (A, A * A))
     if sparse.issparse(A):
-        model, _, cell = _places(A, l)
+        model, _, cell = places(A, l)
         said = np.zeros(n * l, dtype=np.int32)  # cells of which nobody says anything take time, not part
         said[cell] = 1
         at = np.cumsum(said)
@@ -190,21 +192,6 @@ def model_sums(block: Predictions) -> tuple[FloatArray, FloatArray, FloatArray]:
     else:
         by_model = A.reshape(n, m, l).transpose(1, 0, 2).reshape(m, n * l)
     return total, squares, product(by_model, by_model.T)
-
-
-def label_products(A: Matrix, B: FloatArray, m: int) -> FloatArray:
-    """Multiply A (n, m·l) with B (n, l), column by column of the same label: Σ_i a_ikℓ b_iℓ, as (m, l).
-
-    Examples
-    --------
-    >>> label_products(np.array([[1.0, 0.0, 0.5, 1.0]]), np.array([[2.0, 3.0]]), 2).tolist()
-    [[2.0, 0.0], [1.0, 3.0]]
-    """
-    n, l = B.shape
-    if not sparse.issparse(A):
-        return np.asarray(np.einsum("ikl,il->kl", A.reshape(n, m, l), B))
-    matching = np.ravel(B)[_places(A, l)[2]]
-    return np.bincount(A.indices, A.data * matching, m * l).astype(np.float64).reshape(m, l)
 
 
 def votes(block: Predictions) -> Votes:
@@ -262,6 +249,7 @@ def gram(A: Matrix) -> FloatArray:
     """
     v = A.shape[1]
     if v <= 2 * _PANEL:
+        A = A.toarray() if sparse.issparse(A) and A.nnz >= SPARSE_FILL * A.shape[0] * v else A
         return product(A.T, A)
     # In panels of columns, on all cores, and only what is on or above the diagonal.
     out = np.empty((v, v))
@@ -355,7 +343,7 @@ def _weighted_cells(block: Predictions) -> Iterator[tuple[Matrix, NDArray[np.boo
         yield values if weight == 1 else values * weight, spoken, weight
 
 
-def _places(A: Any, n_labels: int) -> tuple[NDArray[Any], ...]:
+def places(A: Any, n_labels: int) -> tuple[NDArray[Any], ...]:
     """Tell the model, the label and the cell (instance · l + label) of each entry of a CSR matrix (n, m·l)."""
     model, label = np.divmod(A.indices, n_labels)
     return model, label, np.repeat(np.arange(A.shape[0], dtype=np.int64) * n_labels, np.diff(A.indptr)) + label
@@ -373,17 +361,19 @@ def is_sparse(filled: NDArray[Any]) -> bool:
 
 
 def as_csr(matrix: NDArray[Any], dtype: Any) -> Matrix:
-    """Turn a contiguous matrix to CSR of `dtype`.
+    """Turn a contiguous matrix, row by row or column by column, to CSR of `dtype`.
 
     Examples
     --------
     >>> as_csr(np.array([[True, False]]), np.float64).data
     array([1.])
     """
+    if not matrix.flags.c_contiguous:  # half the time of turning it to rows first
+        return as_csr(matrix.T, dtype).T.tocsr()
     n, width = matrix.shape
     # SciPy's own conversion goes by way of COO, at four times the cost.
     flat = matrix.ravel()
-    filled = np.flatnonzero(flat)
+    filled = np.flatnonzero(flat if matrix.dtype.kind == "b" else flat != 0)  # bits are found at twice the speed
     starts = np.searchsorted(filled, np.arange(n + 1) * width)
     columns = filled - np.repeat(np.arange(n) * width, np.diff(starts))
     data = np.ones(len(filled), dtype) if matrix.dtype.kind == "b" else flat[filled].astype(dtype)

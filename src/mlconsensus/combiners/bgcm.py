@@ -68,7 +68,7 @@ def statistics(block: Predictions) -> Statistics:
         if (found := patterns.codes(block)) is not None:
             who = patterns.bits(m)
             both = (who[:, :, None] * who[:, None, :]).reshape(-1, m * m)
-            together = (patterns.counts(found, m) @ both).reshape(l, m, m)
+            together = (patterns.counts(found, 2**m) @ both).reshape(l, m, m)
             yes = np.einsum("jkk->jk", together)  # votes are 0 or 1: Σ a² = Σ a
         else:
             A = connections(block)
@@ -158,12 +158,11 @@ def apply(block: Predictions, solution: Solution) -> Any:
         likely = cells.data + every.spread(every.known * solution.no, cells)
         cells.data = np.clip(ratio(likely, every.spread(every.known, cells), 0.0), 0, 1) - default[cells.indices]
         return ManyScores(cells, default)
-    if _plain(block) and (found := patterns.codes(block)) is not None:
-        table = (patterns.bits(m) @ moved + always).T / m
-        return patterns.looked_up(found, np.clip(table, 0, 1))
-    scores = weighted_sum(connections(block), moved)  # a·yes + (s − a)·no
+    share = 1 / m if _plain(block) else 1.0
+    scores = products.dense(patterns.pooled(patterns.answers(block), moved * share))  # a·yes + (s − a)·no
     if _plain(block):
-        return np.asarray(np.clip((scores + always) / m, 0, 1))
+        scores += always * share
+        return np.clip(scores, 0, 1, out=scores)
     said, C = spoken(block), memberships(block)
     scores += weighted_sum(said, solution.no)
     if block.clusters:

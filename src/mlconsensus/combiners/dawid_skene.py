@@ -161,7 +161,7 @@ def _counted(block: Predictions, some: Any = None) -> PatternCounts:
     if block.many:
         return _many_patterns(said_by(block.weighted(None)), (m, l))
     if some is None and (found := patterns.codes(block)) is not None:
-        counts = patterns.counts(found, m)
+        counts = patterns.counts(found, 2**m)
         labels, kinds = np.nonzero(counts)
         said_yes = patterns.bits(m)[kinds] > 0
         rows = _packed(labels, said_yes, np.ones_like(said_yes))
@@ -240,8 +240,8 @@ def apply(block: Predictions, solution: Solution) -> Any:
         cells.data = special.expit(odds) - default[cells.indices]
         return ManyScores(cells, default)
     if (found := patterns.codes(block)) is not None:
-        table = start + if_no.sum(axis=0) + patterns.bits(len(if_no)) @ (if_yes - if_no)  # (2**m, l)
-        return patterns.looked_up(found, special.expit(table).T)
+        table = special.expit(start + if_no.sum(axis=0) + patterns.bits(len(if_no)) @ (if_yes - if_no))  # (2**m, l)
+        return dense(patterns.looked_up(found, (table - table[0]).T)) + table[0]
     odds = np.broadcast_to(start, (n, l)).copy()
     for (values, said), for_yes, for_no in zip(block.cells(), if_yes, if_no, strict=True):
         says_yes = _says_yes(values)

@@ -26,17 +26,8 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 from scipy import linalg, sparse
 
-from ..arithmetic.products import (
-    FloatArray,
-    column_sums,
-    connections,
-    gram,
-    label_products,
-    product,
-    ratio,
-    weighted_product,
-    weighted_sum,
-)
+from ..arithmetic.patterns import answers, by_model, label_products, pooled
+from ..arithmetic.products import FloatArray, column_sums, dense, gram, product, ratio
 from ..arithmetic.sheets import sheets
 from ..arithmetic.shrinking import Headed
 from ..errors import InputError
@@ -121,22 +112,27 @@ def statistics(block: Predictions, known: Trust) -> Statistics:
     u, b, mean = known.weight, known.information, known.mean
     trusted = reliable(known)
     if block.complete:
-        A = connections(block)
-        levels = complete_levels(block, A, trusted)
-        total, squared = (column_sums(some).reshape(m, l) for some in (A, A * A if block.has_scores else A))
-        own = np.maximum(squared - 2 * mean * total + n * mean**2, 0)  # Σ x²
-        Z, I = weighted_sum(A, u) - (u * mean).sum(axis=0), b.sum(axis=0)
-        with_all = label_products(A, Z, m) - mean * Z.sum(axis=0)  # Σ x Z
+        A = answers(block)
+        alone, squared = np.zeros((l, l)), np.empty((m, l))
+        for k, said in enumerate(by_model(A, m)):
+            products = gram(said)
+            alone += np.outer(u[k], u[k]) * products
+            squared[k] = np.diag(products)
+        total = column_sums(A).reshape(m, l) if block.has_scores else squared
         crossed = (u * mean).T @ (u * (total - n / 2 * mean))
-        columns = A.tocsc() if sparse.issparse(A) else A
-        grams = (gram(columns[:, k * l : (k + 1) * l]) for k in range(m))
-        alone = sum(np.outer(w, w) * each for w, each in zip(u, grams, strict=True)) - crossed - crossed.T
-        squares = np.einsum("ij,ij->j", Z, Z)
+        alone -= crossed + crossed.T
+        own = np.maximum(squared - 2 * mean * total + n * mean**2, 0)  # Σ x²
+        S, off, I = pooled(A, u), (u * mean).sum(axis=0), b.sum(axis=0)  # Z = S less what means take off
+        sums = (u * total).sum(axis=0)
+        beside = np.outer(off, sums - n / 2 * off)
+        together = gram(S) - beside - beside.T if sparse.issparse(S) else gram(S - off)
+        with_all = label_products(A, S, u) - off * total - mean * (sums - n * off)  # Σ x Z
+        squares = np.diag(together)
         read = np.where(I > _TINY, float(n), 0.0)
         return Statistics(
-            Z.T @ Z, alone, n * np.outer(I, I), n * b.T @ b, ratio(squares, np.where(I > _TINY, I, 0) ** 2, 0.0), read,
+            together, alone, n * np.outer(I, I), n * b.T @ b, ratio(squares, np.where(I > _TINY, I, 0) ** 2, 0.0), read,
             with_all - u * own, np.maximum(n * (I - b), 0), np.maximum(squares - 2 * u * with_all + u**2 * own, 0),
-            levels,
+            complete_levels(block, A, trusted),
         )  # fmt: skip
     said = sheets(block)
     x, spoke = centred(said, mean), said.spoke.astype(np.float64)
@@ -205,25 +201,25 @@ def apply(block: Predictions, solution: Solution) -> Any:
     # Both parts of the score are multiplied before they are made, not after: each pass over (n, l) counts.
     share = kind.type(1 - solution.votes)
     filter, prior = solution.filter * share, solution.prior * share
+    floor = _FLOOR * prior
     trusted = np.repeat(solution.trusted[:, None] * solution.votes, len(prior), axis=1).astype(kind)
     if block.complete:
-        A = connections(block, kind)
+        A = answers(block, kind)
         # The same for all instances: the factor of the readings, which goes into the filter, and what means take off.
         filter = filter * _per_answer(solution.information.sum(axis=0), solution)[:, None]
-        scores = weighted_product(A, solution.vote, filter)
-        scores += prior - (solution.vote * solution.mean).sum(axis=0) @ filter
-        vote = weighted_sum(A, trusted / kind.type(solution.trusted.sum() or 1.0))
-        vote += _FLOOR * prior
+        scores = product(pooled(A, solution.vote), filter)
+        scores += prior + floor - (solution.vote * solution.mean).sum(axis=0) @ filter
+        vote = dense(pooled(A, trusted / kind.type(solution.trusted.sum() or 1.0)))
     else:
         said = sheets(block)
         rater, spoke = said.rater, said.spoke.astype(kind)
         reading = said.of_instances(solution.vote[rater] * centred(said, solution.mean))
         reading = reading * _per_answer(said.of_instances(solution.information[rater] * spoke), solution)
-        scores = prior + product(reading, filter)
+        scores = prior + floor + product(reading, filter)
         heard = said.of_instances(solution.trusted[rater][:, None] * spoke)
         silent = np.broadcast_to((solution.prior * solution.votes).astype(kind), heard.shape)
-        vote = ratio(said.of_instances(trusted[rater] * said.scores), heard, silent) + _FLOOR * prior
-    np.maximum(scores, 0, out=scores)
+        vote = ratio(said.of_instances(trusted[rater] * said.scores), heard, silent)
+    np.maximum(scores, floor, out=scores)
     scores += vote
     if solution.learned is None or not len(solution.learned):
         return np.asarray(scores, dtype=kind)

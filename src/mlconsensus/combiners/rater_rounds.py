@@ -3,9 +3,9 @@
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
-from scipy import sparse
 
-from ..arithmetic.products import FloatArray, model_sums, product, ratio, votes, weighted_sum
+from ..arithmetic.patterns import counts, pooled
+from ..arithmetic.products import FloatArray, model_sums, product, ratio, weighted_sum
 from ..arithmetic.sheets import Sheets, sheets
 from ..panel.predictions import Predictions
 from ..panel.scales import Scales
@@ -212,22 +212,12 @@ def complete_levels(block: Predictions, A: Any, trusted: FloatArray) -> FloatArr
     (_, n, l), m = block.shape, int(trusted.sum())
     if m < 4:  # too few to tell
         return np.zeros((5, l))
+    weights = np.repeat(trusted[:, None], l, axis=1)
     if block.has_scores:
-        weights = np.repeat(trusted[:, None], l, axis=1)
         said = [weighted_sum(scores, weights) for scores in powers(A)]
         return products_of_raters(said, np.full((n, l), float(m)))
-    total = votes(block.select(models=[name for name, own in zip(block.models, trusted, strict=True) if own])).total
-    if sparse.issparse(total):
-        yes, label = total.data, total.indices
-    else:
-        by_column = total.strides[0] == total.itemsize
-        flat = np.ravel(total.T if by_column else total)
-        at = np.flatnonzero(flat)
-        yes, label = flat[at], at // n if by_column else at % l
-    cells = np.bincount(label * (m + 1) + yes.astype(np.int64), minlength=(m + 1) * l).reshape(l, m + 1).T
-    cells[0] = n - cells[1:].sum(axis=0)
-    number = np.arange(m + 1.0)[:, None]
-    return products_of_raters([number] * 4, np.full((m + 1, 1), float(m)), lambda values: of_cells(cells * values))
+    cells, yes = counts(pooled(A, weights).astype(np.uint16), m + 1).T, np.arange(m + 1.0)[:, None]
+    return products_of_raters([yes] * 4, np.full_like(yes, m), lambda values: of_cells(cells * values))
 
 
 def kinship_of_all(known: Trust, level: float) -> float:
