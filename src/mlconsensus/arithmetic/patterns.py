@@ -84,7 +84,7 @@ def by_model(A: Matrix, m: int) -> Iterator[Matrix]:
             yield columns[:, k * l : (k + 1) * l]
         elif sparse.issparse(A):
             at = np.flatnonzero((columns.data >> k & 1) != 0)
-            own = np.ones(len(at)), columns.indices[at], np.searchsorted(at, columns.indptr)
+            own = np.ones(len(at)), columns.indices[at], np.searchsorted(at, columns.indptr).astype(np.int32)
             yield sparse.csc_array(own, shape=A.shape)
         else:
             yield (A >> k & 1).astype(np.float64)

@@ -56,7 +56,7 @@ class ScannedPanel(LazySource):
     @property
     def block_size(self) -> int:
         """How many instances `blocks` gives at a time unless told."""
-        most = super().block_size // (4 if self.has_scores and not self.many else 1)  # floats take more memory
+        most = super().block_size // (1 if self.many else 4 if self.has_scores else 2)  # floats take more memory
         return most // 128 * 128 or max(1, most)  # bits that begin with a byte, also in half a block, are sooner read
 
     @property
