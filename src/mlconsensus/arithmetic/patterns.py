@@ -14,16 +14,14 @@ from ..panel.model_scores import Matrix
 from ..panel.predictions import Predictions
 from .products import FloatArray, cheaper, connections, dense, folded, places
 
-# Patterns (n, l) of whole numbers, in which bit k is set where model k said yes; CSR where nearly nobody says yes.
-Codes = Matrix
-
 _MOST_MODELS = 12
 
 
-def codes(block: Predictions) -> Codes | None:
-    """Give the pattern of votes of each cell a number.
+def codes(block: Predictions) -> Matrix | None:
+    """Give the pattern of votes of each cell a number (n, l), in which bit k is set where model k said yes.
 
-    ``None`` where models were silent, gave scores, or are too many for so few instances.
+    CSR where nearly nobody says yes. ``None`` where models were silent, gave scores, or are too many for so few
+    instances.
 
     Examples
     --------
@@ -108,7 +106,7 @@ def label_products(A: Matrix, B: Matrix, weights: FloatArray) -> FloatArray:
     return np.bincount(A.indices, A.data * matching, m * l).astype(np.float64).reshape(m, l)
 
 
-def counts(found: Codes, kinds: int) -> FloatArray:
+def counts(found: Matrix, kinds: int) -> FloatArray:
     """Count how often each pattern, or other whole number below `kinds`, occurs for each label (l, kinds).
 
     Examples
@@ -137,7 +135,7 @@ def bits(m: int) -> FloatArray:
     return ((np.arange(2**m)[:, None] >> np.arange(m)) & 1).astype(np.float64)
 
 
-def looked_up(found: Codes, table: FloatArray) -> Matrix:
+def looked_up(found: Matrix, table: FloatArray) -> Matrix:
     """Give each cell what the table (l, 2**m) has for its label and pattern; without any vote it must have 0.
 
     Examples

@@ -86,22 +86,15 @@ def spoken(block: Predictions) -> FloatArray:
     return said.reshape(n, m * l)
 
 
-def weighted_sum(A: Matrix, weights: FloatArray) -> FloatArray:
-    """Add up each label's columns of A (n, m·l) with the models' weights (m, l): Σ_k w_kℓ a_ikℓ, dense (n, l).
-
-    Examples
-    --------
-    >>> weighted_sum(np.array([[1.0, 0.0, 0.5, 1.0]]), np.array([[2.0, 2.0], [4.0, 4.0]])).tolist()
-    [[4.0, 4.0]]
-    """
-    return dense(folded(A, weights))
-
-
 def folded(A: Matrix, weights: FloatArray) -> Matrix:
-    """Add up the same; CSR where few sums are not 0.
+    """Add up each label's columns of A (n, m·l) with the models' weights (m, l): Σ_k w_kℓ a_ikℓ (n, l).
+
+    CSR where A is, and few sums are not 0.
 
     Examples
     --------
+    >>> folded(np.array([[1.0, 0.0, 0.5, 1.0]]), np.array([[2.0, 2.0], [4.0, 4.0]])).tolist()
+    [[4.0, 4.0]]
     >>> folded(sparse.csr_array([[1.0, 0.0, 0.5, 1.0] + [0.0] * 36]), np.ones((2, 20))).nnz
     4
     """
@@ -176,8 +169,7 @@ def model_sums(block: Predictions) -> tuple[FloatArray, FloatArray, FloatArray]:
     matrices = [values for values, _ in block.cells()]
     if all(values.dtype == np.bool_ for values in matrices):  # eight cells a byte: a fifth of the time
         by_column = matrices[0].strides[0] == 1
-        yes = [[*map(np.count_nonzero, own.T)] if by_column else np.count_nonzero(own, axis=0) for own in matrices]
-        total = np.array(yes, dtype=np.float64)
+        total = np.array([[*map(np.count_nonzero, own.T)] if by_column else own.sum(axis=0) for own in matrices], float)
         packed = [np.packbits(values.T if by_column else values) for values in matrices]
         words = [np.append(bits, np.zeros(-len(bits) % 8, dtype=np.uint8)).view(np.uint64) for bits in packed]
         both = [[np.bitwise_count(a & b).sum(dtype=np.int64) for b in words] for a in words]

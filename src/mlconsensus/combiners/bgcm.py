@@ -26,7 +26,7 @@ from ..arithmetic import patterns, products
 from ..arithmetic.clusters import memberships, pair_sums, reaching
 from ..arithmetic.many import ManyScores, Said, at_cells
 from ..arithmetic.many import said as said_by
-from ..arithmetic.products import FloatArray, connections, label_grams, ratio, row_sums, spoken, weighted_sum
+from ..arithmetic.products import FloatArray, connections, folded, label_grams, ratio, row_sums, spoken
 from ..panel.predictions import Predictions
 from ..parameters import Weights, positive
 from .contributions import Contributions, of_label, statements
@@ -75,7 +75,7 @@ def statistics(block: Predictions) -> Statistics:
             together, yes = products.own_label_grams(A, l), products.column_sums(A).reshape(m, l).T
         return Statistics(together / m, np.repeat(yes[:, None, :] / m, m, axis=1), np.full((l, m, m), n / m))
     A, said, C = products.dense(connections(block)), spoken(block), memberships(block)
-    share = ratio(np.ones((n, l)), weighted_sum(said, np.ones((m, l))) + row_sums(C)[:, None], 0.0)
+    share = ratio(np.ones((n, l)), folded(said, np.ones((m, l))) + row_sums(C)[:, None], 0.0)
     grams = Statistics(*(label_grams(one, other, share) for one, other in ((A, A), (said, A), (said, said))))
     if (gold := block.gold) is not None:
         sides = [side * share[gold.at] for side in (np.nan_to_num(gold.answers), ~np.isnan(gold.answers))]
@@ -164,10 +164,10 @@ def apply(block: Predictions, solution: Solution) -> Any:
         scores += always * share
         return np.clip(scores, 0, 1, out=scores)
     said, C = spoken(block), memberships(block)
-    scores += weighted_sum(said, solution.no)
+    scores += folded(said, solution.no)
     if block.clusters:
         scores += products.product(C, np.asarray(solution.clusters))
-    return np.clip(ratio(scores, weighted_sum(said, np.ones((m, l))) + row_sums(C)[:, None], solution.prior), 0, 1)
+    return np.clip(ratio(scores, folded(said, np.ones((m, l))) + row_sums(C)[:, None], solution.prior), 0, 1)
 
 
 def _plain(block: Predictions) -> bool:

@@ -127,7 +127,7 @@ def statistics(block: Predictions, known: Trust) -> Statistics:
         beside = np.outer(off, sums - n / 2 * off)
         together = gram(S) - beside - beside.T if sparse.issparse(S) else gram(S - off)
         with_all = label_products(A, S, u) - off * total - mean * (sums - n * off)  # Σ x Z
-        squares = np.diag(together)
+        squares = np.maximum(np.diag(together), 0)
         read = np.where(I > _TINY, float(n), 0.0)
         return Statistics(
             together, alone, n * np.outer(I, I), n * b.T @ b, ratio(squares, np.where(I > _TINY, I, 0) ** 2, 0.0), read,

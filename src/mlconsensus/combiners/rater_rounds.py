@@ -5,7 +5,7 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from ..arithmetic.patterns import counts, pooled
-from ..arithmetic.products import FloatArray, model_sums, product, ratio, weighted_sum
+from ..arithmetic.products import FloatArray, dense, model_sums, product, ratio
 from ..arithmetic.sheets import Sheets, sheets
 from ..panel.predictions import Predictions
 from ..panel.scales import Scales
@@ -214,7 +214,7 @@ def complete_levels(block: Predictions, A: Any, trusted: FloatArray) -> FloatArr
         return np.zeros((5, l))
     weights = np.repeat(trusted[:, None], l, axis=1)
     if block.has_scores:
-        said = [weighted_sum(scores, weights) for scores in powers(A)]
+        said = [dense(pooled(scores, weights)) for scores in powers(A)]
         return products_of_raters(said, np.full((n, l), float(m)))
     cells, yes = counts(pooled(A, weights).astype(np.uint16), m + 1).T, np.arange(m + 1.0)[:, None]
     return products_of_raters([yes] * 4, np.full_like(yes, m), lambda values: of_cells(cells * values))
