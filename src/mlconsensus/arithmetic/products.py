@@ -96,7 +96,7 @@ def folded(A: Matrix, weights: FloatArray) -> Matrix:
     >>> folded(np.array([[1.0, 0.0, 0.5, 1.0]]), np.array([[2.0, 2.0], [4.0, 4.0]])).tolist()
     [[4.0, 4.0]]
     >>> folded(sparse.csr_array([[1.0, 0.0, 0.5, 1.0] + [0.0] * 36]), np.ones((2, 20))).nnz
-    4
+    3
     """
     m, l = weights.shape
     if not sparse.issparse(A):
