@@ -45,6 +45,15 @@ def test_streamed_is_the_same_as_in_memory(votes, tmp_path, method):
     assert one["rank"].max() == 5
 
 
+def test_workers_of_a_cluster_know_how_little_was_said(votes):
+    from mlconsensus.engines.dask import DaskPanel
+
+    scanned = mlc.scan_predictions(votes)
+    panel = DaskPanel.from_scanned(scanned)
+    assert panel.many
+    assert panel.n_said == scanned.n_said < 5 * 200 * 4000 / 100  # or every method would be taken for too large
+
+
 def test_a_ranked_file_reads_back(votes, tmp_path):
     assert run("combine", votes, "--layout", "ranked", "--top-k", 3, "-o", tmp_path / "top.csv") == 0
     table = mlc.io.read_table(tmp_path / "top.csv")

@@ -220,6 +220,28 @@ def test_a_cluster_of_our_own_warns_of_nothing():
     assert (ran.returncode, ran.stderr) == (0, "")
 
 
+INTERRUPTED = """
+import time
+from mlconsensus.engines.dask import connected
+try:
+    with connected(None) as client:
+        tasks = [client.submit(time.sleep, 60, pure=False) for _ in range(4)]
+        while not any(client.processing().values()):
+            time.sleep(0.1)
+        time.sleep(0.5)
+        began = time.monotonic()
+        raise KeyboardInterrupt
+except KeyboardInterrupt:
+    print(time.monotonic() - began)
+"""
+
+
+def test_workers_that_are_at_something_keep_nobody_waiting():
+    ran = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, text=True)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert float(ran.stdout) < 2
+
+
 def test_an_address_without_a_cluster(monkeypatch):
     monkeypatch.setattr(engine, "_PATIENCE", 0.5)
     with (

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial, reduce
 from itertools import pairwise
+from multiprocessing import active_children
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -64,6 +65,11 @@ class DaskPanel(LazySource):
         """The names of all instances."""
         found: Names = np.arange(len(self)) if self._scanned is None else self._scanned.instances
         return found
+
+    @property
+    def n_said(self) -> int:
+        """How many numbers the models' matrices hold, as far as files tell."""
+        return super().n_said if self._scanned is None else int(self._scanned.n_said)
 
     def read(self, start: int, stop: int) -> Predictions:
         """Bring some instances here."""
@@ -173,7 +179,14 @@ def connected(address: str | None) -> Iterator[Any]:
     distributed = _dask("distributed")
     if address is None:
         with local_cluster(cores()) as cluster, distributed.Client(cluster) as client:
-            yield client
+            try:
+                yield client
+            except BaseException:  # Dask would wait for what the workers are at
+                processes = {child.pid: child for child in active_children()}
+                for nanny in cluster.workers.values():
+                    nanny.auto_restart = False
+                    processes[nanny.pid].kill()
+                raise
         return
     try:
         client = distributed.Client(address, timeout=_PATIENCE)
@@ -209,7 +222,8 @@ def _computed(tasks: list[Any], doing: str, on_the_way: Sequence[Any] = ()) -> l
     client = _client()
     if client is None:
         return list(_dask("dask").compute(*tasks))
-    futures = client.compute(_optimised([*on_the_way, *tasks]))
+    with _dask("dask").config.set({"distributed.admin.large-graph-warning-threshold": "1 TiB"}):  # solutions are large
+        futures = client.compute(_optimised([*on_the_way, *tasks]))
     try:
         for _ in track(_finished(client, futures), len(futures), doing):
             pass
