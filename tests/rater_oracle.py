@@ -149,7 +149,7 @@ def rater_filter(Y, weights=None):
             alike[k, q] = 1 if k == q else min(1, max(chance, 0) / max(shift, 1e-12)) ** 2 * overlap[k, q]
     r, voice = map(np.array, reliability(agreed, precision, overlap))
     vote = np.array([[over((given * y[:, i, j]).sum(), (given * said[:, i, j]).sum()) for j in L] for i in N])
-    if not r.any():
+    if not r.any() or m == 1:
         silent = np.array([[not (given * said[:, i, j]).any() for j in L] for i in N])
         return np.where(silent, frequency, vote)
     logit = [np.log(p / (1 - p)) for p in (np.clip(mean, 1e-9, 1 - 1e-9), np.clip(frequency, 1e-9, 1 - 1e-9))]

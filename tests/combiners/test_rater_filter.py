@@ -186,3 +186,9 @@ def test_scores_are_brought_to_one_scale_unless_told_otherwise():
     by_itself = mlc.RaterFilter().fit_transform(scores)
     np.testing.assert_array_equal(by_itself, mlc.RaterFilter(rescale=True).fit_transform(scores))
     assert np.abs(by_itself - fitted(scores)).max() > 0.01
+
+
+def test_one_rater_alone_is_believed_to_the_letter():
+    rng = np.random.default_rng(0)
+    for said in (rng.random((1, 50, 6)), rng.random((1, 50, 6)) < 0.3):
+        np.testing.assert_allclose(mlc.combine(said).scores, said[0], rtol=0, atol=1e-12)

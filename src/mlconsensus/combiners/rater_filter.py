@@ -185,7 +185,7 @@ def solve(sums: Statistics, weights: FloatArray | None, known: Trust) -> Solutio
         trusted = (known.heard.sum(axis=1) > 0).astype(np.float64)
     trusted = trusted * given
     h, overall = _VOTING * (1 - kinship_of_all(known, level)) ** 2, known.copies @ known.reliability
-    votes = h / (1 + h) if overall.any() else 1.0  # without a signal there is nothing else
+    votes = h / (1 + h) if overall.any() and len(overall) > 1 else 1.0  # without a signal there is nothing else
     return Solution(
         known.mean, vote, information, noise, kin, filter, known.frequency, trusted / (trusted.max() or 1.0),
         np.asarray(votes), overall, known.scale_at, known.scale_to,
