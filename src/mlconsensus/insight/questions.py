@@ -84,7 +84,8 @@ def chances(
     one_error, loss, precision = np.clip(foreseen_metrics(likely, scores), 0, 1)
     wrong = np.array([one_error, loss, 1 - precision])
     if goal == "consensus":
-        wrong[0] = np.clip(one_error - (1 - likely).prod(axis=1), 0, 1)  # where no label is relevant, none can be first
+        # Where no label is relevant, none can be put first; by half, as what is likely without truth is often too low.
+        wrong[0] = np.clip(one_error - (1 - likely).prod(axis=1) / 2, 0, 1)
         entropy = (special.entr(likely) + special.entr(1 - likely)).sum(axis=1)
         each = wrong * entropy**unsure + 1e-9
         each = (each / each.max(axis=1, keepdims=True)) ** power
