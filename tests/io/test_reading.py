@@ -97,3 +97,13 @@ def test_keywords_that_no_reader_knows(tmp_path: Path) -> None:
     for read in (read_predictions, scan_predictions):
         with pytest.raises(TypeError, match="ignorecase"):
             read(write(tmp_path, a=A), ignorecase=True)  # type: ignore[call-arg]
+
+
+def test_labels_that_differ_in_case_alone_are_pointed_out(tmp_path):
+    (tmp_path / "a.csv").write_text("id,Sports\n1,1\n")
+    (tmp_path / "b.csv").write_text("id,sports\n1,1\n")
+    with pytest.raises(InputError, match="found no label .* but for case and spaces there are some"):
+        read_predictions([tmp_path / "a.csv", tmp_path / "b.csv"])
+    (tmp_path / "b.csv").write_text("id,weather\n1,1\n")
+    with pytest.raises(InputError, match="expected some in common$"):
+        read_predictions([tmp_path / "a.csv", tmp_path / "b.csv"])

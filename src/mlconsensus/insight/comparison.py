@@ -195,4 +195,6 @@ def _verdict(gains: Mapping[str, Mapping[str, Figure]], against: str, g: int) ->
         }
         named = "; ".join(f"{name} ({', '.join(metrics)})" for name, metrics in sure.items() if metrics)
         said += [f"Clearly {word} {against}: {named}."] if named else []
+    count = sum(map(len, gains.values()))
+    said += [f"Of {count:,} differences some {count // 10:,} would be named by chance."] if len(gains) > 10 else []
     return " ".join([*said, f"Elsewhere {plural(g, 'instance')} cannot tell."])
