@@ -103,16 +103,6 @@ def test_truth_among_the_models_is_refused(run, folder: Path, command: str) -> N
     assert run(command, folder / "models", "--truth", folder / "truth.csv").code == 0
 
 
-@pytest.mark.parametrize("command", ["compare", "report"])
-def test_a_copy_of_the_truth_among_the_models_is_refused(run, folder: Path, command: str) -> None:
-    for path in (folder / "models" / "vendor.csv", folder / "truth.csv"):
-        path.write_text(ANN.replace("1,1,0,1", "1,1,1,1"))
-    done = run(command, folder / "models", "--truth", folder / "truth.csv")
-    assert done.code == 2
-    assert "vendor.csv, expected the truth apart from them" in done.err
-    assert "truth.csv: found a copy of the model's file" in done.err
-
-
 def test_an_archive_may_hold_the_truth_beside_the_models(run, tmp_path: Path) -> None:
     panel, truth = mlc.datasets.make_panel(n_instances=50, random_state=0)
     np.savez(tmp_path / "all.npz", predictions=panel.to_array().astype(bool), truth=truth)

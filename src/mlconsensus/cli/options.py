@@ -96,7 +96,7 @@ class PanelFiles(SimpleNamespace):
 
         if path is None:
             return None
-        check_apart(path, expanded(self.files))
+        check_apart(path, expanded(self.files), copies=partial)
         return read_table(path, **self.reading(), partial=partial)
 
     @contextmanager

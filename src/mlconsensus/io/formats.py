@@ -174,8 +174,8 @@ def expanded(paths: Sequence[AnyPath]) -> list[AnyPath]:
     return out
 
 
-def check_apart(path: AnyPath, files: Sequence[AnyPath]) -> None:
-    """Refuse truth that is one of the models' files, or a copy of one; an archive may hold both.
+def check_apart(path: AnyPath, files: Sequence[AnyPath], copies: bool = False) -> None:
+    """Refuse truth that is one of the models' files, or (`copies`) says the same; an archive may hold both.
 
     Examples
     --------
@@ -187,7 +187,7 @@ def check_apart(path: AnyPath, files: Sequence[AnyPath]) -> None:
     apart = "the truth apart from them"
     for file in () if str(path).endswith(".npz") else files:
         expect(os.path.realpath(file) != os.path.realpath(path), display(path), "among the models' files", apart)
-        copied = os.path.isfile(file) and os.path.isfile(path) and filecmp.cmp(file, path, shallow=False)
+        copied = copies and os.path.isfile(file) and os.path.isfile(path) and filecmp.cmp(file, path, shallow=False)
         expect(not copied, display(path), f"a copy of the model's file {display(file)}", apart)
 
 

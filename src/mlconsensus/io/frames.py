@@ -86,7 +86,6 @@ def tables(
     if not same and (again := first_again(ids)):
         second = f"the instance {ids[again[1]]!r} again (first in {place.short(again[0])})"
         raise InputError(f"{place(again[1])}: found {second}, expected each once{meant_long(columns)}")
-    _note_spaces(ids, rules)
     labels = np.array(columns[1:], dtype=np.dtypes.StringDType())
     if scratch is None:
         cells: Any = matrix(rows.drop("0"), columns, place)
@@ -110,13 +109,6 @@ def _long_frame(found: NamedFrame, parts: list[str | None], rules: Rules) -> Nam
     return found._replace(rows=rows.select(cells), columns=columns, bare=found.bare or not rules.strict)
 
 
-def _note_spaces(ids: pl.Series, rules: Rules) -> None:
-    """Remember that instances have spaces around their names, which make them others than those without."""
-    spaced = ids.filter(ids.str.starts_with(" ") | ids.str.ends_with(" "))
-    if len(spaced):
-        rules.note("instances with spaces around their names", spaced[0], len(spaced))
-
-
 def _named(label: Any) -> Any:
     """Return a column of text, null where it is blank."""
     return pl.when(label.str.strip_chars() != "").then(label)
@@ -127,7 +119,6 @@ def _long(found: NamedFrame, model: str, rules: Rules, scratch: Path | None, lis
     listed = {name: _names(found, name) for name in ("instance", "label", "model")}
     models = listed["model"].to_list() or [model]
     n, l, m = len(listed["instance"]), len(listed["label"]), len(models)
-    _note_spaces(listed["instance"], rules)
     check_size(24 * m * n, found.place.file, f"for the answers of {m:,} models about {n:,} instances", 0.9)
     coded = partial(_coded, found, listed)
     if scratch is None:

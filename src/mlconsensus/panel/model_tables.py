@@ -1,5 +1,6 @@
 """What users give for each model, checked and aligned by name. The only place that validates data."""
 
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -7,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ..errors import InputError, expect
+from ..errors import InputError, InputWarning, expect
 from .alignment import How, IntArray, Names, align, as_names, in_common
 from .model_scores import Matrix, ModelScores, StoredMatrix
 
@@ -155,7 +156,20 @@ def panel_names(tables: list[ModelTable], what: str, sizes: list[int], how: How)
         arrays.append(arrays[-1] if same else as_names(given[k], f"{where}, {what}"))
         expect(len(arrays[-1]) == sizes[k], where, f"{len(arrays[-1])} names of {what}", str(sizes[k]))
     check_overlap(tables, what.removesuffix("s"), arrays)
+    if what == "instances":
+        _check_spaces(tables, arrays)
     return align(arrays, how, what)
+
+
+def _check_spaces(tables: list[ModelTable], arrays: list[Any]) -> None:
+    """Warn of names in files that differ from another file's by spaces around them alone."""
+    for k, own in enumerate(arrays):
+        others = [other for other in arrays if other is not own]
+        if others and hasattr(own, "str"):  # a Polars series
+            spaced = own.filter(own.str.starts_with(" ") | own.str.ends_with(" "))
+            if len(spaced) and any(in_common(spaced.str.strip_chars(), other) for other in others):
+                said = f"{len(spaced):,} instances, such as {spaced[0]!r}, have spaces around their names"
+                warnings.warn(f"{tables[k].where}: {said}, and count as others than those without", InputWarning, 2)
 
 
 def with_names(tables: Sequence[ModelTable]) -> list[ModelTable]:
