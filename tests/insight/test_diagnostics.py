@@ -92,3 +92,13 @@ def test_degenerate_panels(name):
     consensus = mlc.combine(DEGENERATE[name])
     assert np.isfinite(consensus.diagnostics.panel.agreement).all()
     assert all(np.isfinite(end).all() for end in consensus.intervals())
+
+
+def test_pairs_that_never_met_do_not_lower_the_mean_agreement():
+    """Of 60 workers three look at each item: most pairs share none, and those that do agree."""
+    panel, _ = mlc.datasets.make_panel(400, 8, 60, quality=0.9, random_state=0)
+    said, rng = panel.to_array(), np.random.default_rng(0)
+    said[rng.random((60, 400)).argsort(axis=0).argsort(axis=0) >= 3] = np.nan
+    found = mlc.combine(said).diagnostics.panel
+    assert (found.shared == 0).mean() > 0.2
+    assert found.mean_agreement == pytest.approx(mlc.combine(panel).diagnostics.panel.mean_agreement, abs=0.05)

@@ -29,6 +29,12 @@ class Examined(NamedTuple):
     voices: Voices  # effective number of models
 
     @property
+    def mean_agreement(self) -> float:
+        """Mean correlation of two different models, by how many instances they share; 1 for one model alone."""
+        shared = self.shared if len(self.models) > 1 else np.ones((1, 1))
+        return float(ratio((self.agreement * shared).sum(), shared.sum(), 0.0))
+
+    @property
     def looks_random(self) -> tuple[str, ...]:
         """Models that clearly lack what the others have in common."""
         return tuple(found.raters[0] for found in self.suspects if found.kind == "random")
@@ -81,10 +87,8 @@ class Diagnostics(NamedTuple):
         return self.panel.voices
 
     def __str__(self) -> str:
-        m = len(self.panel.models)
-        mean = self.panel.agreement[~np.eye(m, dtype=bool)].mean() if m > 1 else 1.0
         disputed = ", ".join(f"{name} ({share:.0%})" for name, share in self.panel.most_disputed(3))
-        agree = f"models agree with a mean correlation of {mean:.2f}; most disputed: {disputed}"
+        agree = f"models agree with a mean correlation of {self.panel.mean_agreement:.2f}; most disputed: {disputed}"
         moved = f"the consensus puts another label first than voting for {self.moved:.1%} of the instances"
         return "\n".join([agree, moved, self.voices.sentence, *self.panel.warnings()])
 

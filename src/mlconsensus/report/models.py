@@ -123,7 +123,7 @@ def summarise_models(found: Examined, combiner: Combiner) -> ModelsSummary:
     kept = strongest(agreement, MOST_MODELS)
     kept = kept[ordered(agreement[np.ix_(kept, kept)])]
     order, shown = tuple(names[k] for k in kept), agreement[np.ix_(kept, kept)]
-    mean = float(found.agreement[~np.eye(m, dtype=np.bool_)].mean()) if m > 1 else None
+    mean = found.mean_agreement if m > 1 else None
     named = found.looks_random, found.opposite, found.copies, found.suspects
     return ModelsSummary(tuple(rows), order, shown, mean, *named, found.voices)
 
