@@ -101,4 +101,4 @@ def test_pairs_that_never_met_do_not_lower_the_mean_agreement():
     said[rng.random((60, 400)).argsort(axis=0).argsort(axis=0) >= 3] = np.nan
     found = mlc.combine(said).diagnostics.panel
     assert (found.shared == 0).mean() > 0.2
-    assert found.mean_agreement == pytest.approx(mlc.combine(panel).diagnostics.panel.mean_agreement, abs=0.05)
+    assert found.mean_agreement == pytest.approx(mlc.combine(panel).diagnostics.panel.mean_agreement, abs=0.1)
