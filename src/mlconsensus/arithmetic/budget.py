@@ -1,7 +1,9 @@
 """What arithmetic may use, and whether it should stop: engines know the machine and the user, arithmetic asks."""
 
 from threading import Event
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
+
+T = TypeVar("T")
 
 
 class Budget(NamedTuple):
@@ -43,3 +45,16 @@ def granted() -> Budget:
     True
     """
     return _granted
+
+
+def heeded(found: T) -> T:
+    """Pass on what one piece of long work gave, unless the user has interrupted it.
+
+    Examples
+    --------
+    >>> heeded(7)
+    7
+    """
+    if _granted.stop.is_set():
+        raise KeyboardInterrupt
+    return found

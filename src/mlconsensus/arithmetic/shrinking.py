@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from scipy import linalg, sparse
 
 from ..panel.sources import MOST_DENSE
-from .budget import granted
+from .budget import heeded
 from .many import KEPT, in_pieces, kth_best
 from .products import FloatArray
 
@@ -55,7 +55,7 @@ class Headed(NamedTuple):
         starts = np.append(0, np.cumsum(np.diff(tail.indptr)[cells.indices]))[cells.indptr]
         parts = []
         for rows in in_pieces(np.diff(starts) + self.columns.shape[1]):
-            parts.append(finish(_heeded(self._applied(cells[rows], tail, base)), rows))
+            parts.append(finish(heeded(self._applied(cells[rows], tail, base)), rows))
         return sparse.vstack(parts, format="csr")
 
     def column(self, label: int, l: int) -> FloatArray:
@@ -139,7 +139,7 @@ def with_head(rows: Any, order: Any, h: int) -> Iterator[tuple[slice, FloatArray
     own = rows[:, order]
     across, size = own[:, :h].T.tocsr(), max(1, _AT_ONCE // len(order))
     for some in (slice(at, min(h, at + size)) for at in range(0, h, size)):
-        yield some, _heeded((across[some] @ own).toarray())
+        yield some, heeded((across[some] @ own).toarray())
 
 
 def single(h: int, c: int) -> Any:
@@ -164,7 +164,7 @@ def among_tail(order: Any, h: int, *each: Any) -> Iterator[tuple[slice, tuple[An
     tails = [rows[:, order[h:]] for rows in each]
     across, sizes = [own.T.tocsr() for own in tails], np.diff(tails[0].indptr)
     for some in in_pieces(np.bincount(tails[0].indices, np.repeat(sizes, sizes), len(order) - h)):
-        yield some, tuple(_heeded((left[some] @ own).tocsr()) for left, own in zip(across, tails, strict=True))
+        yield some, tuple(heeded((left[some] @ own).tocsr()) for left, own in zip(across, tails, strict=True))
 
 
 def shrunk(labels: Any, head: FloatArray, diagonal: FloatArray, tail: Iterable[tuple[slice, Any]]) -> Headed:
@@ -186,7 +186,7 @@ def shrunk(labels: Any, head: FloatArray, diagonal: FloatArray, tail: Iterable[t
     def spread_to(some: Any) -> Any:  # rows of X
         return (less * own[some, None] * head[:, h:].T[some]).astype(kind)
 
-    explained = sum((_heeded(head[:, h:][:, some] @ spread_to(some)) for some in pieces), np.zeros((h, h)))  # Bᵀ X
+    explained = sum((heeded(head[:, h:][:, some] @ spread_to(some)) for some in pieces), np.zeros((h, h)))  # Bᵀ X
     while factor is None:
         try:
             factor = linalg.cho_factor(np.eye(h) + head[:, :h] - less * explained, check_finite=False)  # S
@@ -197,7 +197,7 @@ def shrunk(labels: Any, head: FloatArray, diagonal: FloatArray, tail: Iterable[t
     columns[:h] = np.eye(h) - inverse
     inverse = inverse.astype(kind)
     for some in pieces:
-        columns[h:][some] = _heeded((part := spread_to(some)) @ inverse)
+        columns[h:][some] = heeded((part := spread_to(some)) @ inverse)
         size[some] = np.sqrt((part**2).sum(axis=1))
     near = np.argsort(-size, kind="stable")[:_NEAR]
     near = near[size[near] * size.max(initial=0) > LEAST]
@@ -223,13 +223,6 @@ def shrunk(labels: Any, head: FloatArray, diagonal: FloatArray, tail: Iterable[t
     left = rho**2 / (1 - rho) if rho < 0.5 else np.inf
     bound = (dropped + left_out + beyond + left + 2 * rho * float(np.abs(columns[h:]).max())) if c > h else _EXACT
     return Headed(labels, columns, tail, bound=bound)
-
-
-def _heeded(found: Any) -> Any:
-    """Pass on what one piece of work gave, unless the user has interrupted it."""
-    if granted().stop.is_set():
-        raise KeyboardInterrupt
-    return found
 
 
 def _at(scale: FloatArray | float, places: Any) -> Any:

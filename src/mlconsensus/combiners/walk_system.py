@@ -32,7 +32,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import linalg, sparse
 
-from ..arithmetic.budget import granted
+from ..arithmetic.budget import granted, heeded
 from ..arithmetic.grams import Gram
 from ..arithmetic.many import best, in_pieces
 from ..arithmetic.products import FloatArray, product, scaled
@@ -152,7 +152,7 @@ def walked(rows: Any, l: int, anchors_of: Any) -> Walked:
     degrees = across @ R.sum(axis=1)
     anchors = anchors_of(nodes, degrees)
     e = anchors + degrees
-    stops, (_, threads, stop) = anchors / e, granted()
+    stops = anchors / e
 
     def step(y: FloatArray) -> FloatArray:
         return np.asarray(across @ (R @ y) / e)
@@ -195,9 +195,7 @@ def walked(rows: Any, l: int, anchors_of: Any) -> Walked:
         inside = np.flatnonzero((at >= some.start) & (at < some.stop))
 
         def arrived(walks: FloatArray, share: float) -> FloatArray:
-            if stop.is_set():
-                raise KeyboardInterrupt
-            found = np.asarray(back @ walks)
+            found = np.asarray(heeded(back @ walks))
             found[inside, at[inside] - start] += share * stops[inside]
             return found
 
@@ -206,7 +204,7 @@ def walked(rows: Any, l: int, anchors_of: Any) -> Walked:
             walks = there @ arrived(walks, own)
         columns[:, some] = arrived(walks, c[0]) + going * often[some]
 
-    with ThreadPoolExecutor(threads) as pool:
+    with ThreadPoolExecutor(granted().threads) as pool:
         list(pool.map(work_out, range(0, h, _COLUMNS)))
 
     # Labels of the tail, at the nodes that they were named beside most.
@@ -215,9 +213,7 @@ def walked(rows: Any, l: int, anchors_of: Any) -> Walked:
     parts = [direct[:0]]
     cost = np.diff(np.append(0, np.cumsum(np.diff(direct.indptr)[across.indices]))[across.indptr])
     for some in in_pieces(cost):
-        if stop.is_set():
-            raise KeyboardInterrupt
-        near = scaled((across[some] @ direct).tocsr(), c[1] / e[some])
+        near = heeded(scaled((across[some] @ direct).tocsr(), c[1] / e[some]))
         parts.append(best(near, none))
         least = np.minimum.reduceat(np.append(parts[-1].data, np.inf), parts[-1].indptr[:-1])
         dropped = max(dropped, least[np.diff(parts[-1].indptr) < np.diff(near.indptr)].max(initial=0))
