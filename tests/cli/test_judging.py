@@ -273,3 +273,20 @@ def test_ask_writes_a_table_that_comes_back_as_gold(run, answers):
     found = json.loads(run("ask", *answers, *more).out)
     assert len(found["instances"]) == 15
     assert len(pd.read_csv("more.csv").dropna()) == 10
+
+
+def test_truth_as_lists_of_tags_judges_as_a_table_does(run, tmp_path, monkeypatch):
+    """A label that is nowhere in a list is a no; it was left out, and with it all that was wrongly said of it."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "scores.csv").write_text("id,law,war,art\n1,0.9,0.1,0.95\n2,0.2,0.8,0.1\n")
+    (tmp_path / "truth.csv").write_text("id,law,war,art\n1,1,0,0\n2,0,1,0\n")
+    (tmp_path / "truth.jsonl").write_text(
+        '{"instance": "1", "labels": ["law"]}\n{"instance": "2", "labels": ["war"]}\n'
+    )
+    found = [
+        json.loads(run("evaluate", "scores.csv", "--truth", f"truth.{kind}", "--json").out) for kind in ("csv", "jsonl")
+    ]
+    assert found[0] == found[1]
+    assert found[0]["one_error"] == 0.5
+    (tmp_path / "truth.jsonl").write_text('{"instance": "1", "labels": ["sport"]}')
+    assert run("evaluate", "scores.csv", "--truth", "truth.jsonl").code == 2

@@ -136,7 +136,7 @@ def test_a_name_longer_than_reason_is_cut_and_says_so():
 def test_json_is_the_whole_summary():
     report = report_of("hostile names")
     found = json.loads(report.to_json(), parse_constant=pytest.fail)
-    assert list(found) == ["panel", "models", "agreement", "labels", "changes", "judged", "asking", "origin"]
+    assert list(found) == ["panel", "models", "agreement", "labels", "changes", "judged", "asking", "origin", "note"]
     assert [model["name"] for model in found["panel"]["models"]] == HOSTILE
     assert np.shape(found["models"]["agreement"]) == (11, 11)
     reason = found["changes"]["instances"][0]["reasons"][0]

@@ -1,11 +1,23 @@
 """Judging: how far raters agree, labels that look alike, how good a consensus is, all methods side by side."""
 
+from typing import Any
+
 import click
 
 import mlconsensus as mlc
 
 from ..errors import expect
-from .options import PanelFiles, force_option, format_option, gold_options, json_of, json_option, panel_options, say
+from .options import (
+    PanelFiles,
+    columns_of,
+    force_option,
+    format_option,
+    gold_options,
+    json_of,
+    json_option,
+    panel_options,
+    say,
+)
 from .output import check_place
 
 
@@ -141,10 +153,12 @@ _MOST_CELLS = 20_000_000  # of the truth, beyond which intervals would take long
 @click.option("--truth", metavar="FILE", help="The relevant labels, in any format.")
 @gold_options
 @format_option("--format", "input_format", help="Format of both files, where suffixes do not tell.")
+@click.option("--columns", metavar="ROLE=COLUMN,...", help="Which columns or keys of the files are which.")
 @json_option(help="Print JSON.")
 def evaluate(
-    scores: str, truth: str | None, gold: str | None, drawn: str | None, input_format: str | None, as_json: bool
-) -> None:
+    scores: str, truth: str | None, gold: str | None, drawn: str | None, input_format: str | None,
+    columns: str | None, as_json: bool,
+) -> None:  # fmt: skip
     """Print the metrics of the scores in FILE, with 90 % intervals.
 
     Instances and labels are matched by name. If all scores are 0 or 1, they are judged as label sets too (with --json
@@ -173,8 +187,9 @@ def evaluate(
     from ..tables import metrics_table
 
     expect((truth is None) != (gold is None), "evaluate", "both or none of --truth and --gold", "one of the two")
-    judged = read_table(scores, format=input_format)
-    table = read_table(truth or gold or "", format=input_format, partial=gold is not None)
+    reading: Any = {"format": input_format, "columns": columns_of(columns)}
+    judged = read_table(scores, **reading)
+    table = read_table(truth or gold or "", **reading, partial=gold is not None)
     names, values, found, figures, drawn_from = named(judged), judged.scores.astype(float), {}, {}, ""
     cells = values.data if sparse.issparse(values) else values
     decided = np.isin(cells, (0, 1)).all()

@@ -60,6 +60,8 @@ def group(name: str, kind: type[SimpleNamespace], *options: Callable[[F], F]) ->
 class PanelFiles(SimpleNamespace):
     """The files of a panel, and how to read and match them: what `panel_options` declares."""
 
+    note = ""  # what of the panel is looked at, where it is not all
+
     def reading(self) -> Any:
         """Return how the files are to be read, as the readers take it; the truth is read the same way."""
         own = ("vocabulary", "aliases", "ignore_case", "strict", "skip_bad")
@@ -86,7 +88,10 @@ class PanelFiles(SimpleNamespace):
             return panel
         named = sum(scores.sum(axis=0) for scores, _, _ in panel.apart())
         kept = sorted((-named).argsort(kind="stable")[:most])
-        say(f"of {len(panel.labels):,} labels, the {most:,} named most are looked at (--vocabulary chooses others)")
+        self.note = (
+            f"Of {len(panel.labels):,} labels, the {most:,} named most are looked at (--vocabulary chooses others)."
+        )
+        say(self.note)
         return panel.select(labels=[panel.labels[j] for j in kept])
 
     def truth(self, path: str | None, partial: bool = False) -> Any:

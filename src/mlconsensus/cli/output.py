@@ -43,7 +43,7 @@ class Output(SimpleNamespace):
         """Turn the scores of a panel into what is to be written: scores or label sets, all or the best."""
         import numpy as np
 
-        from ..arithmetic.many import ManyScores
+        from ..arithmetic.many import Cells, ManyScores
 
         rules, most = mlc.decisions, self.top_k
         if self.decide == "instances":
@@ -55,7 +55,11 @@ class Output(SimpleNamespace):
                 return scores.cells(most and np.full(len(scores), most))
             chosen = rules.threshold(scores, self.threshold, empty=self.empty)
             return chosen if most is None else rules.match_instances(scores, np.diff(chosen.indptr).clip(max=most))
-        kept = True if most is None else rules.top_k(scores, most)
+        kept: Any = True if most is None else rules.top_k(scores, most)
+        if self.decide is None and most is not None and self.layout == "long":  # a row for each that is kept
+            return Cells(
+                (scores[kept], np.nonzero(kept)[1], np.append(0, np.cumsum(kept.sum(axis=1)))), shape=kept.shape
+            )
         if self.decide is None:
             return scores if most is None else np.where(kept, scores, np.nan)
         if self.decide == "labels":

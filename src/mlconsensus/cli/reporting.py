@@ -51,7 +51,7 @@ def report(
     panel = choice.members(source.read_to_show())
     known = table and match_truth(table, panel.instances, panel.labels)
     found = mlc.combine(panel, **settings)
-    summary = summarise(found, known, command=_line(ctx), inputs=hash_files(used, panel))
+    summary = summarise(found, known, command=_line(ctx), inputs=hash_files(used, panel), note=source.note)
     Report(summary).save(output, format=form, force=force)
     if output != "-":
         say(f"reported on {sizes(panel.shape)} with {found.method} → {output}")

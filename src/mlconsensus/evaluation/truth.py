@@ -58,10 +58,16 @@ def match_truth(table: ModelTable, instances: Iterable[Any], labels: Iterable[An
     table = with_names([judged, table._replace(file=table.file or table.model)])[1]
     rows, true_rows = _common(instances, table.instances, table.model)
     columns, true_columns = _common(labels, table.labels, table.model)
-    sides = ("instance", len(rows), len(instances)), ("label", len(columns), len(labels))
-    left_out = _note(*((*side, size) for side, size in zip(sides, known.shape, strict=True)))
+    n, l = known.shape
+    if table.named is not None:  # a list, which says no to every label that it never names: an empty column is theirs
+        known = sparse.hstack([known, sparse.csr_array((n, 1), dtype=known.dtype)], format="csr")
+        every = np.full(len(labels), l)
+        every[columns] = true_columns
+        l += len(labels) - len(columns)
+        columns, true_columns = np.arange(len(labels)), every
+    sides = ("instance", len(rows), len(instances), n), ("label", len(columns), len(labels), l)
     truth = known[true_rows][:, true_columns].astype(np.bool_)
-    return Matched(truth if len(columns) > MOST_DENSE else dense(truth), rows, columns, left_out)
+    return Matched(truth if len(columns) > MOST_DENSE else dense(truth), rows, columns, _note(*sides))
 
 
 def as_matched(truth: Any, instances: Names, labels: tuple[str, ...]) -> Matched:

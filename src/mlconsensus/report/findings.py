@@ -22,8 +22,9 @@ def findings(summary: Summary) -> list[str]:
     >>> findings(summarise(mlc.combine(panel, method="mv")))[2]
     'The consensus gives every instance the labels that voting gives it. ...'
     """
-    voices = [f"{summary.models.voices}."] if len(summary.models.rows) > 1 else []
-    first = [_agreement(summary), *voices, *warnings(summary.models)]
+    m, said = len(summary.models.rows), summary.models.voices
+    voices = [f"{said}."] if m > 1 and (said.low > 1 or said.high < m) else []  # else it says nothing
+    first = [*filter(None, [summary.note]), _agreement(summary), *voices, *warnings(summary.models)]
     return [*first, changed(summary), _disputed(summary), *_quality(summary)]
 
 
@@ -52,9 +53,8 @@ def actions(summary: Summary) -> list[Action]:
     if models.suspects:
         names = list(dict.fromkeys(name for suspect in models.suspects for name in suspect.raters))
         more = f" and {len(names) - 3:,} more" if len(names) > 3 else ""
-        found.append(
-            Action(f"Look at {', '.join(map(shown, names[:3]))}{more}: the evidence is against them.", "models")
-        )
+        against = f"the evidence is against {'them' if len(names) > 1 else 'it'}."
+        found.append(Action(f"Look at {', '.join(map(shown, names[:3]))}{more}: {against}", "models"))
     if judged is not None:
         gain = judged.ahead
         trust = "Use voting: the consensus is behind it" if gain.high < 0 else "Trust it: it is not behind voting"

@@ -111,7 +111,7 @@ def summarise_models(found: Examined, combiner: Combiner) -> ModelsSummary:
     'answers as if at random'
     """
     names, m = found.models, len(found.models)
-    enough = found.shared >= (FEW if found.shared.max() >= FEW else 1)
+    enough = found.shared >= max(1, min(FEW, found.shared.max()))
     agreement = np.where(enough, found.agreement, np.eye(m))
     weights = getattr(combiner, "model_weights_", np.full(m, None)).tolist()
     nearest = np.where(enough, agreement, -2.0).argmax(axis=1)

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from ..consensus import Consensus
 
 
+_MOST_PARTS = 20  # files of a folder that are listed one by one
+
+
 class Input(NamedTuple):
     """A file, or data in memory, and what it held."""
 
@@ -80,14 +83,21 @@ def hash_predictions(predictions: Predictions, name: str = "predictions") -> Inp
 
 
 def hash_files(files: Iterable[AnyPath], predictions: Predictions) -> tuple[Input, ...]:
-    """Hash files, in folders too; standard input is gone once it is read, so then the predictions are hashed."""
+    """Hash files, in folders too, of many the list of hashes; for standard input, which is gone, the predictions."""
     found = []
     for name in map(Path, files):
         if str(name) == "-":
             found.append(hash_predictions(predictions, "the panel, with standard input"))
             continue
-        for part in sorted(part for part in name.rglob("*") if part.is_file()) if name.is_dir() else [name]:
-            with part.open("rb") as file:
-                digest = hashlib.file_digest(file, "sha256").hexdigest()
-            found.append(Input(part.relative_to(name.parent).as_posix(), digest, part.stat().st_size))
+        parts = sorted(part for part in name.rglob("*") if part.is_file()) if name.is_dir() else [name]
+        each = [Input(part.relative_to(name.parent).as_posix(), _hashed(part), part.stat().st_size) for part in parts]
+        if len(each) > _MOST_PARTS:
+            digest = hashlib.sha256(repr(each).encode("utf-8", "surrogatepass")).hexdigest()
+            each = [Input(f"{name.name}/, {len(each):,} files", digest, sum(own.size or 0 for own in each))]
+        found += each
     return tuple(found)
+
+
+def _hashed(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -40,9 +40,12 @@ class Summary(NamedTuple):
     judged: JudgedSummary | None  # None: there was no truth
     asking: Asking
     origin: Origin
+    note: str = ""  # what of the panel is looked at, where it is not all
 
 
-def summarise(consensus: Consensus, truth: Any = None, *, command: str = "", inputs: tuple[Input, ...] = ()) -> Summary:
+def summarise(
+    consensus: Consensus, truth: Any = None, *, command: str = "", inputs: tuple[Input, ...] = (), note: str = ""
+) -> Summary:
     """Gather all that a report says.
 
     Parameters
@@ -55,6 +58,8 @@ def summarise(consensus: Consensus, truth: Any = None, *, command: str = "", inp
         The line that made it, if it was made on the command line.
     inputs
         The files it was made from; without, the predictions are hashed.
+    note
+        What of the panel is looked at, where it is not all.
 
     Examples
     --------
@@ -77,6 +82,7 @@ def summarise(consensus: Consensus, truth: Any = None, *, command: str = "", inp
         None if matched is None else judge(consensus, matched),
         _asking(consensus),
         summarise_origin(consensus, command, inputs),
+        note,
     )
 
 

@@ -358,5 +358,5 @@ def _names_of(combiner: Combiner) -> dict[str, tuple[str, ...]]:
 
 def _described(combiner: Combiner) -> dict[str, Any]:
     """Return all in which statistics have to be alike, the most important first."""
-    guarantee = combiner.privacy_ and combiner.privacy_._replace(releases=1)
+    guarantee = combiner.privacy_ and combiner.privacy_._replace(releases=1, scale=0.0)  # which follows, for one size
     return {"method": combiner.name, **_parameters(combiner), "privacy": guarantee}
