@@ -3,6 +3,7 @@
 Nothing whose size depends on the number of instances comes to the client.
 """
 
+import atexit
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -178,14 +179,20 @@ def connected(address: str | None) -> Iterator[Any]:
     expect(right, "--dask", repr(address), "an address such as tcp://host:8786, or none")
     distributed = _dask("distributed")
     if address is None:
-        with local_cluster(cores()) as cluster, distributed.Client(cluster) as client:
+        try:
+            own = local_cluster(cores())
+        except KeyboardInterrupt:  # of a cluster that is half made, Dask would complain at the end
+            atexit.unregister(_dask("distributed.deploy.spec").close_clusters)
+            raise
+        with own as cluster, distributed.Client(cluster) as client:
             try:
                 yield client
             except BaseException:  # Dask would wait for what the workers are at
-                processes = {child.pid: child for child in active_children()}
                 for nanny in cluster.workers.values():
                     nanny.auto_restart = False
-                    processes[nanny.pid].kill()
+                    for child in active_children():
+                        if child.pid == nanny.pid:
+                            child.kill()
                 raise
         return
     try:
