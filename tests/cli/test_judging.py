@@ -290,3 +290,11 @@ def test_truth_as_lists_of_tags_judges_as_a_table_does(run, tmp_path, monkeypatc
     assert found[0]["one_error"] == 0.5
     (tmp_path / "truth.jsonl").write_text('{"instance": "1", "labels": ["sport"]}')
     assert run("evaluate", "scores.csv", "--truth", "truth.jsonl").code == 2
+
+
+def test_compare_says_that_instances_without_labels_are_errors(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name, rows in {"a": "1,1,0\n2,0,0\n", "b": "1,1,1\n2,0,1\n", "truth": "1,1,0\n2,0,0\n3,0,1\n"}.items():
+        (tmp_path / f"{name}.csv").write_text(f"id,law,war\n{rows}")
+    said = run("compare", "a.csv", "b.csv", "--truth", "truth.csv").out.splitlines()[-1]
+    assert said == "1 instance without a relevant label: any that is put first there is one error."

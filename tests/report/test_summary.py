@@ -361,3 +361,17 @@ def test_calibration_error_of_probabilities():
     right, wrong = (calibration_error(rng.random(likely.shape) < p, likely) for p in (likely, likely / 2))
     assert right.low <= right.error < 0.05
     assert wrong.low < 0.25 < wrong.high
+
+
+def test_a_model_with_better_label_sets_is_named():
+    """Scores of 0.2 for every no add up to more labels than there are."""
+    rng = np.random.default_rng(0)
+    truth = rng.random((300, 8)) < 0.2
+    said = {
+        name: np.where(truth, rng.beta(5, 2, truth.shape), rng.beta(1.5, 6, truth.shape))
+        for name in ("ann", "bob", "cleo")
+    }
+    found = findings(summarise(mlc.combine(said), truth))
+    assert any(line.startswith("Its label sets are behind those of a model (micro F1 0.") for line in found)
+    good = findings(summarise(mlc.combine({name: own > 0.5 for name, own in said.items()}), truth))
+    assert not any("label sets are behind" in line for line in good)

@@ -7,6 +7,7 @@ import click
 import mlconsensus as mlc
 
 from ..errors import expect
+from ..terminal import plural
 from .options import (
     PanelFiles,
     columns_of,
@@ -142,6 +143,8 @@ def compare(
         results[name] = mlc.metrics.evaluate(matched.truth, scores, sets)
     voices = examine(panel).voices
     text = f"{metrics_table(results)}\n\nBM: mean of the base models; * best of its column.\n{voices}."
+    if empty := int((matched.truth.sum(axis=1) == 0).sum()):
+        text += f"\n{plural(empty, 'instance')} without a relevant label: any that is put first there is one error."
     click.echo(json_of(results | {"voices": voices}) if as_json else text)
 
 

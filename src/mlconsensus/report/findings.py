@@ -1,13 +1,18 @@
 """The main points of a summary, one sentence each, for the top of every rendering."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
+
+import numpy as np
 
 from ..evaluation.metrics import is_better
 from ..terminal import plural, shown
+from .judged import Judgement
 from .models import ModelsSummary
 from .summary import Summary
 
 _MOST_WARNINGS = 12
+_CLEARLY = 0.02  # by how much a model's label sets are better than the consensus's
 _HARDLY = 0.1  # agreement below which models have hardly anything in common
 
 
@@ -135,7 +140,14 @@ def _quality(summary: Summary) -> list[str]:
     if own != own:
         return ["All cells of the truth are alike, so that no ranking can be judged."]
     verdict = "the same as" if own == voting else "better than" if is_better(metric, own, voting) else "worse than"
-    return [
-        f"Against the truth, the {title} is {own:.4f}, {verdict} that of voting ({voting:.4f}); "
-        f"the models' mean is {models:.4f}."
-    ]
+    sentence = f"Against the truth, the {title} is {own:.4f}, {verdict} that of voting ({voting:.4f})"
+    return [f"{sentence}; the models' mean is {models:.4f}.", *_label_sets(summary.judged.results)]
+
+
+def _label_sets(results: Sequence[Judgement]) -> list[str]:
+    """Say that a model alone has the better label sets, as is so where scores add up to too many labels."""
+    own, best = results[0], max(results, key=lambda row: (row.kind == "model") * np.nan_to_num(row.metrics["micro_f1"]))
+    if best.kind != "model" or best.metrics["micro_f1"] < own.metrics["micro_f1"] + _CLEARLY:
+        return []
+    figures = f"micro F1 {own.metrics['micro_f1']:.3f}, {shown(best.name)} alone {best.metrics['micro_f1']:.3f}"
+    return [f"Its label sets are behind those of a model ({figures}): try a threshold, or decide with known answers."]
