@@ -104,7 +104,7 @@ def compare(
     Without either, some raters are held out in turn: what is printed is how much better than voting each method ranks
     what they said, with 90 % intervals, and whether that can be relied on.
 
-    The last line says how many raters with errors of their own the panel is worth at most.
+    A last line says how many raters with errors of their own the panel is worth at most.
 
     \b
     Examples:
