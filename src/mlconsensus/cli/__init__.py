@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+from threading import current_thread, main_thread
 
 if sys.stderr is None:  # where the shell has closed it, NumPy 2.0 cannot be imported
     sys.stderr = open(os.devnull, "w")  # noqa: SIM115
@@ -14,8 +15,10 @@ def _interrupted(number: int, frame: object) -> None:
     os._exit(128 + number)
 
 
-_early = "mlconsensus" in sys.argv[0] and signal.getsignal(signal.SIGINT) is signal.default_int_handler
-if _early:  # this process is ours
+_started = [os.path.splitext(part)[0] for part in "".join(sys.argv[:1]).replace("\\", "/").split("/")[-2:]]
+_early = _started[-1:] == ["mlconsensus"] or _started == ["mlconsensus", "__main__"]  # whether this process is ours
+_early = _early and signal.getsignal(signal.SIGINT) is signal.default_int_handler and current_thread() is main_thread()
+if _early:
     signal.signal(signal.SIGINT, _interrupted)
 
 from .main import main  # noqa: E402
