@@ -60,7 +60,7 @@ def labels(source: PanelFiles, least: float, suggest: str | None, force: bool, a
 
     from ..insight.spellings import similar_labels
     from ..io import label_counts, whole_file
-    from ..terminal import plural, table
+    from ..terminal import table
 
     if suggest is not None:
         check_place(source.files, suggest, force)

@@ -13,10 +13,9 @@ from scipy import special, stats
 from ..arithmetic.products import FloatArray, ratio
 from ..arithmetic.sheets import Sheets
 from ..terminal import shown
-from .meetings import Meetings, Reliability, scale_of
+from .meetings import FEW, Meetings, Reliability, scale_of
 
 FALSE_DISCOVERIES = 0.01
-_FEW = 10  # instances: the same answers to fewer accuse nobody
 _Z = 1.96  # 95 % intervals
 
 # A random rater agrees with the others less than half as much as these do among themselves, and not clearly at all; an
@@ -80,7 +79,7 @@ def _constant(met: Meetings, said: Sheets, names: tuple[str, ...]) -> Iterator[S
     rate = (total.sum(axis=0) - total + 0.5) / (spoke.sum(axis=0) - spoke + 1)
     p = np.exp((special.xlogy(total, rate) + special.xlogy(spoke - total, 1 - rate)).sum(axis=1))
     q, seen = _adjusted(p, same), np.diag(met.instances)
-    for k in np.flatnonzero((q <= FALSE_DISCOVERIES) & same & (seen >= _FEW)).tolist():
+    for k in np.flatnonzero((q <= FALSE_DISCOVERIES) & same & (seen >= FEW)).tolist():
         yes, known = int((total[k] >= spoke[k] / 2)[spoke[k] > 0].sum()), int((spoke[k] > 0).sum())
         always = f"says yes to {yes:,} of {known:,} labels, whatever the instance: its answers never vary"
         sentence = f"{shown(names[k])} {always} over {int(seen[k]):,} instances"

@@ -132,7 +132,6 @@ def write(file: IO[bytes], table: ModelTable, layout: Layout, array: bool = Fals
     {"instance": "7", "labels": {"x": 0.25, "y": null}}
     """
     record = None if tool is None else TOOLS[tool].written
-    expect(tool is None or record is not None, "format", f"{tool} for output", "one that is written, such as csv")
     instances, labels = ([str(name) for name in names] for names in layouts.named(table))
     for at_row, (instance, (columns, values)) in enumerate(zip(instances, _rows(table.scores), strict=True)):
         said = {labels[at]: None if value != value else value for at, value in zip(columns, values, strict=True)}

@@ -231,12 +231,9 @@ def check_overlap(tables: Sequence[ModelTable], what: str, names: Sequence[Names
         others = [other for j, other in enumerate(names) if j != k]
         beside = tables[k].file and any(table.file == tables[k].file for j, table in enumerate(tables) if j != k)
         if others and not beside and not any(in_common(own, other) for other in others):
-            alike, *each = ({str(name).strip().lower() for name in some} for some in (own, *others))
-            hint = (
-                "; but for case and spaces there are some (--ignore-case)"
-                if what == "label" and alike & set().union(*each)
-                else ""
-            )
+            called = [{str(name).strip().lower() for name in some} for some in (own, *others) if what == "label"]
+            alike = called and called[0] & set().union(*called[1:])
+            hint = "; but for case and spaces there are some (--ignore-case)" if alike else ""
             raise InputError(
                 f"{tables[k].where}: found no {what} in model {tables[k].model!r} that another model has (such as "
                 f"{str(others[0][0])!r}; its own are such as {str(own[0])!r}), expected some in common{hint}"
