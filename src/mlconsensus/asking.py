@@ -8,8 +8,7 @@ import numpy as np
 from .consensus import combine
 from .insight.comparison import chances
 from .insight.questions import Goal, Questions, questions
-from .panel.gold import CHANCE, Gold
-from .panel.model_tables import ModelTable
+from .panel import CHANCE, Gold, ModelTable
 
 
 def ask(predictions: Any, budget: int, goal: Goal = "consensus", *, gold: Any = None, seed: int = 0) -> Questions:

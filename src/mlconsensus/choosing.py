@@ -9,7 +9,7 @@ from .evaluation.metrics import RANKING_METRICS
 from .insight.comparison import compare
 from .insight.meetings import MOST_CELLS, sampled
 from .insight.referee import referee
-from .panel.predictions import as_predictions, joined
+from .panel import as_predictions, joined
 from .parameters import Weights
 
 Optimize = Literal["auto", "ranking_loss", "micro_auc", "one_error", "average_precision"]

@@ -23,10 +23,7 @@ from .evaluation.truth import as_matched
 from .insight.comparison import cross_fitted
 from .insight.diagnostics import Diagnostics, diagnose, leave_one_model_out
 from .insight.explanations import Explanation, explain
-from .panel.alignment import Names
-from .panel.model_tables import ModelTable
-from .panel.predictions import Predictions, as_predictions
-from .panel.sources import MOST_DENSE
+from .panel import MOST_DENSE, ModelTable, Names, Predictions, as_predictions
 from .parameters import Weights
 from .terminal import plural, sizes
 

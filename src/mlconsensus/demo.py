@@ -8,8 +8,7 @@ from .errors import expect
 from .estimators import COMBINERS
 from .evaluation.metrics import evaluate, evaluate_models
 from .io import write_table
-from .panel.model_tables import ModelTable
-from .panel.predictions import Predictions
+from .panel import ModelTable, Predictions
 from .tables import metrics_table
 
 _LABELS = [

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from .choosing import choose
 from .errors import expect
-from .panel.predictions import Predictions
+from .panel import Predictions
 
 _LEAST = 1e-12  # no label is impossible or certain, so that logarithms of probabilities are finite
 

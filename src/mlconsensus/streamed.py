@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from .arithmetic.many import ManyScores
 from .choosing import Optimize, choose, with_what_it_saw
 from .estimators import Combiner
-from .panel.predictions import Predictions
+from .panel import Predictions
 from .parameters import Weights
 
 

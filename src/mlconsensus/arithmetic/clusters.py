@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ..panel.predictions import Predictions
+from ..panel import Predictions
 from .products import BoolArray, FloatArray, scaled
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ..panel.model_scores import Matrix
+from ..panel import Matrix
 from .budget import granted
 from .products import FloatArray, gram
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from ..errors import InputError
-from ..panel.predictions import Predictions
+from ..panel import Predictions
 from .budget import granted
 from .products import FloatArray, ratio
 

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ..panel.model_scores import Matrix
-from ..panel.predictions import Predictions
+from ..panel import Matrix, Predictions
 from .products import FloatArray, cheaper, connections, dense, folded, places
 
 _MOST_MODELS = 12

@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ..panel.model_scores import Matrix
-from ..panel.predictions import Predictions
+from ..panel import Matrix, Predictions
 from .budget import granted
 
 FloatArray = NDArray[np.float64]

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ..panel.predictions import Predictions
+from ..panel import Predictions
 from .products import FloatArray, ratio
 
 IntArray = NDArray[np.int64]

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
 
-from ..panel.sources import MOST_DENSE
+from ..panel import MOST_DENSE
 from .budget import heeded
 from .many import KEPT, in_pieces, kth_best
 from .products import FloatArray

@@ -76,8 +76,7 @@ def decide(
       mlconsensus decide a.csv b.csv c.csv --gold answers.csv --recall 0.9 --precision 0.8 --output tags.csv
     """
     from ..io import write_table
-    from ..panel.gold import split_chances
-    from ..panel.model_tables import ModelTable
+    from ..panel import ModelTable, split_chances
 
     expect(not (as_json and output == "-"), "--json", "no --output", "a file, as JSON goes to standard output")
     check_place([*source.files, gold], output, force)

@@ -186,7 +186,7 @@ def evaluate(
     from ..insight.comparison import chances
     from ..io import read_table
     from ..io.layouts import named
-    from ..panel.gold import gold_of
+    from ..panel import gold_of
     from ..tables import metrics_table
 
     expect((truth is None) != (gold is None), "evaluate", "both or none of --truth and --gold", "one of the two")

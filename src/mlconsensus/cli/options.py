@@ -73,7 +73,7 @@ class PanelFiles(SimpleNamespace):
 
     def read(self, many: bool = False) -> mlc.Predictions:
         """Read the panel, of `many` labels only if told, and say once, in one line, how much of it is missing."""
-        from ..panel.sources import MOST_DENSE
+        from ..panel import MOST_DENSE
 
         panel = mlc.read_predictions(self.files, **self.matched())
         wanted = f"at most {MOST_DENSE:,} for this command, for example those of a --vocabulary"

@@ -78,7 +78,7 @@ class Output(SimpleNamespace):
         """Combine a panel, or apply the method that is `solved`, and write the consensus: at once or block by block."""
         from ..engines.machine import available_memory
         from ..io import write_table
-        from ..panel.model_tables import ModelTable
+        from ..panel import ModelTable
         from ..streamed import Written
 
         _, n, l = panel.shape

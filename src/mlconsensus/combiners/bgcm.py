@@ -27,7 +27,7 @@ from ..arithmetic.clusters import memberships, pair_sums, reaching
 from ..arithmetic.many import ManyScores, Said, at_cells
 from ..arithmetic.many import said as said_by
 from ..arithmetic.products import FloatArray, connections, folded, label_grams, ratio, row_sums, spoken
-from ..panel.predictions import Predictions
+from ..panel import Predictions
 from ..parameters import Weights, positive
 from .contributions import Contributions, of_label, statements
 from .method import Axes, Method

@@ -5,7 +5,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from ..arithmetic.products import FloatArray, connections, dense, spoken
-from ..panel.predictions import Predictions
+from ..panel import Predictions
 
 Scale = Literal["score", "log-odds"]
 

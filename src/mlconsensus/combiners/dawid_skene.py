@@ -32,7 +32,7 @@ from ..arithmetic.many import ManyScores, Said, at_cells
 from ..arithmetic.many import said as said_by
 from ..arithmetic.products import FloatArray, dense, ratio
 from ..errors import expect
-from ..panel.predictions import Predictions
+from ..panel import Predictions
 from ..parameters import Weights, positive, whole
 from .contributions import Contributions, of_label, statements
 from .method import Axes, Method

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..arithmetic.many import many_means, said
 from ..arithmetic.products import FloatArray, column_sums, dense, mean, ratio, votes
-from ..panel.predictions import Predictions
+from ..panel import Predictions
 from ..parameters import Weights
 from .contributions import Contributions, of_label, statements
 from .method import Axes, Method

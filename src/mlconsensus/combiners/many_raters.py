@@ -16,7 +16,7 @@ from scipy import sparse
 from ..arithmetic.many import MOST_NAMED, ManyScores, Said, best, said
 from ..arithmetic.products import FloatArray, ratio
 from ..arithmetic.shrinking import LEAST, Headed, among_tail, head_first, shrunk, single, with_head
-from ..panel.predictions import Predictions
+from ..panel import Predictions
 from .raters import possible, products_of_raters, spread_of
 
 Paired = Callable[[FloatArray, FloatArray], FloatArray]

@@ -12,8 +12,7 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..panel.predictions import Predictions
-from ..panel.sources import Source
+from ..panel import Predictions, Source
 from ..parameters import Weights
 
 S = TypeVar("S", bound=tuple[Any, ...])

@@ -49,8 +49,7 @@ from ..arithmetic.many import said as said_by
 from ..arithmetic.products import FloatArray, column_sums, dense, gram, mean, product, ratio, votes
 from ..arithmetic.shrinking import Headed, among_tail, head_first, shrunk, single, with_head
 from ..errors import expect
-from ..panel.model_scores import Matrix
-from ..panel.predictions import Predictions
+from ..panel import Matrix, Predictions
 from ..parameters import Weights, whole
 from .contributions import Contributions, statements
 from .method import Axes, Method

@@ -46,7 +46,7 @@ from ..arithmetic.grams import Gram, as_gram
 from ..arithmetic.many import MOST_NAMED, ManyScores, best, said
 from ..arithmetic.products import FloatArray, connections, product, ratio, row_sums, scaled
 from ..errors import expect
-from ..panel.predictions import Predictions
+from ..panel import Predictions
 from ..parameters import Weights, fraction, positive
 from .contributions import Contributions, statements
 from .method import Axes, Method

@@ -31,9 +31,8 @@ from ..arithmetic.products import FloatArray, column_sums, dense, gram, product,
 from ..arithmetic.sheets import sheets
 from ..arithmetic.shrinking import Headed
 from ..errors import InputError
+from ..panel import Predictions, Source
 from ..panel import scales as scales_of
-from ..panel.predictions import Predictions
-from ..panel.sources import Source
 from ..parameters import Weights
 from . import many_raters
 from .contributions import Contributions, statements

@@ -7,8 +7,7 @@ import numpy as np
 from ..arithmetic.patterns import counts, pooled
 from ..arithmetic.products import FloatArray, dense, model_sums, product, ratio
 from ..arithmetic.sheets import Sheets, sheets
-from ..panel.predictions import Predictions
-from ..panel.scales import Scales
+from ..panel import Predictions, Scales
 from . import many_raters
 from .method import Axes
 from .raters import agreement, highest, kinship, of_cells, products_of_raters, reliability

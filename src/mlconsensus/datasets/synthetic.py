@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import expect
-from ..panel.predictions import Predictions
+from ..panel import Predictions
 from ..parameters import fraction, positive, whole
 
 

@@ -6,8 +6,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from ..combiners.method import S
-from ..panel.predictions import Predictions
-from ..panel.sources import Source
+from ..panel import Predictions, Source
 from . import local
 
 

@@ -19,10 +19,7 @@ from numpy.typing import NDArray
 from ..arithmetic.budget import grant
 from ..combiners.method import S, merged
 from ..errors import InputError, expect, needed
-from ..panel.alignment import Names
-from ..panel.model_tables import tables_of
-from ..panel.predictions import Predictions, joined
-from ..panel.sources import LazySource, Steps, prepared
+from ..panel import LazySource, Names, Predictions, Steps, joined, prepared, tables_of
 from .machine import KEPT, available_memory, cores
 from .progress import track
 

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from ..arithmetic.budget import grant, granted
 from ..arithmetic.many import stacked
 from ..combiners.method import merged
-from ..panel.predictions import Predictions
-from ..panel.sources import Source
+from ..panel import Predictions, Source
 from .machine import available_memory, check_size, cores
 from .progress import track, working
 

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from ..combiners import METHODS, Method
 from ..engines import gather
 from ..errors import one_of
-from ..panel import scales
-from ..panel.predictions import as_predictions
+from ..panel import as_predictions, scales
 from .combiner import Combiner
 
 __all__ = ["COMBINERS", "Combiner", "estimator", "function", "method_named", "register", "rescale"]

@@ -16,8 +16,7 @@ from ..engines import gather, local, spread
 from ..errors import InputError, expect
 from ..evaluation.decisions import cardinalities, match_instances
 from ..evaluation.metrics import average_precision
-from ..panel.model_tables import ModelTable
-from ..panel.predictions import Predictions, as_predictions
+from ..panel import ModelTable, Predictions, as_predictions
 from ..parameters import model_weights
 from .known import known_instances
 from .room import that_fits

@@ -5,9 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..engines import gather
-from ..panel.gold import Gold
-from ..panel.predictions import Predictions, joined
-from ..panel.sources import Source
+from ..panel import Gold, Predictions, Source, joined
 
 
 class _Known(NamedTuple):

@@ -6,7 +6,7 @@ from ..arithmetic.many import KEPT
 from ..combiners import METHODS, Method
 from ..engines.machine import available_memory
 from ..errors import expect
-from ..panel.sources import MOST_DENSE
+from ..panel import MOST_DENSE
 from ..terminal import sizes
 
 

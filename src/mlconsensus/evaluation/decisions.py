@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..arithmetic.many import ManyScores, many_means
 from ..arithmetic.products import BoolArray, FloatArray, column_sums, mean, row_sums, votes
 from ..errors import expect
-from ..panel.predictions import as_predictions
+from ..panel import as_predictions
 from ..parameters import whole
 from .ranks import over_rows
 

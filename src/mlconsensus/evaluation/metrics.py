@@ -21,7 +21,7 @@ from scipy import sparse
 
 from ..arithmetic.many import ManyScores
 from ..arithmetic.products import BoolArray, column_sums, dense, ratio, row_sums
-from ..panel.predictions import Predictions, as_predictions
+from ..panel import Predictions, as_predictions
 from . import ranks
 from .decisions import threshold
 from .truth import truth_and_scores, truth_and_sets

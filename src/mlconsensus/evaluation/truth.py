@@ -9,10 +9,7 @@ from scipy import sparse
 from ..arithmetic.many import ManyScores
 from ..arithmetic.products import dense
 from ..errors import expect
-from ..panel.alignment import IntArray, Names
-from ..panel.gold import truth_table
-from ..panel.model_tables import ModelTable, canonical_csr, with_names
-from ..panel.sources import MOST_DENSE
+from ..panel import MOST_DENSE, IntArray, ModelTable, Names, canonical_csr, truth_table, with_names
 
 
 class Matched(NamedTuple):

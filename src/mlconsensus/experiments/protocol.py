@@ -12,7 +12,7 @@ from ..engines.progress import track
 from ..errors import expect
 from ..estimators import COMBINERS
 from ..evaluation import metrics
-from ..panel.predictions import Predictions
+from ..panel import Predictions
 from . import paper
 from .base_models import Settings, base_predictions
 from .learners import BoolArray

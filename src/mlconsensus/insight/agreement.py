@@ -22,7 +22,7 @@ from scipy import sparse
 from ..arithmetic.products import FloatArray, ratio
 from ..arithmetic.sheets import IntArray, sheets
 from ..errors import expect
-from ..panel.predictions import Predictions, as_predictions
+from ..panel import Predictions, as_predictions
 from ..terminal import plural, shown, table
 from .meetings import FEW, looked_at, together
 

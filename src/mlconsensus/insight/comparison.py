@@ -17,8 +17,7 @@ from ..errors import InputError, expect
 from ..estimators import COMBINERS, Combiner, rater_filter
 from ..evaluation.intervals import Figure, judge
 from ..evaluation.metrics import RANKING_METRICS
-from ..panel.gold import Gold, split_chances, truth_table
-from ..panel.predictions import Predictions, as_predictions
+from ..panel import Gold, Predictions, as_predictions, split_chances, truth_table
 from ..tables import TITLES, title
 from ..terminal import plural, table
 

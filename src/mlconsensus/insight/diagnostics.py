@@ -9,8 +9,7 @@ from sklearn.base import clone
 from ..arithmetic.products import FloatArray, ratio
 from ..arithmetic.sheets import sheets
 from ..estimators import Combiner
-from ..panel.predictions import Predictions
-from ..panel.sources import Source
+from ..panel import Predictions, Source
 from .meetings import common_factor, looked_at, meet, scale_of
 from .suspects import Suspect, suspects
 from .voices import Voices, count_voices

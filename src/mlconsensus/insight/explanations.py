@@ -15,9 +15,7 @@ from ..combiners.contributions import Scale
 from ..engines import gather
 from ..errors import InputError, nearest
 from ..estimators import Combiner
-from ..panel.alignment import as_names
-from ..panel.predictions import Predictions
-from ..panel.sources import Source
+from ..panel import Predictions, Source, as_names
 from ..terminal import shown, table
 
 _MOST_SEARCHED = 20_000  # names among which the one that was meant is looked for; more would take seconds

@@ -7,8 +7,7 @@ import numpy as np
 
 from ..arithmetic.products import FloatArray, ratio
 from ..arithmetic.sheets import IntArray, Sheets
-from ..panel.predictions import Predictions, joined
-from ..panel.sources import Source
+from ..panel import Predictions, Source, joined
 
 MOST_CELLS = 2**24  # of larger panels every second, third, … instance is looked at
 GROUPS = 10  # of instances, for the jackknife

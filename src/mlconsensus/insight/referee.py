@@ -23,8 +23,7 @@ from ..errors import expect
 from ..estimators import COMBINERS, Combiner, majority_vote, method_named
 from ..evaluation import ranks
 from ..evaluation.metrics import RANKING_METRICS
-from ..panel.predictions import Predictions, as_predictions
-from ..panel.sources import positions
+from ..panel import Predictions, as_predictions, positions
 from ..tables import TITLES
 from ..terminal import table
 from .meetings import Meetings, looked_at, meet, scale_of

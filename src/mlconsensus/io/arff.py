@@ -14,8 +14,7 @@ import numpy as np
 from scipy import sparse
 
 from ..errors import InputError, expect, nearest
-from ..panel.alignment import as_names
-from ..panel.model_tables import ModelTable
+from ..panel import ModelTable, as_names
 from .columns import outside, raise_bad_score
 from .files import AnyPath, InputFile, first_line, guarded, read_bytes
 from .formats import input_file

@@ -5,7 +5,7 @@ import os
 import polars as pl
 
 from ..errors import InputError, expect
-from ..panel.alignment import first_again
+from ..panel import first_again
 from .files import display, guarded, read_bytes
 from .formats import format_of
 from .text import check_text

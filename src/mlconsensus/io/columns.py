@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..engines.machine import check_size
 from ..errors import InputError, expect, nearest
-from ..panel.alignment import first_again
+from ..panel import first_again
 from .files import Place
 from .rules import Rules
 

@@ -10,7 +10,7 @@ from typing import IO, Any
 import polars as pl
 
 from ..errors import InputError, expect
-from ..panel.model_tables import ModelTable
+from ..panel import ModelTable
 from . import columns as cells
 from . import layouts
 from .files import InputFile, Place, first_line, guarded, opened

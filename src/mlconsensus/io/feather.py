@@ -5,7 +5,7 @@ from typing import IO
 import polars as pl
 
 from ..engines.machine import check_size
-from ..panel.model_tables import ModelTable
+from ..panel import ModelTable
 from . import layouts
 from .columns import row_size
 from .files import InputFile, Place

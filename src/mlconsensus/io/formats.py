@@ -11,7 +11,7 @@ from typing import IO, Any, Literal, NamedTuple
 import polars as pl
 
 from ..errors import InputError, expect, nearest, one_of
-from ..panel.model_tables import ModelTable
+from ..panel import ModelTable
 from .files import COMPRESSIONS, STANDARD, AnyPath, InputFile, Place, display, read_bytes
 from .rules import AS_THEY_ARE, Rules
 

@@ -20,8 +20,7 @@ from scipy import sparse
 
 from ..engines.machine import check_size
 from ..errors import InputError, expect
-from ..panel.alignment import IntArray, first_again
-from ..panel.model_tables import ModelTable
+from ..panel import IntArray, ModelTable, first_again
 from . import stored
 from .columns import check_columns, matrix, meant_long, names, roles, row_size, scores_of
 from .formats import NamedFrame

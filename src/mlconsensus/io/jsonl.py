@@ -19,7 +19,7 @@ import polars as pl
 from scipy import sparse
 
 from ..errors import InputError, expect, nearest
-from ..panel.model_tables import ModelTable
+from ..panel import ModelTable
 from . import layouts
 from .annotation_tools import TOOLS, listed, tool_of
 from .columns import MISSING, ROLES, outside, raise_bad_score

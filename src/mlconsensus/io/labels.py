@@ -9,9 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from ..errors import InputWarning, expect, one_of
-from ..panel.alignment import IntArray, as_names
-from ..panel.model_scores import StoredMatrix
-from ..panel.model_tables import ModelTable
+from ..panel import IntArray, ModelTable, StoredMatrix, as_names
 from .clusterings import read_pairs
 from .columns import ROLES
 from .files import AnyPath, display, read_bytes

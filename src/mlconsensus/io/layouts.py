@@ -10,7 +10,7 @@ from scipy import sparse
 
 from ..arithmetic.many import KEPT, Cells
 from ..arithmetic.products import dense
-from ..panel.model_tables import ModelTable
+from ..panel import ModelTable
 from .columns import roles
 from .formats import Layout
 

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from ..errors import InputError
-from ..panel.model_tables import ModelTable
+from ..panel import ModelTable
 from . import frames
 from .files import InputFile, Place
 from .formats import Keep, NamedFrame

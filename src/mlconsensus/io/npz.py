@@ -10,8 +10,7 @@ from scipy import sparse
 
 from ..engines.machine import check_size
 from ..errors import InputError, expect, nearest
-from ..panel.alignment import as_names
-from ..panel.model_tables import ModelTable
+from ..panel import ModelTable, as_names
 from . import layouts
 from .columns import check_array, judged
 from .files import InputFile, guarded

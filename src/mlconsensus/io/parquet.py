@@ -9,7 +9,7 @@ import polars as pl
 
 from ..engines.machine import check_size
 from ..errors import expect
-from ..panel.model_tables import ModelTable
+from ..panel import ModelTable
 from . import layouts
 from .columns import row_size
 from .files import InputFile, Place, opened

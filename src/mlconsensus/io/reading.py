@@ -10,9 +10,7 @@ import numpy as np
 import polars as pl
 
 from ..errors import expect
-from ..panel.alignment import How, as_array
-from ..panel.model_tables import ModelTable, with_names
-from ..panel.predictions import Predictions
+from ..panel import How, ModelTable, Predictions, as_array, with_names
 from . import frames, jsonl, stored
 from .columns import judging, roles
 from .files import AnyPath, InputFile, Place, guarded

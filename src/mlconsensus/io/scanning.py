@@ -11,11 +11,7 @@ import numpy as np
 import polars as pl
 
 from ..engines.progress import track
-from ..panel.alignment import How, Names, as_array
-from ..panel.model_scores import ModelScores
-from ..panel.model_tables import aligned
-from ..panel.predictions import Predictions
-from ..panel.sources import LazySource, prepared
+from ..panel import How, LazySource, ModelScores, Names, Predictions, aligned, as_array, prepared
 from . import stored
 from .columns import roles
 from .files import AnyPath, guarded, is_plain

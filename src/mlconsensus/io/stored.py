@@ -14,10 +14,7 @@ from scipy import sparse
 
 from ..arithmetic.products import dense
 from ..errors import InputError
-from ..panel.alignment import IntArray
-from ..panel.model_scores import StoredMatrix
-from ..panel.model_tables import ModelTable
-from ..panel.sources import MOST_DENSE
+from ..panel import MOST_DENSE, IntArray, ModelTable, StoredMatrix
 from . import columns as cells
 from .files import Place, guarded
 

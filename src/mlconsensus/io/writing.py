@@ -20,8 +20,7 @@ from scipy import sparse
 from ..arithmetic.many import Cells
 from ..engines.local import each
 from ..errors import InputError, expect
-from ..panel.model_tables import ModelTable, canonical_csr
-from ..panel.predictions import Predictions
+from ..panel import ModelTable, Predictions, canonical_csr
 from . import files, layouts
 from .files import COMPRESSIONS, STANDARD, AnyPath, display
 from .formats import Layout, format_of

@@ -17,7 +17,7 @@ from ..evaluation.decisions import match_instances
 from ..evaluation.intervals import Figure
 from ..evaluation.metrics import evaluate, evaluate_models
 from ..evaluation.truth import Matched
-from ..panel.predictions import Predictions
+from ..panel import Predictions
 from .changes import evenly
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from scipy.cluster.hierarchy import leaves_list, linkage
 from scipy.spatial.distance import squareform
 
 from ..arithmetic.products import BoolArray, FloatArray, ratio
-from ..panel.alignment import IntArray
+from ..panel import IntArray
 
 MOST_LABELS = 40  # in the heat map; more would not be readable
 _MOST_PAIRS = 20

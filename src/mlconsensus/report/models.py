@@ -11,7 +11,7 @@ from ..insight.diagnostics import Examined
 from ..insight.meetings import FEW
 from ..insight.suspects import Suspect
 from ..insight.voices import Voices
-from ..panel.predictions import Predictions
+from ..panel import Predictions
 from .labels import ordered, strongest
 
 MOST_MODELS = 40  # in the agreement matrix; more would not be readable

@@ -14,7 +14,7 @@ import numpy as np
 from .. import __version__
 from ..arithmetic.products import dense
 from ..io.files import AnyPath
-from ..panel.predictions import Predictions
+from ..panel import Predictions
 
 if TYPE_CHECKING:
     from ..consensus import Consensus

@@ -11,7 +11,7 @@ from scipy import sparse
 
 from ..arithmetic.products import FloatArray
 from ..errors import InputError, needed
-from ..panel.model_scores import Matrix
+from ..panel import Matrix
 
 # Numbers on a grid of 2⁻¹² have products on one of 2⁻²⁴, and sums of these are exact up to 2⁵³ · 2⁻²⁴ = 2²⁹.
 _GRID = 2.0**12

@@ -12,7 +12,7 @@ from scipy import linalg
 
 from ..arithmetic.products import FloatArray, column_sums, connections, gram, mean, ratio, row_sums, scaled, votes
 from ..combiners import mlcm_a, mlcm_r
-from ..panel.predictions import Predictions
+from ..panel import Predictions
 from .noise import on_grid
 
 _PART = 1 / 4

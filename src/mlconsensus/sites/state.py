@@ -14,7 +14,7 @@ from ..combiners.method import Axes, merged
 from ..errors import InputError, InputWarning, expect, nearest
 from ..estimators import COMBINERS, Combiner
 from ..io.files import AnyPath, display, first_line, whole_file
-from ..panel.predictions import Predictions
+from ..panel import Predictions
 from .privacy import guarantee_of
 from .state_file import Arrays, declared, from_arrays, read_state, reordered, to_arrays, write_state
 

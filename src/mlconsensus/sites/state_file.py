@@ -17,7 +17,7 @@ from scipy import sparse
 from ..combiners.method import Axes
 from ..errors import InputError, expect
 from ..io.files import AnyPath, display, first_line, raw_bytes
-from ..panel.sources import MOST_DENSE
+from ..panel import MOST_DENSE
 
 VERSION = 2  # raised when older programs would misread what newer ones write
 
