@@ -65,11 +65,28 @@ def test_json_says_what_was_done(run, panel):
     assert run("combine", "a.csv", "--json").code == 2
 
 
-@pytest.mark.parametrize("rule", ["instances", "labels", "threshold"])
+@pytest.mark.parametrize("rule", ["instances", "labels", "f1", "threshold"])
 def test_label_sets(run, panel, rule):
     assert run("combine", "a.csv", "b.csv", "c.csv", "--method", "mv", "--decide", rule, "-o", "x.csv").code == 0
     _, rows = _rows((panel / "x.csv").read_text())
     assert rows == {"1": [1, 0, 0], "2": [0, 1, 1], "3": [0, 1, 0]}
+
+
+def test_label_sets_of_the_best_f1_come_from_probabilities(run, panel):
+    assert run("combine", "a.csv", "b.csv", "c.csv", "--method", "mlcm-r", "--decide", "f1", "-o", "x.csv").code == 0
+    _, rows = _rows((panel / "x.csv").read_text())
+    found = mlc.combine(mlc.read_predictions(["a.csv", "b.csv", "c.csv"]), method="mlcm-r")
+    assert list(rows.values()) == mlc.decisions.best_f1(found.probabilities).astype(int).tolist()
+
+
+@pytest.mark.parametrize(
+    "options", [["--threshold", "0.3"], ["--decide", "labels", "--threshold", "0"], ["--empty", "top"]]
+)
+def test_options_of_a_rule_need_the_rule(run, panel, options):
+    ran = run("combine", "a.csv", "b.csv", *options, "-o", "x.csv")
+    assert ran.code == 2
+    assert "found no --decide" in ran.err
+    assert not (panel / "x.csv").exists()
 
 
 def test_tags_as_json_lines(run, panel):

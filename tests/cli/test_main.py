@@ -1,3 +1,6 @@
+import subprocess
+import sys
+
 import mlconsensus
 from mlconsensus.cli.main import _COMMANDS
 
@@ -9,6 +12,13 @@ def test_version_and_help(run):
         assert ran.code == 0
         assert "Example" in ran.out
         assert command in run("--help").out
+
+
+def test_help_and_version_load_no_library():
+    heavy = "print(sorted({'numpy', 'scipy', 'polars', 'sklearn'} & set(sys.modules)))"
+    asked = f"import sys\nfrom mlconsensus.cli.main import main\ntry: main(['--help'])\nexcept SystemExit: {heavy}"
+    ran = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
+    assert ran.stdout.endswith("\n[]\n")
 
 
 def test_misspelt_commands_and_options(run):

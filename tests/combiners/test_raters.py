@@ -3,7 +3,7 @@ import pytest
 
 import mlconsensus as mlc
 from mlconsensus.combiners import rater_filter, raters
-from mlconsensus.engines import gather
+from mlconsensus.engines.passes import gather
 
 DENSE = 1e4  # answers that two raters share, by which a correlation is known to 0.01
 

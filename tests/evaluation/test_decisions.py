@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
 from scipy import sparse
 
 import mlconsensus as mlc
@@ -110,3 +111,30 @@ def test_instances_of_many_labels_that_would_get_none():
     assert kept.toarray().tolist() == [[True, True, False], [False, False, False]]
     filled = decisions.match_instances(scores, [2, 0], empty="top").toarray()
     assert filled.tolist() == [[True, True, False], [False, False, True]]
+
+
+@given(likely=hnp.arrays(np.float64, st.tuples(st.integers(1, 4), st.integers(1, 3)), elements=st.floats(0, 1)))
+def test_the_best_f1_is_that_of_all_thresholds(likely):
+    def f1(kept):
+        return 2 * likely[kept].sum() / max(kept.sum() + likely.sum(), 1e-300)
+
+    best = max(f1(likely >= at) for at in likely.ravel())
+    assert f1(decisions.best_f1(likely)) == pytest.approx(best)
+
+
+def test_the_best_f1_of_nothing_likely_is_no_label():
+    assert not decisions.best_f1(np.zeros((2, 3))).any()
+    assert decisions.best_f1(np.zeros((2, 3)), empty="top").sum(axis=1).tolist() == [1, 1]
+    assert decisions.best_f1(np.zeros((0, 3))).shape == (0, 3)
+
+
+def test_the_best_f1_of_true_probabilities_is_ahead_of_other_rules():
+    rng = np.random.default_rng(0)
+    likely = rng.beta(0.3, 2, size=(400, 10))
+    truth = rng.random(likely.shape) < likely
+
+    def f1(chosen):
+        return mlc.metrics.evaluate(truth, likely, chosen)["micro_f1"]
+
+    assert f1(decisions.best_f1(likely)) > f1(decisions.match_instances(likely, likely.sum(axis=1))) + 0.02
+    assert f1(decisions.best_f1(likely)) > f1(decisions.threshold(likely)) + 0.02

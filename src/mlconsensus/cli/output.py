@@ -15,8 +15,9 @@ from .options import force_option, format_option, group, json_option, output_opt
 _OUTPUT = "Where to write the consensus; - for standard output, as CSV unless --output-format says else."
 _DECIDE = (
     "Write label sets (0/1) instead of scores: as many labels for each instance, or instances for each label, as the "
-    "models gave on average; or all scores of at least --threshold."
+    "models gave on average; those of the highest F1 to be expected; or all scores of at least --threshold."
 )
+_OF_ALL = ("labels", "f1")  # rules that look at all instances at once
 _EMPTY = "With --decide: leave an instance without labels, or give it the top one."
 _LAYOUT = "One column a label; one row a score; or one row a score from best to worst, with its rank."
 
@@ -27,6 +28,7 @@ class Output(SimpleNamespace):
     """Where and in what form to write a consensus: what `output_options` declares."""
 
     output_format: str | None
+    threshold: Any
 
     def check(self, files: Sequence[str]) -> None:
         """Refuse an output that cannot be written or would replace an input; fill in the format of standard output."""
@@ -35,6 +37,9 @@ class Output(SimpleNamespace):
         to_screen, expected = self.output == "-", "a file for the consensus, as JSON goes to standard output"
         expect(not (self.as_json and to_screen), "--json", "no --output", expected)
         check_place(files, self.output, self.force)
+        expect(self.threshold is None or self.decide == "threshold", "--threshold", "no --decide threshold", "both")
+        expect(self.empty == "keep" or self.decide is not None, "--empty", "no --decide", "both")
+        self.threshold = 0.5 if self.threshold is None else self.threshold
         if to_screen and self.output_format is None:
             self.output_format = "csv"
         format_of(self.output, self.output_format, written=True)
@@ -50,7 +55,8 @@ class Output(SimpleNamespace):
             counts = np.minimum(rules.cardinalities(panel), most or len(panel.labels))
             return rules.match_instances(scores, counts, empty=self.empty)
         if isinstance(scores, ManyScores):
-            expect(self.decide != "labels", "--decide labels", "many labels", "--decide instances or threshold")
+            few = self.decide not in _OF_ALL
+            expect(few, f"--decide {self.decide}", "many labels", "--decide instances or threshold")
             if self.decide is None:
                 return scores.cells(most and np.full(len(scores), most))
             chosen = rules.threshold(scores, self.threshold, empty=self.empty)
@@ -64,6 +70,8 @@ class Output(SimpleNamespace):
             return scores if most is None else np.where(kept, scores, np.nan)
         if self.decide == "labels":
             return rules.match_labels(scores, rules.frequencies(panel), empty=self.empty) & kept
+        if self.decide == "f1":
+            return rules.best_f1(scores, empty=self.empty) & kept
         return rules.threshold(scores, self.threshold, empty=self.empty) & kept
 
     def check_streamed(self, *in_memory: str) -> None:
@@ -71,7 +79,7 @@ class Output(SimpleNamespace):
         from ..io.writing import streamed_format
 
         streamed_format(self.output, self.output_format)
-        for given in ["--decide labels"] * (self.decide == "labels") + list(in_memory):
+        for given in [f"--decide {self.decide}"] * (self.decide in _OF_ALL) + list(in_memory):
             expect(False, given, "with a panel to be streamed", "one that fits into memory")
 
     def write(self, panel: Any, solved: bool = False, **chosen: Any) -> Any:
@@ -90,12 +98,15 @@ class Output(SimpleNamespace):
             done = mlc.write_consensus(panel, self.output, values=values, solved=solved, **form, **chosen)
             say_missing(done.n_missing, panel.shape)
             return done
+        likely = self.decide == "f1"
         if solved:
+            expect(not likely, "--decide f1", "a method that was solved before", "another rule, or combine")
             combiner, reason = chosen["method"], "it was solved for"
             scores, names = combiner.transform(panel), combiner.labels_
         else:
             found = mlc.combine(panel, **chosen)
-            combiner, reason, scores, names = found.combiner, found.reason, found.scores, found.label_names
+            scores = found.probabilities if likely else found.scores
+            combiner, reason, names = found.combiner, found.reason, found.label_names
         table = ModelTable(combiner.name, self.values(scores, panel), panel.instances, names)
         write_table(self.output, table, **form)
         return Written(combiner.name, reason, combiner, panel.n_missing)
@@ -113,8 +124,8 @@ output_options = group(
     Output,
     output_option(default="-", help=_OUTPUT),
     format_option("--output-format", help="Its format, where the suffix does not tell."),
-    click.option("--decide", type=click.Choice(["instances", "labels", "threshold"]), help=_DECIDE),
-    click.option("--threshold", type=float, default=0.5, help="For --decide threshold."),
+    click.option("--decide", type=click.Choice(["instances", "labels", "f1", "threshold"]), help=_DECIDE),
+    click.option("--threshold", type=float, help="For --decide threshold: 0.5 unless told."),
     click.option("--empty", type=click.Choice(["keep", "top"]), default="keep", help=_EMPTY),
     click.option("--top-k", type=click.IntRange(1), metavar="K", help="Keep only the K best labels of an instance."),
     click.option("--layout", type=click.Choice(["wide", "long", "ranked"]), default="wide", help=_LAYOUT),

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..combiners import METHODS, Method
-from ..engines import gather
+from ..engines.passes import gather
 from ..errors import one_of
 from ..panel import as_predictions, scales
 from .combiner import Combiner

@@ -12,7 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..combiners import METHODS, Method
 from ..combiners.method import merged
-from ..engines import gather, local, spread
+from ..engines import local
+from ..engines.passes import gather, spread
 from ..errors import InputError, expect
 from ..evaluation.decisions import cardinalities, match_instances
 from ..evaluation.metrics import average_precision

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..engines import gather
+from ..engines.passes import gather
 from ..panel import Gold, Predictions, Source, joined
 
 

@@ -204,6 +204,35 @@ def match_labels(scores: ArrayLike, frequency: ArrayLike, *, empty: Empty = "kee
     return _filled(scores, _top(scores.T, wanted).T, empty)
 
 
+def best_f1(probabilities: ArrayLike, *, empty: Empty = "keep") -> BoolArray:
+    """Keep the labels above the threshold whose label sets have the highest F1 that the probabilities lead to expect.
+
+    Parameters
+    ----------
+    probabilities
+        How likely each label is (n, l), as in `Consensus.probabilities`; the threshold is one for all instances.
+    empty
+        What becomes of an instance that would get no label: ``"keep"`` it empty, or give it the ``"top"`` one.
+
+    Returns
+    -------
+    ndarray (n, l) of bool.
+
+    Examples
+    --------
+    >>> import mlconsensus as mlc
+    >>> mlc.decisions.best_f1([[0.9, 0.4, 0.1], [0.1, 0.2, 0.1]])
+    array([[ True,  True, False],
+           [False, False, False]])
+    """
+    likely = np.clip(_score_matrix(probabilities), 0, 1)
+    total, last, least = likely.sum(), -1.0, 0.0
+    while least > last:  # F1 = 2 Σ kept / (number kept + Σ all) is highest where what is above F1 / 2 is kept; it rises
+        kept = likely[likely > least]  # to that from below (Dinkelbach, 1967)
+        last, least = least, kept.sum() / max(kept.size + total, 1)
+    return _filled(likely, likely > least, empty)
+
+
 def _means(predictions: Any) -> Iterator[Any]:
     """Yield the mean prediction of each block, 0 where nobody spoke."""
     panel = as_predictions(predictions)

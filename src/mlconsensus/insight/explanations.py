@@ -12,7 +12,7 @@ import numpy as np
 from ..arithmetic.products import BoolArray, FloatArray
 from ..combiners import majority_vote
 from ..combiners.contributions import Scale
-from ..engines import gather
+from ..engines.passes import gather
 from ..errors import InputError, nearest
 from ..estimators import Combiner
 from ..panel import Predictions, Source, as_names

@@ -150,4 +150,4 @@ def _label_sets(results: Sequence[Judgement]) -> list[str]:
     if best.kind != "model" or best.metrics["micro_f1"] < own.metrics["micro_f1"] + _CLEARLY:
         return []
     figures = f"micro F1 {own.metrics['micro_f1']:.3f}, {shown(best.name)} alone {best.metrics['micro_f1']:.3f}"
-    return [f"Its label sets are behind those of a model ({figures}): try a threshold, or decide with known answers."]
+    return [f"Its label sets are behind those of a model ({figures}): try --decide f1, or decide with known answers."]

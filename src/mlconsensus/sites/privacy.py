@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from ..arithmetic.products import FloatArray
-from ..engines import gather
+from ..engines.passes import gather
 from ..errors import expect
 from ..estimators import Combiner
 from ..parameters import Weights, model_weights, positive, whole
