@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 
 from .arithmetic.many import ManyScores
@@ -23,7 +22,7 @@ from .evaluation.truth import as_matched
 from .insight.comparison import cross_fitted
 from .insight.diagnostics import Diagnostics, diagnose, leave_one_model_out
 from .insight.explanations import Explanation, explain
-from .panel import MOST_DENSE, ModelTable, Names, Predictions, as_predictions
+from .panel import MOST_DENSE, FloatArray, ModelTable, Names, Predictions, as_predictions
 from .parameters import Weights
 from .terminal import plural, sizes
 
@@ -65,13 +64,13 @@ class Consensus:
     predictions: Predictions
 
     @cached_property
-    def gold(self) -> NDArray[np.float64] | None:
+    def gold(self) -> FloatArray | None:
         """The answers that were known (n, l), NaN where none was; ``None``: there were none."""
         unknown = np.full(self.scores.shape, np.nan)
         return None if self.predictions.gold is None else self.predictions.answered(unknown)
 
     @cached_property
-    def cardinality(self) -> NDArray[np.float64]:
+    def cardinality(self) -> FloatArray:
         """How many labels the models gave each instance on average (n,)."""
         return cardinalities(self.predictions)
 
@@ -81,7 +80,7 @@ class Consensus:
         return self.predictions.answered(match_instances(self.scores, self.cardinality))
 
     @cached_property
-    def probabilities(self) -> NDArray[np.float64]:
+    def probabilities(self) -> FloatArray:
         """How likely each label is relevant (n, l); docs/gold-figures.md says how far that can be trusted.
 
         With gold, calibrated by it. Without, as the agreement of the models suggests: the rater filter's scores, cut to
@@ -102,9 +101,9 @@ class Consensus:
         return self.relevant
 
     @cached_property
-    def vote(self) -> NDArray[np.float64]:
+    def vote(self) -> FloatArray:
         """Scores (n, l) by majority voting, to compare with."""
-        scores: NDArray[np.float64] = majority_vote(self.predictions.without_clusterings())
+        scores: FloatArray = majority_vote(self.predictions.without_clusterings())
         return scores
 
     @cached_property
@@ -151,7 +150,7 @@ class Consensus:
         """
         return explain(self.combiner, self.predictions, instance, label)
 
-    def intervals(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def intervals(self) -> tuple[FloatArray, FloatArray]:
         """Find how far any one model could sway the scores.
 
         Returns

@@ -3,7 +3,6 @@
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse, special
 from sklearn import get_config
 from sklearn.base import ClassifierMixin, clone
@@ -15,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from .choosing import choose
 from .errors import expect
-from .panel import Predictions
+from .panel import Array, FloatArray, Predictions
 
 _LEAST = 1e-12  # no label is impossible or certain, so that logarithms of probabilities are finite
 
@@ -123,7 +122,7 @@ class ConsensusClassifier(ClassifierMixin, _BaseHeterogeneousEnsemble):  # type:
         said = [self._said(one, X) for one in self.estimators_]
         return Predictions(said, models=self.combiner_.models_, labels=self.labels_)
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Any) -> Array:
         """Return label sets (n, l) of 0 and 1: as many top labels as the classifiers give an instance on average.
 
         Parameters
@@ -140,7 +139,7 @@ class ConsensusClassifier(ClassifierMixin, _BaseHeterogeneousEnsemble):  # type:
             return np.asarray(self.combiner_.predict(self.panel(X)), dtype=np.int64)
         return np.asarray(self.classes_[self._scores(X).argmax(axis=1)])
 
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+    def predict_proba(self, X: Any) -> FloatArray:
         """Return consensus scores, cut to between 0 and 1; they rank labels and are not calibrated.
 
         Parameters
@@ -155,7 +154,7 @@ class ConsensusClassifier(ClassifierMixin, _BaseHeterogeneousEnsemble):  # type:
         scores = np.clip(self._scores(X), _LEAST, 1 - _LEAST)
         return scores if isinstance(self.classes_, list) else scores / scores.sum(axis=1, keepdims=True)
 
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
+    def decision_function(self, X: Any) -> FloatArray:
         """Return consensus scores, higher = more relevant.
 
         Parameters
@@ -174,7 +173,7 @@ class ConsensusClassifier(ClassifierMixin, _BaseHeterogeneousEnsemble):  # type:
         found = self.predict_proba(X)
         return found if len(self.classes_) != 2 else found[:, 1] - found[:, 0]
 
-    def _scores(self, X: Any) -> NDArray[np.float64]:
+    def _scores(self, X: Any) -> FloatArray:
         panel = self.panel(X)  # which says so first if nothing is fitted
         return np.asarray(self.combiner_.transform(panel))
 
@@ -191,7 +190,7 @@ class ConsensusClassifier(ClassifierMixin, _BaseHeterogeneousEnsemble):  # type:
         tags.target_tags.required = not self.prefit
         return tags
 
-    def _target(self, y: Any) -> NDArray[Any]:
+    def _target(self, y: Any) -> Array:
         """Return `y` as classes (n,) or a matrix of 0 and 1 (n, l); refuse other targets."""
         check_classification_targets(y)
         kind = type_of_target(y, input_name="y")
@@ -200,7 +199,7 @@ class ConsensusClassifier(ClassifierMixin, _BaseHeterogeneousEnsemble):  # type:
         expect(kind in ("binary", "multiclass"), "y", f"a {kind} target", "a binary matrix (n, l), or classes (n,)")
         return np.asarray(column_or_1d(y, warn=True))
 
-    def _said(self, estimator: Any, X: Any) -> NDArray[Any]:
+    def _said(self, estimator: Any, X: Any) -> Array:
         """Return what a fitted classifier says of each instance and label or class (n, l), within 0 and 1."""
         if hasattr(estimator, "predict_proba"):
             found = estimator.predict_proba(X)

@@ -5,13 +5,10 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from .arithmetic.many import ManyScores
 from .choosing import Optimize, choose, with_what_it_saw
 from .estimators import Combiner
-from .panel import Predictions
+from .panel import Array, FloatArray, Predictions
 from .parameters import Weights
 
 
@@ -33,7 +30,7 @@ def write_consensus(
     weights: Weights = None,
     format: str | None = None,
     layout: Any = "wide",
-    values: Callable[[NDArray[np.float64], Predictions], NDArray[Any]] | None = None,
+    values: Callable[[FloatArray, Predictions], Array] | None = None,
     force: bool = False,
     solved: bool = False,
 ) -> Written:

@@ -13,8 +13,9 @@ from ..datasets import Dataset
 from ..engines.progress import track
 from ..errors import expect, one_of
 from ..io.files import whole_file, writable
+from ..panel import BoolArray
 from ..parameters import whole
-from .learners import LEARNERS, BoolArray, Learner, Shuffle, out_of_fold
+from .learners import LEARNERS, Learner, Shuffle, out_of_fold
 
 
 class Settings(NamedTuple):

@@ -11,7 +11,6 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 from sklearn.multiclass import OneVsRestClassifier
@@ -21,8 +20,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 
-IntArray = NDArray[np.intp]
-BoolArray = NDArray[np.bool_]
+from ..panel import BoolArray, IntArray
 
 N_CHAINS = 5
 SIZE = 3  # labels of a set, as the paper's authors recommend

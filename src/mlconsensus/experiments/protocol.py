@@ -12,10 +12,9 @@ from ..engines.progress import track
 from ..errors import expect
 from ..estimators import COMBINERS
 from ..evaluation import metrics
-from ..panel import Predictions
+from ..panel import BoolArray, Predictions
 from . import paper
 from .base_models import Settings, base_predictions
-from .learners import BoolArray
 
 
 class MeanOfRepeats(NamedTuple):

@@ -8,11 +8,10 @@ from typing import Any, NoReturn
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from ..engines.machine import check_size
 from ..errors import InputError, expect, nearest
-from ..panel import first_again
+from ..panel import Array, first_again
 from .files import Place
 from .rules import Rules
 
@@ -107,7 +106,7 @@ def row_size(rows: pl.DataFrame | pl.LazyFrame) -> int:
     return sum(16 if kind == pl.String else 1 if kind in (pl.Boolean, pl.UInt8, pl.Int8) else 8 for kind in kinds)
 
 
-def matrix(frame: pl.DataFrame, columns: Sequence[str], place: Place) -> NDArray[Any]:
+def matrix(frame: pl.DataFrame, columns: Sequence[str], place: Place) -> Array:
     """Make one matrix of the columns of scores; the frame is used up.
 
     Parameters
@@ -135,7 +134,7 @@ def matrix(frame: pl.DataFrame, columns: Sequence[str], place: Place) -> NDArray
     return out
 
 
-def _from_bits(frame: pl.DataFrame) -> NDArray[Any]:
+def _from_bits(frame: pl.DataFrame) -> Array:
     """Lay open the bits of decisions that Arrow keeps; `to_numpy` goes bit by bit, at ten times the cost.
 
     Arrow's stream is a message of names, one of cells, each with its size in front, and 8 bytes that end it. The cells
@@ -300,7 +299,7 @@ def _first_outside(cells: pl.Series) -> int | None:
     return int(bad.fill_null(False).arg_max())
 
 
-def check_array(scores: NDArray[Any], name: str) -> None:
+def check_array(scores: Array, name: str) -> None:
     """Refuse an array that holds anything but scores.
 
     Examples

@@ -15,12 +15,11 @@ from typing import Any, NoReturn
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 from scipy import sparse
 
 from ..engines.machine import check_size
 from ..errors import InputError, expect
-from ..panel import IntArray, ModelTable, first_again
+from ..panel import BoolArray, FloatArray, IntArray, ModelTable, first_again
 from . import stored
 from .columns import check_columns, matrix, meant_long, names, roles, row_size, scores_of
 from .formats import NamedFrame
@@ -31,7 +30,7 @@ _ROWS = 2**22  # statements that are worked on at a time: for each of them, name
 
 # Some statements, names replaced by their positions: the first one's row in the file; model · number of instances +
 # instance; the label (-1: none, the instance is merely listed); the score (NaN: missing).
-Coded = tuple[int, IntArray, IntArray, NDArray[np.float64]]
+Coded = tuple[int, IntArray, IntArray, FloatArray]
 
 
 def tables(
@@ -211,7 +210,7 @@ def _once(matrix: Any) -> Any:
     return sparse.csr_array((high, matrix.indices[first], starts), shape=matrix.shape)
 
 
-def _of_model(matrix: Any, rows: slice, seen: NDArray[np.bool_], known: NDArray[np.bool_]) -> Any:
+def _of_model(matrix: Any, rows: slice, seen: BoolArray, known: BoolArray) -> Any:
     """Return the rows of one model: only instances and labels that it lists."""
     first, last = matrix.indptr[rows.start], matrix.indptr[rows.stop]
     starts = np.append(matrix.indptr[rows][seen[rows]], last) - first

@@ -5,12 +5,11 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 from scipy import sparse
 
 from ..arithmetic.many import KEPT, Cells
 from ..arithmetic.products import dense
-from ..panel import ModelTable
+from ..panel import Array, ModelTable
 from .columns import roles
 from .formats import Layout
 
@@ -68,7 +67,7 @@ def listed(matrix: Any) -> Any:
     return out
 
 
-def named(table: ModelTable) -> tuple[Sequence[Any] | NDArray[Any], Sequence[Any] | NDArray[Any]]:
+def named(table: ModelTable) -> tuple[Sequence[Any] | Array, Sequence[Any] | Array]:
     """Return the instances' and labels' names, those that `Predictions` gives where the table has none.
 
     Examples
@@ -109,7 +108,7 @@ def _ranked_block(part: Any, rows: pl.Series, labels: pl.Series) -> pl.DataFrame
     return best.select("instance", pl.int_range(1, pl.len() + 1).over("at").alias("rank"), "label", "score")
 
 
-def _nullable(values: NDArray[Any]) -> pl.Series:
+def _nullable(values: Array) -> pl.Series:
     if values.dtype.kind == "b":
         return pl.Series(values.astype(np.bool_))
     if values.dtype.kind in "iu":

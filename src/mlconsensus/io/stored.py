@@ -9,12 +9,11 @@ from uuid import uuid4
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 from scipy import sparse
 
 from ..arithmetic.products import dense
 from ..errors import InputError
-from ..panel import MOST_DENSE, IntArray, ModelTable, StoredMatrix
+from ..panel import MOST_DENSE, Array, IntArray, ModelTable, StoredMatrix
 from . import columns as cells
 from .files import Place, guarded
 
@@ -143,7 +142,7 @@ def compact(matrix: Any) -> Any:
     return matrix
 
 
-def new_array(shape: Any, dtype: Any, path: Path | None) -> NDArray[Any]:
+def new_array(shape: Any, dtype: Any, path: Path | None) -> Array:
     """Make an array to be filled, in memory or in a file.
 
     Examples

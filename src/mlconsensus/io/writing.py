@@ -13,14 +13,13 @@ from typing import IO, Any, get_args
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 from polars.io.plugins import register_io_source
 from scipy import sparse
 
 from ..arithmetic.many import Cells
 from ..engines.local import each
 from ..errors import InputError, expect
-from ..panel import ModelTable, Predictions, canonical_csr
+from ..panel import Array, ModelTable, Predictions, canonical_csr
 from . import files, layouts
 from .files import COMPRESSIONS, STANDARD, AnyPath, display
 from .formats import Layout, format_of
@@ -29,7 +28,7 @@ _GROUP, _PIECE = 2**15, 2**13  # rows of a Parquet file that are written togethe
 
 STREAMED = ("parquet", "csv", "tsv")  # formats that can be written block by block
 
-Made = Callable[[Predictions], NDArray[Any]]  # turns a block into what is to be written of it
+Made = Callable[[Predictions], Array]  # turns a block into what is to be written of it
 Framed = Callable[[Predictions, pl.Series], tuple[pl.DataFrame, int]]  # its rows, and how many cells are missing
 
 

@@ -3,7 +3,7 @@
 What other rooms use of this one they import from here.
 """
 
-from .alignment import How, IntArray, Names, as_array, as_names, first_again
+from .alignment import Array, BoolArray, FloatArray, How, IntArray, Names, as_array, as_names, first_again
 from .gold import CHANCE, Gold, gold_of, split_chances, truth_table
 from .model_scores import Matrix, ModelScores, StoredMatrix
 from .model_tables import ModelTable, aligned, canonical_csr, tables_of, with_names
@@ -11,7 +11,7 @@ from .predictions import Predictions, as_predictions, joined
 from .scales import Scales
 from .sources import MOST_DENSE, LazySource, Source, Steps, positions, prepared
 
-__all__ = ["CHANCE", "MOST_DENSE", "Gold", "How", "IntArray", "LazySource", "Matrix", "ModelScores", "ModelTable"]
-__all__ += ["Names", "Predictions", "Scales", "Source", "Steps", "StoredMatrix", "aligned", "as_array", "as_names"]
-__all__ += ["as_predictions", "canonical_csr", "first_again", "gold_of", "joined", "positions", "prepared"]
-__all__ += ["split_chances", "tables_of", "truth_table", "with_names"]
+__all__ = ["CHANCE", "MOST_DENSE", "Array", "BoolArray", "FloatArray", "Gold", "How", "IntArray", "LazySource"]
+__all__ += ["Matrix", "ModelScores", "ModelTable", "Names", "Predictions", "Scales", "Source", "Steps", "StoredMatrix"]
+__all__ += ["aligned", "as_array", "as_names", "as_predictions", "canonical_csr", "first_again", "gold_of", "joined"]
+__all__ += ["positions", "prepared", "split_chances", "tables_of", "truth_table", "with_names"]

@@ -12,8 +12,11 @@ from numpy.typing import NDArray
 
 from ..errors import InputError, expect
 
-Names = NDArray[Any]  # (count,) of int64 or of StringDType; while files are read, a Polars series of text
+Array = NDArray[Any]
+FloatArray = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
 IntArray = NDArray[np.int64]
+Names = Array  # (count,) of int64 or of StringDType; while files are read, a Polars series of text
 How = Literal["union", "intersection"]
 
 _TEXT = np.dtypes.StringDType()

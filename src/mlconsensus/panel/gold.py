@@ -3,10 +3,9 @@
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import InputError, expect, nearest
-from .alignment import IntArray, as_names, positions_of
+from .alignment import Array, FloatArray, IntArray, as_names, positions_of
 from .model_scores import ModelScores
 from .model_tables import ModelTable, checked, with_names
 
@@ -17,14 +16,14 @@ class Gold(NamedTuple):
     """Known answers: about which of the panel's instances, and what they are."""
 
     at: IntArray  # (g,) positions of the instances, rising
-    answers: NDArray[np.float64]  # (g, l) 1: yes, 0: no, NaN: not known; no row without an answer
+    answers: FloatArray  # (g, l) 1: yes, 0: no, NaN: not known; no row without an answer
 
     def among(self, positions: IntArray) -> ModelScores:
         """See the answers through instances that stand at these positions of the panel."""
         rows = np.minimum(np.searchsorted(self.at, positions), len(self.at) - 1)
         return ModelScores(self.answers, np.where(self.at[rows] == positions, rows, -1), None, True)
 
-    def instead_of(self, values: NDArray[Any]) -> NDArray[Any]:
+    def instead_of(self, values: Array) -> Array:
         """Put the answers in place of scores or label sets (n, l).
 
         Examples
@@ -63,7 +62,7 @@ def truth_table(given: Any, what: str, instances: Any, labels: Any) -> ModelTabl
     return ModelTable(what, known, instances, labels, what)
 
 
-def split_chances(table: ModelTable) -> tuple[ModelTable, NDArray[np.float64] | None]:
+def split_chances(table: ModelTable) -> tuple[ModelTable, FloatArray | None]:
     """Take the column with which probability each instance was asked about out of a table, if it has one.
 
     Examples

@@ -4,10 +4,9 @@ from abc import ABC, abstractmethod
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
-from .alignment import IntArray
+from .alignment import BoolArray, FloatArray, IntArray
 from .scales import Knots, rescaled
 
 Matrix = Any  # NDArray (n, l) or scipy.sparse.csr_array (n, l)
@@ -65,7 +64,7 @@ class ModelScores(NamedTuple):
         """Restrict to some of the panel's labels, -1: one that it does not have."""
         return self._replace(columns=labels if self.columns is None else np.where(labels < 0, -1, self.columns[labels]))
 
-    def cells(self) -> tuple[Matrix, NDArray[np.bool_] | None]:
+    def cells(self) -> tuple[Matrix, BoolArray | None]:
         """Return the model's scores in the panel's order, silence as 0, and where it spoke.
 
         The first is dense in the user's dtype, or CSR of float64; the second is ``None`` where
@@ -87,7 +86,7 @@ class ModelScores(NamedTuple):
                 values.eliminate_zeros()
         return (values if self.scale is None else rescaled(values, *self.scale)), spoken
 
-    def apart(self) -> tuple[Matrix, NDArray[np.float64], NDArray[np.float64]]:
+    def apart(self) -> tuple[Matrix, FloatArray, FloatArray]:
         """Return the scores as CSR, single missing cells as 0, which instances (n,) and labels (l,) the model has.
 
         That is all of `cells` without an array (n, l), for panels of many labels.

@@ -5,11 +5,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from ..errors import InputError, InputWarning, expect
-from .alignment import How, IntArray, Names, align, as_names, in_common
+from .alignment import Array, How, IntArray, Names, align, as_names, in_common
 from .model_scores import Matrix, ModelScores, StoredMatrix
 
 _FEW = 50  # instances, with fewer of which nobody can tell what a list leaves out by chance
@@ -262,7 +261,7 @@ def checked(table: ModelTable) -> tuple[Matrix, bool]:
     return matrix, has_nan
 
 
-def _dense(raw: Any, where: str) -> NDArray[Any]:
+def _dense(raw: Any, where: str) -> Array:
     if _is_frame(raw):
         for name, dtype in raw.dtypes.items():
             expect(
@@ -302,7 +301,7 @@ def canonical_csr(raw: Any) -> Any:
     return matrix
 
 
-def _range(values: NDArray[Any]) -> tuple[bool, bool]:
+def _range(values: Array) -> tuple[bool, bool]:
     """Whether there is a NaN, and whether all else is in [0, 1]; in two passes without temporaries."""
     if values.dtype.kind == "b" or values.size == 0:
         return False, True

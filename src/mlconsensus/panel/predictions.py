@@ -8,13 +8,12 @@ from importlib import import_module
 from typing import Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from ..errors import expect
 from ..parameters import Weights, model_weights
 from ..terminal import plural, sizes
-from .alignment import How, IntArray, Names, as_array
+from .alignment import Array, BoolArray, FloatArray, How, IntArray, Names, as_array
 from .clusterings import with_more
 from .gold import Gold, known_answers
 from .model_scores import Matrix, ModelScores
@@ -53,7 +52,7 @@ class Predictions(Source):
     models: tuple[str, ...]
     labels: tuple[str, ...]
     instances: Names
-    weights: NDArray[np.float64] | None  # (m,) how much each model counts; None: all alike
+    weights: FloatArray | None  # (m,) how much each model counts; None: all alike
     clusters: tuple[str, ...]  # names of all clusterings' clusters
     members: IntArray  # (n, number of clusterings) which of these each instance is in, -1: in none
     _parts: tuple[ModelScores, ...]
@@ -178,11 +177,11 @@ class Predictions(Source):
         """Return the instances from one position to another."""
         return self[start:stop]
 
-    def cells(self) -> Iterator[tuple[Matrix, NDArray[np.bool_] | None]]:
+    def cells(self) -> Iterator[tuple[Matrix, BoolArray | None]]:
         """Yield for each model its scores (n, l), silence as 0, and where it spoke (``None``: everywhere)."""
         return (part.cells() for part in self._parts)
 
-    def apart(self) -> Iterator[tuple[Matrix, NDArray[np.float64], NDArray[np.float64]]]:
+    def apart(self) -> Iterator[tuple[Matrix, FloatArray, FloatArray]]:
         """Yield for each model its scores as CSR, and which instances and labels it has: `cells` for many labels."""
         return (part.apart() for part in self._parts)
 
@@ -191,7 +190,7 @@ class Predictions(Source):
         every = np.arange(len(self))
         return (every if part.rows is None else np.flatnonzero(part.rows >= 0) for part in self._parts)
 
-    def brought(self) -> Iterator[tuple[Matrix, NDArray[np.bool_] | None]]:
+    def brought(self) -> Iterator[tuple[Matrix, BoolArray | None]]:
         """Yield for each model what `cells` does, of the instances in `seen` alone."""
         each = zip(self._parts, self.seen(), strict=True)
         return (part.take(own if len(own) < len(self) else slice(None)).cells() for part, own in each)
@@ -247,7 +246,7 @@ class Predictions(Source):
         """The answers that are known; ``None`` where none is."""
         return None if self._gold is None else known_answers(self._gold)
 
-    def answered(self, values: NDArray[Any]) -> NDArray[Any]:
+    def answered(self, values: Array) -> Array:
         """Put known answers in place of scores or label sets (n, l)."""
         return values if (gold := self.gold) is None else gold.instead_of(values)
 
@@ -343,7 +342,7 @@ class Predictions(Source):
         """
         return ModelTable(model, self.select([model]).to_array()[0], self.instances, self.labels).to_frame(library)
 
-    def to_array(self) -> NDArray[np.float64]:
+    def to_array(self) -> FloatArray:
         """Return all scores as one float64 array (m, n, l), NaN where a model did not say.
 
         Examples

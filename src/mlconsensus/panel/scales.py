@@ -16,10 +16,9 @@ for each halving of it. Counts add up, so this is one more pass of statistics â†
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse, special
 
-FloatArray = NDArray[np.float64]
+from .alignment import Array, FloatArray, IntArray
 
 _BITS = 16  # of a float32 that a bin leaves out: what is left are 8 bits of exponent and 7 of mantissa
 _HALF = int(np.float32(0.5).view(np.uint32)) >> _BITS  # the bin that 0.5 begins
@@ -140,7 +139,7 @@ def rescaled(values: Any, at: FloatArray, to: FloatArray) -> Any:
     return np.interp(values, at, to)
 
 
-def _bins(scores: NDArray[Any]) -> NDArray[np.int64]:
+def _bins(scores: Array) -> IntArray:
     """Find the bin of each score in [0, 1], numbered by size."""
     low = (np.minimum(scores, 1 - scores) + 0.0).astype(np.float32).view(np.uint32) >> _BITS  # -0.0 + 0.0 is 0.0
     return np.asarray(np.where(scores <= 0.5, low, 2 * _HALF - low), dtype=np.int64)

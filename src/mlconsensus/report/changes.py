@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..arithmetic.products import BoolArray, FloatArray
 from ..evaluation.ranks import over_rows
 from ..insight.explanations import Explanation, Part, explain
+from ..panel import Array, BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
     from ..consensus import Consensus
@@ -32,8 +31,8 @@ class Departure(NamedTuple):
     last_in: FloatArray  # (n,) vote of the last label that voting gives; inf where it gives none
     first_out: FloatArray  # (n,) vote of the first that it leaves out; -inf where it gives all
     overruled: FloatArray  # (n,) how far added labels are below the last one in and dropped ones above the first out
-    added: NDArray[np.int64]  # (l,) instances to which only the consensus gives a label
-    dropped: NDArray[np.int64]  # (l,) instances to which only voting does
+    added: IntArray  # (l,) instances to which only the consensus gives a label
+    dropped: IntArray  # (l,) instances to which only voting does
 
     @property
     def tied(self) -> BoolArray:
@@ -95,7 +94,7 @@ def departure(vote: FloatArray, chosen: BoolArray) -> Departure:
     ([0, 0, 1], [0, 1, 0], [1.0, 0.0], [False, True])
     """
 
-    def of_some(rows: slice) -> tuple[NDArray[Any], ...]:
+    def of_some(rows: slice) -> tuple[Array, ...]:
         last_in, first_out = _ends(vote[rows], chosen[rows].sum(axis=1))
         lacking, spare = overruling(vote[rows], chosen[rows], last_in, first_out)
         return last_in, first_out, (lacking + spare).sum(axis=1), (lacking > 0).sum(axis=0), (spare > 0).sum(axis=0)
@@ -140,14 +139,14 @@ def overruling(vote: FloatArray, chosen: BoolArray, last_in: FloatArray, first_o
     return [np.where(votes > _SAME, votes, 0.0) for votes in (lacking, spare)]
 
 
-def _ends(vote: FloatArray, count: NDArray[np.int64]) -> tuple[FloatArray, FloatArray]:
+def _ends(vote: FloatArray, count: IntArray) -> tuple[FloatArray, FloatArray]:
     """Find the votes of the last label in and the first out, if each instance gets `count` labels."""
     ranked = np.pad(-np.sort(-vote, axis=1), ((0, 0), (1, 1)), constant_values=((0, 0), (np.inf, -np.inf)))
     ends = np.take_along_axis(ranked, count[:, None] + np.arange(2), axis=1)
     return ends[:, 0], ends[:, 1]
 
 
-def evenly(count: int, most: int) -> NDArray[np.int64]:
+def evenly(count: int, most: int) -> IntArray:
     """Choose at most `most` of `count` positions, evenly spaced.
 
     Examples
@@ -158,7 +157,7 @@ def evenly(count: int, most: int) -> NDArray[np.int64]:
     return np.arange(count) if count <= most else np.linspace(0, count - 1, max(most, 0)).round().astype(np.int64)
 
 
-def _rows(consensus: Consensus, found: Departure, shown: NDArray[np.int64]) -> tuple[InstanceRow, ...]:
+def _rows(consensus: Consensus, found: Departure, shown: IntArray) -> tuple[InstanceRow, ...]:
     """Describe the instances that stand at some positions."""
     scores, vote, chosen = consensus.scores[shown], consensus.vote[shown], consensus.labels[shown]
     lacking, spare = overruling(vote, chosen, found.last_in[shown], found.first_out[shown])

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..arithmetic.products import FloatArray
+from ..panel import FloatArray
 from ..terminal import shown
 from .findings import figure
 from .judged import PrecisionRecall, ReliabilityCurve

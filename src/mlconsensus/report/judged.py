@@ -6,9 +6,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..arithmetic.products import BoolArray, FloatArray, dense, ratio
+from ..arithmetic.products import dense, ratio
 from ..engines.machine import available_memory
 from ..engines.progress import track
 from ..estimators import COMBINERS, Combiner
@@ -17,7 +16,7 @@ from ..evaluation.decisions import match_instances
 from ..evaluation.intervals import Figure
 from ..evaluation.metrics import evaluate, evaluate_models
 from ..evaluation.truth import Matched
-from ..panel import Predictions
+from ..panel import BoolArray, FloatArray, IntArray, Predictions
 from .changes import evenly
 
 if TYPE_CHECKING:
@@ -145,7 +144,7 @@ def judge(consensus: Consensus, matched: Matched) -> JudgedSummary:
     return JudgedSummary(matched.note, len(matched.rows), len(rows), left_out, *found)
 
 
-def _scores(combiner: Combiner, panel: Predictions, rows: NDArray[np.int64]) -> FloatArray:
+def _scores(combiner: Combiner, panel: Predictions, rows: IntArray) -> FloatArray:
     """Combine a whole panel, and return the scores of some of its instances."""
     usable = panel if combiner.uses_clusterings else panel.without_clusterings()
     return np.asarray(combiner.fit(usable).transform(usable[rows]))

@@ -3,13 +3,12 @@
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from scipy.cluster.hierarchy import leaves_list, linkage
 from scipy.spatial.distance import squareform
 
-from ..arithmetic.products import BoolArray, FloatArray, ratio
-from ..panel import IntArray
+from ..arithmetic.products import ratio
+from ..panel import BoolArray, FloatArray, IntArray
 
 MOST_LABELS = 40  # in the heat map; more would not be readable
 _MOST_PAIRS = 20
@@ -94,7 +93,7 @@ def summarise_labels(
     return LabelsSummary(tuple(rows), order, correlation[np.ix_(kept, kept)], tuple(pairs))
 
 
-def ordered(similarity: FloatArray) -> NDArray[np.intp]:
+def ordered(similarity: FloatArray) -> IntArray:
     """Order things so that similar ones are neighbours: the leaves of a tree that joins the most similar first.
 
     Examples
@@ -110,7 +109,7 @@ def ordered(similarity: FloatArray) -> NDArray[np.intp]:
     return np.asarray(leaves_list(tree), dtype=np.intp)
 
 
-def strongest(similarity: FloatArray, most: int) -> NDArray[np.intp]:
+def strongest(similarity: FloatArray, most: int) -> IntArray:
     """Choose the `most` things that have the strongest tie, for better or worse, with any other.
 
     Examples

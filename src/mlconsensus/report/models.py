@@ -5,13 +5,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from ..arithmetic.products import FloatArray
 from ..estimators import Combiner
 from ..insight.diagnostics import Examined
 from ..insight.meetings import FEW
 from ..insight.suspects import Suspect
 from ..insight.voices import Voices
-from ..panel import Predictions
+from ..panel import FloatArray, Predictions
 from .labels import ordered, strongest
 
 MOST_MODELS = 40  # in the agreement matrix; more would not be readable
