@@ -49,14 +49,10 @@ class Predictions(Source):
     <Predictions: 2 models × 2 instances × 2 labels, 1 cell missing>
     """
 
-    models: tuple[str, ...]
-    labels: tuple[str, ...]
-    instances: Names
-    weights: FloatArray | None  # (m,) how much each model counts; None: all alike
-    clusters: tuple[str, ...]  # names of all clusterings' clusters
-    members: IntArray  # (n, number of clusterings) which of these each instance is in, -1: in none
+    weights: FloatArray | None = None  # (m,) how much each model counts; None: all alike
+    members: IntArray  # (n, number of clusterings) which of their clusters each instance is in, -1: in none
     _parts: tuple[ModelScores, ...]
-    _gold: ModelScores | None  # answers that are known, as if they were one more model's
+    _gold: ModelScores | None = None  # answers that are known, as if they were one more model's
 
     def __init__(self, scores: Any, models: Any = None, labels: Any = None, instances: Any = None) -> None:
         tables = tables_of(scores, models)
@@ -109,9 +105,8 @@ class Predictions(Source):
     ) -> Predictions:
         """Put together what a reader has checked and aligned already."""
         panel = cls.__new__(cls)
-        vars(panel).update(models=tuple(models), instances=as_array(instances), labels=tuple(labels), weights=None)
-        members = np.empty((len(instances), 0), dtype=np.int64)
-        vars(panel).update(clusters=(), members=members, _parts=tuple(parts), _gold=None)
+        vars(panel).update(models=tuple(models), instances=as_array(instances), labels=tuple(labels))
+        vars(panel).update(members=np.empty((len(instances), 0), dtype=np.int64), _parts=tuple(parts))
         return panel
 
     def _with(self, **changes: Any) -> Predictions:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from copy import copy
+from functools import partialmethod
+from operator import methodcaller
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -14,12 +16,10 @@ from ..terminal import sizes
 from .gold import Gold, gold_of
 
 if TYPE_CHECKING:
-    from ..parameters import Weights
     from .alignment import IntArray, Names
     from .predictions import Predictions
-    from .scales import Scales
 
-Steps = tuple[tuple[str, tuple[Any, ...]], ...]  # methods of `Predictions` and their arguments
+Steps = tuple[methodcaller, ...]  # methods of `Predictions` with their arguments
 
 # How many cells of all models one block of instances may hold: 128 MB as dense float64, 16 MB as bool.
 _BLOCK_CELLS = 2**24
@@ -141,26 +141,6 @@ class LazySource(Source):
         self.front, self.models, self.labels, self.weights = front, front.models, front.labels, front.weights
         self.has_scores = front.has_scores
 
-    def select(self, models: Sequence[str] | None = None, labels: Sequence[str] | None = None) -> Self:
-        """Choose or reorder models and labels by name."""
-        return self._with("select", models, labels)
-
-    def with_labels(self, labels: Sequence[str]) -> Self:
-        """Give exactly these labels, in this order: nobody spoke of those that are lacking, others are refused."""
-        return self._with("with_labels", labels)
-
-    def with_models(self, models: Sequence[str]) -> Self:
-        """Give exactly these models, in this order: those that are lacking said nothing, others are refused."""
-        return self._with("with_models", models)
-
-    def weighted(self, weights: Weights) -> Self:
-        """Let models count as a combiner's `weights` say, in place of what was said before."""
-        return self._with("weighted", weights)
-
-    def rescaled(self, scales: Scales) -> Self:
-        """Bring each model's scores to another scale."""
-        return self._with("rescaled", scales)
-
     def as_block(self, many: bool) -> Self:
         """Return the same with blocks that are, or are not, those of a panel of many labels."""
         out = copy(self)
@@ -173,11 +153,18 @@ class LazySource(Source):
         out.gold = gold
         return out
 
-    def _with(self, name: str, *arguments: Any) -> Self:
-        out = copy(self)
-        out._steps = (*self._steps, (name, arguments))
-        out._show(prepared(self.front, out._steps[-1:]))
+    def _with(self, name: str, *arguments: Any, **named: Any) -> Self:
+        out, step = copy(self), methodcaller(name, *arguments, **named)
+        out._steps = (*self._steps, step)
+        out._show(step(self.front))
         return out
+
+    # As `Predictions` has them.
+    select = partialmethod(_with, "select")
+    with_labels = partialmethod(_with, "with_labels")
+    with_models = partialmethod(_with, "with_models")
+    weighted = partialmethod(_with, "weighted")
+    rescaled = partialmethod(_with, "rescaled")
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {sizes(self.shape)}>"
@@ -189,11 +176,11 @@ def prepared(block: Predictions, steps: Steps) -> Predictions:
     Examples
     --------
     >>> import mlconsensus as mlc
-    >>> prepared(mlc.Predictions([[[1, 0]]]), (("select", (None, ["label_1"])),)).labels
+    >>> prepared(mlc.Predictions([[[1, 0]]]), (methodcaller("select", labels=["label_1"]),)).labels
     ('label_1',)
     """
-    for name, arguments in steps:
-        block = getattr(block, name)(*arguments)
+    for step in steps:
+        block = step(block)
     return block
 
 
