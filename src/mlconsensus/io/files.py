@@ -1,7 +1,5 @@
 """Bytes in and out: files and standard streams, compression, and outputs that appear whole or not at all."""
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import io
@@ -13,7 +11,7 @@ from collections.abc import Callable, Iterator
 from os import PathLike
 from pathlib import Path
 from types import SimpleNamespace
-from typing import IO, Any, NamedTuple
+from typing import IO, Any, NamedTuple, Self
 
 from ..errors import InputError, expect, nearest
 from ..terminal import safe
@@ -62,7 +60,7 @@ class Place(NamedTuple):
     unit: str  # "line" of a text file, "row" of a table
     number: Callable[[int], int]  # of the row that stands at a position
 
-    def below(self, start: int) -> Place:
+    def below(self, start: int) -> Self:
         """Return the place of the rows from one on."""
         return self._replace(number=lambda row: self.number(row + start))
 
@@ -274,16 +272,12 @@ def part_of(target: Path) -> Path:
 @contextlib.contextmanager
 def _renamed(target: Path, force: bool) -> Iterator[IO[bytes]]:
     part = part_of(target)
-    # Not tempfile: the file shall get the permissions that any new file gets.
-    descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
     try:
-        with open(descriptor, "wb") as file:
+        with part.open("xb") as file:  # not tempfile: it shall get the permissions that any new file gets
             yield file
-            file.flush()
         put_in_place(part, target, force)
     finally:
-        with contextlib.suppress(FileNotFoundError):
-            part.unlink()
+        part.unlink(missing_ok=True)
 
 
 def put_in_place(part: Path, target: Path, force: bool = True) -> None:

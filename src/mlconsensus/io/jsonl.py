@@ -10,7 +10,7 @@ import contextlib
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from itertools import islice
 from typing import IO, Any
 
@@ -132,9 +132,12 @@ def write(file: IO[bytes], table: ModelTable, layout: Layout, array: bool = Fals
     {"instance": "7", "labels": {"x": 0.25, "y": null}}
     """
     record = None if tool is None else TOOLS[tool].written
-    instances, labels = ([str(name) for name in names] for names in layouts.named(table))
-    for at_row, (instance, (columns, values)) in enumerate(zip(instances, _rows(table.scores), strict=True)):
-        said = {labels[at]: None if value != value else value for at, value in zip(columns, values, strict=True)}
+    labels = [str(name) for name in layouts.named(table)[1]]
+    if sparse.issparse(table.scores):  # whatever is to be left out elsewhere, the first line names all labels
+        table = table._replace(scores=sparse.csr_array(table.scores))
+    frames = (block.group_by("instance", maintain_order=True).all() for block in layouts.blocks(table, "long"))
+    for at_row, (instance, names, values) in enumerate(row for frame in frames for row in frame.iter_rows()):
+        said = dict(zip(names, values, strict=True))
         chosen = [label for label, value in said.items() if value is not None and value >= 0.5]
         entry = {"instance": instance, "labels": chosen if table.scores.dtype.kind == "b" else said}
         if record is not None:
@@ -160,17 +163,6 @@ def named_row(row: Any, at: int, named: dict[str, Any], rules: Rules) -> Any:
     }
     known = {rules.columns.get("instance"), *_KEYS["instance"]} & row.keys()
     return ({} if known else {"instance": at}) | row | names
-
-
-def _rows(matrix: Any) -> Iterator[tuple[Iterable[int], list[Any]]]:
-    """Walk the rows as columns and their values; a sparse row has only those that are stored."""
-    if sparse.issparse(matrix):
-        matrix = layouts.listed(matrix)
-        for start, end in zip(matrix.indptr[:-1], matrix.indptr[1:], strict=True):
-            yield matrix.indices[start:end].tolist(), matrix.data[start:end].tolist()
-    else:
-        for row in matrix:
-            yield range(len(row)), row.tolist()
 
 
 def _entries(text: str, array: bool, file: InputFile) -> tuple[str, Iterable[tuple[int, Any]]]:

@@ -1,10 +1,8 @@
 """Matrices on disk, of which rows are read when they are needed: wide Parquet where it is, others in scratch files."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 from uuid import uuid4
 
 import numpy as np
@@ -95,7 +93,7 @@ class DenseFile(StoredMatrix):
         return np.array(np.load(self.path, mmap_mode="r")[rows])
 
     @classmethod
-    def of(cls, given: Any, path: Path) -> DenseFile:
+    def of(cls, given: Any, path: Path) -> Self:
         """Copy an array, or a matrix on disk block by block."""
         kind = given.dtype
         if isinstance(given, StoredMatrix):  # decisions may be missing, too
@@ -119,7 +117,7 @@ class SparseFile(StoredMatrix):
         return compact(sparse.csr_array(whole, shape=self.shape, copy=False)[rows])
 
     @classmethod
-    def of(cls, matrix: Any, folder: Path) -> SparseFile:
+    def of(cls, matrix: Any, folder: Path) -> Self:
         """Copy a matrix."""
         folder.mkdir(parents=True)
         for name in _CSR:
