@@ -1,7 +1,5 @@
 """`combine`: run the method that is chosen, and say which and why."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import dataclass
 from functools import cached_property
@@ -112,7 +110,7 @@ class Consensus:
         self._expect_few("diagnostics")
         return diagnose(self.predictions, self.scores, self.vote)
 
-    def report(self, truth: Any = None) -> Report:
+    def report(self, truth: Any = None) -> "Report":
         """Show how models and labels agree, what consensus changed and why; a notebook shows it as a page.
 
         Parameters

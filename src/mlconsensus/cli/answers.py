@@ -34,12 +34,10 @@ def ask(
       mlconsensus ask a.csv b.csv c.csv --budget 100 --output questions.csv
       mlconsensus combine a.csv b.csv c.csv --gold questions.csv --output consensus.csv
     """
-    from ..io import write_table
-
     check_place([*source.files, *filter(None, [gold])], output, force)
     answers = source.truth(gold, partial=True)
     found = mlc.ask(source.read(), budget, goal, gold=answers, seed=seed)  # type: ignore[arg-type]
-    write_table(output, found.table, format="csv" if output == "-" else None, force=force)
+    mlc.io.write_table(output, found.table, format="csv" if output == "-" else None, force=force)
     facts = {"instances": found.table.instances, "expected": found.expected, "output": output}
     tell(as_json, f"{found} → {output}", **facts)
 
@@ -75,7 +73,6 @@ def decide(
       mlconsensus decide a.csv b.csv c.csv --gold answers.csv --recall 0.9 --output tags.csv
       mlconsensus decide a.csv b.csv c.csv --gold answers.csv --recall 0.9 --precision 0.8 --output tags.csv
     """
-    from ..io import write_table
     from ..panel import ModelTable, split_chances
 
     expect(not (as_json and output == "-"), "--json", "no --output", "a file, as JSON goes to standard output")
@@ -90,7 +87,7 @@ def decide(
     decided = found.decide(answers, **promises)
     sets = decided.sets if decided.n_cells else decided.sets.astype(bool)
     table = ModelTable(found.method, sets, found.instances, found.label_names)
-    write_table(output, table, format="csv" if output == "-" else None, force=force)
+    mlc.io.write_table(output, table, format="csv" if output == "-" else None, force=force)
     lines = [*str(decided).splitlines(), f"decided on {sizes(panel.shape)} with {found.method} → {output}"]
     left = {"cells": decided.n_cells, "instances": decided.n_instances}
     tell(as_json, *lines, promises=decided.promises, left=left, output=output)

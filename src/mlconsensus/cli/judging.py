@@ -7,26 +7,18 @@ import click
 import mlconsensus as mlc
 
 from ..errors import expect
-from ..terminal import plural
-from .options import (
-    PanelFiles,
-    columns_of,
-    force_option,
-    format_option,
-    gold_options,
-    json_of,
-    json_option,
-    panel_options,
-    say,
-)
+from ..evaluation.truth import match_truth
+from ..tables import metrics_table
+from ..terminal import plural, table
+from . import options
 from .output import check_place
 
 
 @click.command("agreement", short_help="Say how far raters agree beyond chance.")
-@panel_options
+@options.panel_options
 @click.option("--rows", type=click.IntRange(1), default=12, help="Longest table to print.")
-@json_option(help="Print JSON, with every label, rater and pair.")
-def agreement(source: PanelFiles, rows: int, as_json: bool) -> None:
+@options.json_option(help="Print JSON, with every label, rater and pair.")
+def agreement(source: options.PanelFiles, rows: int, as_json: bool) -> None:
     """Say how far the models or annotators in FILE... agree: Krippendorff's α, Cohen's κ and percent agreement.
 
     Figures are over what at least two of them have spoken about, for each label, each rater and pairs of raters, with
@@ -37,16 +29,16 @@ def agreement(source: PanelFiles, rows: int, as_json: bool) -> None:
       mlconsensus agreement ann.csv bob.csv cleo.csv
     """
     found = mlc.agreement(source.read_to_show())
-    click.echo(json_of(found) if as_json else found.to_text(rows))
+    click.echo(options.json_of(found) if as_json else found.to_text(rows))
 
 
 @click.command("labels", short_help="Point out labels that look like one another.")
-@panel_options
+@options.panel_options
 @click.option("--least", type=click.FloatRange(0, 1), default=0.87, help="How alike names have to be; 1: but for case.")
 @click.option("--suggest", metavar="FILE", help="Write them as a CSV file for --aliases, to be looked through first.")
-@force_option
-@json_option(help="Print JSON.")
-def labels(source: PanelFiles, least: float, suggest: str | None, force: bool, as_json: bool) -> None:
+@options.force_option
+@options.json_option(help="Print JSON.")
+def labels(source: options.PanelFiles, least: float, suggest: str | None, force: bool, as_json: bool) -> None:
     """Point out labels in FILE... that look like one another, such as Politics and politics, color and colour.
 
     The name that is used more often stands for the others. What --suggest writes is read by --aliases of all commands.
@@ -59,38 +51,36 @@ def labels(source: PanelFiles, least: float, suggest: str | None, force: bool, a
     import polars as pl
 
     from ..insight.spellings import similar_labels
-    from ..io import label_counts, whole_file
-    from ..terminal import table
 
     if suggest is not None:
         check_place(source.files, suggest, force)
-    used = label_counts(source.files, format=source.input_format, **source.reading())
+    used = mlc.io.label_counts(source.files, format=source.input_format, **source.reading())
     found = similar_labels(used, least)
     if as_json:
-        click.echo(json_of(found))
+        click.echo(options.json_of(found))
     elif found:
         rows = [(repr(a.name), repr(a.stands_for), f"{a.similarity:.2f}", a.used, a.other_used) for a in found]
         click.echo(table(["name", "looks like", "similarity", "used", "that one"], rows, left=2))
     else:
-        say(f"no two of {plural(len(used), 'label')} look alike")
+        options.say(f"no two of {plural(len(used), 'label')} look alike")
     if suggest is not None:
         columns = {"name": [alias.name for alias in found], "stands for": [alias.stands_for for alias in found]}
-        with whole_file(suggest, force) as file:
+        with mlc.io.whole_file(suggest, force) as file:
             pl.DataFrame(columns, schema=dict.fromkeys(columns, pl.String)).write_csv(file)
-        say(f"{plural(len(found), 'suggestion')} → {suggest}; look through them before you use them")
+        options.say(f"{plural(len(found), 'suggestion')} → {suggest}; look through them before you use them")
 
 
 @click.command("compare", short_help="Judge every method on a panel, side by side.")
-@panel_options
+@options.panel_options
 @click.option("--truth", metavar="FILE", help="The relevant labels, in any format; without it, held-out raters judge.")
-@gold_options
+@options.gold_options
 @click.option("--leave-out", is_flag=True, help="With --gold: say what leaving each rater out would cost.")
 @click.option("--each-model", is_flag=True, help="With --truth: show each base model too, not only their mean.")
 @click.option("--groups", metavar="FILE", help="Without --truth: raters and their groups, which are held out together.")
-@json_option(help="Print JSON.")
+@options.json_option(help="Print JSON.")
 def compare(
-    source: PanelFiles, truth: str | None, gold: str | None, drawn: str | None, leave_out: bool, each_model: bool,
-    groups: str | None, as_json: bool,
+    source: options.PanelFiles, truth: str | None, gold: str | None, drawn: str | None, leave_out: bool,
+    each_model: bool, groups: str | None, as_json: bool,
 ) -> None:  # fmt: skip
     """Combine the panel in FILE... with every method and print how well each agrees with the truth.
 
@@ -113,10 +103,8 @@ def compare(
       mlconsensus compare a.csv b.csv c.csv
     """
     from ..engines.progress import track
-    from ..evaluation.truth import match_truth
     from ..insight.diagnostics import examine
     from ..io.clusterings import read_clustering
-    from ..tables import metrics_table
 
     expect(truth is not None or not each_model, "--each-model", "no --truth", "one to judge models by")
     expect(truth is None or groups is None, "--groups", "--truth beside it", "one of the two")
@@ -129,11 +117,11 @@ def compare(
         apart = None if groups is None else read_clustering(groups)
         found = mlc.referee(panel, groups=apart) if answers is None else by_gold(panel, answers, drawn)
         voices = examine(panel).voices
-        click.echo(json_of(vars(found) | {"voices": voices}) if as_json else f"{found}\n{voices}.")
+        click.echo(options.json_of(vars(found) | {"voices": voices}) if as_json else f"{found}\n{voices}.")
         return
     matched = match_truth(known, panel.instances, panel.labels)
     if matched.note:
-        say(matched.note)
+        options.say(matched.note)
     judged = panel[matched.rows].select(labels=[panel.labels[j] for j in matched.columns])
     models = mlc.metrics.evaluate_models(matched.truth, judged)
     results = models if each_model else {"BM": models["BM"]}
@@ -145,7 +133,7 @@ def compare(
     text = f"{metrics_table(results)}\n\nBM: mean of the base models; * best of its column.\n{voices}."
     if empty := int((matched.truth.sum(axis=1) == 0).sum()):
         text += f"\n{plural(empty, 'instance')} without a relevant label: any that is put first there is one error."
-    click.echo(json_of(results | {"voices": voices}) if as_json else text)
+    click.echo(options.json_of(results | {"voices": voices}) if as_json else text)
 
 
 _MOST_CELLS = 20_000_000  # of the truth, beyond which intervals would take longer than all else, and be hairs
@@ -154,10 +142,10 @@ _MOST_CELLS = 20_000_000  # of the truth, beyond which intervals would take long
 @click.command("evaluate", short_help="Judge a file of scores against the truth.")
 @click.argument("scores", metavar="FILE")
 @click.option("--truth", metavar="FILE", help="The relevant labels, in any format.")
-@gold_options
-@format_option("--format", "input_format", help="Format of both files, where suffixes do not tell.")
+@options.gold_options
+@options.format_option("--format", "input_format", help="Format of both files, where suffixes do not tell.")
 @click.option("--columns", metavar="ROLE=COLUMN,...", help="Which columns or keys of the files are which.")
-@json_option(help="Print JSON.")
+@options.json_option(help="Print JSON.")
 def evaluate(
     scores: str, truth: str | None, gold: str | None, drawn: str | None, input_format: str | None,
     columns: str | None, as_json: bool,
@@ -180,19 +168,14 @@ def evaluate(
 
     from ..arithmetic.products import dense
     from ..engines.machine import check_size
-    from ..evaluation.intervals import judge
-    from ..evaluation.metrics import LABEL_SET_METRICS, RANKING_METRICS, evaluate
-    from ..evaluation.truth import match_truth
     from ..insight.comparison import chances
-    from ..io import read_table
     from ..io.layouts import named
     from ..panel import gold_of
-    from ..tables import metrics_table
 
     expect((truth is None) != (gold is None), "evaluate", "both or none of --truth and --gold", "one of the two")
-    reading: Any = {"format": input_format, "columns": columns_of(columns)}
-    judged = read_table(scores, **reading)
-    table = read_table(truth or gold or "", **reading, partial=gold is not None)
+    reading: Any = {"format": input_format, "columns": options.columns_of(columns)}
+    judged = mlc.io.read_table(scores, **reading)
+    table = mlc.io.read_table(truth or gold or "", **reading, partial=gold is not None)
     names, values, found, figures, drawn_from = named(judged), judged.scores.astype(float), {}, {}, ""
     cells = values.data if sparse.issparse(values) else values
     decided = np.isin(cells, (0, 1)).all()
@@ -200,8 +183,8 @@ def evaluate(
     if truth is not None:
         matched = match_truth(table, *names)
         if matched.note:
-            say(matched.note)
-        found = evaluate(matched.truth, matched.of(values))
+            options.say(matched.note)
+        found = mlc.metrics.evaluate(matched.truth, matched.of(values))
     if gold or np.prod(values.shape) <= _MOST_CELLS:
         check_size(16 * float(np.prod(values.shape)), scores, "of scores and truth", 0.9)
         whole = dense(values)
@@ -215,16 +198,16 @@ def evaluate(
             same = bool((whole == known)[~np.isnan(known)].all()) and not decided
             expect(not same, scores, learned, "scores without this gold")
         chance, drawn_from = chances(table, drawn, known, names[0])
-        figures = judge(known, whole, whole, chance).figures()
+        figures = mlc.intervals.judge(known, whole, whole, chance).figures()
     found = {metric: figure.value for metric, figure in figures.items()} | found
     ends = [{metric: getattr(figure, end) for metric, figure in figures.items()} for end in ("low", "high")]
     if as_json:
-        click.echo(json_of(found | {"intervals": figures, "drawn": drawn_from}))
+        click.echo(options.json_of(found | {"intervals": figures, "drawn": drawn_from}))
         return
     rows = {judged.model: found} | (dict(zip(("90 % from", "to"), ends, strict=True)) if figures else {})
-    click.echo(metrics_table(rows, RANKING_METRICS, first="scores", mark=False))
+    click.echo(metrics_table(rows, first="scores", mark=False))
     if truth is not None and decided:
         click.echo()
-        click.echo(metrics_table({judged.model: found}, LABEL_SET_METRICS, first="label sets", mark=False))
+        click.echo(metrics_table({judged.model: found}, mlc.metrics.LABEL_SET_METRICS, first="label sets", mark=False))
     if drawn_from and (gold or drawn):
         click.echo(f"\n{drawn_from}")

@@ -96,13 +96,12 @@ class PanelFiles(SimpleNamespace):
 
     def truth(self, path: str | None, partial: bool = False) -> Any:
         """Read the truth, or (`partial`) as much of it as is known, which must not be one of the models' files."""
-        from ..io import read_table
         from ..io.formats import check_apart, expanded
 
         if path is None:
             return None
         check_apart(path, expanded(self.files), copies=partial)
-        return read_table(path, **self.reading(), partial=partial)
+        return mlc.io.read_table(path, **self.reading(), partial=partial)
 
     @contextmanager
     def opened(self, check: Callable[[], None] = lambda: None) -> Iterator[Any]:
@@ -147,9 +146,7 @@ class PanelFiles(SimpleNamespace):
 
 def format_names(ctx: object, option: object, start: str) -> list[str]:
     """List the formats that begin so, for a shell to complete."""
-    from ..io import FORMATS
-
-    return [name for name in FORMATS if name.startswith(start)]
+    return [name for name in mlc.io.FORMATS if name.startswith(start)]
 
 
 def method_names(ctx: object = None, option: object = None, start: str = "") -> list[str]:

@@ -32,8 +32,6 @@ class Output(SimpleNamespace):
 
     def check(self, files: Sequence[str]) -> None:
         """Refuse an output that cannot be written or would replace an input; fill in the format of standard output."""
-        from ..io import format_of
-
         to_screen, expected = self.output == "-", "a file for the consensus, as JSON goes to standard output"
         expect(not (self.as_json and to_screen), "--json", "no --output", expected)
         check_place(files, self.output, self.force)
@@ -42,7 +40,7 @@ class Output(SimpleNamespace):
         self.threshold = 0.5 if self.threshold is None else self.threshold
         if to_screen and self.output_format is None:
             self.output_format = "csv"
-        format_of(self.output, self.output_format, written=True)
+        mlc.io.format_of(self.output, self.output_format, written=True)
 
     def values(self, scores: Any, panel: Any) -> Any:
         """Turn the scores of a panel into what is to be written: scores or label sets, all or the best."""
@@ -85,7 +83,6 @@ class Output(SimpleNamespace):
     def write(self, panel: Any, solved: bool = False, **chosen: Any) -> Any:
         """Combine a panel, or apply the method that is `solved`, and write the consensus: at once or block by block."""
         from ..engines.machine import available_memory
-        from ..io import write_table
         from ..panel import ModelTable
         from ..streamed import Written
 
@@ -108,7 +105,7 @@ class Output(SimpleNamespace):
             scores = found.probabilities if likely else found.scores
             combiner, reason, names = found.combiner, found.reason, found.label_names
         table = ModelTable(combiner.name, self.values(scores, panel), panel.instances, names)
-        write_table(self.output, table, **form)
+        mlc.io.write_table(self.output, table, **form)
         return Written(combiner.name, reason, combiner, panel.n_missing)
 
     def say_done(self, line: str, panel: Any, **facts: Any) -> None:

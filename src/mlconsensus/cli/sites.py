@@ -46,7 +46,6 @@ def statistics(
     """
     from ..estimators import method_named
     from ..io.labels import read_names
-    from ..sites import privacy
 
     check_place(source.files, output, force)
     before = None if after is None else mlc.load(after)
@@ -62,7 +61,7 @@ def statistics(
     expect(clips, "--clip", "without --epsilon and --method mlcm-a", "both beside it")
     budget: Any = {"epsilon": epsilon, "delta": delta} | ({} if clip is None else {"clip": clip})
     if epsilon is not None:
-        privacy.check(kind, **budget)
+        mlc.privacy.check(kind, **budget)
     names = None if label_names is None else read_names(label_names)
     with source.opened() as panel:
         if names is not None:
@@ -74,7 +73,7 @@ def statistics(
         if epsilon is None:
             combiner.fit_round(panel, combiner.prepared_)
         else:
-            privacy.fit(combiner, panel, **budget)
+            mlc.privacy.fit(combiner, panel, **budget)
     mlc.save_statistics(combiner, output, force=force)
     guarantee, line = combiner.privacy_, f"gathered statistics of {sizes(panel.shape)} for {name} → {output}"
     if combiner.rounds:

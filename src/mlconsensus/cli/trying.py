@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from ..errors import expect
-from ..terminal import safe
+from ..terminal import safe, table
 from .options import force_option, say
 
 
@@ -55,7 +55,6 @@ def list_command() -> None:
       mlconsensus datasets list
     """
     from ..datasets.catalogue import is_here, registry
-    from ..terminal import table
 
     heads = ("name", "here", "about", "instances", "in paper", "features", "labels")
     rows = []

@@ -1,7 +1,5 @@
 """What the consensus changed against voting: labels added and dropped, and why, instance by instance."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -104,7 +102,7 @@ def departure(vote: FloatArray, chosen: BoolArray) -> Departure:
     return Departure(*ends, np.concatenate(overruled), np.sum(added, axis=0), np.sum(dropped, axis=0))
 
 
-def summarise_changes(consensus: Consensus, found: Departure) -> ChangesSummary:
+def summarise_changes(consensus: "Consensus", found: Departure) -> ChangesSummary:
     """Choose the instances to show, and explain each.
 
     Examples
@@ -157,7 +155,7 @@ def evenly(count: int, most: int) -> IntArray:
     return np.arange(count) if count <= most else np.linspace(0, count - 1, max(most, 0)).round().astype(np.int64)
 
 
-def _rows(consensus: Consensus, found: Departure, shown: IntArray) -> tuple[InstanceRow, ...]:
+def _rows(consensus: "Consensus", found: Departure, shown: IntArray) -> tuple[InstanceRow, ...]:
     """Describe the instances that stand at some positions."""
     scores, vote, chosen = consensus.scores[shown], consensus.vote[shown], consensus.labels[shown]
     lacking, spare = overruling(vote, chosen, found.last_in[shown], found.first_out[shown])

@@ -1,7 +1,5 @@
 """With the truth: how good every method and model is, and which labels the consensus mends or spoils."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -100,7 +98,7 @@ class JudgedSummary(NamedTuple):
     labels: tuple[LabelGain, ...]
 
 
-def judge(consensus: Consensus, matched: Matched) -> JudgedSummary:
+def judge(consensus: "Consensus", matched: Matched) -> JudgedSummary:
     """Judge the consensus, every other method with its defaults, and every model.
 
     Examples

@@ -1,7 +1,5 @@
 """How a report was made: command, method, versions and inputs; nothing that differs from run to run."""
 
-from __future__ import annotations
-
 import hashlib
 import platform
 from collections.abc import Iterable
@@ -42,7 +40,7 @@ class Origin(NamedTuple):
     inputs: tuple[Input, ...]
 
 
-def summarise_origin(consensus: Consensus, command: str = "", inputs: tuple[Input, ...] = ()) -> Origin:
+def summarise_origin(consensus: "Consensus", command: str = "", inputs: tuple[Input, ...] = ()) -> Origin:
     """Say how a consensus was made; without `inputs`, its predictions are hashed.
 
     Examples

@@ -1,7 +1,5 @@
 """One summary of a consensus, typed and complete; HTML, text and JSON are renderings of it."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -44,7 +42,7 @@ class Summary(NamedTuple):
 
 
 def summarise(
-    consensus: Consensus, truth: Any = None, *, command: str = "", inputs: tuple[Input, ...] = (), note: str = ""
+    consensus: "Consensus", truth: Any = None, *, command: str = "", inputs: tuple[Input, ...] = (), note: str = ""
 ) -> Summary:
     """Gather all that a report says.
 
@@ -86,7 +84,7 @@ def summarise(
     )
 
 
-def _asking(consensus: Consensus) -> Asking:
+def _asking(consensus: "Consensus") -> Asking:
     """Choose what would be asked next, of an even sample where there are very many instances."""
     n, l = consensus.scores.shape
     rows = evenly(n, max(1, MOST_CELLS // l))
