@@ -6,13 +6,12 @@ import mlconsensus as mlc
 
 from ..errors import expect
 from ..terminal import sizes
-from .options import Choice, PanelFiles, force_option, json_option, method_options, output_option, panel_options, tell
-from .output import check_place
+from .options import Given, command, force_option, json_option, method_options, output_option, panel_options, tell
 
 _FOR = "For a better consensus, or for figures with narrower intervals."
 
 
-@click.command("ask", short_help="Choose the instances that a person should answer.")
+@command("ask", short_help="Choose the instances that a person should answer.")
 @panel_options
 @click.option("--budget", type=click.IntRange(1), default=100, help="How many instances to ask about.")
 @click.option("--for", "goal", type=click.Choice(["consensus", "figures"]), default="consensus", help=_FOR)
@@ -21,9 +20,7 @@ _FOR = "For a better consensus, or for figures with narrower intervals."
 @output_option(required=True, help="Where to write the questions: a table to fill in.")
 @force_option
 @json_option(help="Print JSON.")
-def ask(
-    source: PanelFiles, budget: int, goal: str, gold: str | None, seed: int, output: str, force: bool, as_json: bool
-) -> None:
+def ask(given: Given) -> None:
     """Choose instances of the panel in FILE... that a person should answer, and write a table to fill in: 1 or 0.
 
     The table keeps with what probability each instance was chosen, so that its answers can also judge. combine,
@@ -34,12 +31,13 @@ def ask(
       mlconsensus ask a.csv b.csv c.csv --budget 100 --output questions.csv
       mlconsensus combine a.csv b.csv c.csv --gold questions.csv --output consensus.csv
     """
-    check_place([*source.files, *filter(None, [gold])], output, force)
-    answers = source.truth(gold, partial=True)
-    found = mlc.ask(source.read(), budget, goal, gold=answers, seed=seed)  # type: ignore[arg-type]
-    mlc.io.write_table(output, found.table, format="csv" if output == "-" else None, force=force)
+    output = given.output
+    given.check_place(output, given.gold)
+    answers = given.known(given.gold, partial=True)
+    found = mlc.ask(given.read(), given.budget, given.goal, gold=answers, seed=given.seed)
+    mlc.io.write_table(output, found.table, format="csv" if output == "-" else None, force=given.force)
     facts = {"instances": found.table.instances, "expected": found.expected, "output": output}
-    tell(as_json, f"{found} → {output}", **facts)
+    tell(given.as_json, f"{found} → {output}", **facts)
 
 
 _GOLD = "The truth of some instances that were drawn at random, in any format; empty cells are not known."
@@ -49,7 +47,7 @@ _FALSE = "Let at most this share of an instance's labels be wrong, on average: t
 _LEVEL = click.FloatRange(0, 1, min_open=True, max_open=True)
 
 
-@click.command("decide", short_help="Give label sets that keep a promise, by the truth of some instances.")
+@command("decide", short_help="Give label sets that keep a promise, by the truth of some instances.")
 @panel_options
 @click.option("--gold", required=True, metavar="FILE", help=_GOLD)
 @click.option("--recall", type=_LEVEL, help=_RECALL)
@@ -60,10 +58,7 @@ _LEVEL = click.FloatRange(0, 1, min_open=True, max_open=True)
 @force_option
 @json_option(help="Print what was promised as JSON on standard output.")
 @method_options
-def decide(
-    source: PanelFiles, choice: Choice, gold: str, output: str, force: bool, as_json: bool,
-    **promises: float,
-) -> None:  # fmt: skip
+def decide(given: Given) -> None:
     """Combine the panel in FILE... and write label sets (1, 0) that keep a promise: 1 where a label is given.
 
     With --recall beside another promise, cells that neither allows to decide are left to people: they stay empty.
@@ -75,19 +70,21 @@ def decide(
     """
     from ..panel import ModelTable, split_chances
 
-    expect(not (as_json and output == "-"), "--json", "no --output", "a file, as JSON goes to standard output")
-    check_place([*source.files, gold], output, force)
-    settings, answers = choice.settings(), source.truth(gold, partial=True)
+    output, file = given.output, "a file, as JSON goes to standard output"
+    expect(not (given.as_json and output == "-"), "--json", "no --output", file)
+    given.check_place(output, given.gold)
+    settings, answers = given.settings(), given.known(given.gold, partial=True)
     asked = answers and split_chances(answers)[1]
     uneven = asked is not None and bool(asked.max() > asked.min())
     drawn = "some drawn at random; compare and evaluate take these"
-    expect(not uneven, gold, "instances that were asked about with unequal probabilities", drawn)
-    panel = choice.members(source.read())
+    expect(not uneven, given.gold, "instances that were asked about with unequal probabilities", drawn)
+    panel = given.members(given.read())
     found = mlc.combine(panel, **settings)
-    decided = found.decide(answers, **promises)
+    promises = ("recall", "precision", "false_discovery", "certainty")
+    decided = found.decide(answers, **{name: getattr(given, name) for name in promises})
     sets = decided.sets if decided.n_cells else decided.sets.astype(bool)
     table = ModelTable(found.method, sets, found.instances, found.label_names)
-    mlc.io.write_table(output, table, format="csv" if output == "-" else None, force=force)
+    mlc.io.write_table(output, table, format="csv" if output == "-" else None, force=given.force)
     lines = [*str(decided).splitlines(), f"decided on {sizes(panel.shape)} with {found.method} → {output}"]
     left = {"cells": decided.n_cells, "instances": decided.n_instances}
-    tell(as_json, *lines, promises=decided.promises, left=left, output=output)
+    tell(given.as_json, *lines, promises=decided.promises, left=left, output=output)

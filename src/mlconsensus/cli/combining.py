@@ -5,18 +5,18 @@ import click
 import mlconsensus as mlc
 
 from ..terminal import sizes
-from .options import Choice, PanelFiles, json_of, json_option, large_options, method_options, panel_options, say
-from .output import Output, output_options
+from . import output
+from .options import Given, command, json_of, json_option, large_options, method_options, panel_options, say
 
 _GOLD = "Answers that are known, of some instances or cells, to learn from; empty cells are not known. In any format."
 
 
-@click.command("combine", short_help="Combine the models' files into one consensus.")
+@command("combine", short_help="Combine the models' files into one consensus.")
 @large_options
-@output_options
+@output.output_options
 @method_options
 @click.option("--gold", metavar="FILE", help=_GOLD)
-def combine(source: PanelFiles, output: Output, choice: Choice, gold: str | None) -> None:
+def combine(given: Given) -> None:
     """Combine the predictions in FILE... (one or more models each) into one consensus.
 
     Models are matched by instance id and label name. What a model has not seen or does not know counts as silence.
@@ -31,25 +31,25 @@ def combine(source: PanelFiles, output: Output, choice: Choice, gold: str | None
     """
     from ..insight.diagnostics import examine
 
-    known = source.truth(gold, partial=True)
-    output.check(source.files)
-    settings = choice.settings()  # before the work, not after
-    in_memory = [*choice.clustering, *["--rescale"] * choice.rescale]
-    with source.opened(lambda: output.check_streamed(*in_memory)) as panel:
-        panel = choice.members(panel) if in_memory else panel
+    known = given.known(given.gold, partial=True)
+    output.check(given)
+    settings = given.settings()  # before the work, not after
+    in_memory = [*given.clustering, *["--rescale"] * given.rescale]
+    with given.opened(lambda: output.check_streamed(given, *in_memory)) as panel:
+        panel = given.members(panel) if in_memory else panel
         panel = panel if known is None else panel.with_gold(known)
-        done = output.write(panel, **settings)
+        done = output.write(given, panel, **settings)
         warnings = examine(panel).warnings()
     for warning in warnings:
         say(warning)
     facts = {"method": done.method, "reason": done.reason, "missing": done.n_missing, "warnings": warnings}
-    output.say_done(f"combined {sizes(panel.shape)} with {done.method} ({done.reason})", panel, **facts)
+    output.say_done(given, f"combined {sizes(panel.shape)} with {done.method} ({done.reason})", panel, **facts)
 
 
 _TOP = "Without --label: explain the K labels that the consensus puts first."
 
 
-@click.command("explain", short_help="Say what makes up the scores of one instance.")
+@command("explain", short_help="Say what makes up the scores of one instance.")
 @panel_options
 @click.option("--instance", required=True, metavar="ID", help="The instance whose scores to explain.")
 @click.option("--label", "label_names", multiple=True, metavar="NAME", help="The label; may be given several times.")
@@ -57,10 +57,7 @@ _TOP = "Without --label: explain the K labels that the consensus puts first."
 @method_options
 @click.option("--rows", type=click.IntRange(1), default=12, help="Longest table to print.")
 @json_option(help="Print JSON, with every part.")
-def explain(
-    source: PanelFiles, choice: Choice, instance: str, label_names: tuple[str, ...], top_k: int, rows: int,
-    as_json: bool,
-) -> None:  # fmt: skip
+def explain(given: Given) -> None:
     """Combine the panel in FILE... and say why labels of one instance have their scores.
 
     A table for each label tells which model's statement about which label raised or lowered its score and by how much,
@@ -73,13 +70,13 @@ def explain(
     """
     from ..insight.explanations import label_position, one_instance
 
-    settings = choice.settings()
-    panel = choice.members(source.read(many=True))
-    one = one_instance(panel, instance)
-    chosen = [panel.labels[label_position(panel.labels, name)] for name in label_names]
+    settings = given.settings()
+    panel = given.members(given.read(many=True))
+    one = one_instance(panel, given.instance)
+    chosen = [panel.labels[label_position(panel.labels, name)] for name in given.label_names]
     found = mlc.combine(panel, **settings)
     if not chosen:
-        chosen = mlc.decisions.top_labels(found.combiner.transform(one), panel.labels, top_k).labels[0].tolist()
-    explained = [found.explain(instance, label) for label in chosen]
-    text = "\n\n".join(one.to_text(rows) for one in explained)
-    click.echo(json_of([one.to_dict() for one in explained]) if as_json else text)
+        chosen = mlc.decisions.top_labels(found.combiner.transform(one), panel.labels, given.top_k).labels[0].tolist()
+    explained = [found.explain(given.instance, label) for label in chosen]
+    text = "\n\n".join(one.to_text(given.rows) for one in explained)
+    click.echo(json_of([one.to_dict() for one in explained]) if given.as_json else text)

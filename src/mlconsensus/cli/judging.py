@@ -7,18 +7,15 @@ import click
 import mlconsensus as mlc
 
 from ..errors import expect
-from ..evaluation.truth import match_truth
-from ..tables import metrics_table
 from ..terminal import plural, table
 from . import options
-from .output import check_place
 
 
-@click.command("agreement", short_help="Say how far raters agree beyond chance.")
+@options.command("agreement", short_help="Say how far raters agree beyond chance.")
 @options.panel_options
 @click.option("--rows", type=click.IntRange(1), default=12, help="Longest table to print.")
 @options.json_option(help="Print JSON, with every label, rater and pair.")
-def agreement(source: options.PanelFiles, rows: int, as_json: bool) -> None:
+def agreement(given: options.Given) -> None:
     """Say how far the models or annotators in FILE... agree: Krippendorff's α, Cohen's κ and percent agreement.
 
     Figures are over what at least two of them have spoken about, for each label, each rater and pairs of raters, with
@@ -28,17 +25,17 @@ def agreement(source: options.PanelFiles, rows: int, as_json: bool) -> None:
     Example:
       mlconsensus agreement ann.csv bob.csv cleo.csv
     """
-    found = mlc.agreement(source.read_to_show())
-    click.echo(options.json_of(found) if as_json else found.to_text(rows))
+    found = mlc.agreement(given.read_to_show())
+    click.echo(options.json_of(found) if given.as_json else found.to_text(given.rows))
 
 
-@click.command("labels", short_help="Point out labels that look like one another.")
+@options.command("labels", short_help="Point out labels that look like one another.")
 @options.panel_options
 @click.option("--least", type=click.FloatRange(0, 1), default=0.87, help="How alike names have to be; 1: but for case.")
 @click.option("--suggest", metavar="FILE", help="Write them as a CSV file for --aliases, to be looked through first.")
 @options.force_option
 @options.json_option(help="Print JSON.")
-def labels(source: options.PanelFiles, least: float, suggest: str | None, force: bool, as_json: bool) -> None:
+def labels(given: options.Given) -> None:
     """Point out labels in FILE... that look like one another, such as Politics and politics, color and colour.
 
     The name that is used more often stands for the others. What --suggest writes is read by --aliases of all commands.
@@ -52,25 +49,25 @@ def labels(source: options.PanelFiles, least: float, suggest: str | None, force:
 
     from ..insight.spellings import similar_labels
 
-    if suggest is not None:
-        check_place(source.files, suggest, force)
-    used = mlc.io.label_counts(source.files, format=source.input_format, **source.reading())
-    found = similar_labels(used, least)
-    if as_json:
+    if given.suggest is not None:
+        given.check_place(given.suggest)
+    used = mlc.io.label_counts(given.files, format=given.input_format, **given.reading())
+    found = similar_labels(used, given.least)
+    if given.as_json:
         click.echo(options.json_of(found))
     elif found:
         rows = [(repr(a.name), repr(a.stands_for), f"{a.similarity:.2f}", a.used, a.other_used) for a in found]
         click.echo(table(["name", "looks like", "similarity", "used", "that one"], rows, left=2))
     else:
         options.say(f"no two of {plural(len(used), 'label')} look alike")
-    if suggest is not None:
+    if given.suggest is not None:
         columns = {"name": [alias.name for alias in found], "stands for": [alias.stands_for for alias in found]}
-        with mlc.io.whole_file(suggest, force) as file:
+        with mlc.io.whole_file(given.suggest, given.force) as file:
             pl.DataFrame(columns, schema=dict.fromkeys(columns, pl.String)).write_csv(file)
-        options.say(f"{plural(len(found), 'suggestion')} → {suggest}; look through them before you use them")
+        options.say(f"{plural(len(found), 'suggestion')} → {given.suggest}; look through them before you use them")
 
 
-@click.command("compare", short_help="Judge every method on a panel, side by side.")
+@options.command("compare", short_help="Judge every method on a panel, side by side.")
 @options.panel_options
 @click.option("--truth", metavar="FILE", help="The relevant labels, in any format; without it, held-out raters judge.")
 @options.gold_options
@@ -78,10 +75,7 @@ def labels(source: options.PanelFiles, least: float, suggest: str | None, force:
 @click.option("--each-model", is_flag=True, help="With --truth: show each base model too, not only their mean.")
 @click.option("--groups", metavar="FILE", help="Without --truth: raters and their groups, which are held out together.")
 @options.json_option(help="Print JSON.")
-def compare(
-    source: options.PanelFiles, truth: str | None, gold: str | None, drawn: str | None, leave_out: bool,
-    each_model: bool, groups: str | None, as_json: bool,
-) -> None:  # fmt: skip
+def compare(given: options.Given) -> None:
     """Combine the panel in FILE... with every method and print how well each agrees with the truth.
 
     The truth is used to judge, never to combine. BM is the mean of the base models' own metrics.
@@ -103,28 +97,31 @@ def compare(
       mlconsensus compare a.csv b.csv c.csv
     """
     from ..engines.progress import track
+    from ..evaluation.truth import match_truth
     from ..insight.diagnostics import examine
     from ..io.clusterings import read_clustering
+    from ..tables import metrics_table
 
-    expect(truth is not None or not each_model, "--each-model", "no --truth", "one to judge models by")
+    truth, gold, groups = given.truth, given.gold, given.groups
+    expect(truth is not None or not given.each_model, "--each-model", "no --truth", "one to judge models by")
     expect(truth is None or groups is None, "--groups", "--truth beside it", "one of the two")
     expect(gold is None or (truth or groups) is None, "--gold", "--truth or --groups beside it", "one of them")
-    expect(gold is not None or not leave_out, "--leave-out", "no --gold", "one to judge by")
-    known, answers = source.truth(truth), source.truth(gold, partial=True)
-    panel = source.read_to_show() if known is None and answers is None else source.read(many=known is not None)
+    expect(gold is not None or not given.leave_out, "--leave-out", "no --gold", "one to judge by")
+    known, answers = given.known(truth), given.known(gold, partial=True)
+    panel = given.read_to_show() if known is None and answers is None else given.read(many=known is not None)
     if known is None:
-        by_gold = mlc.leave_out if leave_out else mlc.compare
+        by_gold = mlc.leave_out if given.leave_out else mlc.compare
         apart = None if groups is None else read_clustering(groups)
-        found = mlc.referee(panel, groups=apart) if answers is None else by_gold(panel, answers, drawn)
+        found = mlc.referee(panel, groups=apart) if answers is None else by_gold(panel, answers, given.drawn)
         voices = examine(panel).voices
-        click.echo(options.json_of(vars(found) | {"voices": voices}) if as_json else f"{found}\n{voices}.")
+        click.echo(options.json_of(vars(found) | {"voices": voices}) if given.as_json else f"{found}\n{voices}.")
         return
     matched = match_truth(known, panel.instances, panel.labels)
     if matched.note:
         options.say(matched.note)
     judged = panel[matched.rows].select(labels=[panel.labels[j] for j in matched.columns])
     models = mlc.metrics.evaluate_models(matched.truth, judged)
-    results = models if each_model else {"BM": models["BM"]}
+    results = models if given.each_model else {"BM": models["BM"]}
     for name, kind in track(mlc.COMBINERS.items(), len(mlc.COMBINERS), "comparing"):
         combiner = kind().fit(panel)
         scores, sets = (matched.of(values) for values in (combiner.transform(panel), combiner.predict(panel)))
@@ -133,23 +130,20 @@ def compare(
     text = f"{metrics_table(results)}\n\nBM: mean of the base models; * best of its column.\n{voices}."
     if empty := int((matched.truth.sum(axis=1) == 0).sum()):
         text += f"\n{plural(empty, 'instance')} without a relevant label: any that is put first there is one error."
-    click.echo(options.json_of(results | {"voices": voices}) if as_json else text)
+    click.echo(options.json_of(results | {"voices": voices}) if given.as_json else text)
 
 
 _MOST_CELLS = 20_000_000  # of the truth, beyond which intervals would take longer than all else, and be hairs
 
 
-@click.command("evaluate", short_help="Judge a file of scores against the truth.")
+@options.command("evaluate", short_help="Judge a file of scores against the truth.")
 @click.argument("scores", metavar="FILE")
 @click.option("--truth", metavar="FILE", help="The relevant labels, in any format.")
 @options.gold_options
 @options.format_option("--format", "input_format", help="Format of both files, where suffixes do not tell.")
 @click.option("--columns", metavar="ROLE=COLUMN,...", help="Which columns or keys of the files are which.")
 @options.json_option(help="Print JSON.")
-def evaluate(
-    scores: str, truth: str | None, gold: str | None, drawn: str | None, input_format: str | None,
-    columns: str | None, as_json: bool,
-) -> None:  # fmt: skip
+def evaluate(given: options.Given) -> None:
     """Print the metrics of the scores in FILE, with 90 % intervals.
 
     Instances and labels are matched by name. If all scores are 0 or 1, they are judged as label sets too (with --json
@@ -168,12 +162,15 @@ def evaluate(
 
     from ..arithmetic.products import dense
     from ..engines.machine import check_size
+    from ..evaluation.truth import match_truth
     from ..insight.comparison import chances
     from ..io.layouts import named
     from ..panel import gold_of
+    from ..tables import metrics_table
 
+    truth, gold, scores = given.truth, given.gold, given.scores
     expect((truth is None) != (gold is None), "evaluate", "both or none of --truth and --gold", "one of the two")
-    reading: Any = {"format": input_format, "columns": options.columns_of(columns)}
+    reading: Any = {"format": given.input_format, "columns": options.columns_of(given.columns)}
     judged = mlc.io.read_table(scores, **reading)
     table = mlc.io.read_table(truth or gold or "", **reading, partial=gold is not None)
     names, values, found, figures, drawn_from = named(judged), judged.scores.astype(float), {}, {}, ""
@@ -197,11 +194,11 @@ def evaluate(
             learned = "the answers themselves, which it was combined with"
             same = bool((whole == known)[~np.isnan(known)].all()) and not decided
             expect(not same, scores, learned, "scores without this gold")
-        chance, drawn_from = chances(table, drawn, known, names[0])
+        chance, drawn_from = chances(table, given.drawn, known, names[0])
         figures = mlc.intervals.judge(known, whole, whole, chance).figures()
     found = {metric: figure.value for metric, figure in figures.items()} | found
     ends = [{metric: getattr(figure, end) for metric, figure in figures.items()} for end in ("low", "high")]
-    if as_json:
+    if given.as_json:
         click.echo(options.json_of(found | {"intervals": figures, "drawn": drawn_from}))
         return
     rows = {judged.model: found} | (dict(zip(("90 % from", "to"), ends, strict=True)) if figures else {})
@@ -209,5 +206,5 @@ def evaluate(
     if truth is not None and decided:
         click.echo()
         click.echo(metrics_table({judged.model: found}, mlc.metrics.LABEL_SET_METRICS, first="label sets", mark=False))
-    if drawn_from and (gold or drawn):
+    if drawn_from and (gold or given.drawn):
         click.echo(f"\n{drawn_from}")

@@ -1,12 +1,13 @@
-"""Options that several commands share, declared once; those that belong together reach a command as one object."""
+"""Options that several commands share, declared once; all that is given reaches a command as one object."""
 
 from __future__ import annotations
 
 import gc
+import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from functools import partial, wraps
+from functools import partial, reduce
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, TypeVar
@@ -31,34 +32,11 @@ _STREAM = "Walk the files block by block with little memory, or read them whole;
 _DASK = "Let the workers of a Dask cluster do the work; without an address, one of this machine's own."
 
 
-def together(*options: Callable[[F], F]) -> Callable[[F], F]:
-    """Make one decorator of several options, which the help lists in this order."""
+class Given(SimpleNamespace):
+    """What a command is given, an attribute for each argument and option, and what several commands make of it.
 
-    def add(command: F) -> F:
-        for option in reversed(options):
-            command = option(command)
-        return command
-
-    return add
-
-
-def group(name: str, kind: type[SimpleNamespace], *options: Callable[[F], F]) -> Callable[[F], F]:
-    """Make one decorator of options that belong together: a command gets them as one argument."""
-    declare: Any = together(*options)
-    own = [str(option.name) for option in click.command("own")(declare(lambda: None)).params]
-
-    def add(command: Any) -> Any:
-        @wraps(command)
-        def call(*arguments: Any, **given: Any) -> None:
-            command(*arguments, **{name: kind(**{option: given.pop(option) for option in own})}, **given)
-
-        return declare(call)
-
-    return add
-
-
-class PanelFiles(SimpleNamespace):
-    """The files of a panel, and how to read and match them: what `panel_options` declares."""
+    That is the files of a panel, read and matched as `panel_options` say, and what `method_options` ask for.
+    """
 
     note = ""  # what of the panel is looked at, where it is not all
 
@@ -94,7 +72,7 @@ class PanelFiles(SimpleNamespace):
         say(self.note)
         return panel.select(labels=[panel.labels[j] for j in kept])
 
-    def truth(self, path: str | None, partial: bool = False) -> Any:
+    def known(self, path: str | None, partial: bool = False) -> Any:
         """Read the truth, or (`partial`) as much of it as is known, which must not be one of the models' files."""
         from ..io.formats import check_apart, expanded
 
@@ -102,6 +80,17 @@ class PanelFiles(SimpleNamespace):
             return None
         check_apart(path, expanded(self.files), copies=partial)
         return mlc.io.read_table(path, **self.reading(), partial=partial)
+
+    def check_place(self, output: str, *more: str | None) -> list[Any]:
+        """Refuse a place that cannot be written to, or that an input has; return the inputs, files for folders."""
+        from ..io.files import check_output
+        from ..io.formats import expanded
+
+        check_output(output, force=self.force)
+        inputs = expanded([*self.files, *filter(None, more)])
+        same = output != "-" and any(os.path.realpath(file) == os.path.realpath(output) for file in inputs)
+        expect(not same, output, "among the input files too", "another place for the output")
+        return inputs
 
     @contextmanager
     def opened(self, check: Callable[[], None] = lambda: None) -> Iterator[Any]:
@@ -143,6 +132,41 @@ class PanelFiles(SimpleNamespace):
             say(f"streaming: the files would take {half} (--no-stream reads them whole)")
         return large
 
+    def settings(self) -> dict[str, Any]:
+        """Return what `combine` takes, checked before the work."""
+        from ..estimators import method_named
+
+        method = self.method and method_named(self.method)
+        return {"method": method, "optimize": self.optimize, "weights": weights_of(self.weight)}
+
+    def members(self, panel: mlc.Predictions) -> mlc.Predictions:
+        """Do what `--rescale` and `--clustering` ask for."""
+        from ..io.clusterings import read_clustering
+
+        found: dict[str, Any] = {}
+        panel = mlc.rescale(panel) if self.rescale else panel
+        for path in self.clustering:
+            name = Path(path).name.split(".")[0]
+            expect(name not in found, "--clustering", f"two files called {name!r}", "each name once")
+            found[name] = read_clustering(path)
+        return panel.with_clusterings(found)
+
+
+class Command(click.Command):
+    """A command whose function gets all that is given as one object."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Call the function."""
+        return self.callback and self.callback(Given(**ctx.params))
+
+
+command = partial(click.command, cls=Command)
+
+
+def together(*options: Callable[[F], F]) -> Callable[[F], F]:
+    """Make one decorator of several options, which the help lists in this order."""
+    return lambda command: reduce(lambda made, option: option(made), reversed(options), command)
+
 
 def format_names(ctx: object, option: object, start: str) -> list[str]:
     """List the formats that begin so, for a shell to complete."""
@@ -173,10 +197,8 @@ _PANEL = (
     click.option("--strict", is_flag=True, help="Refuse tags and tables that are not exactly as documented."),
     click.option("--skip-bad", is_flag=True, help="Go on without JSON answers that cannot be read."),
 )
-panel_options = group("source", PanelFiles, *_PANEL)
-large_options = group(
-    "source",
-    PanelFiles,
+panel_options = together(*_PANEL)
+large_options = together(
     *_PANEL,
     click.option("--stream/--no-stream", default=None, help=_STREAM),
     click.option("--dask", is_flag=False, flag_value=_LOCAL, metavar="[ADDRESS]", help=_DASK),
@@ -195,32 +217,7 @@ class MethodOption(click.Option):
 method_option = partial(click.option, cls=MethodOption, metavar="NAME", shell_complete=method_names)
 
 
-class Choice(SimpleNamespace):
-    """Which method to use, and which members of the panel it is to hear, how loud: what `method_options` declares."""
-
-    def settings(self) -> dict[str, Any]:
-        """Return what `combine` takes, checked before the work."""
-        from ..estimators import method_named
-
-        method = self.method and method_named(self.method)
-        return {"method": method, "optimize": self.optimize, "weights": weights_of(self.weight)}
-
-    def members(self, panel: mlc.Predictions) -> mlc.Predictions:
-        """Do what `--rescale` and `--clustering` ask for."""
-        from ..io.clusterings import read_clustering
-
-        found: dict[str, Any] = {}
-        panel = mlc.rescale(panel) if self.rescale else panel
-        for path in self.clustering:
-            name = Path(path).name.split(".")[0]
-            expect(name not in found, "--clustering", f"two files called {name!r}", "each name once")
-            found[name] = read_clustering(path)
-        return panel.with_clusterings(found)
-
-
-method_options = group(
-    "choice",
-    Choice,
+method_options = together(
     method_option("--method", help="Use this method, one of METHODS."),
     click.option("--optimize", type=_METRICS, default="auto", help="The metric that matters; it chooses the method."),
     click.option("--weight", multiple=True, metavar="MODEL=NUMBER", help="How much a model counts, not 1; repeatable."),

@@ -1,8 +1,6 @@
 """What the commands that write a consensus share: their options, checks before the work, and the table to write."""
 
-import os
-from collections.abc import Sequence
-from types import SimpleNamespace
+from functools import partial
 from typing import Any
 
 import click
@@ -10,7 +8,7 @@ import click
 import mlconsensus as mlc
 
 from ..errors import expect
-from .options import force_option, format_option, group, json_option, output_option, say_missing, tell
+from .options import Given, force_option, format_option, json_option, output_option, say_missing, tell, together
 
 _OUTPUT = "Where to write the consensus; - for standard output, as CSV unless --output-format says else."
 _DECIDE = (
@@ -24,101 +22,95 @@ _LAYOUT = "One column a label; one row a score; or one row a score from best to 
 done_option = json_option(help="Print what was done as JSON on standard output.")
 
 
-class Output(SimpleNamespace):
-    """Where and in what form to write a consensus: what `output_options` declares."""
-
-    output_format: str | None
-    threshold: Any
-
-    def check(self, files: Sequence[str]) -> None:
-        """Refuse an output that cannot be written or would replace an input; fill in the format of standard output."""
-        to_screen, expected = self.output == "-", "a file for the consensus, as JSON goes to standard output"
-        expect(not (self.as_json and to_screen), "--json", "no --output", expected)
-        check_place(files, self.output, self.force)
-        expect(self.threshold is None or self.decide == "threshold", "--threshold", "no --decide threshold", "both")
-        expect(self.empty == "keep" or self.decide is not None, "--empty", "no --decide", "both")
-        self.threshold = 0.5 if self.threshold is None else self.threshold
-        if to_screen and self.output_format is None:
-            self.output_format = "csv"
-        mlc.io.format_of(self.output, self.output_format, written=True)
-
-    def values(self, scores: Any, panel: Any) -> Any:
-        """Turn the scores of a panel into what is to be written: scores or label sets, all or the best."""
-        import numpy as np
-
-        from ..arithmetic.many import Cells, ManyScores
-
-        rules, most = mlc.decisions, self.top_k
-        if self.decide == "instances":
-            counts = np.minimum(rules.cardinalities(panel), most or len(panel.labels))
-            return rules.match_instances(scores, counts, empty=self.empty)
-        if isinstance(scores, ManyScores):
-            few = self.decide not in _OF_ALL
-            expect(few, f"--decide {self.decide}", "many labels", "--decide instances or threshold")
-            if self.decide is None:
-                return scores.cells(most and np.full(len(scores), most))
-            chosen = rules.threshold(scores, self.threshold, empty=self.empty)
-            return chosen if most is None else rules.match_instances(scores, np.diff(chosen.indptr).clip(max=most))
-        kept: Any = True if most is None else rules.top_k(scores, most)
-        if self.decide is None and most is not None and self.layout == "long":  # a row for each that is kept
-            return Cells(
-                (scores[kept], np.nonzero(kept)[1], np.append(0, np.cumsum(kept.sum(axis=1)))), shape=kept.shape
-            )
-        if self.decide is None:
-            return scores if most is None else np.where(kept, scores, np.nan)
-        if self.decide == "labels":
-            return rules.match_labels(scores, rules.frequencies(panel), empty=self.empty) & kept
-        if self.decide == "f1":
-            return rules.best_f1(scores, empty=self.empty) & kept
-        return rules.threshold(scores, self.threshold, empty=self.empty) & kept
-
-    def check_streamed(self, *in_memory: str) -> None:
-        """Refuse what cannot be written block by block, and options that need the panel in memory."""
-        from ..io.writing import streamed_format
-
-        streamed_format(self.output, self.output_format)
-        for given in [f"--decide {self.decide}"] * (self.decide in _OF_ALL) + list(in_memory):
-            expect(False, given, "with a panel to be streamed", "one that fits into memory")
-
-    def write(self, panel: Any, solved: bool = False, **chosen: Any) -> Any:
-        """Combine a panel, or apply the method that is `solved`, and write the consensus: at once or block by block."""
-        from ..engines.machine import available_memory
-        from ..panel import ModelTable
-        from ..streamed import Written
-
-        _, n, l = panel.shape
-        fits = not panel.many or self.layout != "wide" or 16 * n * l < available_memory() / 2
-        expect(fits, "--layout wide", f"{n:,} × {l:,} scores", "--layout ranked or long, for example with --top-k 10")
-        form = {"format": self.output_format, "layout": self.layout, "force": self.force}
-        if not isinstance(panel, mlc.Predictions):
-            values = None if self.decide is None and self.top_k is None else self.values
-            done = mlc.write_consensus(panel, self.output, values=values, solved=solved, **form, **chosen)
-            say_missing(done.n_missing, panel.shape)
-            return done
-        likely = self.decide == "f1"
-        if solved:
-            expect(not likely, "--decide f1", "a method that was solved before", "another rule, or combine")
-            combiner, reason = chosen["method"], "it was solved for"
-            scores, names = combiner.transform(panel), combiner.labels_
-        else:
-            found = mlc.combine(panel, **chosen)
-            scores = found.probabilities if likely else found.scores
-            combiner, reason, names = found.combiner, found.reason, found.label_names
-        table = ModelTable(combiner.name, self.values(scores, panel), panel.instances, names)
-        mlc.io.write_table(self.output, table, **form)
-        return Written(combiner.name, reason, combiner, panel.n_missing)
-
-    def say_done(self, line: str, panel: Any, **facts: Any) -> None:
-        """Say what was done, in one line or as JSON."""
-        _, n, l = panel.shape
-        size = {"models": panel.models, "instances": n, "labels": l}
-        where = "" if self.output == "-" else f" → {self.output}"
-        tell(self.as_json, line + where, **size | facts, output=self.output)
+def check(given: Given, *more: str | None) -> None:
+    """Refuse an output that cannot be written or would replace an input; fill in the format of standard output."""
+    to_screen, expected = given.output == "-", "a file for the consensus, as JSON goes to standard output"
+    expect(not (given.as_json and to_screen), "--json", "no --output", expected)
+    given.check_place(given.output, *more)
+    expect(given.threshold is None or given.decide == "threshold", "--threshold", "no --decide threshold", "both")
+    expect(given.empty == "keep" or given.decide is not None, "--empty", "no --decide", "both")
+    given.threshold = 0.5 if given.threshold is None else given.threshold
+    if to_screen and given.output_format is None:
+        given.output_format = "csv"
+    mlc.io.format_of(given.output, given.output_format, written=True)
 
 
-output_options = group(
-    "output",
-    Output,
+def values(given: Given, scores: Any, panel: Any) -> Any:
+    """Turn the scores of a panel into what is to be written: scores or label sets, all or the best."""
+    import numpy as np
+
+    from ..arithmetic.many import Cells, ManyScores
+
+    rules, most = mlc.decisions, given.top_k
+    if given.decide == "instances":
+        counts = np.minimum(rules.cardinalities(panel), most or len(panel.labels))
+        return rules.match_instances(scores, counts, empty=given.empty)
+    if isinstance(scores, ManyScores):
+        few = given.decide not in _OF_ALL
+        expect(few, f"--decide {given.decide}", "many labels", "--decide instances or threshold")
+        if given.decide is None:
+            return scores.cells(most and np.full(len(scores), most))
+        chosen = rules.threshold(scores, given.threshold, empty=given.empty)
+        return chosen if most is None else rules.match_instances(scores, np.diff(chosen.indptr).clip(max=most))
+    kept: Any = True if most is None else rules.top_k(scores, most)
+    if given.decide is None and most is not None and given.layout == "long":  # a row for each that is kept
+        return Cells((scores[kept], np.nonzero(kept)[1], np.append(0, np.cumsum(kept.sum(axis=1)))), shape=kept.shape)
+    if given.decide is None:
+        return scores if most is None else np.where(kept, scores, np.nan)
+    if given.decide == "labels":
+        return rules.match_labels(scores, rules.frequencies(panel), empty=given.empty) & kept
+    if given.decide == "f1":
+        return rules.best_f1(scores, empty=given.empty) & kept
+    return rules.threshold(scores, given.threshold, empty=given.empty) & kept
+
+
+def check_streamed(given: Given, *in_memory: str) -> None:
+    """Refuse what cannot be written block by block, and options that need the panel in memory."""
+    from ..io.writing import streamed_format
+
+    streamed_format(given.output, given.output_format)
+    for option in [f"--decide {given.decide}"] * (given.decide in _OF_ALL) + list(in_memory):
+        expect(False, option, "with a panel to be streamed", "one that fits into memory")
+
+
+def write(given: Given, panel: Any, solved: bool = False, **chosen: Any) -> Any:
+    """Combine a panel, or apply the method that is `solved`, and write the consensus: at once or block by block."""
+    from ..engines.machine import available_memory
+    from ..panel import ModelTable
+    from ..streamed import Written
+
+    _, n, l = panel.shape
+    fits = not panel.many or given.layout != "wide" or 16 * n * l < available_memory() / 2
+    expect(fits, "--layout wide", f"{n:,} × {l:,} scores", "--layout ranked or long, for example with --top-k 10")
+    form = {"format": given.output_format, "layout": given.layout, "force": given.force}
+    if not isinstance(panel, mlc.Predictions):
+        made = None if given.decide is None and given.top_k is None else partial(values, given)
+        done = mlc.write_consensus(panel, given.output, values=made, solved=solved, **form, **chosen)
+        say_missing(done.n_missing, panel.shape)
+        return done
+    likely = given.decide == "f1"
+    if solved:
+        expect(not likely, "--decide f1", "a method that was solved before", "another rule, or combine")
+        combiner, reason = chosen["method"], "it was solved for"
+        scores, names = combiner.transform(panel), combiner.labels_
+    else:
+        found = mlc.combine(panel, **chosen)
+        scores = found.probabilities if likely else found.scores
+        combiner, reason, names = found.combiner, found.reason, found.label_names
+    table = ModelTable(combiner.name, values(given, scores, panel), panel.instances, names)
+    mlc.io.write_table(given.output, table, **form)
+    return Written(combiner.name, reason, combiner, panel.n_missing)
+
+
+def say_done(given: Given, line: str, panel: Any, **facts: Any) -> None:
+    """Say what was done, in one line or as JSON."""
+    _, n, l = panel.shape
+    size = {"models": panel.models, "instances": n, "labels": l}
+    where = "" if given.output == "-" else f" → {given.output}"
+    tell(given.as_json, line + where, **size | facts, output=given.output)
+
+
+output_options = together(
     output_option(default="-", help=_OUTPUT),
     format_option("--output-format", help="Its format, where the suffix does not tell."),
     click.option("--decide", type=click.Choice(["instances", "labels", "f1", "threshold"]), help=_DECIDE),
@@ -129,15 +121,3 @@ output_options = group(
     force_option,
     done_option,
 )
-
-
-def check_place(files: Sequence[str], output: str, force: bool) -> list[Any]:
-    """Refuse a place that cannot be written to, or that an input has; return the inputs, files in place of folders."""
-    from ..io.files import check_output
-    from ..io.formats import expanded
-
-    check_output(output, force=force)
-    inputs = expanded(files)
-    same = output != "-" and any(os.path.realpath(file) == os.path.realpath(output) for file in inputs)
-    expect(not same, output, "among the input files too", "another place for the output")
-    return inputs

@@ -9,26 +9,21 @@ from click.core import ParameterSource
 import mlconsensus as mlc
 
 from ..terminal import sizes
-from .options import Choice, PanelFiles, force_option, method_options, output_option, panel_options, say
-from .output import check_place
+from .options import Given, command, force_option, method_options, output_option, panel_options, say
 
 _OUTPUT = "Where to write it: .html, .json or .txt; - for standard output, as text unless --output-format says else."
 _PATHS = ("files", "truth", "clustering", "vocabulary", "aliases")
 _NOT_SAID = ("output", "output_format", "force")  # options that change nothing in the report
 
 
-@click.command("report", short_help="Show how models and labels agree, and what consensus changed.")
+@command("report", short_help="Show how models and labels agree, and what consensus changed.")
 @panel_options
 @output_option(default="-", help=_OUTPUT)
 @click.option("--output-format", type=click.Choice(["html", "json", "text"]), help="Else as the suffix says.")
 @click.option("--truth", metavar="FILE", help="The relevant labels, to judge with, never to combine; in any format.")
 @method_options
 @force_option
-@click.pass_context
-def report(
-    ctx: click.Context, source: PanelFiles, choice: Choice, output: str, output_format: str | None, truth: str | None,
-    force: bool,
-) -> None:  # fmt: skip
+def report(given: Given) -> None:
     """Combine the panel in FILE... and write a report of it: one HTML file, which needs no network.
 
     It shows how models agree, how labels go together, what consensus changed against voting and why, and with
@@ -44,22 +39,22 @@ def report(
     from ..report.origin import hash_files
     from ..report.report import report_format
 
-    given = [*source.files, *choice.clustering, *filter(None, [truth, source.vocabulary, source.aliases])]
-    used, settings = check_place(given, output, force), choice.settings()  # before the work, not after
-    form = report_format(output, output_format)
-    table = source.truth(truth)
-    panel = choice.members(source.read_to_show())
+    output, more = given.output, (*given.clustering, given.truth, given.vocabulary, given.aliases)
+    used, settings = given.check_place(output, *more), given.settings()  # before the work, not after
+    form = report_format(output, given.output_format)
+    table = given.known(given.truth)
+    panel = given.members(given.read_to_show())
     known = table and match_truth(table, panel.instances, panel.labels)
     found = mlc.combine(panel, **settings)
-    summary = summarise(found, known, command=_line(ctx), inputs=hash_files(used, panel), note=source.note)
-    Report(summary).save(output, format=form, force=force)
+    summary = summarise(found, known, command=_line(), inputs=hash_files(used, panel), note=given.note)
+    Report(summary).save(output, format=form, force=given.force)
     if output != "-":
         say(f"reported on {sizes(panel.shape)} with {found.method} → {output}")
 
 
-def _line(ctx: click.Context) -> str:
+def _line() -> str:
     """Write down what was asked for; without folders and output, which say nothing about the report."""
-    words = ["mlconsensus", "report"]
+    ctx, words = click.get_current_context(), ["mlconsensus", "report"]
     for option in ctx.command.params:
         name, given = str(option.name), ctx.params[str(option.name)]
         if name in _NOT_SAID or ctx.get_parameter_source(name) is not ParameterSource.COMMANDLINE:

@@ -9,8 +9,8 @@ import mlconsensus as mlc
 
 from ..errors import expect
 from ..terminal import plural, sizes
-from .options import PanelFiles, force_option, large_options, method_option, output_option, say, tell
-from .output import Output, check_place, done_option, output_options
+from . import output
+from .options import Given, command, force_option, large_options, method_option, output_option, say, tell
 
 _METHOD = "The method they are for, one of METHODS."
 _AFTER = "What 'solve' made of all sites' files of the round before, for a method that takes several (filter)."
@@ -19,7 +19,7 @@ _EPSILON = "Add noise, so that the file is (ε, δ)-differentially private."
 _CLIP = "With --epsilon, for mlcm-a; see docs/privacy.md.  [default: 1.5]"
 
 
-@click.command("statistics", short_help="Gather a site's statistics, to be solved with other sites'.")
+@command("statistics", short_help="Gather a site's statistics, to be solved with other sites'.")
 @large_options
 @output_option(required=True, help="Where to write the statistics.")
 @method_option("--method", default="filter", help=_METHOD)
@@ -29,11 +29,8 @@ _CLIP = "With --epsilon, for mlcm-a; see docs/privacy.md.  [default: 1.5]"
 @click.option("--delta", type=float, metavar="D", help="With --epsilon; far below 1 / number of instances, as 1e-6.")
 @click.option("--clip", type=float, metavar="C", help=_CLIP)
 @force_option
-@done_option
-def statistics(
-    source: PanelFiles, output: str, method: str, after: str | None, label_names: str | None, epsilon: float | None,
-    delta: float | None, clip: float | None, force: bool, as_json: bool,
-) -> None:  # fmt: skip
+@output.done_option
+def statistics(given: Given) -> None:
     """Add up what the panel in FILE... says into one file of sums, in which no instance is listed.
 
     'mlconsensus solve' adds up the files of all sites and makes one model of them, 'mlconsensus apply' applies it where
@@ -47,14 +44,15 @@ def statistics(
     from ..estimators import method_named
     from ..io.labels import read_names
 
-    check_place(source.files, output, force)
-    before = None if after is None else mlc.load(after)
-    name = method_named(method) if before is None else before.name
+    epsilon, delta, clip = given.epsilon, given.delta, given.clip
+    given.check_place(given.output)
+    before = None if given.after is None else mlc.load(given.after)
+    name = method_named(given.method) if before is None else before.name
     kind = mlc.COMBINERS[name]
     # Scores stay on their own scales: which of them is every site's is not known before the first round.
     combiner = before or (kind(rescale=False) if "rescale" in kind().get_params() else kind())
     goes_on = before is None or not (hasattr(before, "statistics_") or before.prepared_ is None)
-    expect(goes_on, str(after), "no round to go on from", "what 'solve' made of sites' statistics")
+    expect(goes_on, str(given.after), "no round to go on from", "what 'solve' made of sites' statistics")
     expect(delta is None or epsilon is not None, "--delta", "no --epsilon beside it", "both")
     expect(epsilon is None or delta is not None, "--epsilon", "no --delta beside it", "both")
     clips = clip is None or (epsilon is not None and name == "MLCM-a")
@@ -62,8 +60,8 @@ def statistics(
     budget: Any = {"epsilon": epsilon, "delta": delta} | ({} if clip is None else {"clip": clip})
     if epsilon is not None:
         mlc.privacy.check(kind, **budget)
-    names = None if label_names is None else read_names(label_names)
-    with source.opened() as panel:
+    names = None if given.label_names is None else read_names(given.label_names)
+    with given.opened() as panel:
         if names is not None:
             panel = panel.with_labels(names)
         if panel.has_scores and "rescale" in kind().get_params():
@@ -74,28 +72,26 @@ def statistics(
             combiner.fit_round(panel, combiner.prepared_)
         else:
             mlc.privacy.fit(combiner, panel, **budget)
-    mlc.save_statistics(combiner, output, force=force)
-    guarantee, line = combiner.privacy_, f"gathered statistics of {sizes(panel.shape)} for {name} → {output}"
+    mlc.save_statistics(combiner, given.output, force=given.force)
+    guarantee, line = combiner.privacy_, f"gathered statistics of {sizes(panel.shape)} for {name} → {given.output}"
     if combiner.rounds:
         line = line.replace("statistics", f"statistics, {combiner.progress()},", 1)
     if guarantee is not None:
         size = f"{plural(len(panel.models), 'model')} × {plural(len(panel.labels), 'label')}"
         public = "the names of models and labels are in it, the exact number of instances is not"
-        line = f"gathered private statistics ({guarantee}) of {size} for {name} → {output}; {public}"
+        line = f"gathered private statistics ({guarantee}) of {size} for {name} → {given.output}; {public}"
     done = {"method": name, "round": combiner.progress(), "models": panel.models, "labels": len(panel.labels)}
-    tell(as_json, line, **done, instances=combiner.n_instances_, privacy=guarantee, output=output)
+    tell(given.as_json, line, **done, instances=combiner.n_instances_, privacy=guarantee, output=given.output)
 
 
-@click.command("solve", short_help="Add up sites' statistics and solve them to one model.")
+@command("solve", short_help="Add up sites' statistics and solve them to one model.")
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @output_option(required=True, help="Where to write the model.")
 @click.option("--without", multiple=True, metavar="FILE", help="Take these statistics back out of the sum; repeatable.")
 @click.option("--sums", metavar="FILE", help="Write the sum too, as statistics to add to, or take from, later.")
 @force_option
-@done_option
-def solve(
-    files: tuple[str, ...], output: str, without: tuple[str, ...], sums: str | None, force: bool, as_json: bool
-) -> None:
+@output.done_option
+def solve(given: Given) -> None:
     """Add up the statistics in FILE..., one file a site, and write the model that they give.
 
     The model equals the one that all sites' data together would give. It has no statistics in it.
@@ -107,8 +103,9 @@ def solve(
     """
     from ..io.files import raw_bytes
 
-    for place in filter(None, (output, sums)):
-        check_place((*files, *without), place, force)
+    files, without = given.files, given.without
+    for place in filter(None, (given.output, given.sums)):
+        given.check_place(place, *without)
     parts = [mlc.load(file) for file in files]
     first_with: dict[bytes, str] = {}
     for file in (*files, *without):
@@ -117,27 +114,27 @@ def solve(
     combined = mlc.merge(parts, files)
     for file in without:
         combined = mlc.subtract(combined, mlc.load(file), ("the sum", file))
-    if sums is not None:
-        mlc.save_statistics(combined, sums, force=force)
-    mlc.save(combined, output, force=force)
+    if given.sums is not None:
+        mlc.save_statistics(combined, given.sums, force=given.force)
+    mlc.save(combined, given.output, force=given.force)
     going_on = combined.progress() if combined.unfinished else None
     m, l, n = len(combined.models_), len(combined.labels_), combined.n_instances_
     done = {"method": combined.name, "models": combined.models_, "labels": l, "instances": n}
-    done |= {"sites": len(files), "privacy": combined.privacy_, "unfinished": going_on, "output": output}
+    done |= {"sites": len(files), "privacy": combined.privacy_, "unfinished": going_on, "output": given.output}
     of = plural(n or 0, "instance") if combined.privacy_ is None else f"private statistics ({combined.privacy_})"
     what = combined.name if going_on is None else f"{going_on} of {combined.name}"
     sites = plural(len(files), "file") + (f", without {plural(len(without), 'file')}," if without else "")
-    line = f"solved {what} for {plural(m, 'model')} × {plural(l, 'label')} from {sites} of {of} → {output}"
-    next_line = f"every site goes on with 'mlconsensus statistics … --after {output}'"
-    tell(as_json, *([line] if going_on is None else [line, next_line]), **done)
+    line = f"solved {what} for {plural(m, 'model')} × {plural(l, 'label')} from {sites} of {of} → {given.output}"
+    next_line = f"every site goes on with 'mlconsensus statistics … --after {given.output}'"
+    tell(given.as_json, *([line] if going_on is None else [line, next_line]), **done)
 
 
-@click.command("apply", short_help="Apply a solved model to a panel.")
+@command("apply", short_help="Apply a solved model to a panel.")
 @click.argument("model", metavar="MODEL")
 @large_options
-@output_options
+@output.output_options
 @click.option("--gold", metavar="FILE", help="Answers that are known here, to correct the rater filter's model by.")
-def apply(model: str, source: PanelFiles, output: Output, gold: str | None) -> None:
+def apply(given: Given) -> None:
     """Combine the predictions in FILE... by the MODEL that 'mlconsensus solve' wrote.
 
     The panel may lack some of the models and labels that it was solved for: they count as silence.
@@ -147,13 +144,13 @@ def apply(model: str, source: PanelFiles, output: Output, gold: str | None) -> N
       mlconsensus apply consensus.model site_a/*.parquet --output consensus.parquet
       mlconsensus apply consensus.model site_a/*.parquet --gold answers.csv --output consensus.parquet
     """
-    output.check((model, *source.files, *filter(None, [gold])))
-    combiner, known = mlc.load(model), source.truth(gold, partial=True)
-    with source.opened(output.check_streamed) as panel:
+    output.check(given, given.model, given.gold)
+    combiner, known = mlc.load(given.model), given.known(given.gold, partial=True)
+    with given.opened(lambda: output.check_streamed(given)) as panel:
         panel = panel.with_labels(combiner.labels_).with_models(combiner.models_)
         if known is not None:
             panel = panel.with_gold(known)
             combiner.teach(panel)
-        done = output.write(panel, solved=True, method=combiner)
+        done = output.write(given, panel, solved=True, method=combiner)
     facts = {"method": done.method, "models": list(combiner.models_), "missing": done.n_missing}
-    output.say_done(f"applied {done.method} to {sizes(panel.shape)}", panel, **facts)
+    output.say_done(given, f"applied {done.method} to {sizes(panel.shape)}", panel, **facts)

@@ -9,13 +9,13 @@ import click
 
 from ..errors import expect
 from ..terminal import safe, table
-from .options import force_option, say
+from .options import Given, command, force_option, say
 
 
-@click.command("demo", short_help="Make a panel, combine it, and show how well it went.")
+@command("demo", short_help="Make a panel, combine it, and show how well it went.")
 @click.option("--output", "folder", default="mlconsensus-demo", help="New folder for its files.")
 @click.option("--seed", type=int, default=0, help="Another seed makes another panel.")
-def demo(folder: str, seed: int) -> None:
+def demo(given: Given) -> None:
     """Write a synthetic panel as CSV files, combine it with every method, and print how well each does.
 
     \b
@@ -25,7 +25,7 @@ def demo(folder: str, seed: int) -> None:
     from ..demo import run
 
     ran = "mlconsensus" if shutil.which("mlconsensus") == sys.argv[0] else sys.argv[0]
-    told = run(folder, seed, shlex.join([sys.executable, ran] if ran.endswith(".py") else [ran]))
+    told = run(given.folder, given.seed, shlex.join([sys.executable, ran] if ran.endswith(".py") else [ran]))
     click.echo("\n".join(map(safe, told.split("\n"))))
 
 
@@ -84,7 +84,7 @@ def fetch_command(names: tuple[str, ...]) -> None:
             click.echo(path)
 
 
-@click.command("reproduce", short_help="Run the paper's experiment and compare with its tables.")
+@command("reproduce", short_help="Run the paper's experiment and compare with its tables.")
 @click.argument("names", nargs=-1, metavar="[DATASET]...")
 @click.option("--repeats", type=int, default=10, help="How often all is done anew.")
 @click.option("--models", type=click.IntRange(1), help="Base models of a repeat.  [default: 10]")
@@ -97,10 +97,7 @@ def fetch_command(names: tuple[str, ...]) -> None:
 @click.option("--markdown", metavar="FILE", help="Write the tables as Markdown.")
 @click.option("--cache", metavar="FOLDER", help="Where base predictions are kept, instead of the user's cache.")
 @force_option
-def reproduce(
-    names: tuple[str, ...], repeats: int, models: int | None, folds: int | None, learner: str, full: bool, seed: int,
-    jobs: int, json_file: str | None, markdown: str | None, cache: str | None, force: bool,
-) -> None:  # fmt: skip
+def reproduce(given: Given) -> None:
     """Repeat the paper's experiment on its data sets (all six by default) and print its tables beside ours.
 
     A base model is the out-of-fold predictions of one shuffle and cross-validation. Base predictions are kept on disk:
@@ -119,15 +116,17 @@ def reproduce(
     from ..experiments import Settings, as_json, as_markdown, as_text, reproduce
     from ..io.files import check_output, whole_file
 
-    chosen = list(dict.fromkeys(entry(name).name for name in names)) or list(registry())
-    settings = Settings(learner, repeats, models or 0, folds or 0, seed, full).checked()
+    chosen = list(dict.fromkeys(entry(name).name for name in given.names)) or list(registry())
+    own = given.learner, given.repeats, given.models or 0, given.folds or 0, given.seed, given.full
+    settings, jobs = Settings(*own).checked(), given.jobs
     expect(jobs == -1 or jobs > 0, "jobs", jobs, "a number of processes, or -1 for one for each core")
-    outputs = [(file, render) for file, render in ((json_file, as_json), (markdown, as_markdown)) if file is not None]
+    wanted = (given.json_file, as_json), (given.markdown, as_markdown)
+    outputs = [(file, render) for file, render in wanted if file is not None]
     for file, _ in outputs:
-        check_output(file, force)  # before hours of work, not after
-    folder = Path(cache) if cache else cache_folder() / "base-models"
+        check_output(file, given.force)  # before hours of work, not after
+    folder = Path(given.cache) if given.cache else cache_folder() / "base-models"
     results = reproduce(chosen, settings, folder, jobs, say)
     for file, render in outputs:
-        with whole_file(file, force) as output:
+        with whole_file(file, given.force) as output:
             output.write(render(results).encode())
     click.echo(as_text(results), nl=False)
