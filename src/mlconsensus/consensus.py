@@ -78,12 +78,14 @@ class Consensus:
         return self.predictions.answered(match_instances(self.scores, self.cardinality))
 
     @cached_property
-    def probabilities(self) -> FloatArray:
+    def probabilities(self) -> Any:
         """How likely each label is relevant (n, l); docs/gold-figures.md says how far that can be trusted.
 
         With gold, calibrated by it. Without, as the agreement of the models suggests: the rater filter's scores, cut to
         [0, 1], are what one more trusted rater would say; another method's scores are brought to the scale of the vote.
         """
+        if isinstance(self.scores, ManyScores) and self.method == DEFAULT and self.predictions.gold is None:
+            return self.scores
         self._expect_few("probabilities")
         known = self.gold
         fair = self.scores if known is None else cross_fitted(self.combiner, self.predictions)

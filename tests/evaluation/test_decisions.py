@@ -138,3 +138,17 @@ def test_the_best_f1_of_true_probabilities_is_ahead_of_other_rules():
 
     assert f1(decisions.best_f1(likely)) > f1(decisions.match_instances(likely, likely.sum(axis=1))) + 0.02
     assert f1(decisions.best_f1(likely)) > f1(decisions.threshold(likely)) + 0.02
+
+
+@given(
+    stored=hnp.arrays(np.float64, (3, 4), elements=st.sampled_from([0.0, 0.2, 0.5, 0.9])),
+    default=hnp.arrays(np.float64, 4, elements=st.sampled_from([0.0, 0.01])),
+)
+def test_the_best_f1_of_many_labels_is_that_of_their_table(stored, default):
+    scores = ManyScores(sparse.csr_array(stored), default)
+    table = decisions.best_f1(np.where(stored > 0, stored + default, default))
+    if table[stored == 0].any():  # labels that nobody named
+        with pytest.raises(mlc.InputError, match="nobody names"):
+            decisions.best_f1(scores)
+    else:
+        assert (decisions.best_f1(scores).toarray() == table).all()

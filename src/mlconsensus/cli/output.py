@@ -45,12 +45,13 @@ def values(given: Given, scores: Any, panel: Any) -> Any:
     if given.decide == "instances":
         counts = np.minimum(rules.cardinalities(panel), most or len(panel.labels))
         return rules.match_instances(scores, counts, empty=given.empty)
+    best = given.decide == "f1"
+    above = partial(rules.best_f1, scores) if best else partial(rules.threshold, scores, given.threshold)
     if isinstance(scores, ManyScores):
-        few = given.decide not in _OF_ALL
-        expect(few, f"--decide {given.decide}", "many labels", "--decide instances or threshold")
+        expect(given.decide != "labels", "--decide labels", "many labels", "--decide instances, f1 or threshold")
         if given.decide is None:
             return scores.cells(most and np.full(len(scores), most))
-        chosen = rules.threshold(scores, given.threshold, empty=given.empty)
+        chosen = above(empty=given.empty)
         return chosen if most is None else rules.match_instances(scores, np.diff(chosen.indptr).clip(max=most))
     kept: Any = True if most is None else rules.top_k(scores, most)
     if given.decide is None and most is not None and given.layout == "long":  # a row for each that is kept
@@ -59,9 +60,7 @@ def values(given: Given, scores: Any, panel: Any) -> Any:
         return scores if most is None else np.where(kept, scores, np.nan)
     if given.decide == "labels":
         return rules.match_labels(scores, rules.frequencies(panel), empty=given.empty) & kept
-    if given.decide == "f1":
-        return rules.best_f1(scores, empty=given.empty) & kept
-    return rules.threshold(scores, given.threshold, empty=given.empty) & kept
+    return above(empty=given.empty) & kept
 
 
 def check_streamed(given: Given, *in_memory: str) -> None:

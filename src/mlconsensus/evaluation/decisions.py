@@ -204,7 +204,7 @@ def match_labels(scores: ArrayLike, frequency: ArrayLike, *, empty: Empty = "kee
     return _filled(scores, _top(scores.T, wanted).T, empty)
 
 
-def best_f1(probabilities: ArrayLike, *, empty: Empty = "keep") -> BoolArray:
+def best_f1(probabilities: Any, *, empty: Empty = "keep") -> Any:
     """Keep the labels above the threshold whose label sets have the highest F1 that the probabilities lead to expect.
 
     Parameters
@@ -216,7 +216,7 @@ def best_f1(probabilities: ArrayLike, *, empty: Empty = "keep") -> BoolArray:
 
     Returns
     -------
-    ndarray (n, l) of bool.
+    ndarray (n, l) of bool; CSR of `ManyScores`.
 
     Examples
     --------
@@ -225,12 +225,19 @@ def best_f1(probabilities: ArrayLike, *, empty: Empty = "keep") -> BoolArray:
     array([[ True,  True, False],
            [False, False, False]])
     """
-    likely = np.clip(_score_matrix(probabilities), 0, 1)
-    total, last, least = likely.sum(), -1.0, 0.0
+    others: Any = 0.0  # what cells that nobody named add up to
+    if isinstance(probabilities, ManyScores):
+        likely, l = probabilities.stored.data, probabilities.shape[1]
+        unnamed = len(probabilities) - np.bincount(probabilities.above.indices, minlength=l)
+        others = np.clip(probabilities.default, 0, 1) @ unnamed
+    else:
+        likely = _score_matrix(probabilities)
+    likely = np.clip(likely, 0, 1)
+    total, last, least = likely.sum() + others, -1.0, 0.0
     while least > last:  # F1 = 2 Σ kept / (number kept + Σ all) is highest where what is above F1 / 2 is kept; it rises
         kept = likely[likely > least]  # to that from below (Dinkelbach, 1967)
         last, least = least, kept.sum() / max(kept.size + total, 1)
-    return _filled(likely, likely > least, empty)
+    return threshold(probabilities, np.nextafter(least, 2), empty=empty)
 
 
 def _means(predictions: Any) -> Iterator[Any]:
