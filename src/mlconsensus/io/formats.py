@@ -5,7 +5,6 @@ import importlib
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from types import MappingProxyType
 from typing import IO, Any, Literal, NamedTuple
 
 import polars as pl
@@ -42,7 +41,7 @@ class Format(NamedTuple):
 
     title: str  # as messages say it
     suffixes: tuple[str, ...]
-    options: Mapping[str, Any] = MappingProxyType({})  # that `read` and `write` get
+    options: Mapping[str, Any] = {}  # that `read` and `write` get
     home: str | None = None  # the module, where it is not called as the format is
     written: bool = True  # or only read
 
@@ -58,8 +57,7 @@ class Format(NamedTuple):
 
     def read(self, file: InputFile, keep: Keep) -> NamedFrame | list[ModelTable]:
         """Read a file."""
-        found: NamedFrame | list[ModelTable] = self.module.read(file, keep, **self.options)
-        return found
+        return self.module.read(file, keep, **self.options)  # type: ignore[no-any-return]
 
     def write(self, file: IO[bytes], table: ModelTable, layout: Layout) -> None:
         """Write one table."""

@@ -23,6 +23,7 @@ from ..panel import BoolArray, FloatArray, IntArray, ModelTable, first_again
 from . import stored
 from .columns import check_columns, matrix, meant_long, names, roles, row_size, scores_of
 from .formats import NamedFrame
+from .labels import highest
 from .rules import AS_THEY_ARE, Rules
 
 _ROWS = 2**22  # statements that are worked on at a time: for each of them, names are looked up anew
@@ -201,13 +202,8 @@ def _sorted(coded: Callable[[], Iterator[Coded]], starts: IntArray, l: int, scra
 
 def _once(matrix: Any) -> Any:
     """Take each pair of an instance and a label once; ``None`` if it comes with different scores."""
-    rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
-    first = np.flatnonzero(np.diff(rows * matrix.shape[1] + matrix.indices, prepend=-1))
-    high, low = (best.reduceat(matrix.data, first) for best in (np.fmax, np.fmin))
-    if not np.array_equal(high, low, equal_nan=True):
-        return None
-    starts = np.searchsorted(first, matrix.indptr).astype(matrix.indptr.dtype)
-    return sparse.csr_array((high, matrix.indices[first], starts), shape=matrix.shape)
+    high, low = (highest(signed, np.arange(matrix.shape[1])) for signed in (matrix, -matrix))
+    return high if np.array_equal(high.data, -low.data, equal_nan=True) else None
 
 
 def _of_model(matrix: Any, rows: slice, seen: BoolArray, known: BoolArray) -> Any:

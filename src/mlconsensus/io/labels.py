@@ -2,7 +2,8 @@
 
 import os
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, TypedDict
 
 import numpy as np
@@ -29,12 +30,14 @@ class Reading(TypedDict, total=False):
     partial: bool  # of long tables with scores: whether what they leave out is missing, not 0, as in known answers
 
 
-def rules_of(reading: Reading) -> Rules:
-    """Make rules of what users say, reading the files that they name.
+@contextmanager
+def rules_of(reading: Reading) -> Iterator[Rules]:
+    """Make rules of what users say, reading the files that they name; once all is read, warn of what was done so.
 
     Examples
     --------
-    >>> rules_of({"vocabulary": ["Law"], "ignore_case": True}).name_of("LAW")
+    >>> with rules_of({"vocabulary": ["Law"], "ignore_case": True}) as rules:
+    ...     rules.name_of("LAW")
     'Law'
     """
     given: dict[str, Any] = {key: value for key, value in reading.items() if value is not None}
@@ -48,7 +51,10 @@ def rules_of(reading: Reading) -> Rules:
     key = Rules(ignore_case=given.get("ignore_case", False)).key
     given["aliases"] = {key(name): label for name, label in aliases.items()}
     given["vocabulary"] = {key(word): word.strip() for word in words if word.strip()}
-    return Rules(**given)
+    rules = Rules(**given)
+    yield rules
+    if said := rules.summary():
+        warnings.warn(said, InputWarning, stacklevel=4)  # where the reader is called
 
 
 def read_names(path: AnyPath) -> list[str]:
@@ -67,12 +73,6 @@ def read_names(path: AnyPath) -> list[str]:
     names = [name for name in names if name]
     expect(bool(names), shown, "no name", "one a line")
     return [str(name) for name in as_names(names, shown).tolist()]
-
-
-def say_what_was_done(rules: Rules, above: int = 3) -> None:
-    """Warn in one line of all that was not read as it stands in the files."""
-    if said := rules.summary():
-        warnings.warn(said, InputWarning, stacklevel=above)
 
 
 def relabelled(table: ModelTable, rules: Rules) -> ModelTable:

@@ -56,15 +56,11 @@ def listed(matrix: Any) -> Any:
     >>> listed(sparse.csr_array([[0.0, 0.5], [0.0, 0.0]])).nnz
     3
     """
-    absent = np.setdiff1d(np.arange(matrix.shape[1]), matrix.indices[: matrix.indptr[1]])
-    empty = np.flatnonzero(np.diff(matrix.indptr)[1:] == 0) + 1
-    cells = matrix.tocoo()
-    row = np.concatenate([cells.row, np.zeros_like(absent), empty])
-    column = np.concatenate([cells.col, absent, np.zeros_like(empty)])
-    values = np.concatenate([cells.data, np.zeros(len(absent) + len(empty), dtype=cells.data.dtype)])
-    out = sparse.csr_array((values, (row, column)), shape=matrix.shape)
-    out.sort_indices()
-    return out
+    cells, first, empty = matrix.tocoo(), np.arange(matrix.shape[1]), np.flatnonzero(np.diff(matrix.indptr) == 0)
+    row = np.concatenate([cells.row, np.zeros_like(first), empty])
+    column = np.concatenate([cells.col, first, np.zeros_like(empty)])
+    values = np.concatenate([cells.data, np.zeros(len(first) + len(empty), dtype=cells.data.dtype)])
+    return sparse.csr_array((values, (row, column)), shape=matrix.shape)  # adds up what is there twice
 
 
 def named(table: ModelTable) -> tuple[Sequence[Any] | Array, Sequence[Any] | Array]:

@@ -13,10 +13,9 @@ from ..errors import expect
 from ..panel import How, ModelTable, Predictions, as_array, with_names
 from . import frames, jsonl, stored
 from .columns import judging, roles
-from .files import AnyPath, InputFile, Place, guarded
+from .files import AnyPath, InputFile, Place, display, guarded
 from .formats import Format, NamedFrame, format_of, input_file, input_files
-from .labels import Reading, relabelled, rules_of, say_what_was_done
-from .rules import Rules
+from .labels import Reading, relabelled, rules_of
 
 _LONG = "columns=… or names such as instance, label, and model or score"
 
@@ -46,9 +45,8 @@ def read_tables(path: AnyPath, *, format: str | None = None, **reading: Unpack[R
     >>> [(table.model, table.scores.tolist()) for table in read_tables(path)]
     [('ann', [[0.9]]), ('bob', [[0.2]])]
     """
-    rules = rules_of(reading)
-    tables = _tables(input_file(path, rules), format_of(path, format))
-    say_what_was_done(rules)
+    with rules_of(reading) as rules:
+        tables = _tables(input_file(path, rules), format_of(path, format))
     return [_with_arrays(table) for table in tables]
 
 
@@ -65,13 +63,10 @@ def read_table(path: AnyPath, *, format: str | None = None, **reading: Unpack[Re
     >>> read_table(path).labels.tolist()
     ['law']
     """
-    rules = rules_of(reading)
-    file = input_file(path, rules)
-    with judging():
-        tables = _tables(file, format_of(path, format))
-    models = ", ".join(repr(table.model) for table in tables[:3]) + (", …" if len(tables) > 3 else "")
-    expect(len(tables) == 1, file.name, f"{len(tables)} models ({models})", "one")
-    say_what_was_done(rules)
+    with rules_of(reading) as rules, judging():
+        tables = _tables(input_file(path, rules), format_of(path, format))
+        models = ", ".join(repr(table.model) for table in tables[:3]) + (", …" if len(tables) > 3 else "")
+        expect(len(tables) == 1, display(path), f"{len(tables)} models ({models})", "one")
     return _with_arrays(tables[0])
 
 
@@ -116,9 +111,8 @@ def read_predictions(
     >>> read_predictions([folder / "ann.csv", folder / "bob.jsonl"])
     <Predictions: 2 models × 2 instances × 3 labels, 6 cells missing>
     """
-    rules = rules_of(reading)
-    tables = panel_tables(input_files(paths, format, rules), models)
-    say_what_was_done(rules)
+    with rules_of(reading) as rules:
+        tables = panel_tables(input_files(paths, format, rules), models)
     return Predictions.from_tables(tables, instances=instances, labels=labels)
 
 
@@ -145,12 +139,12 @@ def from_long(frame: Any, **reading: Unpack[Reading]) -> Predictions:
     cells = [frame[column] for column in frame.columns]
     if not isinstance(frame, pl.DataFrame):
         cells = [own.astype(object).where(own.notna(), None).tolist() for own in cells]
-    with guarded("frame", "a long table"):
+    with rules_of(reading) as rules, guarded("frame", "a long table"):
         rows = pl.DataFrame({str(at): own for at, own in enumerate(cells)})
-        rules, place = rules_of(reading), Place("frame", "row", lambda row: row)
         expect(bool(roles(columns, rules, "frame")), "frame", f"the columns {', '.join(columns)}", _LONG)
-        tables = frames.tables(NamedFrame(rows, columns, place), "model", rules)
-    return _panel(tables, rules)
+        found = NamedFrame(rows, columns, Place("frame", "row", lambda row: row))
+        tables = [relabelled(table, rules) for table in frames.tables(found, "model", rules)]
+    return Predictions.from_tables(tables)
 
 
 def from_dataset(rows: Iterable[Any], **reading: Unpack[Reading]) -> Predictions:
@@ -171,19 +165,13 @@ def from_dataset(rows: Iterable[Any], **reading: Unpack[Reading]) -> Predictions
     >>> from_dataset(rows).to_array()
     array([[[1.], [0.]]])
     """
-    rules, features = rules_of(reading), getattr(rows, "features", None) or {}
+    features = getattr(rows, "features", None) or {}
     named = {key: getattr(getattr(feature, "feature", feature), "names", None) for key, feature in features.items()}
-    with guarded("dataset", "rows that are dicts"):
+    with rules_of(reading) as rules, guarded("dataset", "rows that are dicts"):
         entries = ((at, jsonl.named_row(row, at, named, rules)) for at, row in enumerate(rows))
         found = jsonl.frame_of(entries, "row", InputFile("dataset", "model", bytes, None, rules))
-        tables = frames.tables(found, "model", rules)
-    return _panel(tables, rules)
-
-
-def _panel(tables: list[ModelTable], rules: Rules) -> Predictions:
-    named = [relabelled(table, rules) for table in tables]
-    say_what_was_done(rules, 4)
-    return Predictions.from_tables(named)
+        tables = [relabelled(table, rules) for table in frames.tables(found, "model", rules)]
+    return Predictions.from_tables(tables)
 
 
 def label_counts(
@@ -199,14 +187,12 @@ def label_counts(
     >>> label_counts(path)
     {'law': 2, 'war': 0}
     """
-    rules = rules_of(reading)
     used: Counter[str] = Counter()
-    for file, form in input_files(paths, format, rules):
-        for table in _tables(file, form):
+    with rules_of(reading) as rules:
+        for table in (table for one in input_files(paths, format, rules) for table in _tables(*one)):
             labels = range(table.scores.shape[1]) if table.labels is None else table.labels
             given = np.ravel((table.scores >= 0.5).sum(axis=0)).tolist()
             used.update({str(label): int(times) for label, times in zip(labels, given, strict=True)})
-    say_what_was_done(rules)
     return dict(used)
 
 

@@ -16,7 +16,7 @@ from . import stored
 from .columns import roles
 from .files import AnyPath, guarded, is_plain
 from .formats import input_files, parts
-from .labels import Reading, Relabelled, rules_of, say_what_was_done
+from .labels import Reading, Relabelled, rules_of
 from .reading import panel_tables
 
 _STATEMENT = 64  # bytes that one row of a long table takes while it is read
@@ -126,10 +126,9 @@ def scan_predictions(
            [0., 1.]])
     """
     held = Scratch(scratch)
-    rules = rules_of(reading)
-    files = input_files(paths, format, rules)
-    tables = panel_tables(list(track(files, len(files), "scanning")), models, held.folder)
-    say_what_was_done(rules)
+    with rules_of(reading) as rules:
+        files = input_files(paths, format, rules)
+        tables = panel_tables(list(track(files, len(files), "scanning")), models, held.folder)
     called, names, known, scores = aligned(tables, instances, labels)
     scores = tuple(_in_any_order(own, held.folder / f"rows-{k}") for k, own in enumerate(scores))
     walk = None
