@@ -26,16 +26,10 @@ class Departure(NamedTuple):
     other changes nothing.
     """
 
-    last_in: FloatArray  # (n,) vote of the last label that voting gives; inf where it gives none
-    first_out: FloatArray  # (n,) vote of the first that it leaves out; -inf where it gives all
     overruled: FloatArray  # (n,) how far added labels are below the last one in and dropped ones above the first out
+    tied: BoolArray  # (n,) whether voting cannot decide which labels of an instance come last
     added: IntArray  # (l,) instances to which only the consensus gives a label
     dropped: IntArray  # (l,) instances to which only voting does
-
-    @property
-    def tied(self) -> BoolArray:
-        """Whether voting cannot decide which labels of an instance come last (n,)."""
-        return np.asarray(self.last_in <= self.first_out + _SAME)
 
 
 class Reason(NamedTuple):
@@ -93,13 +87,11 @@ def departure(vote: FloatArray, chosen: BoolArray) -> Departure:
     """
 
     def of_some(rows: slice) -> tuple[Array, ...]:
-        last_in, first_out = _ends(vote[rows], chosen[rows].sum(axis=1))
-        lacking, spare = overruling(vote[rows], chosen[rows], last_in, first_out)
-        return last_in, first_out, (lacking + spare).sum(axis=1), (lacking > 0).sum(axis=0), (spare > 0).sum(axis=0)
+        lacking, spare, tied = overruling(vote[rows], chosen[rows])
+        return (lacking + spare).sum(axis=1), tied, (lacking > 0).sum(axis=0), (spare > 0).sum(axis=0)
 
-    last_in, first_out, overruled, added, dropped = zip(*over_rows(vote.shape, of_some), strict=True)
-    ends = np.concatenate(last_in), np.concatenate(first_out)
-    return Departure(*ends, np.concatenate(overruled), np.sum(added, axis=0), np.sum(dropped, axis=0))
+    overruled, tied, added, dropped = zip(*over_rows(vote.shape, of_some), strict=True)
+    return Departure(np.concatenate(overruled), np.concatenate(tied), np.sum(added, axis=0), np.sum(dropped, axis=0))
 
 
 def summarise_changes(consensus: "Consensus", found: Departure) -> ChangesSummary:
@@ -118,30 +110,27 @@ def summarise_changes(consensus: "Consensus", found: Departure) -> ChangesSummar
     moved = np.argsort(-found.overruled, kind="stable")[: min(MOST_MOVED, n_changed)]
     others = np.setdiff1d(np.arange(len(found.overruled)), moved)
     shown = np.concatenate([moved, others[evenly(len(others), MOST_INSTANCES - len(moved))]])
-    n, rows, far = len(found.overruled), _rows(consensus, found, shown), consensus.diagnostics
+    n, rows, far = len(found.overruled), _rows(consensus, shown), consensus.diagnostics
     added, dropped, tied = (int(part.sum()) for part in (found.added, found.dropped, found.tied))
     return ChangesSummary(n, n_changed, added, dropped, tied, far.moved, far.order_kept, len(moved), rows)
 
 
-def overruling(vote: FloatArray, chosen: BoolArray, last_in: FloatArray, first_out: FloatArray) -> list[FloatArray]:
+def overruling(vote: FloatArray, chosen: BoolArray) -> tuple[FloatArray, FloatArray, BoolArray]:
     """Find the votes (n, l) that each added label lacks, and that each dropped one has to spare; 0 for all others.
+
+    And whether voting cannot decide which labels of an instance come last (n,).
 
     Examples
     --------
-    >>> vote, chosen = np.array([[0.75, 0.5, 0.25]]), np.array([[True, False, True]])
-    >>> overruling(vote, chosen, np.array([0.5]), np.array([0.25]))
-    [array([[0.  , 0.  , 0.25]]), array([[0.  , 0.25, 0.  ]])]
+    >>> overruling(np.array([[0.75, 0.5, 0.25]]), np.array([[True, False, True]]))
+    (array([[0.  , 0.  , 0.25]]), array([[0.  , 0.25, 0.  ]]), array([False]))
     """
-    lacking = np.where(chosen, last_in[:, None] - vote, 0.0)
-    spare = np.where(chosen, 0.0, vote - first_out[:, None])
-    return [np.where(votes > _SAME, votes, 0.0) for votes in (lacking, spare)]
-
-
-def _ends(vote: FloatArray, count: IntArray) -> tuple[FloatArray, FloatArray]:
-    """Find the votes of the last label in and the first out, if each instance gets `count` labels."""
+    # The votes of the last label in and of the first out, if voting gives as many as the consensus does.
     ranked = np.pad(-np.sort(-vote, axis=1), ((0, 0), (1, 1)), constant_values=((0, 0), (np.inf, -np.inf)))
-    ends = np.take_along_axis(ranked, count[:, None] + np.arange(2), axis=1)
-    return ends[:, 0], ends[:, 1]
+    last_in, first_out = np.take_along_axis(ranked, chosen.sum(axis=1)[:, None] + np.arange(2), axis=1).T[:, :, None]
+    apart = np.where(chosen, last_in - vote, 0.0), np.where(chosen, 0.0, vote - first_out)
+    lacking, spare = (np.where(votes > _SAME, votes, 0.0) for votes in apart)
+    return lacking, spare, (last_in <= first_out + _SAME)[:, 0]
 
 
 def evenly(count: int, most: int) -> IntArray:
@@ -155,12 +144,12 @@ def evenly(count: int, most: int) -> IntArray:
     return np.arange(count) if count <= most else np.linspace(0, count - 1, max(most, 0)).round().astype(np.int64)
 
 
-def _rows(consensus: "Consensus", found: Departure, shown: IntArray) -> tuple[InstanceRow, ...]:
+def _rows(consensus: "Consensus", shown: IntArray) -> tuple[InstanceRow, ...]:
     """Describe the instances that stand at some positions."""
     scores, vote, chosen = consensus.scores[shown], consensus.vote[shown], consensus.labels[shown]
-    lacking, spare = overruling(vote, chosen, found.last_in[shown], found.first_out[shown])
+    lacking, spare, tied = overruling(vote, chosen)
     added, dropped, overruled = lacking > 0, spare > 0, lacking + spare
-    order, tied = np.argsort(-scores, axis=1, kind="stable"), found.tied[shown].tolist()
+    order = np.argsort(-scores, axis=1, kind="stable")
     panel, labels = consensus.predictions[shown], consensus.label_names
     rows = []
     for i, name in enumerate(panel.instances.tolist()):
@@ -171,7 +160,7 @@ def _rows(consensus: "Consensus", found: Departure, shown: IntArray) -> tuple[In
             change = "added" if added[i, j] else "dropped" if dropped[i, j] else "first"
             why = explain(consensus.combiner, panel[[i]], name, labels[j])
             reasons.append(_reason(why, change, float(vote[i, j])))
-        rows.append(InstanceRow(str(name), own, more, less, float(overruled[i].sum()), tied[i], tuple(reasons)))
+        rows.append(InstanceRow(str(name), own, more, less, float(overruled[i].sum()), bool(tied[i]), tuple(reasons)))
     return tuple(rows)
 
 
