@@ -8,7 +8,8 @@ Tsoumakas, Katakis, Vlahavas: Random k-labelsets for multilabel classification. 
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy import sparse
@@ -65,6 +66,11 @@ class Fold(NamedTuple):
         """Return the randomness for this fold, and for one label where labels are learnt singly."""
         return self.shuffle.generator(1, self.number, label)
 
+    def seeing(self, features: IntArray) -> Self:
+        """Return the same with some of the features alone."""
+        part = np.sort(features)
+        return self._replace(seen=self.seen[:, part], unseen=self.unseen[:, part])
+
 
 Model = Callable[[Fold], BoolArray]  # predicts the unseen instances, (n_unseen, l)
 
@@ -115,7 +121,7 @@ def out_of_fold(model: Model, features: Any, truth: BoolArray, shuffle: Shuffle,
     return predicted
 
 
-def binary_relevance(make: Callable[[int], Any]) -> Model:
+def binary_relevance(make: Callable[[int], Any], fold: Fold) -> BoolArray:
     """Learn each label on its own.
 
     Parameters
@@ -123,28 +129,22 @@ def binary_relevance(make: Callable[[int], Any]) -> Model:
     make
         Takes a seed and returns a classifier of scikit-learn. Labels that never vary in training are predicted
         without it.
-
-    Returns
-    -------
-    What predicts one fold.
+    fold
+        What to learn from, and what to predict.
 
     Examples
     --------
     >>> from sklearn.dummy import DummyClassifier
-    >>> often = binary_relevance(lambda seed: DummyClassifier())
+    >>> often = partial(binary_relevance, lambda seed: DummyClassifier())
     >>> truth = np.array([[1, 0], [1, 0], [1, 0], [1, 1]], dtype=bool)
     >>> out_of_fold(often, np.zeros((4, 1)), truth, Shuffle(0, 0, 0), 2).astype(int)
     array([[1, 0], [1, 0], [1, 0], [1, 0]])
     """
-
-    def predict_fold(fold: Fold) -> BoolArray:
-        predicted, varied = constant_predictions(fold)
-        for label in varied:
-            classifier = make(seed_of(fold.generator(label)))
-            predicted[:, label] = classifier.fit(fold.seen, fold.truth[:, label]).predict(fold.unseen)
-        return predicted
-
-    return predict_fold
+    predicted, varied = constant_predictions(fold)
+    for label in varied:
+        classifier = make(seed_of(fold.generator(label)))
+        predicted[:, label] = classifier.fit(fold.seen, fold.truth[:, label]).predict(fold.unseen)
+    return predicted
 
 
 def constant_predictions(fold: Fold) -> tuple[BoolArray, IntArray]:
@@ -183,11 +183,11 @@ def regression() -> LogisticRegression:
 
 
 # The primal problem, solved tightly: nothing in it is random, and it is the one optimum that is found.
-svm = binary_relevance(lambda seed: LinearSVC(C=1.0, dual=False, tol=1e-6, max_iter=100_000))
-logistic = binary_relevance(lambda seed: regression())
-bayes = binary_relevance(lambda seed: BernoulliNB())
-tree = binary_relevance(lambda seed: DecisionTreeClassifier(random_state=seed))
-random_tree = binary_relevance(lambda seed: ExtraTreeClassifier(random_state=seed))
+svm = partial(binary_relevance, lambda seed: LinearSVC(C=1.0, dual=False, tol=1e-6, max_iter=100_000))
+logistic = partial(binary_relevance, lambda seed: regression())
+bayes = partial(binary_relevance, lambda seed: BernoulliNB())
+tree = partial(binary_relevance, lambda seed: DecisionTreeClassifier(random_state=seed))
+random_tree = partial(binary_relevance, lambda seed: ExtraTreeClassifier(random_state=seed))
 
 
 def chains(fold: Fold) -> BoolArray:
@@ -239,38 +239,22 @@ def neighbours(fold: Fold) -> BoolArray:
     return np.asarray(model.fit(fold.seen, fold.truth).predict(fold.unseen)).reshape(-1, fold.truth.shape[1]) > 0
 
 
-def at_random(times: float) -> Model:
+def at_random(times: float, fold: Fold) -> BoolArray:
     """Predict each label at random, this many times as often as it was seen."""
-
-    def predict_fold(fold: Fold) -> BoolArray:
-        drawn = fold.generator().random((fold.unseen.shape[0], fold.truth.shape[1]))
-        return np.asarray(drawn < times * fold.truth.mean(axis=0))
-
-    return predict_fold
+    drawn = fold.generator().random((fold.unseen.shape[0], fold.truth.shape[1]))
+    return np.asarray(drawn < times * fold.truth.mean(axis=0))
 
 
-def seeing(model: Model, choose: Callable[[Shuffle, int], IntArray]) -> Model:
-    """Let a model see only the features that are chosen, given the shuffle and the number of all features."""
-
-    def predict_fold(fold: Fold) -> BoolArray:
-        part = np.sort(choose(fold.shuffle, fold.seen.shape[1]))
-        return model(fold._replace(seen=fold.seen[:, part], unseen=fold.unseen[:, part]))
-
-    return predict_fold
-
-
-def on_share(model: Model, share: float) -> Model:
+def on_share(model: Model, share: float, fold: Fold) -> BoolArray:
     """Let a model see a random share of the features, the same one in all folds."""
-    return seeing(model, lambda shuffle, d: shuffle.generator(2).choice(d, max(1, round(share * d)), replace=False))
+    d = fold.seen.shape[1]
+    return model(fold.seeing(fold.shuffle.generator(2).choice(d, max(1, round(share * d)), replace=False)))
 
 
-def in_view(model: Model, view: int) -> Model:
+def in_view(model: Model, view: int, fold: Fold) -> BoolArray:
     """Let a model see one of five disjoint groups of features, the same groups for all models of a repeat."""
-
-    def choose(shuffle: Shuffle, d: int) -> IntArray:
-        return np.array_split(shuffle._replace(model=0).generator(3).permutation(d), N_VIEWS)[view]
-
-    return seeing(model, choose)
+    every = fold.shuffle._replace(model=0).generator(3).permutation(fold.seen.shape[1])
+    return model(fold.seeing(np.array_split(every, N_VIEWS)[view]))
 
 
 def panel(about: str, models: dict[str, Model]) -> Learner:
@@ -286,17 +270,17 @@ MIXED_MODELS: dict[str, Model] = {
     "random-tree-a": random_tree,
     "random-tree-b": random_tree,
     "neighbours": neighbours,
-    "logistic-fifth": on_share(logistic, 1 / 5),
-    "tree-third": on_share(tree, 1 / 3),
-    "random-a": at_random(1.0),
-    "random-b": at_random(3.0),
+    "logistic-fifth": partial(on_share, logistic, 1 / 5),
+    "tree-third": partial(on_share, tree, 1 / 3),
+    "random-a": partial(at_random, 1.0),
+    "random-b": partial(at_random, 3.0),
 }
 
 VIEWS_MODELS: dict[str, Model] = {
-    **{f"view{view}-logistic": in_view(logistic, view) for view in range(N_VIEWS)},
-    "view0-bayes": in_view(bayes, 0),
-    "view1-tree": in_view(tree, 1),
-    "view2-tree": in_view(tree, 2),
+    **{f"view{view}-logistic": partial(in_view, logistic, view) for view in range(N_VIEWS)},
+    "view0-bayes": partial(in_view, bayes, 0),
+    "view1-tree": partial(in_view, tree, 1),
+    "view2-tree": partial(in_view, tree, 2),
 }
 
 LEARNERS = {
