@@ -1,5 +1,18 @@
+import tempfile
+
 import hypothesis
+import pytest
 
 # Examples are drawn the same way on every machine, so that a failure in CI is a failure here.
 hypothesis.settings.register_profile("mlconsensus", deadline=None, derandomize=True, max_examples=40)
 hypothesis.settings.load_profile("mlconsensus")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def scratch_files_go_where_pytest_removes_them(tmp_path_factory):
+    """Processes of pytest-xdist end before scratch folders are removed that panels still need."""
+    with pytest.MonkeyPatch.context() as patch:
+        folder = str(tmp_path_factory.mktemp("scratch"))
+        patch.setattr(tempfile, "tempdir", folder)
+        patch.setenv("TMPDIR", folder)  # of processes that tests start
+        yield
