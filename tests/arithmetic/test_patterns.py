@@ -7,7 +7,7 @@ from scipy import sparse
 import mlconsensus as mlc
 import oracle
 from mlconsensus.arithmetic import patterns
-from mlconsensus.arithmetic.products import dense
+from mlconsensus.arithmetic.products import column_sums, dense
 
 RNG = np.random.default_rng(0)
 VOTES = RNG.random((3, 60, 4)) < 0.3
@@ -64,9 +64,9 @@ def test_patterns_and_connections_add_up_to_the_same(votes, kind):
     found = patterns.pooled(A, weights)
     np.testing.assert_allclose(dense(found), expected, atol=1e-14)
     with_all = np.einsum("kil,il->kl", votes.astype(float), expected)
-    np.testing.assert_allclose(patterns.label_products(A, found, weights), with_all, rtol=1e-12)
-    for own, model in zip(patterns.by_model(A, m), votes, strict=True):
+    for own, model, product in zip(patterns.by_model(A, m), votes, with_all, strict=True):
         np.testing.assert_array_equal(dense(own), model)
+        np.testing.assert_allclose(column_sums(own * found), product, rtol=1e-12)
 
 
 @pytest.mark.parametrize(("combiner", "literal"), [(mlc.BGCM(), oracle.bgcm), (mlc.DawidSkene(), oracle.dawid_skene)])

@@ -68,11 +68,11 @@ def test_the_filter_learns_the_same_of_raters(seed, gaps, decide):
 
 @pytest.mark.parametrize("gaps", [False, True])
 def test_the_filter_finds_the_same_covariances(gaps):
-    from mlconsensus.combiners import many_raters, rater_filter
+    from mlconsensus.combiners import many_raters, raters
 
     panel = small_panel(3, n=300, gaps=gaps)
     one, other = (mlc.RaterFilter().fit(panel.as_block(many)) for many in (False, True))
-    expected, at = rater_filter._signal(one.statistics_), np.arange(12)
+    expected, at = raters.signals(*one.statistics_[:4]), np.arange(12)
     raw = [sum((own.T @ own).toarray() for own in rows) for rows in other.statistics_[:2]]
     found = many_raters.signal(other.statistics_, other.prepared_, *raw, many_raters.all_pairs(at, at))
     np.testing.assert_allclose(found, expected, atol=1e-8)

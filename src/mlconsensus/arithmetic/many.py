@@ -17,7 +17,7 @@ from scipy import sparse
 from ..errors import InputError
 from ..panel import Predictions
 from .budget import granted
-from .products import FloatArray, ratio
+from .products import FloatArray, dense, ratio
 
 KEPT = 100  # the best labels of an instance, which have scores of their own; ranks beyond these are not kept
 MOST_NAMED = 1000  # labels that an instance may have to count where products of two are added up
@@ -37,9 +37,7 @@ class Said(NamedTuple):
 
     def folded(self, weights: FloatArray, rows: Any = slice(None)) -> Any:
         """Add up the models' scores with weights (m, l), at the cells that somebody named: CSR (n, l)."""
-        each = zip((own[rows] for own in self.parts), weights, strict=True)
-        scaled = (sparse.csr_array((own.data * w[own.indices], own.indices, own.indptr), own.shape) for own, w in each)
-        return reduce(add, scaled)
+        return reduce(add, (by_label(own[rows], w) for own, w in zip(self.parts, weights, strict=True)))
 
     def spread(self, values: FloatArray, cells: Any) -> FloatArray:
         """Add up values (m, l) over the models that have seen the instance, at each stored cell of a CSR matrix."""
@@ -71,6 +69,11 @@ def said(block: Predictions) -> Said:
     return Said(parts, np.stack(seen, axis=1), np.array(known) * weights[:, None])
 
 
+def by_label(A: Any, weights: FloatArray) -> Any:
+    """Multiply a CSR matrix (n, l) by the labels' weights (l,)."""
+    return sparse.csr_array((A.data * weights[A.indices], A.indices, A.indptr), shape=A.shape)
+
+
 class Cells(sparse.csr_array):  # type: ignore[misc]
     """Some cells of a table (n, l), to be written as they are: those that are not stored are left out."""
 
@@ -85,6 +88,8 @@ class ManyScores:
     >>> scores = ManyScores(sparse.csr_array([[0.0, 0.5, 0.0]]), np.array([0.1, 0.2, 0.3]))
     >>> scores.top(2)
     (array([[1, 2]]), array([[0.7, 0.3]]))
+    >>> scores[np.array([0, 0]), np.array([1, 0])]
+    array([0.7, 0.1])
     """
 
     def __init__(self, above: Any, default: FloatArray) -> None:
@@ -107,24 +112,9 @@ class ManyScores:
         return self.shape[0]
 
     def __getitem__(self, rows: Any) -> Any:
-        if isinstance(rows, tuple):  # one cell
-            return self.above[rows] + self.default[rows[1]]
+        if isinstance(rows, tuple):  # one cell, or some: their rows and their labels
+            return dense(self.above[rows]) + self.default[rows[1]]
         return ManyScores(self.above[rows], self.default)
-
-    def at(self, rows: Any, labels: Any) -> FloatArray:
-        """Return the scores of some cells (k,), given their rows and labels.
-
-        Examples
-        --------
-        >>> ManyScores(sparse.csr_array([[0.0, 0.5]]), np.array([0.1, 0.2])).at(np.array([0, 0]), np.array([1, 0]))
-        array([0.7, 0.1])
-        """
-        n, l = self.shape
-        stored = np.repeat(np.arange(n) * l, np.diff(self.above.indptr)) + self.above.indices
-        wanted, moved = rows * l + labels, np.append(self.above.data, 0.0)
-        at = np.searchsorted(stored, wanted)
-        there = np.append(stored, -1)[at] == wanted
-        return np.asarray(self.default[labels] + moved[np.where(there, at, len(stored))])
 
     def cells(self, counts: Any = None) -> Cells:
         """Return the scores of the best labels of each instance, as many as `counts` says (n,); else all stored ones.
@@ -283,15 +273,11 @@ def telling(rows: Any) -> tuple[Any]:
 
 
 def at_cells(matrix: Any, cells: Any) -> FloatArray:
-    """Return what a CSR matrix (n, l) has at the stored cells of another, whose pattern holds its own.
+    """Return what a CSR matrix (n, l) has at the stored cells of another.
 
     Examples
     --------
     >>> at_cells(sparse.csr_array([[0.0, 0.5]]), sparse.csr_array([[1.0, 1.0]])).tolist()
     [0.0, 0.5]
     """
-    n, l = cells.shape
-    keys = [np.repeat(np.arange(n, dtype=np.int64) * l, np.diff(own.indptr)) + own.indices for own in (cells, matrix)]
-    out = np.zeros(cells.nnz)
-    out[np.searchsorted(keys[0], keys[1])] = matrix.data
-    return out
+    return dense(matrix[np.repeat(np.arange(cells.shape[0]), np.diff(cells.indptr)), cells.indices])

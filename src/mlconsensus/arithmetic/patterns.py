@@ -11,7 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from ..panel import Matrix, Predictions
-from .products import FloatArray, cheaper, connections, dense, folded, places
+from .products import FloatArray, cheaper, connections, folded
 
 _MOST_MODELS = 12
 
@@ -85,24 +85,6 @@ def by_model(A: Matrix, m: int) -> Iterator[Matrix]:
             yield sparse.csc_array(own, shape=A.shape)
         else:
             yield (A >> k & 1).astype(np.float64)
-
-
-def label_products(A: Matrix, B: Matrix, weights: FloatArray) -> FloatArray:
-    """Multiply each model's `answers` with B (n, l), what is `pooled` of all: Σ_i a_ikℓ b_iℓ, as (m, l).
-
-    Examples
-    --------
-    >>> A, weights = np.array([[1.0, 0.0, 0.5, 1.0]]), np.array([[2.0, 2.0], [4.0, 4.0]])
-    >>> label_products(A, pooled(A, weights), weights).tolist()
-    [[4.0, 0.0], [2.0, 4.0]]
-    """
-    m, l = weights.shape
-    if A.dtype.kind == "u":
-        return ((counts(A, 2**m) * (bits(m) @ weights).T) @ bits(m)).T
-    if not sparse.issparse(A):
-        return np.asarray(np.einsum("ikl,il->kl", A.reshape(len(A), m, l), B))
-    matching = np.ravel(dense(B))[places(A, l)[2]]
-    return np.bincount(A.indices, A.data * matching, m * l).astype(np.float64).reshape(m, l)
 
 
 def counts(found: Matrix, kinds: int) -> FloatArray:

@@ -57,14 +57,7 @@ def connections(block: Predictions, dtype: Any = np.float64) -> Matrix:
     matrices = [values for values, _, _ in _weighted_cells(block)]
     if all(sparse.issparse(matrix) for matrix in matrices):
         return sparse.hstack(matrices, format="csr").astype(dtype, copy=False)
-    m, n, l = block.shape
-    kind = np.result_type(*(matrix.dtype for matrix in matrices))
-    if all(isinstance(matrix, np.ndarray) and matrix.strides[0] == matrix.itemsize for matrix in matrices):
-        joined = np.concatenate([matrix.T for matrix in matrices], dtype=kind).T  # column by column, as files are read
-    else:
-        joined = np.empty((n, m * l), dtype=kind)
-        for k, matrix in enumerate(matrices):
-            joined[:, k * l : (k + 1) * l] = dense(matrix)
+    joined = np.concatenate([dense(matrix) for matrix in matrices], axis=1)  # rows or columns first, as they are
     return as_csr(joined, dtype) if is_sparse(joined) else np.ascontiguousarray(joined, dtype=dtype)
 
 

@@ -218,7 +218,3 @@ class BGCM(Method):
     def check(self) -> None:
         """Refuse settings that no solution can be found with."""
         positive(self.alpha, "alpha")
-
-    def solve(self, statistics: Statistics, weights: FloatArray | None, prepared: Any) -> Solution:
-        """Solve with this method's settings."""
-        return solve(statistics, self.alpha, weights)

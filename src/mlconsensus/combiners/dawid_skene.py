@@ -327,7 +327,6 @@ class DawidSkene(Method):
 
     name = "DS"
     takes_many = True
-    per_pair = 250
 
     def __init__(self, n_iter: int = 100, tol: float = 1e-5, weights: Weights = None) -> None:
         self.n_iter = n_iter
@@ -338,7 +337,3 @@ class DawidSkene(Method):
         """Refuse settings that no solution can be found with."""
         whole(self.n_iter, "n_iter", 1, 10**5)
         positive(self.tol, "tol")
-
-    def solve(self, statistics: Statistics, weights: FloatArray | None, prepared: Any) -> Solution:
-        """Solve with this method's settings."""
-        return solve(statistics, self.n_iter, self.tol, weights)

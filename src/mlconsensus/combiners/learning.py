@@ -73,16 +73,12 @@ def correction(scores: FloatArray, said: FloatArray, answers: FloatArray) -> Flo
     for fold in range(_FOLDS):
         at, others = folds == fold, folds != fold
         fitted = _fitted(starts[others], said[:, others], answers[others], some)
-        held_out[at] = _corrected(starts[at], said[:, at], fitted)
+        held_out[at] = fitted[0] + fitted[1] * starts[at] + np.einsum("kij,kj->ij", said[:, at], fitted[2:])
     gains = (_ranked(held_out, answers) - before)[judged]
     cells = stats.rankdata(held_out[known]) - stats.rankdata(starts[known])
     total, mean = gains.sum(axis=1), gains.mean(axis=0)
     helps = mean.sum() > _BEYOND * total.std(ddof=1) / np.sqrt(len(gains)) and (mean >= 0).all()
     return _fitted(starts, said, answers, some) if helps and cells[answers[known] > 0].sum() > 0 else None
-
-
-def _corrected(starts: FloatArray, said: FloatArray, learned: FloatArray) -> FloatArray:
-    return np.asarray(learned[0] + learned[1] * starts + np.einsum("kij,kj->ij", said, learned[2:]))
 
 
 def _fitted(starts: FloatArray, said: FloatArray, answers: FloatArray, some: Any) -> FloatArray:

@@ -85,7 +85,3 @@ class MajorityVote(Method):
 
     def __init__(self, weights: Weights = None) -> None:
         self.weights = weights
-
-    def solve(self, statistics: Statistics, weights: FloatArray | None, prepared: Any) -> Solution:
-        """Solve with this method's settings."""
-        return solve(statistics)

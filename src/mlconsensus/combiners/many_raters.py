@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ..arithmetic.many import MOST_NAMED, ManyScores, Said, best, said
+from ..arithmetic.many import MOST_NAMED, ManyScores, Said, best, by_label, said
 from ..arithmetic.products import FloatArray, ratio
 from ..arithmetic.shrinking import LEAST, Headed, among_tail, head_first, shrunk, single, with_head
 from ..panel import Predictions
-from .raters import possible, products_of_raters, spread_of
+from .raters import possible, products_of_raters, signals, spread_of
 
 Paired = Callable[[FloatArray, FloatArray], FloatArray]
 _GROUPS = 64  # of labels of the tail by what chance explains, where pairs that never met are counted
@@ -84,7 +84,7 @@ def sums(block: Predictions, known: Any, trusted: FloatArray) -> tuple[Any, ...]
         read += len(rows) * some.astype(np.float64)
         squared += len(rows) * np.outer(seen, off**2)
     knows, few = found.known, np.flatnonzero(np.diff(S.indptr) <= MOST_NAMED)
-    alone = [_scaled(A[few], w) for A, w in zip(found.parts, u, strict=True)]
+    alone = [by_label(A[few], w) for A, w in zip(found.parts, u, strict=True)]
     return (
         (S[few],), (sparse.vstack(alone, format="csr"),), met @ b, n[:, None] * b, squares, read,
         (with_all - u * own) * knows,
@@ -95,18 +95,14 @@ def sums(block: Predictions, known: Any, trusted: FloatArray) -> tuple[Any, ...]
 
 
 def signal(sums: Any, known: Any, together: FloatArray, alone: FloatArray, paired: Paired) -> FloatArray:
-    """Find the covariances of the signals of two labels, as `rater_filter._signal`, from products of what was said.
+    """Find the covariances of the signals of two labels, from products of what was said.
 
     `paired` adds up over raters the products of two arrays (m, l), one at the first labels, one at the second.
     """
     b, W = known.information, known.weight * known.mean
     together = together + paired(sums.together_less, W) + paired(W, sums.together_less)
     alone = alone + paired(sums.alone_less, W) + paired(W, sums.alone_less)
-    informed = np.maximum(paired(sums.informed, b), 1e-12)
-    share = paired(sums.informed_alone, b) / informed
-    usable = np.clip(2 * (1 - share), 0, 1)
-    apart = np.maximum(informed * (1 - share), 1e-3 * informed)
-    return np.asarray(usable * (together - alone) / apart + (1 - usable) * together / informed)
+    return signals(together, alone, paired(sums.informed, b), paired(sums.informed_alone, b))
 
 
 def all_pairs(rows: Any, columns: Any) -> Paired:
@@ -204,7 +200,3 @@ def apply(block: Predictions, solution: Any, per_answer: Any, floor: float) -> M
         return best(moved + votes[rows], default)
 
     return ManyScores(solution.filter.applied(reading[:, solution.filter.labels], base, finished), default)
-
-
-def _scaled(A: Any, weights: FloatArray) -> Any:
-    return sparse.csr_array((A.data * weights[A.indices], A.indices, A.indptr), shape=A.shape)

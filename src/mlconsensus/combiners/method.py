@@ -7,6 +7,7 @@ import math
 import sys
 from collections.abc import Callable
 from functools import partial
+from inspect import signature
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
@@ -36,16 +37,16 @@ class Round(NamedTuple):
     """A pass over all instances before the last: its sums, and what is solved from them for the passes that follow."""
 
     Statistics: Any  # NamedTuple of sums over instances
-    statistics: Callable[[Predictions, Any], Any]  # block, what was known before -> Statistics
+    statistics: Callable[..., Any]  # block, what was `known` before -> Statistics
     Known: Any  # NamedTuple of what is solved from them
     solve: Callable[[Any, Any], Any]  # merged Statistics, what was known before -> Known
     told_before: Callable[[Any], Any] = lambda known: None  # the Statistics, where what is known has them; saves a pass
 
 
 class Method:
-    """Base of all methods: a subclass has a `name`, a constructor that only stores, and `solve`.
+    """Base of all methods: a subclass has a `name` and a constructor that only stores.
 
-    `Statistics`, `Solution`, `statistics`, `apply` and `contributions` are taken from the module that the
+    `Statistics`, `Solution`, `statistics`, `solve`, `apply` and `contributions` are taken from the module that the
     subclass is written in, unless the subclass has its own. `weights` are applied before any of them sees a block.
     """
 
@@ -54,6 +55,7 @@ class Method:
     Statistics: ClassVar[Any]  # NamedTuple of sums over instances
     Solution: ClassVar[Any]  # NamedTuple of what is solved from them
     statistics: ClassVar[Any]  # block -> Statistics
+    solver: ClassVar[Any]  # the module's `solve`: Statistics, and whatever else it names -> Solution
     apply: ClassVar[Any]  # block, Solution -> scores (n, l)
     learn: ClassVar[Any] = None  # block of instances with known answers, Solution -> Solution; None: sums have them
     contributions: ClassVar[Any]  # block of one instance, Solution, label's position -> Contributions
@@ -61,7 +63,6 @@ class Method:
     uses_clusterings: ClassVar[bool] = False
     takes_many: ClassVar[bool] = False  # whether blocks of many labels may come, of which only what was said is kept
     pairs_labels: ClassVar[bool] = False  # whether it then adds up products of two labels
-    per_pair: ClassVar[int] = 100  # bytes that vectors of it take for each model and label then
     pairs_models: ClassVar[bool] = False  # and whether it adds up products of two models for each label
     additive: ClassVar[bool] = True  # whether a statement moves the score by its own contribution alone
     in_float32: ClassVar[tuple[str, ...]] = ()  # fields of the solution to work with where float32 is asked for
@@ -74,7 +75,7 @@ class Method:
         module = sys.modules.get(cls.__module__)
         if "name" not in cls.__dict__:  # an estimator, whose method has them
             return
-        cls.function_name = cls.__module__.rpartition(".")[2]
+        cls.function_name, cls.solver = cls.__module__.rpartition(".")[2], getattr(module, "solve", None)
         for name in ("Statistics", "Solution", "statistics", "apply", "learn", "contributions"):
             own = getattr(module, name, None)
             if name not in cls.__dict__ and own is not None:
@@ -91,7 +92,7 @@ class Method:
         """Go through the rounds before the last, given what is known already."""
         for each in self.rounds:
             told = each.told_before(known)
-            known = each.solve(gather(partial(_of_block, each, known)) if told is None else told, known)
+            known = each.solve(gather(partial(each.statistics, known=known)) if told is None else told, known)
         return known
 
     def rounds_behind(self, known: Any) -> int:
@@ -111,12 +112,13 @@ class Method:
         return ""
 
     def solve(self, statistics: Any, weights: NDArray[np.float64] | None, prepared: Any) -> Any:
-        """Return the solution, given the merged sums and how much each model counts (m,)."""
-        raise NotImplementedError
+        """Return the solution, given the merged sums, how much each model counts (m,) and what rounds before told.
 
-
-def _of_block(each: Round, known: Any, block: Predictions) -> Any:
-    return each.statistics(block, known)
+        The module's `solve` gets those settings, and of `weights` and what is `known`, that it has parameters for.
+        """
+        solver = type(self).solver
+        given = vars(self) | {"weights": weights, "known": prepared}
+        return solver(statistics, **{name: given[name] for name in signature(solver).parameters if name in given})
 
 
 def merged(a: S, b: S) -> S:

@@ -245,7 +245,3 @@ class MLCMa(Method):
         """Refuse settings that no solution can be found with."""
         if self.n_iter is not None:
             whole(self.n_iter, "n_iter", 0, 10**5)
-
-    def solve(self, statistics: Statistics, weights: FloatArray | None, prepared: Any) -> Solution:
-        """Solve with this method's settings."""
-        return solve(statistics, self.n_iter)

@@ -244,7 +244,3 @@ class MLCMr(Method):
         positive(self.alpha, "alpha")
         if self.restart is not None:
             _per_degree(self.restart)
-
-    def solve(self, statistics: Statistics, weights: FloatArray | None, prepared: Any) -> Solution:
-        """Solve with this method's settings."""
-        return solve(statistics, self.alpha, self.restart, weights)

@@ -26,7 +26,7 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 from scipy import linalg, sparse
 
-from ..arithmetic.patterns import answers, by_model, label_products, pooled
+from ..arithmetic.patterns import answers, by_model, pooled
 from ..arithmetic.products import FloatArray, column_sums, dense, gram, product, ratio
 from ..arithmetic.sheets import sheets
 from ..arithmetic.shrinking import Headed
@@ -34,30 +34,12 @@ from ..errors import InputError
 from ..panel import Predictions, Source
 from ..panel import scales as scales_of
 from ..parameters import Weights
-from . import many_raters
+from . import many_raters, rater_rounds
 from .contributions import Contributions, statements
 from .learning import correction, revised, revised_parts
-from .method import Axes, Gather, Method, Round
-from .rater_rounds import (
-    Means,
-    Pairs,
-    Rates,
-    Trust,
-    answer_weights,
-    centred,
-    complete_levels,
-    gain_of,
-    kinship_of_all,
-    means,
-    on_scale,
-    pairs,
-    pairs_told,
-    powers,
-    rates,
-    reliable,
-    trust,
-)
-from .raters import drawn, label_correlations, products_of_raters, replicas
+from .method import Axes, Gather, Method
+from .rater_rounds import Trust, centred, on_scale
+from .raters import drawn, label_correlations, products_of_raters, replicas, signals
 
 _TINY = 1e-9  # information below this is none
 _MOST_NOISE = 3.0  # of a reading by raters whose errors are one
@@ -107,31 +89,32 @@ def statistics(block: Predictions, known: Trust) -> Statistics:
     m, n, l = block.shape
     block = on_scale(block, known)
     if block.many:
-        return Statistics(*many_raters.sums(block, known, reliable(known)))
+        return Statistics(*many_raters.sums(block, known, rater_rounds.reliable(known)))
     u, b, mean = known.weight, known.information, known.mean
-    trusted = reliable(known)
+    trusted = rater_rounds.reliable(known)
     if block.complete:
         A = answers(block)
-        alone, squared = np.zeros((l, l)), np.empty((m, l))
+        S, off, I = pooled(A, u), (u * mean).sum(axis=0), b.sum(axis=0)  # Z = S less what means take off
+        S = S.tocsc() if sparse.issparse(S) else S
+        alone, (squared, with_all) = np.zeros((l, l)), np.empty((2, m, l))
         for k, said in enumerate(by_model(A, m)):
             products = gram(said)
             alone += np.outer(u[k], u[k]) * products
-            squared[k] = np.diag(products)
+            squared[k], with_all[k] = np.diag(products), column_sums(said * S)
         total = column_sums(A).reshape(m, l) if block.has_scores else squared
         crossed = (u * mean).T @ (u * (total - n / 2 * mean))
         alone -= crossed + crossed.T
         own = np.maximum(squared - 2 * mean * total + n * mean**2, 0)  # Σ x²
-        S, off, I = pooled(A, u), (u * mean).sum(axis=0), b.sum(axis=0)  # Z = S less what means take off
         sums = (u * total).sum(axis=0)
         beside = np.outer(off, sums - n / 2 * off)
         together = gram(S) - beside - beside.T if sparse.issparse(S) else gram(S - off)
-        with_all = label_products(A, S, u) - off * total - mean * (sums - n * off)  # Σ x Z
+        with_all -= off * total + mean * (sums - n * off)  # Σ x Z
         squares = np.maximum(np.diag(together), 0)
         read = np.where(I > _TINY, float(n), 0.0)
         return Statistics(
             together, alone, n * np.outer(I, I), n * b.T @ b, ratio(squares, np.where(I > _TINY, I, 0) ** 2, 0.0), read,
             with_all - u * own, np.maximum(n * (I - b), 0), np.maximum(squares - 2 * u * with_all + u**2 * own, 0),
-            complete_levels(block, A, trusted),
+            rater_rounds.complete_levels(block, A, trusted),
         )  # fmt: skip
     said = sheets(block)
     x, spoke = centred(said, mean), said.spoke.astype(np.float64)
@@ -140,7 +123,7 @@ def statistics(block: Predictions, known: Trust) -> Statistics:
     heard = I > _TINY
     others, informed = (Z[said.instance] - ux) * spoke, (I[said.instance] - bs) * spoke
     scores, spoken = (each * trusted[said.rater][:, None] for each in (said.scores, spoke))
-    levels = products_of_raters([*map(said.of_instances, powers(scores))], said.of_instances(spoken))
+    levels = products_of_raters([*map(said.of_instances, rater_rounds.powers(scores))], said.of_instances(spoken))
     return Statistics(
         Z.T @ Z, ux.T @ ux, I.T @ I, bs.T @ bs, (ratio(Z, np.where(heard, I, 0.0), 0.0) ** 2).sum(axis=0),
         heard.sum(axis=0, dtype=np.float64),
@@ -153,7 +136,7 @@ def solve(sums: Statistics, weights: FloatArray | None, known: Trust) -> Solutio
     l = len(known.frequency)
     n = np.maximum(sums.read, 1)
     active = sums.read * known.information.sum(axis=0) > _TINY
-    signal = None if isinstance(sums.together, tuple) else _signal(sums)
+    signal = None if isinstance(sums.together, tuple) else signals(*sums[:4])
     size = many_raters.variances(sums, known) if signal is None else np.diag(signal)
     variance = sums.squares / n
     ease = np.ones(l)
@@ -167,9 +150,9 @@ def solve(sums: Statistics, weights: FloatArray | None, known: Trust) -> Solutio
 
     # Of copies, that of the loudest.
     given = known.voice * (known.copies * (1.0 if weights is None else weights)).max(axis=1)
-    vote, information = (each * given[:, None] for each in answer_weights(c, known.deviation))
+    vote, information = (each * given[:, None] for each in rater_rounds.answer_weights(c, known.deviation))
     noise, kin = _noise(c, known, information, n)
-    gain, level = gain_of(c, known)
+    gain, level = rater_rounds.gain_of(c, known)
     at, easily = np.flatnonzero(active), np.sqrt(ease)
     filter: Any = np.zeros((l, l)) if signal is not None else None
     if signal is None:
@@ -183,7 +166,7 @@ def solve(sums: Statistics, weights: FloatArray | None, known: Trust) -> Solutio
     if not (trusted * given).any():
         trusted = (known.heard.sum(axis=1) > 0).astype(np.float64)
     trusted = trusted * given
-    h, overall = _VOTING * (1 - kinship_of_all(known, level)) ** 2, known.copies @ known.reliability
+    h, overall = _VOTING * (1 - rater_rounds.kinship_of_all(known, level)) ** 2, known.copies @ known.reliability
     votes = h / (1 + h) if overall.any() and len(overall) > 1 else 1.0  # without a signal there is nothing else
     return Solution(
         known.mean, vote, information, noise, kin, filter, known.frequency, trusted / (trusted.max() or 1.0),
@@ -252,18 +235,6 @@ def contributions(block: Predictions, solution: Solution, label: int) -> Contrib
         moved[:, label] += votes * solution.trusted * (scores - said * prior)[:, label] / heard
     found = Contributions((1 + _FLOOR * (1 - votes)) * prior, moved, (votes - 1) * below)
     return revised_parts(found, scores - said * solution.mean, solution.learned, label)
-
-
-def _signal(sums: Statistics) -> FloatArray:
-    """Find the covariances of the labels' common signals (l, l), from pairs of different raters where there are any.
-
-    Readings of different raters have but the signal in common: E ZZ' = Φ II', without what one rater says alone. Where
-    one rater brings more than half of the information there are few such pairs, and all of ZZ' is used instead.
-    """
-    informed = np.maximum(sums.informed, 1e-12)
-    pairs = np.maximum(sums.informed - sums.informed_alone, 1e-3 * informed)
-    usable = np.clip(2 * (1 - sums.informed_alone / informed), 0, 1)
-    return np.asarray(usable * (sums.together - sums.alone) / pairs + (1 - usable) * sums.together / informed)
 
 
 def _by_label(sums: Statistics, known: Trust, ease: FloatArray, active: Any) -> FloatArray:
@@ -336,11 +307,10 @@ class RaterFilter(Method):
 
     name = "Filter"
     takes_many = True
-    per_pair = 250
     pairs_labels = True
     in_float32 = ("mean", "vote", "information", "noise", "kin_noise", "filter", "prior")
     one_thread_below = 512
-    rounds = (Round(Rates, rates, Means, means), Round(Pairs, pairs, Trust, trust, pairs_told))
+    rounds = rater_rounds.ROUNDS
 
     def __init__(self, weights: Weights = None, rescale: bool = True) -> None:
         self.weights = weights
@@ -355,10 +325,6 @@ class RaterFilter(Method):
         """Find the scale that scores are brought to, then go through the rounds before the last."""
         scaled = self.rescale and source.has_scores
         return self.go_through(scales_of.solve(gather(scales_of.statistics)) if scaled else None, gather)
-
-    def solve(self, statistics: Statistics, weights: FloatArray | None, prepared: Trust) -> Solution:
-        """Solve with this method's settings."""
-        return solve(statistics, weights, prepared)
 
     def saw(self, solution: Solution) -> str:
         """Say in a few words what the raters' agreement showed."""

@@ -9,7 +9,7 @@ from ..arithmetic.products import FloatArray, dense, model_sums, product, ratio
 from ..arithmetic.sheets import Sheets, sheets
 from ..panel import Predictions, Scales
 from . import many_raters
-from .method import Axes
+from .method import Axes, Round
 from .raters import agreement, highest, kinship, of_cells, products_of_raters, reliability
 
 _SILENT = 1e-12  # a variance below this says that a rater never changes its mind on a label,
@@ -239,3 +239,6 @@ def _first_copies(sums: Pairs, known: Means) -> Any:
         if first[k] == k and first[q] == q and np.abs(known.mean[k] - known.mean[q]).max() <= 1e-12:
             first[k] = q
     return first
+
+
+ROUNDS = (Round(Rates, rates, Means, means), Round(Pairs, pairs, Trust, trust, pairs_told))

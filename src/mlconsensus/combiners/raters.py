@@ -235,6 +235,30 @@ def replicas(levels: FloatArray) -> float:
     return float(np.clip(found / expected, 0, 1))
 
 
+def signals(together: FloatArray, alone: FloatArray, informed: FloatArray, informed_alone: FloatArray) -> FloatArray:
+    """Find the covariances of labels' common signals, from pairs of different raters where there are any.
+
+    Readings of different raters have but the signal in common: E ZZ' = Φ II', without what one rater says alone. Where
+    one rater brings more than half of the information there are few such pairs, and all of ZZ' is used instead.
+
+    Parameters
+    ----------
+    together, alone
+        Σ ZZ' and the part of it that single raters bring, of pairs of labels.
+    informed, informed_alone
+        Σ II', likewise.
+
+    Examples
+    --------
+    >>> signals(np.array([5.0]), np.array([3.0]), np.array([8.0]), np.array([4.0]))
+    array([0.5])
+    """
+    informed = np.maximum(informed, 1e-12)
+    pairs = np.maximum(informed - informed_alone, 1e-3 * informed)
+    usable = np.clip(2 * (1 - informed_alone / informed), 0, 1)
+    return np.asarray(usable * (together - alone) / pairs + (1 - usable) * together / informed)
+
+
 def highest(rate: FloatArray, frequency: FloatArray) -> FloatArray:
     """Bound the reliability of a rater that says yes at `rate` (m, l) on labels of some frequency (l,).
 

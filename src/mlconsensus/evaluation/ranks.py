@@ -183,7 +183,7 @@ def _pairs_of_many(truth: Any, scores: ManyScores) -> PairCounts:
     order = np.argsort(cells)
     cells, below = cells[order], np.append(0, np.cumsum(times[order]))
     rows = np.repeat(np.arange(n), np.diff(truth.indptr))
-    values, counts = np.unique(scores.at(rows, truth.indices), return_counts=True)
+    values, counts = np.unique(scores[rows, truth.indices], return_counts=True)
     lower, through = (below[np.searchsorted(cells, values, side)] for side in ("left", "right"))
     won = int(counts @ lower) - int(counts @ (np.cumsum(counts) - counts))
     return PairCounts(truth.nnz * (n * l - truth.nnz), won, int(counts @ (through - lower)) - int(counts @ counts))
