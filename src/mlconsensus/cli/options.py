@@ -6,7 +6,7 @@ import gc
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from functools import partial, reduce
 from pathlib import Path
 from types import SimpleNamespace
@@ -117,16 +117,13 @@ class Given(SimpleNamespace):
         from ..io.scanning import needed_memory
 
         expect(self.dask is None or self.stream is not False, "--dask", "together with --no-stream", "one of the two")
-        asked = self.dask is not None or self.stream is True
-        try:
+        if self.dask is not None or self.stream:
             check()
-        except InputError:
-            if asked:
-                raise
-            return False
-        if asked or self.stream is False:
-            return asked
-        large = needed_memory(self.files, self.input_format) > available_memory() / 2
+            return True
+        large = False
+        with suppress(InputError):  # what cannot be walked is read whole; what is wrong with files, the reader says
+            check()
+            large = self.stream is None and needed_memory(self.files, self.input_format) > available_memory() / 2
         if large:
             half = "more than half of the memory that is free"
             say(f"streaming: the files would take {half} (--no-stream reads them whole)")

@@ -105,9 +105,7 @@ def _ranked_block(part: Any, rows: pl.Series, labels: pl.Series) -> pl.DataFrame
 
 
 def _nullable(values: Array) -> pl.Series:
-    if values.dtype.kind == "b":
-        return pl.Series(values.astype(np.bool_))
-    if values.dtype.kind in "iu":
-        return pl.Series(values.astype(np.uint8))
+    if values.dtype.kind in "biu":
+        return pl.Series(values.astype(np.bool_ if values.dtype.kind == "b" else np.uint8))
     wide = values.astype(np.float64, copy=False)  # text must not round a float32
     return pl.Series(wide, nan_to_null=bool(np.isnan(wide.min())) if len(wide) else False)

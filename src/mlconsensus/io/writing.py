@@ -104,7 +104,6 @@ def write_blocks(
     8,,1.0
     """
     form = streamed_format(path, format)
-    files.check_output(path, force)
     frame = partial(_frame, made, panel.labels, layout)
     if hasattr(panel, "each"):  # the workers of a cluster
         return _write_parts(path, panel, frame, form, force)

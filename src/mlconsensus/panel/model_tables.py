@@ -264,9 +264,8 @@ def checked(table: ModelTable) -> tuple[Matrix, bool]:
 def _dense(raw: Any, where: str) -> Array:
     if _is_frame(raw):
         for name, dtype in raw.dtypes.items():
-            expect(
-                getattr(dtype, "kind", "O") in "biuf", f"{where}, column {str(name)!r}", f"{dtype} values", "numbers"
-            )
+            right = getattr(dtype, "kind", "O") in "biuf"
+            expect(right, f"{where}, column {str(name)!r}", f"{dtype} values", "numbers")
         plain = all(isinstance(dtype, np.dtype) for dtype in raw.dtypes)
         raw = raw.to_numpy() if plain else raw.to_numpy(dtype=np.float64, na_value=np.nan)
     if isinstance(raw, list) and raw and all(np.ndim(each) == 2 for each in raw):  # what `predict_proba` may return

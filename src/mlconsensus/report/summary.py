@@ -88,9 +88,8 @@ def _asking(consensus: "Consensus") -> Asking:
     """Choose what would be asked next, of an even sample where there are very many instances."""
     n, l = consensus.scores.shape
     rows = evenly(n, max(1, MOST_CELLS // l))
-    known = np.zeros(len(rows), dtype=np.bool_)
-    if consensus.gold is not None:
-        known[:] = ~np.isnan(consensus.gold[rows]).all(axis=1)
+    gold = consensus.gold
+    known = np.zeros(len(rows), dtype=np.bool_) if gold is None else ~np.asarray(np.isnan(gold[rows]).all(axis=1))
     budget = min(_BUDGET, max(len(rows) // 4, 1), int((~known).sum()))
     if not budget:
         return Asking(0, (), 0.0)
