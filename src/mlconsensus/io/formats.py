@@ -5,12 +5,11 @@ import importlib
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import polars as pl
 
 from ..errors import InputError, expect, nearest, one_of
-from ..panel import ModelTable
 from .files import COMPRESSIONS, STANDARD, AnyPath, InputFile, Place, display, read_bytes
 from .rules import AS_THEY_ARE, Rules
 
@@ -41,7 +40,7 @@ class Format(NamedTuple):
 
     title: str  # as messages say it
     suffixes: tuple[str, ...]
-    options: Mapping[str, Any] = {}  # that `read` and `write` get
+    options: Mapping[str, Any] = {}  # of `read` and `write`
     home: str | None = None  # the module, where it is not called as the format is
     written: bool = True  # or only read
 
@@ -54,14 +53,6 @@ class Format(NamedTuple):
     def module(self) -> Any:
         """The module that knows this format."""
         return importlib.import_module(f".{self.home or self.name}", __package__)
-
-    def read(self, file: InputFile, keep: Keep) -> NamedFrame | list[ModelTable]:
-        """Read a file."""
-        return self.module.read(file, keep, **self.options)  # type: ignore[no-any-return]
-
-    def write(self, file: IO[bytes], table: ModelTable, layout: Layout) -> None:
-        """Write one table."""
-        self.module.write(file, table, layout, **self.options)
 
 
 FORMATS: dict[str, Format] = {

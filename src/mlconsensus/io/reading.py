@@ -231,7 +231,7 @@ def panel_tables(
 def _tables(file: InputFile, form: Format, scratch: Path | None = None, like: Any = None) -> list[ModelTable]:
     keep: Callable[[pl.LazyFrame], Any] = pl.LazyFrame.collect if scratch is None else partial(stored.sunk, scratch)
     with guarded(file.name, form.title):
-        found = form.read(file, keep)
+        found = form.module.read(file, keep, **form.options)
         tables = found if isinstance(found, list) else frames.tables(found, file.model, file.rules, scratch, like)
         tables = [relabelled(table, file.rules) for table in tables]
         if scratch is None:

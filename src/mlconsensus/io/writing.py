@@ -66,7 +66,7 @@ def write_table(
         is_sparse = sparse.issparse(table.scores)
         table = table._replace(scores=canonical_csr(table.scores) if is_sparse else np.asarray(table.scores))
     with files.whole_file(path, force) as file, files.compressed(file, path) as packed, _system_errors():
-        form.write(packed, table, layout)
+        form.module.write(packed, table, layout, **form.options)
 
 
 def write_blocks(

@@ -200,18 +200,20 @@ class Predictions(Source):
         >>> panel.select(labels=["y"]).to_array().tolist()
         [[[0.0], [1.0]]]
         """
-        parts, models = self._parts, self.models if models is None else tuple(models)
-        weights, gold, many = self.weights, self._gold, self._many
-        if models != self.models:
-            at_models = positions(models, self.models, "models")
-            parts = tuple(parts[at] for at in at_models)
-            weights = None if weights is None else weights[at_models]
-        labels = self.labels if labels is None else tuple(labels)
-        if labels != self.labels:
-            at_labels = positions(labels, self.labels, "labels")
-            parts, gold = tuple(part.take_labels(at_labels) for part in parts), gold and gold.take_labels(at_labels)
-            many = many if len(labels) > MOST_DENSE else None
-        return self._with(models=models, labels=labels, weights=weights, _parts=parts, _gold=gold, _many=many)
+        panel = self
+        if models is not None and tuple(models) != self.models:
+            at = positions(models, self.models, "models")
+            weights = None if self.weights is None else self.weights[at]
+            panel = panel._with(models=tuple(models), weights=weights, _parts=tuple(self._parts[k] for k in at))
+        if labels is not None and tuple(labels) != self.labels:
+            many = self._many if len(labels) > MOST_DENSE else None
+            panel = panel._labelled(labels, positions(labels, self.labels, "labels"))._with(_many=many)
+        return panel
+
+    def _labelled(self, labels: Sequence[str], at: IntArray) -> Predictions:
+        """Give the panel these labels, of which each stands at a position among its own, -1: at none."""
+        parts, gold = tuple(part.take_labels(at) for part in self._parts), self._gold and self._gold.take_labels(at)
+        return self._with(labels=tuple(labels), _parts=parts, _gold=gold)
 
     def with_labels(self, labels: Sequence[str]) -> Predictions:
         """Give the panel exactly these labels, in this order: nobody spoke of those that it lacks, others are refused.
@@ -222,11 +224,9 @@ class Predictions(Source):
         >>> mlc.Predictions([[[1]]], labels=["x"]).with_labels(["w", "x"]).to_array()
         array([[[nan,  1.]]])
         """
-        at = positions(self.labels, labels, "labels")
-        own = np.full(len(labels), -1)
-        own[at] = np.arange(len(self.labels))
-        gold = self._gold and self._gold.take_labels(own)
-        return self._with(labels=tuple(labels), _parts=tuple(part.take_labels(own) for part in self._parts), _gold=gold)
+        at = np.full(len(labels), -1)
+        at[positions(self.labels, labels, "labels")] = np.arange(len(self.labels))
+        return self._labelled(labels, at)
 
     def with_gold_at(self, gold: Gold | None, positions: IntArray | None = None) -> Predictions:
         """Take known answers by where the instances stand in what these are of; by default in their own order."""
