@@ -14,6 +14,7 @@ from .parameters import Weights
 
 Optimize = Literal["auto", "ranking_loss", "micro_auc", "one_error", "average_precision"]
 METRICS = get_args(Optimize)
+Method = str | Combiner | None  # a name, a combiner with its settings, or whichever is best
 _LOOKED_AT, _FEWEST = 600, 100  # instances by which held-out raters judge, at most and at least
 DEFAULT = "Filter"  # for every metric: choosing among methods by small differences was worse (decision 22)
 _RIVAL, _CLEARLY = "MLCM-a", 2.0  # what else is tried, and by how many standard errors it must be ahead everywhere
@@ -27,9 +28,7 @@ class Chosen(NamedTuple):
     panel: Any  # to fit it to
 
 
-def choose(
-    panel: Any, optimize: Optimize = "auto", method: str | Combiner | None = None, weights: Weights = None
-) -> Chosen:
+def choose(panel: Any, optimize: Optimize = "auto", method: Method = None, weights: Weights = None) -> Chosen:
     """Pick the method for a metric, unless one is given.
 
     Examples

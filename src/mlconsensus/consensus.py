@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import clone
 
 from .arithmetic.many import ManyScores
-from .choosing import DEFAULT, Optimize, choose, with_what_it_saw
+from .choosing import DEFAULT, Method, Optimize, choose, with_what_it_saw
 from .errors import expect
 from .estimators import Combiner, majority_vote
 from .evaluation import metrics
@@ -269,12 +269,7 @@ class Consensus:
 
 
 def combine(
-    predictions: Any,
-    optimize: Optimize = "auto",
-    *,
-    method: str | Combiner | None = None,
-    weights: Weights = None,
-    gold: Any = None,
+    predictions: Any, optimize: Optimize = "auto", *, method: Method = None, weights: Weights = None, gold: Any = None
 ) -> Consensus:
     """Combine predictions into consensus scores and label sets.
 

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from .arithmetic.many import ManyScores
-from .choosing import Optimize, choose, with_what_it_saw
+from .choosing import Method, Optimize, choose, with_what_it_saw
 from .estimators import Combiner
 from .panel import Array, FloatArray, Predictions
 from .parameters import Weights
@@ -26,7 +26,7 @@ def write_consensus(
     path: str | os.PathLike[str],
     optimize: Optimize = "auto",
     *,
-    method: str | Combiner | None = None,
+    method: Method = None,
     weights: Weights = None,
     format: str | None = None,
     layout: Any = "wide",

@@ -10,6 +10,7 @@ import numpy as np
 from .evaluation.metrics import LOWER_IS_BETTER, RANKING_METRICS, is_better
 from .terminal import table
 
+Rows = Mapping[Any, Mapping[str, float]]  # row → metric → figure
 TITLES = {
     "micro_auc": "microAUC",
     "one_error": "one error",
@@ -33,7 +34,7 @@ def title(metric: str) -> str:
     return f"{TITLES[metric]} {'↓' if metric in LOWER_IS_BETTER else '↑'}"
 
 
-def best_rows(results: Mapping[Any, Mapping[str, float]], metric: str) -> set[Any]:
+def best_rows(results: Rows, metric: str) -> set[Any]:
     """Which rows hold the best value of a metric, as printed to four places.
 
     Examples
@@ -46,11 +47,7 @@ def best_rows(results: Mapping[Any, Mapping[str, float]], metric: str) -> set[An
 
 
 def metrics_table(
-    results: Mapping[str, Mapping[str, float]],
-    metrics: Sequence[str] = RANKING_METRICS,
-    *,
-    first: str = "method",
-    mark: bool = True,
+    results: Rows, metrics: Sequence[str] = RANKING_METRICS, *, first: str = "method", mark: bool = True
 ) -> str:
     """Lay out one row a method and one column a metric; ``*`` marks the best of each column, if asked to.
 

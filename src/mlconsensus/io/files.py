@@ -7,7 +7,7 @@ import os
 import secrets
 import sys
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from os import PathLike
 from pathlib import Path
 from types import SimpleNamespace
@@ -19,6 +19,7 @@ from .rules import AS_THEY_ARE, Rules
 from .unpacking import GZIP, ZSTD, unpacked
 
 AnyPath = str | PathLike[str]
+Paths = AnyPath | Sequence[AnyPath]  # of a panel
 
 STANDARD = "-"  # the path that means standard input or output
 COMPRESSIONS = (".gz", ".zst")

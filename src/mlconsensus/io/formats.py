@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 import polars as pl
 
 from ..errors import InputError, expect, nearest, one_of
-from .files import COMPRESSIONS, STANDARD, AnyPath, InputFile, Place, display, read_bytes
+from .files import COMPRESSIONS, STANDARD, AnyPath, InputFile, Paths, Place, display, read_bytes
 from .rules import AS_THEY_ARE, Rules
 
 Layout = Literal["wide", "long", "ranked"]
@@ -118,9 +118,7 @@ def input_file(path: AnyPath, rules: Rules = AS_THEY_ARE) -> InputFile:
     return InputFile(display(path), stem, lambda: read_bytes(path), Path(path), rules)
 
 
-def input_files(
-    paths: AnyPath | Sequence[AnyPath], format: str | None = None, rules: Rules = AS_THEY_ARE
-) -> list[tuple[InputFile, Format]]:
+def input_files(paths: Paths, format: str | None = None, rules: Rules = AS_THEY_ARE) -> list[tuple[InputFile, Format]]:
     """Tell for each file that a panel is to be read from, also in folders, what it is called and what format it has.
 
     Examples

@@ -28,6 +28,7 @@ from .formats import Keep, Layout, NamedFrame
 from .rules import Rules
 from .text import decoded
 
+Tags = list[tuple[str, float]]  # labels and their scores
 _SHAPE = '{"instance": "7", "labels": ["a", "b"]} or {"instance": "7", "labels": {"a": 0.9}}'
 
 # What the parts of a judgement may be called, in the order in which they are looked for.
@@ -201,9 +202,7 @@ def _parsed(text: str, where: str) -> Any:
         raise InputError(f"{where}: found no JSON ({first_line(fault)}), expected {_SHAPE}") from None
 
 
-def _judgement(
-    found: Any, where: str, rules: Rules, as_it_is: bool = True
-) -> tuple[str | None, str, list[tuple[str, float]] | None]:
+def _judgement(found: Any, where: str, rules: Rules, as_it_is: bool) -> tuple[str | None, str, Tags | None]:
     """Return the model, if it is named, the instance and its tags; ``None``: there is no answer.
 
     What a tool's record was turned into has our own keys, whatever the user calls them in the record.
@@ -229,13 +228,13 @@ def _judgement(
     return model, instance, _strict_tags(tags, where) if strictly else _tags(tags, where, rules)
 
 
-def _strict_tags(tags: Any, where: str) -> list[tuple[str, float]]:
+def _strict_tags(tags: Any, where: str) -> Tags:
     expect(isinstance(tags, list | dict), f"{where}, labels", _kind(tags), "a list or an object of scores")
     scores = tags.items() if isinstance(tags, dict) else [(label, 1.0) for label in tags]
     return [(_name(label, f"{where}, labels"), _score(score, f"{where}, label {label!r}")) for label, score in scores]
 
 
-def _tags(found: Any, where: str, rules: Rules) -> list[tuple[str, float]] | None:
+def _tags(found: Any, where: str, rules: Rules) -> Tags | None:
     """Return tags as language models give them, each once, with the highest score that it is given."""
     if isinstance(found, str):
         found = _from_text(found, where, rules)

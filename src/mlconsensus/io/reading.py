@@ -13,7 +13,7 @@ from ..errors import expect
 from ..panel import How, ModelTable, Predictions, as_array, with_names
 from . import frames, jsonl, stored
 from .columns import judging, roles
-from .files import AnyPath, InputFile, Place, display, guarded
+from .files import AnyPath, InputFile, Paths, Place, display, guarded
 from .formats import Format, NamedFrame, format_of, input_file, input_files
 from .labels import Reading, relabelled, rules_of
 
@@ -71,7 +71,7 @@ def read_table(path: AnyPath, *, format: str | None = None, **reading: Unpack[Re
 
 
 def read_predictions(
-    paths: AnyPath | Sequence[AnyPath],
+    paths: Paths,
     *,
     format: str | None = None,
     instances: How = "union",
@@ -174,9 +174,7 @@ def from_dataset(rows: Iterable[Any], **reading: Unpack[Reading]) -> Predictions
     return Predictions.from_tables(tables)
 
 
-def label_counts(
-    paths: AnyPath | Sequence[AnyPath], *, format: str | None = None, **reading: Unpack[Reading]
-) -> dict[str, int]:
+def label_counts(paths: Paths, *, format: str | None = None, **reading: Unpack[Reading]) -> dict[str, int]:
     r"""Count how often each label is given, with a score of at least 0.5, in files whose labels need not match.
 
     Examples

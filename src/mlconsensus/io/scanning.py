@@ -14,7 +14,7 @@ from ..engines.progress import track
 from ..panel import How, LazySource, ModelScores, Names, Predictions, aligned, as_array, prepared
 from . import stored
 from .columns import roles
-from .files import AnyPath, guarded, is_plain
+from .files import AnyPath, Paths, guarded, is_plain
 from .formats import input_files, parts
 from .labels import Reading, Relabelled, rules_of
 from .reading import panel_tables
@@ -88,7 +88,7 @@ class ScannedPanel(LazySource):
 
 
 def scan_predictions(
-    paths: AnyPath | Sequence[AnyPath],
+    paths: Paths,
     *,
     format: str | None = None,
     instances: How = "union",
@@ -152,7 +152,7 @@ def _in_any_order(own: ModelScores, path: Path) -> ModelScores:
     return own._replace(matrix=matrix, rows=order)
 
 
-def needed_memory(paths: AnyPath | Sequence[AnyPath], format: str | None = None) -> int:
+def needed_memory(paths: Paths, format: str | None = None) -> int:
     """Estimate how many bytes of memory it takes to combine files without streaming them, from a look at them.
 
     Examples

@@ -18,6 +18,7 @@ BoolArray = NDArray[np.bool_]
 IntArray = NDArray[np.int64]
 Names = Array  # (count,) of int64 or of StringDType; while files are read, a Polars series of text
 How = Literal["union", "intersection"]
+Maps = list[IntArray | None]  # for each model, where the panel's names stand in its own order (-1: nowhere)
 
 _TEXT = np.dtypes.StringDType()
 
@@ -98,7 +99,7 @@ def _check_once(names: Any, where: str) -> None:
         raise InputError(f"{where}: found {listed[first]!r} at positions {first}, {second}, expected each name once")
 
 
-def align(names: Sequence[Any], how: How, where: str) -> tuple[Any, list[IntArray | None]]:
+def align(names: Sequence[Any], how: How, where: str) -> tuple[Any, Maps]:
     """Find the panel's names and, for each model, where they stand in its own order (-1: nowhere).
 
     ``None`` in place of a map means that the model's order is the panel's.

@@ -8,7 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from ..errors import InputError, InputWarning, expect
-from .alignment import Array, How, IntArray, Names, align, as_names, in_common
+from .alignment import Array, How, Maps, Names, align, as_names, in_common
 from .model_scores import Matrix, ModelScores, StoredMatrix
 
 _FEW = 50  # instances, with fewer of which nobody can tell what a list leaves out by chance
@@ -110,9 +110,7 @@ def aligned(
     return tuple(table.model for table in tables), instances, tuple(names), parts
 
 
-def _rarely_named(
-    tables: list[ModelTable], columns: list[IntArray | None], sizes: list[tuple[int, int]]
-) -> list[IntArray | None]:
+def _rarely_named(tables: list[ModelTable], columns: Maps, sizes: list[tuple[int, int]]) -> Maps:
     """Take a label that a list never names for a no (-2) where it is so rare in other lists that this is chance.
 
     A model that would name it 5 times, if it did so as often as others, names it at all but for one in 150 (e⁻⁵).
@@ -127,7 +125,7 @@ def _rarely_named(
     return columns
 
 
-def panel_names(tables: list[ModelTable], what: str, sizes: list[int], how: How) -> tuple[Names, list[IntArray | None]]:
+def panel_names(tables: list[ModelTable], what: str, sizes: list[int], how: How) -> tuple[Names, Maps]:
     """Find the panel's names of instances or labels, and each model's map to them.
 
     Examples
