@@ -66,9 +66,8 @@ class Given(SimpleNamespace):
             return panel
         named = sum(scores.sum(axis=0) for scores, _, _ in panel.apart())
         kept = sorted((-named).argsort(kind="stable")[:most])
-        self.note = (
-            f"Of {len(panel.labels):,} labels, the {most:,} named most are looked at (--vocabulary chooses others)."
-        )
+        looked_at = f"the {most:,} named most are looked at (--vocabulary chooses others)"
+        self.note = f"Of {len(panel.labels):,} labels, {looked_at}."
         say(self.note)
         return panel.select(labels=[panel.labels[j] for j in kept])
 
@@ -274,10 +273,9 @@ def say_missing(missing: int, shape: tuple[int, int, int]) -> None:
     """Say in one line how many predictions of a panel of this shape are missing, if any are."""
     if missing:
         m, n, l = shape
-        say(
-            f"{missing / (m * n * l):.1%} of the {m:,} × {n:,} × {l:,} predictions are missing "
-            "(instances a model has not seen, labels it does not know, empty cells); they count as silence, not as no"
-        )
+        which = "instances a model has not seen, labels it does not know, empty cells"
+        missed = f"{missing / (m * n * l):.1%} of the {m:,} × {n:,} × {l:,} predictions are missing ({which})"
+        say(f"{missed}; they count as silence, not as no")
 
 
 def json_of(found: Any) -> str:

@@ -273,11 +273,8 @@ def _from_text(text: str, where: str, rules: Rules) -> Any:
     parts = [_NUMBER.sub("", part) for part in parts] if all(map(_NUMBER.match, parts)) else parts
     if _NOTHING.match(text):
         return []
-    if (
-        text.lower() in MISSING
-        or _REFUSAL.match(text)
-        or max((len(part.split()) for part in parts), default=9) > _WORDS
-    ):
+    prose = max((len(part.split()) for part in parts), default=9) > _WORDS
+    if prose or text.lower() in MISSING or _REFUSAL.match(text):
         return None
     rules.note("texts read as tags")
     return parts
@@ -290,9 +287,8 @@ def _json_in(text: str) -> Any:
         if start >= after:
             with contextlib.suppress(ValueError, RecursionError):
                 own, after = json.JSONDecoder().raw_decode(text, start)
-                telling = (
-                    after - start == len(text) or not own or any(isinstance(part, str | list | dict) for part in own)
-                )
+                told = any(isinstance(part, str | list | dict) for part in own)
+                telling = told or not own or after - start == len(text)
                 found, size = (own, after - start) if telling and after - start > size else (found, size)
     return found
 

@@ -56,9 +56,8 @@ class ModelScores(NamedTuple):
                 return self._replace(matrix=np.zeros((1, self.matrix.shape[1]), dtype=np.bool_), rows=rows)
         matrix = self.matrix[at]
         values = matrix.data if sparse.issparse(matrix) else matrix
-        return self._replace(
-            matrix=matrix, rows=rows, has_nan=values.dtype.kind == "f" and bool(np.isnan(values).any())
-        )
+        has_nan = values.dtype.kind == "f" and bool(np.isnan(values).any())
+        return self._replace(matrix=matrix, rows=rows, has_nan=has_nan)
 
     def take_labels(self, labels: IntArray) -> Self:
         """Restrict to some of the panel's labels, -1: one that it does not have."""

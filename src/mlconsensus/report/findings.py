@@ -86,10 +86,8 @@ def changed(summary: Summary) -> str:
     tied = f" Voting could not decide on the labels of {_of(found.n_tied, found.n_instances)}." if found.n_tied else ""
     if not found.n_changed:
         return f"The consensus gives every instance the labels that voting gives it.{tied}"
-    return (
-        f"The consensus gives other labels than voting to {_of(found.n_changed, found.n_instances)}: "
-        f"{found.n_added:,} added, {found.n_dropped:,} dropped.{tied}"
-    )
+    which, labels = _of(found.n_changed, found.n_instances), f"{found.n_added:,} added, {found.n_dropped:,} dropped"
+    return f"The consensus gives other labels than voting to {which}: {labels}.{tied}"
 
 
 def figure(value: float | None, digits: int = 2) -> str:
