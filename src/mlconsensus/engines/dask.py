@@ -14,12 +14,11 @@ from multiprocessing import active_children
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..arithmetic.budget import grant
 from ..combiners.method import S, merged
 from ..errors import InputError, expect, needed
-from ..panel import LazySource, Names, Predictions, Steps, joined, prepared, tables_of
+from ..panel import Array, LazySource, Names, Predictions, Steps, joined, prepared, tables_of
 from .machine import KEPT, available_memory, cores
 from .progress import track
 
@@ -97,13 +96,13 @@ class DaskPanel(LazySource):
         """
         return _computed(self._tasks(self._shares, function), doing)
 
-    def spread(self, apply: Callable[[Predictions], Any], dtype: Any = float) -> NDArray[Any]:
+    def spread(self, apply: Callable[[Predictions], Any], dtype: Any = float) -> Array:
         """Second pass: a lazy Dask array (n, l)."""
         da, l = _dask("dask.array"), len(self.labels)
         tasks = self._tasks(self._shares, partial(_applied, apply, dtype))
         sizes = [(share.stop - share.start, l) for share in self._shares]
         arrays = [da.from_delayed(task, size, dtype=dtype) for task, size in zip(tasks, sizes, strict=True)]
-        lazy: NDArray[Any] = da.concatenate(arrays)
+        lazy: Array = da.concatenate(arrays)
         return lazy
 
     def _tasks(self, shares: Sequence[Share], function: Callable[..., Any]) -> list[Any]:

@@ -9,12 +9,11 @@ from functools import cache, reduce
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..arithmetic.budget import grant, granted
 from ..arithmetic.many import stacked
 from ..combiners.method import merged
-from ..panel import Predictions, Source
+from ..panel import Array, Predictions, Source
 from .machine import available_memory, check_size, cores
 from .progress import track, working
 
@@ -40,7 +39,7 @@ def spread(source: Source, apply: Callable[[Predictions], Any], dtype: Any = flo
     scores = np.empty((n, l), dtype=dtype)
     places = (scores[start : start + size] for start in range(0, n, size))
 
-    def into_place(work: tuple[Predictions, NDArray[Any]]) -> None:
+    def into_place(work: tuple[Predictions, Array]) -> None:
         block, place = work
         place[:] = apply(block)  # in the worker's own thread: first touching 100 MB takes a while
 

@@ -3,10 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
-from numpy.typing import NDArray
-
 from ..combiners.method import S
-from ..panel import Predictions, Source
+from ..panel import Array, Predictions, Source
 from . import local
 
 
@@ -31,7 +29,7 @@ def gather(source: Source, statistics: Callable[[Predictions], S]) -> S:
     return local.gather(source, statistics) if own is None else own(statistics)
 
 
-def spread(source: Source, apply: Callable[[Predictions], Any], dtype: Any = float) -> NDArray[Any]:
+def spread(source: Source, apply: Callable[[Predictions], Any], dtype: Any = float) -> Array:
     """Second pass: what `apply` makes of each block, by the cluster that has the source or else by this process.
 
     Parameters
@@ -54,5 +52,5 @@ def spread(source: Source, apply: Callable[[Predictions], Any], dtype: Any = flo
     >>> spread(mlc.Predictions([[[1, 0], [1, 1]]]), lambda block: votes(block).total)
     array([[1., 0.], [1., 1.]])
     """
-    own: Callable[..., NDArray[Any]] | None = getattr(source, "spread", None)
+    own: Callable[..., Array] | None = getattr(source, "spread", None)
     return local.spread(source, apply, dtype) if own is None else own(apply, dtype)

@@ -7,13 +7,10 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from ..combiners import METHODS, Method
 from ..engines.passes import gather
 from ..errors import one_of
-from ..panel import as_predictions, scales
+from ..panel import FloatArray, as_predictions, scales
 from .combiner import Combiner
 
 __all__ = ["COMBINERS", "Combiner", "estimator", "function", "method_named", "register", "rescale"]
@@ -43,7 +40,7 @@ def estimator(method: type[Method]) -> type[Combiner]:
     return type(method.__name__, (method, Combiner), {"__doc__": method.__doc__, "__module__": __name__})
 
 
-def function(kind: type[Combiner]) -> Callable[..., NDArray[np.float64]]:
+def function(kind: type[Combiner]) -> Callable[..., FloatArray]:
     """Make the function of a method: predictions and settings in, consensus scores (n, l) out.
 
     Parameters
@@ -63,7 +60,7 @@ def function(kind: type[Combiner]) -> Callable[..., NDArray[np.float64]]:
            [0.  , 0.  , 1.  ]])
     """
 
-    def combined(predictions: Any, *settings: Any, **more_settings: Any) -> NDArray[np.float64]:
+    def combined(predictions: Any, *settings: Any, **more_settings: Any) -> FloatArray:
         return kind(*settings, **more_settings).fit_transform(predictions)
 
     taken = inspect.Parameter("predictions", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=Any)
@@ -126,6 +123,7 @@ def rescale(predictions: Any) -> Any:
     >>> import mlconsensus as mlc
     >>> rng = np.random.default_rng(0)
     >>> scores = rng.random((100, 3))
+    >>> import numpy as np
     >>> one = mlc.rescale([scores, scores, scores / 100]).to_array()
     >>> bool(abs(one[2] - one[0]).max() < 0.01)
     True

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from scipy import optimize, special
 
-from ..arithmetic.products import FloatArray
+from ..panel import FloatArray
 
 _LEAST = 1e-3  # scores are cut to what has odds
 _PRECISION, _OF_LABELS = np.array([1.0, 4.0]), 8.0  # of the priors: of a and b, and of each c

@@ -4,12 +4,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from ..arithmetic.many import ManyScores, many_means
-from ..arithmetic.products import BoolArray, FloatArray, column_sums, mean, row_sums, votes
+from ..arithmetic.products import column_sums, mean, row_sums, votes
 from ..errors import expect
-from ..panel import as_predictions
+from ..panel import Array, BoolArray, FloatArray, IntArray, as_predictions
 from ..parameters import whole
 from .ranks import over_rows
 
@@ -85,7 +85,7 @@ def top_k(scores: ArrayLike, k: int) -> BoolArray:
 class Top(NamedTuple):
     """The best labels of each instance, best first."""
 
-    labels: NDArray[Any]  # (n, k) names
+    labels: Array  # (n, k) names
     scores: FloatArray  # (n, k)
 
 
@@ -254,13 +254,13 @@ def _score_matrix(scores: ArrayLike) -> FloatArray:
     return matrix
 
 
-def _counts(given: ArrayLike, size: int, what: str) -> NDArray[np.int64]:
+def _counts(given: ArrayLike, size: int, what: str) -> IntArray:
     counts = np.asarray(given, dtype=np.float64)
     expect(counts.shape == (size,), "counts", f"shape {counts.shape}", f"({size},): one number for each of the {what}")
     return np.floor(counts + 0.5).astype(np.int64)
 
 
-def _top(scores: FloatArray, wanted: NDArray[np.int64]) -> BoolArray:
+def _top(scores: FloatArray, wanted: IntArray) -> BoolArray:
     """Mark the ``wanted[i]`` highest scores of row i; ties go to the first."""
     l = scores.shape[1]
     chosen = np.empty(scores.shape, dtype=np.bool_)

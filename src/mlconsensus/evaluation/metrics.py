@@ -20,8 +20,8 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 from ..arithmetic.many import ManyScores
-from ..arithmetic.products import BoolArray, column_sums, dense, ratio, row_sums
-from ..panel import Predictions, as_predictions
+from ..arithmetic.products import column_sums, dense, ratio, row_sums
+from ..panel import BoolArray, Predictions, as_predictions
 from . import ranks
 from .decisions import threshold
 from .truth import truth_and_scores, truth_and_sets

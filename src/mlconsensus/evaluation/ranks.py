@@ -8,13 +8,12 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..arithmetic.many import KEPT, ManyScores
-from ..arithmetic.products import BoolArray, FloatArray
 from ..engines.machine import cores
+from ..panel import Array, BoolArray, FloatArray, IntArray
 
-Counts = NDArray[np.intp]
+Counts = IntArray
 T = TypeVar("T")
 
 # Cells whose labels are ranked at a time: what is sorted stays in the processor's cache.
@@ -80,7 +79,7 @@ def means(truth: Any, scores: Any, *metrics: Callable[..., FloatArray]) -> list[
     return [float(sum(values) / len(scores)) for values in zip(*parts, strict=True)]
 
 
-def groups(truth: BoolArray, scores: NDArray[Any]) -> Groups:
+def groups(truth: BoolArray, scores: Array) -> Groups:
     """Find the groups of equal scores (n, l) that hold a relevant label.
 
     Examples
@@ -189,7 +188,7 @@ def _pairs_of_many(truth: Any, scores: ManyScores) -> PairCounts:
     return PairCounts(truth.nnz * (n * l - truth.nnz), won, int(counts @ (through - lower)) - int(counts @ counts))
 
 
-def pairs_won(scores: NDArray[Any], of_yes: Any, of_no: Any) -> FloatArray:
+def pairs_won(scores: Array, of_yes: Any, of_no: Any) -> FloatArray:
     """Tell how much the yes of each instance wins against every no, and its no loses to every yes (2, n).
 
     Parameters
@@ -212,7 +211,7 @@ def pairs_won(scores: NDArray[Any], of_yes: Any, of_no: Any) -> FloatArray:
     return np.array([(of_yes * below[at]).sum(axis=1), (of_no * above[at]).sum(axis=1)])
 
 
-def _search(ranked: NDArray[Any], rows: Counts, l: int, values: NDArray[Any], before: Any) -> Counts:
+def _search(ranked: Array, rows: Counts, l: int, values: Array, before: Any) -> Counts:
     """Find by halving how far values come in rows of `l` that begin at `rows`: where ``before(x, value)`` ends."""
     position, remaining = rows.copy(), l
     while remaining > 1:
@@ -264,7 +263,7 @@ def precision_at_every_place(g: Groups) -> FloatArray:
     return _of_instance(g, g.relevant * ((of_ones + of_places) / g.size + below)) / g.n_labels
 
 
-def _of_instance(g: Groups, values: NDArray[Any]) -> FloatArray:
+def _of_instance(g: Groups, values: Array) -> FloatArray:
     return np.asarray(np.bincount(g.instance, values, len(g.n_relevant)), dtype=np.float64)
 
 

@@ -16,13 +16,12 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
-from ..arithmetic.products import FloatArray, ratio
-from ..arithmetic.sheets import IntArray, sheets
+from ..arithmetic.products import ratio
+from ..arithmetic.sheets import sheets
 from ..errors import expect
-from ..panel import Predictions, as_predictions
+from ..panel import Array, BoolArray, FloatArray, IntArray, Predictions, as_predictions
 from ..terminal import plural, shown, table
 from .meetings import FEW, looked_at, together
 
@@ -176,7 +175,7 @@ def _weights() -> FloatArray:
     return np.vstack([np.ones(_GROUPS), drawn])
 
 
-def _resampled(fields: NDArray[Any], group: IntArray) -> FloatArray:
+def _resampled(fields: Array, group: IntArray) -> FloatArray:
     """Add up rows by their group, and groups as often as each is drawn (resamples + 1, columns)."""
     return np.asarray(_weights() @ (_adding(group, _GROUPS) @ fields))
 
@@ -205,7 +204,7 @@ def _observed_and_expected(s: FloatArray, total: FloatArray, squared: FloatArray
     return np.stack([seen, np.where(expected > 1e-9 * q, expected, 0)])
 
 
-def _table(fields: list[NDArray[Any]], group: IntArray) -> FloatArray:
+def _table(fields: list[Array], group: IntArray) -> FloatArray:
     """Return (3, resamples) how often two sides differed, would by chance, and could: sums over labels.
 
     The fields (rows, l) count answers, the first's yes, the second's yes, and yes from both.
@@ -235,7 +234,7 @@ def _set_alpha(panel: Predictions) -> Agreed:
     return _one_minus((_weights() @ observed)[:, 0], expected)
 
 
-def masi_distances(sets: NDArray[np.bool_]) -> FloatArray:
+def masi_distances(sets: BoolArray) -> FloatArray:
     """Return how far any two label sets are apart: 1 − Jaccard's share × 1 if equal, ⅔ if one has the other, else ⅓.
 
     Parameters

@@ -9,13 +9,12 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from ..arithmetic.products import BoolArray, FloatArray
 from ..combiners import majority_vote
 from ..combiners.contributions import Scale
 from ..engines.passes import gather
 from ..errors import InputError, nearest
 from ..estimators import Combiner
-from ..panel import Predictions, Source, as_names
+from ..panel import BoolArray, FloatArray, Predictions, Source, as_names
 from ..terminal import shown, table
 
 _MOST_SEARCHED = 20_000  # names among which the one that was meant is looked for; more would take seconds

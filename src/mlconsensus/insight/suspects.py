@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special, stats
 
-from ..arithmetic.products import FloatArray, ratio
+from ..arithmetic.products import ratio
 from ..arithmetic.sheets import Sheets
+from ..panel import BoolArray, FloatArray
 from ..terminal import shown
 from .meetings import FEW, Meetings, Reliability, scale_of
 
@@ -105,7 +105,7 @@ def _raters(met: Meetings, reliability: Reliability, names: tuple[str, ...]) -> 
     others = typical * ratio((scale * np.clip(reliability.without.T, -1, 1)).sum(axis=1), size, 0.0)
     others_error = typical * ratio(np.sqrt(((scale * reliability.error.T) ** 2).sum(axis=1)), size, 1.0)
     low, high = (np.clip(own + sign * _Z * error, -1, 1) for sign in (-1, 1))
-    kinds: tuple[tuple[Literal["random", "inverted"], float, str, NDArray[np.bool_]], ...] = (
+    kinds: tuple[tuple[Literal["random", "inverted"], float, str, BoolArray], ...] = (
         ("random", _WEAK, "answers as if at random", (low <= 0) & (own > _INVERTED * others)),
         ("inverted", _INVERTED, "says the opposite of the others", own < 0),
     )
@@ -155,7 +155,7 @@ def _copies(met: Meetings, reliability: Reliability, said: Sheets, names: tuple[
         yield Suspect("copy", (names[k], names[j]), sentence, seen, cells, *figures)
 
 
-def _adjusted(p: FloatArray, tested: NDArray[np.bool_]) -> FloatArray:
+def _adjusted(p: FloatArray, tested: BoolArray) -> FloatArray:
     """Turn p-values to false discovery rates, as Benjamini and Hochberg do; 1 where nothing was tested."""
     q = np.ones(p.shape)
     q[tested] = stats.false_discovery_control(p[tested])

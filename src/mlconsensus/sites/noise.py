@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ..arithmetic.products import FloatArray
 from ..errors import InputError, needed
-from ..panel import Matrix
+from ..panel import FloatArray, Matrix
 
 # Numbers on a grid of 2⁻¹² have products on one of 2⁻²⁴, and sums of these are exact up to 2⁵³ · 2⁻²⁴ = 2²⁹.
 _GRID = 2.0**12

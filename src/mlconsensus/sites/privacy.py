@@ -10,10 +10,10 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from ..arithmetic.products import FloatArray
 from ..engines.passes import gather
 from ..errors import expect
 from ..estimators import Combiner
+from ..panel import FloatArray
 from ..parameters import Weights, model_weights, positive, whole
 from .noise import MOST_INSTANCES, add_noise, noise_scale
 from .private_sums import PRIVATE, PrivateSums, from_vector, to_vector

@@ -11,13 +11,12 @@ from functools import cache
 from typing import IO, Any, get_type_hints
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from ..combiners.method import Axes
 from ..errors import InputError, expect
 from ..io.files import AnyPath, display, first_line, raw_bytes
-from ..panel import MOST_DENSE
+from ..panel import MOST_DENSE, Array
 
 VERSION = 2  # raised when older programs would misread what newer ones write
 
@@ -25,7 +24,7 @@ _KEY = "mlconsensus"
 _TYPES = {"F64": np.float64, "I64": np.int64, "U8": np.uint8}
 _LARGEST = 1e60  # number in a state file: no sum of scores comes near, and products of five are finite
 
-Arrays = dict[str, NDArray[Any]]
+Arrays = dict[str, Array]
 
 
 def write_state(file: IO[bytes], header: dict[str, Any], arrays: Arrays) -> None:
@@ -198,7 +197,7 @@ def from_arrays(arrays: Arrays, kind: Any, sizes: Mapping[str, int], where: str,
     return kind(**found)
 
 
-def _checked_numbers(array: NDArray[Any], axes: Axes, sizes: Mapping[str, int], where: str, noisy: bool) -> Any:
+def _checked_numbers(array: Array, axes: Axes, sizes: Mapping[str, int], where: str, noisy: bool) -> Any:
     """Refuse numbers that the method cannot have written."""
     names = axes.names.split()
     fits = array.ndim == len(names) and array.shape == tuple(map(sizes.get, names, array.shape))
