@@ -120,10 +120,10 @@ def rescale(predictions: Any) -> Any:
 
     Examples
     --------
+    >>> import numpy as np
     >>> import mlconsensus as mlc
     >>> rng = np.random.default_rng(0)
     >>> scores = rng.random((100, 3))
-    >>> import numpy as np
     >>> one = mlc.rescale([scores, scores, scores / 100]).to_array()
     >>> bool(abs(one[2] - one[0]).max() < 0.01)
     True
