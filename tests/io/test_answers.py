@@ -135,18 +135,55 @@ def test_an_answer_after_a_refusal_counts(tmp_path: Path) -> None:
         ("Tags: x, y", {"x": 1.0, "y": 1.0}),
         ("Here are the tags:\n- x\n- y\nAnything else?", {"x": 1.0, "y": 1.0}),
         ("x [1], y [2]", {"x [1]": 1.0, "y [2]": 1.0}),
+        ('First I thought ["x","y","z"] but final answer: ["w"]', {"w": 1.0}),
+        ('Not {"x": 1, "y": 1, "z": 1}; but {"w": 0.5} as in [1] and [2, 3].', {"w": 0.5}),
+        ("Sports, Politics.", {"Sports": 1.0, "Politics": 1.0}),
+        ("- law.\n- U.S.", {"law": 1.0, "U.S.": 1.0}),
+        ("sports: 0.75, café: 0.25", {"sports": 0.75, "café": 0.25}),
+        ("sports (1), law (.5)", {"sports": 1.0, "law": 0.5}),
+        ("title: 1, part two", {"title: 1": 1.0, "part two": 1.0}),
+        ("sports | politics", {"sports": 1.0, "politics": 1.0}),
+        ("<labels>sports, politics</labels>", {"sports": 1.0, "politics": 1.0}),
+        ('{"labels": "sports, politics"}', {"sports": 1.0, "politics": 1.0}),
+        ('[{"labels":["sports"]}]', {"sports": 1.0}),
+        ('[{"sports": 0.5}, {"law": 1}]', {"sports": 0.5, "law": 1.0}),
+        ('{"sports": "0.5"}', {"sports": 0.5}),
+        ('{"label": "x", "confidence": 0.5}', {"x": 0.5}),
+        ('{"labels": ["x"], "label": "y", "score": 0.5}', {"x": 1.0}),
+        ("['sports', \"women's rights\"]", {"sports": 1.0, "women's rights": 1.0}),
+        ("So: {'labels': ['sports']}", {"sports": 1.0}),
+        ({"x": 0.5, "labels": None}, {"x": 0.5, "labels": None}),
+        (["none", "x"], {"none": 1.0, "x": 1.0}),
     ],
 )
 def test_forms_of_tags(tmp_path: Path, tags, expected) -> None:
-    (tmp_path / "a.jsonl").write_text(json.dumps({"instance": 1, "labels": tags}))
+    assert read_one(tmp_path, tags) == expected
+
+
+def read_one(folder: Path, tags, **rules) -> dict[str, float | None]:
+    (folder / "a.jsonl").write_text(json.dumps({"instance": 1, "labels": tags}))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", InputWarning)
-        table = read_table(tmp_path / "a.jsonl")
+        table = read_table(folder / "a.jsonl", **rules)
     found = dict(zip(table.labels.tolist(), table.scores[0].tolist(), strict=True))
-    assert {name: None if score != score else score for name, score in found.items()} == expected
+    return {name: None if score != score else score for name, score in found.items()}
 
 
-@pytest.mark.parametrize("text", ["No applicable labels.", "None of the above", "There are no tags that apply", "[]"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "No applicable labels.",
+        "None of the above",
+        "None of these",
+        "There are no tags that apply",
+        "No tags.",
+        "Nothing",
+        "Nothing applies.",
+        "[]",
+        '{"labels": []}',
+        'Not ["x"] but []',
+    ],
+)
 def test_saying_that_no_label_applies_is_no_silence(tmp_path: Path, text: str) -> None:
     lines = [{"instance": 1, "labels": ["x"]}, {"instance": 2, "labels": text}]
     (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, lines)))
@@ -170,12 +207,61 @@ def test_a_key_that_is_lacking_is_named_beside_those_that_are_there(tmp_path: Pa
         read_predictions(tmp_path / "a.jsonl")
 
 
-@pytest.mark.parametrize("text", ["I cannot answer.", "None", "n/a", "This text is about sports and nothing else"])
-def test_refusals_are_silence(tmp_path: Path, text: str) -> None:
-    lines = [{"instance": 1, "labels": ["x"]}, {"instance": 2, "labels": text}]
+@pytest.mark.parametrize(
+    "tags",
+    [
+        "I cannot answer.",
+        "None",
+        "NONE.",
+        "(none)",
+        "n/a",
+        ["none"],
+        ["N/A"],
+        '["none"]',
+        '{"labels": "none"}',
+        '{"labels": null}',
+        "This text is about sports and nothing else",
+    ],
+)
+def test_refusals_are_silence(tmp_path: Path, tags) -> None:
+    lines = [{"instance": 1, "labels": ["x"]}, {"instance": 2, "labels": tags}]
     (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, lines)))
     with pytest.warns(InputWarning, match="^answers without labels read as silence: 1$"):
         assert read_predictions(tmp_path / "a.jsonl").instances.tolist() == ["1"]
+
+
+@pytest.mark.parametrize("text", ["ERROR: timeout", "Refused", "x and y", "fish: 0.9", "Refused."])
+def test_texts_without_a_label_of_the_vocabulary_are_silence(tmp_path: Path, text: str) -> None:
+    lines = [{"instance": 1, "labels": ["x"]}, {"instance": 2, "labels": text}, {"instance": 3, "labels": ["fish"]}]
+    (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    said = f"texts without a label of the vocabulary: 1 .'{text}'.; answers without labels read as silence: 1; "
+    with pytest.warns(InputWarning, match=f"^{said}labels outside the vocabulary left out: 1 "):
+        table = read_table(tmp_path / "a.jsonl", vocabulary=["x"])
+    assert (table.instances.tolist(), table.scores.tolist()) == (["1", "3"], [[1.0], [0.0]])
+
+
+def test_none_may_be_a_label_of_the_vocabulary(tmp_path: Path) -> None:
+    assert read_one(tmp_path, ["None"], vocabulary=["None"]) == {"None": 1.0}
+
+
+def test_keys_beside_labels_are_named_in_a_text_too(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text(json.dumps({"instance": 1, "labels": '{"labels":["x"],"scores":[0.9]}'}))
+    with pytest.warns(InputWarning, match=r"^keys left out: 1 \('scores'\)$"):
+        read_predictions(tmp_path / "a.jsonl")
+
+
+def test_an_answer_that_is_cut_off_after_a_draft_is_bad(tmp_path: Path) -> None:
+    lines = [{"instance": 1, "labels": ["x"]}, {"instance": 2, "labels": 'Not ["x"] but ["y", "z'}]
+    (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    with pytest.raises(InputError, match="line 2, labels: found JSON that is broken or cut off"):
+        read_predictions(tmp_path / "a.jsonl")
+
+
+@pytest.mark.parametrize("skip_bad", [False, True])
+def test_if_no_answer_can_be_read_the_first_fault_says_why(tmp_path: Path, skip_bad: bool) -> None:
+    (tmp_path / "a.jsonl").write_text('{"uid": 1, "labels": ["x"]}\n{"uid": 2, "labels": ["x"]}\n')
+    with pytest.raises(InputError, match="line 1: found no key 'instance'.*, or --columns instance=… to name it; "):
+        read_predictions(tmp_path / "a.jsonl", skip_bad=skip_bad)
 
 
 def test_a_folder_takes_json_only_where_there_is_nothing_else(tmp_path: Path) -> None:

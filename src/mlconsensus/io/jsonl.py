@@ -6,6 +6,7 @@ what language models make of that is read too, and counted. Records of annotatio
 where one is named.
 """
 
+import ast
 import contextlib
 import json
 import re
@@ -38,13 +39,18 @@ _KEYS = {
     "model": ROLES["model"][:-1],  # a "source" is that of a document
 }
 _WORDS = 5  # a tag has no more of them; longer is a sentence
-_BRACKETS = 50  # in a text, at which JSON may begin
+_BRACKETS = 200  # in a text, at which JSON may begin
 _THOUGHT = re.compile(r"</think(?:ing)?>", re.I)  # how thoughts end, which come first
+_OPENED = re.compile(r"""[\[{]\s*["']""")  # how JSON with text in it begins
+_PYTHON = re.compile(r"\[[^\[\]]*\]|\{[^{}]*\}")
 _LEAD = re.compile(r"^((the )?(labels?|tags?|categor(y|ies)|topics?|answer)( are| is)?\s*:\s*)", re.I)
+_BETWEEN = re.compile(r"[,;|\n]|</?\w+>")
+_MARKS = " \t.()*\"'`"
+_STOP = re.compile(r"(?<!\.\w)\.$")  # a full stop, but for that of "U.S."
 _NUMBER = re.compile(r"\d+[.)]\s+")
-_NOTHING = re.compile(
-    r"(there (are|is) )?(no|none)\b[^,;\n]*\b(labels?|tags?|categor|topics?|apply|applies|above|match)", re.I
-)
+_SCORED = re.compile(r"(.+?)\s*[:=(]\s*([01]|[01]?\.\d+)\)?")
+_ABOUT = r"(labels?|tags?|categor|topics?|appl|above|match|these\b|them\b)"
+_NOTHING = re.compile(rf"nothing\W*$|(there (are|is) )?(no|none|nothing)\b[^,;\n]*\b{_ABOUT}", re.I)
 _REFUSAL = re.compile(r"(i['’]m|i (am|can|cannot|could|do|don)|sorry|unfortunately|unable|cannot|as an ai)\b", re.I)
 
 
@@ -99,7 +105,7 @@ def frame_of(entries: Iterable[tuple[int, Any]], unit: str, file: InputFile, nam
             bad += [str(fault) if isinstance(fault, InputError) else f"{where}: found no {tool} ({fault}), expected it"]
             if file.rules.strict:
                 raise InputError(bad[0]) from None
-    _report(bad, file)
+    _report(bad, file, bool(seen))
     if tool is not None and TOOLS[tool].one_form:
         given = dict.fromkeys((label, own) for _, label, _, own in said if label is not None)
         every, one_of = dict.fromkeys(label for label, _ in given), dict(seen.keys())
@@ -181,16 +187,17 @@ def _entries(text: str, array: bool, file: InputFile) -> tuple[str, Iterable[tup
     return "line", ((number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip())
 
 
-def _report(bad: list[str], file: InputFile) -> None:
-    """Refuse what could not be read, all at once, unless it is to be left out."""
+def _report(bad: list[str], file: InputFile, some: bool) -> None:
+    """Refuse what could not be read, all at once, unless it is to be left out and there is some that could."""
+    if bad and not some:
+        raise InputError(f"{bad[0]}; there is no answer that can be read")
     if bad and file.rules.skip_bad:
         several = f"{len(bad):,} from " if len(bad) > 1 else ""
         file.rules.note("bad answers left out", several + bad[0].split(":")[0], len(bad))
-    if not bad or file.rules.skip_bad:
-        return
-    told = "; ".join(fault.removeprefix(f"{file.name}, ").split(", expected")[0] for fault in bad[:3])
-    several = f"{file.name}: found {len(bad)} bad answers ({told}{'; …' * (len(bad) > 3)}), expected none"
-    raise InputError(f"{bad[0] if len(bad) == 1 else several} (--skip-bad leaves them out)")
+    elif bad:
+        told = "; ".join(fault.removeprefix(f"{file.name}, ").split(", expected")[0] for fault in bad[:3])
+        several = f"{file.name}: found {len(bad)} bad answers ({told}{'; …' * (len(bad) > 3)}), expected none"
+        raise InputError(f"{bad[0] if len(bad) == 1 else several} (--skip-bad leaves them out)")
 
 
 def _parsed(text: str, where: str) -> Any:
@@ -236,25 +243,16 @@ def _strict_tags(tags: Any, where: str) -> Tags:
 
 def _tags(found: Any, where: str, rules: Rules) -> Tags | None:
     """Return tags as language models give them, each once, with the highest score that it is given."""
-    if isinstance(found, str):
-        found = _from_text(found, where, rules)
-    if found is None:
+    pairs = _pairs(found, where, rules)
+    if pairs is None:
         return None
-    if isinstance(found, dict):
-        wrapped = (found[key] for key in (*_KEYS["labels"], "choices") if isinstance(found.get(key), list | dict))
-        found = [found] if isinstance(found.get("label"), str) else next(wrapped, found)
-        found = list(found.items()) if isinstance(found, dict) else found
-    expect(isinstance(found, list), f"{where}, labels", _kind(found), "a list or an object of scores")
     out: dict[str, float] = {}
-    for tag in found:
-        pair = isinstance(tag, tuple | list) and len(tag) == 2
-        label, score = tag if pair else (tag, 1.0)
-        if isinstance(tag, dict):
-            label = next((tag[key] for key in (*ROLES["label"], "name") if key in tag), tag)
-            score = next((tag[key] for key in ROLES["score"] if key in tag), 1.0)
+    for label, score in pairs:
         if label is None or (isinstance(label, str) and not label.strip()):
             rules.note("empty tags left out")
             continue
+        with contextlib.suppress(ValueError):
+            score = float(score) if isinstance(score, str) else score
         name, value = _name(label, f"{where}, labels"), _score(score, f"{where}, label {label!r}")
         if name in out:
             rules.note("duplicate tags read once", name)
@@ -262,35 +260,79 @@ def _tags(found: Any, where: str, rules: Rules) -> Tags | None:
     return list(out.items())
 
 
+def _pairs(found: Any, where: str, rules: Rules, in_text: bool = False) -> list[tuple[Any, Any]] | None:
+    """Take texts, lists and objects within one another apart, into labels and their scores; ``None``: no answer."""
+    if isinstance(found, str):
+        found, in_text = _from_text(found, where, rules), True
+    if isinstance(found, dict):
+        # A number is the score of a label that is called so; and so is null, unless a language model writes it.
+        told = (key for key in (*_KEYS["labels"], "choices") if isinstance(found.get(key), str | list | dict))
+        key = next(told, next((key for key in _KEYS["labels"] if in_text and found.get(key, 0) is None), None))
+        scored = key in ROLES["label"] and isinstance(found[key], str) and not found.keys().isdisjoint(ROLES["score"])
+        if key is not None and not scored:
+            for other in (own for own in found if own != key):
+                rules.note("keys left out", str(other))
+            return _pairs(found[key], where, rules, in_text)
+        found = [found] if scored else list(found.items())
+    only = found[0] if isinstance(found, list) and len(found) == 1 else None
+    none = isinstance(only, str) and only.strip(_MARKS).lower() in ("none", "n/a")
+    if found is None or (none and not (rules.vocabulary and rules.name_of(only))):
+        return None
+    expect(isinstance(found, list), f"{where}, labels", _kind(found), "a list or an object of scores")
+    out: list[tuple[Any, Any]] = []
+    for tag in found:
+        name = next((key for key in (*ROLES["label"], "name") if isinstance(tag, dict) and key in tag), None)
+        if name is not None:
+            out.append((tag[name], next((tag[key] for key in ROLES["score"] if key in tag), 1.0)))
+        elif isinstance(tag, dict):
+            out += _pairs(tag, where, rules, in_text) or []
+        else:
+            out.append(tuple(tag) if isinstance(tag, tuple | list) and len(tag) == 2 else (tag, 1.0))
+    return out
+
+
 def _from_text(text: str, where: str, rules: Rules) -> Any:
     """Take a text for JSON, perhaps among prose, for tags with commas between them, or for no answer."""
     text = _THOUGHT.split(text)[-1].strip().strip("`").removeprefix("json").strip()
-    if (found := _json_in(text)) is not None:
-        return found
-    expect(not text.startswith(("[", "{")), f"{where}, labels", "JSON that is broken or cut off", "whole JSON, or tags")
-    parts = [_LEAD.sub("", part.strip(" \t\r-*•\"'`")) for part in re.split("[,;\n]", text)]
-    parts = [part for part in parts if not part.endswith((":", "!", "?"))]  # what leads to tags, or follows them
+    found, end = _json_in(text)
+    broken = (text if found is None else "").startswith(("[", "{")) or _OPENED.search(text, end)
+    expect(not broken, f"{where}, labels", "JSON that is broken or cut off", "whole JSON, or tags")
+    if found is not None or _NOTHING.match(text):
+        return found or []
+    parts = [_STOP.sub("", _LEAD.sub("", part.strip(" \t\r-*•\"'`"))) for part in _BETWEEN.split(text)]
+    parts = [part for part in parts if part and not part.endswith((":", "!", "?"))]  # what leads to tags, or follows
     parts = [_NUMBER.sub("", part) for part in parts] if all(map(_NUMBER.match, parts)) else parts
-    if _NOTHING.match(text):
-        return []
-    prose = max((len(part.split()) for part in parts), default=9) > _WORDS
-    if prose or text.lower() in MISSING or _REFUSAL.match(text):
+    longest = max((len(part.split()) for part in parts), default=9)
+    if longest > _WORDS or text.strip(_MARKS).lower() in MISSING or _REFUSAL.match(text):
+        return None
+    scored = [match for match in map(_SCORED.fullmatch, parts) if match]
+    scored = scored if len(scored) == len(parts) else []
+    if rules.vocabulary and not any(map(rules.in_vocabulary, [match[1] for match in scored] or parts)):
+        rules.note("texts without a label of the vocabulary", text[:40])
         return None
     rules.note("texts read as tags")
-    return parts
+    return [match.groups() for match in scored] or parts
 
 
-def _json_in(text: str) -> Any:
-    """Find the longest list or object in a text, of those that hold more than numbers; ``None``: there is none."""
-    found, size, after = None, 0, 0
+def _json_in(text: str) -> tuple[Any, int]:
+    """Find the last list or object in a text, of those that hold more than numbers, and where it ends."""
+    found, end, after = None, 0, 0
     for start in (match.start() for match in islice(re.finditer(r"[\[{]", text), _BRACKETS)):
         if start >= after:
-            with contextlib.suppress(ValueError, RecursionError):
-                own, after = json.JSONDecoder().raw_decode(text, start)
-                told = any(isinstance(part, str | list | dict) for part in own)
-                telling = told or not own or after - start == len(text)
-                found, size = (own, after - start) if telling and after - start > size else (found, size)
-    return found
+            with contextlib.suppress(ValueError, SyntaxError, RecursionError, MemoryError):
+                own, after = _decoded(text, start)
+                telling = not own or any(isinstance(part, str | list | dict) for part in own)
+                if own is not None and (telling or after - start == len(text)):
+                    found, end = own, after
+    return found, end
+
+
+def _decoded(text: str, start: int) -> tuple[Any, int]:
+    """Read JSON, or what Python writes in its place."""
+    with contextlib.suppress(ValueError):
+        return json.JSONDecoder().raw_decode(text, start)
+    python = _PYTHON.match(text, start)
+    return (ast.literal_eval(python[0]), python.end()) if python else (None, start)
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,14 @@ class Rules:
         """Return what a label is to be called, ``None`` if it is to be left out."""
         key = self.key(self.aliases.get(self.key(label), label))
         return self.vocabulary.get(key) if self.vocabulary else key
+
+    def in_vocabulary(self, label: str) -> bool:
+        """Tell whether a label is in the vocabulary, be it in another case."""
+        return self.name_of(label) is not None or label.strip().lower() in self._lower
+
+    @cached_property
+    def _lower(self) -> set[str]:
+        return {word.lower() for word in self.vocabulary}
 
     def note(self, what: str, name: str = "", times: int = 1) -> None:
         """Remember that something was done."""
