@@ -179,10 +179,8 @@ class ConsensusClassifier(ClassifierMixin, _BaseHeterogeneousEnsemble):  # type:
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Say that `fit` passes metadata on to the `fit` of the classifiers that ask for it."""
-        router = MetadataRouter(owner=self)
-        for name, one in self.estimators:
-            router.add(**{name: one}, method_mapping=MethodMapping().add(caller="fit", callee="fit"))
-        return router
+        mapping = MethodMapping().add(caller="fit", callee="fit")
+        return MetadataRouter(owner=self).add(**dict(self.estimators), method_mapping=mapping)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
