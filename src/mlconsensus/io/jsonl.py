@@ -274,7 +274,7 @@ def _pairs(found: Any, where: str, rules: Rules, in_text: bool = False) -> list[
                 rules.note("keys left out", str(other))
             return _pairs(found[key], where, rules, in_text)
         found = [found] if scored else list(found.items())
-    only = found[0] if isinstance(found, list) and len(found) == 1 else None
+    only: Any = found[0] if isinstance(found, list) and len(found) == 1 else None
     none = isinstance(only, str) and only.strip(_MARKS).lower() in ("none", "n/a")
     if found is None or (none and not (rules.vocabulary and rules.name_of(only))):
         return None
