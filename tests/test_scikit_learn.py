@@ -128,5 +128,5 @@ def test_metrics_match_frames_by_name():
     mixed = mlc.metrics.evaluate(truth.iloc[::-1, [2, 0, 1, 5, 4, 3]], scores, sets.iloc[:, ::-1])
     assert mixed == pytest.approx(straight)
     assert mlc.metrics.evaluate(truth.iloc[::-1], scores, sets.to_numpy()) == pytest.approx(straight)
-    with pytest.raises(mlc.InputError, match="scores: found another columns than that of the truth"):
+    with pytest.raises(mlc.InputError, match="scores: found other labels than the truth has"):
         mlc.metrics.evaluate(truth.rename(columns={"a": "A"}), scores)

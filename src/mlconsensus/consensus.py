@@ -1,6 +1,7 @@
 """`combine`: run the method that is chosen, and say which and why."""
 
 import os
+import warnings
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -10,7 +11,7 @@ from sklearn.base import clone
 
 from .arithmetic.many import ManyScores
 from .choosing import DEFAULT, Method, Optimize, choose, with_what_it_saw
-from .errors import expect
+from .errors import InputWarning, expect
 from .estimators import Combiner, majority_vote
 from .evaluation import metrics
 from .evaluation.calibration import calibrated
@@ -20,7 +21,7 @@ from .evaluation.truth import as_matched
 from .insight.comparison import cross_fitted
 from .insight.diagnostics import Diagnostics, diagnose, leave_one_model_out
 from .insight.explanations import Explanation, explain
-from .panel import MOST_DENSE, FloatArray, ModelTable, Names, Predictions, as_predictions
+from .panel import MOST_DENSE, FloatArray, ModelTable, Names, Predictions, as_predictions, is_frame
 from .parameters import Weights
 from .terminal import plural, sizes
 
@@ -201,9 +202,11 @@ class Consensus:
         -------
         The metrics by name.
         """
-        if not hasattr(truth, "iloc"):
+        if not is_frame(truth):
             return metrics.evaluate(truth, self.scores, self.labels)
         matched = as_matched(truth, self.instances, self.label_names)
+        if matched.note:
+            warnings.warn(matched.note, InputWarning, 2)
         return metrics.evaluate(matched.truth, matched.of(self.scores), matched.of(self.labels))
 
     def decide(self, gold: Any = None, **promises: float) -> Decided:

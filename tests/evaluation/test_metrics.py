@@ -151,7 +151,7 @@ def test_base_models_are_averaged():
         ([[1, 2]], [[0, 1]], "truth: found values other than 0 and 1"),
         ([["a", "b"]], [[0, 1]], "truth: found values other than 0 and 1"),
         ([[1, 0]], [[0, 1], [1, 0]], r"scores: found shape \(2, 2\), expected \(1, 2\)"),
-        ([1, 0], [0, 1], r"scores: found shape \(2,\)"),
+        ([1, 0], [0.2, 0.5], r"truth: found shape \(2,\), expected two dimensions"),
         ([[1, 0]], [[0, np.nan]], "scores: found NaN or infinity"),
         ([[1, 0]], [["a", "b"]], "scores: found <U1 values"),
         (np.zeros((0, 2)), np.zeros((0, 2)), "at least one instance"),
@@ -195,22 +195,22 @@ def test_frames_are_matched_by_their_names():
 
 
 @pytest.mark.parametrize(
-    ("index", "columns", "axis"),
+    ("index", "columns", "said"),
     [
-        ("abd", "xy", "index"),
-        ("abca", "xy", "index"),
-        ("ab", "xy", "index"),
-        ("abc", "xz", "columns"),
-        ("abc", "xyx", "columns"),
+        ("abd", "xy", "scores: found other instances than the truth has"),
+        ("abca", "xy", "instances of truth and scores: found 'a' at positions 0, 3"),
+        ("ab", "xy", "scores: found other instances than the truth has"),
+        ("abc", "xz", "scores: found other labels than the truth has"),
+        ("abc", "xyx", "labels of truth and scores: found 'x' at positions 0, 2"),
     ],
 )
-def test_frames_with_other_names_are_refused(index, columns, axis):
+def test_frames_with_other_names_are_refused(index, columns, said):
     truth = pd.DataFrame(np.eye(3, 2, dtype=bool), index=list("abc"), columns=["x", "y"])
     scores = pd.DataFrame(np.full((len(index), len(columns)), 0.5), index=list(index), columns=list(columns))
-    with pytest.raises(mlc.InputError, match=f"scores: found another {axis} than that of the truth"):
+    with pytest.raises(mlc.InputError, match=said):
         metrics.micro_auc(truth, scores)
     twice = pd.DataFrame(np.eye(2, dtype=bool), index=list("aa"), columns=["x", "y"])
-    with pytest.raises(mlc.InputError, match="scores: found another index"):
+    with pytest.raises(mlc.InputError, match="found 'a' at positions 0, 1"):
         metrics.micro_auc(twice, twice.astype(float))
 
 

@@ -17,7 +17,7 @@ from ..engines.passes import gather, spread
 from ..errors import InputError, expect
 from ..evaluation.decisions import cardinalities, match_instances
 from ..evaluation.metrics import average_precision
-from ..panel import ModelTable, Predictions, as_predictions
+from ..panel import ModelTable, Predictions, as_predictions, is_frame
 from ..parameters import model_weights
 from .known import known_instances
 from .room import that_fits
@@ -222,7 +222,7 @@ class Combiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[misc]
         panel = as_predictions(predictions)
         scores = spread(self.in_fitted_order(panel), self.applying())
         table = ModelTable(self.name, scores, panel.instances, self.labels_)
-        return average_precision(y, table.to_frame() if hasattr(y, "iloc") else scores)
+        return average_precision(y, table.to_frame() if is_frame(y) else scores)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

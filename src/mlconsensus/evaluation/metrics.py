@@ -17,14 +17,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import sparse
 
 from ..arithmetic.many import ManyScores
 from ..arithmetic.products import column_sums, dense, ratio, row_sums
-from ..panel import BoolArray, Predictions, as_predictions
+from ..panel import BoolArray, Predictions, as_predictions, is_frame
 from . import ranks
 from .decisions import threshold
-from .truth import truth_and_scores, truth_and_sets
+from .truth import as_matched, truth_and_scores, truth_and_sets
 
 RANKING_METRICS = ("micro_auc", "one_error", "ranking_loss", "average_precision")
 LABEL_SET_METRICS = ("hamming_loss", "subset_accuracy", "micro_f1", "macro_f1")
@@ -277,7 +276,7 @@ def evaluate(truth: Any, scores: Any, label_sets: Any = None) -> dict[str, float
         Scores (n, l), higher = more relevant; `ManyScores` of many labels.
     label_sets
         Label sets (n, l), or CSR, for the metrics that judge these; the scores of at least 0.5 where none are given.
-        DataFrames are matched with a truth that is one by index (instances) and columns (labels), in any order.
+        DataFrames are matched with a truth that is one by their names (docs/scikit-learn.md), in any order.
 
     Returns
     -------
@@ -294,7 +293,7 @@ def evaluate(truth: Any, scores: Any, label_sets: Any = None) -> dict[str, float
     if label_sets is None:
         own, sets = known, threshold(found)
     else:
-        own, sets = truth_and_sets(truth if hasattr(label_sets, "iloc") else known, label_sets)
+        own, sets = truth_and_sets(truth if is_frame(label_sets) else known, label_sets)
     ranked = ranks.means(known, found, ranks.wrong_at_top, ranks.pair_loss, ranks.precision_at_relevant)
     return dict(zip(RANKING_METRICS, (_auc(known, found), *ranked), strict=True)) | _of_sets(own, sets)
 
@@ -308,7 +307,7 @@ def evaluate_models(truth: Any, predictions: Any) -> dict[str, dict[str, float]]
     Parameters
     ----------
     truth
-        Relevant labels (n, l), 0/1 or bool, dense or scipy.sparse.
+        Relevant labels (n, l), 0/1 or bool, dense or scipy.sparse; a DataFrame is matched by its names.
     predictions
         `Predictions`, or anything that its constructor takes.
 
@@ -324,11 +323,10 @@ def evaluate_models(truth: Any, predictions: Any) -> dict[str, dict[str, float]]
     {'a': 0.0, 'b': 1.0, 'BM': 0.5}
     """
     panel, found = as_predictions(predictions), {}
-    known = sparse.csr_array(truth) if panel.many else dense(truth)
+    known = as_matched(truth, panel.instances, panel.labels)
     for model, (scores, seen) in zip(panel.models, _each_model(panel), strict=True):
-        # A truth that does not fit is refused even if the model has seen nothing.
-        rows = np.flatnonzero(seen) if seen.any() and known.shape == scores.shape else slice(None)
-        own = evaluate(known[rows], scores[rows])
+        rows = np.flatnonzero(seen[known.rows]) if seen[known.rows].any() else slice(None)
+        own = evaluate(known.truth[rows], known.of(scores)[rows])
         found[model] = own if seen.any() else dict.fromkeys(own, float("nan"))
     each = {metric: [own[metric] for own in found.values() if own[metric] == own[metric]] for metric in own}
     return found | {

@@ -1,6 +1,5 @@
 """Truth matched by name to what it is to judge, and checked."""
 
-from collections.abc import Iterable
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -9,7 +8,7 @@ from scipy import sparse
 from ..arithmetic.many import ManyScores
 from ..arithmetic.products import dense
 from ..errors import expect
-from ..panel import MOST_DENSE, IntArray, ModelTable, Names, canonical_csr, truth_table, with_names
+from ..panel import MOST_DENSE, IntArray, ModelTable, canonical_csr, positions_of, table_of, truth_table, with_names
 
 
 class Matched(NamedTuple):
@@ -33,7 +32,7 @@ class Matched(NamedTuple):
         return values[self.rows][:, self.columns]
 
 
-def match_truth(table: ModelTable, instances: Iterable[Any], labels: Iterable[Any]) -> Matched:
+def match_truth(table: ModelTable, instances: Any, labels: Any) -> Matched:
     """Restrict the truth to the instances and labels that are judged.
 
     Examples
@@ -50,7 +49,6 @@ def match_truth(table: ModelTable, instances: Iterable[Any], labels: Iterable[An
     said = known.data if sparse.issparse(known) else known
     strange = said[(said != 0) & (said != 1)]
     expect(not strange.size, table.model, next(iter(strange), None), "only 0 and 1 in the truth")
-    instances, labels = list(instances), list(labels)
     judged = ModelTable("judged", None, instances, labels, "what is judged")
     table = with_names([judged, table._replace(file=table.file or table.model)])[1]
     rows, true_rows = _common(instances, table.instances, table.model)
@@ -67,7 +65,7 @@ def match_truth(table: ModelTable, instances: Iterable[Any], labels: Iterable[An
     return Matched(truth if len(columns) > MOST_DENSE else dense(truth), rows, columns, _note(*sides))
 
 
-def as_matched(truth: Any, instances: Names, labels: tuple[str, ...]) -> Matched:
+def as_matched(truth: Any, instances: Any, labels: Any) -> Matched:
     """Match whatever holds the truth: a DataFrame by its names, an array (n, l) by position.
 
     Examples
@@ -77,7 +75,7 @@ def as_matched(truth: Any, instances: Names, labels: tuple[str, ...]) -> Matched
     """
     if isinstance(truth, Matched):
         return truth
-    return match_truth(truth_table(truth, "truth", instances, labels), instances.tolist(), labels)
+    return match_truth(truth_table(truth, "truth", instances, labels), instances, labels)
 
 
 def _note(*sides: tuple[str, int, int, int]) -> str:
@@ -88,15 +86,14 @@ def _note(*sides: tuple[str, int, int, int]) -> str:
     return "; ".join(said + ([f"the truth has {' and '.join(more)}"] if more else []))
 
 
-def _common(given: list[Any], truth: Any, where: str) -> tuple[IntArray, IntArray]:
+def _common(given: Any, truth: Any, where: str) -> tuple[IntArray, IntArray]:
     """Find where the names that both sides have stand in each."""
-    judged, known = [str(name) for name in given], [str(name) for name in truth]
-    lookup = {name: at for at, name in enumerate(known)}
-    pairs = [(at, lookup[name]) for at, name in enumerate(judged) if name in lookup]
-    none = f"none of the names that are judged (it has {known[0]!r}, …)"
-    expect(bool(pairs), where, none, f"some such as {judged[0]!r}")
-    both = np.array(pairs, dtype=np.int64)
-    return both[:, 0], both[:, 1]
+    if given is truth:
+        return np.arange(len(given)), np.arange(len(given))
+    at = positions_of(given, truth, where)
+    none = f"none of the names that are judged (it has {str(truth[0])!r}, …)"
+    expect(bool((at >= 0).any()), where, none, f"some such as {str(given[0])!r}")
+    return np.flatnonzero(at >= 0), at[at >= 0]
 
 
 def truth_and_scores(truth: Any, scores: Any) -> tuple[Any, Any]:
@@ -104,18 +101,21 @@ def truth_and_scores(truth: Any, scores: Any) -> tuple[Any, Any]:
 
     Of sparse scores, which become `ManyScores`, and of those the truth is CSR.
     """
-    if hasattr(truth, "iloc") and hasattr(scores, "iloc"):
-        for axis in ("index", "columns"):
-            true, judged = getattr(truth, axis), getattr(scores, axis)
-            same = true.is_unique and len(true) == len(judged) and set(true) == set(judged)
-            expect(same, "scores", f"another {axis} than that of the truth", "the same names, each once")
-        truth = truth.loc[scores.index, scores.columns]
+    true, judged = table_of(truth, "truth", "truth"), table_of(scores, "scores", "scores")
+    truth, scores = true.scores, judged.scores
+    for axis, what in enumerate(("instances", "labels")):  # by name where both have some, else by position
+        own, known = getattr(judged, what), getattr(true, what)
+        if own is not None and known is not None:
+            at = positions_of(own, known, f"{what} of truth and scores")
+            same = len(at) == truth.shape[axis] and bool((at >= 0).all())
+            expect(same, "scores", f"other {what} than the truth has", "the same names")
+            truth = truth.take(at, axis)
     if sparse.issparse(scores):
         scores = ManyScores(canonical_csr(scores).astype(np.float64), np.zeros(scores.shape[1]))
     many = isinstance(scores, ManyScores)
     known, found = _binary(truth, "truth", many), cast("Any", scores if many else np.asarray(scores))
-    fits = found.shape == known.shape and known.ndim == 2
-    expect(fits, "scores", f"shape {found.shape}", f"{known.shape} as the truth has")
+    expect(known.ndim == 2, "truth", f"shape {known.shape}", "two dimensions: instances, labels")
+    expect(found.shape == known.shape, "scores", f"shape {found.shape}", f"{known.shape} as the truth has")
     expect(0 not in found.shape, "scores", f"shape {found.shape}", "at least one instance and one label")
     values = found.above.data if many else found
     expect(values.dtype.kind in "biuf", "scores", f"{values.dtype} values", "numbers")
@@ -128,8 +128,8 @@ def truth_and_scores(truth: Any, scores: Any) -> tuple[Any, Any]:
 def truth_and_sets(truth: Any, label_sets: Any) -> tuple[Any, Any]:
     """Check that truth and label sets are binary and have one shape; give both as bool, CSR where label sets are."""
     many = sparse.issparse(label_sets)
-    known = truth_and_scores(truth, label_sets)[0]
-    return known, _binary(label_sets, "label sets", many)
+    known, found = truth_and_scores(truth, label_sets)
+    return known, _binary(label_sets if many else found, "label sets", many)
 
 
 def _binary(given: Any, what: str, many: bool) -> Any:

@@ -17,7 +17,7 @@ from ..errors import InputError, expect
 from ..estimators import COMBINERS, Combiner, rater_filter
 from ..evaluation.intervals import Figure, judge
 from ..evaluation.metrics import RANKING_METRICS
-from ..panel import Gold, Predictions, as_predictions, split_chances, truth_table
+from ..panel import Gold, Predictions, as_predictions, positions_of, split_chances, truth_table
 from ..tables import TITLES, title
 from ..terminal import plural, table
 
@@ -157,8 +157,8 @@ def chances(gold: Any, drawn: str | None, truth: FloatArray, instances: Any) -> 
     if found is None:
         alike = "others like them alone: nobody said how they were drawn (--drawn random)"
         return None, f"The figures are of the {plural(g, 'instance')} with answers and {alike}."
-    own = dict(zip(map(str, table.instances), found.tolist(), strict=True))
-    return np.array([own.get(str(name), 1.0) for name in instances]), f"{of_all} with the probabilities in the file."
+    at = positions_of(instances, range(len(found)) if table.instances is None else table.instances)
+    return np.where(at < 0, 1.0, found[at]), f"{of_all} with the probabilities in the file."
 
 
 def cross_fitted(combiner: Combiner, panel: Predictions) -> FloatArray:

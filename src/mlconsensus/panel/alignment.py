@@ -24,7 +24,7 @@ _TEXT = np.dtypes.StringDType()
 
 
 def as_names(given: Any, where: str) -> Names:
-    """Turn what names a user gave into an array of unique integers or strings.
+    """Turn what names a user gave into an array of unique integers or strings: dates and the like as str() has them.
 
     Examples
     --------
@@ -42,11 +42,13 @@ def as_names(given: Any, where: str) -> Names:
         if (found == np.floor(found)).all():  # whole numbers that a join or a gap turned to floats
             found = found.astype(np.int64)
     expect(found.ndim == 1, where, f"{found.ndim} dimensions", "a flat list of names")
+    if found.dtype.kind == "M":  # NumPy and pandas write dates in two ways
+        given = found = np.array(found.astype("M8[us]").tolist(), dtype=object)
     # A list that mixes numbers and text must not be turned to text by way of floats.
     mixed = found.dtype.kind in "US" and not hasattr(given, "__array__")
     try:
         names = np.array(
-            [str(name) for name in given] if mixed or found.dtype.kind == "O" else found,
+            [str(name) for name in given] if mixed or found.dtype.kind in "Om" else found,
             dtype=np.int64 if found.dtype.kind in "iu" else _TEXT,
         )
     except UnicodeEncodeError as broken:
@@ -155,21 +157,22 @@ def in_common(one: Any, other: Any) -> bool:
     return bool(mine.is_in(others.implode()).any())
 
 
-def _series(names: Any) -> Any:
+def _series(names: Any, where: str = "names") -> Any:
     import polars as pl
 
+    names = names if isinstance(names, np.ndarray) or hasattr(names, "hash") else as_names(names, where)
     return pl.Series(names if names.dtype.kind == "i" else names.tolist()) if isinstance(names, np.ndarray) else names
 
 
-def positions_of(wanted: Any, names: Any) -> IntArray:
+def positions_of(wanted: Any, names: Any, where: str = "names") -> IntArray:
     """Find where names stand among all, be they numbers or text; -1: nowhere.
 
     Examples
     --------
-    >>> positions_of(as_names(["2", "b"], "a"), as_names([1, 2], "b"))
+    >>> positions_of(["2", "b"], [1, 2])
     array([ 1, -1])
     """
-    wanted, names = _series(wanted), _series(names)
+    wanted, names = _series(wanted, where), _series(names, where)
     if wanted.dtype != names.dtype:
         wanted, names = wanted.cast(str), names.cast(str)
     listed = names.alias("name").to_frame().with_row_index("row")

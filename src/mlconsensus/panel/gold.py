@@ -7,7 +7,7 @@ import numpy as np
 from ..errors import InputError, expect, nearest
 from .alignment import Array, FloatArray, IntArray, as_names, positions_of
 from .model_scores import ModelScores
-from .model_tables import ModelTable, checked, with_names
+from .model_tables import ModelTable, checked, is_frame, table_of, with_names
 
 CHANCE = "inclusion probability"  # a column that `ask` writes: with what probability an instance was asked about
 
@@ -55,8 +55,8 @@ def truth_table(given: Any, what: str, instances: Any, labels: Any) -> ModelTabl
     """
     if isinstance(given, ModelTable):
         return given
-    if hasattr(given, "iloc"):
-        return ModelTable(what, given, given.index, given.columns, what)
+    if is_frame(given):
+        return table_of(given, what, what)
     known, expected = given if hasattr(given, "shape") else np.asarray(given), (len(instances), len(labels))
     expect(known.shape == expected, what, f"shape {known.shape}", str(expected))
     return ModelTable(what, known, instances, labels, what)
@@ -114,7 +114,7 @@ def gold_of(given: Any, instances: Any, labels: tuple[str, ...]) -> Gold:
 def _found(given: Any, names: Any, where: str, what: str) -> IntArray:
     """Find where the names of known answers stand in the panel; refuse others."""
     own = as_names(given, f"{where}, {what}s")
-    at = positions_of(own, names if hasattr(names, "dtype") else as_names(names, what))
+    at = positions_of(own, names)
     strange = [str(own[k]) for k in np.flatnonzero(at < 0).tolist()]
     if strange:
         found = f"{strange[0]!r}" + f" and {len(strange) - 1:,} more" * (len(strange) > 1)

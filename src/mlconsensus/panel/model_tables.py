@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Mapping, Sequence
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -67,16 +68,13 @@ def tables_of(scores: Any, models: Any) -> list[ModelTable]:
     expect(bool(matrices), "predictions", "no model", "at least one")
     each = f"one for each of {len(matrices)} models"
     expect(len(names) == len(matrices), "models", f"{len(names)} names", each)
-    return [
-        ModelTable(name, matrix, matrix.index, matrix.columns) if _is_frame(matrix) else ModelTable(name, matrix)
-        for name, matrix in zip(names, matrices, strict=True)
-    ]
+    return [table_of(matrix, name) for name, matrix in zip(names, matrices, strict=True)]
 
 
 def _matrices(scores: Any) -> list[Any]:
     if isinstance(scores, (list, tuple)):
         return list(scores)
-    single = sparse.issparse(scores) or _is_frame(scores) or np.ndim(scores) == 2
+    single = sparse.issparse(scores) or is_frame(scores) or np.ndim(scores) == 2
     one_each = "one for each model: put it in a list for a panel of one model"
     expect(not single, "predictions", "a single matrix", one_each)
     forms = "an array (m, n, l), a sequence of m matrices (n, l), or a mapping from model name to matrix"
@@ -86,8 +84,54 @@ def _matrices(scores: Any) -> list[Any]:
     return list(array)
 
 
-def _is_frame(matrix: Any) -> bool:
-    return hasattr(matrix, "iloc") and hasattr(matrix, "columns")
+def is_frame(given: Any) -> bool:
+    """Tell whether something is a DataFrame, of pandas or Polars, or a table of Arrow's: its columns have names."""
+    return hasattr(type(given), "columns")
+
+
+def table_of(given: Any, model: str, file: str | None = None) -> ModelTable:
+    """Make a table of one model's scores, or of truth: of a frame with its names, of all else without.
+
+    In pandas the index names the instances. Elsewhere the first column does if it holds no numbers, or is called
+    ``instance`` or ``id``; without such a column instances have no names.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> table_of(pl.DataFrame({"id": [7, 8], "x": [True, None]}), "a")
+    ModelTable(model='a', scores=array([[ 1.], [nan]]), instances=[7, 8], labels=['x'], file=None, named=None)
+    """
+    if not is_frame(given):
+        return ModelTable(model, given, file=file)
+    where = file or f"model {model!r}"
+    if hasattr(given, "iloc"):
+        return ModelTable(model, _numbers(given, where), given.index, given.columns, file)
+    import polars as pl
+
+    frame, ids = pl.DataFrame(given), None
+    expect(frame.width > 0, where, "no column", "at least one label")
+    odd = [name for name, kind in frame.schema.items() if not (kind.is_numeric() or kind in (pl.Boolean, pl.Null))]
+    first = frame.columns[0]
+    if first in odd or first.lower() in ("instance", "id"):
+        ids, frame, odd = frame[first].to_list(), frame.drop(first), [name for name in odd if name != first]
+    expect(not odd, f"{where}, column {''.join(odd[:1])!r}", f"{frame[odd[:1]].dtypes} values", "numbers")
+    array = frame.to_numpy()
+    array = frame.cast(pl.Float64).to_numpy() if array.dtype.kind == "O" else array
+    return ModelTable(model, array, ids, frame.columns, file)
+
+
+def _numbers(frame: Any, where: str) -> Array:
+    """Return the cells of a pandas frame, NaN where they are empty, of whatever kind its columns are."""
+    array: Array = frame.to_numpy()
+    if array.dtype.kind in "biuf":
+        return array
+    array = np.empty(frame.shape)
+    for at, (name, column) in enumerate(frame.items()):
+        kind = column.dtype.kind
+        right = kind in "biuf" or (kind == "O" and all(isinstance(cell, Real | np.bool_) for cell in column.dropna()))
+        expect(right, f"{where}, column {str(name)!r}", f"{column.dtype} values", "numbers")
+        array[:, at] = column.to_numpy(np.float64, na_value=np.nan)
+    return array
 
 
 def aligned(
@@ -260,12 +304,6 @@ def checked(table: ModelTable) -> tuple[Matrix, bool]:
 
 
 def _dense(raw: Any, where: str) -> Array:
-    if _is_frame(raw):
-        for name, dtype in raw.dtypes.items():
-            right = getattr(dtype, "kind", "O") in "biuf"
-            expect(right, f"{where}, column {str(name)!r}", f"{dtype} values", "numbers")
-        plain = all(isinstance(dtype, np.dtype) for dtype in raw.dtypes)
-        raw = raw.to_numpy() if plain else raw.to_numpy(dtype=np.float64, na_value=np.nan)
     if isinstance(raw, list) and raw and all(np.ndim(each) == 2 for each in raw):  # what `predict_proba` may return
         odd = [j for j, each in enumerate(raw) if np.shape(each)[1] != 2]
         expect(not odd, f"{where}, label {min(odd, default=0)}", "probabilities of one class", "two: of no and of yes")

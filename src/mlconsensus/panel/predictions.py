@@ -31,8 +31,9 @@ class Predictions(Source):
         An array ``(m, n, l)``; or a sequence of `m` matrices ``(n, l)``, each dense or scipy.sparse; or
         ``{model name: matrix or DataFrame}``. A matrix may also be the list of arrays (n, 2), one for each label, that
         `predict_proba` of some of scikit-learn's classifiers returns. Values are bool, 0/1 integers, or floats in
-        [0, 1]; NaN (or a masked cell) means that the model did not say. DataFrames are matched by their index
-        (instances) and columns (labels); what a model's frame does not have is missing.
+        [0, 1]; NaN (or a masked cell) means that the model did not say. DataFrames are matched by their columns
+        (labels) and their index (instances), or, of Polars, the first column if it holds no numbers or is called
+        ``instance`` or ``id``; what a model's frame does not have is missing.
     models, labels, instances
         Names, where `scores` does not bring them. Without names, models are matched by position and
         called ``model_0``, …, labels ``label_0``, …, and instances 0, 1, ….
