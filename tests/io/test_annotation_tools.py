@@ -138,9 +138,9 @@ def test_datasets_of_rows():
         mlc.InputWarning, match=r"keys left out: 3 \('text'\); answers without labels read as silence: 1"
     ):
         panel = mlc.Predictions.from_dataset(Dataset(rows, labels=["law", "war", "art"]))
-    assert panel.instances.tolist() == ["0", "1"]
+    assert panel.instances.tolist() == ["0", "1", "2"]
     assert panel.labels == ("law", "art")
-    same(panel, {"model": [[1, 1], [0, 0]]})
+    same(panel, {"model": [[1, 1], [0, 0], [np.nan, np.nan]]})
     one = [{"id": "x", "annotator": "ann", "topic": 1}]
     named = mlc.from_dataset(Dataset(one, topic=["law", "war"]), columns={"label": "topic"})
     assert (named.models, named.labels) == (("ann",), ("war",))

@@ -14,8 +14,9 @@ from mlconsensus.io import read_predictions, read_table, scan_predictions, write
 from mlconsensus.panel.model_tables import ModelTable
 
 ANSWERS = Path(__file__).parent.parent / "data" / "answers.jsonl"
-# Instances d1, d2, d3, d4, d7, d8 (d5 and d6 got no answer); labels sports, politics, weather.
-EXPECTED = [[1, 1, 0], [0, 1, 0], [0.75, 1, 0.5], [1, 0, 1], [0, 0, 0], [0, 0, 1]]
+# Instances d1, …, d8 (d5 and d6 got no answer); labels sports, politics, weather.
+SILENCE = [np.nan] * 3
+EXPECTED = [[1, 1, 0], [0, 1, 0], [0.75, 1, 0.5], [1, 0, 1], SILENCE, SILENCE, [0, 0, 0], [0, 0, 1]]
 # What is refused only by a strict reader.
 READ = {
     "long: duplicate pair",
@@ -64,7 +65,7 @@ def test_answers_are_read_and_what_was_done_is_said(tmp_path: Path, form, read) 
         ]
     )
     assert (panel.models, panel.labels) == (("answers",), ("sports", "politics", "weather"))
-    assert panel.instances.tolist() == ["d1", "d2", "d3", "d4", "d7", "d8"]
+    assert panel.instances.tolist() == [f"d{at}" for at in range(1, 9)]
     np.testing.assert_array_equal(next(panel.blocks(9)).to_array(), [EXPECTED])
 
 
@@ -227,7 +228,8 @@ def test_refusals_are_silence(tmp_path: Path, tags) -> None:
     lines = [{"instance": 1, "labels": ["x"]}, {"instance": 2, "labels": tags}]
     (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, lines)))
     with pytest.warns(InputWarning, match="^answers without labels read as silence: 1$"):
-        assert read_predictions(tmp_path / "a.jsonl").instances.tolist() == ["1"]
+        panel = read_predictions(tmp_path / "a.jsonl")
+    np.testing.assert_array_equal(panel.to_array(), [[[1.0], [np.nan]]])
 
 
 @pytest.mark.parametrize("text", ["ERROR: timeout", "Refused", "x and y", "fish: 0.9", "Refused."])
@@ -262,6 +264,14 @@ def test_if_no_answer_can_be_read_the_first_fault_says_why(tmp_path: Path, skip_
     (tmp_path / "a.jsonl").write_text('{"uid": 1, "labels": ["x"]}\n{"uid": 2, "labels": ["x"]}\n')
     with pytest.raises(InputError, match="line 1: found no key 'instance'.*, or --columns instance=… to name it; "):
         read_predictions(tmp_path / "a.jsonl", skip_bad=skip_bad)
+
+
+def test_a_model_that_never_answers_is_left_out_and_named(tmp_path: Path) -> None:
+    lines = [{"model": "a", "id": 1, "labels": None}, {"model": "b", "id": 2, "labels": ["x"]}]
+    (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    with pytest.warns(InputWarning, match="models without an answer left out: 1 .'a'.$"):
+        panel = read_predictions(tmp_path / "a.jsonl")
+    assert (panel.models, panel.instances.tolist()) == (("b",), ["1", "2"])
 
 
 def test_a_folder_takes_json_only_where_there_is_nothing_else(tmp_path: Path) -> None:

@@ -98,6 +98,14 @@ def test_a_row_that_comes_again_is_read_once_unless_its_score_differs(tmp_path: 
         mlc.read_predictions(path)
 
 
+def test_of_a_row_with_neither_label_nor_score_nothing_was_said(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("instance,label,score\n2,,\n1,x,0.5\n")
+    for read in (mlc.read_predictions, mlc.scan_predictions):
+        panel = read(tmp_path / "a.csv")
+        assert panel.instances.tolist() == ["2", "1"]
+        np.testing.assert_array_equal(next(panel.blocks(9)).to_array(), [[[np.nan], [0.5]]])
+
+
 def test_a_score_without_a_label_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("instance,label,score\n1,x,0.5\n2,,\n3, ,0.5\n")
     with pytest.raises(InputError, match=r"line 4, column 'label': found nothing beside a score, expected a name"):

@@ -1,7 +1,8 @@
 """Frames → `ModelTable`s: the one way from rows to the tables that a panel is made of.
 
 In a long frame, a model that lists an instance has judged it on every label that the model lists anywhere: what it
-leaves out is 0. Instances and labels that it never lists are missing. A score that is there but empty is missing too.
+leaves out is 0. Instances and labels that it never lists are missing. A score that is there but empty is missing too,
+and where the label is empty as well, nothing was said of the instance.
 
 Statements may come in any order and be larger than memory, and become a sparse matrix without a dense step. A counting
 sort puts them in order: one pass counts the statements about each instance of each model, the next puts each into the
@@ -124,8 +125,8 @@ def _long(found: NamedFrame, model: str, rules: Rules, scratch: Path | None, lis
         coded = partial(iter, list(coded()))
     counts = np.zeros(m * n + 1, dtype=np.int64)
     seen, known = np.zeros(m * n, dtype=np.bool_), np.zeros((m, max(1, l)), dtype=np.bool_)
-    for _, rows, labels, _ in coded():
-        seen[rows] = True
+    for _, rows, labels, scores in coded():
+        seen[rows[(labels >= 0) | (scores == scores)]] = True  # no label and NaN: nothing was said
         np.add.at(counts, rows[labels >= 0] + 1, 1)
         known[rows[labels >= 0] // n, labels[labels >= 0]] = True
     whole = _sorted(coded, np.cumsum(counts), l, scratch)
@@ -137,8 +138,11 @@ def _long(found: NamedFrame, model: str, rules: Rules, scratch: Path | None, lis
         whole = once
     # Lists of tags are complete, whatever else is only partly known.
     gaps = rules.partial and not (lists and (whole.data == 1).all())
-    out = []
+    out, judged = [], seen.reshape(m, n).any(axis=0)
     for k, name in enumerate(models):
+        if not seen[k * n : (k + 1) * n].any():
+            rules.note("models without an answer left out", name)
+            continue
         expect(bool(known[k].any()), found.place.file, f"no label from model {name!r}", "at least one")
         own = _of_model(whole, slice(k * n, (k + 1) * n), seen, known[k])
         own = _only_listed(own) if gaps else own
@@ -147,7 +151,7 @@ def _long(found: NamedFrame, model: str, rules: Rules, scratch: Path | None, lis
         instances = listed["instance"].filter(pl.Series(seen[k * n : (k + 1) * n]))
         labels_of = np.array(listed["label"].filter(pl.Series(known[k])).to_list(), dtype=np.dtypes.StringDType())
         out.append(ModelTable(name, cells, instances, labels_of, found.place.file, None if gaps else named))
-    return out
+    return out if judged.all() else [table._replace(listed=listed["instance"]) for table in out]
 
 
 def _names(found: NamedFrame, name: str) -> pl.Series:

@@ -9,6 +9,7 @@ where one is named.
 import ast
 import contextlib
 import json
+import math
 import re
 from collections import Counter
 from collections.abc import Iterable
@@ -96,13 +97,14 @@ def frame_of(entries: Iterable[tuple[int, Any]], unit: str, file: InputFile, nam
                     raise InputError(f"{where}: found {again}, expected each once from a model")
                 if tags is None:
                     file.rules.note("answers without labels read as silence")
-                    continue
-                model = own
-                seen[model, instance] = number
-                said += [(instance, label, score, model) for label, score in tags] or [(instance, None, 0.0, model)]
-                lines += [number] * max(1, len(tags))
-        except (AttributeError, LookupError, TypeError, ValueError) as fault:
-            bad += [str(fault) if isinstance(fault, InputError) else f"{where}: found no {tool} ({fault}), expected it"]
+                else:
+                    model, seen[own, instance] = own, number
+                nothing = (instance, None, math.nan if tags is None else 0.0, own)
+                said += [(instance, label, score, own) for label, score in tags or ()] or [nothing]
+                lines += [number] * max(1, len(tags or ()))
+        except (AttributeError, LookupError, RecursionError, TypeError, ValueError) as fault:
+            other = f"{where}: found no {tool or 'answer'} ({fault}), expected it"
+            bad.append(str(fault) if isinstance(fault, InputError) else other)
             if file.rules.strict:
                 raise InputError(bad[0]) from None
     _report(bad, file, bool(seen))
@@ -112,7 +114,7 @@ def frame_of(entries: Iterable[tuple[int, Any]], unit: str, file: InputFile, nam
         # One "no" tells that a label was there to choose.
         said += [(one_of[own], label, 0.0, own) for own in one_of for label in every if (label, own) not in given]
         lines += [0] * (len(said) - len(lines))
-    expect(bool(said), file.name, "no answer that can be read", "at least one")
+    expect(bool(seen), file.name, "no answer that can be read", "at least one")
     columns = ["instance", "label", "score", *["model"] * (model is not None)]
     try:
         kinds = {"0": pl.String, "1": pl.String, "2": pl.Float64, "3": pl.String}

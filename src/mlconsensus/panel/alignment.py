@@ -101,10 +101,11 @@ def _check_once(names: Any, where: str) -> None:
         raise InputError(f"{where}: found {listed[first]!r} at positions {first}, {second}, expected each name once")
 
 
-def align(names: Sequence[Any], how: How, where: str) -> tuple[Any, Maps]:
+def align(names: Sequence[Any], how: How, where: str, listed: Sequence[Any] = ()) -> tuple[Any, Maps]:
     """Find the panel's names and, for each model, where they stand in its own order (-1: nowhere).
 
-    ``None`` in place of a map means that the model's order is the panel's.
+    ``None`` in place of a map means that the model's order is the panel's. What is `listed` beside a model's names, the
+    union has too.
 
     Examples
     --------
@@ -114,16 +115,16 @@ def align(names: Sequence[Any], how: How, where: str) -> tuple[Any, Maps]:
     (['x', 'y', 'z'], [[0, 1, -1], [-1, 0, 1]])
     """
     expect(how in ("union", "intersection"), where, repr(how), "'union' or 'intersection'")
-    if all(_same(other, names[0]) for other in names[1:]):
+    wider = [own if more is None else more for own, more in zip(names, listed or names, strict=True)]
+    if all(_same(other, names[0]) for other in (*names[1:], *wider)):
         return names[0], [None] * len(names)
     import polars as pl  # a tenth of a second to import, which panels of one order do without
 
-    series = [_series(own) for own in names]
+    series = [_series(own) for own in (*names, *wider)]
     if len({own.dtype for own in series}) > 1:
         series = [own.cast(pl.String) for own in series]
-    panel = series[0]
-    if how == "union":
-        panel = pl.concat(series).unique(maintain_order=True)
+    series, every = series[: len(names)], series[len(names) :]
+    panel = series[0] if how == "intersection" else pl.concat(every).unique(maintain_order=True)
     for own in series[1:] if how == "intersection" else ():
         panel = panel.filter(panel.is_in(own.implode()))
     expect(len(panel) > 0, where, "none that all models share", "at least one")

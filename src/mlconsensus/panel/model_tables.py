@@ -25,6 +25,7 @@ class ModelTable(NamedTuple):
     labels: Any = None
     file: str | None = None  # where it comes from, for messages
     named: Any = None  # (l_k,) how often a list names each label; None: it is a table, whose columns are what it knows
+    listed: Any = None  # all instances that its file lists, where of some nothing was said; in the panel they are too
 
     @property
     def where(self) -> str:
@@ -199,7 +200,7 @@ def panel_names(tables: list[ModelTable], what: str, sizes: list[int], how: How)
     check_overlap(tables, what.removesuffix("s"), arrays)
     if what == "instances":
         _check_spaces(tables, arrays)
-    return align(arrays, how, what)
+    return align(arrays, how, what, [table.listed for table in tables] if what == "instances" else ())
 
 
 def _check_spaces(tables: list[ModelTable], arrays: list[Any]) -> None:
