@@ -1,8 +1,12 @@
 import subprocess
 import sys
 
+import click
+import pytest
+
 import mlconsensus
-from mlconsensus.cli.main import _COMMANDS
+from mlconsensus.cli.main import _COMMANDS, cli
+from mlconsensus.cli.options import Output
 
 
 def test_version_and_help(run):
@@ -108,3 +112,41 @@ def test_a_full_standard_output_is_no_fault_of_the_program(shell, panel):
     ran = shell("mlconsensus combine a.csv b.csv > /dev/full")
     assert ran.code == 2
     assert ran.err.splitlines()[-1].startswith("mlconsensus: standard output: found")
+
+
+def _places():
+    """Each pair of an output and a file that a command reads, and of two outputs."""
+    context = click.Context(cli)
+    for name in _COMMANDS:
+        files = [option for option in cli.get_command(context, name).params if isinstance(option.type, click.Path)]
+        for output in (option for option in files if isinstance(option.type, Output)):
+            yield from ((name, output, other) for other in files if other is not output and other.type.file_okay)
+
+
+def _option(option, value):
+    return [value] if isinstance(option, click.Argument) else [option.opts[0], value]
+
+
+@pytest.mark.parametrize(
+    ("name", "output", "other"),
+    [pytest.param(*each, id=f"{each[0]} {each[2].name} {each[1].name}") for each in _places()],
+)
+def test_no_output_takes_the_place_of_a_file_that_is_read_or_of_another_output(run, panel, name, output, other):
+    before = (panel / "a.csv").read_bytes()
+    given = [*_option(other, "a.csv"), *_option(output, "./a.csv"), "--force"]
+    for option in cli.get_command(click.Context(cli), name).params:
+        if option.required and option not in (output, other) and isinstance(option.type, click.Path):
+            given += _option(option, f"{option.name}.csv")
+    ran = run(name, *given)
+    assert (ran.code, len(ran.err.splitlines())) == (2, 1)
+    assert "a.csv: found among the input files" in ran.err or "a.csv: found the place of another output" in ran.err
+    assert (panel / "a.csv").read_bytes() == before
+
+
+def test_an_output_is_no_model_of_the_next_run(run, panel):
+    (panel / "c.csv").rename(panel / "c.txt")
+    ran = run("combine", ".", "-o", "out.csv")
+    assert (ran.code, "out.csv: found among the input files too" in ran.err) == (2, True)
+    (panel / "made").mkdir()
+    assert run("combine", ".", "-o", "made/out.csv").code == 0
+    assert run("report", ".", "-o", "report.html").code == 0  # which is not read

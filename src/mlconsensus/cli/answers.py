@@ -32,7 +32,6 @@ def ask(given: Given) -> None:
       mlconsensus combine a.csv b.csv c.csv --gold questions.csv --output consensus.csv
     """
     output = given.output
-    given.check_place(output, given.gold)
     answers = given.known(given.gold, partial=True)
     found = mlc.ask(given.read(), given.budget, given.goal, gold=answers, seed=given.seed)
     mlc.io.write_table(output, found.table, format="csv" if output == "-" else None, force=given.force)
@@ -72,7 +71,6 @@ def decide(given: Given) -> None:
 
     output, file = given.output, "a file, as JSON goes to standard output"
     expect(not (given.as_json and output == "-"), "--json", "no --output", file)
-    given.check_place(output, given.gold)
     settings, answers = given.settings(), given.known(given.gold, partial=True)
     asked = answers and split_chances(answers)[1]
     uneven = asked is not None and bool(asked.max() > asked.min())

@@ -32,7 +32,7 @@ def agreement(given: options.Given) -> None:
 @options.command("labels", short_help="Point out labels that look like one another.")
 @options.panel_options
 @click.option("--least", type=click.FloatRange(0, 1), default=0.87, help="How alike names have to be; 1: but for case.")
-@click.option("--suggest", metavar="FILE", help="Write them as a CSV file for --aliases, to be looked through first.")
+@options.written_option("--suggest", help="Write them as a CSV file for --aliases, to be looked through first.")
 @options.force_option
 @options.json_option(help="Print JSON.")
 def labels(given: options.Given) -> None:
@@ -49,8 +49,6 @@ def labels(given: options.Given) -> None:
 
     from ..insight.spellings import similar_labels
 
-    if given.suggest is not None:
-        given.check_place(given.suggest)
     used = mlc.io.label_counts(given.files, format=given.input_format, **given.reading())
     found = similar_labels(used, given.least)
     if given.as_json:

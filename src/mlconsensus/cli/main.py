@@ -55,11 +55,7 @@ class _Commands(click.Group):
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         home = next((home for home, names in _HOME.items() if name in names), None)
-        command = getattr(import_module(f".{home}", __package__), name) if home else None
-        for option in command.params if command else ():  # so that a shell completes the names of files
-            if option.type is click.STRING and str(option.metavar).removesuffix("...") in ("FILE", "FOLDER", "MODEL"):
-                option.type = click.Path()
-        return command
+        return getattr(import_module(f".{home}", __package__), name) if home else None
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         if args and not args[0].startswith("-"):

@@ -80,16 +80,18 @@ class Given(SimpleNamespace):
         check_apart(path, expanded(self.files), copies=partial)
         return mlc.io.read_table(path, **self.reading(), partial=partial)
 
-    def check_place(self, output: str, *more: str | None) -> list[Any]:
-        """Refuse a place that cannot be written to, or that an input has; return the inputs, files for folders."""
+    def check_places(self, written: Sequence[str], read: Sequence[str]) -> None:
+        """Refuse places that cannot be written to, that are one, or that are, or would be, among what is read."""
         from ..io.files import check_output
-        from ..io.formats import expanded
+        from ..io.formats import is_read_with
 
-        check_output(output, force=self.force)
-        inputs = expanded([*self.files, *filter(None, more)])
-        same = output != "-" and any(os.path.realpath(file) == os.path.realpath(output) for file in inputs)
-        expect(not same, output, "among the input files too", "another place for the output")
-        return inputs
+        self.inputs = read
+        for at, output in enumerate(written):
+            check_output(output, force=self.force)
+            again = os.path.realpath(output) in map(os.path.realpath, written[:at])
+            expect(not again, output, "the place of another output", "one for each")
+            among = any(is_read_with(output, file) for file in read)
+            expect(not among, output, "among the input files too", "another place for the output")
 
     @contextmanager
     def opened(self, check: Callable[[], None] = lambda: None) -> Iterator[Any]:
@@ -148,12 +150,31 @@ class Given(SimpleNamespace):
         return panel.with_clusterings(found)
 
 
+class Output(click.Path):
+    """A place to write to; whatever else is a file is read."""
+
+
+_PATHS = {"FILE": click.Path(), "MODEL": click.Path(), "FOLDER": click.Path(file_okay=False)}
+
+
 class Command(click.Command):
-    """A command whose function gets all that is given as one object."""
+    """A command whose function gets all that is given as one object, and whose outputs replace no input."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        for option in self.params:  # so that a shell completes the names of files
+            if option.type is click.STRING:
+                option.type = _PATHS.get(str(option.metavar).removesuffix("..."), click.STRING)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Call the function."""
-        return self.callback and self.callback(Given(**ctx.params))
+        """Check where the outputs go, and call the function."""
+        given, places = Given(**ctx.params), dict[Any, list[str]]({Output: [], click.Path: []})
+        for option in self.params:
+            if isinstance(option.type, click.Path) and option.type.file_okay:
+                value = ctx.params[str(option.name)]
+                places[type(option.type)] += [value] if isinstance(value, str) else value or ()
+        given.check_places(places[Output], places[click.Path])
+        return self.callback and self.callback(given)
 
 
 command = partial(click.command, cls=Command)
@@ -228,7 +249,8 @@ gold_options = together(
     click.option("--gold", metavar="FILE", help=_GOLD),
     click.option("--drawn", type=click.Choice(["random"]), help=_DRAWN),
 )
-output_option = partial(click.option, "--output", "-o", metavar="FILE")
+written_option = partial(click.option, type=Output(), metavar="FILE")
+output_option = partial(written_option, "--output", "-o")
 force_option = click.option("--force", is_flag=True, help="Replace an existing output.")
 json_option = partial(click.option, "--json", "as_json", is_flag=True)
 

@@ -22,11 +22,10 @@ _LAYOUT = "One column a label; one row a score; or one row a score from best to 
 done_option = json_option(help="Print what was done as JSON on standard output.")
 
 
-def check(given: Given, *more: str | None) -> None:
-    """Refuse an output that cannot be written or would replace an input; fill in the format of standard output."""
+def check(given: Given) -> None:
+    """Refuse options that do not go together; fill in the format of standard output."""
     to_screen, expected = given.output == "-", "a file for the consensus, as JSON goes to standard output"
     expect(not (given.as_json and to_screen), "--json", "no --output", expected)
-    given.check_place(given.output, *more)
     expect(given.threshold is None or given.decide == "threshold", "--threshold", "no --decide threshold", "both")
     expect(given.empty == "keep" or given.decide is not None, "--empty", "no --decide", "both")
     given.threshold = 0.5 if given.threshold is None else given.threshold

@@ -12,7 +12,6 @@ from ..terminal import sizes
 from .options import Given, command, force_option, method_options, output_option, panel_options, say
 
 _OUTPUT = "Where to write it: .html, .json or .txt; - for standard output, as text unless --output-format says else."
-_PATHS = ("files", "truth", "clustering", "vocabulary", "aliases")
 _NOT_SAID = ("output", "output_format", "force")  # options that change nothing in the report
 
 
@@ -35,13 +34,13 @@ def report(given: Given) -> None:
       mlconsensus report a.csv b.csv c.csv --truth truth.csv --output-format text
     """
     from ..evaluation.truth import match_truth
+    from ..io.formats import expanded
     from ..report import Report, summarise
     from ..report.origin import hash_files
     from ..report.report import report_format
 
-    output, more = given.output, (*given.clustering, given.truth, given.vocabulary, given.aliases)
-    used, settings = given.check_place(output, *more), given.settings()  # before the work, not after
-    form = report_format(output, given.output_format)
+    output, settings = given.output, given.settings()  # before the work, not after
+    form, used = report_format(output, given.output_format), expanded(given.inputs)
     table = given.known(given.truth)
     panel = given.members(given.read_to_show())
     known = table and match_truth(table, panel.instances, panel.labels)
@@ -62,5 +61,5 @@ def _line() -> str:
         for value in given if isinstance(given, tuple) else (given,):
             words += [] if name == "files" else [option.opts[0]]
             if not isinstance(value, bool):
-                words.append(os.path.basename(value) if name in _PATHS else value)
+                words.append(os.path.basename(value) if isinstance(option.type, click.Path) else value)
     return shlex.join(words)

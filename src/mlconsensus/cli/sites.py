@@ -10,7 +10,17 @@ import mlconsensus as mlc
 from ..errors import expect
 from ..terminal import plural, sizes
 from . import output
-from .options import Given, command, force_option, large_options, method_option, output_option, say, tell
+from .options import (
+    Given,
+    command,
+    force_option,
+    large_options,
+    method_option,
+    output_option,
+    say,
+    tell,
+    written_option,
+)
 
 _METHOD = "The method they are for, one of METHODS."
 _AFTER = "What 'solve' made of all sites' files of the round before, for a method that takes several (filter)."
@@ -45,7 +55,6 @@ def statistics(given: Given) -> None:
     from ..io.labels import read_names
 
     epsilon, delta, clip = given.epsilon, given.delta, given.clip
-    given.check_place(given.output)
     before = None if given.after is None else mlc.load(given.after)
     name = method_named(given.method) if before is None else before.name
     kind = mlc.COMBINERS[name]
@@ -88,7 +97,7 @@ def statistics(given: Given) -> None:
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @output_option(required=True, help="Where to write the model.")
 @click.option("--without", multiple=True, metavar="FILE", help="Take these statistics back out of the sum; repeatable.")
-@click.option("--sums", metavar="FILE", help="Write the sum too, as statistics to add to, or take from, later.")
+@written_option("--sums", help="Write the sum too, as statistics to add to, or take from, later.")
 @force_option
 @output.done_option
 def solve(given: Given) -> None:
@@ -104,8 +113,6 @@ def solve(given: Given) -> None:
     from ..io.files import raw_bytes
 
     files, without = given.files, given.without
-    for place in filter(None, (given.output, given.sums)):
-        given.check_place(place, *without)
     parts = [mlc.load(file) for file in files]
     first_with: dict[bytes, str] = {}
     for file in (*files, *without):
@@ -144,7 +151,7 @@ def apply(given: Given) -> None:
       mlconsensus apply consensus.model site_a/*.parquet --output consensus.parquet
       mlconsensus apply consensus.model site_a/*.parquet --gold answers.csv --output consensus.parquet
     """
-    output.check(given, given.model, given.gold)
+    output.check(given)
     combiner, known = mlc.load(given.model), given.known(given.gold, partial=True)
     with given.opened(lambda: output.check_streamed(given)) as panel:
         panel = panel.with_labels(combiner.labels_).with_models(combiner.models_)

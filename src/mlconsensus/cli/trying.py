@@ -9,7 +9,7 @@ import click
 
 from ..errors import expect
 from ..terminal import safe, table
-from .options import Given, command, force_option, say
+from .options import Given, command, force_option, say, written_option
 
 
 @command("demo", short_help="Make a panel, combine it, and show how well it went.")
@@ -93,8 +93,8 @@ def fetch_command(names: tuple[str, ...]) -> None:
 @click.option("--full", is_flag=True, help="Use all instances, not as many (the first ones) as the paper did.")
 @click.option("--seed", type=int, default=0, help="Another seed shuffles otherwise.")
 @click.option("--jobs", type=int, default=-1, help="Processes; -1: one for each core.")
-@click.option("--json", "json_file", metavar="FILE", help="Write the figures as JSON.")
-@click.option("--markdown", metavar="FILE", help="Write the tables as Markdown.")
+@written_option("--json", "json_file", help="Write the figures as JSON.")
+@written_option("--markdown", help="Write the tables as Markdown.")
 @click.option("--cache", metavar="FOLDER", help="Where base predictions are kept, instead of the user's cache.")
 @force_option
 def reproduce(given: Given) -> None:
@@ -114,7 +114,7 @@ def reproduce(given: Given) -> None:
     """
     from ..datasets.catalogue import cache_folder, entry, registry
     from ..experiments import Settings, as_json, as_markdown, as_text, reproduce
-    from ..io.files import check_output, whole_file
+    from ..io.files import whole_file
 
     chosen = list(dict.fromkeys(entry(name).name for name in given.names)) or list(registry())
     own = given.learner, given.repeats, given.models or 0, given.folds or 0, given.seed, given.full
@@ -122,8 +122,6 @@ def reproduce(given: Given) -> None:
     expect(jobs == -1 or jobs > 0, "jobs", jobs, "a number of processes, or -1 for one for each core")
     wanted = (given.json_file, as_json), (given.markdown, as_markdown)
     outputs = [(file, render) for file, render in wanted if file is not None]
-    for file, _ in outputs:
-        check_output(file, given.force)  # before hours of work, not after
     folder = Path(given.cache) if given.cache else cache_folder() / "base-models"
     results = reproduce(chosen, settings, folder, jobs, say)
     for file, render in outputs:

@@ -161,6 +161,19 @@ def expanded(paths: Sequence[AnyPath]) -> list[AnyPath]:
     return out
 
 
+def is_read_with(place: AnyPath, path: AnyPath) -> bool:
+    """Tell whether a file, there or to be written, is one that is read, or in a folder as one of those that are.
+
+    Examples
+    --------
+    >>> is_read_with("a.csv", "./a.csv"), is_read_with("./out.csv", "."), is_read_with("./out.html", ".")
+    (True, True, False)
+    """
+    own, of = Path(os.path.realpath(place)), Path(os.path.realpath(path))
+    inside = of in (own.parents if _is_told(path) else own.parents[:1]) and _is_told(own)
+    return os.fspath(place) != STANDARD and (own == of or (of.is_dir() and inside))
+
+
 def check_apart(path: AnyPath, files: Sequence[AnyPath], copies: bool = False) -> None:
     """Refuse truth that is one of the models' files, or (`copies`) says the same; an archive may hold both.
 
