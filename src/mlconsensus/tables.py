@@ -11,6 +11,7 @@ from .evaluation.metrics import LOWER_IS_BETTER, RANKING_METRICS, is_better
 from .terminal import table
 
 Rows = Mapping[Any, Mapping[str, float]]  # row → metric → figure
+ENOUGH = 0.5  # of the cells; a model that is judged on a smaller share is not compared with what is judged on all
 TITLES = {
     "micro_auc": "microAUC",
     "one_error": "one error",
@@ -35,14 +36,15 @@ def title(metric: str) -> str:
 
 
 def best_rows(results: Rows, metric: str) -> set[Any]:
-    """Which rows hold the best value of a metric, as printed to four places.
+    """Which rows hold the best value of a metric, as printed to four places; none that is judged on few cells.
 
     Examples
     --------
     >>> best_rows({"a": {"one_error": 0.2}, "b": {"one_error": 0.1}}, "one_error")
     {'b'}
     """
-    shown = {row: round(cells[metric], 4) for row, cells in results.items() if not math.isnan(cells[metric])}
+    enough = {row: cells[metric] for row, cells in results.items() if cells.get("share", 1.0) >= ENOUGH}
+    shown = {row: round(value, 4) for row, value in enough.items() if not math.isnan(value)}
     return {row for row, value in shown.items() if not any(is_better(metric, v, value) for v in shown.values())}
 
 

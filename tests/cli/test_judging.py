@@ -95,6 +95,9 @@ def test_each_model_is_judged_on_what_it_has_seen(run, panel):
         run("compare", "a.csv", "b.csv", "few.csv", "--truth", "truth.csv", "--each-model", "--json").out
     )
     assert (found["few"]["micro_auc"], found["few"]["ranking_loss"]) == (1, 0)
+    text = run("compare", "a.csv", "b.csv", "few.csv", "--truth", "truth.csv", "--each-model").out
+    assert "*" not in next(line for line in text.splitlines() if line.startswith("few"))
+    assert "1.0000*" in text
 
 
 def test_agreement(run, panel):

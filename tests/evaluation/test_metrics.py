@@ -179,12 +179,24 @@ def test_models_are_judged_on_what_they_have_seen():
     part[10:] = np.nan
     part[3, 1] = np.nan  # of an instance that it has seen: not put forward
     found = metrics.evaluate_models(truth, {"full": full, "part": part, "none": none})
-    assert found["full"] == metrics.evaluate(truth, full)
-    assert found["part"] == metrics.evaluate(truth[:10], np.nan_to_num(part[:10]))
+    assert found["full"] == metrics.evaluate(truth, full) | {"share": 1.0}
+    assert found["part"] == metrics.evaluate(truth[:10], np.nan_to_num(part[:10])) | {"share": 0.2}
     assert np.isnan(list(found["none"].values())).all()
     assert found["BM"]["micro_auc"] == pytest.approx((found["full"]["micro_auc"] + found["part"]["micro_auc"]) / 2)
     with pytest.raises(mlc.InputError, match="shape"):
         metrics.evaluate_models(truth[:40], {"part": part})
+
+
+def test_models_are_judged_on_the_labels_that_they_know():
+    """Who is always right about the labels it knows makes no error, whatever the others are."""
+    pd = pytest.importorskip("pandas")
+    truth = np.random.default_rng(0).random((50, 4)) < 0.4
+    whole = pd.DataFrame(truth.astype(float), columns=list("abcd"))
+    panel = mlc.Predictions({"whole": whole, "part": whole[["a", "b", "d"]]})
+    for some in (panel, panel.as_block(many=True)):
+        found = metrics.evaluate_models(truth, some)["part"]
+        assert found == metrics.evaluate(truth[:, [0, 1, 3]], whole[["a", "b", "d"]].to_numpy()) | {"share": 0.75}
+        assert (found["micro_auc"], found["hamming_loss"]) == (1.0, 0.0)
 
 
 def test_frames_are_matched_by_their_names():

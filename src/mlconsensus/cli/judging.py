@@ -76,7 +76,8 @@ def labels(given: options.Given) -> None:
 def compare(given: options.Given) -> None:
     """Combine the panel in FILE... with every method and print how well each agrees with the truth.
 
-    The truth is used to judge, never to combine. BM is the mean of the base models' own metrics.
+    The truth is used to judge, never to combine. BM is the mean of the base models' own metrics, each on the instances
+    and labels that it has spoken about; one that has spoken about less than half of all is never marked as best.
 
     With --gold, the truth of some instances judges: each metric has a 90 % interval, and differences to voting are
     paired. Methods learn from the gold too, but never from the part that judges them.

@@ -301,8 +301,8 @@ def evaluate(truth: Any, scores: Any, label_sets: Any = None) -> dict[str, float
 def evaluate_models(truth: Any, predictions: Any) -> dict[str, dict[str, float]]:
     """Give the metrics of each base model, and their mean under the name ``"BM"``, the paper's baseline.
 
-    Each model is judged on the instances that it has spoken about; NaN if there are none. Of these, a cell about which
-    it was silent counts as 0: the model did not put that label forward.
+    Each model is judged on the instances and the labels that it has spoken about; NaN if there are none. Of these, a
+    cell about which it was silent counts as 0: the model did not put that label forward.
 
     Parameters
     ----------
@@ -313,7 +313,7 @@ def evaluate_models(truth: Any, predictions: Any) -> dict[str, dict[str, float]]
 
     Returns
     -------
-    What `evaluate` gives, by the names of the models and ``"BM"``.
+    What `evaluate` gives, by the names of the models and ``"BM"``, and ``"share"``: of the cells, what it is judged on.
 
     Examples
     --------
@@ -324,23 +324,27 @@ def evaluate_models(truth: Any, predictions: Any) -> dict[str, dict[str, float]]
     """
     panel, found = as_predictions(predictions), {}
     known = as_matched(truth, panel.instances, panel.labels)
-    for model, (scores, seen) in zip(panel.models, _each_model(panel), strict=True):
-        rows = np.flatnonzero(seen[known.rows]) if seen[known.rows].any() else slice(None)
-        own = evaluate(known.truth[rows], known.of(scores)[rows])
-        found[model] = own if seen.any() else dict.fromkeys(own, float("nan"))
-    each = {metric: [own[metric] for own in found.values() if own[metric] == own[metric]] for metric in own}
+    names = *RANKING_METRICS, *LABEL_SET_METRICS, "share"
+    for model, (scores, seen, has) in zip(panel.models, each_model(panel), strict=True):
+        part = known.within(seen, has)
+        share = len(part.rows) * len(part.columns) / (len(known.rows) * len(known.columns))
+        own = evaluate(part.truth, part.of(scores)) | {"share": share} if share else {}
+        found[model] = dict.fromkeys(names, float("nan")) | own
+    each = {metric: [own[metric] for own in found.values() if own[metric] == own[metric]] for metric in names}
     return found | {
         "BM": {metric: float(np.mean(values)) if values else float("nan") for metric, values in each.items()}
     }
 
 
-def _each_model(panel: Predictions) -> Iterator[tuple[Any, BoolArray]]:
-    """Yield the scores of each model (n, l), and which instances it has spoken about (n,)."""
+def each_model(panel: Predictions) -> Iterator[tuple[Any, BoolArray, BoolArray]]:
+    """Yield the scores of each model (n, l), and which instances (n,) and labels (l,) it has spoken about."""
     if panel.many:
-        yield from ((ManyScores(values, np.zeros(values.shape[1])), seen > 0) for values, seen, _ in panel.apart())
+        for values, *spoken in panel.apart():
+            yield ManyScores(values, np.zeros(values.shape[1])), spoken[0] > 0, spoken[1] > 0
         return
     for values, spoken in panel.cells():
-        yield dense(values), np.ones(len(panel), np.bool_) if spoken is None else np.asarray(spoken.any(axis=1))
+        heard = np.ones(values.shape, np.bool_) if spoken is None else spoken
+        yield dense(values), np.asarray(heard.any(axis=1)), np.asarray(heard.any(axis=0))
 
 
 def _auc(truth: Any, scores: Any, tied: float = 0.5) -> float:

@@ -8,7 +8,17 @@ from scipy import sparse
 from ..arithmetic.many import ManyScores
 from ..arithmetic.products import dense
 from ..errors import expect
-from ..panel import MOST_DENSE, IntArray, ModelTable, canonical_csr, positions_of, table_of, truth_table, with_names
+from ..panel import (
+    MOST_DENSE,
+    BoolArray,
+    IntArray,
+    ModelTable,
+    canonical_csr,
+    positions_of,
+    table_of,
+    truth_table,
+    with_names,
+)
 
 
 class Matched(NamedTuple):
@@ -30,6 +40,17 @@ class Matched(NamedTuple):
         if isinstance(values, ManyScores):
             return ManyScores(values.above[self.rows][:, self.columns], values.default[self.columns])
         return values[self.rows][:, self.columns]
+
+    def within(self, rows: BoolArray, columns: BoolArray) -> "Matched":
+        """Restrict it to some of the instances (n,) and labels (l,) that are judged.
+
+        Examples
+        --------
+        >>> as_matched([[1, 0]], np.array(["i"]), ("x", "y")).within(np.array([True]), np.array([False, True])).truth
+        array([[False]])
+        """
+        at, of = np.flatnonzero(rows[self.rows]), np.flatnonzero(columns[self.columns])
+        return Matched(self.truth[at][:, of], self.rows[at], self.columns[of], self.note)
 
 
 def match_truth(table: ModelTable, instances: Any, labels: Any) -> Matched:
