@@ -339,8 +339,8 @@ def evaluate_models(truth: Any, predictions: Any) -> dict[str, dict[str, float]]
 def each_model(panel: Predictions) -> Iterator[tuple[Any, BoolArray, BoolArray]]:
     """Yield the scores of each model (n, l), and which instances (n,) and labels (l,) it has spoken about."""
     if panel.many:
-        for values, *spoken in panel.apart():
-            yield ManyScores(values, np.zeros(values.shape[1])), spoken[0] > 0, spoken[1] > 0
+        for values, seen, has in panel.apart():
+            yield ManyScores(values, np.zeros(values.shape[1])), seen > 0, has > 0
         return
     for values, spoken in panel.cells():
         heard = np.ones(values.shape, np.bool_) if spoken is None else spoken
