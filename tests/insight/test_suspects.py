@@ -105,3 +105,12 @@ def test_answers_that_hardly_anybody_varies_accuse_nobody():
     said[:, :, 0] = 1.0
     said[3, 3, 2] = 1.0
     assert not examine(mlc.Predictions(said)).suspects
+
+
+@pytest.mark.parametrize(("n", "named"), [(3, False), (12, False), (100, False), (3000, True)])
+def test_scores_near_to_decisions_do_not_make_copies_of_those_who_agree_on_a_few_cells(n, named):
+    """Three that say the same of few instances may all be right, whatever a fourth that gives scores says."""
+    said = np.zeros((4, n, 2))
+    said[:, np.arange(n), np.arange(n) % 2] = 1
+    said[3] = 0.98 * said[3] + 0.01 * np.random.default_rng(0).random((n, 2))
+    assert bool(examine(mlc.Predictions(said)).copies) == named

@@ -133,9 +133,12 @@ def _copies(met: Meetings, reliability: Reliability, said: Sheets, names: tuple[
     at_most = np.minimum(np.abs(r) + reliability.error, 1)
     agree = np.where(r * r.T < 0, 0, np.minimum(at_most * at_most.T, _MOST_RELIABLE))
     expected = np.maximum(square - 2 * agree * scale, 0)
-    # Differences come in clusters, an instance each: the mean size of the one that a difference is in.
+    # Differences come in clusters, an instance each: the mean size of the one that a difference is in. It is no less
+    # than a yes of one beside a no of the other makes, however near to theirs the scores of third raters are.
     size = ratio(met.spread.sum(axis=1), differ.sum(axis=1), 1.0)
-    size = np.maximum.outer(size, size)
+    sure = said.of_raters(np.abs(2 * said.scores - said.spoke)).sum(axis=1)  # 1 a cell from those that decide
+    sure = ratio(sure, said.of_raters(said.spoke).sum(axis=1), 0.0)
+    size = np.maximum(np.maximum.outer(size, size), np.outer(sure, sure))
     # Chernoff's bound for sums that are never negative, from their mean and mean square.
     left = np.minimum(ratio(differ, _KIN * expected, 1.0), 1)
     p = np.exp(-_KIN * expected / size * (1 - left + special.xlogy(left, left)))
@@ -143,7 +146,7 @@ def _copies(met: Meetings, reliability: Reliability, said: Sheets, names: tuple[
     found, root = ratio(differ, expected, 1.0), np.sqrt(differ / size + 3 / 8)  # Anscombe's, as for counts
     ends = (size * np.maximum(np.maximum(root + by, 0) ** 2 - 3 / 8, 0) for by in (-_Z / 2, _Z / 2))
     low, high = (ratio(end, expected, 1.0) for end in ends)
-    for k, j in np.argwhere((q <= FALSE_DISCOVERIES) & (high < _COPY)).tolist():
+    for k, j in np.argwhere((q <= FALSE_DISCOVERIES) & (high < _COPY) & (met.instances >= FEW)).tolist():
         seen, cells = int(met.instances[k, j]), int(met.cells[k, j])
         alike, either = _alike(said, k, j)
         sentence = (
