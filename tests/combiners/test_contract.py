@@ -207,8 +207,10 @@ def test_models_and_labels_are_matched_by_name_at_transform(combiner):
 def test_others_are_refused_at_transform(combiner):
     panel = mlc.Predictions(DEGENERATE["scores"], models=["x", "y", "z"], labels=["a", "b", "c", "d"])
     fitted = clone(combiner).fit(panel)
-    with pytest.raises(mlc.InputError, match="models: found 2, expected the 3 that were fitted"):
-        fitted.transform(panel.select(models=["x", "y"]))
+    with pytest.raises(mlc.InputError, match="models: found no 'y', 'z', expected the 3 .* Predictions.with_models"):
+        fitted.transform(panel.select(models=["x"]))
+    with pytest.raises(mlc.InputError, match="models: found 'w', expected the 3 that were fitted"):
+        fitted.transform(mlc.Predictions([*panel.to_array(), panel.to_array()[0]], [*"xyzw"], panel.labels))
     with pytest.raises(mlc.InputError, match="labels: found 'e', expected 'd' as was fitted"):
         fitted.transform(mlc.Predictions(DEGENERATE["scores"], ["x", "y", "z"], ["a", "b", "c", "e"]))
 
