@@ -1,6 +1,5 @@
 """`ask`: combine what there is, and choose what a person should answer next."""
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -56,4 +55,4 @@ def ask(predictions: Any, budget: int, goal: Goal = "consensus", *, gold: Any = 
     )
     cells = np.concatenate([new, np.column_stack([earlier, known.answers])])
     names = panel.instances[np.concatenate([asked.at, known.at])]
-    return replace(asked, table=ModelTable("questions", cells, names, (CHANCE, *panel.labels)))
+    return asked._replace(table=ModelTable("questions", cells, names, (CHANCE, *panel.labels)))

@@ -5,10 +5,8 @@ is solved with it can be solved on their side. From then on it is the product. W
 rows stay, and solvers use them to multiply by the matrix without making it.
 """
 
-from __future__ import annotations
-
 import math
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
@@ -40,7 +38,7 @@ class Gram:
         self.shape = shape  # (v, v), or how v divides
 
     @classmethod
-    def of(cls, rows: Matrix, shape: tuple[int, ...] | None = None) -> Gram:
+    def of(cls, rows: Matrix, shape: tuple[int, ...] | None = None) -> Self:
         """Make the Gram matrix of some rows.
 
         Parameters
@@ -57,13 +55,13 @@ class Gram:
         """The rows (r, v), where they are what is kept."""
         return _stacked(self._pieces) if self._product is None else None
 
-    def __add__(self, other: Gram | FloatArray | int) -> Gram:
+    def __add__(self, other: Any) -> Self:
         if isinstance(other, int):  # the empty statistics
             return self
         other = as_gram(other)
         products = [own for own in (self._product, other._product) if own is not None]
         total = np.add(*products) if len(products) == 2 else next(iter(products), None)
-        return Gram(self._pieces + other._pieces, total, self.shape)._in_smaller_form()
+        return type(self)(self._pieces + other._pieces, total, self.shape)._in_smaller_form()
 
     __radd__ = __add__
 
@@ -89,13 +87,13 @@ class Gram:
         new = gram(_stacked(self._pieces))
         return new if self._product is None else np.add(new, self._product, out=new)
 
-    def _in_smaller_form(self) -> Gram:
+    def _in_smaller_form(self) -> Self:
         """Multiply out what rows there are, once there are as many as columns."""
         v = math.isqrt(math.prod(self.shape))
         few = sum(piece.shape[0] for piece in self._pieces) < v
         if few or (self._product is None and _COPIES * 8 * v**2 > granted().memory):
             return self
-        return Gram((), self._multiplied(), self.shape)
+        return type(self)((), self._multiplied(), self.shape)
 
 
 def as_gram(matrix: Gram | FloatArray) -> Gram:

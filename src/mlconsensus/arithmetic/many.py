@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from functools import reduce
 from itertools import pairwise
 from operator import add
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,11 +25,26 @@ _AT_ONCE = 2**22  # products that are added up at a time
 
 
 class Said(NamedTuple):
-    """What a block says, model by model, and who could have spoken where."""
+    """What a block says, model by model, and who could have spoken where.
+
+    Examples
+    --------
+    >>> import mlconsensus as mlc
+    >>> found = Said.by(mlc.Predictions([[[1, 0.5]], [[1, 0]]]))
+    >>> found.folded(found.known).toarray(), found.seen
+    (array([[2. , 0.5]]), array([[1., 1.]]))
+    """
 
     parts: tuple[Any, ...]  # m CSR matrices (n, l), the scores
     seen: FloatArray  # (n, m) 1 where the model has the instance
     known: FloatArray  # (m, l) the model's weight where it knows the label, else 0
+
+    @classmethod
+    def by(cls, block: Predictions) -> Self:
+        """Take a block apart."""
+        parts, seen, known = zip(*block.apart(), strict=True)
+        weights = np.ones(len(parts)) if block.weights is None else block.weights
+        return cls(parts, np.stack(seen, axis=1), np.array(known) * weights[:, None])
 
     def sums(self, power: int = 1) -> FloatArray:
         """Add up each model's scores of each label, to some power (m, l)."""
@@ -52,21 +67,6 @@ class Said(NamedTuple):
         kinds, which = np.unique(self.seen, axis=0, return_inverse=True)
         order = np.argsort(which.ravel(), kind="stable")
         yield from zip(kinds, np.split(order, np.cumsum(np.bincount(which.ravel()))[:-1]), strict=True)
-
-
-def said(block: Predictions) -> Said:
-    """Take a block apart.
-
-    Examples
-    --------
-    >>> import mlconsensus as mlc
-    >>> found = said(mlc.Predictions([[[1, 0.5]], [[1, 0]]]))
-    >>> found.folded(found.known).toarray(), found.seen
-    (array([[2. , 0.5]]), array([[1., 1.]]))
-    """
-    parts, seen, known = zip(*block.apart(), strict=True)
-    weights = np.ones(len(parts)) if block.weights is None else block.weights
-    return Said(parts, np.stack(seen, axis=1), np.array(known) * weights[:, None])
 
 
 def by_label(A: Any, weights: FloatArray) -> Any:
@@ -187,7 +187,7 @@ def many_means(block: Predictions, prior: FloatArray) -> ManyScores:
     >>> many_means(mlc.Predictions([[[1, 0]], [[1, 0.5]]]), np.zeros(2)).toarray()
     array([[1.  , 0.25]])
     """
-    found = said(block)
+    found = Said.by(block)
     cells = found.folded(found.known)
     default = np.where(found.known.any(axis=0), 0.0, prior)
     cells.data = np.clip(ratio(cells.data, found.spread(found.known, cells), 0.0), 0, 1)

@@ -193,11 +193,7 @@ def votes(block: Predictions) -> Votes:
     every = float(m if block.weights is None else block.weights.sum())
     cells = list(_weighted_cells(block))
     matrices = [values for values, _, _ in cells]
-    entries = [values for values in matrices if sparse.issparse(values)]
-    total = reduce(add, entries) if entries else None
-    if len(entries) < m:
-        decided = _dense_sum([values for values in matrices if not sparse.issparse(values)])
-        total = decided if total is None else np.asarray(decided + total)
+    total = reduce(add, matrices) if all(map(sparse.issparse, matrices)) else _dense_sum([*map(dense, matrices)])
     if block.complete:
         return Votes(total, every)
     heard = np.zeros((n, l))

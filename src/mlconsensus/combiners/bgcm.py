@@ -25,7 +25,6 @@ import numpy as np
 from ..arithmetic import patterns, products
 from ..arithmetic.clusters import memberships, pair_sums, reaching
 from ..arithmetic.many import ManyScores, Said, at_cells
-from ..arithmetic.many import said as said_by
 from ..arithmetic.products import FloatArray, connections, folded, label_grams, ratio, row_sums, spoken
 from ..panel import Predictions
 from ..parameters import Weights, positive
@@ -63,7 +62,7 @@ def statistics(block: Predictions) -> Statistics:
     """Add up how often each pair of models says the same of each label."""
     m, n, l = block.shape
     if block.many:
-        return _many_sums(said_by(block), l)
+        return _many_sums(Said.by(block), l)
     if _plain(block):  # s = 1 and d = m
         if (found := patterns.codes(block)) is not None:
             who = patterns.bits(m)
@@ -152,7 +151,7 @@ def apply(block: Predictions, solution: Solution) -> Any:
     m, _, l = block.shape
     moved, always = solution.yes - solution.no, solution.no.sum(axis=0)
     if block.many:
-        every = said_by(block)
+        every = Said.by(block)
         default = np.clip(ratio((every.known * solution.no).sum(axis=0), every.known.sum(axis=0), solution.prior), 0, 1)
         cells = every.folded(every.known * moved)
         likely = cells.data + every.spread(every.known * solution.no, cells)

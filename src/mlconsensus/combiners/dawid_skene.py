@@ -19,9 +19,7 @@ A. P. Dawid, A. M. Skene: Maximum likelihood estimation of observer error-rates 
 doi:10.2307/2346806
 """
 
-from __future__ import annotations
-
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +27,6 @@ from scipy import sparse, special
 
 from ..arithmetic import patterns
 from ..arithmetic.many import ManyScores, Said, at_cells
-from ..arithmetic.many import said as said_by
 from ..arithmetic.products import FloatArray, dense, ratio
 from ..errors import expect
 from ..panel import Predictions
@@ -61,7 +58,7 @@ class PatternCounts:
         self.shape = shape  # (m, l)
 
     @classmethod
-    def of(cls, rows: NDArray[np.uint8], shape: tuple[int, int], counts: FloatArray | None = None) -> PatternCounts:
+    def of(cls, rows: NDArray[np.uint8], shape: tuple[int, int], counts: FloatArray | None = None) -> Self:
         """Count equal rows, each as often as `counts` says (once without)."""
         # Sorting whole numbers is several times as fast as sorting bytes.
         width = rows.shape[1]
@@ -72,18 +69,18 @@ class PatternCounts:
         _, first, inverse = np.unique(keys, axis=axis, return_index=True, return_inverse=True)
         return cls(rows[first], np.bincount(inverse.ravel(), counts, len(first)).astype(np.float64), shape)
 
-    def __add__(self, other: PatternCounts | int) -> PatternCounts:
+    def __add__(self, other: Self | int) -> Self:
         if isinstance(other, int):  # the empty statistics
             return self
         rows = np.concatenate([self.rows, other.rows])
-        return PatternCounts.of(rows, self.shape, np.concatenate([self.counts, other.counts]))
+        return type(self).of(rows, self.shape, np.concatenate([self.counts, other.counts]))
 
     __radd__ = __add__
 
-    def __sub__(self, other: PatternCounts) -> PatternCounts:
-        left = self + PatternCounts(other.rows, -other.counts, self.shape)
+    def __sub__(self, other: Self) -> Self:
+        left = self + type(self)(other.rows, -other.counts, self.shape)
         expect(left.counts.min(initial=0) >= 0, "patterns", "more than there are", "some that were added")
-        return PatternCounts(left.rows[left.counts > 0], left.counts[left.counts > 0], self.shape)
+        return type(self)(left.rows[left.counts > 0], left.counts[left.counts > 0], self.shape)
 
     def unpacked(self) -> tuple[NDArray[np.intp], FloatArray, FloatArray]:
         """Return each pattern's label (p,), who said yes (p, m) and who spoke (p, m)."""
@@ -93,19 +90,19 @@ class PatternCounts:
         votes = np.unpackbits(bits, axis=2, count=m).astype(np.float64)
         return labels, votes[:, 0], votes[:, 1]
 
-    def reordered(self, models: NDArray[np.intp], labels: NDArray[np.intp]) -> PatternCounts:
+    def reordered(self, models: NDArray[np.intp], labels: NDArray[np.intp]) -> Self:
         """Put models and labels into another order: which old position each new one is taken from (-1: none)."""
         old, *votes = self.unpacked()
         place = np.argsort(labels, kind="stable")[(labels < 0).sum() :]
         yes, spoke = ((each[:, models] > 0) & (models >= 0) for each in votes)
-        return PatternCounts.of(_packed(place[old], yes, spoke), (len(models), len(labels)), self.counts)
+        return type(self).of(_packed(place[old], yes, spoke), (len(models), len(labels)), self.counts)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return what a file needs to keep."""
         return {"rows": self.rows, "counts": self.counts}
 
     @classmethod
-    def from_arrays(cls, arrays: dict[str, NDArray[Any]], shape: tuple[int, int], where: str) -> PatternCounts:
+    def from_arrays(cls, arrays: dict[str, NDArray[Any]], shape: tuple[int, int], where: str) -> Self:
         """Make counts of what a file kept, after checking that they can be counts of votes."""
         m, l = shape
         rows, counts = arrays.get("rows", np.empty(0)), arrays.get("counts", np.empty(0))
@@ -159,7 +156,7 @@ def _counted(block: Predictions, some: Any = None) -> PatternCounts:
     """Count the patterns of votes of all cells, or of some (n, l)."""
     m, n, l = block.shape
     if block.many:
-        return _many_patterns(said_by(block.weighted(None)), (m, l))
+        return _many_patterns(Said.by(block.weighted(None)), (m, l))
     if some is None and (found := patterns.codes(block)) is not None:
         counts = patterns.counts(found, 2**m)
         labels, kinds = np.nonzero(counts)
@@ -231,7 +228,7 @@ def apply(block: Predictions, solution: Solution) -> Any:
     _, n, l = block.shape
     start, if_yes, if_no = _log_odds(solution)
     if block.many:
-        everything = said_by(block.weighted(None))
+        everything = Said.by(block.weighted(None))
         default, by_no = special.expit(start + (if_no * everything.known).sum(axis=0)), if_no * everything.known
         cells = everything.folded(np.ones_like(if_no))
         odds = start[cells.indices] + everything.spread(by_no, cells)

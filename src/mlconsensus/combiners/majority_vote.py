@@ -12,7 +12,7 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from ..arithmetic.many import many_means, said
+from ..arithmetic.many import Said, many_means
 from ..arithmetic.products import FloatArray, column_sums, dense, mean, ratio, votes
 from ..panel import Predictions
 from ..parameters import Weights
@@ -36,7 +36,7 @@ class Solution(NamedTuple):
 def statistics(block: Predictions) -> Statistics:
     """Add up what was said about each label."""
     if block.many:
-        found = said(block)
+        found = Said.by(block)
         return Statistics(found.folded(found.known).sum(axis=0), found.seen.sum(axis=0) @ found.known)
     total, heard = votes(block)
     n, l = total.shape

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ..arithmetic.many import MOST_NAMED, ManyScores, Said, best, by_label, said
+from ..arithmetic.many import MOST_NAMED, ManyScores, Said, best, by_label
 from ..arithmetic.products import FloatArray, ratio
 from ..arithmetic.shrinking import LEAST, Headed, among_tail, head_first, shrunk, single, with_head
 from ..panel import Predictions
@@ -25,14 +25,14 @@ _GROUPS = 64  # of labels of the tail by what chance explains, where pairs that 
 
 def rates(block: Predictions) -> tuple[Any, ...]:
     """Add up how often raters say yes."""
-    found, m = said(block), len(block.models)
+    found, m = Said.by(block), len(block.models)
     heard = found.seen.sum(axis=0)[:, None] * found.known
     return found.sums(), found.sums(2), heard, np.zeros((m, m)), 0.0
 
 
 def pairs(block: Predictions, mean: FloatArray) -> tuple[FloatArray, ...]:
     """Add up products of what two raters said about the same cell; x = y − μ where both spoke, multiplied out."""
-    found, m = said(block), len(block.models)
+    found, m = Said.by(block), len(block.models)
     met, own, mean = found.seen.T @ found.seen, found.known, mean * found.known
     products, squares = met * (mean @ mean.T), met * (mean**2 @ own.T)
     for k, A in enumerate(found.parts):
@@ -61,7 +61,7 @@ def _levels(found: Said, trusted: FloatArray) -> FloatArray:
 
 def sums(block: Predictions, known: Any, trusted: FloatArray) -> tuple[Any, ...]:
     """Add up what `rater_filter.Statistics` holds, products of labels as raw ones and what means take off them."""
-    found = said(block)
+    found = Said.by(block)
     u, b, mean = known.weight, known.information, known.mean
     W, n = u * mean, found.seen.sum(axis=0)
     S, met = found.folded(u), found.seen.T @ found.seen
@@ -180,7 +180,7 @@ def _spread(head: FloatArray, beyond: FloatArray, group: Any, own: FloatArray) -
 
 def apply(block: Predictions, solution: Any, per_answer: Any, floor: float) -> ManyScores:
     """Pool the answers about named labels, filter by how far they are from what noes of all would be, add the vote."""
-    found = said(block)
+    found = Said.by(block)
     voting, share = float(solution.votes), 1 - float(solution.votes)
     off, trusted = solution.vote * solution.mean, solution.trusted[:, None] * found.known
     silent = -off.sum(axis=0) * per_answer(solution.information.sum(axis=0), solution)

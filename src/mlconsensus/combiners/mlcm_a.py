@@ -36,16 +36,13 @@ the :math:`\tau` that is taken (empirical Bayes).
 Xie, Kong, Gao, Fan, Yu: Multilabel Consensus Classification.
 """
 
-from __future__ import annotations
-
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
 from scipy import linalg, sparse
 
 from ..arithmetic.grams import Gram, as_gram
-from ..arithmetic.many import ManyScores, best, many_means, telling
-from ..arithmetic.many import said as said_by
+from ..arithmetic.many import ManyScores, Said, best, many_means, telling
 from ..arithmetic.products import FloatArray, column_sums, dense, gram, mean, product, ratio, votes
 from ..arithmetic.shrinking import Headed, among_tail, head_first, shrunk, single, with_head
 from ..errors import expect
@@ -73,7 +70,7 @@ class Statistics(NamedTuple):
     gold_cross: Annotated[Any, Axes("l l", least=0)] = 0  # C
     gold_yes: Annotated[Any, Axes("l", least=0)] = 0  # Σ y
 
-    def with_silence(self, labels: Any) -> Statistics:
+    def with_silence(self, labels: Any) -> Self:
         """Say that nobody spoke about some labels (l,) of bool, whose sums are 0: u is 1 there, for every instance."""
         gap, rows = self.n_instances - self.known, labels[:, None]
         unknown = np.where(rows, gap, np.where(labels, gap[:, None], self.unknown_gram))
@@ -100,7 +97,7 @@ def statistics(block: Predictions) -> Statistics:
 def _of_means(block: Predictions) -> Statistics:
     _, n, l = block.shape
     if block.many:  # where nobody spoke, the mean is taken for 0
-        every_one, average = said_by(block), many_means(block, np.zeros(l)).above
+        every_one, average = Said.by(block), many_means(block, np.zeros(l)).above
         known = sum(len(rows) * ((seen @ every_one.known) > 0) for seen, rows in every_one.groups())
         spoken = float((every_one.seen.sum(axis=0) @ every_one.known).sum())
         return Statistics(n, spoken, known, average.sum(axis=0), telling(average))

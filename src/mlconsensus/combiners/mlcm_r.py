@@ -43,7 +43,7 @@ from scipy import sparse
 
 from ..arithmetic.clusters import memberships, reaching
 from ..arithmetic.grams import Gram, as_gram
-from ..arithmetic.many import MOST_NAMED, ManyScores, best, said
+from ..arithmetic.many import MOST_NAMED, ManyScores, Said, best
 from ..arithmetic.products import FloatArray, connections, product, ratio, row_sums, scaled
 from ..errors import expect
 from ..panel import Predictions
@@ -98,10 +98,19 @@ def solve(
     statistics: Statistics, alpha: float = 2.0, restart: float | None = None, weights: FloatArray | None = None
 ) -> Solution:
     """Solve Eq. cm_closed_sol_q as one symmetric positive definite system."""
-    if isinstance(statistics.walk, tuple):
-        return _solve_many(statistics.walk, alpha, restart, weights)
-    m, l = statistics.walk.shape[:2]
-    walk, v = as_gram(statistics.walk), m * l
+    many, walk = isinstance(statistics.walk, tuple), statistics.walk
+    m, l = (len(walk[0]), walk[0][0].shape[1]) if many else walk.shape[:2]
+    alpha, each, v = positive(alpha, "alpha"), np.ones(m) if weights is None else weights, m * l
+
+    def anchors_of(nodes: Any, degrees: FloatArray) -> FloatArray:
+        found = alpha * each[nodes // l] if restart is None else degrees * _per_degree(restart)
+        return np.where(found > 1e-300, found, 1.0)  # a node without edges stays at home whatever α is
+
+    if many:
+        rows = sparse.hstack([sparse.vstack(own) for own in zip(*walk, strict=True)], format="csr")
+        found = walked(rows, l, anchors_of)
+        return Solution(found, found.usual)
+    walk = as_gram(walk)
     clustered = np.ndim(statistics.clusters) > 0
     if clustered:
         between = np.asarray(walk).reshape(v, v)
@@ -110,11 +119,7 @@ def solve(
     degrees = walk.sums()  # the diagonal of D_v
     edges = degrees[:v].reshape(m, l).sum(axis=0)
     prior = ratio(edges, edges.sum(), 1 / l)
-    if restart is None:
-        anchors = np.repeat(positive(alpha, "alpha") * (np.ones(m) if weights is None else weights), l)
-    else:
-        anchors = degrees[:v] * _per_degree(restart)
-    anchors = np.where(anchors > 1e-300, anchors, 1.0)  # a node without edges stays at home whatever α is
+    anchors = anchors_of(np.arange(v), degrees[:v])
     held = anchors[:, None] * np.tile(np.eye(l), (m, 1))  # α B
     if clustered:
         # Clusters that no walk to a label leaves from hold to the prior.
@@ -125,29 +130,16 @@ def solve(
     if np.ndim(statistics.to_gold) > 0:
         to_gold = np.concatenate([statistics.to_gold, statistics.clusters_to_gold])
         usual = ratio(to_gold.sum(axis=0), np.full(l, to_gold.sum()), 0.0)
-        gamma = GOLD * anchors[:v].sum() / (l * (m if weights is None else weights.sum()))
+        gamma = GOLD * anchors[:v].sum() / (l * each.sum())
         held += gamma * (to_gold - np.outer(to_gold.sum(axis=1), usual))  # γ Aᵀ D_n⁻¹ (Y − Ȳ)
     groups = np.maximum(solved(walk, anchors, held), 0)
     groups /= groups.sum(axis=1, keepdims=True)  # rows are distributions; rounding shows most in their sums
     return Solution(groups[:v], prior, groups[v:] if clustered else None)
 
 
-def _solve_many(pieces: Any, alpha: float, restart: float | None, weights: FloatArray | None) -> Solution:
-    m, l = len(pieces[0]), pieces[0][0].shape[1]
-    rows = sparse.hstack([sparse.vstack(own) for own in zip(*pieces, strict=True)], format="csr")
-
-    def anchors(nodes: Any, degrees: FloatArray) -> FloatArray:
-        given = positive(alpha, "alpha") * (np.ones(m) if weights is None else weights)[nodes // l]
-        found = given if restart is None else degrees * _per_degree(restart)
-        return np.where(found > 1e-300, found, 1.0)
-
-    found = walked(rows, l, anchors)
-    return Solution(found, found.usual)
-
-
 def _edges(block: Predictions, root: Any) -> list[Any]:
     """Return the connections of a block of many labels, m CSR matrices (n, l), divided by (the root of) row sums."""
-    found = said(block)
+    found = Said.by(block)
     weights = np.max(found.known, axis=1)
     per_edge = _per_edge(root(sum(w * row_sums(own) for own, w in zip(found.parts, weights, strict=True))), np.float64)
     return [scaled(own, w * per_edge) for own, w in zip(found.parts, weights, strict=True)]

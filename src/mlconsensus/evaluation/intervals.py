@@ -21,10 +21,7 @@ methods apart, and Wald's interval is too short then. Where foreseeing does not 
 interval. docs/gold-figures.md has how often they cover.
 """
 
-from __future__ import annotations
-
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy import special
@@ -38,8 +35,7 @@ _EXTREME = 0.5  # how many more instances as extreme as the most extreme are rec
 _LEAST = 0.05  # of an instance's residual that its leverage leaves
 
 
-@dataclass(frozen=True)
-class Figure:
+class Figure(NamedTuple):
     """An estimate with its 90 % interval."""
 
     value: float
@@ -68,12 +64,12 @@ class Judged(NamedTuple):
     left: FloatArray  # (g,) 1 − π, how much of what it stands for was not seen
     share: bool = True  # whether the figures are in [0, 1]
 
-    def ahead_of(self, other: Judged) -> Judged:
+    def ahead_of(self, other: Self) -> Self:
         """Compare with another method on the same instances; up is better, whatever the metric."""
         sign = np.array([[-1.0 if metric in LOWER_IS_BETTER else 1.0] for metric in RANKING_METRICS])
         value, shift = (sign[:, 0] * (one - two) for one, two in ((self.value, other.value), (self.shift, other.shift)))
         moved, foreseen = sign * (self.moved - other.moved), sign * (self.foreseen - other.foreseen)
-        return Judged(value, moved, shift, foreseen, self.stands_for, self.left, share=False)
+        return self._replace(value=value, moved=moved, shift=shift, foreseen=foreseen, share=False)
 
     def figures(self) -> dict[str, Figure]:
         """Return each metric, or difference, with its interval."""

@@ -16,8 +16,7 @@ gold instance after the other: the chance that the capital ever grows :math:`1/\
 docs/gold-figures.md has how often promises are kept.
 """
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,8 +27,7 @@ _THRESHOLDS = 300  # that are tried
 _MOST_BET = 0.75  # of the capital
 
 
-@dataclass(frozen=True)
-class Promise:
+class Promise(NamedTuple):
     """What label sets are promised to keep."""
 
     about: str  # "recall", "precision" or "false_discovery"
@@ -39,8 +37,7 @@ class Promise:
     sentence: str
 
 
-@dataclass(frozen=True, eq=False)
-class Decided:
+class Decided(NamedTuple):
     """Label sets, and what is promised of them."""
 
     sets: FloatArray  # (n, l): 1 given, 0 not given, NaN left to people

@@ -5,8 +5,7 @@ fold was fitted without its answers.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
@@ -24,8 +23,7 @@ from ..terminal import plural, table
 _FOLDS = 5
 
 
-@dataclass(frozen=True)
-class Comparison:
+class Comparison(NamedTuple):
     """What known answers say of each method.
 
     Attributes

@@ -6,8 +6,7 @@ uncertain the labels are; for sharper figures, all to those whose metrics may va
 drawn evenly, so that no instance is without a chance and the answers can also judge without bias.
 """
 
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from scipy import special
@@ -23,8 +22,7 @@ _POWER, _UNSURE = 16.0, 0.5  # for a better consensus: powers of what may be wro
 _EVENLY = {"consensus": 0.2, "figures": 0.3}  # part of the budget that is drawn evenly
 
 
-@dataclass(frozen=True, eq=False)
-class Questions:
+class Questions(NamedTuple):
     """Which instances to ask about."""
 
     at: IntArray  # (b,) their positions, those most worth asking about first
