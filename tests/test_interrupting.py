@@ -16,7 +16,7 @@ fitted = mlc.MLCMa.from_statistics(
 )
 """
 ROUNDS = """
-walk_system._ERROR = -1.0
+walk_system._ERROR = 0.0
 local.available_memory = lambda: 0
 panel, _ = mlc.datasets.make_panel(n_instances=400, n_labels=12, n_models=4, random_state=1)
 budget.grant(0, 2)

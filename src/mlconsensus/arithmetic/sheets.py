@@ -35,11 +35,11 @@ class Sheets(NamedTuple):
 
     def of_instances(self, values: NDArray[Any]) -> FloatArray:
         """Add up values of the sheets (r, l) to those of the instances (n, l)."""
-        return _added(self.instance, values, self.shape[1])
+        return np.asarray(adding(self.instance, self.shape[1]) @ values)
 
     def of_raters(self, values: NDArray[Any]) -> FloatArray:
         """Add up values of the sheets (r, l) to those of the raters (m, l)."""
-        return _added(self.rater, values, self.shape[0])
+        return np.asarray(adding(self.rater, self.shape[0]) @ values)
 
     def by_cell(self, values: FloatArray) -> Any:
         """Lay values of the sheets (r, l) out as one row a rater and one column a cell (m, n·l), 0 where it is silent.
@@ -79,7 +79,12 @@ def sheets(block: Predictions) -> Sheets:
     return Sheets(rater, np.concatenate(instance), np.concatenate(scores), np.concatenate(spoke), block.shape)
 
 
-def _added(owner: IntArray, values: NDArray[Any], size: int) -> FloatArray:
-    starts = np.arange(len(owner) + 1)
-    belongs = sparse.csc_array((np.ones(len(owner)), owner, starts), shape=(size, len(owner)))
-    return np.asarray(belongs @ values)
+def adding(to: IntArray, size: int) -> Any:
+    """Make a sparse matrix (size, rows) that adds up rows of another: row `k` to its row ``to[k]``.
+
+    Examples
+    --------
+    >>> (adding(np.array([1, 0, 1]), 2) @ np.array([[1.0], [5.0], [2.0]])).tolist()
+    [[5.0], [3.0]]
+    """
+    return sparse.csc_array((np.ones(len(to)), to, np.arange(len(to) + 1)), shape=(size, len(to)))

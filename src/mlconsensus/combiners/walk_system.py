@@ -8,10 +8,11 @@ anchors :math:`\alpha`,
 - Where `W` is at hand, Cholesky's method solves the `v` equations in place.
 - Fewer rows than nodes: `n` equations do (Woodbury's identity),
   :math:`Q = E^{-1}(H + R^\top X)`, :math:`(I - R E^{-1} R^\top)\, X = R E^{-1} H`.
-- `W` does not fit into memory: conjugate gradients, with the diagonal as preconditioner, multiply by `R` and
-  :math:`R^\top` only. The matrix has no positive entry off its diagonal and maps the vector of ones to
-  :math:`\alpha`, so its inverse has no negative entry and maps :math:`\alpha` to ones: an error of the solution is
-  nowhere larger than :math:`\max_j |r_j| / \alpha_j` of the residual `r`, which is what ends the rounds.
+- `W` does not fit into memory: conjugate gradients, scaled by the diagonal, multiply by `R` and :math:`R^\top` only.
+  The matrix has no positive entry off its diagonal and maps the vector of ones to :math:`\alpha`, so its inverse has no
+  negative entry and maps :math:`\alpha` to ones: an error of the solution is nowhere larger than
+  :math:`\max_j |r_j| / \alpha_j` of the residual `r`, and that is at most :math:`\|E^{-1/2} r\|_2` divided by the least
+  :math:`\alpha_j / e_j^{1/2}`, which is what ends the rounds.
 
 Where labels are many, `Q` itself would not fit. A walk soon forgets where it began: :math:`P = E^{-1} R^\top R` has one
 eigenvalue near 1, whose eigenvector `x` says where walks come to stop as usual, :math:`q_0 \propto H^\top x`, and all
@@ -31,6 +32,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import linalg, sparse
+from scipy.sparse.linalg import LinearOperator, cg
 
 from ..arithmetic.budget import granted, heeded
 from ..arithmetic.grams import Gram
@@ -80,36 +82,29 @@ def _by_cholesky(system: FloatArray, held: FloatArray) -> FloatArray:
 
 
 def _by_conjugate_gradients(rows: Any, diagonal: FloatArray, anchors: FloatArray, held: FloatArray) -> FloatArray:
-    v, l = held.shape
+    (v, l), root = held.shape, np.sqrt(diagonal)[:, None]
     across = rows.T.tocsr() if sparse.issparse(rows) else rows.T
     most = 50 + round(40 * np.sqrt(2 * (diagonal / anchors).max()))  # several times what the condition number asks for
-    memory, threads, stop = granted()
+    small = _ERROR * float((anchors / root[:, 0]).min())
+    memory, threads, _ = granted()
     at_once = int(np.clip(memory // 4 // (8 * _ARRAYS * v * threads), 1, -(-l // threads)))
 
-    def work_out(start: int) -> FloatArray:
-        own = held[:, start : start + at_once]
-        found = own / diagonal[:, None]
-        residual = product(across, product(rows, found))  # H − (E − RᵀR) E⁻¹ H
-        ahead = residual / diagonal[:, None]
-        size = (residual * ahead).sum(axis=0)
-        for _ in range(most):
-            if stop.is_set():
-                raise KeyboardInterrupt
-            if (np.abs(residual).max(axis=1) / anchors).max() <= _ERROR:
-                return found
-            moved = diagonal[:, None] * ahead - product(across, product(rows, ahead))
-            step = size / np.maximum((ahead * moved).sum(axis=0), 1e-300)
-            found += step * ahead
-            residual -= step * moved
-            smaller = residual / diagonal[:, None]
-            new_size = (residual * smaller).sum(axis=0)
-            ahead *= new_size / np.maximum(size, 1e-300)
-            ahead += smaller
-            size = new_size
-        raise InputError(
-            f"MLCM-r: found no solution to {_ERROR:g} in {most} rounds of conjugate gradients, expected one; "
-            "a larger alpha, or more memory for a direct solution, makes it easier"
-        )
+    def work_out(start: int) -> FloatArray:  # some columns as one vector: (I − E^-½ RᵀR E^-½) E^½ Q = E^-½ H
+        own = held[:, start : start + at_once] / root
+
+        def moved(x: FloatArray) -> FloatArray:
+            y = x.reshape(own.shape)
+            return heeded(y - product(across, product(rows, y / root)) / root).ravel()
+
+        with np.errstate(all="ignore"):  # a residual that has vanished
+            operator = LinearOperator((own.size, own.size), moved)
+            found, going_on = cg(operator, own.ravel(), rtol=0, atol=small, maxiter=most)
+        if going_on:
+            advice = "expected one; a larger alpha, or more memory for a direct solution, makes it easier"
+            raise InputError(
+                f"MLCM-r: found no solution to {_ERROR:g} in {most} rounds of conjugate gradients, {advice}"
+            )
+        return np.asarray(found.reshape(own.shape) / root)
 
     with ThreadPoolExecutor(threads) as pool:
         return np.concatenate(list(pool.map(work_out, range(0, l, at_once))), axis=1)

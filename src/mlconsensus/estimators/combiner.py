@@ -271,46 +271,33 @@ class Combiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[misc]
         >>> abs(both.transform(panel) - mlc.mlcm_r(panel)).max() < 1e-10
         np.True_
         """
-        return cls(**parameters).take(n_instances, models=models, labels=labels, statistics=statistics)
+        return cls(**parameters).take(n_instances, models=tuple(models), labels=tuple(labels), statistics=statistics)
 
-    def take(
-        self,
-        n_instances: int | None,
-        *,
-        models: Sequence[str],
-        labels: Sequence[str],
-        clusters: Sequence[str] = (),
-        statistics: Any = None,
-        solution: Any = None,
-        prepared: Any = None,
-        privacy: Any = None,
-    ) -> Self:
+    def take(self, n_instances: int | None, solution: Any = None, **found: Any) -> Self:
         """Take what `fit` would have found: statistics, or only a solution.
 
         Parameters
         ----------
         n_instances
             How many instances were fitted; ``None`` where that is private.
-        models, labels, clusters
-            Their names, in the order of the statistics or the solution.
-        statistics, solution
-            One of the two.
-        prepared
-            What `prepare` found.
-        privacy
-            What private statistics guarantee; its `cleared` takes mere noise off them before they are solved.
+        solution
+            What the statistics were solved to, where there are none.
+        **found
+            What becomes the attribute of that name, which ends in _: ``models``, ``labels`` and ``clusters``, tuples of
+            names in the order of the statistics or the solution; ``statistics``; ``prepared``, what `prepare` found;
+            ``privacy``, what private statistics guarantee (its `cleared` takes mere noise off them before they are
+            solved).
 
         Returns
         -------
         The estimator itself.
         """
         self.check()
-        self.models_, self.labels_, self.clusters_ = tuple(models), tuple(labels), tuple(clusters)
-        self.n_instances_, self.weights_ = n_instances, model_weights(self.weights, self.models_)
-        self.prepared_, self.privacy_ = prepared, privacy
+        found = {"clusters": (), "prepared": None, "privacy": None, "n_instances": n_instances} | found
+        for name, value in found.items():
+            setattr(self, f"{name}_", value)
+        self.weights_ = model_weights(self.weights, self.models_)
         self._solved = None if solution is None else (self._settings(), solution)
-        if statistics is not None:
-            self.statistics_ = statistics
         return self
 
     def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> NDArray[np.object_]:

@@ -127,12 +127,11 @@ def _promise(about: str, level: float, certainty: float, scores: FloatArray, tru
     failed = np.append(_chance(losses, most, len(scores), 1 - certainty) > 1 - certainty, True)
     drawn = f"with a certainty of {certainty:.0%}, if the {len(gold):,} gold instances were drawn at random"
     said = f"{_SAID[about].format(level)}, on average over instances, {drawn}"
-    if not failed[0]:
-        return Promise(
-            about, level, certainty, float(thresholds[np.argmax(failed) - 1]), f"{said[0].upper()}{said[1:]}."
-        )
     end, nothing = (-np.inf, "every label is kept") if about == "recall" else (np.inf, "no label is given")
-    return Promise(about, level, certainty, end, f"These gold instances are too few to promise that {said}: {nothing}.")
+    sentence = f"These gold instances are too few to promise that {said}: {nothing}."
+    if not failed[0]:
+        end, sentence = float(thresholds[np.argmax(failed) - 1]), f"{said[0].upper()}{said[1:]}."
+    return Promise(about, level, certainty, end, sentence)
 
 
 def _loss(about: str, kept: BoolArray, yes: BoolArray, no: BoolArray) -> FloatArray:

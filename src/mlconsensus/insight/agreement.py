@@ -19,7 +19,7 @@ import numpy as np
 from scipy import sparse
 
 from ..arithmetic.products import ratio
-from ..arithmetic.sheets import sheets
+from ..arithmetic.sheets import adding, sheets
 from ..errors import expect
 from ..panel import Array, BoolArray, FloatArray, IntArray, Predictions, as_predictions
 from ..terminal import plural, shown, table
@@ -131,7 +131,7 @@ def agreement(predictions: Any) -> Agreement:
     (m, _, l), r = panel.shape, len(said.rater)
     _, at = np.unique(said.instance, return_inverse=True)
     speakers, group = np.bincount(at), at % _GROUPS
-    by_instance, own = _adding(at, len(speakers)), [np.flatnonzero(said.rater == k) for k in range(m)]
+    by_instance, own = adding(at, len(speakers)), [np.flatnonzero(said.rater == k) for k in range(m)]
     pairs = list(_meeting(said.rater, at, own))
     graded = bool(((said.scores != 0) & (said.scores != 1)).any())
 
@@ -177,12 +177,7 @@ def _weights() -> FloatArray:
 
 def _resampled(fields: Array, group: IntArray) -> FloatArray:
     """Add up rows by their group, and groups as often as each is drawn (resamples + 1, columns)."""
-    return np.asarray(_weights() @ (_adding(group, _GROUPS) @ fields))
-
-
-def _adding(to: IntArray, size: int) -> Any:
-    """Make a sparse matrix (size, rows) that adds up rows of another: row `k` to its row ``to[k]``."""
-    return sparse.csr_array((np.ones(len(to), np.float32), (to, np.arange(len(to)))), shape=(size, len(to)))
+    return np.asarray(_weights() @ (adding(group, _GROUPS) @ fields))
 
 
 def _meeting(rater: IntArray, at: IntArray, own: list[IntArray]) -> Iterator[tuple[int, int, IntArray, IntArray]]:
