@@ -16,9 +16,8 @@ def that_fits(method: Method, panel: Any) -> Any:
     sparsely = method.takes_many and panel.gold is None and not panel.clusters
     named, head = min(l, panel.n_said), min(l, MOST_DENSE) * method.pairs_labels
     # Vectors of labels, copies of what was said, what the head has with all named labels, each instance's best.
-    held = (
-        (250 + 60 * m * method.pairs_models) * l * m + 60 * panel.n_said + head * named * max(20, 5 * m) + 24 * KEPT * n
-    )
+    per_pair = 250 + 60 * m * method.pairs_models
+    held = per_pair * l * m + 60 * panel.n_said + head * named * max(20, 5 * m) + 24 * KEPT * n
     need = held if sparsely else 8 * l * (n + 3 * m * l)
     found = f"{sizes(panel.shape)}, which would take {need / 2**30:,.0f} GiB"
     others = [own.name for own in METHODS if own.takes_many and not (own.pairs_labels or own.pairs_models)]

@@ -223,8 +223,6 @@ def _search(ranked: Array, rows: Counts, l: int, values: Array, before: Any) -> 
 
 
 def _in_threads(function: Callable[[slice], T], slices: Sequence[slice]) -> list[T]:
-    if len(slices) == 1:
-        return [function(slices[0])]
     with ThreadPoolExecutor(cores()) as pool:  # sorting releases the interpreter's lock
         return list(pool.map(function, slices))
 

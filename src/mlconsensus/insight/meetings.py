@@ -89,7 +89,9 @@ def meet(said: Sheets) -> Meetings:
         x, other = (a - mean[who]) * w, w.transpose(0, 2, 1)
         product, own, both = x @ x.transpose(0, 2, 1), x**2 @ other, w @ other
         differ = own + own.transpose(0, 2, 1) - 2 * product
-        _add(of_two, who, np.stack([product, own, both, both > 0, differ**2]))
+        at = (who[:, :, None] * m + who[:, None, :]).ravel()
+        for total, brought in zip(of_two, (product, own, both, both > 0, differ**2), strict=True):
+            np.add.at(total.reshape(-1), at, brought.ravel())
         product *= 1 - np.eye(who.shape[1])
         np.add.at(with_others, who.ravel(), (product.sum(axis=2) ** 2).ravel())
         of_pairs += float((product**2).sum())
@@ -165,14 +167,3 @@ def together(said: Sheets, l: int) -> Iterator[tuple[int, IntArray]]:
             starts = first[(speakers == s) & (group == g)]
             for at in range(0, len(starts), size):
                 yield g, order[starts[at : at + size, None] + np.arange(s)]
-
-
-def _add(sums: FloatArray, who: IntArray, values: FloatArray) -> None:
-    """Add what pairs of speakers (5, i, s, s) bring to the raters' sums (5, m, m)."""
-    m = sums.shape[1]
-    if who.shape[1] == m:
-        sums += values.sum(axis=1)
-        return
-    at = (who[:, :, None] * m + who[:, None, :]).ravel()
-    for total, brought in zip(sums, values, strict=True):
-        np.add.at(total.reshape(-1), at, brought.ravel())
