@@ -11,13 +11,12 @@ from operator import add
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from ..errors import InputError
-from ..panel import Predictions
+from ..panel import Array, FloatArray, Predictions
 from .budget import granted
-from .products import FloatArray, dense, ratio
+from .products import dense, ratio
 
 KEPT = 100  # the best labels of an instance, which have scores of their own; ranks beyond these are not kept
 MOST_NAMED = 1000  # labels that an instance may have to count where products of two are added up
@@ -62,7 +61,7 @@ class Said(NamedTuple):
         each = zip(self.seen.T, values, strict=True)
         return np.asarray(sum(seen[rows] * own[cells.indices] for seen, own in each))
 
-    def groups(self) -> Iterator[tuple[FloatArray, NDArray[np.intp]]]:
+    def groups(self) -> Iterator[tuple[FloatArray, Array]]:
         """Yield each set of models that has seen some instances (m,), and the positions of these."""
         kinds, which = np.unique(self.seen, axis=0, return_inverse=True)
         order = np.argsort(which.ravel(), kind="stable")
@@ -141,7 +140,7 @@ class ManyScores:
             raise InputError(f"scores: found {n:,} × {l:,}, expected fewer for one array; top(k) gives the best")
         return np.asarray(self.above.toarray() + self.default)
 
-    def top(self, k: int) -> tuple[NDArray[np.intp], FloatArray]:
+    def top(self, k: int) -> tuple[Array, FloatArray]:
         """Return the `k` best labels of each instance and their scores (n, k), best first; ties go to the first."""
         n, l = self.shape
         k = min(k, l)
@@ -149,7 +148,7 @@ class ManyScores:
         parts = [self[at : at + size]._top(k) for at in range(0, n, size)]
         return np.concatenate([own[0] for own in parts]), np.concatenate([own[1] for own in parts])
 
-    def _top(self, k: int) -> tuple[NDArray[np.intp], FloatArray]:
+    def _top(self, k: int) -> tuple[Array, FloatArray]:
         n, l = self.shape
         cells = self.stored
         rows = np.repeat(np.arange(n), np.diff(cells.indptr))
@@ -208,7 +207,7 @@ def stacked(parts: Sequence[Any]) -> Any:
     return sparse.vstack(parts, format="csr") if sparse.issparse(parts[0]) else np.concatenate(parts)
 
 
-def in_pieces(cost: NDArray[Any]) -> list[slice]:
+def in_pieces(cost: Array) -> list[slice]:
     """Cut rows into pieces of about equal cost, given that of each (n,).
 
     Examples

@@ -7,13 +7,10 @@ much as five that see them all.
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
-from ..panel import Predictions
-from .products import FloatArray, ratio
-
-IntArray = NDArray[np.int64]
+from ..panel import Array, BoolArray, FloatArray, IntArray, Predictions
+from .products import ratio
 
 # Above this share of cells that were spoken about, a dense matrix of all cells is faster than a sparse one.
 _DENSE = 0.2
@@ -24,8 +21,8 @@ class Sheets(NamedTuple):
 
     rater: IntArray  # (r,)
     instance: IntArray  # (r,)
-    scores: NDArray[Any]  # (r, l), silence as 0
-    spoke: NDArray[np.bool_]  # (r, l)
+    scores: Array  # (r, l), silence as 0
+    spoke: BoolArray  # (r, l)
     shape: tuple[int, int, int]  # of the panel: m, n, l
 
     @property
@@ -33,11 +30,11 @@ class Sheets(NamedTuple):
         """What each rater said of each label on average (m, l), 0 where it said nothing."""
         return ratio(self.of_raters(self.scores), self.of_raters(self.spoke), 0.0)
 
-    def of_instances(self, values: NDArray[Any]) -> FloatArray:
+    def of_instances(self, values: Array) -> FloatArray:
         """Add up values of the sheets (r, l) to those of the instances (n, l)."""
         return np.asarray(adding(self.instance, self.shape[1]) @ values)
 
-    def of_raters(self, values: NDArray[Any]) -> FloatArray:
+    def of_raters(self, values: Array) -> FloatArray:
         """Add up values of the sheets (r, l) to those of the raters (m, l)."""
         return np.asarray(adding(self.rater, self.shape[0]) @ values)
 

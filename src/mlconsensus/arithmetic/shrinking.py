@@ -16,13 +16,11 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import linalg, sparse
 
-from ..panel import MOST_DENSE
+from ..panel import MOST_DENSE, Array, FloatArray
 from .budget import heeded
 from .many import KEPT, in_pieces, kth_best
-from .products import FloatArray
 
 HEAD = MOST_DENSE  # labels that are worked out exactly: as many as the route that keeps everything takes
 _NEAR = 4096  # labels of the tail that hear of each other by way of the head
@@ -36,7 +34,7 @@ class Headed(NamedTuple):
     """A linear map to labels, those of the head first."""
 
     labels: Any  # (c,) positions of the labels that it knows; the first h are the head
-    columns: NDArray[np.floating[Any]]  # (r, h) what each row of the map adds to the head
+    columns: Array  # (r, h) what each row of the map adds to the head
     tail: Any  # CSR (r, c) what it adds to others
     symmetric: bool = True  # whether rows are labels, too, and what the tail gets from the head stands in `columns`
     bound: float = np.inf  # on the error of an entry, before scales

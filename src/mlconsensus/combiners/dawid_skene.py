@@ -22,14 +22,13 @@ doi:10.2307/2346806
 from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse, special
 
 from ..arithmetic import patterns
 from ..arithmetic.many import ManyScores, Said, at_cells
-from ..arithmetic.products import FloatArray, dense, ratio
+from ..arithmetic.products import dense, ratio
 from ..errors import expect
-from ..panel import Predictions
+from ..panel import Array, BoolArray, FloatArray, Predictions
 from ..parameters import Weights, positive, whole
 from .contributions import Contributions, of_label, statements
 from .method import Axes, Method
@@ -52,13 +51,13 @@ class PatternCounts:
     ([[0, 1], [0, 3]], [2.0, 4.0])
     """
 
-    def __init__(self, rows: NDArray[np.uint8], counts: FloatArray, shape: tuple[int, int]) -> None:
+    def __init__(self, rows: Array, counts: FloatArray, shape: tuple[int, int]) -> None:
         self.rows = rows  # (patterns, bytes), each once
         self.counts = counts  # (patterns,)
         self.shape = shape  # (m, l)
 
     @classmethod
-    def of(cls, rows: NDArray[np.uint8], shape: tuple[int, int], counts: FloatArray | None = None) -> Self:
+    def of(cls, rows: Array, shape: tuple[int, int], counts: FloatArray | None = None) -> Self:
         """Count equal rows, each as often as `counts` says (once without)."""
         # Sorting whole numbers is several times as fast as sorting bytes.
         width = rows.shape[1]
@@ -82,7 +81,7 @@ class PatternCounts:
         expect(left.counts.min(initial=0) >= 0, "patterns", "more than there are", "some that were added")
         return type(self)(left.rows[left.counts > 0], left.counts[left.counts > 0], self.shape)
 
-    def unpacked(self) -> tuple[NDArray[np.intp], FloatArray, FloatArray]:
+    def unpacked(self) -> tuple[Array, FloatArray, FloatArray]:
         """Return each pattern's label (p,), who said yes (p, m) and who spoke (p, m)."""
         m, _ = self.shape
         labels = np.ascontiguousarray(self.rows[:, :_LABEL_BYTES]).view(">u4").ravel().astype(np.intp)
@@ -90,19 +89,19 @@ class PatternCounts:
         votes = np.unpackbits(bits, axis=2, count=m).astype(np.float64)
         return labels, votes[:, 0], votes[:, 1]
 
-    def reordered(self, models: NDArray[np.intp], labels: NDArray[np.intp]) -> Self:
+    def reordered(self, models: Array, labels: Array) -> Self:
         """Put models and labels into another order: which old position each new one is taken from (-1: none)."""
         old, *votes = self.unpacked()
         place = np.argsort(labels, kind="stable")[(labels < 0).sum() :]
         yes, spoke = ((each[:, models] > 0) & (models >= 0) for each in votes)
         return type(self).of(_packed(place[old], yes, spoke), (len(models), len(labels)), self.counts)
 
-    def arrays(self) -> dict[str, NDArray[Any]]:
+    def arrays(self) -> dict[str, Array]:
         """Return what a file needs to keep."""
         return {"rows": self.rows, "counts": self.counts}
 
     @classmethod
-    def from_arrays(cls, arrays: dict[str, NDArray[Any]], shape: tuple[int, int], where: str) -> Self:
+    def from_arrays(cls, arrays: dict[str, Array], shape: tuple[int, int], where: str) -> Self:
         """Make counts of what a file kept, after checking that they can be counts of votes."""
         m, l = shape
         rows, counts = arrays.get("rows", np.empty(0)), arrays.get("counts", np.empty(0))
@@ -117,7 +116,7 @@ class PatternCounts:
         return found
 
 
-def _packed(labels: NDArray[Any], yes: NDArray[np.bool_], spoke: NDArray[np.bool_]) -> NDArray[np.uint8]:
+def _packed(labels: Array, yes: BoolArray, spoke: BoolArray) -> Array:
     """Write patterns as rows of bytes, given each one's label (p,), who said yes (p, m) and who spoke (p, m)."""
     names = labels.astype(">u4").view(np.uint8).reshape(-1, _LABEL_BYTES)
     return np.hstack([names, np.packbits(yes, axis=1), np.packbits(spoke, axis=1)])
@@ -254,7 +253,7 @@ def contributions(block: Predictions, solution: Solution, label: int) -> Contrib
     return Contributions(float(start), of_label(odds, label, solution.if_true.shape), scale="log-odds")
 
 
-def _added(votes: FloatArray, for_yes: FloatArray, for_no: FloatArray, labels: NDArray[np.intp]) -> FloatArray:
+def _added(votes: FloatArray, for_yes: FloatArray, for_no: FloatArray, labels: Array) -> FloatArray:
     """Add up for each pattern (p,) what its votes count, given (m, l) for a yes and for a no."""
     each = np.vstack([for_yes, for_no])
     return np.asarray(np.einsum("pk,pk->p", votes, _exact(each, len(each) * np.abs(each).max(axis=0)).T[labels]))
@@ -288,7 +287,7 @@ def _log_odds(solution: Solution) -> tuple[FloatArray, FloatArray, FloatArray]:
     return start, weights * np.log(if_true / if_false), weights * np.log((1 - if_true) / (1 - if_false))
 
 
-def _evidence(true: FloatArray, solution: Solution, labels: NDArray[np.intp], votes: FloatArray) -> FloatArray:
+def _evidence(true: FloatArray, solution: Solution, labels: Array, votes: FloatArray) -> FloatArray:
     """Lower bound of the log-likelihood of one instance with each pattern; EM never lowers it."""
     prior, weights = solution.prior[labels], np.reshape(solution.weights, (-1, 1))
     of_votes = [
@@ -299,7 +298,7 @@ def _evidence(true: FloatArray, solution: Solution, labels: NDArray[np.intp], vo
     return np.asarray(sum(t * votes + special.xlogy(t, p) - special.xlogy(t, t) for t, p, votes in sides))
 
 
-def _says_yes(values: Any, cells: Any = None) -> NDArray[np.bool_]:
+def _says_yes(values: Any, cells: Any = None) -> BoolArray:
     return np.asarray((dense(values) if cells is None else at_cells(values, cells)) >= 0.5)
 
 

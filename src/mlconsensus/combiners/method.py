@@ -10,10 +10,7 @@ from functools import partial
 from inspect import signature
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
-
-from ..panel import Predictions, Source
+from ..panel import FloatArray, Predictions, Source
 from ..parameters import Weights
 
 S = TypeVar("S", bound=tuple[Any, ...])
@@ -111,7 +108,7 @@ class Method:
         """Say in a few words what the solution shows of the panel; "": nothing."""
         return ""
 
-    def solve(self, statistics: Any, weights: NDArray[np.float64] | None, prepared: Any) -> Any:
+    def solve(self, statistics: Any, weights: FloatArray | None, prepared: Any) -> Any:
         """Return the solution, given the merged sums, how much each model counts (m,) and what rounds before told.
 
         The module's `solve` gets those settings, and of `weights` and what is `known`, that it has parameters for.

@@ -6,8 +6,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ..arithmetic.products import FloatArray, ratio
-from ..arithmetic.sheets import IntArray, Sheets
-from ..panel import Predictions, Source, joined
+from ..arithmetic.sheets import Sheets
+from ..panel import IntArray, Predictions, Source, joined
 
 MOST_CELLS = 2**24  # of larger panels every second, third, … instance is looked at
 GROUPS = 10  # of instances, for the jackknife

@@ -11,10 +11,9 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from scipy import special
 
-from ..arithmetic.products import BoolArray, FloatArray
-from ..arithmetic.sheets import IntArray
 from ..errors import expect
 from ..evaluation.intervals import foreseen_metrics, judge
+from ..panel import BoolArray, FloatArray, IntArray
 from ..tables import TITLES
 
 Goal = Literal["consensus", "figures"]

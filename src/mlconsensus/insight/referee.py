@@ -17,13 +17,13 @@ from scipy.sparse.csgraph import connected_components
 from sklearn.base import clone
 
 from ..arithmetic.products import BoolArray, FloatArray, ratio, votes
-from ..arithmetic.sheets import IntArray, Sheets, sheets
+from ..arithmetic.sheets import Sheets, sheets
 from ..engines.local import each
 from ..errors import expect
 from ..estimators import COMBINERS, Combiner, majority_vote, method_named
 from ..evaluation import ranks
 from ..evaluation.metrics import RANKING_METRICS
-from ..panel import Predictions, as_predictions, positions
+from ..panel import IntArray, Predictions, as_predictions, positions
 from ..tables import TITLES
 from ..terminal import table
 from .meetings import Meetings, looked_at, meet, scale_of
