@@ -52,7 +52,7 @@ class Method:
     Statistics: ClassVar[Any]  # NamedTuple of sums over instances
     Solution: ClassVar[Any]  # NamedTuple of what is solved from them
     statistics: ClassVar[Any]  # block -> Statistics
-    solver: ClassVar[Any]  # the module's `solve`: Statistics, and whatever else it names -> Solution
+    solver: ClassVar[Any] = None  # the module's `solve`: Statistics, and whatever else it names -> Solution
     apply: ClassVar[Any]  # block, Solution -> scores (n, l)
     learn: ClassVar[Any] = None  # block of instances with known answers, Solution -> Solution; None: sums have them
     contributions: ClassVar[Any]  # block of one instance, Solution, label's position -> Contributions
@@ -72,7 +72,7 @@ class Method:
         module = sys.modules.get(cls.__module__)
         if "name" not in cls.__dict__:  # an estimator, whose method has them
             return
-        cls.function_name, cls.solver = cls.__module__.rpartition(".")[2], getattr(module, "solve", None)
+        cls.function_name, cls.solver = cls.__module__.rpartition(".")[2], getattr(module, "solve", cls.solver)
         for name in ("Statistics", "Solution", "statistics", "apply", "learn", "contributions"):
             own = getattr(module, name, None)
             if name not in cls.__dict__ and own is not None:
