@@ -315,6 +315,39 @@ def test_labels_in_another_order_stream_as_they_are_read(tmp_path: Path) -> None
     np.testing.assert_array_equal(next(scanned.blocks(9)).to_array(), np.ones((2, 3, 1)))
 
 
+@pytest.mark.parametrize(
+    "rules", [{}, {"ignore_case": True}, {"vocabulary": ["caf\u00e9"]}, {"vocabulary": ["cafe\u0301"]}]
+)
+def test_accents_are_one_however_they_are_coded(tmp_path: Path, rules) -> None:
+    (tmp_path / "a.csv").write_text("id,caf\u00e9\n1,1\n")
+    (tmp_path / "b.jsonl").write_text('{"id": 1, "labels": ["cafe\u0301"]}')
+    with pytest.warns(InputWarning, match="^labels called otherwise: 1 .'cafe\u0301'.$"):
+        panel = read_predictions([tmp_path / "a.csv", tmp_path / "b.jsonl"], **rules)
+    assert (panel.labels, panel.to_array().tolist()) == (("caf\u00e9",), [[[1.0]], [[1.0]]])
+
+
+@pytest.mark.parametrize("read", [read_predictions, scan_predictions])
+def test_labels_that_differ_in_case_or_spaces_alone_are_pointed_out(tmp_path: Path, read) -> None:
+    (tmp_path / "a.csv").write_text("id,law,War\n1,1,0\n")
+    (tmp_path / "b.csv").write_text("id,law,war \n1,1,0\n")
+    paths = [tmp_path / "a.csv", tmp_path / "b.csv"]
+    with pytest.warns(InputWarning, match="^labels: 1 differ.* such as 'war ' from 'War', .*--ignore-case"):
+        assert len(read(paths).labels) == 3
+
+
+def test_a_vocabulary_in_another_case_hints_at_it(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"id": 1, "labels": "sports"}\n')
+    with pytest.raises(
+        InputError, match=r"no label of the vocabulary .*; but for case there are some \(--ignore-case\)"
+    ):
+        read_predictions(tmp_path / "a.jsonl", vocabulary=["Sports"])
+    (tmp_path / "a.jsonl").write_text('{"id": 1, "labels": ["sports", "law"]}\n')
+    with pytest.warns(
+        InputWarning, match=r"left out \(--ignore-case takes those that differ in case alone\): 1 .'sports'"
+    ):
+        read_predictions(tmp_path / "a.jsonl", vocabulary=["Sports", "law"])
+
+
 def test_files_of_labels(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("id,law,wars,art\n7,1,1,1\n")
     (tmp_path / "labels.txt").write_text("law\nwar\n\n")

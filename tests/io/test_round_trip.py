@@ -3,6 +3,7 @@
 import io
 import itertools
 from pathlib import Path
+from unicodedata import normalize
 
 import numpy as np
 import pytest
@@ -92,7 +93,8 @@ odd = st.sampled_from(
 @st.composite
 def named_tables(draw: st.DrawFn) -> ModelTable:
     instances = draw(st.lists(odd | names, min_size=1, max_size=4, unique=True))
-    labels = draw(st.lists(odd | names, min_size=1, max_size=4, unique=True))
+    composed = names.map(lambda name: normalize("NFC", name))  # as labels are read
+    labels = draw(st.lists(odd | composed, min_size=1, max_size=4, unique=True))
     cell = st.floats(0, 1) | st.just(float("nan"))
     scores = draw(st.lists(cell, min_size=len(instances) * len(labels), max_size=len(instances) * len(labels)))
     return ModelTable("t", np.array(scores).reshape(len(instances), len(labels)), instances, labels)

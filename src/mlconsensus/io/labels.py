@@ -50,7 +50,7 @@ def rules_of(reading: Reading) -> Iterator[Rules]:
         words = read_names(words)
     key = Rules(ignore_case=given.get("ignore_case", False)).key
     given["aliases"] = {key(name): label for name, label in aliases.items()}
-    given["vocabulary"] = {key(word): word.strip() for word in words if word.strip()}
+    given["vocabulary"] = {key(word): Rules().key(word) for word in words if word.strip()}
     rules = Rules(**given)
     yield rules
     if said := rules.summary():
@@ -84,17 +84,19 @@ def relabelled(table: ModelTable, rules: Rules) -> ModelTable:
     >>> relabelled(table, Rules(ignore_case=True)).scores
     array([[0.9, 0.5]])
     """
-    if not rules.rename or table.labels is None:
+    if table.labels is None:
         return table
     given = [str(label) for label in table.labels]
     names = [rules.name_of(label) for label in given]
     for label, name in zip(given, names, strict=True):
         if name is None:
-            rules.note("labels outside the vocabulary left out", label)
+            hint = " (--ignore-case takes those that differ in case alone)" * rules.in_vocabulary(label)
+            rules.note("labels outside the vocabulary left out" + hint, label)
         elif name != label:
             rules.note("labels called otherwise", label)
     kept = list(dict.fromkeys(name for name in names if name is not None))
-    expect(bool(kept), table.where, f"no label of the vocabulary from model {table.model!r}", "at least one")
+    hint = "; but for case there are some (--ignore-case)" * any(map(rules.in_vocabulary, given))
+    expect(bool(kept), table.where, f"no label of the vocabulary from model {table.model!r}", f"at least one{hint}")
     if kept == given:
         return table
     place = {name: at for at, name in enumerate(kept)}

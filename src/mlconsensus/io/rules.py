@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from unicodedata import normalize
 
 
 @dataclass(frozen=True)
@@ -26,23 +27,21 @@ class Rules:
     partial: bool = False  # whether what a long table with scores leaves out is missing, not 0
     notes: dict[str, Counter[str]] = field(default_factory=dict)  # what was done → to what, how often
 
-    @property
-    def rename(self) -> bool:
-        """Whether labels may be called otherwise than in the files."""
-        return bool(self.aliases or self.vocabulary or self.ignore_case)
-
     def key(self, label: str) -> str:
         """Return what a label is looked up by."""
-        return label.strip().lower() if self.ignore_case else label.strip()
+        label = normalize("NFC", label).strip()  # an accent may be a letter's own or a mark behind it
+        return label.lower() if self.ignore_case else label
 
     def name_of(self, label: str) -> str | None:
         """Return what a label is to be called, ``None`` if it is to be left out."""
+        if not (self.aliases or self.vocabulary or self.ignore_case):
+            return normalize("NFC", label)
         key = self.key(self.aliases.get(self.key(label), label))
         return self.vocabulary.get(key) if self.vocabulary else key
 
     def in_vocabulary(self, label: str) -> bool:
         """Tell whether a label is in the vocabulary, be it in another case."""
-        return self.name_of(label) is not None or label.strip().lower() in self._lower
+        return self.name_of(label) is not None or self.key(label).lower() in self._lower
 
     @cached_property
     def _lower(self) -> set[str]:

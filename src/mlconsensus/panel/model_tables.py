@@ -100,7 +100,7 @@ def table_of(given: Any, model: str, file: str | None = None) -> ModelTable:
     --------
     >>> import polars as pl
     >>> table_of(pl.DataFrame({"id": [7, 8], "x": [True, None]}), "a")
-    ModelTable(model='a', scores=array([[ 1.], [nan]]), instances=[7, 8], labels=['x'], file=None, named=None)
+    ModelTable(model='a', scores=array([[ 1.], [nan]]), instances=[7, 8], labels=['x'], file=None, ...)
     """
     if not is_frame(given):
         return ModelTable(model, given, file=file)
@@ -200,7 +200,22 @@ def panel_names(tables: list[ModelTable], what: str, sizes: list[int], how: How)
     check_overlap(tables, what.removesuffix("s"), arrays)
     if what == "instances":
         _check_spaces(tables, arrays)
-    return align(arrays, how, what, [table.listed for table in tables] if what == "instances" else ())
+    panel, maps = align(arrays, how, what, [table.listed for table in tables] if what == "instances" else ())
+    if what == "labels" and any(table.file for table in tables):
+        _check_alike([str(label) for label in panel])
+    return panel, maps
+
+
+def _check_alike(labels: list[str]) -> None:
+    """Warn of labels that differ in case or spaces around them alone."""
+    first: dict[str, str] = {}
+    alike = [label for label in labels if first.setdefault(label.strip().lower(), label) != label]
+    if alike:
+        said = f"{len(alike):,} differ from others in case or spaces alone, such as {alike[0]!r}"
+        other = first[alike[0].strip().lower()]
+        warnings.warn(
+            f"labels: {said} from {other!r}, and count as others (--ignore-case makes them one)", InputWarning, 2
+        )
 
 
 def _check_spaces(tables: list[ModelTable], arrays: list[Any]) -> None:
