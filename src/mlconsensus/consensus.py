@@ -2,7 +2,7 @@
 
 import os
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +21,8 @@ from .evaluation.truth import as_matched
 from .insight.comparison import cross_fitted
 from .insight.diagnostics import Diagnostics, diagnose, leave_one_model_out
 from .insight.explanations import Explanation, explain
-from .panel import MOST_DENSE, FloatArray, ModelTable, Names, Predictions, as_predictions, is_frame
+from .insight.meetings import named_most
+from .panel import MOST_DENSE, FloatArray, ModelTable, Names, Predictions, as_predictions, is_frame, truth_table
 from .parameters import Weights
 from .terminal import plural, sizes
 
@@ -121,6 +122,8 @@ class Consensus:
         truth
             The relevant labels, to judge with: an array (n, l), or a DataFrame that is matched by its names.
 
+        Of many labels the 500 named most are combined anew, by the same method, and looked at.
+
         Returns
         -------
         What can be shown in a notebook, saved or printed.
@@ -134,8 +137,10 @@ class Consensus:
         """
         from .report import Report, summarise
 
-        self._expect_few("report")
-        return Report(summarise(self, truth))
+        panel, note = named_most(self.predictions)
+        found = replace(combine(panel, method=clone(self.combiner)), reason=self.reason) if note else self
+        known = None if truth is None else truth_table(truth, "truth", self.instances, self.label_names)
+        return Report(summarise(found, known, note=note))
 
     def explain(self, instance: int | str, label: int | str) -> Explanation:
         """Say which model's which statement raised or lowered a score, and by how much, against plain voting.
@@ -247,7 +252,7 @@ class Consensus:
         -------
         A DataFrame of that library.
         """
-        return self._table().to_frame(library)
+        return self._table()._replace(scores=self.scores).to_frame(library)
 
     def save(self, path: str | os.PathLike[str], *, format: str | None = None, force: bool = False) -> None:
         """Write the scores to a file.

@@ -179,3 +179,12 @@ def test_pairs_that_share_few_instances_come_last():
 
 def test_one_instance_is_one():
     assert "2 raters, 1 instance that" in mlc.agreement([[[1, 0]], [[1, 1]]]).to_text()
+
+
+def test_what_is_looked_at_of_a_large_panel_is_said(monkeypatch):
+    scores = crowd(n=90, silence=0.0)
+    assert "looked at" not in mlc.agreement(scores).to_text()
+    monkeypatch.setattr(module, "_MOST_COMPARISONS", 6 * 6 * 90 * 4 // 3)
+    found = mlc.agreement(scores)
+    assert found.note == "Of 90 instances, 30 are looked at."
+    assert found.to_text().splitlines()[:2] == ["6 raters, 30 instances that two or more have seen", found.note]

@@ -133,6 +133,9 @@ class ManyScores:
         out.sort_indices()
         return out
 
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        return np.asarray(self.toarray(), dtype)
+
     def toarray(self) -> FloatArray:
         """Return all scores as an array (n, l), where that fits into memory."""
         n, l = self.shape

@@ -59,17 +59,14 @@ class Given(SimpleNamespace):
         say_missing(panel.n_missing, panel.shape)
         return panel
 
-    def read_to_show(self, most: int = 500) -> mlc.Predictions:
+    def read_to_show(self) -> mlc.Predictions:
         """Read the panel; of many labels, take as many as can be looked at, those that are named most, and say so."""
-        panel = self.read(many=True)
-        if not panel.many:
-            return panel
-        named = sum(scores.sum(axis=0) for scores, _, _ in panel.apart())
-        kept = sorted((-named).argsort(kind="stable")[:most])
-        looked_at = f"the {most:,} named most are looked at (--vocabulary chooses others)"
-        self.note = f"Of {len(panel.labels):,} labels, {looked_at}."
-        say(self.note)
-        return panel.select(labels=[panel.labels[j] for j in kept])
+        from ..insight.meetings import named_most
+
+        panel, self.note = named_most(self.read(many=True))
+        if self.note:
+            say(self.note)
+        return panel
 
     def known(self, path: str | None, partial: bool = False) -> Any:
         """Read the truth, or (`partial`) as much of it as is known, which must not be one of the models' files."""

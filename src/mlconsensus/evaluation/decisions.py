@@ -58,7 +58,7 @@ def frequencies(predictions: Any) -> FloatArray:
     return np.asarray(sum(column_sums(block) for block in _means(predictions)))
 
 
-def top_k(scores: ArrayLike, k: int) -> BoolArray:
+def top_k(scores: Any, k: int) -> Any:
     """Keep the `k` labels of highest score of each instance; ties go to the label that comes first.
 
     Parameters
@@ -70,7 +70,7 @@ def top_k(scores: ArrayLike, k: int) -> BoolArray:
 
     Returns
     -------
-    ndarray (n, l) of bool.
+    ndarray (n, l) of bool; CSR of `ManyScores`.
 
     Examples
     --------
@@ -79,7 +79,7 @@ def top_k(scores: ArrayLike, k: int) -> BoolArray:
     array([[False,  True,  True]])
     """
     scores = _score_matrix(scores)
-    return _top(scores, np.full(len(scores), whole(k, "k", 0)))
+    return match_instances(scores, np.full(len(scores), whole(k, "k", 0)))
 
 
 class Top(NamedTuple):
@@ -169,14 +169,14 @@ def match_instances(scores: Any, cardinality: ArrayLike, *, empty: Empty = "keep
     array([[False,  True,  True],
            [False, False, False]])
     """
-    scores = scores if isinstance(scores, ManyScores) else _score_matrix(scores)
+    scores = _score_matrix(scores)
     wanted = _counts(cardinality, len(scores), "instances")
     if isinstance(scores, ManyScores):
         return scores.cells(np.maximum(wanted, int(empty == "top"))).astype(np.bool_)
     return _filled(scores, _top(scores, wanted), empty)
 
 
-def match_labels(scores: ArrayLike, frequency: ArrayLike, *, empty: Empty = "keep") -> BoolArray:
+def match_labels(scores: Any, frequency: ArrayLike, *, empty: Empty = "keep") -> BoolArray:
     """Keep, for each label, as many instances as the models gave it on average, those of highest score.
 
     Parameters
@@ -199,7 +199,7 @@ def match_labels(scores: ArrayLike, frequency: ArrayLike, *, empty: Empty = "kee
     array([[ True,  True],
            [False,  True]])
     """
-    scores = _score_matrix(scores)
+    scores = _score_matrix(np.asarray(scores))
     wanted = _counts(frequency, scores.shape[1], "labels")
     return _filled(scores, _top(scores.T, wanted).T, empty)
 
@@ -247,7 +247,9 @@ def _means(predictions: Any) -> Iterator[Any]:
     return (many_means(block, none).above if block.many else mean(votes(block), none) for block in panel.blocks())
 
 
-def _score_matrix(scores: ArrayLike) -> FloatArray:
+def _score_matrix(scores: Any) -> Any:
+    if isinstance(scores, ManyScores):
+        return scores
     matrix = np.asarray(scores, dtype=np.float64)
     expect(matrix.ndim == 2, "scores", f"{matrix.ndim} dimensions", "2: instances, labels")
     expect(not (matrix.size and np.isnan(matrix.max())), "scores", "NaN", "numbers")

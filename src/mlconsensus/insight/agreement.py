@@ -23,7 +23,7 @@ from ..arithmetic.sheets import adding, sheets
 from ..errors import expect
 from ..panel import Array, BoolArray, FloatArray, IntArray, Predictions, as_predictions
 from ..terminal import plural, shown, table
-from .meetings import FEW, looked_at, together
+from .meetings import FEW, looked_at, named_most, together
 
 RESAMPLES = 400
 MOST_PAIRS = 2000  # of raters; of more, those that share most instances
@@ -84,6 +84,7 @@ class Agreement(NamedTuple):
     labels: tuple[LabelAgreement, ...]
     raters: tuple[RaterAgreement, ...]
     pairs: tuple[RaterAgreement, ...]
+    note: str = ""  # what of the panel is looked at, where it is not all
 
     def to_text(self, rows: int = 12) -> str:
         """Lay out what was found for a terminal, those that agree least first, and last those seen on few instances.
@@ -99,6 +100,7 @@ class Agreement(NamedTuple):
         """
         titles = ["agreement", "α, label by label", "α of scores", "α of label sets (MASI)"]
         lines = [f"{len(self.raters)} raters, {plural(self.instances, 'instance')} that two or more have seen"]
+        lines += [self.note] if self.note else []
         lines += [f"{name:23} {one}" for name, one in zip(titles, self[1:5], strict=True) if one is not None]
         labels = _listed(("label", "Krippendorff's α", "α of scores"), self.labels, rows)
         raters = _listed(("rater", "Cohen's κ"), self.raters, rows), _listed(("pair", "Cohen's κ"), self.pairs, rows)
@@ -109,7 +111,7 @@ def agreement(predictions: Any) -> Agreement:
     """Tell how far raters agree beyond chance, over what both have spoken about.
 
     Of panels with more than 2²⁴ answers, or 2²⁷ comparisons of two, instances at even distances are looked at, and of a
-    panel in files the first block.
+    panel in files the first block; of many labels the 500 named most. `Agreement.note` says so.
 
     Parameters
     ----------
@@ -122,13 +124,15 @@ def agreement(predictions: Any) -> Agreement:
     """
     source = as_predictions(predictions)
     expect(len(source.models) > 1, "agreement", "one rater", "at least two, who can differ")
-    panel = looked_at(source)
+    panel, note = named_most(source)
+    panel = looked_at(panel)
     said = sheets(panel)
     comparisons = int((np.bincount(said.instance) ** 2).sum()) * len(panel.labels)
     if comparisons > _MOST_COMPARISONS:
         panel = panel[:: -(-comparisons // _MOST_COMPARISONS)]
         said = sheets(panel)
-    (m, _, l), r = panel.shape, len(said.rater)
+    (m, n, l), r = panel.shape, len(said.rater)
+    note += f" Of {len(source):,} instances, {n:,} are looked at." if n < len(source) else ""
     _, at = np.unique(said.instance, return_inverse=True)
     speakers, group = np.bincount(at), at % _GROUPS
     by_instance, own = adding(at, len(speakers)), [np.flatnonzero(said.rater == k) for k in range(m)]
@@ -165,7 +169,7 @@ def agreement(predictions: Any) -> Agreement:
     raters = [_rated((names[k],), shared[k], found) for k, found in enumerate(of_raters)]
     twos = [_rated((names[k], names[q]), len(a), of_pairs[p]) for p, (k, q, a, _) in enumerate(pairs)]
     overall = int((speakers > 1).sum()), *figures(sums.sum(axis=-1)), _set_alpha(panel)
-    return Agreement(*overall, tuple(labels), tuple(raters), tuple(twos))
+    return Agreement(*overall, tuple(labels), tuple(raters), tuple(twos), note.strip())
 
 
 @cache

@@ -30,6 +30,25 @@ class Meetings(NamedTuple):
     spread: FloatArray  # (m, m) Σ_i d²
 
 
+def named_most(source: Predictions, most: int = 500) -> tuple[Predictions, str]:
+    """Take of many labels as many as can be looked at, those that are named most, and say so.
+
+    Examples
+    --------
+    >>> import mlconsensus as mlc
+    >>> panel, said = named_most(mlc.Predictions([[[0, 1, 0]], [[0, 1, 1]]]).as_block(many=True), 2)
+    >>> panel.labels, said
+    (('label_1', 'label_2'), 'Of 3 labels, the 2 named most are looked at ...')
+    """
+    if not (isinstance(source, Predictions) and source.many):
+        return source, ""
+    named = np.sum([scores.sum(axis=0) for scores, _, _ in source.apart()], axis=0)
+    kept = np.sort(np.argsort(-named, kind="stable")[:most]).tolist()
+    others = "--vocabulary and Predictions.select choose others"
+    said = f"Of {len(source.labels):,} labels, the {most:,} named most are looked at ({others})."
+    return source.select(labels=[source.labels[j] for j in kept]), said
+
+
 def looked_at(source: Source) -> Predictions:
     """Take what diagnostics look at: all of it, instances at even distances, or a file's first block.
 

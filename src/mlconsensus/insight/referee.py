@@ -7,7 +7,7 @@ keep their sign. docs/referee.md has the proof, and where it does not hold.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -26,7 +26,7 @@ from ..evaluation.metrics import RANKING_METRICS
 from ..panel import IntArray, Predictions, as_predictions, positions
 from ..tables import TITLES
 from ..terminal import table
-from .meetings import Meetings, looked_at, meet, scale_of
+from .meetings import Meetings, looked_at, meet, named_most, scale_of
 from .voices import count_voices
 
 _FITTED, _JUDGED, _FOLDS = 2000, 600, 5  # instances to fit on, instances to judge on, folds: at most
@@ -139,7 +139,10 @@ def referee(
     if not isinstance(methods, Mapping):
         names = map(method_named, COMBINERS if methods is None else methods)
         methods = {name: COMBINERS[name]() for name in names if name != "MV"}
-    panel = as_predictions(predictions)
+    panel, note = named_most(as_predictions(predictions))
+    if note:
+        judged_by = referee(panel, optimize, methods, groups, even_in_doubt)
+        return replace(judged_by, sentence=f"{judged_by.sentence} {note}")
     positions(list(groups or ()), panel.models, "groups")
     sample = _sample(panel)
     met = meet(sheets(sample))

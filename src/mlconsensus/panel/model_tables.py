@@ -41,14 +41,14 @@ class ModelTable(NamedTuple):
         np.float64(1.0)
         """
         expect(library in ("pandas", "polars"), "library", repr(library), "'pandas' or 'polars'")
-        ids, labels = np.asarray(self.instances).tolist(), list(self.labels)
+        ids, labels, scores = np.asarray(self.instances).tolist(), list(self.labels), np.asarray(self.scores)
         if library == "pandas":
             import pandas as pd
 
-            return pd.DataFrame(self.scores, index=pd.Index(ids, name="instance"), columns=labels)
+            return pd.DataFrame(scores, index=pd.Index(ids, name="instance"), columns=labels)
         import polars as pl
 
-        return pl.DataFrame(self.scores, schema=labels, orient="row").insert_column(0, pl.Series("instance", ids))
+        return pl.DataFrame(scores, schema=labels, orient="row").insert_column(0, pl.Series("instance", ids))
 
 
 def tables_of(scores: Any, models: Any) -> list[ModelTable]:

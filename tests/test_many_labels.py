@@ -1,0 +1,80 @@
+"""A consensus of many labels from Python: what fits is given as it is of few, what does not is refused in one line."""
+
+import json
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+import mlconsensus as mlc
+from mlconsensus.arithmetic import many
+from mlconsensus.arithmetic.budget import Budget
+
+N, L = 60, 3000
+
+
+@pytest.fixture(scope="module")
+def truth():
+    rng = np.random.default_rng(0)
+    cells = np.repeat(np.arange(N), 8), rng.zipf(1.3, 8 * N) % L
+    return sparse.coo_array((np.ones(8 * N), cells), shape=(N, L)).tocsr() > 0
+
+
+@pytest.fixture(scope="module")
+def panel(truth):
+    rng = np.random.default_rng(1)
+    noise = (
+        sparse.random_array((N, L), density=5e-4, rng=rng, data_sampler=lambda size: np.ones(size)) for _ in "abcd"
+    )
+    heard = (truth.multiply(rng.random((N, 1)) < 0.9).astype(float) for _ in "abcd")
+    return mlc.Predictions({name: own.maximum(more) for name, own, more in zip("abcd", heard, noise, strict=True)})
+
+
+@pytest.fixture(scope="module")
+def found(panel):
+    assert panel.many
+    return mlc.combine(panel, method="mv")
+
+
+def test_scores_are_an_array_where_they_fit(found, monkeypatch):
+    table = np.asarray(found.scores)
+    assert (table.shape, table.dtype) == ((N, L), np.float64)
+    np.testing.assert_array_equal(table, found.scores.toarray())
+    assert np.asarray(found.scores, np.float32).dtype == np.float32
+    monkeypatch.setattr(many, "granted", lambda: Budget(1, 2**10))
+    with pytest.raises(mlc.InputError, match="scores: found 60 × 3,000, expected fewer for one array"):
+        np.asarray(found.scores)
+    with pytest.raises(mlc.InputError, match="scores: found 60 × 3,000, expected fewer for one array"):
+        found.to_frame()
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_frames(panel, found, library):
+    frame = found.to_frame(library)
+    np.testing.assert_array_equal(frame[list(found.label_names)].to_numpy(), found.scores.toarray())
+    same = mlc.MajorityVote().set_output(transform="pandas").fit_transform(panel)
+    np.testing.assert_array_equal(same.to_numpy(), found.scores.toarray())
+
+
+def test_label_sets_by_number_and_by_frequency(panel, found):
+    table = found.scores.toarray()
+    np.testing.assert_array_equal(mlc.decisions.top_k(found.scores, 3).toarray(), mlc.decisions.top_k(table, 3))
+    often = mlc.decisions.frequencies(panel)
+    sets = mlc.decisions.match_labels(found.scores, often)
+    np.testing.assert_array_equal(sets, mlc.decisions.match_labels(table, often))
+
+
+def test_what_is_looked_at_are_the_labels_named_most(panel, found, truth):
+    said = "Of 3,000 labels, the 500 named most are looked at"
+    known = truth.toarray()
+    report = found.report(known)
+    shown = json.loads(report.to_json())
+    assert shown["note"].startswith(said)
+    assert (shown["panel"]["n_labels"], shown["origin"]["method"]) == (500, "MV")
+    columns = [found.label_names.index(label) for label in shown["labels"]["order"]]
+    named = panel.to_array().sum(axis=(0, 1))
+    assert named[columns].min() >= np.sort(named)[-500]
+    assert shown["judged"]["results"][0]["metrics"]["micro_auc"] > 0.9
+    assert mlc.agreement(panel).note.startswith(said)
+    assert len(mlc.agreement(panel).labels) == 500
+    assert said in mlc.referee(panel, methods=["mlcm-a"]).sentence
