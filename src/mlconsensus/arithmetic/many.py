@@ -133,7 +133,7 @@ class ManyScores:
         out.sort_indices()
         return out
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         return np.asarray(self.toarray(), dtype)
 
     def toarray(self) -> FloatArray:
