@@ -178,7 +178,8 @@ def whole_file(path: AnyPath, force: bool = False) -> Iterator[IO[bytes]]:
             yield file
 
 
-class guarded:  # noqa: N801 - used as a function is; one made of a generator keeps what it refused in memory
+# One that is made of a generator keeps what it refused in memory.
+class guarded(contextlib.AbstractContextManager[Any]):  # noqa: N801 - used as a function is
     """Refuse a file that a library cannot read, whatever it raises; Polars even panics, which no `Exception` is.
 
     Examples
@@ -192,9 +193,6 @@ class guarded:  # noqa: N801 - used as a function is; one made of a generator ke
 
     def __init__(self, name: str, kind: str, found: str = "broken data") -> None:
         self.name, self.kind, self.found = name, kind, found
-
-    def __enter__(self) -> None:
-        pass
 
     def __exit__(self, kind: object, fault: BaseException | None, trace: object) -> None:
         if fault is None or isinstance(fault, InputError | KeyboardInterrupt | SystemExit | GeneratorExit):
