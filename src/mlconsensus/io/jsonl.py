@@ -13,7 +13,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable
-from itertools import islice
+from itertools import islice, repeat
 from typing import IO, Any
 
 import numpy as np
@@ -141,12 +141,15 @@ def write(file: IO[bytes], table: ModelTable, layout: Layout, array: bool = Fals
     {"instance": "7", "labels": {"x": 0.25, "y": null}}
     """
     record = None if tool is None else TOOLS[tool].written
-    labels = [str(name) for name in layouts.named(table)[1]]
-    if sparse.issparse(table.scores):  # whatever is to be left out elsewhere, the first line names all labels
-        table = table._replace(scores=sparse.csr_array(table.scores))
-    frames = (block.group_by("instance", maintain_order=True).all() for block in layouts.blocks(table, "long"))
-    for at_row, (instance, names, values) in enumerate(row for frame in frames for row in frame.iter_rows()):
-        said = dict(zip(names, values, strict=True))
+    instances, labels = ([str(name) for name in names] for names in layouts.named(table))
+    rows = zip(repeat(range(len(labels))), table.scores)  # of each, columns and what stands in them
+    if sparse.issparse(table.scores):
+        whole = layouts.listed(table.scores)
+        each, cells = (np.split(part, whole.indptr[1:-1]) for part in (whole.indices, whole.data))
+        rows = zip(map(np.ndarray.tolist, each), cells, strict=True)
+    for at_row, (instance, (columns, values)) in enumerate(zip(instances, rows, strict=True)):
+        named = zip(columns, values.tolist(), strict=True)
+        said = {labels[at]: None if value != value else value for at, value in named}
         chosen = [label for label, value in said.items() if value is not None and value >= 0.5]
         entry = {"instance": instance, "labels": chosen if table.scores.dtype.kind == "b" else said}
         if record is not None:
