@@ -106,6 +106,12 @@ def test_of_a_row_with_neither_label_nor_score_nothing_was_said(tmp_path: Path) 
         np.testing.assert_array_equal(next(panel.blocks(9)).to_array(), [[[np.nan], [0.5]]])
 
 
+def test_tags_that_are_joined_in_one_cell_are_pointed_out(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("worker,task,label\nann,1,x\nann,2,x; y\nann,3,y\n")
+    with pytest.warns(InputWarning, match="^labels that join others, read as one each: 1 .'x; y'.$"):
+        assert mlc.read_predictions(tmp_path / "a.csv").labels == ("x", "x; y", "y")
+
+
 def test_a_score_without_a_label_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("instance,label,score\n1,x,0.5\n2,,\n3, ,0.5\n")
     with pytest.raises(InputError, match=r"line 4, column 'label': found nothing beside a score, expected a name"):

@@ -7,6 +7,8 @@ import pandas as pd
 import polars as pl
 import pytest
 
+import mlconsensus as mlc
+from mlconsensus.errors import InputError, InputWarning
 from mlconsensus.io import read_table
 
 WRITERS = {"parquet": pl.DataFrame.write_parquet, "feather": pl.DataFrame.write_ipc}
@@ -57,3 +59,35 @@ def test_a_range_that_pandas_only_names_is_the_index_too(tmp_path: Path) -> None
     assert list(table.labels) == ["a", "b"]
     frame.reset_index().to_parquet(tmp_path / "b.parquet")  # now a column, beside a range that says nothing
     assert list(read_table(tmp_path / "b.parquet").instances) == ["7", "8"]
+
+
+@pytest.mark.parametrize("name", WRITERS)
+@pytest.mark.parametrize("read", [mlc.read_predictions, mlc.scan_predictions])
+def test_lists_of_tags_in_a_column(tmp_path: Path, name: str, read) -> None:
+    rows = pl.DataFrame({"id": [7, 8, 9], "labels": [["x", "y"], [], None]})
+    WRITERS[name](rows, tmp_path / f"a.{name}")
+    with pytest.warns(InputWarning, match="^answers without labels read as silence: 1$"):
+        panel = read(tmp_path / f"a.{name}")
+    assert (panel.instances.tolist(), panel.labels) == (["7", "8", "9"], ("x", "y"))
+    np.testing.assert_array_equal(next(panel.blocks(9)).to_array(), [[[1, 1], [0, 0], [np.nan, np.nan]]])
+
+
+@pytest.mark.parametrize("cell", ['"[""x""]"', "x;y", "x|y"])
+def test_lists_of_tags_in_text_are_sent_elsewhere(tmp_path: Path, cell: str) -> None:
+    (tmp_path / "a.csv").write_text(f"id,labels\n1,{cell}\n")
+    with pytest.raises(InputError, match="; lists of tags are read from JSON lines and Parquet$"):
+        mlc.read_predictions(tmp_path / "a.csv")
+
+
+def test_what_was_taken_for_ids_is_named(tmp_path: Path) -> None:
+    pl.DataFrame({"s": [1, 0, 1], "p": [0, 0, 1]}).write_parquet(tmp_path / "a.parquet")
+    with pytest.raises(
+        InputError, match="row 3: found the instance '1' again .*, expected each once in 's', the column"
+    ):
+        mlc.read_predictions(tmp_path / "a.parquet")
+
+
+def test_semicolons_come_with_decimal_commas(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("id;x\n1;0,5\n")
+    with pytest.raises(InputError, match=r"found semicolons between columns, expected commas, and points in numbers"):
+        mlc.read_predictions(tmp_path / "a.csv")

@@ -262,7 +262,10 @@ def raise_bad_score(where: str, found: object, hint: str = "") -> NoReturn:
     """
     if isinstance(found, str):
         others = ", true or false, or, where it is missing, nothing, NaN, NA, N/A, null or None"
-        raise InputError(f"{where}: found {found[:40]!r}, expected a number from 0 to 1{others}{hint}")
+        lists = "; lists of tags are read from JSON lines and Parquet" * (
+            found[:1] == "[" or ";" in found or "|" in found
+        )
+        raise InputError(f"{where}: found {found[:40]!r}, expected a number from 0 to 1{others}{hint or lists}")
     too_large = " (or a number too large)" if found in (float("inf"), float("-inf")) else ""
     # Text is parsed as floats; a whole number shall look like one.
     raise InputError(f"{where}: found {str(found).removesuffix('.0')}{too_large}, expected a number from 0 to 1")

@@ -76,7 +76,8 @@ def _header(content: bytes | Path, name: str, separator: str) -> tuple[list[str]
     if other := _other_mark(columns, separator):
         remedy = {",": " (--format csv reads it)", "\t": " (--format tsv reads it)"}.get(other, "")
         found = f"{_CALLED[other]} between columns{remedy}"
-        raise InputError(f"{name}, line 1: found {found}, expected {_CALLED[separator]}")
+        points = ", and points in numbers such as 0.5" * (other == ";")  # those who write the one write 0,5
+        raise InputError(f"{name}, line 1: found {found}, expected {_CALLED[separator]}{points}")
     return columns, lines
 
 

@@ -85,7 +85,8 @@ def tables(
     ids = like if same else names(ids, columns[0] or "instance", place)
     if not same and (again := first_again(ids)):
         second = f"the instance {ids[again[1]]!r} again (first in {place.short(again[0])})"
-        raise InputError(f"{place(again[1])}: found {second}, expected each once{meant_long(columns)}")
+        once = f"each once in {columns[0]!r}, the column of ids"
+        raise InputError(f"{place(again[1])}: found {second}, expected {once}{meant_long(columns)}")
     labels = np.array(columns[1:], dtype=np.dtypes.StringDType())
     if scratch is None:
         cells: Any = matrix(rows.drop("0"), columns, place)

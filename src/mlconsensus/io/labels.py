@@ -1,6 +1,7 @@
 """What users say about reading files → rules; and the one step that gives labels the names that the rules want."""
 
 import os
+import re
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -87,13 +88,15 @@ def relabelled(table: ModelTable, rules: Rules) -> ModelTable:
     if table.labels is None:
         return table
     given = [str(label) for label in table.labels]
-    names = [rules.name_of(label) for label in given]
+    names, known = [rules.name_of(label) for label in given], set(given)
     for label, name in zip(given, names, strict=True):
         if name is None:
             hint = " (--ignore-case takes those that differ in case alone)" * rules.in_vocabulary(label)
             rules.note("labels outside the vocabulary left out" + hint, label)
         elif name != label:
             rules.note("labels called otherwise", label)
+        if len(parts := re.split(r"\s*[;|]\s*", label)) > 1 and known.issuperset(parts):
+            rules.note("labels that join others, read as one each", label)
     kept = list(dict.fromkeys(name for name in names if name is not None))
     hint = "; but for case there are some (--ignore-case)" * any(map(rules.in_vocabulary, given))
     expect(bool(kept), table.where, f"no label of the vocabulary from model {table.model!r}", f"at least one{hint}")

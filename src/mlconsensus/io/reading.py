@@ -230,6 +230,10 @@ def _tables(file: InputFile, form: Format, scratch: Path | None = None, like: An
     keep: Callable[[pl.LazyFrame], Any] = pl.LazyFrame.collect if scratch is None else partial(stored.sunk, scratch)
     with guarded(file.name, form.title):
         found = form.module.read(file, keep, **form.options)
+        if isinstance(found, NamedFrame) and pl.List(pl.String) in found.rows.lazy().collect_schema().dtypes():
+            rows = found.rows.lazy().collect().iter_rows()  # lists of tags, as in JSON
+            entries = (dict(zip(found.columns, row, strict=True)) for row in rows)
+            found = jsonl.frame_of(enumerate(entries, 1), "row", file)
         tables = found if isinstance(found, list) else frames.tables(found, file.model, file.rules, scratch, like)
         tables = [relabelled(table, file.rules) for table in tables]
         if scratch is None:
