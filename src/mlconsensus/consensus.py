@@ -152,9 +152,11 @@ class Consensus:
 
         Returns
         -------
-        An exact sum over statements.
+        An exact sum over statements, and whether the label is in the instance's label set.
         """
-        return explain(self.combiner, self.predictions, instance, label)
+        found = explain(self.combiner, self.predictions, instance, label)
+        at = np.flatnonzero(self.instances == found.instance)[0], self.label_names.index(found.label)
+        return replace(found, in_label_set=bool(self.labels[at]))
 
     def intervals(self) -> tuple[FloatArray, FloatArray]:
         """Find how far any one model could sway the scores.

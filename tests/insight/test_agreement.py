@@ -177,6 +177,23 @@ def test_pairs_that_share_few_instances_come_last():
     assert "dora" in few.to_text().split("\n\n")[-1].splitlines()[1]  # where all pairs share few
 
 
+def test_few_instances_have_no_interval():
+    """Two shared instances, drawn anew, are at most two: their interval would be short, or no wider than 0."""
+    scores = crowd(m=4, n=30, silence=0)
+    scores[3, 9:] = np.nan
+    found = mlc.agreement(scores)
+    for pair in found.pairs:
+        few = "model_3" in pair.raters
+        assert pair.instances == (9 if few else 30)
+        assert np.isnan([pair.kappa.low, pair.kappa.high, pair.share.low]).tolist() == [few] * 3
+        assert not np.isnan(pair.kappa.value)
+    assert np.isnan(found.raters[3].kappa.low)
+    assert not np.isnan([found.alpha.low, found.set_alpha.low, found.labels[0].alpha.low]).any()
+    few = mlc.agreement(scores[:, :9])
+    assert np.isnan([few.alpha.low, few.set_alpha.low, few.labels[0].alpha.low]).all()
+    assert f"{few.alpha.value:.3f} (–)" in few.to_text()
+
+
 def test_one_instance_is_one():
     assert "2 raters, 1 instance that" in mlc.agreement([[[1, 0]], [[1, 1]]]).to_text()
 

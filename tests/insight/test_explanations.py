@@ -395,6 +395,40 @@ def test_where_nobody_spoke_the_prior_is_shown():
     assert why.to_text().splitlines()[-1].split() == ["sum", "0.5000", "0.5000"]
 
 
+def test_the_only_yes_comes_first_and_who_never_saw_the_instance_has_no_part():
+    rng = np.random.default_rng(0)
+    truth = rng.random((200, 4)) < 0.3
+    scores = np.where(rng.random((30, 200, 1)) < 0.3, truth ^ (rng.random((30, 200, 4)) < 0.1), NAN)
+    scores[0] = [1, 0, 0, 0]  # whatever it sees, so that nobody who learns from agreement listens to it
+    scores[:, 0] = NAN
+    scores[:6, 0] = [[1, 0, 0, 0], *[[0, 1, 0, 0]] * 4, [NAN, 1, 0, 0]]
+    found = mlc.combine(scores, method="filter")
+    why = found.explain(0, 0)
+    assert (why.parts[0].model, why.parts[0].said, why.vote) == ("model_0", 1.0, 0.2)
+    assert abs(why.parts[0].contribution) < abs(why.parts[1].contribution)
+    assert {part.model for part in why.parts} == {f"model_{k}" for k in range(6)}
+    assert ("model_5", None) in {(part.model, part.said) for part in why.parts if part.label == "label_0"}
+    assert why.baseline + why.remainder + sum(part.contribution for part in why.parts) == pytest.approx(why.score)
+
+
+@pytest.mark.parametrize("many", [False, True])
+def test_a_consensus_says_whether_the_label_is_in_the_label_set(many):
+    panel = mlc.Predictions([[[1, 0, 0]], [[1, 1, 0]], [[1, 1, 0]]], labels=list("xyz"), instances=["i"])
+    found = mlc.combine(panel.as_block(many=many), method="filter")
+    (chosen,) = found.label_sets()
+    assert "x" in chosen
+    assert "z" not in chosen
+    for label in "xyz":
+        why = found.explain("i", label)
+        assert why.in_label_set is why.to_dict()["in_label_set"] is (label in chosen)
+        assert (
+            why.to_text()
+            .splitlines()[0]
+            .endswith(" by voting; in the label set" if label in chosen else " by voting; not in the label set")
+        )
+    assert mlc.explain(found.combiner, panel, "i", "x").in_label_set is None
+
+
 def test_plain_voting_knows_no_weights():
     panel = mlc.Predictions([[[1.0], [0.0]], [[0.0], [0.0]]]).weighted([3.0, 1.0])
     why = mlc.explain(mlc.MajorityVote(weights=[3.0, 1.0]).fit(panel), panel, 0, 0)

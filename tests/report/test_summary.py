@@ -13,7 +13,7 @@ from sklearn.metrics import f1_score, precision_recall_curve
 
 import mlconsensus as mlc
 from mlconsensus.insight import diagnostics
-from mlconsensus.report import changes, judged, labels, models, summarise
+from mlconsensus.report import Report, changes, judged, labels, models, summarise
 from mlconsensus.report.changes import departure
 from mlconsensus.report.charts import heat
 from mlconsensus.report.findings import actions, findings
@@ -138,6 +138,30 @@ def test_many_labels_are_thinned_to_those_with_the_strongest_ties():
     assert {f"l{j}" for j in range(60, 80)} <= set(found.order)
     assert len(found.rows) == 120
     assert {(pair.one, pair.other) for pair in found.pairs[:10]} == {(f"l{j}", f"l{j + 10}") for j in range(60, 70)}
+
+
+def test_pairs_are_counted_and_those_that_go_together_least_are_listed():
+    """Labels that exclude each other are never together, and tell as much as those that always are."""
+    rng = np.random.default_rng(0)
+    chosen = rng.random((500, 8)) < 0.3
+    chosen[:, 7] &= ~chosen[:, 0]
+    names, none = tuple("abcdefgh"), np.zeros(8, dtype=np.int64)
+    found = labels.summarise_labels(names, chosen, none, none, np.zeros(8))
+    every = sorted(
+        ((np.corrcoef(chosen[:, i], chosen[:, j])[0, 1], names[i], names[j]) for i in range(8) for j in range(i)),
+        reverse=True,
+    )
+    assert (found.n_pairs, len(found.pairs)) == (28, 20)
+    kept = [pair.correlation for pair in found.pairs]
+    assert kept == pytest.approx([one[0] for one in (*every[:10], *every[-10:])])
+    assert (found.pairs[-1].one, found.pairs[-1].other, found.pairs[-1].together) == ("a", "h", 0)
+    summary = summarise(mlc.combine([chosen, chosen], method="mv"))
+    report = Report(summary._replace(labels=found))
+    assert "The 10 pairs of labels that go together most, and the 10 that do least, of 28" in report.to_html()
+    text = report.to_text()
+    assert "… and 18 between the 5 that go together most and the 5 that do least" in text
+    last = ["a", "h", "0", f"{found.pairs[-1].expected:.1f}", f"−{-kept[-1]:.2f}"]
+    assert last in [line.split() for line in text.splitlines()]
 
 
 def by_all_sets(vote, chosen):

@@ -34,14 +34,15 @@ _AT_ONCE = 2**21  # cells in the largest array of one step
 
 
 class Agreed(NamedTuple):
-    """A figure and its 95 % interval; NaN where nothing could differ, or nobody met."""
+    """A figure and its 95 % interval; NaN where nothing could differ, or nobody met; few instances give no interval."""
 
     value: float
     low: float
     high: float
 
     def __str__(self) -> str:
-        return "–" if np.isnan(self.value) else f"{self.value:z.3f} ({self.low:z.3f} to {self.high:z.3f})"
+        ends = "–" if np.isnan(self.low) else f"{self.low:z.3f} to {self.high:z.3f}"
+        return "–" if np.isnan(self.value) else f"{self.value:z.3f} ({ends})"
 
 
 class LabelAgreement(NamedTuple):
@@ -160,15 +161,18 @@ def agreement(predictions: Any) -> Agreement:
             both = heard[a] & heard[b]
             found += _table([both, agreed[a] & both, agreed[b] & both, agreed[a] & agreed[b]], group[a])
 
-    def figures(sums: FloatArray) -> tuple[Agreed, Agreed, Agreed | None]:
-        share, alpha, of_scores = (_one_minus(*one) for one in sums)
+    def figures(sums: FloatArray, instances: int) -> tuple[Agreed, Agreed, Agreed | None]:
+        share, alpha, of_scores = (_one_minus(seen, chance, instances) for seen, chance in sums)
         return share, alpha, of_scores if graded else None
 
-    labels = [LabelAgreement(name, int(met[j]), *figures(sums[..., j])) for j, name in enumerate(panel.labels)]
+    labels = [
+        LabelAgreement(name, int(met[j]), *figures(sums[..., j], int(met[j]))) for j, name in enumerate(panel.labels)
+    ]
     names, shared = panel.models, [int((speakers[at[rows]] > 1).sum()) for rows in own]
     raters = [_rated((names[k],), shared[k], found) for k, found in enumerate(of_raters)]
     twos = [_rated((names[k], names[q]), len(a), of_pairs[p]) for p, (k, q, a, _) in enumerate(pairs)]
-    overall = int((speakers > 1).sum()), *figures(sums.sum(axis=-1)), _set_alpha(panel)
+    several = int((speakers > 1).sum())
+    overall = several, *figures(sums.sum(axis=-1), several), _set_alpha(panel)
     return Agreement(*overall, tuple(labels), tuple(raters), tuple(twos), note.strip())
 
 
@@ -230,7 +234,7 @@ def _set_alpha(panel: Predictions) -> Agreed:
     sets = sparse.csr_array((np.ones(len(met)), (at[met] % _GROUPS, kind[met])), shape=(_GROUPS, len(first)))
     counts = _weights() @ sets
     expected = ((counts @ distance) * counts).sum(axis=1) / np.maximum(counts.sum(axis=1) - 1, 1)
-    return _one_minus((_weights() @ observed)[:, 0], expected)
+    return _one_minus((_weights() @ observed)[:, 0], expected, int((speakers > 1).sum()))
 
 
 def masi_distances(sets: BoolArray) -> FloatArray:
@@ -257,11 +261,11 @@ def masi_distances(sets: BoolArray) -> FloatArray:
     return 1 - ratio(shared, either, 1.0) * monotone
 
 
-def _one_minus(observed: FloatArray, expected: FloatArray) -> Agreed:
+def _one_minus(observed: FloatArray, expected: FloatArray, instances: int) -> Agreed:
     """Return 1 − observed ÷ expected of the panel itself, which comes first, and its interval over the resamples."""
     found = 1 - ratio(observed, expected, np.nan)
-    if np.isnan(found[0]):
-        return Agreed(np.nan, np.nan, np.nan)
+    if np.isnan(found[0]) or instances < FEW:  # few instances, drawn anew, are much the same: intervals too short
+        return Agreed(float(found[0]), np.nan, np.nan)
     resampled = found[~np.isnan(found)]  # all that can be worked out; the figure itself is one
     # Instances that are drawn twice agree with themselves: chance is underrated, so that the resamples lie too low.
     low, high = found[0] + np.percentile(resampled, [2.5, 97.5]) - resampled.mean()
@@ -270,7 +274,7 @@ def _one_minus(observed: FloatArray, expected: FloatArray) -> Agreed:
 
 def _rated(raters: tuple[str, ...], instances: int, sums: FloatArray) -> RaterAgreement:
     differ, chance, answers = sums
-    return RaterAgreement(raters, instances, _one_minus(differ, answers), _one_minus(differ, chance))
+    return RaterAgreement(raters, instances, *(_one_minus(differ, could, instances) for could in (answers, chance)))
 
 
 def _listed(heads: tuple[str, ...], found: Sequence[LabelAgreement | RaterAgreement], rows: int) -> str:

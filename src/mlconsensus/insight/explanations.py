@@ -54,6 +54,8 @@ class Explanation:
         What rows and columns are called.
     clusters
         What being in its clusters adds, by their names, where the panel has clusterings and the method uses them.
+    in_label_set
+        Whether the label is in the instance's label set, where a `Consensus` explains; else ``None``.
 
     Examples
     --------
@@ -83,6 +85,7 @@ class Explanation:
     models: tuple[str, ...]
     labels: tuple[str, ...]
     clusters: dict[str, float] = field(default_factory=dict)
+    in_label_set: bool | None = None
 
     @property
     def total(self) -> float:
@@ -96,22 +99,24 @@ class Explanation:
 
     @cached_property
     def counts(self) -> BoolArray:
-        """Which statements count (m, l): all that contribute anything, and all about the label itself, silence too."""
-        return np.asarray((self.contributions != 0) | (np.array(self.labels, dtype=object) == self.label))
+        """Which statements count (m, l): all that contribute, and all about the label by who has seen the instance."""
+        saw, own = ~np.isnan(self.said).all(axis=1), np.array(self.labels, dtype=object) == self.label
+        return np.asarray((self.contributions != 0) | np.outer(saw, own))
 
     @cached_property
     def parts(self) -> list[Part]:
-        """The statements that count, from the largest contribution to the smallest."""
+        """The statements that count: each yes to the label, then the others, from the largest contribution down."""
         return self.largest(None)
 
     def largest(self, most: int | None) -> list[Part]:
-        """Return at most so many of the statements that count, from the largest contribution on."""
+        """Return at most so many of the `parts`, the first."""
         own = self.labels.index(self.label)
         spoke = ~np.isnan(self.said)
         votes = np.where(spoke[:, own], self.said[:, own], 0.0) / max(spoke[:, own].sum(), 1)
         # Thousands of statements: numbers of lists are reached faster than those of arrays.
         at, of = np.nonzero(self.counts)
-        order = np.lexsort((of != own, -np.abs(self.contributions[at, of])))[:most]
+        yes = (of == own) & (self.said[at, of] >= 0.5)
+        order = np.lexsort((of != own, -np.abs(self.contributions[at, of]), ~yes))[:most]
         at, of = at[order], of[order]
         columns = at, of, self.said[at, of], self.contributions[at, of], votes[at] * (of == own)
         found = [
@@ -119,9 +124,11 @@ class Explanation:
             for k, j, said, given, vote in zip(*(column.tolist() for column in columns), strict=True)
         ]
         inside = [Part(name, "", 1.0, contribution, 0.0) for name, contribution in self.clusters.items()]
-        if inside:
-            found = sorted(found + inside, key=lambda part: (-abs(part.contribution), part.label != self.label))
-        return found[:most]
+        return sorted(found + inside, key=self._place)[:most]
+
+    def _place(self, part: Part) -> tuple[bool, float, bool]:
+        own = part.label == self.label
+        return not (own and (part.said or 0.0) >= 0.5), -abs(part.contribution), not own
 
     def to_dict(self) -> dict[str, Any]:
         """Return what JSON can hold: all but the arrays; infinite log-odds, of what is never or always true, are None.
@@ -136,7 +143,7 @@ class Explanation:
         >>> mlc.explain(mlc.MajorityVote().fit([[[1]]]), [[[1]]], 0, 0).to_dict()["parts"]
         [{'model': 'model_0', 'label': 'label_0', 'said': 1.0, 'contribution': 1.0, 'vote': 1.0}]
         """
-        names = ("method", "instance", "label", "score", "vote", "scale", "baseline", "remainder")
+        names = ("method", "instance", "label", "in_label_set", "score", "vote", "scale", "baseline", "remainder")
         found = {name: getattr(self, name) for name in names} | {"parts": [part._asdict() for part in self.parts]}
         return found if math.isfinite(self.baseline) else found | {"baseline": None}
 
@@ -146,7 +153,7 @@ class Explanation:
         Parameters
         ----------
         most
-            How many parts have a row of their own, the largest ones; the others share one.
+            How many parts have a row of their own, the first ones; the others share one.
 
         Returns
         -------
@@ -164,7 +171,8 @@ class Explanation:
 
     def _title(self) -> str:
         scores = f"{self.score:.4f} by {self.method}, {self.vote:.4f} by voting"
-        return f"instance {shown(self.instance)}, label {shown(self.label)}: {scores}"
+        chosen = {None: "", True: "; in the label set", False: "; not in the label set"}[self.in_label_set]
+        return f"instance {shown(self.instance)}, label {shown(self.label)}: {scores}{chosen}"
 
     def _rows(self, most: int) -> list[tuple[str, ...]]:
         """Return the rows of a table, names shortened: the baseline, the largest parts, what is left, and the sum."""

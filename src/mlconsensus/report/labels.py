@@ -1,6 +1,7 @@
 """The labels of a panel: how they go together according to the consensus, and which are disputed."""
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -11,8 +12,8 @@ from ..arithmetic.products import ratio
 from ..panel import BoolArray, FloatArray, IntArray
 
 MOST_LABELS = 40  # in the heat map; more would not be readable
-_MOST_PAIRS = 20
-_LEAST_TOGETHER = 3  # fewer instances in common prove nothing
+_MOST_PAIRS = 10  # at either end
+_LEAST_TOGETHER = 3  # instances that have both, or would by chance; fewer prove nothing
 
 
 class LabelRow(NamedTuple):
@@ -26,7 +27,7 @@ class LabelRow(NamedTuple):
 
 
 class Pair(NamedTuple):
-    """Two labels that go together."""
+    """Two labels that go together, or do not."""
 
     one: str
     other: str
@@ -41,7 +42,8 @@ class LabelsSummary(NamedTuple):
     rows: tuple[LabelRow, ...]
     order: tuple[str, ...]  # rows and columns of the heat map, like beside like
     correlation: FloatArray
-    pairs: tuple[Pair, ...]  # the closest, closest first
+    pairs: tuple[Pair, ...]  # those that go together most, closest first, and of many those that do least
+    n_pairs: int  # that are frequent enough to tell; the others are between these
 
 
 def summarise_labels(
@@ -75,22 +77,34 @@ def summarise_labels(
     # Correlation of columns of 0 and 1; 0 where one is constant.
     correlation = np.minimum(ratio(n * together - np.outer(count, count), np.outer(size, size), 0.0), 1.0)
     np.fill_diagonal(correlation, 1.0)
-    enough = together >= _LEAST_TOGETHER
+    expected = np.outer(count, count) / n
+    enough = np.maximum(together, expected) >= _LEAST_TOGETHER
     kept = np.flatnonzero(count > 0)
     if len(kept) > MOST_LABELS:
         kept = kept[strongest(np.where(enough, correlation, 0)[np.ix_(kept, kept)], MOST_LABELS)]
     kept = kept[ordered(correlation[np.ix_(kept, kept)])]
     # A label that all instances have goes with none more than with another.
     at = np.argwhere(np.triu(enough & np.outer(size, size).astype(bool), k=1))
-    closest = at[np.argsort(-correlation[at[:, 0], at[:, 1]], kind="stable")[:_MOST_PAIRS]].tolist()
+    closest = at[np.argsort(-correlation[at[:, 0], at[:, 1]], kind="stable")].tolist()
     pairs = (
-        Pair(names[i], names[j], int(together[i, j]), float(count[i] * count[j] / n), float(correlation[i, j]))
-        for i, j in closest
+        Pair(names[i], names[j], int(together[i, j]), float(expected[i, j]), float(correlation[i, j]))
+        for i, j in ends(closest, 2 * _MOST_PAIRS)
     )
     columns = (count.astype(np.int64), added, dropped, dispute)
     rows = map(LabelRow, names, *(column.tolist() for column in columns))
     order = tuple(names[j] for j in kept)
-    return LabelsSummary(tuple(rows), order, correlation[np.ix_(kept, kept)], tuple(pairs))
+    return LabelsSummary(tuple(rows), order, correlation[np.ix_(kept, kept)], tuple(pairs), len(closest))
+
+
+def ends(rows: Sequence[Any], most: int) -> list[Any]:
+    """Keep at most so many rows, half from the beginning and half from the end.
+
+    Examples
+    --------
+    >>> ends("abcdef", 4), ends("abc", 4)
+    (['a', 'b', 'e', 'f'], ['a', 'b', 'c'])
+    """
+    return [*rows] if len(rows) <= most else [*rows[: most // 2], *rows[-(most // 2) :]]
 
 
 def ordered(similarity: FloatArray) -> IntArray:

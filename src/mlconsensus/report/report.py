@@ -18,6 +18,7 @@ from ..terminal import plural, shown, sizes, table
 from .changes import ChangesSummary, Reason
 from .charts import SHADES, heat, lines
 from .findings import actions, figure, findings, warnings
+from .labels import ends
 from .summary import Summary
 
 Format = Literal["html", "json", "text"]
@@ -165,7 +166,7 @@ def _templates() -> Any:
         lstrip_blocks=True,
     )
     made.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False}
-    made.filters |= {"figure": figure, "plural": plural, "shown": shown, "aligned": _aligned}
+    made.filters |= {"figure": figure, "plural": plural, "shown": shown, "aligned": _aligned, "ends": ends}
     made.globals |= {"heat": heat, "lines": lines, "shades": SHADES, "most_rows": _MOST_ROWS}
     made.globals["metrics"] = {metric: title(metric) for metric in _METRICS}
     return made
