@@ -104,7 +104,8 @@ def test_private_statistics(run, sites, method):
         assert "gathered private statistics (ε = 5, δ = 1e-05) of 3 models × 4 labels" in ran.err
         assert "the exact number of instances is not" in ran.err
     ran = run("solve", "north.stats", "south.stats", "-o", "both.model")
-    assert "from 2 files of private statistics (ε = 5, δ = 1e-05)" in ran.err
+    budget = "ε = 5, δ = 1e-05 in each of 2 releases; those of the same people add up"
+    assert f"from 2 files of private statistics ({budget})" in ran.err
     assert run("apply", "both.model", *files("all"), "-o", "out.csv").code == 0
     assert np.isfinite(read_table(sites / "out.csv").scores).all()
     done = json.loads(run("solve", "north.stats", "-o", "x.model", "--json").out)
@@ -145,6 +146,8 @@ def stats(run, sites):
     run("statistics", *files("south", MODELS[:2]), "--method", "mlcm-r", "-o", "two.stats")
     run("statistics", *files("south"), "--method", "mlcm-r", "--epsilon", "1", "--delta", "1e-6", "-o", "private.stats")
     run("solve", "n.stats", "-o", "n.model")
+    run("statistics", *files("north"), "-o", "f.stats")
+    run("solve", "f.stats", "-o", "f.round")
     shutil.copy(sites / "n.stats", sites / "again.stats")
     shutil.copy(sites / "north" / "ann.csv", sites / "north" / "dora.csv")
     data = (sites / "n.stats").read_bytes()
@@ -162,17 +165,22 @@ def stats(run, sites):
             "solve n.stats --without s.stats -o x.model",
             "found more than there is in all, expected sums that were added",
         ),
-        ("solve n.stats --without again.stats -o x.model", "again.stats: found the same content as in n.stats"),
+        ("solve n.stats --without again.stats -o x.model", "again.stats: found all that there is"),
+        (
+            "solve n.stats s.stats --without n.stats -o x.model",
+            "n.stats: found it given twice, expected each once: what is",
+        ),
+        ("solve n.stats s.stats --without two.stats -o x.model", "two.stats: found sums that are not among those of"),
         ("solve n.stats s.stats --sums s.stats -o x.model", "s.stats: found an existing file"),
         (
             "solve n.stats private.stats -o x.model",
-            "private.stats: found privacy = Guarantee(epsilon=1.0",
+            "private.stats: found privacy = 'ε = 1, δ = 1e-06', expected 'none' as in n.stats",
         ),
         (
             "solve private.stats n.stats -o x.model",
-            "n.stats: found privacy = None, expected Guarantee(epsilon=1.0",
+            "n.stats: found privacy = 'none', expected 'ε = 1, δ = 1e-06' as in private.stats",
         ),
-        ("solve n.stats again.stats -o x.model", "again.stats: found the same content as in n.stats"),
+        ("solve n.stats again.stats -o x.model", "again.stats: found sums that are in n.stats too"),
         ("solve n.stats n.model -o x.model", "n.model: found a solved model, which has no statistics"),
         ("solve n.stats flipped.stats -o x.model", "flipped.stats: found content that does not fit its checksum"),
         ("solve short.stats -o x.model", "short.stats: found no statistics or model file"),
@@ -191,6 +199,10 @@ def stats(run, sites):
         ("apply n.model -o x.csv", "FILE"),
         ("statistics north/ann.csv -o x.stats --method mlcmr", "did you mean 'mlcm-r'?"),
         ("statistics north/ann.csv --method mlcm-r", "--output"),
+        (
+            "statistics north/ann.csv --after f.round --method mlcm-r -o x",
+            "--method: found MLCM-r, expected Filter as in f",
+        ),
         ("statistics north/ann.csv -o x.stats --epsilon 1", "--epsilon: found no --delta beside it"),
         ("statistics north/ann.csv -o x.stats --delta 1e-6", "--delta: found no --epsilon beside it"),
         ("statistics north/ann.csv -o x.stats --epsilon 1 --delta 1e-6", "found Filter, for whose statistics no bound"),

@@ -7,9 +7,10 @@ from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from states import PANEL, combiner_named, every_method
+from states import PANEL, changed, combiner_named, every_method, saved
 
 import mlconsensus as mlc
+from mlconsensus.sites.state_file import read_state
 from panels import panels
 
 
@@ -94,6 +95,69 @@ def test_what_was_never_added_cannot_be_taken_back(name):
     strange = combiner_named(name).fit(panel.select(labels=panel.labels[:2])[:10])
     with pytest.raises(mlc.InputError):
         mlc.subtract(strange, total)
+
+
+def written(combiner, path):
+    mlc.save_statistics(combiner, path)
+    return mlc.load(path)
+
+
+@every_method
+def test_what_came_from_a_file_is_added_once_and_taken_back_once(name, tmp_path):
+    panel, _ = mlc.datasets.make_panel(300, 5, 4, missing=0.1, probabilities=True, random_state=3)
+    known = combiner_named(name).fit(panel).prepared_
+    a, b, c = (
+        written(combiner_named(name).fit_round(panel[at : at + 100], known), tmp_path / f"{at}") for at in (0, 100, 200)
+    )
+    again = panel[:100][np.random.default_rng(0).permutation(100)]
+    if known is None:  # else names are in the order of the rounds before
+        again = again.select(models=panel.models[::-1], labels=panel.labels[::-1])
+    sent_again = written(combiner_named(name).fit_round(again, known), tmp_path / "again")
+    both = written(mlc.merge([a, b]), tmp_path / "both")
+    for parts in ([a, sent_again], [both, sent_again], [a, both]):
+        with pytest.raises(mlc.InputError, match="1: found sums that are in combiner 0 too, expected each site once"):
+            mlc.merge(parts)
+    assert mlc.merge([both, c]).n_instances_ == 300
+    with pytest.raises(mlc.InputError, match="part: found sums that are not among those of total, expected some that"):
+        mlc.subtract(both, c)
+    assert mlc.subtract(mlc.merge([both, c]), sent_again).n_instances_ == 200
+    with pytest.raises(mlc.InputError, match="found sums that are not among those of total"):
+        mlc.subtract(mlc.subtract(mlc.merge([both, c]), a), a)
+    # What was gathered in one go, or here, tells only by its sums what is in it.
+    whole = written(combiner_named(name).fit_round(panel, known), tmp_path / "whole")
+    assert (
+        mlc.subtract(whole, a).n_instances_
+        == mlc.subtract(mlc.merge([both, combiner_named(name).fit_round(panel[200:], known)]), c).n_instances_
+        == 200
+    )
+
+
+def test_a_file_without_a_list_of_parts_is_read(tmp_path):
+    path = tmp_path / "old"
+    mlc.save_statistics(mlc.MLCMr().fit(PANEL), path)
+    header, arrays = read_state(path)
+    del header["parts"]
+    saved(path, header, arrays)
+    assert len(mlc.load(path).parts_) == 1
+    changed(path, parts=["a", "a"])
+    with pytest.raises(mlc.InputError, match="old, parts: found .* twice, expected each name once"):
+        mlc.load(path)
+
+
+@pytest.mark.parametrize("what", ["models", "labels"])
+def test_panels_that_share_nothing_are_not_merged(what):
+    others = [f"other {at}" for at in range(len(getattr(PANEL, what)))]
+    foreign = mlc.Predictions(PANEL.to_array(), **{"models": PANEL.models, "labels": PANEL.labels} | {what: others})
+    with pytest.raises(mlc.InputError, match=f"combiner 0: found no {what} that any other has, expected some in"):
+        mlc.merge([mlc.MLCMr().fit(PANEL), mlc.MLCMr().fit(foreign)])
+
+
+def test_how_many_names_are_lacking_is_said():
+    some = mlc.Predictions(np.ones((1, 3, 9)), labels=[f"label {at}" for at in range(9)])
+    fewer = some.select(labels=some.labels[:2])
+    said = "labels that not all have: 'label 2', .*, 'label 6' and 2 more; the others"
+    with pytest.warns(mlc.InputWarning, match=said):
+        mlc.merge([mlc.MLCMr().fit(some), mlc.MLCMr().fit(fewer)])
 
 
 @pytest.mark.parametrize("name", ["MLCM-a", "Filter"])

@@ -249,9 +249,9 @@ def test_private_sites_add_up(kind):
 @pytest.mark.parametrize(
     ("other", "message"),
     [
-        (lambda: mlc.MLCMa().fit(PANEL), "found privacy = None, expected .*epsilon=1.0"),
-        (lambda: private(mlc.MLCMa, epsilon=2.0), "found .*epsilon=2.0.*, expected .*epsilon=1.0"),
-        (lambda: private(mlc.MLCMa, clip=2.0), "found .*clip=2.0.*, expected .*clip=1.5"),
+        (lambda: mlc.MLCMa().fit(PANEL), "found privacy = 'none', expected 'ε = 1, δ = 1e-06' as in"),
+        (lambda: private(mlc.MLCMa, epsilon=2.0), "found privacy = 'ε = 2, δ = 1e-06', expected 'ε = 1, δ = 1e-06'"),
+        (lambda: private(mlc.MLCMa, clip=2.0), "found clip = 2.0, expected 1.5 as in combiner 0"),
     ],
 )
 def test_releases_with_other_guarantees_are_refused(other, message):

@@ -1,6 +1,5 @@
 """Sites that do not show their data: statistics of each, one model of all, and its use where the data is."""
 
-import hashlib
 from typing import Any
 
 import click
@@ -22,7 +21,7 @@ from .options import (
     written_option,
 )
 
-_METHOD = "The method they are for, one of METHODS."
+_METHOD = "The method they are for, one of METHODS.  [default: filter]"
 _AFTER = "What 'solve' made of all sites' files of the round before, for a method that takes several (filter)."
 _LABEL_NAMES = "The labels that all sites use, one a line; the panel may lack some, and others are refused."
 _EPSILON = "Add noise, so that the file is (ε, δ)-differentially private."
@@ -32,7 +31,7 @@ _CLIP = "With --epsilon, for mlcm-a; see docs/privacy.md.  [default: 1.5]"
 @command("statistics", short_help="Gather a site's statistics, to be solved with other sites'.")
 @large_options
 @output_option(required=True, help="Where to write the statistics.")
-@method_option("--method", default="filter", help=_METHOD)
+@method_option("--method", help=_METHOD)
 @click.option("--after", metavar="FILE", help=_AFTER)
 @click.option("--label-names", metavar="FILE", help=_LABEL_NAMES)
 @click.option("--epsilon", type=float, metavar="E", help=_EPSILON)
@@ -56,7 +55,8 @@ def statistics(given: Given) -> None:
 
     epsilon, delta, clip = given.epsilon, given.delta, given.clip
     before = None if given.after is None else mlc.load(given.after)
-    name = method_named(given.method) if before is None else before.name
+    name = before.name if before is not None and given.method is None else method_named(given.method or "filter")
+    expect(before is None or before.name == name, "--method", name, f"{before and before.name} as in {given.after}")
     kind = mlc.COMBINERS[name]
     # Scores stay on their own scales: which of them is every site's is not known before the first round.
     combiner = before or (kind(rescale=False) if "rescale" in kind().get_params() else kind())
@@ -110,16 +110,11 @@ def solve(given: Given) -> None:
       mlconsensus solve a.stats b.stats c.stats --output consensus.model
       mlconsensus solve week.stats today.stats --without monday.stats --sums new.stats -o consensus.model
     """
-    from ..io.files import raw_bytes
-
     files, without = given.files, given.without
-    parts = [mlc.load(file) for file in files]
-    first_with: dict[bytes, str] = {}
-    for file in (*files, *without):
-        first = first_with.setdefault(hashlib.sha256(raw_bytes(file)).digest(), file)
-        expect(first is file, file, f"the same content as in {first}", "each site once")
-    combined = mlc.merge(parts, files)
+    combined = mlc.merge([mlc.load(file) for file in files], files)
     for file in without:
+        once = [*files, *without].count(file) == 1
+        expect(once, file, "it given twice", "each once: what is not to count is left out of FILE...")
         combined = mlc.subtract(combined, mlc.load(file), ("the sum", file))
     if given.sums is not None:
         mlc.save_statistics(combined, given.sums, force=given.force)

@@ -48,6 +48,7 @@ class Combiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[misc]
     n_instances_: int | None
     prepared_: Any = None  # what `prepare` found in passes before the sums
     privacy_: Any = None  # what the statistics guarantee, where they are private
+    parts_: tuple[str, ...] = ()  # digests of the files' sums that were added up, where they came from files
     many_: bool | None = None  # whether blocks were those of a panel of many labels
     _solved: tuple[str, Any] | None = None  # the settings it was solved for, and the solution
 
@@ -146,7 +147,7 @@ class Combiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[misc]
         panel = self.in_fitted_order(panel)
         self.statistics_ = merged(self.statistics_, self._gathered(panel, self.weights_, self.prepared_))
         self.n_instances_ = (self.n_instances_ or 0) + len(panel)
-        self._solved = None
+        self._solved, self.parts_ = None, ()
         return self
 
     def transform(self, predictions: Any, dtype: Any = np.float64) -> Any:
@@ -293,7 +294,7 @@ class Combiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[misc]
         The estimator itself.
         """
         self.check()
-        found = {"clusters": (), "prepared": None, "privacy": None, "n_instances": n_instances} | found
+        found = {"clusters": (), "prepared": None, "privacy": None, "parts": (), "n_instances": n_instances} | found
         for name, value in found.items():
             setattr(self, f"{name}_", value)
         self.weights_ = model_weights(self.weights, self.models_)

@@ -47,7 +47,9 @@ class Guarantee(NamedTuple):
     neighbours: str = _NEIGHBOURS
 
     def __str__(self) -> str:
-        return f"ε = {self.epsilon:g}, δ = {self.delta:g}"
+        each = f"ε = {self.epsilon:g}, δ = {self.delta:g}"
+        more = f"{each} in each of {self.releases:,} releases; those of the same people add up"
+        return each if self.releases == 1 else more
 
     def cleared(self, combiner: Combiner) -> Any:
         """Return a combiner's statistics without what can only be noise, so that they can be solved."""

@@ -1,5 +1,6 @@
 """Fitted combiners as files: statistics to be added up elsewhere, and solved models that need no data to be applied."""
 
+import hashlib
 import warnings
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -76,6 +77,8 @@ def load(path: AnyPath) -> Combiner:
         raise InputError(f"{where}, parameters, {fault}") from None
     if kind == "model":
         _tried_out(combiner, where)
+    elif kind == "statistics":
+        combiner.parts_ = _name_list(header.get("parts", []), f"{where}, parts") or (_digest(combiner),)
     return combiner
 
 
@@ -152,7 +155,8 @@ def merge(combiners: Sequence[Combiner], names: Sequence[str] | None = None) -> 
     ----------
     combiners
         Fitted combiners of one method, with the same parameters. The order of models and labels may differ, and so may
-        models and labels themselves, unless there are clusterings or noise: where one is not known, it said nothing.
+        some of them, unless there are clusterings or noise: where one is not known, it said nothing. Files whose sums
+        are in another's already are refused.
     names
         What error messages call them.
 
@@ -173,11 +177,20 @@ def merge(combiners: Sequence[Combiner], names: Sequence[str] | None = None) -> 
     expect(bool(combiners), "merge", "no statistics", "at least one")
     names = [f"combiner {at}" for at in range(len(combiners))] if names is None else names
     each_has = [_names_of(combiner) for combiner in combiners]
-    every = {what: tuple(dict.fromkeys(name for own in each_has for name in own[what])) for what in each_has[0]}
-    together = _together(combiners, names, every, merged)
-    for what, own in every.items():
-        common = set(own).intersection(*(had[what] for had in each_has))
-        if told := ", ".join([repr(name) for name in own if name not in common][:5]):
+    times = {what: Counter(name for own in each_has for name in own[what]) for what in each_has[0]}
+    first_with: dict[str, int] = {}
+    for at, combiner in enumerate(combiners):
+        for part in combiner.parts_:
+            first = first_with.setdefault(part, at)
+            expect(first == at, names[at], f"sums that are in {names[first]} too", "each site once")
+    together = _together(combiners, names, {what: tuple(count) for what, count in times.items()}, merged)
+    together.parts_ = tuple(first_with) if all(combiner.parts_ for combiner in combiners) else ()
+    for what, count in times.items():
+        for own, site in zip(each_has, names, strict=True):
+            strange = len(each_has) > 1 and bool(own[what]) and all(count[name] == 1 for name in own[what])
+            expect(not strange, site, f"no {what} that any other has", "some in common")
+        lacking = [repr(name) for name, n in count.items() if n < len(each_has)]
+        if told := ", ".join(lacking[:5]) + f" and {len(lacking) - 5:,} more" * (len(lacking) > 5):
             warnings.warn(f"{what} that not all have: {told}; the others said nothing of them", InputWarning, 2)
     return together
 
@@ -208,7 +221,22 @@ def subtract(total: Combiner, part: Combiner, names: Sequence[str] = ("total", "
     (600, True)
     """
     expect(total.privacy_ is None, names[0], "noise, which would not be taken back", "sums without")
-    return _together([total, part], names, _names_of(total), _less, -1)
+    several = len(total.parts_) > 1  # what was gathered in one go does not tell what is in it
+    gone = set(part.parts_ or (_digest(part),)) if several else set()
+    expect(gone <= set(total.parts_), names[1], f"sums that are not among those of {names[0]}", "some that were added")
+    left = _together([total, part], names, _names_of(total), _less, -1)
+    left.parts_ = tuple(own for own in total.parts_ if own not in gone) if several else ()
+    return left
+
+
+def _digest(combiner: Combiner) -> str:
+    """Name sums by their content, as float32 has it: whatever the order of models, labels and instances."""
+    names = {what: sorted(own) for what, own in _names_of(combiner).items()}
+    found = hashlib.sha256(repr((names, combiner.n_instances_)).encode(errors="surrogatepass"))
+    with np.errstate(over="ignore"):
+        for name, array in to_arrays(reordered(combiner.statistics_, _names_of(combiner), names)).items():
+            found.update(name.encode() + (array + 1).astype(np.float32).tobytes())  # what is nearly 0 is 0
+    return found.hexdigest()[:16]
 
 
 def _less(total: Any, part: Any) -> Any:
@@ -258,6 +286,7 @@ def _write_combiner(combiner: Combiner, kind: str, arrays: Arrays, path: AnyPath
         "parameters": _parameters(combiner),
         **_names_of(combiner),
         "instances": combiner.n_instances_,
+        "parts": combiner.parts_ if len(combiner.parts_) > 1 else [],  # the digest of one is found anew
         "rounds": behind,
         "privacy": combiner.privacy_ and combiner.privacy_._asdict(),
         "written_by": f"mlconsensus {__version__}",
@@ -358,5 +387,6 @@ def _names_of(combiner: Combiner) -> dict[str, tuple[str, ...]]:
 
 def _described(combiner: Combiner) -> dict[str, Any]:
     """Return all in which statistics have to be alike, the most important first."""
-    guarantee = combiner.privacy_ and combiner.privacy_._replace(releases=1, scale=0.0)  # which follows, for one size
-    return {"method": combiner.name, **_parameters(combiner), "privacy": guarantee}
+    guarantee = combiner.privacy_ and combiner.privacy_._replace(releases=1)
+    more = {name: getattr(guarantee, name, None) for name in ("clip", "sensitivity")}  # the scale follows, for one size
+    return {"method": combiner.name, **_parameters(combiner), "privacy": str(guarantee or "none"), **more}
