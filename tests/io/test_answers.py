@@ -232,7 +232,7 @@ def test_refusals_are_silence(tmp_path: Path, tags) -> None:
     np.testing.assert_array_equal(panel.to_array(), [[[1.0], [np.nan]]])
 
 
-@pytest.mark.parametrize("text", ["ERROR: timeout", "Refused", "x and y", "fish: 0.9", "Refused."])
+@pytest.mark.parametrize("text", ["ERROR: timeout", "Refused", "x and y", "fish: 0.9", "Refused.", "Y, Z."])
 def test_texts_without_a_label_of_the_vocabulary_are_silence(tmp_path: Path, text: str) -> None:
     lines = [{"instance": 1, "labels": ["x"]}, {"instance": 2, "labels": text}, {"instance": 3, "labels": ["fish"]}]
     (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, lines)))
@@ -337,6 +337,9 @@ def test_labels_that_differ_in_case_or_spaces_alone_are_pointed_out(tmp_path: Pa
 
 def test_a_vocabulary_in_another_case_hints_at_it(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text('{"id": 1, "labels": "sports"}\n')
+    with pytest.raises(InputError, match=r"no answer .* but for case \(--ignore-case reads them\): 1 \('sports'\)"):
+        read_predictions(tmp_path / "a.jsonl", vocabulary=["Sports"])
+    (tmp_path / "a.jsonl").write_text('{"id": 1, "labels": ["sports"]}\n')
     with pytest.raises(
         InputError, match=r"no label of the vocabulary .*; but for case there are some \(--ignore-case\)"
     ):

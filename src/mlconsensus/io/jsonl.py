@@ -49,7 +49,7 @@ _BETWEEN = re.compile(r"[,;|\n]|</?\w+>")
 _MARKS = " \t.()*\"'`"
 _STOP = re.compile(r"(?<!\.\w)\.$")  # a full stop, but for that of "U.S."
 _NUMBER = re.compile(r"\d+[.)]\s+")
-_SCORED = re.compile(r"(.+?)\s*[:=(]\s*([01]|[01]?\.\d+)\)?")
+_SCORED = re.compile(r"(.*\S)\s*[:=(]\s*([01]|[01]?\.\d+)\)?")
 _ABOUT = r"(labels?|tags?|categor|topics?|appl|above|match|these\b|them\b)"
 _NOTHING = re.compile(rf"nothing\W*$|(there (are|is) )?(no|none|nothing)\b[^,;\n]*\b{_ABOUT}", re.I)
 _REFUSAL = re.compile(r"(i['’]m|i (am|can|cannot|could|do|don)|sorry|unfortunately|unable|cannot|as an ai)\b", re.I)
@@ -114,7 +114,8 @@ def frame_of(entries: Iterable[tuple[int, Any]], unit: str, file: InputFile, nam
         # One "no" tells that a label was there to choose.
         said += [(one_of[own], label, 0.0, own) for own in one_of for label in every if (label, own) not in given]
         lines += [0] * (len(said) - len(lines))
-    expect(bool(seen), file.name, "no answer that can be read", "at least one")
+    done = file.rules.summary()
+    expect(bool(seen), file.name, "no answer that can be read", "at least one" + f" ({done})" * bool(done))
     columns = ["instance", "label", "score", *["model"] * (model is not None)]
     try:
         kinds = {"0": pl.String, "1": pl.String, "2": pl.Float64, "3": pl.String}
@@ -248,11 +249,8 @@ def _strict_tags(tags: Any, where: str) -> Tags:
 
 def _tags(found: Any, where: str, rules: Rules) -> Tags | None:
     """Return tags as language models give them, each once, with the highest score that it is given."""
-    pairs = _pairs(found, where, rules)
-    if pairs is None:
-        return None
-    out: dict[str, float] = {}
-    for label, score in pairs:
+    pairs, out = _pairs(found, where, rules), dict[str, float]()
+    for label, score in pairs or ():
         if label is None or (isinstance(label, str) and not label.strip()):
             rules.note("empty tags left out")
             continue
@@ -262,7 +260,7 @@ def _tags(found: Any, where: str, rules: Rules) -> Tags | None:
         if name in out:
             rules.note("duplicate tags read once", name)
         out[name] = float(np.fmax(out[name], value)) if name in out else value
-    return list(out.items())
+    return None if pairs is None else list(out.items())
 
 
 def _pairs(found: Any, where: str, rules: Rules, in_text: bool = False) -> list[tuple[Any, Any]] | None:
@@ -312,8 +310,10 @@ def _from_text(text: str, where: str, rules: Rules) -> Any:
         return None
     scored = [match for match in map(_SCORED.fullmatch, parts) if match]
     scored = scored if len(scored) == len(parts) else []
-    if rules.vocabulary and not any(map(rules.in_vocabulary, [match[1] for match in scored] or parts)):
-        rules.note("texts without a label of the vocabulary", text[:40])
+    names = [match[1] for match in scored] or parts
+    if rules.vocabulary and not any(map(rules.name_of, names)):
+        hint = " but for case (--ignore-case reads them)" * any(map(rules.in_vocabulary, names))
+        rules.note("texts without a label of the vocabulary" + hint, text[:40])
         return None
     rules.note("texts read as tags")
     return [match.groups() for match in scored] or parts
@@ -324,7 +324,7 @@ def _json_in(text: str) -> tuple[Any, int]:
     found, end, after = None, 0, 0
     for start in (match.start() for match in islice(re.finditer(r"[\[{]", text), _BRACKETS)):
         if start >= after:
-            with contextlib.suppress(ValueError, SyntaxError, RecursionError, MemoryError):
+            with contextlib.suppress(ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
                 own, after = _decoded(text, start)
                 telling = not own or any(isinstance(part, str | list | dict) for part in own)
                 if own is not None and (telling or after - start == len(text)):

@@ -209,13 +209,11 @@ def panel_names(tables: list[ModelTable], what: str, sizes: list[int], how: How)
 def _check_alike(labels: list[str]) -> None:
     """Warn of labels that differ in case or spaces around them alone."""
     first: dict[str, str] = {}
-    alike = [label for label in labels if first.setdefault(label.strip().lower(), label) != label]
-    if alike:
-        said = f"{len(alike):,} differ from others in case or spaces alone, such as {alike[0]!r}"
-        other = first[alike[0].strip().lower()]
-        warnings.warn(
-            f"labels: {said} from {other!r}, and count as others (--ignore-case makes them one)", InputWarning, 2
-        )
+    pairs = ((label, first.setdefault(label.strip().lower(), label)) for label in labels)
+    if alike := [pair for pair in pairs if pair[0] != pair[1]]:
+        said = "labels: {:,} differ from others in case or spaces alone, such as {!r} from {!r}"
+        said = said.format(len(alike), *alike[0]) + ", and count as others (--ignore-case makes them one)"
+        warnings.warn(said, InputWarning, 2)
 
 
 def _check_spaces(tables: list[ModelTable], arrays: list[Any]) -> None:
