@@ -99,7 +99,7 @@ def compare(given: options.Given) -> None:
     from ..evaluation.truth import match_truth
     from ..insight.diagnostics import examine
     from ..io.clusterings import read_clustering
-    from ..tables import metrics_table
+    from ..tables import metrics_table, plain
 
     truth, gold, groups = given.truth, given.gold, given.groups
     expect(truth is not None or not given.each_model, "--each-model", "no --truth", "one to judge models by")
@@ -113,7 +113,7 @@ def compare(given: options.Given) -> None:
         apart = None if groups is None else read_clustering(groups)
         found = mlc.referee(panel, groups=apart) if answers is None else by_gold(panel, answers, given.drawn)
         voices = examine(panel).voices
-        click.echo(options.json_of(vars(found) | {"voices": voices}) if given.as_json else f"{found}\n{voices}.")
+        click.echo(options.json_of(plain(found) | {"voices": voices}) if given.as_json else f"{found}\n{voices}.")
         return
     matched = match_truth(known, panel.instances, panel.labels)
     if matched.note:
