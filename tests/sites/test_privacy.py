@@ -19,6 +19,8 @@ from mlconsensus.sites.state_file import read_state, write_state
 from panels import panels
 
 METHODS = {mlc.MLCMr: PrivateMLCMr(), mlc.MLCMa: PrivateMLCMa()}
+# Budgets here are of all sizes.
+pytestmark = pytest.mark.filterwarnings("ignore:privacy:mlconsensus.InputWarning")
 every_method = pytest.mark.parametrize("kind", METHODS)
 PANEL, TRUTH = mlc.datasets.make_panel(3000, 6, 3, random_state=0)
 
@@ -171,8 +173,15 @@ def released_vector(found):
 
 @every_method
 def test_with_next_to_no_privacy_results_are_next_to_exact(kind):
-    loose = private(kind, epsilon=1e4, clip=2.0)
+    with pytest.warns(mlc.InputWarning, match=r"privacy: ε = 10000 hides little: .* e\^10000 times as likely"):
+        loose = private(kind, epsilon=1e4, clip=2.0)
     np.testing.assert_allclose(loose.transform(PANEL), kind().fit_transform(PANEL), atol=2e-3)
+
+
+@every_method
+def test_noise_that_drowns_all_is_told(kind):
+    with pytest.warns(mlc.InputWarning, match=r"the noise \(±.*\) is larger than every sum; a larger ε or more"):
+        private(kind, 1e-6)
 
 
 # Whatever the noise, it is solved.

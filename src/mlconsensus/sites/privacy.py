@@ -4,6 +4,7 @@
 and what the noise costs.
 """
 
+import warnings
 from collections.abc import Sequence
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
@@ -11,7 +12,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from ..engines.passes import gather
-from ..errors import expect
+from ..errors import InputWarning, expect
 from ..estimators import Combiner
 from ..panel import FloatArray
 from ..parameters import Weights, model_weights, positive, whole
@@ -23,6 +24,7 @@ __all__ = ["Guarantee", "fit"]
 C = TypeVar("C", bound=Combiner)
 
 CLIP = 1.5  # a little more than the norm of two labels that all models give
+_HIDES_LITTLE = 10.0  # from which ε on it is said
 _CLIPS = 1e-6, 1e6  # between which numbers can be squared and added up
 _MECHANISM = "Gaussian noise by OpenDP's make_gaussian"
 _NEIGHBOURS = "panels that differ by adding or removing one instance"
@@ -152,6 +154,12 @@ def fit(combiner: C, predictions: Any, *, epsilon: float, delta: float, clip: fl
     exact: PrivateSums = gather(panel, partial(form.sums, weights, clip))
     values = to_vector(exact)
     scale = noise_scale(epsilon, delta, form.sensitivity, len(values))
+    if epsilon > _HIDES_LITTLE:
+        tells = f"what is released may be e^{epsilon:g} times as likely with an instance as without it"
+        warnings.warn(f"privacy: ε = {epsilon:g} hides little: {tells}; 1 is usual", InputWarning, 2)
+    if scale > np.abs(values).max():  # which is said here, and is not in the release
+        wanted = "a larger ε or more instances give scores that mean something"
+        warnings.warn(f"privacy: the noise (±{scale:.3g}) is larger than every sum; {wanted}", InputWarning, 2)
     noisy = from_vector(add_noise(values, scale), len(exact.gram))
     guarantee = Guarantee(float(epsilon), float(delta), scale, form.sensitivity, float(clip) if form.clips else None)
     statistics = form.statistics(noisy, weights, clip)
