@@ -37,6 +37,26 @@ def test_rows_without_a_score_are_yes_and_without_a_label_seen(tmp_path: Path, f
         np.testing.assert_array_equal(next(panel.blocks(9)).to_array(), ANNOTATORS)
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("crowd.csv", "worker,item,label\na,1,x\nb,1,x\na,2,y\nb,2,\nc,1,\n"),
+        (
+            "crowd.jsonl",
+            '{"model": "a", "instance": "1", "labels": ["x"]}\n{"model": "b", "instance": "1", "labels": ["x"]}\n'
+            '{"model": "a", "instance": "2", "labels": ["y"]}\n{"model": "b", "instance": "2", "labels": []}\n'
+            '{"model": "c", "instance": "1", "labels": []}\n',
+        ),
+    ],
+)
+def test_who_never_gave_a_label_said_no(tmp_path: Path, name: str, text: str) -> None:
+    (tmp_path / name).write_text(text)
+    for panel in (mlc.read_predictions(tmp_path / name), mlc.scan_predictions(tmp_path / name)):
+        assert (panel.models, panel.labels) == (("a", "b", "c"), ("x", "y"))
+        said = [[[1, 0], [0, 1]], [[1, NAN], [0, NAN]], [[0, 0], [NAN, NAN]]]
+        np.testing.assert_array_equal(next(panel.blocks(9)).to_array(), said)
+
+
 def test_columns_of_any_name_and_others_left_out() -> None:
     columns = {"model": "who", "instance": "text_id"}  # `tag` is called as is usual
     with pytest.warns(InputWarning, match=r"^columns left out: 2 \('when', 'comment'\)$"):

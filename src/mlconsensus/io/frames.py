@@ -130,6 +130,7 @@ def _long(found: NamedFrame, model: str, rules: Rules, scratch: Path | None, lis
         seen[rows[(labels >= 0) | (scores == scores)]] = True  # no label and NaN: nothing was said
         np.add.at(counts, rows[labels >= 0] + 1, 1)
         known[rows[labels >= 0] // n, labels[labels >= 0]] = True
+    known |= known.any() & ~known.any(axis=1, keepdims=True)  # who never gave a label said no to all that others give
     whole = _sorted(coded, np.cumsum(counts), l, scratch)
     if not whole.has_canonical_format:
         once: Any = None if rules.strict else _once(whole)
