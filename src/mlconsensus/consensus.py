@@ -15,13 +15,14 @@ from .errors import InputWarning, expect
 from .estimators import Combiner, majority_vote
 from .evaluation import metrics
 from .evaluation.calibration import calibrated
-from .evaluation.decisions import Top, cardinalities, match_instances, top_labels
+from .evaluation.decisions import Top, best_f1, cardinalities, top_labels
 from .evaluation.promises import Decided, decide
 from .evaluation.truth import as_matched
 from .insight.comparison import cross_fitted
 from .insight.diagnostics import Diagnostics, diagnose, leave_one_model_out
 from .insight.explanations import Explanation, explain
 from .insight.meetings import named_most
+from .insight.totals import best_sets
 from .panel import MOST_DENSE, FloatArray, ModelTable, Names, Predictions, as_predictions, is_frame, truth_table
 from .parameters import Weights
 from .terminal import plural, sizes
@@ -76,18 +77,21 @@ class Consensus:
 
     @cached_property
     def relevant(self) -> Any:
-        """Label sets (n, l) of bool or CSR: for each instance as many top labels as the models gave it on average."""
-        return self.predictions.answered(match_instances(self.scores, self.cardinality))
+        """Label sets (n, l) of bool or CSR that promise the highest F1: the best scores of all instances.
+
+        As many as the votes lead to expect (`insight.totals`), or as known answers say. `decisions` has other rules.
+        """
+        if self.predictions.gold is not None and not isinstance(self.scores, ManyScores):
+            return self.predictions.answered(best_f1(self.probabilities))
+        return self.predictions.answered(best_sets(self.scores, self.predictions, self.combiner.comparable))
 
     @cached_property
-    def probabilities(self) -> Any:
+    def probabilities(self) -> FloatArray:
         """How likely each label is relevant (n, l); docs/gold-figures.md says how far that can be trusted.
 
         With gold, calibrated by it. Without, as the agreement of the models suggests: the rater filter's scores, cut to
         [0, 1], are what one more trusted rater would say; another method's scores are brought to the scale of the vote.
         """
-        if isinstance(self.scores, ManyScores) and self.method == DEFAULT and self.predictions.gold is None:
-            return self.scores
         self._expect_few("probabilities")
         known = self.gold
         fair = self.scores if known is None else cross_fitted(self.combiner, self.predictions)

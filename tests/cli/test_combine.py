@@ -2,6 +2,7 @@ import json
 import os
 
 import numpy as np
+import polars as pl
 import pytest
 from bad_files import BAD_FILES
 
@@ -72,11 +73,24 @@ def test_label_sets(run, panel, rule):
     assert rows == {"1": [1, 0, 0], "2": [0, 1, 1], "3": [0, 1, 0]}
 
 
-def test_label_sets_of_the_best_f1_come_from_probabilities(run, panel):
-    assert run("combine", "a.csv", "b.csv", "c.csv", "--method", "mlcm-r", "--decide", "f1", "-o", "x.csv").code == 0
-    _, rows = _rows((panel / "x.csv").read_text())
-    found = mlc.combine(mlc.read_predictions(["a.csv", "b.csv", "c.csv"]), method="mlcm-r")
-    assert list(rows.values()) == mlc.decisions.best_f1(found.probabilities).astype(int).tolist()
+@pytest.mark.parametrize("method", ["mv", "filter", "mlcm-r"])
+@pytest.mark.parametrize("gold", [None, "gold.csv"])
+def test_label_sets_by_f1_are_those_of_the_library(run, tmp_path, monkeypatch, method, gold):
+    monkeypatch.chdir(tmp_path)
+    panel, truth = mlc.datasets.make_panel(80, 5, 3, random_state=0)
+    names = [str(name) for name in panel.instances]
+    for model in panel.models:
+        panel.to_frame(model, "polars").write_csv(f"{model}.csv")
+    answers = np.where(np.arange(80)[:, None] < 30, truth, np.nan)
+    pl.DataFrame(answers[:30].astype(int), list(panel.labels)).insert_column(
+        0, pl.Series("instance", names[:30])
+    ).write_csv("gold.csv")
+    known = [] if gold is None else ["--gold", gold]
+    files = [f"{model}.csv" for model in panel.models]
+    assert run("combine", *files, "--method", method, "--decide", "f1", *known, "-o", "x.csv").code == 0
+    _, rows = _rows((tmp_path / "x.csv").read_text())
+    found = mlc.combine(panel, method=method, gold=None if gold is None else answers)
+    assert [rows[name] for name in names] == found.labels.astype(int).tolist()
 
 
 @pytest.mark.parametrize(

@@ -143,12 +143,22 @@ def test_the_best_f1_of_true_probabilities_is_ahead_of_other_rules():
 @given(
     stored=hnp.arrays(np.float64, (3, 4), elements=st.sampled_from([0.0, 0.2, 0.5, 0.9])),
     default=hnp.arrays(np.float64, 4, elements=st.sampled_from([0.0, 0.01])),
+    total=st.integers(0, 12),
 )
-def test_the_best_f1_of_many_labels_is_that_of_their_table(stored, default):
+def test_totals_of_many_labels_are_those_of_their_table(stored, default, total):
     scores = ManyScores(sparse.csr_array(stored), default)
-    table = decisions.best_f1(np.where(stored > 0, stored + default, default))
-    if table[stored == 0].any():  # labels that nobody named
-        with pytest.raises(mlc.InputError, match="nobody names"):
-            decisions.best_f1(scores)
-    else:
-        assert (decisions.best_f1(scores).toarray() == table).all()
+    named = stored > 0
+    found = decisions.match_total(scores, total).toarray()
+    table = decisions.match_total(np.where(named, stored + default, -1.0), min(total, int(named.sum())))
+    assert (found == table).all()
+
+
+@given(scores=hnp.arrays(np.float64, (3, 4), elements=st.sampled_from([0.0, 0.2, 0.5, 0.9])), total=st.integers(0, 15))
+def test_as_many_labels_in_all_as_were_wanted(scores, total):
+    kept, wanted = decisions.match_total(scores, total), min(total, 12)
+    assert not (~kept & (scores >= scores[kept].min(initial=np.inf))).any()
+    # As near to the number as sets can come that cut no group of equal scores.
+    possible = {0, *((scores >= at).sum() for at in scores.ravel())}
+    assert abs(kept.sum() - wanted) == min(abs(size - wanted) for size in possible)
+    filled = decisions.match_total(scores, total, empty="top")
+    assert filled.any(axis=1).all()

@@ -3,6 +3,7 @@ import pytest
 from hypothesis import given
 
 import mlconsensus as mlc
+from mlconsensus.insight.diagnostics import examine
 from panels import DEGENERATE, panels
 
 
@@ -102,3 +103,9 @@ def test_pairs_that_never_met_do_not_lower_the_mean_agreement():
     found = mlc.combine(said).diagnostics.panel
     assert (found.shared == 0).mean() > 0.2
     assert found.mean_agreement == pytest.approx(mlc.combine(panel).diagnostics.panel.mean_agreement, abs=0.1)
+
+
+def test_what_rounding_leaves_between_copies_is_no_difference():
+    one = np.array([[0.9, 0.1, 0, 1], [0.2, np.nan, 0.5, 0], [1, 0.25, 0, 0.75], [0, 1, 1, 0.125]])
+    with np.errstate(all="raise"):
+        assert np.isfinite(examine(_panel([one, one])).agreement).all()

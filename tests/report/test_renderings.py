@@ -58,7 +58,7 @@ def page(request):
 
 def test_many_instances_are_sampled_and_the_page_stays_small():
     made, _ = mlc.datasets.make_panel(1000, 100, 5, cardinality=5, random_state=0)
-    report = mlc.combine(made, method="mlcm-a").report()
+    report = mlc.combine(made, method="mlcm-r").report()
     changes = report.summary.changes
     assert (len(changes.instances), changes.n_moved_shown) == (300, 200)
     page = report.to_html()

@@ -34,8 +34,8 @@ def check(given: Given) -> None:
     mlc.io.format_of(given.output, given.output_format, written=True)
 
 
-def values(given: Given, scores: Any, panel: Any) -> Any:
-    """Turn the scores of a panel into what is to be written: scores or label sets, all or the best."""
+def values(given: Given, scores: Any, panel: Any, best: Any = None) -> Any:
+    """Turn the scores of a panel into what is to be written: scores or label sets, `best` or by another rule."""
     import numpy as np
 
     from ..arithmetic.many import Cells, ManyScores
@@ -44,8 +44,7 @@ def values(given: Given, scores: Any, panel: Any) -> Any:
     if given.decide == "instances":
         counts = np.minimum(rules.cardinalities(panel), most or len(panel.labels))
         return rules.match_instances(scores, counts, empty=given.empty)
-    best = given.decide == "f1"
-    above = partial(rules.best_f1, scores) if best else partial(rules.threshold, scores, given.threshold)
+    above = best or partial(rules.threshold, scores, given.threshold)
     if isinstance(scores, ManyScores):
         expect(given.decide != "labels", "--decide labels", "many labels", "--decide instances, f1 or threshold")
         if given.decide is None:
@@ -74,6 +73,7 @@ def check_streamed(given: Given, *in_memory: str) -> None:
 def write(given: Given, panel: Any, solved: bool = False, **chosen: Any) -> Any:
     """Combine a panel, or apply the method that is `solved`, and write the consensus: at once or block by block."""
     from ..engines.machine import available_memory
+    from ..insight.totals import best_sets
     from ..panel import ModelTable
     from ..streamed import Written
 
@@ -86,16 +86,18 @@ def write(given: Given, panel: Any, solved: bool = False, **chosen: Any) -> Any:
         done = mlc.write_consensus(panel, given.output, values=made, solved=solved, **form, **chosen)
         say_missing(done.n_missing, panel.shape)
         return done
-    likely = given.decide == "f1"
     if solved:
-        expect(not likely, "--decide f1", "a method that was solved before", "another rule, or combine")
         combiner, reason = chosen["method"], "it was solved for"
         scores, names = combiner.transform(panel), combiner.labels_
     else:
         found = mlc.combine(panel, **chosen)
-        scores = found.probabilities if likely else found.scores
-        combiner, reason, names = found.combiner, found.reason, found.label_names
-    table = ModelTable(combiner.name, values(given, scores, panel), panel.instances, names)
+        combiner, reason, scores, names = found.combiner, found.reason, found.scores, found.label_names
+    best = None
+    if given.decide == "f1" and not solved and found.gold is not None:
+        best = partial(mlc.decisions.best_f1, found.probabilities)
+    elif given.decide == "f1":
+        best = partial(best_sets, scores, panel, combiner.comparable)
+    table = ModelTable(combiner.name, values(given, scores, panel, best), panel.instances, names)
     mlc.io.write_table(given.output, table, **form)
     return Written(combiner.name, reason, combiner, panel.n_missing)
 

@@ -61,6 +61,7 @@ class Method:
     takes_many: ClassVar[bool] = False  # whether blocks of many labels may come, of which only what was said is kept
     pairs_labels: ClassVar[bool] = False  # whether it then adds up products of two labels
     pairs_models: ClassVar[bool] = False  # and whether it adds up products of two models for each label
+    comparable: ClassVar[bool] = True  # whether scores of different instances can be compared
     additive: ClassVar[bool] = True  # whether a statement moves the score by its own contribution alone
     in_float32: ClassVar[tuple[str, ...]] = ()  # fields of the solution to work with where float32 is asked for
     one_thread_below: ClassVar[int] = 0  # number of labels below which BLAS solves faster with one thread

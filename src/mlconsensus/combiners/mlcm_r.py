@@ -224,6 +224,7 @@ class MLCMr(Method):
     pairs_labels = True
     additive = False  # one more edge changes the share of all others
     uses_clusterings = True
+    comparable = False  # they add up to 1 in each instance
     in_float32 = ("groups", "prior", "clusters")
 
     def __init__(self, alpha: float = 2.0, restart: float | None = None, weights: Weights = None) -> None:

@@ -34,7 +34,7 @@ def cardinalities(predictions: Any) -> FloatArray:
     >>> mlc.decisions.cardinalities([[[1, 1, 0]], [[1, 0, 0]]])
     array([1.5])
     """
-    return np.concatenate([row_sums(block) for block in _means(predictions)])
+    return np.concatenate([row_sums(block) for block in vote_shares(predictions)])
 
 
 def frequencies(predictions: Any) -> FloatArray:
@@ -55,7 +55,7 @@ def frequencies(predictions: Any) -> FloatArray:
     >>> mlc.decisions.frequencies([[[1, 1, 0]], [[1, 0, 0]]])
     array([1. , 0.5, 0. ])
     """
-    return np.asarray(sum(column_sums(block) for block in _means(predictions)))
+    return np.asarray(sum(column_sums(block) for block in vote_shares(predictions)))
 
 
 def top_k(scores: Any, k: int) -> Any:
@@ -204,7 +204,7 @@ def match_labels(scores: Any, frequency: ArrayLike, *, empty: Empty = "keep") ->
     return _filled(scores, _top(scores.T, wanted).T, empty)
 
 
-def best_f1(probabilities: Any, *, empty: Empty = "keep") -> Any:
+def best_f1(probabilities: ArrayLike, *, empty: Empty = "keep") -> Any:
     """Keep the labels above the threshold whose label sets have the highest F1 that the probabilities lead to expect.
 
     Parameters
@@ -216,7 +216,7 @@ def best_f1(probabilities: Any, *, empty: Empty = "keep") -> Any:
 
     Returns
     -------
-    ndarray (n, l) of bool; CSR of `ManyScores`.
+    ndarray (n, l) of bool.
 
     Examples
     --------
@@ -225,22 +225,61 @@ def best_f1(probabilities: Any, *, empty: Empty = "keep") -> Any:
     array([[ True,  True, False],
            [False, False, False]])
     """
-    others: Any = 0.0  # what cells that nobody named add up to
-    if isinstance(probabilities, ManyScores):
-        likely, l = probabilities.stored.data, probabilities.shape[1]
-        unnamed = len(probabilities) - np.bincount(probabilities.above.indices, minlength=l)
-        others = np.clip(probabilities.default, 0, 1) @ unnamed
-    else:
-        likely = _score_matrix(probabilities)
-    likely = np.clip(likely, 0, 1)
-    total, last, least = likely.sum() + others, -1.0, 0.0
+    return threshold(probabilities, np.nextafter(f1_threshold(_score_matrix(probabilities)), 2), empty=empty)
+
+
+def f1_threshold(probabilities: FloatArray) -> float:
+    """Find above which probability cells are to be kept for the highest F1 to be expected.
+
+    Examples
+    --------
+    >>> f1_threshold(np.array([1.0, 0.5, 0.5, 0.0]))
+    0.4
+    """
+    likely = np.clip(probabilities, 0, 1)
+    total, last, least = likely.sum(), -1.0, 0.0
     while least > last:  # F1 = 2 Σ kept / (number kept + Σ all) is highest where what is above F1 / 2 is kept; it rises
         kept = likely[likely > least]  # to that from below (Dinkelbach, 1967)
-        last, least = least, kept.sum() / max(kept.size + total, 1)
-    return threshold(probabilities, np.nextafter(least, 2), empty=empty)
+        last, least = least, float(kept.sum() / max(kept.size + total, 1))
+    return least
 
 
-def _means(predictions: Any) -> Iterator[Any]:
+def match_total(scores: Any, total: int, *, empty: Empty = "keep") -> Any:
+    """Keep the labels of the highest scores of all instances, about `total` of them: equal scores are treated alike.
+
+    Parameters
+    ----------
+    scores
+        Consensus scores (n, l).
+    total
+        How many labels all instances should have together.
+    empty
+        What becomes of an instance that would get no label: ``"keep"`` it empty, or give it the ``"top"`` one.
+
+    Returns
+    -------
+    ndarray (n, l) of bool; CSR of `ManyScores`.
+
+    Examples
+    --------
+    >>> import mlconsensus as mlc
+    >>> mlc.decisions.match_total([[0.2, 0.9, 0.5], [0.1, 0.3, 0.2]], 3)
+    array([[False,  True,  True],
+           [False,  True, False]])
+    """
+    many = isinstance(scores, ManyScores)
+    values = scores.stored.data if many else _score_matrix(scores).ravel()
+    out = len(values) - min(whole(total, "total", 0), len(values))
+    least = np.inf if out == len(values) else np.partition(values, out)[out]
+    above, level = (values > least).sum(), (values == least).sum()
+    if 2 * (len(values) - out - above) < level:  # most of those that are level with the last would be too many
+        least = np.nextafter(least, np.inf)
+    if many:  # labels that nobody named are not given
+        least = max(least, np.nextafter(scores.default.max(), np.inf))
+    return threshold(scores, least, empty=empty)
+
+
+def vote_shares(predictions: Any) -> Iterator[Any]:
     """Yield the mean prediction of each block, 0 where nobody spoke."""
     panel = as_predictions(predictions)
     none = np.zeros(panel.shape[2])

@@ -10,7 +10,7 @@ from ..engines.machine import available_memory
 from ..engines.progress import track
 from ..estimators import COMBINERS, Combiner
 from ..evaluation import intervals
-from ..evaluation.decisions import match_instances
+from ..evaluation.decisions import match_instances, match_total
 from ..evaluation.intervals import Figure
 from ..evaluation.metrics import evaluate, evaluate_models
 from ..evaluation.truth import Matched
@@ -120,12 +120,17 @@ def judge(consensus: "Consensus", matched: Matched) -> JudgedSummary:
     methods = [consensus.method, *(name for name in COMBINERS if name not in (consensus.method, *left_out))]
     known = {"MV": consensus.vote, consensus.method: consensus.scores}
 
-    results, curves, calibration, sets = [], [], [], {}
+    own = consensus.labels[rows]
+    results, curves, calibration, sets = [], [], [], {consensus.method: own}
     for name in track(methods, len(methods), "judging"):
         kind = "consensus" if name == consensus.method else "method"
         scores = known[name][rows] if name in known else _scores(COMBINERS[name](), whole, rows)
-        sets[name] = match_instances(scores, consensus.cardinality[rows])[:, columns]
-        scores = scores[:, columns]
+        if name != consensus.method:
+            fair = COMBINERS[name].comparable
+            sets[name] = (
+                match_total(scores, own.sum()) if fair else match_instances(scores, consensus.cardinality[rows])
+            )
+        scores, sets[name] = scores[:, columns], sets[name][:, columns]
         results.append(Judgement(name, kind, evaluate(truth, scores, sets[name])))
         curves.append(precision_recall(name, kind, truth, scores))
         calibration.append(reliability(name, kind, truth, scores))
