@@ -150,6 +150,7 @@ def new_array(shape: Any, dtype: Any, path: Path | None) -> Array:
     """
     if path is None or np.prod(shape) == 0:
         return np.empty(shape, dtype=dtype)
+    path.parent.mkdir(parents=True, exist_ok=True)
     return np.lib.format.open_memmap(path, mode="w+", dtype=dtype, shape=(shape,) if isinstance(shape, int) else shape)
 
 
@@ -162,7 +163,6 @@ def on_disk(rows: Any, scratch: Path) -> pl.LazyFrame:
     >>> on_disk(pl.DataFrame({"0": [7]}), Path(tempfile.mkdtemp()) / "a").collect().item()
     7
     """
-    scratch.mkdir(parents=True, exist_ok=True)
     return rows if isinstance(rows, pl.LazyFrame) else sunk(scratch, rows.lazy())
 
 
@@ -172,7 +172,6 @@ def table_on_disk(table: ModelTable, scratch: Path) -> ModelTable:
         return table
     if sparse.issparse(table.scores):
         return table._replace(scores=SparseFile.of(sparse.csr_array(table.scores), scratch))
-    scratch.mkdir(parents=True)
     return table._replace(scores=DenseFile.of(np.asarray(table.scores), scratch / "scores.npy"))
 
 
