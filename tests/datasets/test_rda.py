@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mlconsensus.datasets.loading import _read_rda as read_rda
+from mlconsensus.datasets.catalogue import _read_rda as read_rda
 from mlconsensus.errors import InputError
 
 rdata = pytest.importorskip("rdata", reason="reading R data files needs the package rdata (extra 'datasets')")

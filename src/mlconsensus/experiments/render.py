@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from ..evaluation.metrics import RANKING_METRICS
 from ..tables import TITLES, best_rows, plain, title
 from ..terminal import table as aligned
-from .claims import judge_claims
 from .paper import tables as printed_tables
-from .protocol import Results, Table
+from .protocol import Results, Table, judge_claims
 
 _NOTE = (
     "BM: mean of the base models; MV: majority voting; * best of its column, ours and the paper's each; "
