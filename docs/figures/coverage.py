@@ -73,8 +73,8 @@ def kept(truth, scores, size, count, rng, wanted):
         found = mlc.decide(scores, gold, **wanted)
         given = found.promises[0].threshold <= scores  # without the answers that are known
         if about == "recall":
-            relevant = yes.sum(axis=1)
-            ok = (np.where(relevant, (yes & given).sum(axis=1), 1) / np.maximum(relevant, 1)).mean() >= level
+            some = yes.any(axis=1)
+            ok = ((yes & given).sum(axis=1)[some] / yes.sum(axis=1)[some]).mean() >= level
         else:
             wrong = ((given & no).sum(axis=1) / np.maximum((given & (yes | no)).sum(axis=1), 1)).mean()
             ok = wrong <= (level if about == "false_discovery" else 1 - level)

@@ -236,7 +236,7 @@ class Consensus:
         >>> panel, truth = mlc.datasets.make_panel(random_state=0)
         >>> gold = np.where(np.arange(len(truth))[:, None] < 100, truth, np.nan)  # they are in random order
         >>> print(mlc.combine(panel, gold=gold).decide(recall=0.9))
-        At least 90% of an instance's relevant labels are kept, on average over instances, ...
+        At least 90% of an instance's relevant labels are kept, on average over instances that have one, ...
         Left to people: 0 of 20,000 cells in 0 of 1,000 instances.
         """
         self._expect_few("decide")

@@ -140,9 +140,33 @@ def test_losses_of_a_few_instances():
     yes = np.array([[1, 1, 0, 0], [0, 0, 0, 1], [0, 0, 0, 0]], dtype=bool)
     no = np.array([[0, 0, 1, 1], [1, 1, 0, 0], [0, 0, 0, 0]], dtype=bool)  # a truth of one label; then of none
     kept = np.array([[1, 0, 1, 0], [1, 1, 1, 1], [1, 0, 0, 0]], dtype=bool)
-    np.testing.assert_allclose(_loss("recall", kept, yes, no), [1 / 2, 0, 0])
-    np.testing.assert_allclose(_loss("precision", kept, yes, no), [1 / 2, 2 / 3, 0])
-    np.testing.assert_allclose(_loss("false_discovery", kept, yes, no), [1 / 2, 2 / 3, 0])
+    np.testing.assert_allclose(_loss("recall", kept, yes, no, 0.1), [1 / 2, 0, 0.1])  # nothing to lose: what is allowed
+    np.testing.assert_allclose(_loss("precision", kept, yes, no, 0.1), [1 / 2, 2 / 3, 0])
+    np.testing.assert_allclose(_loss("false_discovery", kept, yes, no, 0.1), [1 / 2, 2 / 3, 0])
+
+
+def test_recall_is_of_instances_that_have_a_relevant_label():
+    """Of a hundred instances some 18 have one; kept without loss where there is none, it was 71 % for 90 %."""
+    rng, found = np.random.default_rng(3), []
+    truth = rng.random((1000, 10)) < 0.02
+    some = truth.any(axis=1)
+    scores = np.where(truth, rng.beta(3, 1, truth.shape), rng.beta(1, 4, truth.shape))
+    for _ in range(40):
+        decided = mlc.decide(scores, drawn(truth, 150, rng), recall=0.7)
+        given = scores >= decided.promises[0].threshold
+        found.append(((truth & given).sum(axis=1)[some] / truth.sum(axis=1)[some]).mean())
+    assert np.mean(np.array(found) >= 0.7) >= 0.9
+    assert min(found) < 1
+    assert "on average over instances that have one" in decided.promises[0].sentence
+
+
+def test_the_promise_has_the_number_that_was_asked_for(scored):
+    truth, scores = scored
+    gold = drawn(truth, 1, np.random.default_rng(3))
+    for level, said in ((0.796, "79.6%"), (0.999, "99.9%")):
+        promise = mlc.decide(scores, gold, precision=level, certainty=0.995).promises[0].sentence
+        assert f"at least {said} of an instance's labels are relevant (of none, all), " in promise.lower()
+        assert "with a certainty of 99.5%, if the gold (1 instance) was drawn at random" in promise
 
 
 @pytest.mark.parametrize("wanted", [{"recall": 0.8}, {"precision": 0.7}, {"false_discovery": 0.2}], ids=str)
@@ -163,7 +187,7 @@ def test_the_threshold_is_the_last_before_one_fails(wanted, certainty):
         for i in order:
             named, right = given[i].sum(), (given[i] & truth[i]).sum()
             lost, of = (truth[i].sum() - right, truth[i].sum()) if about == "recall" else (named - right, named)
-            losses.append(float(lost / of) if of else 0.0)
+            losses.append(float(lost / of) if of else alpha * (about == "recall"))
         if literal_chance(losses, alpha, 150, 1 - certainty) > 1 - certainty:
             break
         last = at

@@ -22,6 +22,7 @@ import numpy as np
 
 from ..arithmetic.products import BoolArray, FloatArray, ratio
 from ..errors import expect
+from ..terminal import plural
 
 _THRESHOLDS = 300  # that are tried
 _MOST_BET = 0.75  # of the capital
@@ -80,7 +81,8 @@ def decide(
     truth
         Relevant labels (n, l) as 1 and 0, NaN where it is not known. What is known is taken into the sets.
     recall
-        At least this share of an instance's relevant labels is given (or left to people), averaged over instances.
+        At least this share of an instance's relevant labels is given (or left to people), averaged over instances that
+        have one.
     precision
         At least this share of an instance's labels is relevant, averaged over instances; of no labels, all are.
     false_discovery
@@ -122,11 +124,11 @@ def _promise(about: str, level: float, certainty: float, scores: FloatArray, tru
     thresholds = np.unique(ranked[((1 - tail) * (ranked.size - 1)).astype(np.int64)])
     thresholds = thresholds if about == "recall" else thresholds[::-1]
     yes, no, own = truth[gold] == 1, truth[gold] == 0, scores[gold]
-    losses = np.array([_loss(about, own >= at, yes, no) for at in thresholds])
     most = level if about == "false_discovery" else 1 - level
+    losses = np.array([_loss(about, own >= at, yes, no, most) for at in thresholds])
     failed = np.append(_chance(losses, most, len(scores), 1 - certainty) > 1 - certainty, True)
-    drawn = f"with a certainty of {certainty:.0%}, if the {len(gold):,} gold instances were drawn at random"
-    said = f"{_SAID[about].format(level)}, on average over instances, {drawn}"
+    drawn = f"if the gold ({plural(len(gold), 'instance')}) was drawn at random"
+    said = f"{_SAID[about].format(100 * level)}, with a certainty of {100 * certainty:.10g}%, {drawn}"
     end, nothing = (-np.inf, "every label is kept") if about == "recall" else (np.inf, "no label is given")
     sentence = f"These gold instances are too few to promise that {said}: {nothing}."
     if not failed[0]:
@@ -134,10 +136,15 @@ def _promise(about: str, level: float, certainty: float, scores: FloatArray, tru
     return Promise(about, level, certainty, end, sentence)
 
 
-def _loss(about: str, kept: BoolArray, yes: BoolArray, no: BoolArray) -> FloatArray:
-    """Tell of each instance which share of its relevant labels is missing, or of its labels is wrong."""
-    lost, of = (yes & ~kept, yes) if about == "recall" else (kept & no, kept & (yes | no))
-    return ratio(lost.sum(axis=1), of.sum(axis=1), 0.0)
+def _loss(about: str, kept: BoolArray, yes: BoolArray, no: BoolArray, most: float) -> FloatArray:
+    r"""Tell of each instance which share of its relevant labels is missing, or of its labels is wrong.
+
+    Recall is of instances that have a relevant label, however many these are. Others lose just what is allowed:
+    :math:`\sum_i x_i > \alpha \sum_i r_i` where :math:`\sum_i (x_i + \alpha (1 - r_i)) > n \alpha`.
+    """
+    if about == "recall":
+        return ratio((yes & ~kept).sum(axis=1), yes.sum(axis=1), most)
+    return ratio((kept & no).sum(axis=1), (kept & (yes | no)).sum(axis=1), 0.0)
 
 
 def _chance(losses: FloatArray, most: float, n: int, wrongly: float) -> FloatArray:
@@ -157,7 +164,7 @@ def _chance(losses: FloatArray, most: float, n: int, wrongly: float) -> FloatArr
 
 
 _SAID = {
-    "recall": "at least {:.0%} of an instance's relevant labels are kept",
-    "precision": "at least {:.0%} of an instance's labels are relevant",
-    "false_discovery": "at most {:.0%} of an instance's labels are wrong",
+    "recall": "at least {:.10g}% of an instance's relevant labels are kept, on average over instances that have one",
+    "precision": "at least {:.10g}% of an instance's labels are relevant (of none, all), on average over instances",
+    "false_discovery": "at most {:.10g}% of an instance's labels are wrong (of none, none), on average over instances",
 }
