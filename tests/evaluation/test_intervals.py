@@ -8,6 +8,7 @@ import mlconsensus as mlc
 from mlconsensus.evaluation import metrics
 from mlconsensus.evaluation.intervals import Judged, foreseen_metrics, judge, of_instances
 from mlconsensus.evaluation.metrics import RANKING_METRICS
+from mlconsensus.insight import questions
 
 
 @pytest.fixture(scope="module")
@@ -126,7 +127,7 @@ def test_no_error_seen_is_not_no_error():
 
 def test_one_kind_of_cells_has_no_micro_auc():
     figures = judge(np.ones((3, 2)), np.array([[0.1, 0.2]] * 3)).figures()
-    assert np.isnan(figures["micro_auc"].value)
+    assert np.isnan([figures["micro_auc"].value, figures["micro_auc"].low, figures["micro_auc"].high]).all()
 
 
 def test_a_method_is_not_ahead_of_itself(judged_panel):
@@ -175,7 +176,8 @@ def test_figures_equal_the_equations_written_with_loops(seed):
         if share:
             p = min(max(theta, min(error, 0.5)), 1 - min(error, 0.5))
             odds, half = math.log(p / (1 - p)), t * error / (p * (1 - p))
-            ends = 1 / (1 + math.exp(half - odds)), 1 / (1 + math.exp(-half - odds))
+            within = theta - t * error > 0, theta + t * error < 1  # else as far as there
+            ends = within[0] / (1 + math.exp(half - odds)), 1 / (1 + within[1] * math.exp(-half - odds))
         else:
             ends = theta - t * error, theta + t * error
         assert (figure.low, figure.high) == pytest.approx(ends)
@@ -213,3 +215,19 @@ def test_cells_that_are_not_known_move_one_error_no_further_than_its_interval(bl
     assert abs(found["micro_auc"].value - true["micro_auc"]) < 0.01
     gold = np.where(truth, np.nan, 0.0)[truth.any(axis=1)]  # no yes is known: how labels are ranked nobody can tell
     assert np.isnan(judge(gold, scores[truth.any(axis=1)]).figures()["average_precision"].value)
+
+
+def test_figures_are_within_their_intervals_which_cover_where_raters_are_good():
+    """Odds taken one error away from 1 left values near 1 outside of their own intervals, and the truth with them."""
+    rng = np.random.default_rng(0)
+    truth = rng.random((600, 8)) < 0.25
+    panel = np.array([rng.random(truth.shape) < np.where(truth, hit, 0.05) for hit in (0.95, 0.9, 0.85, 0.85, 0.8)])
+    vote, likely = panel.mean(axis=0), np.clip(mlc.rater_filter(panel.astype(float)), 0, 1)
+    true, chance = judge(truth, vote).value, questions.chances(likely, likely, 50, "consensus")
+    covered = np.zeros((100, 4))
+    for seed in range(100):
+        at = questions.drawn(chance, np.random.default_rng(seed))
+        figures = judge(some(truth, at), vote, likely, chance).figures().values()
+        covered[seed] = [figure.low <= value <= figure.high for figure, value in zip(figures, true, strict=True)]
+        assert all(0 <= figure.low <= figure.value <= figure.high <= 1 for figure in figures)
+    assert (covered.mean(axis=0) > 0.84).all()  # 0.9, less what 100 draws can err

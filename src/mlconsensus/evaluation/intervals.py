@@ -86,6 +86,7 @@ class Judged(NamedTuple):
         plain, powered = residuals**2 @ spread + _EXTREME * spread.mean() * np.abs(own).max() ** 2
         helps = powered < plain
         value = float(self.value[at] + helps * tuned * self.shift[at])
+        value = float(np.clip(value, 0, 1)) if self.share else value
         error = float(np.sqrt(powered if helps else plain))
         ends = _between(value, error, 1 / float(weight @ weight), self.share) if self.left.any() else (value, value)
         return Figure(value, error, *ends, float(g * ratio(plain, error**2, 1.0)))
@@ -180,14 +181,20 @@ def _values(
 
 
 def _between(value: float, error: float, g: float, share: bool) -> tuple[float, float]:
-    """Find the ends of the interval; shares are skewed near 0 and 1, and symmetric in their logarithmic odds."""
+    """Find the ends of the interval; shares are skewed near 0 and 1, and symmetric in their logarithmic odds.
+
+    Odds never reach 0 or 1: where the plain interval does, so does this one.
+    """
     half = error * float(special.stdtrit(max(g - 1, 1), (1 + LEVEL) / 2))
     if alike := error < 1e-12:  # the most that so many instances can miss
         half = 1 - ((1 - LEVEL) / 2) ** (1 / g)
-    if alike or not share:
-        low, high = value - half, value + half
-        return (max(low, 0.0), min(high, 1.0)) if share else (low, high)
-    least = min(error, 0.5)
-    p = float(np.clip(value, least, 1 - least))
-    odds, half = special.logit(p), half / (p * (1 - p))
-    return float(special.expit(odds - half)), float(special.expit(odds + half))
+    low, high = value - half, value + half
+    if not share:
+        return low, high
+    if not alike:
+        least = min(error, 0.5)
+        p = float(np.clip(value, least, 1 - least))
+        odds, half = special.logit(p), half / (p * (1 - p))
+        low = 0.0 if low <= 0 else float(special.expit(odds - half))
+        high = 1.0 if high >= 1 else float(special.expit(odds + half))
+    return max(low, 0.0), min(high, 1.0)
