@@ -29,7 +29,7 @@ def ask(predictions: Any, budget: int, goal: Goal = "consensus", *, gold: Any = 
     Returns
     -------
     Questions
-        ``at`` are the positions of the instances, ``table`` what to fill in, ``expected`` the intervals to expect.
+        ``at`` are the positions of the instances, ``table`` what to fill in.
 
     Examples
     --------

@@ -35,12 +35,11 @@ def ask(given: Given) -> None:
     answers = given.known(given.gold, partial=True)
     found = mlc.ask(given.read(), given.budget, given.goal, gold=answers, seed=given.seed)
     mlc.io.write_table(output, found.table, format="csv" if output == "-" else None, force=given.force)
-    facts = {"instances": found.table.instances, "expected": found.expected, "output": output}
-    tell(given.as_json, f"{found} → {output}", **facts)
+    tell(given.as_json, f"{found} → {output}", instances=found.table.instances, output=output)
 
 
 _GOLD = "The truth of some instances that were drawn at random, in any format; empty cells are not known."
-_RECALL = "Keep at least this share of an instance's relevant labels, on average."
+_RECALL = "Keep at least this share of an instance's relevant labels, on average over those that have one."
 _PRECISION = "Give labels of which at least this share is relevant, on average over instances."
 _FALSE = "Let at most this share of an instance's labels be wrong, on average: the same, said the other way round."
 _LEVEL = click.FloatRange(0, 1, min_open=True, max_open=True)

@@ -12,9 +12,9 @@ import numpy as np
 from scipy import special
 
 from ..errors import expect
-from ..evaluation.intervals import foreseen_metrics, judge
+from ..evaluation.intervals import foreseen_metrics
 from ..panel import BoolArray, FloatArray, IntArray
-from ..tables import TITLES
+from ..terminal import plural
 
 Goal = Literal["consensus", "figures"]
 _POWER, _UNSURE = 16.0, 0.5  # for a better consensus: powers of what may be wrong, and of uncertainty in it
@@ -26,12 +26,10 @@ class Questions(NamedTuple):
 
     at: IntArray  # (b,) their positions, those most worth asking about first
     chance: FloatArray  # (b,) with what probability each was chosen
-    expected: dict[str, float]  # by metric: half the width of the 90 % interval that answers to all would give
     table: Any = None  # to be filled in: a `ModelTable` of these instances, and of those that have answers
 
     def __str__(self) -> str:
-        halves = ", ".join(f"{TITLES[metric]} ± {half:.3f}" for metric, half in self.expected.items())
-        return f"{len(self.at):,} instances to ask about; with their answers expect {halves}"
+        return f"{plural(len(self.at), 'instance')} to ask about"
 
 
 def questions(
@@ -65,13 +63,7 @@ def questions(
     chance = chances(scores[rest], likely[rest], budget, goal)
     chosen = drawn(chance, rng)
     chosen = chosen[np.argsort(-chance[chosen], kind="stable")]
-    truth = np.full(scores.shape, np.nan)
-    truth[rest[chosen]] = rng.random((len(chosen), scores.shape[1])) < likely[rest[chosen]]
-    every = np.ones(len(scores))
-    every[rest] = chance
-    figures = judge(truth, scores, likely, every).figures()
-    expected = {metric: (figure.high - figure.low) / 2 for metric, figure in figures.items()}
-    return Questions(rest[chosen], chance[chosen], expected)
+    return Questions(rest[chosen], chance[chosen])
 
 
 def chances(

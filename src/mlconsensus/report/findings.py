@@ -69,8 +69,7 @@ def actions(summary: Summary) -> list[Action]:
         return [*found, Action("Trust it: every instance has an answer.", "changes")]
     first = ", ".join(map(shown, asking.instances[:3]))
     ask = f"Ask a person about {plural(asking.budget, 'instance')} before you rely on it, first about {first}"
-    expect = f"that would tell one error to ± {asking.one_error:.2f}; mlconsensus ask writes the table to fill in"
-    return [*found, Action(f"{ask}: {expect}.", "changes")]
+    return [*found, Action(f"{ask}: mlconsensus ask writes the table to fill in.", "changes")]
 
 
 def warnings(models: ModelsSummary) -> list[str]:

@@ -24,7 +24,6 @@ class Asking(NamedTuple):
 
     budget: int  # instances
     instances: tuple[str, ...]  # the first of them, most worth asking about first
-    one_error: float  # half the width of the 90 % interval that answers would give
 
 
 class Summary(NamedTuple):
@@ -92,7 +91,7 @@ def _asking(consensus: "Consensus") -> Asking:
     known = np.zeros(len(rows), dtype=np.bool_) if gold is None else ~np.asarray(np.isnan(gold[rows]).all(axis=1))
     budget = min(_BUDGET, max(len(rows) // 4, 1), int((~known).sum()))
     if not budget:
-        return Asking(0, (), 0.0)
+        return Asking(0, ())
     found = questions(consensus.scores[rows], consensus.probabilities[rows], known, budget, "consensus")
     names = tuple(str(name) for name in consensus.instances[rows[found.at[:12]]].tolist())
-    return Asking(budget, names, found.expected["one_error"])
+    return Asking(budget, names)
