@@ -1,6 +1,7 @@
 """`evaluate` and `compare`."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -14,7 +15,7 @@ def test_evaluate(run, panel):
     ran = run("evaluate", "a.csv", "--truth", "truth.csv", "--json")
     assert ran.code == 0
     found = json.loads(ran.out)
-    assert list(found) == [*RANKING_METRICS, *LABEL_SET_METRICS, "intervals", "drawn"]
+    assert list(found) == [*RANKING_METRICS, *LABEL_SET_METRICS, "intervals", "drawn", "note"]
     for metric, interval in found["intervals"].items():
         assert interval["low"] <= found[metric] <= interval["high"]
     assert (found["micro_auc"], found["ranking_loss"], found["subset_accuracy"]) == (1, 0, 1)
@@ -39,9 +40,7 @@ def test_labels_without_a_score_come_last(run, panel):
 def test_evaluate_says_what_it_leaves_out(run, panel):
     (panel / "less.csv").write_text("id,war,sport,travel\n2,1,0,1\n1,0,1,0\n9,0,1,0\n")
     ran = run("evaluate", "a.csv", "--truth", "less.csv")
-    assert ran.err == (
-        "judged on 2 of 3 instances and 2 of 3 labels; the truth has 1 more instances and 1 more labels\n"
-    )
+    assert ran.err == ("judged on 2 of 3 instances and 2 of 3 labels; the truth has 1 more instance and 1 more label\n")
 
 
 @pytest.mark.parametrize(
@@ -227,7 +226,7 @@ def test_compare_leaves_raters_out(run, answers):
 def test_evaluate_by_gold(run, answers):
     run("combine", *answers, "--output", "consensus.csv")
     found = json.loads(run("evaluate", "consensus.csv", "--gold", "answers.csv", "--json").out)
-    assert list(found) == [*RANKING_METRICS, "intervals", "drawn"]
+    assert list(found) == [*RANKING_METRICS, "intervals", "drawn", "note"]
     assert "others like them alone" in found["drawn"]
     drawn = run("evaluate", "consensus.csv", "--gold", "asked.csv").out
     assert "of which 30 were drawn with the probabilities in the file" in drawn
@@ -263,7 +262,7 @@ def test_decide_refuses_what_it_cannot_promise_by(run, answers):
 
 def test_ask_writes_a_table_that_comes_back_as_gold(run, answers):
     ran = run("ask", *answers, "--budget", "10", "-o", "questions.csv")
-    assert (ran.code, "10 instances to ask about; with their answers expect microAUC ±" in ran.err) == (0, True)
+    assert (ran.code, ran.err.splitlines()[-1]) == (0, "10 instances to ask about → questions.csv")
     asked = pd.read_csv("questions.csv", index_col=0)
     assert asked.iloc[:, 1:].isna().all().all()
     assert "found no answer" in run("combine", *answers, "--gold", "questions.csv", "-o", "out.csv").err
@@ -271,7 +270,13 @@ def test_ask_writes_a_table_that_comes_back_as_gold(run, answers):
     asked.iloc[:, 1:] = truth[asked.index].astype(float)
     asked.to_csv("questions.csv")
     assert run("combine", *answers, "--gold", "questions.csv", "-o", "out.csv").code == 0
-    assert "with the probabilities in the file" in run("compare", *answers, "--gold", "questions.csv").out
+    found = run("compare", *answers, "--gold", "questions.csv").out
+    assert "with the probabilities in the file" in found
+    labels = Path("vocabulary.txt")
+    labels.write_text("\n".join(asked.columns[1:]))
+    assert run("compare", *answers, "--gold", "questions.csv", "--vocabulary", labels).out == found
+    ran = run("compare", *answers, "--gold", "questions.csv", "--drawn", "random")
+    assert "drawn: found 'random' beside a column 'inclusion probability' in questions.csv, expected one" in ran.err
     more = ["--gold", "questions.csv", "--budget", "5", "--for", "figures", "-o", "more.csv", "--json"]
     found = json.loads(run("ask", *answers, *more).out)
     assert len(found["instances"]) == 15
@@ -299,5 +304,33 @@ def test_compare_says_that_instances_without_labels_are_errors(run, tmp_path, mo
     monkeypatch.chdir(tmp_path)
     for name, rows in {"a": "1,1,0\n2,0,0\n", "b": "1,1,1\n2,0,1\n", "truth": "1,1,0\n2,0,0\n3,0,1\n"}.items():
         (tmp_path / f"{name}.csv").write_text(f"id,law,war\n{rows}")
-    said = run("compare", "a.csv", "b.csv", "--truth", "truth.csv").out.splitlines()[-1]
-    assert said == "1 instance without a relevant label: any that is put first there is one error."
+    said = "1 instance without a relevant label: any that is put first there is one error."
+    assert run("compare", "a.csv", "b.csv", "--truth", "truth.csv").out.splitlines()[-1] == said
+    for known in ("--truth", "--gold"):
+        assert said in run("evaluate", "b.csv", known, "truth.csv" if known == "--truth" else "a.csv").out.splitlines()
+        assert json.loads(run("evaluate", "b.csv", known, "a.csv", "--json").out)["note"] == said
+
+
+def test_a_truth_of_all_instances_leaves_nothing_to_draw(run, answers):
+    _, truth = mlc.datasets.make_panel(n_instances=60, n_labels=4, random_state=0)
+    pd.DataFrame(truth.astype(int), columns=pd.read_csv("answers.csv").columns[1:]).to_csv("all.csv", index_label="id")
+    found = json.loads(run("evaluate", answers[0], "--truth", "all.csv", "--json").out)
+    assert found["drawn"] == "The figures are of the 60 instances with answers and others like them alone."
+
+
+def test_labels_that_a_list_never_gives_are_not_given(run, tmp_path, monkeypatch):
+    """Three of four tags are found and none is wrong: F1 is 6/7, and was 1 as long as `rare` was left out."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "truth.csv").write_text("id,a,b,rare\n1,1,0,1\n2,0,1,0\n3,1,0,0\n")
+    (tmp_path / "tags.jsonl").write_text(
+        "".join(f'{{"id": "{at}", "labels": ["{x}"]}}\n' for at, x in enumerate("aba", 1))
+    )
+    (tmp_path / "tags.csv").write_text("item,label,annotator\n1,a,eve\n2,b,eve\n3,a,eve\n")
+    (tmp_path / "wide.csv").write_text("id,a,b\n1,1,0\n2,0,1\n3,1,0\n")
+    for file, f1 in (("tags.jsonl", 6 / 7), ("tags.csv", 6 / 7), ("wide.csv", 1)):
+        ran = run("evaluate", file, "--truth", "truth.csv", "--json")
+        assert json.loads(ran.out)["micro_f1"] == pytest.approx(f1)
+        said = f"1 label of the truth never given in {file}: counted as not given" if f1 < 1 else "has 1 more label\n"
+        assert said in ran.err
+    (tmp_path / "tags.csv").write_text("item,label,annotator\n1,x,eve\n2,y,eve\n")
+    assert "found none of the names that are judged" in run("evaluate", "tags.csv", "--truth", "truth.csv").err

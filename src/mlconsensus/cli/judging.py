@@ -127,9 +127,15 @@ def compare(given: options.Given) -> None:
         results[name] = mlc.metrics.evaluate(matched.truth, scores, sets)
     voices = examine(panel).voices
     text = f"{metrics_table(results)}\n\nBM: mean of the base models; * best of its column.\n{voices}."
-    if empty := int((matched.truth.sum(axis=1) == 0).sum()):
-        text += f"\n{plural(empty, 'instance')} without a relevant label: any that is put first there is one error."
+    text += f"\n{said}" if (said := _without_labels(matched.truth)) else ""
     click.echo(options.json_of(results | {"voices": voices}) if given.as_json else text)
+
+
+def _without_labels(truth: Any) -> str:
+    """Say of how many instances no label is relevant (NaN: not known); nothing if of none."""
+    empty = int((truth.sum(axis=1) == 0).sum())
+    noted = f"{plural(empty, 'instance')} without a relevant label: any that is put first there is one error."
+    return noted if empty else ""
 
 
 _MOST_CELLS = 20_000_000  # of the truth, beyond which intervals would take longer than all else, and be hairs
@@ -161,7 +167,7 @@ def evaluate(given: options.Given) -> None:
 
     from ..arithmetic.products import dense
     from ..engines.machine import check_size
-    from ..evaluation.truth import match_truth
+    from ..evaluation.truth import match_truth, with_never_given
     from ..insight.comparison import chances
     from ..io.layouts import named
     from ..panel import gold_of
@@ -172,6 +178,10 @@ def evaluate(given: options.Given) -> None:
     reading: Any = {"format": given.input_format, "columns": options.columns_of(given.columns)}
     judged = mlc.io.read_table(scores, **reading)
     table = mlc.io.read_table(truth or gold or "", **reading, partial=gold is not None)
+    given_labels = judged.scores.shape[1]
+    judged = judged if truth is None else with_never_given(judged, table)
+    if more := judged.scores.shape[1] - given_labels:
+        options.say(f"{plural(more, 'label')} of the truth never given in {scores}: counted as not given")
     names, values, found, figures, drawn_from = named(judged), judged.scores.astype(float), {}, {}, ""
     cells = values.data if sparse.issparse(values) else values
     decided = np.isin(cells, (0, 1)).all()
@@ -180,7 +190,7 @@ def evaluate(given: options.Given) -> None:
         matched = match_truth(table, *names)
         if matched.note:
             options.say(matched.note)
-        found = mlc.metrics.evaluate(matched.truth, matched.of(values))
+        found, nothing = mlc.metrics.evaluate(matched.truth, matched.of(values)), _without_labels(matched.truth)
     if gold or np.prod(values.shape) <= _MOST_CELLS:
         check_size(16 * float(np.prod(values.shape)), scores, "of scores and truth", 0.9)
         whole = dense(values)
@@ -189,7 +199,7 @@ def evaluate(given: options.Given) -> None:
             known[np.ix_(matched.rows, matched.columns)] = dense(matched.truth)
         else:
             answers = gold_of(table, list(names[0]), tuple(map(str, names[1])))
-            known[answers.at] = answers.answers
+            known[answers.at], nothing = answers.answers, _without_labels(answers.answers)
             learned = "the answers themselves, which it was combined with"
             same = bool((whole == known)[~np.isnan(known)].all()) and not decided
             expect(not same, scores, learned, "scores without this gold")
@@ -198,12 +208,13 @@ def evaluate(given: options.Given) -> None:
     found = {metric: figure.value for metric, figure in figures.items()} | found
     ends = [{metric: getattr(figure, end) for metric, figure in figures.items()} for end in ("low", "high")]
     if given.as_json:
-        click.echo(options.json_of(found | {"intervals": figures, "drawn": drawn_from}))
+        click.echo(options.json_of(found | {"intervals": figures, "drawn": drawn_from, "note": nothing}))
         return
     rows = {judged.model: found} | (dict(zip(("90 % from", "to"), ends, strict=True)) if figures else {})
     click.echo(metrics_table(rows, first="scores", mark=False))
     if truth is not None and decided:
         click.echo()
         click.echo(metrics_table({judged.model: found}, mlc.metrics.LABEL_SET_METRICS, first="label sets", mark=False))
-    if drawn_from and (gold or given.drawn):
-        click.echo(f"\n{drawn_from}")
+    said = [nothing, drawn_from if gold or given.drawn else ""]
+    if any(said):
+        click.echo("\n" + "\n".join(filter(None, said)))

@@ -19,6 +19,7 @@ from ..panel import (
     truth_table,
     with_names,
 )
+from ..terminal import plural
 
 
 class Matched(NamedTuple):
@@ -63,7 +64,7 @@ def match_truth(table: ModelTable, instances: Any, labels: Any) -> Matched:
     >>> found.truth.tolist(), found.rows.tolist(), found.columns.tolist()
     ([[True, True]], [0], [0, 1])
     >>> found.note
-    'judged on 1 of 2 instances and 2 of 3 labels; the truth has 1 more instances'
+    'judged on 1 of 2 instances and 2 of 3 labels; the truth has 1 more instance'
     """
     known: Any = sparse.csr_array(table.scores) if sparse.issparse(table.scores) else np.asarray(table.scores)
     expect(known.dtype.kind in "biuf", table.model, known.dtype, "only 0 and 1 in the truth")
@@ -86,6 +87,25 @@ def match_truth(table: ModelTable, instances: Any, labels: Any) -> Matched:
     return Matched(truth if len(columns) > MOST_DENSE else dense(truth), rows, columns, _note(*sides))
 
 
+def with_never_given(judged: ModelTable, truth: ModelTable) -> ModelTable:
+    """Give a list that is judged the labels of the truth that it never names: it says no to them.
+
+    Examples
+    --------
+    >>> truth = ModelTable("truth", [[1, 1]], ["i"], ["x", "y"])
+    >>> with_never_given(ModelTable("a", sparse.csr_array([[1]]), ["i"], ["x"], named=[1]), truth).scores.toarray()
+    array([[1, 0]])
+    """
+    if judged.named is None or truth.labels is None:
+        return judged
+    more = np.flatnonzero(positions_of(truth.labels, judged.labels) < 0)
+    if len(more) == len(truth.labels):  # they have nothing in common, which is said where they are matched
+        return judged
+    labels = [*map(str, judged.labels), *(str(truth.labels[at]) for at in more)]
+    none = sparse.csr_array((judged.scores.shape[0], len(more)), dtype=judged.scores.dtype)
+    return judged._replace(scores=sparse.hstack([judged.scores, none], format="csr"), labels=labels)
+
+
 def as_matched(truth: Any, instances: Any, labels: Any) -> Matched:
     """Match whatever holds the truth: a DataFrame by its names, an array (n, l) by position.
 
@@ -102,7 +122,7 @@ def as_matched(truth: Any, instances: Any, labels: Any) -> Matched:
 def _note(*sides: tuple[str, int, int, int]) -> str:
     """Say what was left out on either side: (noun, in common, judged, in the truth)."""
     judged = [f"{common:,} of {judged:,} {noun}s" for noun, common, judged, _ in sides]
-    more = [f"{known - common:,} more {noun}s" for noun, common, _, known in sides if known > common]
+    more = [plural(known - common, f"more {noun}") for noun, common, _, known in sides if known > common]
     said = [f"judged on {' and '.join(judged)}"] if any(side[1] < side[2] for side in sides) else []
     return "; ".join(said + ([f"the truth has {' and '.join(more)}"] if more else []))
 

@@ -16,7 +16,7 @@ from ..errors import InputError, expect
 from ..estimators import COMBINERS, Combiner, rater_filter
 from ..evaluation.intervals import Figure, judge
 from ..evaluation.metrics import RANKING_METRICS
-from ..panel import Gold, Predictions, as_predictions, positions_of, split_chances, truth_table
+from ..panel import CHANCE, Gold, Predictions, as_predictions, positions_of, split_chances, truth_table
 from ..tables import TITLES, title
 from ..terminal import plural, table
 
@@ -148,13 +148,14 @@ def chances(gold: Any, drawn: str | None, truth: FloatArray, instances: Any) -> 
     g, n = int((~np.isnan(truth)).any(axis=1).sum()), len(truth)
     expect(drawn in (None, "random"), "drawn", repr(drawn), "'random', or nothing")
     of_all = f"The figures are of all {plural(n, 'instance')}, of which {g:,} were drawn"
-    if drawn == "random":
-        return np.full(n, g / n), f"{of_all} at random."
     table = truth_table(gold, "gold", instances, range(truth.shape[1]))
     found = split_chances(table)[1]
+    if drawn == "random":
+        expect(found is None, "drawn", f"'random' beside a column {CHANCE!r} in {table.where}", "one of the two")
+        return np.full(n, g / n), f"{of_all} at random."
     if found is None:
-        alike = "others like them alone: nobody said how they were drawn (--drawn random)"
-        return None, f"The figures are of the {plural(g, 'instance')} with answers and {alike}."
+        unknown = ": nobody said how they were drawn (--drawn random)" if g < n else ""
+        return None, f"The figures are of the {plural(g, 'instance')} with answers and others like them alone{unknown}."
     at = positions_of(instances, range(len(found)) if table.instances is None else table.instances)
     return np.where(at < 0, 1.0, found[at]), f"{of_all} with the probabilities in the file."
 

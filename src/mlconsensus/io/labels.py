@@ -11,7 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from ..errors import InputWarning, expect, one_of
-from ..panel import IntArray, ModelTable, StoredMatrix, as_names
+from ..panel import CHANCE, IntArray, ModelTable, StoredMatrix, as_names
 from .clusterings import read_pairs
 from .columns import ROLES
 from .files import AnyPath, display, read_bytes
@@ -88,7 +88,8 @@ def relabelled(table: ModelTable, rules: Rules) -> ModelTable:
     if table.labels is None:
         return table
     given = [str(label) for label in table.labels]
-    names, known = [rules.name_of(label) for label in given], set(given)
+    known = set(given)
+    names = [label if rules.partial and label == CHANCE else rules.name_of(label) for label in given]
     for label, name in zip(given, names, strict=True):
         if name is None:
             hint = " (--ignore-case takes those that differ in case alone)" * rules.in_vocabulary(label)
