@@ -114,6 +114,24 @@ def test_a_full_standard_output_is_no_fault_of_the_program(shell, panel):
     assert ran.err.splitlines()[-1].startswith("mlconsensus: standard output: found")
 
 
+def test_what_cannot_be_encoded_is_escaped(shell, panel):
+    ran = shell("PYTHONIOENCODING=cp1252 mlconsensus agreement a.csv b.csv > out.txt")
+    assert (ran.code, b"\\u03b1" in (panel / "out.txt").read_bytes()) == (0, True)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (["--decide", "threshold", "--threshold", "1.5"], "1.5 is not in the range 0<=x<=1"),
+        (["--layout", "ranked", "-o", "out.jsonl"], "layout: found 'ranked' for JSONL, expected a table, such as CSV"),
+    ],
+)
+def test_options_that_would_be_ignored_are_refused(run, panel, given, words):
+    ran = run("combine", "a.csv", "b.csv", *given)
+    assert (ran.code, ran.out, len(ran.err.splitlines())) == (2, "", 1)
+    assert words in ran.err
+
+
 def _places():
     """Each pair of an output and a file that a command reads, and of two outputs."""
     context = click.Context(cli)

@@ -7,8 +7,10 @@ import os
 import subprocess
 import sys
 import textwrap
+from types import SimpleNamespace
 
 import numpy as np
+import polars as pl
 import pytest
 
 import mlconsensus as mlc
@@ -16,6 +18,7 @@ from mlconsensus.cli import main
 from mlconsensus.errors import InputError
 from mlconsensus.io import files, write_table
 from mlconsensus.io.files import whole_file
+from mlconsensus.io.writing import write_blocks
 from mlconsensus.panel.model_tables import ModelTable
 
 NAMES = [f"i{k}" for k in range(300)]
@@ -243,3 +246,13 @@ def test_a_file_system_that_is_read_only(small, tmp_path, monkeypatch, capsys):
     said = capsys.readouterr().err
     assert "found 'read-only file system', expected" in said
     assert said.count("\n") == 1
+
+
+def test_a_disk_that_is_full_under_workers_is_named(tmp_path):
+    def each(*work):
+        raise pl.exceptions.ComputeError("parquet: underlying IO error: File too large (os error 27)")
+
+    panel = SimpleNamespace(labels=("x",), each=each)
+    with pytest.raises(InputError, match=r"f\.parquet: found 'file too large', expected a place to write to"):
+        write_blocks(tmp_path / "f.parquet", panel, lambda block: block)
+    assert not list(tmp_path.iterdir())

@@ -80,6 +80,15 @@ def test_wrong_columns_are_refused(columns: dict[str, str], words: list[str]) ->
         assert word in str(refused.value)
 
 
+def test_some_file_must_have_the_columns(tmp_path: Path) -> None:
+    (tmp_path / "wide.csv").write_text("id,sports,politics\n1,1,0\n2,0,1\n")
+    (tmp_path / "b.csv").write_text("who,item,tag\nbob,1,sports\n")
+    for read in (mlc.read_predictions, mlc.scan_predictions):
+        assert read([tmp_path / "wide.csv", tmp_path / "b.csv"], columns={"model": "who"}).models == ("wide", "bob")
+        with pytest.raises(InputError, match="columns: found no file that has 'who', expected one"):
+            read([tmp_path / "wide.csv"], columns={"model": "who"})
+
+
 def test_lines_are_counted_through_columns_that_are_left_out(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text('item,label,score,note\n1,x,0.5,"two\nlines"\n2,x,high,\n')
     with pytest.raises(InputError, match=r"a\.csv, line 4, column 'score': found 'high'"):

@@ -105,6 +105,8 @@ def main(args: list[str] | None = None) -> NoReturn:
     try:
         if args is None:  # in a process of our own
             keep_memory()
+            # What the terminal's encoding lacks, such as α, is written as an escape.
+            getattr(sys.stdout, "reconfigure", lambda **how: None)(errors="backslashreplace")
             for request in {signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)}:
                 if signal.getsignal(request) == signal.SIG_DFL:  # nohup ignores it
                     signal.signal(request, _stop)  # is heard as Ctrl-C is, so that nothing half done is left

@@ -24,6 +24,8 @@ done_option = json_option(help="Print what was done as JSON on standard output."
 
 def check(given: Given) -> None:
     """Refuse options that do not go together; fill in the format of standard output."""
+    from ..io.writing import check_layout
+
     to_screen, expected = given.output == "-", "a file for the consensus, as JSON goes to standard output"
     expect(not (given.as_json and to_screen), "--json", "no --output", expected)
     expect(given.threshold is None or given.decide == "threshold", "--threshold", "no --decide threshold", "both")
@@ -31,7 +33,7 @@ def check(given: Given) -> None:
     given.threshold = 0.5 if given.threshold is None else given.threshold
     if to_screen and given.output_format is None:
         given.output_format = "csv"
-    mlc.io.format_of(given.output, given.output_format, written=True)
+    check_layout(mlc.io.format_of(given.output, given.output_format, written=True), given.layout)
 
 
 def values(given: Given, scores: Any, panel: Any, best: Any = None) -> Any:
@@ -114,7 +116,7 @@ output_options = together(
     output_option(default="-", help=_OUTPUT),
     format_option("--output-format", help="Its format, where the suffix does not tell."),
     click.option("--decide", type=click.Choice(["instances", "labels", "f1", "threshold"]), help=_DECIDE),
-    click.option("--threshold", type=float, help="For --decide threshold: 0.5 unless told."),
+    click.option("--threshold", type=click.FloatRange(0, 1), help="For --decide threshold: 0.5 unless told."),
     click.option("--empty", type=click.Choice(["keep", "top"]), default="keep", help=_EMPTY),
     click.option("--top-k", type=click.IntRange(1), metavar="K", help="Keep only the K best labels of an instance."),
     click.option("--layout", type=click.Choice(["wide", "long", "ranked"]), default="wide", help=_LAYOUT),

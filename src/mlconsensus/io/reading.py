@@ -217,12 +217,17 @@ def panel_tables(
     """
     found: list[ModelTable] = []
     fuller: list[str] = []  # names for models that would have the same
+    columns: list[str] = []  # that are named for tables, and whether each file has any of them
+    told: list[bool] = []
     for k, (file, form) in enumerate(files):
         before = found[-1].instances if found else None
         for table in _tables(file, form, scratch and scratch / str(k), like=before):
             found.append(table)
             own = table.model != file.model or file.path is None  # whether the file itself names the model
             fuller.append(table.model if own else f"{file.path.absolute().parent.name}/{table.model}")  # type: ignore[union-attr]
+        told.append(file.name not in file.rules.unnamed)
+        columns = list(map(repr, file.rules.columns.values()))
+    expect(not told or any(told), "columns", f"no file that has {', '.join(columns)}", "one")
     return with_names(_renamed(found, fuller, models))
 
 
@@ -234,6 +239,9 @@ def _tables(file: InputFile, form: Format, scratch: Path | None = None, like: An
             rows = found.rows.lazy().collect().iter_rows()  # lists of tags, as in JSON
             entries = (dict(zip(found.columns, row, strict=True)) for row in rows)
             found = jsonl.frame_of(enumerate(entries, 1), "row", file)
+        named = file.rules.columns.values()
+        if named and isinstance(found, NamedFrame) and not found.bare and not set(named) & set(found.columns):
+            file.rules.unnamed.add(file.name)
         tables = found if isinstance(found, list) else frames.tables(found, file.model, file.rules, scratch, like)
         tables = [relabelled(table, file.rules) for table in tables]
         if scratch is None:

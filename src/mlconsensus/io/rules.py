@@ -25,6 +25,7 @@ class Rules:
     vocabulary: Mapping[str, str] = field(default_factory=dict)  # key → how it is spelled
     ignore_case: bool = False
     partial: bool = False  # whether what a long table with scores leaves out is missing, not 0
+    unnamed: set[str] = field(default_factory=set)  # tables that have none of the columns
     notes: dict[str, Counter[str]] = field(default_factory=dict)  # what was done → to what, how often
 
     def key(self, label: str) -> str:

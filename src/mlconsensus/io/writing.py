@@ -22,7 +22,7 @@ from ..errors import InputError, expect
 from ..panel import Array, ModelTable, Predictions, canonical_csr
 from . import files, layouts
 from .files import COMPRESSIONS, STANDARD, AnyPath, display
-from .formats import Layout, format_of
+from .formats import Format, Layout, format_of
 
 _GROUP, _PIECE = 2**15, 2**13  # rows of a Parquet file that are written together, and that wait for it as one
 
@@ -61,12 +61,27 @@ def write_table(
     7,0.5,0.25
     """
     form = format_of(path, format, written=True)
-    expect(layout in get_args(Layout), "layout", repr(layout), "'wide', 'long' or 'ranked'")
+    check_layout(form, layout)
     if not isinstance(table.scores, Cells):
         is_sparse = sparse.issparse(table.scores)
         table = table._replace(scores=canonical_csr(table.scores) if is_sparse else np.asarray(table.scores))
     with files.whole_file(path, force) as file, files.compressed(file, path) as packed, _system_errors():
         form.module.write(packed, table, layout, **form.options)
+
+
+def check_layout(form: Format, layout: str) -> None:
+    """Refuse a layout that there is not, or that a format has no rows for.
+
+    Examples
+    --------
+    >>> check_layout(format_of("a.jsonl"), "ranked")
+    Traceback (most recent call last):
+    ...
+    mlconsensus.errors.InputError: layout: found 'ranked' for JSONL, expected a table, such as CSV
+    """
+    expect(layout in get_args(Layout), "layout", repr(layout), "'wide', 'long' or 'ranked'")
+    rows = layout != "ranked" or (form.home or form.name) not in ("jsonl", "npz")
+    expect(rows, "layout", f"{layout!r} for {form.title}", "a table, such as CSV")
 
 
 def write_blocks(
@@ -173,7 +188,7 @@ def _sink(frames: Iterator[pl.DataFrame], file: IO[bytes], form: str) -> None:
 def _write_parts(path: AnyPath, panel: Any, frame: Framed, form: str, force: bool) -> int:
     """Let workers write the rows of their blocks, a file each; a text file is put together from these."""
     target = Path(os.path.realpath(path))
-    with files.writable(path):
+    with files.writable(path), _system_errors():
         folder = files.part_of(target)
         folder.mkdir()
         try:
