@@ -44,10 +44,10 @@ _BRACKETS = 200  # in a text, at which JSON may begin
 _THOUGHT = re.compile(r"</think(?:ing)?>", re.I)  # how thoughts end, which come first
 _OPENED = re.compile(r"""[\[{]\s*["']""")  # how JSON with text in it begins
 _PYTHON = re.compile(r"\[[^\[\]]*\]|\{[^{}]*\}")
-_LEAD = re.compile(r"^((the )?(labels?|tags?|categor(y|ies)|topics?|answer)( are| is)?\s*:\s*)", re.I)
+# What leads to a tag, and a full stop behind it, but for that of "U.S."
+_AROUND = re.compile(r"^(the )?(labels?|tags?|categor(y|ies)|topics?|answer)( are| is)?\s*:\s*|(?<!\.\w)\.$", re.I)
 _BETWEEN = re.compile(r"[,;|\n]|</?\w+>")
 _MARKS = " \t.()*\"'`"
-_STOP = re.compile(r"(?<!\.\w)\.$")  # a full stop, but for that of "U.S."
 _NUMBER = re.compile(r"\d+[.)]\s+")
 _SCORED = re.compile(r"(.*\S)\s*[:=(]\s*([01]|[01]?\.\d+)\)?")
 _ABOUT = r"(labels?|tags?|categor|topics?|appl|above|match|these\b|them\b)"
@@ -302,7 +302,7 @@ def _from_text(text: str, where: str, rules: Rules) -> Any:
     expect(not broken, f"{where}, labels", "JSON that is broken or cut off", "whole JSON, or tags")
     if found is not None or _NOTHING.match(text):
         return found or []
-    parts = [_STOP.sub("", _LEAD.sub("", part.strip(" \t\r-*•\"'`"))) for part in _BETWEEN.split(text)]
+    parts = [_AROUND.sub("", part.strip(" \t\r-*•\"'`")) for part in _BETWEEN.split(text)]
     parts = [part for part in parts if part and not part.endswith((":", "!", "?"))]  # what leads to tags, or follows
     parts = [_NUMBER.sub("", part) for part in parts] if all(map(_NUMBER.match, parts)) else parts
     longest = max((len(part.split()) for part in parts), default=9)
@@ -312,7 +312,7 @@ def _from_text(text: str, where: str, rules: Rules) -> Any:
     scored = scored if len(scored) == len(parts) else []
     names = [match[1] for match in scored] or parts
     if rules.vocabulary and not any(map(rules.name_of, names)):
-        hint = " but for case (--ignore-case reads them)" * any(map(rules.in_vocabulary, names))
+        hint = " but for case (--ignore-case reads them)" * any(map(rules.but_for_case, names))
         rules.note("texts without a label of the vocabulary" + hint, text[:40])
         return None
     rules.note("texts read as tags")

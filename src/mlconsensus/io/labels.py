@@ -92,14 +92,14 @@ def relabelled(table: ModelTable, rules: Rules) -> ModelTable:
     names = [label if rules.partial and label == CHANCE else rules.name_of(label) for label in given]
     for label, name in zip(given, names, strict=True):
         if name is None:
-            hint = " (--ignore-case takes those that differ in case alone)" * rules.in_vocabulary(label)
+            hint = " (--ignore-case takes those that differ in case alone)" * rules.but_for_case(label)
             rules.note("labels outside the vocabulary left out" + hint, label)
         elif name != label:
             rules.note("labels called otherwise", label)
         if len(parts := re.split(r"\s*[;|]\s*", label)) > 1 and known.issuperset(parts):
             rules.note("labels that join others, read as one each", label)
     kept = list(dict.fromkeys(name for name in names if name is not None))
-    hint = "; but for case there are some (--ignore-case)" * any(map(rules.in_vocabulary, given))
+    hint = "; but for case there are some (--ignore-case)" * any(map(rules.but_for_case, given))
     expect(bool(kept), table.where, f"no label of the vocabulary from model {table.model!r}", f"at least one{hint}")
     if kept == given:
         return table

@@ -40,9 +40,9 @@ class Rules:
         key = self.key(self.aliases.get(self.key(label), label))
         return self.vocabulary.get(key) if self.vocabulary else key
 
-    def in_vocabulary(self, label: str) -> bool:
-        """Tell whether a label is in the vocabulary, be it in another case."""
-        return self.name_of(label) is not None or self.key(label).lower() in self._lower
+    def but_for_case(self, label: str) -> bool:
+        """Tell whether a label is in the vocabulary but for case."""
+        return self.key(label).lower() in self._lower
 
     @cached_property
     def _lower(self) -> set[str]:
