@@ -18,7 +18,9 @@ def panel_of(**frames):
     return mlc.Predictions(frames)
 
 
-@pytest.mark.parametrize("other", [FRAME, MIXED, MIXED.to_arrow(), MIXED.cast({"document": pl.Categorical})])
+@pytest.mark.parametrize(
+    "other", [FRAME, MIXED, MIXED.lazy(), MIXED.to_arrow(), MIXED.cast({"document": pl.Categorical})]
+)
 def test_frames_of_any_library_are_matched_by_name(other):
     panel = panel_of(x=POLARS, y=other)
     assert panel.instances.tolist() == NAMES

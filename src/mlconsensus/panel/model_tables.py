@@ -109,7 +109,7 @@ def table_of(given: Any, model: str, file: str | None = None) -> ModelTable:
         return ModelTable(model, _numbers(given, where), given.index, given.columns, file)
     import polars as pl
 
-    frame, ids = pl.DataFrame(given), None
+    frame, ids = given.collect() if isinstance(given, pl.LazyFrame) else pl.DataFrame(given), None
     expect(frame.width > 0, where, "no column", "at least one label")
     odd = [name for name, kind in frame.schema.items() if not (kind.is_numeric() or kind in (pl.Boolean, pl.Null))]
     first = frame.columns[0]
