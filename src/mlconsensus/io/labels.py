@@ -1,7 +1,6 @@
 """What users say about reading files → rules; and the one step that gives labels the names that the rules want."""
 
 import os
-import re
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -96,10 +95,11 @@ def relabelled(table: ModelTable, rules: Rules) -> ModelTable:
             rules.note("labels outside the vocabulary left out" + hint, label)
         elif name != label:
             rules.note("labels called otherwise", label)
-        if len(parts := re.split(r"\s*[;|]\s*", label)) > 1 and known.issuperset(parts):
+        parts = label.replace("|", ";").split(";")
+        if len(parts) > 1 and known.issuperset(map(str.strip, parts)):
             rules.note("labels that join others, read as one each", label)
     kept = list(dict.fromkeys(name for name in names if name is not None))
-    hint = "; but for case there are some (--ignore-case)" * any(map(rules.but_for_case, given))
+    hint = "; but for case there are some (--ignore-case)" * (not kept and any(map(rules.but_for_case, given)))
     expect(bool(kept), table.where, f"no label of the vocabulary from model {table.model!r}", f"at least one{hint}")
     if kept == given:
         return table
