@@ -308,7 +308,7 @@ def test_compare_says_that_instances_without_labels_are_errors(run, tmp_path, mo
     assert run("compare", "a.csv", "b.csv", "--truth", "truth.csv").out.splitlines()[-1] == said
     for known in ("--truth", "--gold"):
         assert said in run("evaluate", "b.csv", known, "truth.csv" if known == "--truth" else "a.csv").out.splitlines()
-        assert json.loads(run("evaluate", "b.csv", known, "a.csv", "--json").out)["note"] == said
+        assert json.loads(run("evaluate", "b.csv", known, "a.csv", "--json").out)["note"] == said.removesuffix(".")
 
 
 def test_a_truth_of_all_instances_leaves_nothing_to_draw(run, answers):

@@ -96,7 +96,7 @@ def compare(given: options.Given) -> None:
       mlconsensus compare a.csv b.csv c.csv
     """
     from ..engines.progress import track
-    from ..evaluation.truth import match_truth
+    from ..evaluation.truth import match_truth, without_labels
     from ..insight.diagnostics import examine
     from ..io.clusterings import read_clustering
     from ..tables import metrics_table, plain
@@ -127,15 +127,8 @@ def compare(given: options.Given) -> None:
         results[name] = mlc.metrics.evaluate(matched.truth, scores, sets)
     voices = examine(panel).voices
     text = f"{metrics_table(results)}\n\nBM: mean of the base models; * best of its column.\n{voices}."
-    text += f"\n{said}" if (said := _without_labels(matched.truth)) else ""
+    text += f"\n{said}." if (said := without_labels(matched.truth)) else ""
     click.echo(options.json_of(results | {"voices": voices}) if given.as_json else text)
-
-
-def _without_labels(truth: Any) -> str:
-    """Say of how many instances no label is relevant (NaN: not known); nothing if of none."""
-    empty = int((truth.sum(axis=1) == 0).sum())
-    noted = f"{plural(empty, 'instance')} without a relevant label: any that is put first there is one error."
-    return noted if empty else ""
 
 
 _MOST_CELLS = 20_000_000  # of the truth, beyond which intervals would take longer than all else, and be hairs
@@ -167,7 +160,7 @@ def evaluate(given: options.Given) -> None:
 
     from ..arithmetic.products import dense
     from ..engines.machine import check_size
-    from ..evaluation.truth import match_truth, with_never_given
+    from ..evaluation.truth import match_truth, with_never_given, without_labels
     from ..insight.comparison import chances
     from ..io.layouts import named
     from ..panel import gold_of
@@ -190,7 +183,7 @@ def evaluate(given: options.Given) -> None:
         matched = match_truth(table, *names)
         if matched.note:
             options.say(matched.note)
-        found, nothing = mlc.metrics.evaluate(matched.truth, matched.of(values)), _without_labels(matched.truth)
+        found, nothing = mlc.metrics.evaluate(matched.truth, matched.of(values)), without_labels(matched.truth)
     if gold or np.prod(values.shape) <= _MOST_CELLS:
         check_size(16 * float(np.prod(values.shape)), scores, "of scores and truth", 0.9)
         whole = dense(values)
@@ -199,7 +192,7 @@ def evaluate(given: options.Given) -> None:
             known[np.ix_(matched.rows, matched.columns)] = dense(matched.truth)
         else:
             answers = gold_of(table, list(names[0]), tuple(map(str, names[1])))
-            known[answers.at], nothing = answers.answers, _without_labels(answers.answers)
+            known[answers.at], nothing = answers.answers, without_labels(answers.answers)
             learned = "the answers themselves, which it was combined with"
             same = bool((whole == known)[~np.isnan(known)].all()) and not decided
             expect(not same, scores, learned, "scores without this gold")
@@ -215,6 +208,6 @@ def evaluate(given: options.Given) -> None:
     if truth is not None and decided:
         click.echo()
         click.echo(metrics_table({judged.model: found}, mlc.metrics.LABEL_SET_METRICS, first="label sets", mark=False))
-    said = [nothing, drawn_from if gold or given.drawn else ""]
+    said = [nothing and f"{nothing}.", drawn_from if gold or given.drawn else ""]
     if any(said):
         click.echo("\n" + "\n".join(filter(None, said)))

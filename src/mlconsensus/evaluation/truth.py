@@ -106,6 +106,20 @@ def with_never_given(judged: ModelTable, truth: ModelTable) -> ModelTable:
     return judged._replace(scores=sparse.hstack([judged.scores, none], format="csr"), labels=labels)
 
 
+def without_labels(truth: Any) -> str:
+    """Say of how many instances (n, l) no label is relevant (NaN: not known); nothing if of none.
+
+    Examples
+    --------
+    >>> without_labels(np.array([[0, 0], [0, 1]]))
+    '1 instance without a relevant label: any that is put first there is one error'
+    """
+    empty = int((truth.sum(axis=1) == 0).sum())
+    return f"{plural(empty, 'instance')} without a relevant label: any that is put first there is one error" * (
+        empty > 0
+    )
+
+
 def as_matched(truth: Any, instances: Any, labels: Any) -> Matched:
     """Match whatever holds the truth: a DataFrame by its names, an array (n, l) by position.
 

@@ -13,7 +13,7 @@ from ..evaluation import intervals
 from ..evaluation.decisions import match_instances, match_total
 from ..evaluation.intervals import Figure
 from ..evaluation.metrics import evaluate, evaluate_models
-from ..evaluation.truth import Matched
+from ..evaluation.truth import Matched, without_labels
 from ..panel import BoolArray, FloatArray, IntArray, Predictions
 from .changes import evenly
 
@@ -86,7 +86,7 @@ class LabelGain(NamedTuple):
 class JudgedSummary(NamedTuple):
     """How good it is."""
 
-    note: str  # what could not be judged; empty if all could
+    note: str  # what could not be judged, and of how many instances no label is relevant; may be empty
     n_instances: int
     n_sampled: int  # instances the figures are over
     left_out: tuple[str, ...]  # methods too large for the panel
@@ -144,7 +144,8 @@ def judge(consensus: "Consensus", matched: Matched) -> JudgedSummary:
     own, vote = (intervals.judge(truth, known[name][rows][:, columns]) for name in (consensus.method, "MV"))
     ahead = own.ahead_of(vote).figures()["average_precision"]
     found = tuple(results), tuple(curves), tuple(calibration), calibration_error(truth, likely), ahead, tuple(gains)
-    return JudgedSummary(matched.note, len(matched.rows), len(rows), left_out, *found)
+    note = "; ".join(filter(None, (matched.note, without_labels(matched.truth))))
+    return JudgedSummary(note, len(matched.rows), len(rows), left_out, *found)
 
 
 def _scores(combiner: Combiner, panel: Predictions, rows: IntArray) -> FloatArray:
