@@ -130,7 +130,7 @@ def _promise(about: str, level: float, certainty: float, scores: FloatArray, tru
     drawn = f"if the gold ({plural(len(gold), 'instance')}) was drawn at random"
     said = f"{_SAID[about].format(100 * level)}, with a certainty of {100 * certainty:.10g}%, {drawn}"
     end, nothing = (-np.inf, "every label is kept") if about == "recall" else (np.inf, "no label is given")
-    sentence = f"These gold instances are too few to promise that {said}: {nothing}."
+    sentence = f"This gold is too little to promise that {said}: {nothing}."
     if not failed[0]:
         end, sentence = float(thresholds[np.argmax(failed) - 1]), f"{said[0].upper()}{said[1:]}."
     return Promise(about, level, certainty, end, sentence)
@@ -142,9 +142,8 @@ def _loss(about: str, kept: BoolArray, yes: BoolArray, no: BoolArray, most: floa
     Recall is of instances that have a relevant label, however many these are. Others lose just what is allowed:
     :math:`\sum_i x_i > \alpha \sum_i r_i` where :math:`\sum_i (x_i + \alpha (1 - r_i)) > n \alpha`.
     """
-    if about == "recall":
-        return ratio((yes & ~kept).sum(axis=1), yes.sum(axis=1), most)
-    return ratio((kept & no).sum(axis=1), (kept & (yes | no)).sum(axis=1), 0.0)
+    lost, of, none = (yes & ~kept, yes, most) if about == "recall" else (kept & no, kept & (yes | no), 0.0)
+    return ratio(lost.sum(axis=1), of.sum(axis=1), none)
 
 
 def _chance(losses: FloatArray, most: float, n: int, wrongly: float) -> FloatArray:
