@@ -5,14 +5,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..evaluation.metrics import is_better
 from ..terminal import plural, shown
-from .judged import Judgement
+from .judged import JudgedSummary, Judgement
 from .models import ModelsSummary
 from .summary import Summary
 
 _MOST_WARNINGS = 12
 _CLEARLY = 0.02  # by how much a model's label sets are better than the consensus's
+_TITLES = {"average_precision": "average precision", "micro_auc": "microAUC"}
 _HARDLY = 0.1  # agreement below which models have hardly anything in common
 
 
@@ -52,24 +52,39 @@ def actions(summary: Summary) -> list[Action]:
     'Ask a person about 25 instances before you rely on it, first about ...'
     """
     models, asking, judged = summary.models, summary.asking, summary.judged
-    found = []
-    if models.mean_agreement is not None and models.mean_agreement < _HARDLY:
+    found, known = [], judged is not None and not np.isnan(judged.chance.value)
+    if not known and models.mean_agreement is not None and models.mean_agreement < _HARDLY:
         found.append(Action("Do not combine these models before you know why they hardly agree.", "models"))
     if models.suspects:
         names = list(dict.fromkeys(name for suspect in models.suspects for name in suspect.raters))
         more = f" and {len(names) - 3:,} more" if len(names) > 3 else ""
         against = f"the evidence is against {'them' if len(names) > 1 else 'it'}."
         found.append(Action(f"Look at {', '.join(map(shown, names[:3]))}{more}: {against}", "models"))
-    if judged is not None:
-        gain = judged.ahead
-        trust = "Use voting: the consensus is behind it" if gain.high < 0 else "Trust it: it is not behind voting"
-        ends = f"{figure(gain.low, 3)} to {figure(gain.high, 3)}"
-        return [*found, Action(f"{trust} (average precision: {figure(gain.value, 3)} ahead, {ends}).", "truth")]
+    if judged is not None and known:
+        return [*found, Action(_verdict(judged), "truth")]
     if not asking.instances:
         return [*found, Action("Trust it: every instance has an answer.", "changes")]
     first = ", ".join(map(shown, asking.instances[:3]))
     ask = f"Ask a person about {plural(asking.budget, 'instance')} before you rely on it, first about {first}"
     return [*found, Action(f"{ask}: mlconsensus ask writes the table to fill in.", "changes")]
+
+
+def _verdict(judged: JudgedSummary) -> str:
+    """Say whether the truth bears the consensus out: beyond chance, and beside voting and the best model."""
+    auc, title = judged.results[0].metrics["micro_auc"], _TITLES[judged.metric]
+    if not (auc > 0.5 and judged.chance.low > 0):
+        alone = f"each label's mean score alone has {figure(auc - judged.chance.value, 3)}"
+        return f"Do not use it: it ranks no better than chance (microAUC {figure(auc, 3)}; {alone}, a coin 0.500)."
+    beside = []
+    for name, kind, gain in judged.rivals:
+        who = f"{shown(name)}, the best model," if kind == "model" else "voting"
+        where = f"{figure(abs(gain.value), 3)} {'ahead of' if gain.value >= 0 else 'behind'} {who}"
+        beside.append(f"{where} ({figure(gain.low, 3)} to {figure(gain.high, 3)})")
+    compared = f"in {title} it is {' and '.join(beside)}"
+    worst = min(judged.rivals, key=lambda rival: rival.ahead.value, default=None)
+    if worst is not None and worst.ahead.high < 0:
+        return f"Use {shown(worst.name) if worst.kind == 'model' else 'voting'} in its place: {compared}."
+    return f"Use it: it ranks better than chance (microAUC {figure(auc, 3)}){'; ' + compared if beside else ''}."
 
 
 def warnings(models: ModelsSummary) -> list[str]:
@@ -130,21 +145,23 @@ def _disputed(summary: Summary) -> str:
 def _quality(summary: Summary) -> list[str]:
     if summary.judged is None:
         return []
-    # With one label there is no order of labels to lose.
-    metric, title = ("ranking_loss", "ranking loss") if summary.panel.n_labels > 1 else ("micro_auc", "microAUC")
-    results = {row.name: row.metrics[metric] for row in summary.judged.results if row.kind != "model"}
-    own, voting, models = results[summary.judged.results[0].name], results["MV"], results["BM"]
-    if own != own:
+    judged = summary.judged
+    if np.isnan(judged.chance.value):
         return ["All cells of the truth are alike, so that no ranking can be judged."]
-    verdict = "the same as" if own == voting else "better than" if is_better(metric, own, voting) else "worse than"
-    sentence = f"Against the truth, the {title} is {own:.4f}, {verdict} that of voting ({voting:.4f})"
-    return [f"{sentence}; the models' mean is {models:.4f}.", *_label_sets(summary.judged.results)]
+    method, metric, title = judged.results[0].name, judged.metric, _TITLES[judged.metric]
+    results = {row.name: row.metrics[metric] for row in judged.results if row.kind != "model"}
+    own, voting = results[method], results["MV"]
+    verdict = "the same as" if own == voting else "better than" if own > voting else "worse than"
+    beside = "" if method == "MV" else f", {verdict} that of voting ({voting:.4f})"
+    sentence = f"Against the truth, the {title} is {own:.4f}{beside}; the models' mean is {results['BM']:.4f}"
+    return [f"{sentence}, each on what it has spoken about.", *_label_sets(judged.results)]
 
 
 def _label_sets(results: Sequence[Judgement]) -> list[str]:
     """Say that a model alone has the better label sets, as is so where scores add up to too many labels."""
-    own, best = results[0], max(results, key=lambda row: (row.kind == "model") * np.nan_to_num(row.metrics["micro_f1"]))
-    if best.kind != "model" or best.metrics["micro_f1"] < own.metrics["micro_f1"] + _CLEARLY:
+    f1 = [(row.metrics["micro_f1"], row.consensus["micro_f1"], row.name) for row in results if row.consensus]
+    best, own, name = max(f1, key=lambda each: each[0] - each[1], default=(0.0, 0.0, ""))
+    if best < own + _CLEARLY:
         return []
-    figures = f"micro F1 {own.metrics['micro_f1']:.3f}, {shown(best.name)} alone {best.metrics['micro_f1']:.3f}"
+    figures = f"micro F1 {own:.3f}, {shown(name)} alone {best:.3f}"
     return [f"Its label sets are behind those of a model ({figures}): try --decide f1, or decide with known answers."]

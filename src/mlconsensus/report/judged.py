@@ -12,10 +12,11 @@ from ..estimators import COMBINERS, Combiner
 from ..evaluation import intervals
 from ..evaluation.decisions import match_instances, match_total
 from ..evaluation.intervals import Figure
-from ..evaluation.metrics import evaluate, evaluate_models
-from ..evaluation.truth import Matched, without_labels
+from ..evaluation.metrics import each_model, evaluate, evaluate_models
+from ..evaluation.truth import Matched, as_matched, without_labels
 from ..panel import BoolArray, FloatArray, IntArray, Predictions
-from .changes import evenly
+from ..tables import ENOUGH
+from .changes import evenly, overruling
 
 if TYPE_CHECKING:
     from ..consensus import Consensus
@@ -33,6 +34,15 @@ class Judgement(NamedTuple):
     name: str
     kind: str  # "consensus", "method", "model" or "mean" of the models
     metrics: dict[str, float]
+    consensus: dict[str, float] | None = None  # beside a model: of the consensus on the same cells; None: on few
+
+
+class Rival(NamedTuple):
+    """Voting, or the best model, and how far the consensus is ahead of it on what it has spoken about."""
+
+    name: str
+    kind: str  # "method" or "model"
+    ahead: Figure
 
 
 class PrecisionRecall(NamedTuple):
@@ -72,7 +82,7 @@ class LabelGain(NamedTuple):
 
     name: str
     relevant: int  # instances
-    voting: float  # F1
+    voting: float  # F1; where votes are tied, it takes what the consensus takes
     consensus: float  # F1
     mended: int  # cells that voting has wrong and the consensus right
     spoiled: int  # the other way round
@@ -84,7 +94,7 @@ class LabelGain(NamedTuple):
 
 
 class JudgedSummary(NamedTuple):
-    """How good it is."""
+    """How good it is, by itself and beside voting and the models."""
 
     note: str  # what could not be judged, and of how many instances no label is relevant; may be empty
     n_instances: int
@@ -94,7 +104,9 @@ class JudgedSummary(NamedTuple):
     precision_recall: tuple[PrecisionRecall, ...]
     reliability: tuple[ReliabilityCurve, ...]
     calibration: Calibration  # of the consensus's probabilities
-    ahead: Figure  # of voting, in average precision
+    metric: str  # by which it is compared with rivals: average precision, or microAUC of one label
+    chance: Figure  # how far its microAUC is ahead of that of each label's mean score, which tells no instances apart
+    rivals: tuple[Rival, ...]  # voting, unless it is the method, and the model of which it is least ahead
     labels: tuple[LabelGain, ...]
 
 
@@ -134,18 +146,36 @@ def judge(consensus: "Consensus", matched: Matched) -> JudgedSummary:
         results.append(Judgement(name, kind, evaluate(truth, scores, sets[name])))
         curves.append(precision_recall(name, kind, truth, scores))
         calibration.append(reliability(name, kind, truth, scores))
-    judged = whole[rows].select(labels=names)
-    for name, metrics in evaluate_models(truth, judged).items():
-        results.append(Judgement(name, "mean" if name == "BM" else "model", metrics))
-    curves += [_point(name, truth, values) for name, (values, _) in zip(judged.models, judged.cells(), strict=True)]
-    gains = _gains(names, truth, sets["MV"], sets[consensus.method])
+    scores, vote = (known[name][rows][:, columns] for name in (consensus.method, "MV"))
+    judged, whole_truth = whole[rows].select(labels=names), as_matched(truth, np.arange(len(rows)), names)
+    own, rivals = intervals.judge(truth, scores), []
+    metric = "average_precision" if len(columns) > 1 else "micro_auc"  # with one label there is no order of labels
+    if consensus.method != "MV":
+        rivals.append(Rival("MV", "method", own.ahead_of(intervals.judge(truth, vote)).figures()[metric]))
+    least = np.inf
+    *models, mean = evaluate_models(truth, judged).items()
+    for (name, metrics), (values, *spoken) in zip(models, each_model(judged), strict=True):
+        part, beside = whole_truth.within(*spoken), None
+        if metrics["share"] >= ENOUGH:
+            beside = evaluate(part.truth, part.of(scores), part.of(sets[consensus.method]))
+            if beside[metric] - metrics[metric] < least:
+                least, best = beside[metric] - metrics[metric], (name, part, values)
+        results.append(Judgement(name, "model", metrics, beside))
+        curves.append(_point(name, part.truth, part.of(values)))
+    results.append(Judgement(mean[0], "mean", mean[1]))
+    if least < np.inf:
+        name, part, values = best
+        one, other = (intervals.judge(part.truth, part.of(each)) for each in (scores, values))
+        rivals.append(Rival(name, "model", one.ahead_of(other).figures()[metric]))
+    alike = np.broadcast_to(scores.mean(axis=0), scores.shape)
+    chance = own.ahead_of(intervals.judge(truth, alike)).figures()["micro_auc"]
+    gains = _gains(names, truth, consensus, rows, columns)
     likely = consensus.probabilities[rows][:, columns]
     calibration.append(reliability(f"{consensus.method}, probabilities", "method", truth, likely))
-    own, vote = (intervals.judge(truth, known[name][rows][:, columns]) for name in (consensus.method, "MV"))
-    ahead = own.ahead_of(vote).figures()["average_precision"]
-    found = tuple(results), tuple(curves), tuple(calibration), calibration_error(truth, likely), ahead, tuple(gains)
+    found = tuple(results), tuple(curves), tuple(calibration), calibration_error(truth, likely)
+    compared = metric, chance, tuple(rivals), tuple(gains)
     note = "; ".join(filter(None, (matched.note, without_labels(matched.truth))))
-    return JudgedSummary(note, len(matched.rows), len(rows), left_out, *found)
+    return JudgedSummary(note, len(matched.rows), len(rows), left_out, *found, *compared)
 
 
 def _scores(combiner: Combiner, panel: Predictions, rows: IntArray) -> FloatArray:
@@ -215,10 +245,14 @@ def _point(name: str, truth: BoolArray, values: Any) -> PrecisionRecall:
     return PrecisionRecall(name, "model", (right / int(truth.sum()),), (right / int(chosen.sum()),))
 
 
-def _gains(names: list[str], truth: BoolArray, voting: BoolArray, consensus: BoolArray) -> Iterable[LabelGain]:
-    relevant = truth.sum(axis=0)
+def _gains(
+    names: list[str], truth: BoolArray, consensus: "Consensus", rows: IntArray, columns: IntArray
+) -> Iterable[LabelGain]:
+    chosen, relevant = consensus.labels[rows], truth.sum(axis=0)
+    lacking, spare, _ = overruling(consensus.vote[rows], chosen)
+    own, changed = chosen[:, columns], ((lacking > 0) | (spare > 0))[:, columns]
     # F1 of each label; 0 where it is neither relevant nor given.
-    f1 = (ratio(2 * (truth & sets).sum(axis=0), relevant + sets.sum(axis=0), 0.0) for sets in (voting, consensus))
-    mended = ((voting != truth) & (consensus == truth)).sum(axis=0)
-    spoiled = ((voting == truth) & (consensus != truth)).sum(axis=0)
+    f1 = (ratio(2 * (truth & sets).sum(axis=0), relevant + sets.sum(axis=0), 0.0) for sets in (own ^ changed, own))
+    right = own == truth
+    mended, spoiled = (changed & right).sum(axis=0), (changed & ~right).sum(axis=0)
     return map(LabelGain, names, *(column.tolist() for column in (relevant, *f1, mended, spoiled)))
