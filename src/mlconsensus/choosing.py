@@ -59,7 +59,7 @@ def _by_held_out_raters(panel: Any) -> tuple[str, str]:
 
     Many labels are too many to judge by a sample.
     """
-    default = DEFAULT, "it leaves voting as far as the models' agreement carries"
+    default = DEFAULT, "it leaves voting only as far as the models' agreement carries"
     fitting = MOST_CELLS // (len(panel.models) * len(panel.labels))  # instances that are judged in little memory
     if panel.many or panel.clusters or fitting < _FEWEST:
         return default

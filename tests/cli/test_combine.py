@@ -54,7 +54,7 @@ def test_standard_input(shell, panel):
 
 def test_the_method_is_named_with_what_it_saw(run, panel):
     ran = run("combine", "a.csv", "b.csv", "--optimize", "ranking-loss", "-o", "x.csv")
-    assert "with Filter (it leaves voting as far as" in ran.err
+    assert "with Filter (it leaves voting only as far as" in ran.err
     assert "none is safer for ranking loss): the models do not agree beyond chance" in ran.err
 
 

@@ -62,3 +62,15 @@ def test_an_interval_has_a_width_where_copies_set_the_number():
     known = 60 / (1 + 59 / 1770)  # one pair of 1,770 errs together, the others do not
     assert found.voices.low < known - 1
     assert found.voices.high == pytest.approx(known)
+
+
+def test_an_interval_from_one_voice_to_nearly_all_is_not_told():
+    """Sixty of whom no two meet could be one voice or any number, but for two that are known to be copies."""
+    found = count_voices(60, np.zeros((10, 4, 2, 6)), copied=1 / 1770)
+    assert (found.low, found.sentence) == (1, "")
+    assert 57 < found.high < 60
+    two = mlc.combine([[[1, 0]], [[1, 0]]])
+    for text in (two.report().to_text(), two.report().to_html(), str(two.diagnostics)):
+        assert "independent voices" not in text
+    known = count_voices(60, meet(sheets(mlc.Predictions(_raters(60, 0.1, 0, 400)))).departures)
+    assert known.sentence.startswith("60 models speak with at most ")

@@ -12,7 +12,7 @@ from report_panels import HOSTILE, PANELS, report_of
 
 import mlconsensus as mlc
 from mlconsensus.insight.suspects import Suspect
-from mlconsensus.report.findings import findings
+from mlconsensus.report.findings import actions, findings
 from mlconsensus.report.report import report_format
 
 EMPTY = {"meta", "link", "input"}
@@ -194,6 +194,25 @@ def test_warnings_are_those_of_the_diagnostics():
     models = json.loads(report.to_json())["models"]
     assert [one["sentence"] for one in models["suspects"]] == [one.sentence for one in found.suspects]
     assert models["voices"] == found.voices._asdict()
+
+
+def test_a_crowd_is_cut_in_the_table_of_metrics_too():
+    panel, truth = mlc.datasets.make_panel(60, 5, 14, random_state=0)
+    text = mlc.combine(panel).report(truth).to_text()
+    table = text[text.index("Against the truth\n") :].split("\n\n")[0].splitlines()
+    assert [line.split()[0] for line in table[3:]] == [
+        *(name for name in sorted(mlc.COMBINERS, key="Filter".__ne__)),
+        "BM",
+        *panel.models[:10],
+        "…",
+    ]
+    assert table[-1] == "… and 4 more"
+
+
+def test_ask_is_not_named_where_it_takes_no_such_panel():
+    found = report_of("two models").summary._replace(judged=None)
+    assert "mlconsensus ask writes" in actions(found)[-1].sentence
+    assert "mlconsensus ask" not in actions(found._replace(note="the 500 labels named most are looked at"))[-1].sentence
 
 
 def test_a_crowd_of_suspects_is_counted():

@@ -87,7 +87,7 @@ def compare(given: options.Given) -> None:
     Without either, some raters are held out in turn: what is printed is how much better than voting each method ranks
     what they said, with 90 % intervals, and whether that can be relied on.
 
-    A last line says how many raters with errors of their own the panel is worth at most.
+    A last line says how many raters with errors of their own the panel is worth at most, if it can tell.
 
     \b
     Examples:
@@ -113,7 +113,8 @@ def compare(given: options.Given) -> None:
         apart = None if groups is None else read_clustering(groups)
         found = mlc.referee(panel, groups=apart) if answers is None else by_gold(panel, answers, given.drawn)
         voices = examine(panel).voices
-        click.echo(options.json_of(plain(found) | {"voices": voices}) if given.as_json else f"{found}\n{voices}.")
+        told = f"\n{voices}." if voices.sentence else ""
+        click.echo(options.json_of(plain(found) | {"voices": voices}) if given.as_json else f"{found}{told}")
         return
     matched = match_truth(known, panel.instances, panel.labels)
     if matched.note:
@@ -126,8 +127,9 @@ def compare(given: options.Given) -> None:
         scores, sets = (matched.of(values) for values in (combiner.transform(panel), combiner.predict(panel)))
         results[name] = mlc.metrics.evaluate(matched.truth, scores, sets)
     voices = examine(panel).voices
-    text = f"{metrics_table(results)}\n\nBM: mean of the base models; * best of its column.\n{voices}."
-    text += f"\n{said}." if (said := without_labels(matched.truth)) else ""
+    text = f"{metrics_table(results)}\n\nBM: mean of the base models; * best of its column."
+    for said in (voices.sentence, without_labels(matched.truth)):
+        text += f"\n{said}." if said else ""
     click.echo(options.json_of(results | {"voices": voices}) if given.as_json else text)
 
 

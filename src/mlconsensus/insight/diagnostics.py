@@ -86,10 +86,10 @@ class Diagnostics(NamedTuple):
         return self.panel.voices
 
     def __str__(self) -> str:
-        disputed = ", ".join(f"{name} ({share:.0%})" for name, share in self.panel.most_disputed(3))
+        disputed = ", ".join(f"{name} ({far:.2f})" for name, far in self.panel.most_disputed(3))
         agree = f"models agree with a mean correlation of {self.panel.mean_agreement:.2f}; most disputed: {disputed}"
         moved = f"the consensus puts another label first than voting for {self.moved:.1%} of the instances"
-        return "\n".join([agree, moved, self.voices.sentence, *self.panel.warnings()])
+        return "\n".join([agree, moved, *filter(None, [self.voices.sentence]), *self.panel.warnings()])
 
 
 def examine(predictions: Source) -> Examined:

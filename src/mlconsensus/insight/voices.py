@@ -14,6 +14,8 @@ from scipy import special
 from ..arithmetic.products import FloatArray, ratio
 from .meetings import GROUPS
 
+_MOST = 0.9  # of the raters; an interval from one voice to more than these says nothing
+
 
 class Voices(NamedTuple):
     """An effective number of raters, as far as departures from the majority show it: an upper estimate."""
@@ -21,7 +23,7 @@ class Voices(NamedTuple):
     estimate: float
     low: float  # of its 95 % interval, which covers chance and not what the majority hides; 1: too few raters to tell
     high: float
-    sentence: str
+    sentence: str  # empty where the interval is so wide that it says nothing
 
     def __str__(self) -> str:
         return self.sentence
@@ -59,9 +61,8 @@ def count_voices(m: int, departures: FloatArray, copied: float = 0.0) -> Voices:
     else:  # nobody ever departs, or nobody could
         shared = np.array([total[0].any(), 1, 0])
     estimate, low, high = (m / (1 + (m - 1) * np.clip(shared, copied, 1))).tolist()
-    who = f"{m:,} models speak" if m != 1 else "1 model speaks"
-    said = f"{who} with at most {estimate:.1f} independent voices (95 % interval {low:.1f} to {high:.1f})"
-    return Voices(estimate, low, high, said)
+    said = f"{m:,} models speak with at most {estimate:.1f} independent voices (95 % interval {low:.1f} to {high:.1f})"
+    return Voices(estimate, low, high, said if low > 1 or high < _MOST * m else "")
 
 
 def _shared_errors(sums: FloatArray) -> float:

@@ -27,8 +27,8 @@ def findings(summary: Summary) -> list[str]:
     >>> findings(summarise(mlc.combine(panel, method="mv")))[2]
     'The consensus gives every instance the labels that voting gives it. ...'
     """
-    m, said = len(summary.models.rows), summary.models.voices
-    voices = [f"{said}."] if m > 1 and (said.low > 1 or said.high < m) else []  # else it says nothing
+    said = summary.models.voices
+    voices = [f"{said}."] if said.sentence else []
     first = [*filter(None, [summary.note]), _agreement(summary), *voices, *warnings(summary.models)]
     return [*first, changed(summary), _disputed(summary), *_quality(summary)]
 
@@ -66,7 +66,8 @@ def actions(summary: Summary) -> list[Action]:
         return [*found, Action("Trust it: every instance has an answer.", "changes")]
     first = ", ".join(map(shown, asking.instances[:3]))
     ask = f"Ask a person about {plural(asking.budget, 'instance')} before you rely on it, first about {first}"
-    return [*found, Action(f"{ask}: mlconsensus ask writes the table to fill in.", "changes")]
+    writes = "" if summary.note else ": mlconsensus ask writes the table to fill in"  # it takes no more than are shown
+    return [*found, Action(f"{ask}{writes}.", "changes")]
 
 
 def _verdict(judged: JudgedSummary) -> str:
@@ -139,7 +140,7 @@ def _disputed(summary: Summary) -> str:
     rows = sorted(summary.labels.rows, key=lambda row: -row.dispute)[:3]
     if not rows or rows[0].dispute == 0:
         return "The models differ on no label."
-    return "Most disputed: " + ", ".join(f"{shown(row.name)} ({row.dispute:.0%})" for row in rows if row.dispute) + "."
+    return "Most disputed: " + ", ".join(f"{shown(row.name)} ({row.dispute:.2f})" for row in rows if row.dispute) + "."
 
 
 def _quality(summary: Summary) -> list[str]:

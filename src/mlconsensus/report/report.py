@@ -112,7 +112,9 @@ class Report:
         Consensus of 1 model: 1 instance × 2 labels
         """
         rows: dict[str, dict[str, float]] = {}
-        for row in self.summary.judged.results if self.summary.judged else ():
+        results = self.summary.judged.results if self.summary.judged else ()
+        models = [row for row in results if row.kind == "model"]
+        for row in [*(row for row in results if row.kind != "model"), *models[:10]]:
             rows.setdefault(shown(row.name), row.metrics)
         return self._rendered("report.txt.j2", results=metrics_table(rows) if rows else "")
 
