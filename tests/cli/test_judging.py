@@ -163,7 +163,7 @@ def test_too_few_raters_are_told(run, raters):
 def test_too_few_instances_are_told(run, panel):
     ran = run("compare", "a.csv", "b.csv", "c.csv")
     assert ran.code == 0
-    assert ran.out.splitlines()[-2].startswith("No verdict: held-out raters that agree with the others say too little")
+    assert ran.out.splitlines()[-1].startswith("No verdict: held-out raters that agree with the others say too little")
     for name in "abc":
         (panel / f"{name}.csv").write_text("id,x\n" + "".join(f"{i},{i % 2}\n" for i in range(30)))
     found = json.loads(run("compare", "a.csv", "b.csv", "c.csv", "--json").out)

@@ -148,10 +148,10 @@ def judge(consensus: "Consensus", matched: Matched) -> JudgedSummary:
         calibration.append(reliability(name, kind, truth, scores))
     scores, vote = (known[name][rows][:, columns] for name in (consensus.method, "MV"))
     judged, whole_truth = whole[rows].select(labels=names), as_matched(truth, np.arange(len(rows)), names)
-    own, rivals = intervals.judge(truth, scores), []
+    ranked, rivals = intervals.judge(truth, scores), []
     metric = "average_precision" if len(columns) > 1 else "micro_auc"  # with one label there is no order of labels
     if consensus.method != "MV":
-        rivals.append(Rival("MV", "method", own.ahead_of(intervals.judge(truth, vote)).figures()[metric]))
+        rivals.append(Rival("MV", "method", ranked.ahead_of(intervals.judge(truth, vote)).figures()[metric]))
     least = np.inf
     *models, mean = evaluate_models(truth, judged).items()
     for (name, metrics), (values, *spoken) in zip(models, each_model(judged), strict=True):
@@ -168,7 +168,7 @@ def judge(consensus: "Consensus", matched: Matched) -> JudgedSummary:
         one, other = (intervals.judge(part.truth, part.of(each)) for each in (scores, values))
         rivals.append(Rival(name, "model", one.ahead_of(other).figures()[metric]))
     alike = np.broadcast_to(scores.mean(axis=0), scores.shape)
-    chance = own.ahead_of(intervals.judge(truth, alike)).figures()["micro_auc"]
+    chance = ranked.ahead_of(intervals.judge(truth, alike)).figures()["micro_auc"]
     gains = _gains(names, truth, consensus, rows, columns)
     likely = consensus.probabilities[rows][:, columns]
     calibration.append(reliability(f"{consensus.method}, probabilities", "method", truth, likely))
