@@ -165,6 +165,4 @@ def _label_sets(results: Sequence[Judgement]) -> list[str]:
     if best < own + _CLEARLY:
         return []
     figures = f"micro F1 {own:.3f}, {shown(name)} alone {best:.3f}"
-    return [
-        f"Its label sets are behind those of a model ({figures}): combine with known answers, which say how many to give."
-    ]
+    return [f"Its label sets are behind those of a model ({figures}): known answers would tell how many to give."]
