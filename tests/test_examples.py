@@ -54,7 +54,7 @@ def in_process(folder, *args):
 
 def test_llm_panel(tmp_path):
     folder = EXAMPLES / "llm_panel"
-    in_process(folder, "combine", "answers.jsonl", "--decide", "instances", "--output", str(tmp_path / "tags.jsonl"))
+    in_process(folder, "combine", "answers.jsonl", "--decide", "f1", "--output", str(tmp_path / "tags.jsonl"))
     tags = [json.loads(line) for line in (tmp_path / "tags.jsonl").read_text().splitlines()]
     assert len(tags) == 120
     assert all(isinstance(line["labels"], list) for line in tags)

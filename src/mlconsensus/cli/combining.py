@@ -25,7 +25,7 @@ def combine(given: Given) -> None:
     Examples:
       mlconsensus combine a.csv b.parquet c.jsonl --output consensus.csv
       mlconsensus combine *.csv --optimize ranking-loss --layout ranked --top-k 3 -o top.csv
-      mlconsensus combine *.csv --decide instances -o tags.jsonl
+      mlconsensus combine *.csv --decide f1 -o tags.jsonl
       mlconsensus combine *.csv --gold answers.csv -o consensus.csv
       mlconsensus combine models/*.parquet --stream -o consensus.parquet
     """
