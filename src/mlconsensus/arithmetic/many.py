@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from scipy import sparse
 
-from ..errors import InputError
+from ..errors import expect
 from ..panel import Array, FloatArray, Predictions
 from .budget import granted
 from .products import dense, ratio
@@ -94,12 +94,7 @@ class ManyScores:
     def __init__(self, above: Any, default: FloatArray) -> None:
         self.above = above  # CSR (n, l)
         self.default = default  # (l,)
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Numbers of instances and labels."""
-        n, l = self.above.shape
-        return n, l
+        self.shape: tuple[int, int] = above.shape
 
     @property
     def stored(self) -> Any:
@@ -139,8 +134,8 @@ class ManyScores:
     def toarray(self) -> FloatArray:
         """Return all scores as an array (n, l), where that fits into memory."""
         n, l = self.shape
-        if 8 * n * l > granted().memory / 2:
-            raise InputError(f"scores: found {n:,} × {l:,}, expected fewer for one array; top(k) gives the best")
+        fits = 8 * n * l <= granted().memory / 2
+        expect(fits, "scores", f"{n:,} × {l:,}", "fewer for one array; top(k) gives the best")
         return np.asarray(self.above.toarray() + self.default)
 
     def top(self, k: int) -> tuple[Array, FloatArray]:

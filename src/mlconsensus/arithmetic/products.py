@@ -54,7 +54,7 @@ def connections(block: Predictions, dtype: Any = np.float64) -> Matrix:
     >>> A.tolist()
     [[1.0, 0.0, 1.0, 0.5]]
     """
-    matrices = [values for values, _, _ in _weighted_cells(block)]
+    matrices = [values for values, _ in _weighted_cells(block)]
     if all(sparse.issparse(matrix) for matrix in matrices):
         return sparse.hstack(matrices, format="csr").astype(dtype, copy=False)
     joined = np.concatenate([dense(matrix) for matrix in matrices], axis=1)  # rows or columns first, as they are
@@ -71,11 +71,8 @@ def spoken(block: Predictions) -> FloatArray:
     >>> spoken(mlc.Predictions([[[1, np.nan]], [[0, 0]]])).tolist()
     [[1.0, 0.0, 1.0, 1.0]]
     """
-    m, n, l = block.shape
-    said = np.empty((n, m, l))
-    for k, (_, mask, weight) in enumerate(_weighted_cells(block)):
-        said[:, k] = weight if mask is None else weight * mask
-    return said.reshape(n, m * l)
+    where = [np.broadcast_to(own, block.shape[1:]) for _, own in _weighted_cells(block)]
+    return np.concatenate(where, axis=1, dtype=np.float64)
 
 
 def folded(A: Matrix, weights: FloatArray) -> Matrix:
@@ -189,17 +186,9 @@ def votes(block: Predictions) -> Votes:
     >>> votes(mlc.Predictions([[[1, 0.5]], [[1, np.nan]]]))
     Votes(total=array([[2. , 0.5]]), heard=array([[2., 1.]]))
     """
-    m, n, l = block.shape
-    every = float(m if block.weights is None else block.weights.sum())
-    cells = list(_weighted_cells(block))
-    matrices = [values for values, _, _ in cells]
+    matrices, said = zip(*_weighted_cells(block), strict=True)
     total = reduce(add, matrices) if all(map(sparse.issparse, matrices)) else _dense_sum([*map(dense, matrices)])
-    if block.complete:
-        return Votes(total, every)
-    heard = np.zeros((n, l))
-    for _, spoken, weight in cells:
-        heard += weight if spoken is None else weight * spoken
-    return Votes(total, heard)
+    return Votes(total, float(sum(said)) if block.complete else sum(said, np.zeros(block.shape[1:])))
 
 
 def mean(votes: Votes, prior: FloatArray) -> Matrix:
@@ -317,11 +306,12 @@ def ratio(numerator: FloatArray, denominator: FloatArray | float, otherwise: Flo
     return np.asarray(np.divide(numerator, below, out=out, where=below != 0))
 
 
-def _weighted_cells(block: Predictions) -> Iterator[tuple[Matrix, NDArray[np.bool_] | None, float]]:
-    """Yield for each model its scores times its weight, silence as 0, where it spoke, and the weight."""
+def _weighted_cells(block: Predictions) -> Iterator[tuple[Matrix, Any]]:
+    """Yield for each model its scores times its weight, silence as 0, and its weight where it spoke: (n, l), or one."""
     weights = np.ones(len(block.models)) if block.weights is None else block.weights
     for (values, spoken), weight in zip(block.cells(), weights.tolist(), strict=True):
-        yield values if weight == 1 else values * weight, spoken, weight
+        said: Any = 1.0 if spoken is None else spoken
+        yield (values, said) if weight == 1 else (values * weight, said * weight)
 
 
 def places(A: Any, n_labels: int) -> tuple[NDArray[Any], ...]:

@@ -51,9 +51,8 @@ class Headed(NamedTuple):
         cells = sparse.csr_array((data, cells.indices, cells.indptr), shape=cells.shape)
         tail = sparse.csr_array((tail.data.astype(data.dtype), tail.indices, tail.indptr), shape=tail.shape)
         starts = np.append(0, np.cumsum(np.diff(tail.indptr)[cells.indices]))[cells.indptr]
-        parts = []
-        for rows in in_pieces(np.diff(starts) + self.columns.shape[1]):
-            parts.append(finish(heeded(self._applied(cells[rows], tail, base)), rows))
+        pieces = in_pieces(np.diff(starts) + self.columns.shape[1])
+        parts = [finish(heeded(self._applied(cells[rows], tail, base)), rows) for rows in pieces]
         return sparse.vstack(parts, format="csr")
 
     def column(self, label: int, l: int) -> FloatArray:

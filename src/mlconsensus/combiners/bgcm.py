@@ -179,12 +179,11 @@ def contributions(block: Predictions, solution: Solution, label: int) -> Contrib
     scores, said = statements(block)
     inside = memberships(block[:1]).toarray()[0]
     heard = said[:, label].sum() + inside.sum()
-    if heard == 0:
-        return Contributions(float(solution.prior[label]), np.zeros_like(scores))
+    baseline, heard = 0.0 if heard else float(solution.prior[label]), heard or 1.0
     yes, no = scores[:, label], (said - scores)[:, label]
     likely = yes * solution.yes[:, label] + no * solution.no[:, label]
     clusters = inside * np.asarray(solution.clusters)[:, label] / heard if block.clusters else None
-    return Contributions(0.0, of_label(likely / heard, label, scores.shape), clusters=clusters)
+    return Contributions(baseline, of_label(likely / heard, label, scores.shape), clusters=clusters)
 
 
 class BGCM(Method):

@@ -145,9 +145,8 @@ def statistics(block: Predictions) -> Statistics:
     if gold is None:
         return Statistics(_counted(block))
     known, others = block[gold.at], np.setdiff1d(np.arange(len(block)), gold.at)
-    open_cells, no, yes = (
-        _counted(known, side) for side in (np.isnan(gold.answers), gold.answers == 0, gold.answers == 1)
-    )
+    sides = np.isnan(gold.answers), gold.answers == 0, gold.answers == 1
+    open_cells, no, yes = (_counted(known, side) for side in sides)
     return Statistics(open_cells + (_counted(block[others]) if len(others) else 0), no, yes)
 
 
@@ -290,10 +289,8 @@ def _log_odds(solution: Solution) -> tuple[FloatArray, FloatArray, FloatArray]:
 def _evidence(true: FloatArray, solution: Solution, labels: Array, votes: FloatArray) -> FloatArray:
     """Lower bound of the log-likelihood of one instance with each pattern; EM never lowers it."""
     prior, weights = solution.prior[labels], np.reshape(solution.weights, (-1, 1))
-    of_votes = [
-        _added(votes, weights * np.log(says), weights * np.log(1 - says), labels)
-        for says in (solution.if_true, solution.if_false)
-    ]
+    logs = [(weights * np.log(says), weights * np.log(1 - says)) for says in solution[1:3]]
+    of_votes = [_added(votes, *own, labels) for own in logs]
     sides = zip((true, 1 - true), (prior, 1 - prior), of_votes, strict=True)
     return np.asarray(sum(t * votes + special.xlogy(t, p) - special.xlogy(t, t) for t, p, votes in sides))
 

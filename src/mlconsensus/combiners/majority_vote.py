@@ -60,9 +60,8 @@ def contributions(block: Predictions, solution: Solution, label: int) -> Contrib
     """Take the mean of the block's one instance apart: each model's own score for the label, by how many spoke."""
     scores, said = statements(block)
     heard = said[:, label].sum()
-    if heard == 0:
-        return Contributions(float(solution.prior[label]), np.zeros_like(scores))
-    return Contributions(0.0, of_label(scores[:, label] / heard, label, scores.shape))
+    baseline = 0.0 if heard else float(solution.prior[label])
+    return Contributions(baseline, of_label(scores[:, label] / (heard or 1.0), label, scores.shape))
 
 
 class MajorityVote(Method):

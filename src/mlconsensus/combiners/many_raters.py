@@ -51,9 +51,8 @@ def _levels(found: Said, trusted: FloatArray) -> FloatArray:
     """Add up `products_of_raters` at the cells that were named; all others are a no."""
     votes = []
     for power in (1, 2, 3, 4):  # no score becomes 0 by that, so that all four have the same cells
-        scores = (
-            sparse.csr_array((np.maximum(A.data, 1e-60) ** power, A.indices, A.indptr), A.shape) for A in found.parts
-        )
+        each = ((np.maximum(A.data, 1e-60) ** power, A.indices, A.indptr) for A in found.parts)
+        scores = (sparse.csr_array(own, found.parts[0].shape) for own in each)
         votes.append(found._replace(parts=tuple(scores)).folded(trusted))
     of_labels: Any = partial(np.bincount, votes[0].indices, minlength=trusted.shape[1])
     return products_of_raters([one.data for one in votes], found.spread(trusted, votes[0]), of_labels)

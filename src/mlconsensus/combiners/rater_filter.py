@@ -30,7 +30,7 @@ from ..arithmetic.patterns import answers, by_model, pooled
 from ..arithmetic.products import FloatArray, column_sums, dense, gram, product, ratio
 from ..arithmetic.sheets import sheets
 from ..arithmetic.shrinking import Headed
-from ..errors import InputError
+from ..errors import expect
 from ..panel import Predictions, Source
 from ..panel import scales as scales_of
 from ..parameters import Weights
@@ -318,8 +318,7 @@ class RaterFilter(Method):
 
     def check(self) -> None:
         """Refuse settings that no solution can be found with."""
-        if not isinstance(self.rescale, bool):
-            raise InputError(f"rescale: found {self.rescale!r}, expected True or False")
+        expect(isinstance(self.rescale, bool), "rescale", repr(self.rescale), "True or False")
 
     def prepare(self, source: Source, gather: Gather[Any]) -> Any:
         """Find the scale that scores are brought to, then go through the rounds before the last."""

@@ -96,10 +96,8 @@ def reliability(agreed: FloatArray, precision: FloatArray, overlap: FloatArray) 
             spread = max(1e-5, float(trust @ excess / max(trust.sum(), 1e-12)))
     r = r if r.sum() >= 0 else -r
     # Along the fit chance alone gives √(2m), the largest eigenvalue of a random matrix.
-    whole, fitted = (
-        float((precision * agreed * shape).sum() / np.sqrt(max(2 * (precision * shape**2).sum(), 1e-300)))
-        for shape in (np.outer(voice, voice), np.outer(voice * r, voice * r))
-    )
+    along = [(precision * np.outer(each, each), np.outer(each, each)) for each in (voice, voice * r)]
+    whole, fitted = ((p * agreed).sum() / np.sqrt(max(2 * (p * shape).sum(), 1e-300)) for p, shape in along)
     if (whole < _BEYOND and fitted < _BEYOND + np.sqrt(2 * m)) or r.sum() < _SIDES * np.abs(r).sum():
         return np.zeros(m), np.ones(m)
     opposite = r < -_OPPOSITE * max(float(np.median(r)), 0.0) - 1e-9  # and not merely useless

@@ -39,7 +39,7 @@ from ..arithmetic.grams import Gram
 from ..arithmetic.many import best, in_pieces
 from ..arithmetic.products import FloatArray, product, scaled
 from ..arithmetic.shrinking import Headed, head_first
-from ..errors import InputError
+from ..errors import expect
 
 _ERROR = 1e-11  # that conjugate gradients leave in the solution, whose entries are shares between 0 and 1
 _ARRAYS = 6  # of the solution's size that they need at once
@@ -99,11 +99,9 @@ def _by_conjugate_gradients(rows: Any, diagonal: FloatArray, anchors: FloatArray
         with np.errstate(all="ignore"):  # a residual that has vanished
             operator = LinearOperator((own.size, own.size), moved)
             found, going_on = cg(operator, own.ravel(), rtol=0, atol=small, maxiter=most)
-        if going_on:
-            advice = "expected one; a larger alpha, or more memory for a direct solution, makes it easier"
-            raise InputError(
-                f"MLCM-r: found no solution to {_ERROR:g} in {most} rounds of conjugate gradients, {advice}"
-            )
+        missed = f"no solution to {_ERROR:g} in {most} rounds of conjugate gradients"
+        advice = "one; a larger alpha, or more memory for a direct solution, makes it easier"
+        expect(not going_on, "MLCM-r", missed, advice)
         return np.asarray(found.reshape(own.shape) / root)
 
     with ThreadPoolExecutor(threads) as pool:

@@ -18,7 +18,7 @@ import numpy as np
 from ..arithmetic.budget import grant
 from ..combiners.method import S, merged
 from ..errors import InputError, expect, needed
-from ..panel import Array, LazySource, Names, Predictions, Steps, joined, prepared, tables_of
+from ..panel import LazySource, Names, Predictions, Steps, joined, prepared, tables_of
 from .machine import KEPT, available_memory, cores
 from .progress import track
 
@@ -96,14 +96,13 @@ class DaskPanel(LazySource):
         """
         return _computed(self._tasks(self._shares, function), doing)
 
-    def spread(self, apply: Callable[[Predictions], Any], dtype: Any = float) -> Array:
+    def spread(self, apply: Callable[[Predictions], Any], dtype: Any = float) -> Any:
         """Second pass: a lazy Dask array (n, l)."""
         da, l = _dask("dask.array"), len(self.labels)
         tasks = self._tasks(self._shares, partial(_applied, apply, dtype))
         sizes = [(share.stop - share.start, l) for share in self._shares]
         arrays = [da.from_delayed(task, size, dtype=dtype) for task, size in zip(tasks, sizes, strict=True)]
-        lazy: Array = da.concatenate(arrays)
-        return lazy
+        return da.concatenate(arrays)
 
     def _tasks(self, shares: Sequence[Share], function: Callable[..., Any]) -> list[Any]:
         """Return a task for each share, in which the function gets its start and walks its blocks."""
@@ -278,16 +277,15 @@ def _finished(client: Any, futures: list[Any]) -> Iterator[Any]:
                 alone = time.monotonic()
         except OSError:
             pass
-        if time.monotonic() - alone > _PATIENCE:
-            raise InputError("Dask: found no worker left, expected at least one; nothing is written")
+        alive = time.monotonic() - alone <= _PATIENCE
+        expect(alive, "Dask", "no worker left", "at least one; nothing is written")
 
 
 def _raise(future: Any) -> None:
-    fault = future.exception() if future.status == "error" else None
-    if isinstance(fault, _dask("distributed").KilledWorker):
-        raise InputError("Dask: found a task that worker after worker died of, expected ones with enough memory")
-    if fault is None:
-        raise InputError(f"Dask: found that work was {future.status}, expected the cluster to finish it")
+    fault: Any = future.exception() if future.status == "error" else None
+    deadly = isinstance(fault, _dask("distributed").KilledWorker)
+    expect(not deadly, "Dask", "a task that worker after worker died of", "ones with enough memory")
+    expect(fault is not None, "Dask", f"that work was {future.status}", "the cluster to finish it")
     raise fault
 
 

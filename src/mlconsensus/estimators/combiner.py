@@ -5,7 +5,6 @@ from functools import partial
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted
@@ -14,10 +13,10 @@ from ..combiners import METHODS, Method
 from ..combiners.method import merged
 from ..engines import local
 from ..engines.passes import gather, spread
-from ..errors import InputError, expect
+from ..errors import expect
 from ..evaluation.decisions import cardinalities, match_instances
 from ..evaluation.metrics import average_precision
-from ..panel import ModelTable, Predictions, as_predictions, is_frame
+from ..panel import Array, BoolArray, FloatArray, ModelTable, Predictions, as_predictions, is_frame
 from ..parameters import model_weights
 from .known import known_instances
 from .room import that_fits
@@ -44,7 +43,7 @@ class Combiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[misc]
     models_: tuple[str, ...]
     labels_: tuple[str, ...]
     clusters_: tuple[str, ...] = ()  # names of the fitted panel's clusters
-    weights_: NDArray[np.float64] | None = None
+    weights_: FloatArray | None = None
     n_instances_: int | None
     prepared_: Any = None  # what `prepare` found in passes before the sums
     privacy_: Any = None  # what the statistics guarantee, where they are private
@@ -85,8 +84,7 @@ class Combiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[misc]
         The estimator itself.
         """
         panel, learn = self.in_fitted_order(predictions), type(self).learn
-        if learn is None:
-            raise InputError(f"teach: found {self.name}, whose sums hold what known answers tell, expected Filter")
+        expect(learn is not None, "teach", f"{self.name}, whose sums hold what known answers tell", "Filter")
         expect(panel.gold is not None, "teach", "no known answer", "a panel with gold")
         self._solved = self._settings(), learn(known_instances(panel).weighted(self.weights_), self.solution_)
         return self
@@ -173,7 +171,7 @@ class Combiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[misc]
             return ModelTable(self.name, scores, panel.instances, self.labels_).to_frame()
         return scores
 
-    def fit_transform(self, predictions: Any, y: object = None, **fit_params: Any) -> NDArray[np.float64]:
+    def fit_transform(self, predictions: Any, y: object = None, **fit_params: Any) -> FloatArray:
         """Fit to `predictions` and return their consensus scores.
 
         Parameters
@@ -188,10 +186,10 @@ class Combiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[misc]
         ndarray (n, l), higher = more relevant.
         """
         panel = as_predictions(predictions)
-        scores: NDArray[np.float64] = self.fit(panel).transform(panel)
+        scores: FloatArray = self.fit(panel).transform(panel)
         return scores
 
-    def predict(self, predictions: Any) -> NDArray[np.bool_]:
+    def predict(self, predictions: Any) -> BoolArray:
         """Return label sets: for each instance as many top labels as the models gave it on average.
 
         Parameters
@@ -232,7 +230,7 @@ class Combiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[misc]
         tags.transformer_tags.preserves_dtype = []
         return tags
 
-    def applying(self, dtype: Any = np.float64) -> Callable[[Predictions], NDArray[np.float64]]:
+    def applying(self, dtype: Any = np.float64) -> Callable[[Predictions], FloatArray]:
         """Return what turns a block into its scores, light enough to be sent to another process."""
         solution = self.solution_
         if np.dtype(dtype) == np.float32 and not self.many_:
@@ -301,7 +299,7 @@ class Combiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[misc]
         self._solved = None if solution is None else (self._settings(), solution)
         return self
 
-    def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> NDArray[np.object_]:
+    def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> Array:
         """Return the names of the columns that `transform` gives: the labels."""
         check_is_fitted(self, "models_")
         return np.array(self.labels_, dtype=object)
@@ -324,12 +322,11 @@ class Combiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[misc]
         return self._solved[1]
 
     @property
-    def model_weights_(self) -> NDArray[np.float64]:
+    def model_weights_(self) -> FloatArray:
         """How reliable each model is over all labels (m,), where the method finds that out."""
         if not hasattr(self.Solution, "overall"):
             raise AttributeError(f"{type(self).__name__} does not rate models")
-        found: NDArray[np.float64] = self.solution_.overall
-        return found
+        return np.asarray(self.solution_.overall)
 
     def progress(self) -> str:
         """Say which round the statistics are of."""
@@ -366,7 +363,7 @@ class Combiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[misc]
         self.many_ = panel.many
         return self.take(len(panel), **names, statistics=sums, prepared=prepared)
 
-    def _gathered(self, panel: Any, weights: NDArray[np.float64] | None, prepared: Any) -> Any:
+    def _gathered(self, panel: Any, weights: FloatArray | None, prepared: Any) -> Any:
         # A clone has no sums in it: it is sent to where the blocks are.
         return gather(panel, partial(_block_sums, clone(self), weights, prepared))
 
@@ -379,9 +376,9 @@ def _block_sums(method: Method, weights: Any, prepared: Any, block: Predictions)
     return method.sums(block.weighted(weights), prepared)
 
 
-def _apply(apply: Callable[..., NDArray[np.float64]], weights: Any, solution: Any, block: Predictions) -> Any:
+def _apply(apply: Callable[..., FloatArray], weights: Any, solution: Any, block: Predictions) -> Any:
     return block.answered(apply(block.weighted(weights), solution))
 
 
-def _top_labels(apply: Callable[[Predictions], NDArray[np.float64]], block: Predictions) -> NDArray[np.bool_]:
+def _top_labels(apply: Callable[[Predictions], FloatArray], block: Predictions) -> BoolArray:
     return block.answered(match_instances(apply(block), cardinalities(block)))

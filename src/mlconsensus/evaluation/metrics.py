@@ -331,9 +331,8 @@ def evaluate_models(truth: Any, predictions: Any) -> dict[str, dict[str, float]]
         own = evaluate(part.truth, part.of(scores)) | {"share": share} if share else {}
         found[model] = dict.fromkeys(names, float("nan")) | own
     each = {metric: [own[metric] for own in found.values() if own[metric] == own[metric]] for metric in names}
-    return found | {
-        "BM": {metric: float(np.mean(values)) if values else float("nan") for metric, values in each.items()}
-    }
+    mean = {metric: float(np.mean(values)) if values else float("nan") for metric, values in each.items()}
+    return found | {"BM": mean}
 
 
 def each_model(panel: Predictions) -> Iterator[tuple[Any, BoolArray, BoolArray]]:

@@ -133,10 +133,8 @@ def _compared(tried: dict[str, tuple[Combiner, Predictions]], panel: Predictions
     truth, likely = np.full(panel.shape[1:], np.nan), rater_filter(panel.with_gold(None).without_clusterings())
     truth[known.at] = known.answers
     chance, said = chances(truth if gold is None else gold, drawn, truth, panel.instances)
-    judged = {
-        name: judge(truth, cross_fitted(*one), likely, chance)
-        for name, one in track(tried.items(), len(tried), "comparing")
-    }
+    each = track(tried.items(), len(tried), "comparing")
+    judged = {name: judge(truth, cross_fitted(*one), likely, chance) for name, one in each}
     first, *others = judged
     figures = {name: own.figures() for name, own in judged.items()}
     gains = {name: judged[name].ahead_of(judged[first]).figures() for name in others}

@@ -259,9 +259,8 @@ def _gains(value: FloatArray, weight: FloatArray, names: list[str], over: int) -
     expected, error = gain[..., -1], np.sqrt((_PARTS - 1) * gain[..., :-1].var(axis=-1))
     figures = np.stack([expected, error, expected - _Z * error, expected + _Z * error], axis=-1).tolist()
     each = ([Gain(*four) for four in own] for own in figures)
-    return {
-        name: dict(zip((*RANKING_METRICS, "mean"), own, strict=True)) for name, own in zip(names, each, strict=True)
-    }
+    named = (dict(zip((*RANKING_METRICS, "mean"), own, strict=True)) for own in each)
+    return dict(zip(names, named, strict=True))
 
 
 def _sample(panel: Predictions) -> Predictions:

@@ -72,9 +72,8 @@ def suspects(met: Meetings, reliability: Reliability, said: Sheets, names: tuple
 
 def _constant(met: Meetings, said: Sheets, names: tuple[str, ...]) -> Iterator[Suspect]:
     """Find raters whose answers never vary, where answers at the others' rates would."""
-    spoke, total, squared = (
-        said.of_raters(field) for field in (said.spoke, said.scores, said.scores.astype(float) ** 2)
-    )
+    fields = said.spoke, said.scores, said.scores.astype(np.float64) ** 2
+    spoke, total, squared = map(said.of_raters, fields)
     same = (squared - ratio(total**2, spoke, 0.0)).sum(axis=1) <= 1e-9 * (1 + squared.sum(axis=1))
     rate = (total.sum(axis=0) - total + 0.5) / (spoke.sum(axis=0) - spoke + 1)
     p = np.exp((special.xlogy(total, rate) + special.xlogy(spoke - total, 1 - rate)).sum(axis=1))
@@ -83,9 +82,8 @@ def _constant(met: Meetings, said: Sheets, names: tuple[str, ...]) -> Iterator[S
         yes, known = int((total[k] >= spoke[k] / 2)[spoke[k] > 0].sum()), int((spoke[k] > 0).sum())
         always = f"says yes to {yes:,} of {known:,} labels, whatever the instance: its answers never vary"
         sentence = f"{shown(names[k])} {always} over {int(seen[k]):,} instances"
-        yield Suspect(
-            "random", (names[k],), sentence, int(seen[k]), int(met.cells[k, k]), 0, 0, 0, 0, float(p[k]), float(q[k])
-        )
+        counts = int(seen[k]), int(met.cells[k, k])
+        yield Suspect("random", (names[k],), sentence, *counts, 0, 0, 0, 0, float(p[k]), float(q[k]))
 
 
 def _raters(met: Meetings, reliability: Reliability, names: tuple[str, ...]) -> Iterator[Suspect]:
@@ -99,9 +97,8 @@ def _raters(met: Meetings, reliability: Reliability, names: tuple[str, ...]) -> 
     # What is usual: the others' typical reliability times that of those whom the rater met, known without it. Beside
     # inverted or random raters nobody agrees with anybody, and nothing follows.
     rest = size.sum() - 2 * size
-    typical = np.sqrt(
-        np.maximum(ratio(product.sum() - 2 * product, np.where(rest > 1e-9 * size.sum(), rest, 0), 0.0), 0)
-    )
+    usual_square = ratio(product.sum() - 2 * product, np.where(rest > 1e-9 * size.sum(), rest, 0), 0.0)
+    typical = np.sqrt(np.maximum(usual_square, 0))
     others = typical * ratio((scale * np.clip(reliability.without.T, -1, 1)).sum(axis=1), size, 0.0)
     others_error = typical * ratio(np.sqrt(((scale * reliability.error.T) ** 2).sum(axis=1)), size, 1.0)
     low, high = (np.clip(own + sign * _Z * error, -1, 1) for sign in (-1, 1))

@@ -374,9 +374,8 @@ def _check_alike(combiner: Combiner, first: Combiner, name: str, first_name: str
     for what, names in _names_of(first).items():
         found, expected = set(_names_of(combiner)[what]), set(names)
         both = f"{sorted(found - expected)[:3]} too many and {sorted(expected - found)[:3]} lacking"
-        fits, why = (
-            (found == expected, f"; with {of}, all must have the same") if of else (found <= set(every[what]), "")
-        )
+        fits = found == expected if of else found <= set(every[what])
+        why = f"; with {of}, all must have the same" if of else ""
         expect(fits, f"{name}, {what}", both, f"the {what} of {first_name}, in any order{why}")
 
 
