@@ -13,7 +13,13 @@ from mlconsensus.terminal import safe, shown, table
 def test_long_names_are_cut_to_what_there_is_room_for(name, most):
     found = shown(name, most)
     assert cell_len(found) <= most
-    assert found.endswith("…")
+    begin, end = found.split("…")
+    assert safe(name).startswith(begin)
+    assert safe(name).endswith(end)
+
+
+def test_long_names_that_differ_in_their_end_stay_apart():
+    assert shown("a" * 50 + "1", 18) != shown("a" * 50 + "2", 18)
 
 
 def test_what_fits_stays_whole():

@@ -20,17 +20,20 @@ def safe(text: object) -> str:
 
 
 def shown(name: object, most: int = 40) -> str:
-    r"""Return a name as safe text that fills at most `most` columns of one line.
+    r"""Return a name as safe text that fills at most `most` columns of one line; cut within, since names end apart.
 
     Examples
     --------
     >>> shown("a\nb"), shown("abcdefgh", 5)
-    ('a\\nb', 'abcd…')
+    ('a\\nb', 'abc…h')
     """
     from rich.cells import cell_len, set_cell_size
 
     text = safe(name)
-    return text if cell_len(text) <= most else set_cell_size(text, most - 1).rstrip() + "…"
+    if cell_len(text) <= most:
+        return text
+    end = next(text[at:] for at in range(len(text) - most // 4, len(text) + 1) if cell_len(text[at:]) <= most // 4)
+    return set_cell_size(text, most - 1 - cell_len(end)).rstrip() + "…" + end.lstrip()
 
 
 def plural(count: int, noun: str) -> str:

@@ -107,7 +107,7 @@ def test_hostile_names_are_text_and_the_long_one_is_there_in_full():
         "<script>window.ran = 1</script>",
         "\"'><img src=x onerror='window.ran = 1'>",
         "x" * 10_000,
-        "x" * 35 + "…",
+        "x" * 26 + "…" + "x" * 9,
         "👩‍👩‍👧‍👦 family",
         "שלום <b>עולם</b>",
         "a\\nb\\tc\\x00\\x1b[31m",

@@ -416,7 +416,7 @@ def test_a_model_that_is_better_by_far_is_to_be_used_in_its_place():
     panel = [truth, *(truth ^ (rng.random((3, 300, 8)) < 0.35))]
     first = actions(mlc.combine(panel, method="mv").report(truth).summary)[-1].sentence
     assert first.startswith("Use model_0 in its place: in average precision it is 0.")
-    assert first.count(" behind model_0, the best model, (−0.") == 1
+    assert first.count(" behind the best model, model_0 (−0.") == 1
 
 
 def test_nobody_is_compared_on_few_instances_and_all_on_the_same():

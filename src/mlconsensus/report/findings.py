@@ -25,7 +25,7 @@ def findings(summary: Summary) -> list[str]:
     >>> from mlconsensus.report import summarise
     >>> panel, _ = mlc.datasets.make_panel(n_instances=100, random_state=0)
     >>> findings(summarise(mlc.combine(panel, method="mv")))[2]
-    'The consensus gives every instance the labels that voting gives it. ...'
+    'The consensus gives every instance the labels that voting gives it in sets of the same sizes.'
     """
     said = summary.models.voices
     voices = [f"{said}."] if said.sentence else []
@@ -78,7 +78,7 @@ def _verdict(judged: JudgedSummary) -> str:
         return f"Do not use it: it ranks no better than chance (microAUC {figure(auc, 3)}; {alone}, a coin 0.500)."
     beside = []
     for name, kind, gain in judged.rivals:
-        who = f"{shown(name)}, the best model," if kind == "model" else "voting"
+        who = f"the best model, {shown(name)}" if kind == "model" else "voting"
         where = f"{figure(abs(gain.value), 3)} {'ahead of' if gain.value >= 0 else 'behind'} {who}"
         beside.append(f"{where} ({figure(gain.low, 3)} to {figure(gain.high, 3)})")
     compared = f"in {title} it is {' and '.join(beside)}"
@@ -100,9 +100,9 @@ def changed(summary: Summary) -> str:
     found = summary.changes
     tied = f" Voting could not decide on the labels of {_of(found.n_tied, found.n_instances)}." if found.n_tied else ""
     if not found.n_changed:
-        return f"The consensus gives every instance the labels that voting gives it.{tied}"
+        return f"The consensus gives every instance the labels that voting gives it in sets of the same sizes.{tied}"
     which, labels = _of(found.n_changed, found.n_instances), f"{found.n_added:,} added, {found.n_dropped:,} dropped"
-    return f"The consensus gives other labels than voting to {which}: {labels}.{tied}"
+    return f"The consensus gives other labels than voting in sets of the same sizes to {which}: {labels}.{tied}"
 
 
 def figure(value: float | None, digits: int = 2) -> str:
