@@ -73,7 +73,7 @@ def actions(summary: Summary) -> list[Action]:
 def _verdict(judged: JudgedSummary) -> str:
     """Say whether the truth bears the consensus out: beyond chance, and beside voting and the best model."""
     auc, title = judged.results[0].metrics["micro_auc"], _TITLES[judged.metric]
-    if not (auc > 0.5 and judged.chance.low > 0):
+    if not judged.beyond_chance:
         alone = f"each label's mean score alone has {figure(auc - judged.chance.value, 3)}"
         return f"Do not use it: it ranks no better than chance (microAUC {figure(auc, 3)}; {alone}, a coin 0.500)."
     beside = []
@@ -155,7 +155,10 @@ def _quality(summary: Summary) -> list[str]:
     verdict = "the same as" if own == voting else "better than" if own > voting else "worse than"
     beside = "" if method == "MV" else f", {verdict} that of voting ({voting:.4f})"
     sentence = f"Against the truth, the {title} is {own:.4f}{beside}; the models' mean is {results['BM']:.4f}"
-    return [f"{sentence}, each on what it has spoken about.", *_label_sets(judged.results)]
+    return [
+        f"{sentence}, each on what it has spoken about.",
+        *(_label_sets(judged.results) if judged.beyond_chance else []),
+    ]
 
 
 def _label_sets(results: Sequence[Judgement]) -> list[str]:

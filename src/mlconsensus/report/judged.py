@@ -109,6 +109,11 @@ class JudgedSummary(NamedTuple):
     rivals: tuple[Rival, ...]  # voting, unless it is the method, and the model of which it is least ahead
     labels: tuple[LabelGain, ...]
 
+    @property
+    def beyond_chance(self) -> bool:
+        """Whether it tells instances apart, and the right way round."""
+        return self.chance.low > 0 and self.results[0].metrics["micro_auc"] > 0.5
+
 
 def judge(consensus: "Consensus", matched: Matched) -> JudgedSummary:
     """Judge the consensus, every other method with its defaults, and every model.
