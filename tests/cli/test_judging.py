@@ -11,6 +11,16 @@ import mlconsensus as mlc
 from mlconsensus.evaluation.metrics import LABEL_SET_METRICS, RANKING_METRICS
 
 
+def test_evaluate_reads_labels_as_combine_does(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name, labels in (("scores.csv", "Sports,Other,news"), ("truth.csv", "sports,rest,NEWS")):
+        (tmp_path / name).write_text(f"id,{labels}\n1,1,0,0\n2,0,1,1\n")
+    (tmp_path / "aliases.csv").write_text("name,stands for\nother,rest\n")
+    assert run("evaluate", "scores.csv", "--truth", "truth.csv").code == 2
+    ran = run("evaluate", "scores.csv", "--truth", "truth.csv", "--ignore-case", "--aliases", "aliases.csv", "--json")
+    assert json.loads(ran.out)["micro_f1"] == 1
+
+
 def test_evaluate(run, panel):
     ran = run("evaluate", "a.csv", "--truth", "truth.csv", "--json")
     assert ran.code == 0

@@ -141,7 +141,7 @@ _MOST_CELLS = 20_000_000  # of the truth, beyond which intervals would take long
 @click.option("--truth", metavar="FILE", help="The relevant labels, in any format.")
 @options.gold_options
 @options.format_option("--format", "input_format", help="Format of both files, where suffixes do not tell.")
-@click.option("--columns", metavar="ROLE=COLUMN,...", help="Which columns or keys of the files are which.")
+@options.reading_options
 @options.json_option(help="Print JSON.")
 def evaluate(given: options.Given) -> None:
     """Print the metrics of the scores in FILE, with 90 % intervals.
@@ -170,7 +170,7 @@ def evaluate(given: options.Given) -> None:
 
     truth, gold, scores = given.truth, given.gold, given.scores
     expect((truth is None) != (gold is None), "evaluate", "both or none of --truth and --gold", "one of the two")
-    reading: Any = {"format": given.input_format, "columns": options.columns_of(given.columns)}
+    reading: Any = {"format": given.input_format, **given.reading()}
     judged = mlc.io.read_table(scores, **reading)
     table = mlc.io.read_table(truth or gold or "", **reading, partial=gold is not None)
     given_labels = judged.scores.shape[1]

@@ -199,11 +199,7 @@ def method_names(ctx: object = None, option: object = None, start: str = "") -> 
 
 kept = partial(click.option, type=click.Choice(["union", "intersection"]), default="union")
 format_option = partial(click.option, metavar="NAME", shell_complete=format_names)
-_PANEL = (
-    click.argument("files", nargs=-1, required=True, metavar="FILE..."),
-    format_option("--format", "input_format", help="Format of the files, where suffixes do not tell."),
-    kept("--instances", help="Keep the instances that any model has seen, or those that all have."),
-    kept("--labels", help="Keep the labels that any model knows, or those that all know."),
+reading_options = together(
     click.option("--columns", metavar="ROLE=COLUMN,...", help=_COLUMNS),
     click.option("--vocabulary", metavar="FILE", help="The labels that count, one a line; others are left out."),
     click.option("--aliases", metavar="FILE", help="A table of other names of labels: name, stands for."),
@@ -211,9 +207,15 @@ _PANEL = (
     click.option("--strict", is_flag=True, help="Refuse tags and tables that are not exactly as documented."),
     click.option("--skip-bad", is_flag=True, help="Go on without JSON answers that cannot be read."),
 )
-panel_options = together(*_PANEL)
+panel_options = together(
+    click.argument("files", nargs=-1, required=True, metavar="FILE..."),
+    format_option("--format", "input_format", help="Format of the files, where suffixes do not tell."),
+    kept("--instances", help="Keep the instances that any model has seen, or those that all have."),
+    kept("--labels", help="Keep the labels that any model knows, or those that all know."),
+    reading_options,
+)
 large_options = together(
-    *_PANEL,
+    panel_options,
     click.option("--stream/--no-stream", default=None, help=_STREAM),
     click.option("--dask", is_flag=False, flag_value=_LOCAL, metavar="[ADDRESS]", help=_DASK),
 )

@@ -48,7 +48,6 @@ def values(given: Given, scores: Any, panel: Any, best: Any = None) -> Any:
         return rules.match_instances(scores, counts, empty=given.empty)
     above = best or partial(rules.threshold, scores, given.threshold)
     if isinstance(scores, ManyScores):
-        expect(given.decide != "labels", "--decide labels", "many labels", "--decide instances, f1 or threshold")
         if given.decide is None:
             return scores.cells(most and np.full(len(scores), most))
         chosen = above(empty=given.empty)
@@ -82,6 +81,8 @@ def write(given: Given, panel: Any, solved: bool = False, **chosen: Any) -> Any:
     _, n, l = panel.shape
     fits = not panel.many or given.layout != "wide" or 16 * n * l < available_memory() / 2
     expect(fits, "--layout wide", f"{n:,} × {l:,} scores", "--layout ranked or long, for example with --top-k 10")
+    by_label = panel.many and given.decide == "labels"
+    expect(not by_label, "--decide labels", "many labels", "--decide instances, f1 or threshold")
     form = {"format": given.output_format, "layout": given.layout, "force": given.force}
     if not isinstance(panel, mlc.Predictions):
         made = None if given.decide is None and given.top_k is None else partial(values, given)
