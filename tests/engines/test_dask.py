@@ -18,6 +18,7 @@ from mlconsensus.panel.model_tables import ModelTable
 from mlconsensus.sites.state_file import to_arrays
 
 da = pytest.importorskip("dask.array")
+delayed = pytest.importorskip("dask").delayed
 distributed = pytest.importorskip("distributed")
 
 # Clusters that come and go leave sockets to the garbage collector.
@@ -205,6 +206,25 @@ def test_without_any_worker_left_there_is_an_error_and_no_output(panel, tmp_path
         with pytest.raises(mlc.InputError, match="Dask: found no worker left"):
             mlc.write_consensus(scanned, tmp_path / "out.parquet", method=Deadly())
     assert sorted(path.suffix for path in tmp_path.iterdir()) == [".parquet"] * 3
+
+
+def test_results_that_are_lost_with_all_workers_are_not_waited_for(panel, monkeypatch):
+    monkeypatch.setattr(engine, "_PATIENCE", 1.0)
+    finished = engine._finished
+
+    def lost(client, futures):
+        yield from finished(client, futures)
+        client.cluster.scale(0)
+        while client.scheduler_info(n_workers=-1)["workers"]:
+            time.sleep(0.1)
+
+    monkeypatch.setattr(engine, "_finished", lost)
+    with (
+        distributed.LocalCluster(n_workers=1, threads_per_worker=1, processes=True, dashboard_address=":0") as cluster,
+        distributed.Client(cluster),
+        pytest.raises(mlc.InputError, match="Dask: found no worker left"),
+    ):
+        engine._computed([delayed(abs)(-1)], "counting")
 
 
 WARNING = """

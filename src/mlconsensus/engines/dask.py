@@ -7,7 +7,8 @@ import atexit
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import contextmanager, suppress
 from functools import partial, reduce
 from itertools import pairwise
 from multiprocessing import active_children
@@ -229,7 +230,7 @@ def _computed(tasks: list[Any], doing: str, on_the_way: Sequence[Any] = ()) -> l
     try:
         for _ in track(_finished(client, futures), len(futures), doing):
             pass
-        return list(client.gather(futures[len(on_the_way) :]))
+        return _brought(client, futures[len(on_the_way) :])
     except BaseException:
         client.cancel(futures, force=True)
         raise
@@ -272,13 +273,26 @@ def _finished(client: Any, futures: list[Any]) -> Iterator[Any]:
                 _raise(future)
             waiting.discard(future)
             yield future
-        try:
-            if done or client.scheduler_info(n_workers=-1)["workers"]:
-                alone = time.monotonic()
-        except OSError:
-            pass
-        alive = time.monotonic() - alone <= _PATIENCE
-        expect(alive, "Dask", "no worker left", "at least one; nothing is written")
+        alone = time.monotonic() if done else _last_seen(client, alone)
+
+
+def _brought(client: Any, futures: list[Any]) -> list[Any]:
+    """Bring results here; end with an error if all workers are gone, and the results with them."""
+    pool, alone = ThreadPoolExecutor(1), time.monotonic()
+    results = pool.submit(client.gather, futures)
+    pool.shutdown(wait=False)  # what is cancelled ends by itself
+    while not wait([results], timeout=0.5).done:
+        alone = _last_seen(client, alone)
+    return list(results.result())
+
+
+def _last_seen(client: Any, last: float) -> float:
+    """Return when a worker was there last: now, if one is; end with an error if that is too long ago."""
+    with suppress(OSError):
+        if client.scheduler_info(n_workers=-1)["workers"]:
+            return time.monotonic()
+    expect(time.monotonic() - last <= _PATIENCE, "Dask", "no worker left", "at least one; nothing is written")
+    return last
 
 
 def _raise(future: Any) -> None:
