@@ -1,5 +1,6 @@
 """Panels that reports are made of in the tests, and the names that no report may trip over."""
 
+import itertools
 from functools import cache
 
 import numpy as np
@@ -57,3 +58,13 @@ def report_of(name):
     """Make a report once for all tests."""
     panel, truth = PANELS[name]()
     return mlc.combine(panel).report(truth)
+
+
+def by_all_sets(vote, chosen):
+    """Compare with every label set of the same size that has most votes: the definition, spelt out."""
+    size = int(chosen.sum())
+    sets = list(itertools.combinations(range(len(vote)), size))
+    most = max(sum(vote[list(s)]) for s in sets)
+    best = [set(s) for s in sets if sum(vote[list(s)]) > most - 1e-9]
+    own = set(np.flatnonzero(chosen).tolist())
+    return own - set.union(*best), set.intersection(*best) - own, len(best) > 1

@@ -2,42 +2,23 @@
 
 import itertools
 import os
-import re
 import subprocess
 import sys
 
 import numpy as np
 import pytest
 from hypothesis import given
+from report_panels import by_all_sets
 from scipy.special import expit
-from sklearn.metrics import f1_score, precision_recall_curve
 
 import mlconsensus as mlc
 from mlconsensus.insight import diagnostics
-from mlconsensus.report import Report, changes, judged, labels, models, summarise
+from mlconsensus.report import Report, changes, labels, models, summarise
 from mlconsensus.report.changes import departure
 from mlconsensus.report.charts import heat
-from mlconsensus.report.findings import actions, findings
-from mlconsensus.report.judged import calibration_error
+from mlconsensus.report.findings import findings
 from mlconsensus.report.origin import hash_predictions
 from panels import DEGENERATE, panels
-
-
-@pytest.fixture(scope="module")
-def made():
-    return mlc.datasets.make_panel(
-        400, 9, 5, quality=[0.8, 0.8, 0.8, 0.8, 0], shared_errors=0, known_labels=0.8, missing=0.1, random_state=0
-    )
-
-
-@pytest.fixture(scope="module")
-def consensus(made):
-    return mlc.combine(made.predictions)
-
-
-@pytest.fixture(scope="module")
-def summary(consensus, made):
-    return summarise(consensus, made.truth)
 
 
 def test_panel(made, summary):
@@ -165,16 +146,6 @@ def test_pairs_are_counted_and_those_that_go_together_least_are_listed():
     assert last in [line.split() for line in text.splitlines()]
 
 
-def by_all_sets(vote, chosen):
-    """Compare with every label set of the same size that has most votes: the definition, spelt out."""
-    size = int(chosen.sum())
-    sets = list(itertools.combinations(range(len(vote)), size))
-    most = max(sum(vote[list(s)]) for s in sets)
-    best = [set(s) for s in sets if sum(vote[list(s)]) > most - 1e-9]
-    own = set(np.flatnonzero(chosen).tolist())
-    return own - set.union(*best), set.intersection(*best) - own, len(best) > 1
-
-
 @given(scores=panels())
 def test_added_and_dropped_are_what_no_and_every_best_vote_has(scores):
     consensus = mlc.combine(scores, method="mlcm-a")
@@ -233,100 +204,6 @@ def test_nothing_changes_where_voting_is_the_method(made):
     assert (found.n_changed, found.n_added, found.n_dropped, found.moved, found.n_moved_shown) == (0, 0, 0, 0, 0)
 
 
-def test_judged(made, consensus, summary):
-    found = summary.judged
-    panel, truth = made
-    by_name = {row.name: row.metrics for row in found.results}
-    assert [row.kind for row in found.results] == [
-        "consensus",
-        *["method"] * (len(mlc.COMBINERS) - 1),
-        *["model"] * 5,
-        "mean",
-    ]
-    for name, kind in mlc.COMBINERS.items():
-        fitted = kind().fit(panel)
-        scores = fitted.transform(panel)
-        fair = mlc.decisions.match_total(scores, int(consensus.labels.sum()))  # as many as the consensus gives
-        assert by_name[name] == mlc.metrics.evaluate(truth, scores, fair if kind.comparable else fitted.predict(panel))
-    assert {name: by_name[name] for name in (*panel.models, "BM")} == mlc.metrics.evaluate_models(truth, panel)
-    literal = [by_all_sets(vote, chosen) for vote, chosen in zip(consensus.vote, consensus.labels, strict=True)]
-    for j, gain in enumerate(found.labels):
-        own, voting = consensus.labels[:, j], consensus.labels[:, j].copy()
-        for i, (added, dropped, _) in enumerate(literal):
-            voting[i] = (voting[i] and j not in added) or j in dropped
-        assert gain.voting == pytest.approx(f1_score(truth[:, j], voting, zero_division=0))
-        assert gain.consensus == pytest.approx(f1_score(truth[:, j], own, zero_division=0))
-        assert gain.mended == ((voting != truth[:, j]) & (own == truth[:, j])).sum()
-        assert gain.spoiled == ((voting == truth[:, j]) & (own != truth[:, j])).sum()
-        assert gain.relevant == truth[:, j].sum()
-
-
-def test_gains_leave_out_what_voting_ties_whatever_the_order_of_labels():
-    panel, truth = mlc.datasets.make_panel(400, 9, 5, shared_errors=0, random_state=0)
-    summary = summarise(mlc.combine(panel, method="mlcm-a"), truth)
-    turned = summarise(mlc.combine(panel.select(labels=panel.labels[::-1]), method="mlcm-a"), truth[:, ::-1])
-    assert summary.changes.n_tied
-    assert turned.judged.labels[::-1] == summary.judged.labels
-    changed = summary.changes.n_added + summary.changes.n_dropped
-    assert sum(gain.mended + gain.spoiled for gain in summary.judged.labels) == changed > 0
-
-
-def test_clusterings_beside_the_models(made):
-    """Voting and the other methods are judged on the models alone, where they cannot use clusterings."""
-    panel, truth = made
-    found = mlc.combine(panel.with_clusterings({"halves": [i % 2 for i in range(len(panel))]}), method="mlcm-r")
-    results = {row.name: row.metrics for row in found.report(truth).summary.judged.results}
-    for name in ("MV", "MLCM-a"):
-        assert results[name]["ranking_loss"] == mlc.metrics.ranking_loss(
-            truth, mlc.COMBINERS[name]().fit_transform(panel)
-        )
-    assert results["MLCM-r"]["ranking_loss"] == mlc.metrics.ranking_loss(truth, found.scores)
-
-
-def test_curves(made, consensus, summary):
-    curve = summary.judged.precision_recall[0]
-    precision, recall, _ = precision_recall_curve(made.truth.ravel(), consensus.scores.ravel())
-    known = {(round(r, 9), round(p, 9)) for r, p in zip(recall, precision, strict=True)}
-    assert 2 < len(curve.recall) <= 80
-    assert {(round(r, 9), round(p, 9)) for r, p in zip(curve.recall, curve.precision, strict=True)} <= known
-    assert curve.recall[-1] == 1
-    found = summary.judged.reliability[0]
-    flat, relevant = consensus.scores.ravel(), made.truth.ravel()
-    bins = [(flat >= low) & (flat < high) for low, high in itertools.pairwise([-9, *np.arange(1, 10) / 10, 9])]
-    full = [cells for cells in bins if cells.any()]
-    assert found.cells == tuple(int(cells.sum()) for cells in full)
-    assert found.score == pytest.approx([flat[cells].mean() for cells in full])
-    assert found.relevant == pytest.approx([relevant[cells].mean() for cells in full])
-
-
-def test_large_truths_are_sampled_and_large_methods_left_out(made, consensus, monkeypatch):
-    monkeypatch.setattr(judged, "MOST_CELLS", 9 * 40)
-    monkeypatch.setattr(judged, "available_memory", lambda: 1)
-    found = summarise(mlc.combine(made.predictions, method="mlcm-a"), made.truth).judged
-    assert (found.n_sampled, found.n_instances, found.left_out) == (40, 400, ("MLCM-r",))
-    at = np.linspace(0, 399, 40).round().astype(int)
-    fitted = mlc.MLCMa().fit(made.predictions)
-    assert found.results[0].metrics["ranking_loss"] == pytest.approx(
-        mlc.metrics.ranking_loss(made.truth[at], fitted.transform(made.predictions)[at])
-    )
-
-
-def test_truth_by_name_about_a_part(made, consensus):
-    pd = pytest.importorskip("pandas")
-    frame = pd.DataFrame(made.truth, columns=consensus.label_names).iloc[10:60, 2:5]
-    found = summarise(consensus, frame).judged
-    assert (found.n_instances, [gain.name for gain in found.labels]) == (50, list(consensus.label_names[2:5]))
-    empty = int((~frame.to_numpy().any(axis=1)).sum())
-    assert empty > 1
-    counted = f"{empty} instances without a relevant label: any that is put first there is one error"
-    assert found.note == f"judged on 50 of 400 instances and 3 of 9 labels; {counted}"
-
-
-def test_a_truth_of_another_shape_is_refused(consensus):
-    with pytest.raises(mlc.InputError, match=r"truth: found shape \(3, 2\), expected \(400, 9\)"):
-        consensus.report(np.zeros((3, 2), dtype=bool))
-
-
 def test_the_hash_tells_panels_apart(made):
     panel = made.predictions
     scores = panel.to_array()
@@ -367,106 +244,3 @@ def test_degenerate_panels(name):
         assert report.to_html().startswith("<!doctype html>")
         assert report.to_json().startswith("{")
         assert report.to_text().startswith("Consensus of ")
-
-
-def test_the_report_begins_with_what_to_do():
-    panel, truth = mlc.datasets.make_panel(quality=[0.8, 0.8, 0.8, 0.8, 0], shared_errors=0, random_state=0)
-    found = mlc.combine(panel, method="filter")
-    report = found.report()
-    unknown, known = (actions(each.summary) for each in (report, found.report(truth)))
-    assert [action.section for action in unknown] == ["models", "changes"]
-    assert unknown[0].sentence.startswith(f"Look at {panel.models[4]}: ")
-    assert unknown[1].sentence.startswith("Ask a person about 100 instances before you rely on it, first about ")
-    assert known[-1].sentence.startswith("Use voting in its place: in average precision it is 0.")
-    assert " behind voting (−0." in known[-1].sentence
-    other, other_truth = mlc.datasets.make_panel(random_state=0)
-    trusted = actions(mlc.combine(other, method="filter").report(other_truth).summary)[-1]
-    assert trusted.sentence.startswith("Use it: it ranks better than chance (microAUC 0.")
-    assert re.search(r"in average precision it is 0\.\d+ ahead of voting \(0\.\d+ to 0\.\d+\) and ", trusted.sentence)
-    page = report.to_html()
-    assert page.index("What to do now") < page.index("What was found")
-    assert '<a href="#changes">The evidence</a>' in page
-    assert "What to do now:" in report.to_text()
-
-
-@pytest.mark.parametrize("method", ["filter", "mv"])
-def test_a_consensus_that_is_chance_or_worse_is_not_to_be_used(made, method):
-    panel, truth = made
-    rng = np.random.default_rng(0)
-    random = rng.random((4, 400, 9)) < np.linspace(0.1, 0.5, 9)  # it knows how frequent labels are, and no more
-    mixed = rng.random((400, 9)) < np.linspace(0.1, 0.5, 9)
-    for said, known in ((panel, ~truth), (random, mixed)):
-        report = mlc.combine(said, method=method).report(known)
-        first = actions(report.summary)[-1].sentence
-        assert first.startswith("Do not use it: it ranks no better than chance (microAUC 0.")
-        assert "Use it" not in report.to_text()
-        assert "label sets are behind" not in report.to_text()
-    assert report.summary.judged.results[0].metrics["micro_auc"] > 0.55
-
-
-def test_voting_is_not_compared_with_itself(made):
-    report = mlc.combine(made.predictions, method="mv").report(made.truth)
-    assert [rival.kind for rival in report.summary.judged.rivals] == ["model"]
-    assert "voting (" not in report.to_text()
-    assert "that of voting" not in report.to_text()
-
-
-def test_a_model_that_is_better_by_far_is_to_be_used_in_its_place():
-    rng = np.random.default_rng(0)
-    truth = rng.random((300, 8)) < 0.3
-    panel = [truth, *(truth ^ (rng.random((3, 300, 8)) < 0.35))]
-    first = actions(mlc.combine(panel, method="mv").report(truth).summary)[-1].sentence
-    assert first.startswith("Use model_0 in its place: in average precision it is 0.")
-    assert first.count(" behind the best model, model_0 (−0.") == 1
-
-
-def test_nobody_is_compared_on_few_instances_and_all_on_the_same():
-    """The best of many who did a handful each is good by chance; who skips what is hard has it easier than all."""
-    rng = np.random.default_rng(0)
-    truth = rng.random((300, 6)) < 0.3
-    hard = np.arange(300) >= 180
-    said = (truth ^ (rng.random((5, 300, 6)) < np.where(hard, 0.4, 0.05)[:, None])).astype(float)
-    said[3, 6:] = said[4, hard] = np.nan
-    said[3, :6] = truth[:6]
-    found = summarise(mlc.combine(said), truth)
-    rows = {row.name: row for row in found.judged.results}
-    assert rows["model_3"].consensus is None
-    assert rows["model_3"].metrics["micro_f1"] == 1
-    scores, sets = (values[~hard] for values in (mlc.combine(said).scores, mlc.combine(said).labels))
-    assert rows["model_4"].consensus == mlc.metrics.evaluate(truth[~hard], scores, sets)
-    assert rows["model_4"].metrics["micro_f1"] > rows[found.origin.method].metrics["micro_f1"] + 0.02
-    assert not any("label sets are behind" in line for line in findings(found))
-    assert "model_3" not in {rival.name for rival in found.judged.rivals}
-    assert found.judged.precision_recall[-1].recall[0] > 0.8  # of what it has seen
-
-
-def test_models_that_hardly_agree_are_not_to_be_combined():
-    random = np.random.default_rng(0).random((3, 200, 5)) < 0.3
-    assert actions(mlc.combine(random).report().summary)[0].sentence.startswith("Do not combine these models")
-
-
-def test_nothing_is_left_to_ask_where_all_is_known():
-    panel, truth = mlc.datasets.make_panel(n_instances=30, random_state=0)
-    found = actions(mlc.combine(panel, gold=truth.astype(float)).report().summary)
-    assert found[-1].sentence == "Trust it: every instance has an answer."
-
-
-def test_calibration_error_of_probabilities():
-    rng = np.random.default_rng(0)
-    likely = rng.random((500, 4))
-    right, wrong = (calibration_error(rng.random(likely.shape) < p, likely) for p in (likely, likely / 2))
-    assert right.low <= right.error < 0.05
-    assert wrong.low < 0.25 < wrong.high
-
-
-def test_a_model_with_better_label_sets_is_named():
-    """Three that err alike outvote one who knows."""
-    rng = np.random.default_rng(0)
-    truth = rng.random((300, 8)) < 0.2
-    alike = truth ^ (rng.random(truth.shape) < 0.15)
-    said = {name: alike ^ (rng.random(truth.shape) < 0.05) for name in ("ann", "bob", "cleo")}
-    found = findings(summarise(mlc.combine(said | {"dora": truth ^ (rng.random(truth.shape) < 0.01)}), truth))
-    assert any(line.startswith("Its label sets are behind those of a model (micro F1 0.") for line in found)
-    own = {name: truth ^ (rng.random(truth.shape) < 0.1) for name in ("ann", "bob", "cleo")}
-    good = findings(summarise(mlc.combine(own), truth))
-    assert not any("label sets are behind" in line for line in good)

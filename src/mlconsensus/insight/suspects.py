@@ -123,8 +123,7 @@ def _raters(met: Meetings, reliability: Reliability, names: tuple[str, ...]) -> 
 def _copies(met: Meetings, reliability: Reliability, said: Sheets, names: tuple[str, ...]) -> Iterator[Suspect]:
     """Compare how often two raters differ with what their agreement with the others lets expect."""
     scale, square = scale_of(met.squares), met.squares + met.squares.T
-    differ = square - 2 * met.products
-    differ = np.where(differ > 1e-12 * square, differ, 0)  # what rounding leaves of nothing is nothing
+    differ = np.maximum(square - 2 * met.products, 0)
     # Raters with errors of their own correlate by the product of their reliabilities, which follow from how they
     # correlate with third raters; the benefit of doubt is a standard error each.
     r = reliability.without
