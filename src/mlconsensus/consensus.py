@@ -15,7 +15,7 @@ from .errors import InputWarning, expect
 from .estimators import Combiner, majority_vote
 from .evaluation import metrics
 from .evaluation.calibration import calibrated
-from .evaluation.decisions import Top, best_f1, cardinalities, top_labels
+from .evaluation.decisions import Empty, Top, best_f1, cardinalities, top_labels
 from .evaluation.promises import Decided, decide
 from .evaluation.truth import as_matched
 from .insight.comparison import cross_fitted
@@ -81,9 +81,7 @@ class Consensus:
 
         As many as the votes lead to expect (`insight.totals`), or as known answers say. `decisions` has other rules.
         """
-        if self.predictions.gold is not None and not isinstance(self.scores, ManyScores):
-            return self.predictions.answered(best_f1(self.probabilities))
-        return self.predictions.answered(best_sets(self.scores, self.predictions, self.combiner.comparable))
+        return self.sets()
 
     @cached_property
     def probabilities(self) -> FloatArray:
@@ -179,6 +177,14 @@ class Consensus:
     def top(self, k: int = 10) -> Top:
         """Name the `k` best labels of each instance, best first, with their scores; see `decisions.top_labels`."""
         return top_labels(self.scores, self.label_names, k)
+
+    def sets(self, empty: Empty = "keep") -> Any:
+        """Give the label sets of `relevant`; an instance without labels keeps none, or gets its ``"top"`` one."""
+        if self.predictions.gold is not None and not isinstance(self.scores, ManyScores):
+            chosen = best_f1(self.probabilities, empty=empty)
+        else:
+            chosen = best_sets(self.scores, self.predictions, self.combiner.comparable, empty)
+        return self.predictions.answered(chosen)
 
     def label_sets(self) -> list[tuple[str, ...]]:
         """Name each instance's labels.

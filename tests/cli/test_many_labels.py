@@ -142,6 +142,18 @@ def test_label_sets_of_many_labels_by_f1(votes, tmp_path, method):
     assert 0 < len(pl.read_csv(tmp_path / "s.csv")) == found.labels.nnz
 
 
+def test_label_sets_of_many_labels_hold_what_is_known(votes, tmp_path):
+    panel = mlc.read_predictions(votes)
+    row, column = np.argwhere(mlc.combine(panel, method="mv").labels.toarray())[0]
+    instance, label = panel.instances[row], panel.labels[column]
+    (tmp_path / "gold.csv").write_text(f"instance,{label}\n{instance},0\n")  # where the vote says yes
+    known, form = ("--gold", tmp_path / "gold.csv"), ("--layout", "long", "-o", tmp_path / "s.csv")
+    assert run("combine", votes, "--decide", "f1", "--method", "mv", *known, *form) == 0
+    said = {cells[:2]: cells[-1] for cells in pl.read_csv(tmp_path / "s.csv").rows()}
+    assert len(said) > 1
+    assert not said.get((instance, label))
+
+
 def test_what_cannot_be_done_with_many_labels_is_said_in_one_line(votes, tmp_path, capsys, monkeypatch):
     assert run("ask", votes, "-o", tmp_path / "questions.csv") == 2
     assert "labels: found 4,000, expected at most 2,048 for this command" in capsys.readouterr().err

@@ -92,14 +92,12 @@ def write(given: Given, panel: Any, solved: bool = False, **chosen: Any) -> Any:
     if solved:
         combiner, reason = chosen["method"], "it was solved for"
         scores, names = combiner.transform(panel), combiner.labels_
+        best: Any = partial(best_sets, scores, panel, combiner.comparable)
     else:
         found = mlc.combine(panel, **chosen)
         combiner, reason, scores, names = found.combiner, found.reason, found.scores, found.label_names
-    best = None
-    if given.decide == "f1" and not solved and found.gold is not None:
-        best = partial(mlc.decisions.best_f1, found.probabilities)
-    elif given.decide == "f1":
-        best = partial(best_sets, scores, panel, combiner.comparable)
+        best = found.sets
+    best = best if given.decide == "f1" else None
     table = ModelTable(combiner.name, values(given, scores, panel, best), panel.instances, names)
     mlc.io.write_table(given.output, table, **form)
     return Written(combiner.name, reason, combiner, panel.n_missing)
