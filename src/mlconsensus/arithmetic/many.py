@@ -147,32 +147,43 @@ class ManyScores:
         return np.concatenate([own[0] for own in parts]), np.concatenate([own[1] for own in parts])
 
     def _top(self, k: int) -> tuple[Array, FloatArray]:
-        n, l = self.shape
+        n = len(self)
         cells = self.stored
-        rows = np.repeat(np.arange(n), np.diff(cells.indptr))
-        labels, scores = np.zeros((n, 2 * k), dtype=np.intp), np.full((n, 2 * k), -np.inf)
-        # Few are sorted, as that takes long: those of the k best.
-        some = np.flatnonzero(cells.data >= kth_best(cells.indptr, cells.data, k)[rows])
-        order = some[np.lexsort((cells.indices[some], -cells.data[some], rows[some]))]
-        place = np.arange(len(order)) - _starts(rows[some], n)[rows[order]]
-        best, place = order[place < k], place[place < k]
-        labels[rows[best], place], scores[rows[best], place] = cells.indices[best], cells.data[best]
-        # Of the cells that are not stored, the q-th best is behind q others and the stored ones that come before it.
+        at = _best_places(cells.indptr, cells.data, k)
+        rows = np.repeat(np.arange(n), np.diff(cells.indptr))[at]
+        place = np.arange(len(at)) - _starts(rows, n)[rows]
+        labels, scores = np.zeros((n, k), dtype=np.intp), np.full((n, k), -np.inf)
+        labels[rows, place], scores[rows, place] = cells.indices[at], cells.data[at]
+        order = np.argsort(-scores, axis=1, kind="stable")  # labels are in their order
+        labels, scores = np.take_along_axis(labels, order, axis=1), np.take_along_axis(scores, order, axis=1)
+        weak = np.flatnonzero(scores[:, -1] <= self.default.max())  # where a cell that is not stored may come before
+        if len(weak):
+            others = self[weak]._best_others(k)
+            labels_of, scores_of = np.hstack([labels[weak], others[0]]), np.hstack([scores[weak], others[1]])
+            order = np.lexsort((labels_of, -scores_of), axis=1)[:, :k]
+            labels[weak] = np.take_along_axis(labels_of, order, axis=1)
+            scores[weak] = np.take_along_axis(scores_of, order, axis=1)
+        return labels, scores
+
+    def _best_others(self, k: int) -> tuple[Array, FloatArray]:
+        """Return the `k` labels of the highest default that are not stored, and these (n, k); -inf: there is no more.
+
+        The q-th best of them is behind q others and the stored ones that come before it.
+        """
+        n, l = self.shape
         falling = np.argsort(-self.default, kind="stable")
         position = np.empty(l, dtype=np.intp)
         position[falling] = np.arange(l)
-        at = position[cells.indices]
-        some = np.flatnonzero(at < k + np.diff(cells.indptr)[rows])  # no other is before the k-th
+        sizes = np.diff(self.above.indptr)
+        rows, at = np.repeat(np.arange(n), sizes), position[self.above.indices]
+        some = np.flatnonzero(at < k + sizes[rows])  # no other is before the k-th
         at, rows = at[some], rows[some]
         before = at[np.lexsort((at, rows))] - (np.arange(len(at)) - _starts(rows, n)[rows])
         some = before < k
         passed = np.bincount(rows[some] * k + before[some], minlength=n * k).reshape(n, k).cumsum(axis=1)
         at = np.arange(k) + passed
-        labels[:, k:] = falling[np.minimum(at, l - 1)]
-        scores[:, k:] = np.where(at < l, self.default[labels[:, k:]], -np.inf)
-        rows = np.arange(n)[:, None]
-        order = np.lexsort((labels, -scores), axis=1)[:, :k]
-        return labels[rows, order], scores[rows, order]
+        labels = falling[np.minimum(at, l - 1)]
+        return labels, np.where(at < l, self.default[labels], -np.inf)
 
 
 def many_means(block: Predictions, prior: FloatArray) -> ManyScores:
@@ -238,6 +249,19 @@ def kth_best(starts: Any, scores: FloatArray, k: int) -> FloatArray:
             table[places >= sizes[own][:, None]] = -np.inf
             lowest[own] = np.partition(table, len(places) - k, axis=1)[:, len(places) - k]
     return lowest
+
+
+def _best_places(starts: Any, scores: FloatArray, k: int) -> Array:
+    """Find where the `k` best of each row's scores stand, of equal ones the first; given where rows start (n + 1,)."""
+    sizes, lowest = np.diff(starts), kth_best(starts, scores, k)
+    if sizes.max(initial=0) <= k:
+        return np.arange(len(scores))
+    rows = np.repeat(np.arange(len(sizes)), sizes)
+    least = lowest[rows]
+    better, tied = np.flatnonzero(scores > least), np.flatnonzero(scores == least)
+    nth = np.arange(len(tied)) - _starts(rows[tied], len(sizes))[rows[tied]]
+    left = k - np.bincount(rows[better], minlength=len(sizes))
+    return np.sort(np.concatenate([better, tied[nth < left[rows[tied]]]]))
 
 
 def _starts(rows: Any, n: int) -> Any:

@@ -9,10 +9,11 @@ sort puts them in order: one pass counts the statements about each instance of e
 next free place of its instance.
 """
 
+from collections import deque
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 import polars as pl
@@ -22,7 +23,7 @@ from ..engines.machine import check_size
 from ..errors import InputError, expect
 from ..panel import BoolArray, FloatArray, IntArray, ModelTable, first_again
 from . import stored
-from .columns import check_columns, matrix, meant_long, names, roles, row_size, scores_of
+from .columns import as_text, check_columns, matrix, meant_long, names, roles, row_size, scores_of
 from .formats import NamedFrame
 from .labels import highest
 from .rules import AS_THEY_ARE, Rules
@@ -30,9 +31,18 @@ from .rules import AS_THEY_ARE, Rules
 _ROWS = 2**22  # statements that are worked on at a time: for each of them, names are looked up anew
 
 
-# Some statements, names replaced by their positions: the first one's row in the file; model · number of instances +
-# instance; the label (-1: none, the instance is merely listed); the score (NaN: missing).
-Coded = tuple[int, IntArray, IntArray, FloatArray]
+class Coded(NamedTuple):
+    """Some statements, with names replaced by their positions among all names of their kind."""
+
+    start: int  # the first one's row in the file
+    model: IntArray
+    instance: IntArray
+    label: IntArray  # -1: none, the instance is merely listed
+    score: FloatArray  # NaN: missing
+
+    def rows(self, n: int) -> IntArray:
+        """Return model · number of instances + instance."""
+        return self.model * np.int64(n) + self.instance
 
 
 def tables(
@@ -117,21 +127,27 @@ def _named(label: Any) -> Any:
 
 def _long(found: NamedFrame, model: str, rules: Rules, scratch: Path | None, lists: bool) -> list[ModelTable]:
     """Make one table a model."""
-    listed = {name: _names(found, name) for name in ("instance", "label", "model")}
-    models = listed["model"].to_list() or [model]
-    n, l, m = len(listed["instance"]), len(listed["label"]), len(models)
-    check_size(24 * m * n, found.place.file, f"for the answers of {m:,} models about {n:,} instances", 0.9)
-    coded = partial(_coded, found, listed)
+    columns = {name: stored.Numbered() for name in ("instance", "label", "model") if name in found.columns}
+    coded = partial(_coded, found, columns)
     if scratch is None:
         coded = partial(iter, list(coded()))
+    else:
+        deque(coded(), maxlen=0)  # how many names there are is known at the end
+    listed = {name: own.names for name, own in columns.items()}
+    for name, own in listed.items():
+        check_size(int(own.str.len_bytes().sum()), f"{found.place.file}, column {name!r}", "of text")
+    models = listed["model"].to_list() if "model" in listed else [model]
+    n, l, m = len(listed["instance"]), len(listed["label"]), len(models)
+    check_size(24 * m * n, found.place.file, f"for the answers of {m:,} models about {n:,} instances", 0.9)
     counts = np.zeros(m * n + 1, dtype=np.int64)
     seen, known = np.zeros(m * n, dtype=np.bool_), np.zeros((m, max(1, l)), dtype=np.bool_)
-    for _, rows, labels, scores in coded():
-        seen[rows[(labels >= 0) | (scores == scores)]] = True  # no label and NaN: nothing was said
-        np.add.at(counts, rows[labels >= 0] + 1, 1)
-        known[rows[labels >= 0] // n, labels[labels >= 0]] = True
+    for part in coded():
+        rows, said = part.rows(n), part.label >= 0
+        seen[rows[said | (part.score == part.score)]] = True  # no label and NaN: nothing was said
+        np.add.at(counts, rows[said] + 1, 1)
+        known[part.model[said], part.label[said]] = True
     known |= known.any() & ~known.any(axis=1, keepdims=True)  # who never gave a label said no to all that others give
-    whole = _sorted(coded, np.cumsum(counts), l, scratch)
+    whole = _sorted(coded, np.cumsum(counts), n, l, scratch)
     if not whole.has_canonical_format:
         once: Any = None if rules.strict else _once(whole)
         if once is None:
@@ -156,51 +172,39 @@ def _long(found: NamedFrame, model: str, rules: Rules, scratch: Path | None, lis
     return out if judged.all() else [table._replace(listed=listed["instance"]) for table in out]
 
 
-def _names(found: NamedFrame, name: str) -> pl.Series:
-    """Return the names in a column, in the order in which they first come."""
-    if name not in found.columns:
-        return pl.Series([], dtype=pl.String)
-    at = str(found.columns.index(name))
-    names(found.rows.lazy().select(at).head(0).collect()[at], name, found.place)  # whether they can be names
-    cells = pl.col(at).cast(pl.String)
-    cells = _named(cells) if found.bare and name == "label" else cells
-    listed = found.rows.lazy().select(cells.drop_nulls().unique(maintain_order=True))
-    return pl.Series(listed.collect(engine="streaming").to_series())
-
-
-def _coded(found: NamedFrame, listed: dict[str, pl.Series]) -> Iterator[Coded]:
+def _coded(found: NamedFrame, columns: dict[str, stored.Numbered]) -> Iterator[Coded]:
     rows, start = found.rows, 0
-    kinds = {name: pl.Enum(own) for name, own in listed.items() if name in found.columns}
     for batch in rows.iter_slices(_ROWS) if isinstance(rows, pl.DataFrame) else stored.batches(rows, size=_ROWS):
         batch.columns = found.columns
-        place, codes = found.place.below(start), {"model": pl.Series([0])}
-        for name, kind in kinds.items():
-            bare, text = name == "label" and found.bare, pl.col(name).cast(pl.String)
-            cells = batch.select(_named(text)).to_series() if bare else names(batch[name], name, place)
-            codes[name] = cells.cast(kind).to_physical().cast(pl.Int64)
+        place, codes = found.place.below(start), {"model": np.broadcast_to(np.int32(0), batch.height)}
+        for name, own in columns.items():
+            codes[name] = own.positions(as_text(batch[name], name, place))
+            nameless = codes[name] < 0
+            if nameless.any() and not (found.bare and name == "label"):
+                where = f"{place(int(nameless.argmax()))}, column {name!r}"
+                raise InputError(f"{where}: found nothing, expected a name")
         scores = scores_of(batch["score"], "score", place, found.columns).cast(pl.Float64)
-        stray = codes["label"].is_null() & (scores.fill_nan(None).fill_null(0) != 0)
-        expect(not stray.any(), f"{place(stray.arg_max() or 0)}, column 'label'", "nothing beside a score", "a name")
-        at = codes["model"] * len(listed["instance"]) + codes["instance"]
-        yield start, at.to_numpy(), codes["label"].fill_null(-1).to_numpy(), scores.to_numpy()
+        stray = (codes["label"] < 0) & (scores.fill_nan(None).fill_null(0) != 0).to_numpy()
+        expect(not stray.any(), f"{place(int(stray.argmax()))}, column 'label'", "nothing beside a score", "a name")
+        yield Coded(start, **codes, score=scores.to_numpy())
         start += batch.height
 
 
-def _sorted(coded: Callable[[], Iterator[Coded]], starts: IntArray, l: int, scratch: Path | None) -> Any:
+def _sorted(coded: Callable[[], Iterator[Coded]], starts: IntArray, n: int, l: int, scratch: Path | None) -> Any:
     """Put statements into a CSR matrix of a row for each instance of each model."""
     size = int(starts[-1])
     index = np.int32 if max(size, l) < 2**31 else np.int64
     positions = stored.new_array(size, index, scratch and scratch / "columns.npy")
     values = stored.new_array(size, np.float64, scratch and scratch / "scores.npy")
     free = starts[:-1].copy()
-    for _, rows, labels, scores in coded():
-        order = np.flatnonzero(labels >= 0)
+    for part in coded():
+        rows, order = part.rows(n), np.flatnonzero(part.label >= 0)
         order = order[np.argsort(rows[order], kind="stable")]
         first = np.flatnonzero(np.diff(rows[order], prepend=-1))  # of each instance's statements
         own, times = rows[order][first], np.diff(first, append=len(order))
         places = np.repeat(free[own] - first, times) + np.arange(len(order))
         free[own] += times
-        positions[places], values[places] = labels[order], scores[order]
+        positions[places], values[places] = part.label[order], part.score[order]
     matrix = sparse.csr_array((values, positions, starts.astype(index)), shape=(len(starts) - 1, max(1, l)))
     matrix.sort_indices()
     return matrix
@@ -239,7 +243,7 @@ def _raise_twice(
     n, l = len(listed["instance"]), matrix.shape[1]
     pairs = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr)) * l + matrix.indices
     row, label = divmod(int(pairs[1:][pairs[1:] == pairs[:-1]][0]), l)
-    same = (start + np.flatnonzero((rows == row) & (labels == label)) for start, rows, labels, _ in coded())
+    same = (own.start + np.flatnonzero((own.rows(n) == row) & (own.label == label)) for own in coded())
     first, second, *_ = np.concatenate(list(same)).tolist()
     again = f"label {listed['label'][label]!r} of instance {listed['instance'][row % n]!r} again"
     where = f"{found.place(second)}: found {again} (first in {found.place.short(first)})"

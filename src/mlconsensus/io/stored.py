@@ -23,7 +23,7 @@ _DENSE = 0.3
 
 
 def batches(rows: pl.LazyFrame, start: int = 0, size: int = _ROWS) -> Iterator[pl.DataFrame]:
-    """Walk the rows of a query from one on; the only place that uses what Polars calls unstable.
+    """Walk the rows of a query from one on; as `Numbered`, it uses what Polars calls unstable.
 
     Examples
     --------
@@ -31,6 +31,39 @@ def batches(rows: pl.LazyFrame, start: int = 0, size: int = _ROWS) -> Iterator[p
     [3]
     """
     return iter(rows.slice(start).collect_batches(chunk_size=size, maintain_order=True, engine="streaming"))
+
+
+class Numbered:
+    """Names that come piece by piece, numbered in the order in which each first comes.
+
+    Examples
+    --------
+    >>> labels = Numbered()
+    >>> labels.positions(pl.Series(["law", "art", "law"])), labels.positions(pl.Series(["tax", None, "art"]))
+    (array([0, 1, 0], dtype=int32), array([ 2, -1,  1], dtype=int32))
+    >>> labels.names.to_list()
+    ['law', 'art', 'tax']
+    """
+
+    def __init__(self) -> None:
+        self._categories = pl.Categories.random()
+        self._kept = pl.Series([], dtype=pl.Categorical(self._categories))  # without any series, Polars forgets them
+        self._count = 0
+        self._blank: list[int] = []  # which of them are blank
+
+    @property
+    def names(self) -> pl.Series:
+        """The names so far."""
+        return self._categories.to_series()
+
+    def positions(self, cells: pl.Series) -> IntArray:
+        """Return the positions of names, -1 where there is none, or a blank one."""
+        found = cells.cast(self._kept.dtype).to_physical().cast(pl.Int32)
+        new = cells.filter(found >= self._count)  # only these are looked at, as names come again and again
+        self._blank += [self._categories[name] for name in new.filter(new.str.strip_chars() == "").unique()]
+        self._count = max(self._count, (found.max() or 0) + 1)
+        positions = found.fill_null(-1).to_numpy()
+        return np.where(np.isin(positions, self._blank), -1, positions) if self._blank else positions
 
 
 class Walk:
