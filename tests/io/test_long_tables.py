@@ -41,6 +41,7 @@ def test_rows_without_a_score_are_yes_and_without_a_label_seen(tmp_path: Path, f
     ("name", "text"),
     [
         ("crowd.csv", "worker,item,label\na,1,x\nb,1,x\na,2,y\nb,2,\nc,1,\n"),
+        ("spaces.csv", "worker,item,label\na,1,x\nb,1,x\na,2,y\nb,2,  \nc,1, \n"),
         (
             "crowd.jsonl",
             '{"model": "a", "instance": "1", "labels": ["x"]}\n{"model": "b", "instance": "1", "labels": ["x"]}\n'

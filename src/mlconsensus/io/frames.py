@@ -21,7 +21,7 @@ from scipy import sparse
 
 from ..engines.machine import check_size
 from ..errors import InputError, expect
-from ..panel import BoolArray, FloatArray, IntArray, ModelTable, first_again
+from ..panel import Array, BoolArray, FloatArray, IntArray, ModelTable, first_again
 from . import stored
 from .columns import as_text, check_columns, matrix, meant_long, names, roles, row_size, scores_of
 from .formats import NamedFrame
@@ -35,12 +35,12 @@ class Coded(NamedTuple):
     """Some statements, with names replaced by their positions among all names of their kind."""
 
     start: int  # the first one's row in the file
-    model: IntArray
-    instance: IntArray
-    label: IntArray  # -1: none, the instance is merely listed
+    model: Array
+    instance: Array
+    label: Array  # -1: none, the instance is merely listed
     score: FloatArray  # NaN: missing
 
-    def rows(self, n: int) -> IntArray:
+    def rows(self, n: int) -> Array:
         """Return model · number of instances + instance."""
         return self.model * np.int64(n) + self.instance
 
@@ -127,7 +127,7 @@ def _named(label: Any) -> Any:
 
 def _long(found: NamedFrame, model: str, rules: Rules, scratch: Path | None, lists: bool) -> list[ModelTable]:
     """Make one table a model."""
-    columns = {name: stored.Numbered() for name in ("instance", "label", "model") if name in found.columns}
+    columns = {name: stored.Numbered() for name in found.columns if name != "score"}
     coded = partial(_coded, found, columns)
     if scratch is None:
         coded = partial(iter, list(coded()))
@@ -146,7 +146,9 @@ def _long(found: NamedFrame, model: str, rules: Rules, scratch: Path | None, lis
         seen[rows[said | (part.score == part.score)]] = True  # no label and NaN: nothing was said
         np.add.at(counts, rows[said] + 1, 1)
         known[part.model[said], part.label[said]] = True
-    known |= known.any() & ~known.any(axis=1, keepdims=True)  # who never gave a label said no to all that others give
+    known |= known.any(axis=0) & ~known.any(
+        axis=1, keepdims=True
+    )  # who never gave a label said no to all that others give
     whole = _sorted(coded, np.cumsum(counts), n, l, scratch)
     if not whole.has_canonical_format:
         once: Any = None if rules.strict else _once(whole)
@@ -176,7 +178,7 @@ def _coded(found: NamedFrame, columns: dict[str, stored.Numbered]) -> Iterator[C
     rows, start = found.rows, 0
     for batch in rows.iter_slices(_ROWS) if isinstance(rows, pl.DataFrame) else stored.batches(rows, size=_ROWS):
         batch.columns = found.columns
-        place, codes = found.place.below(start), {"model": np.broadcast_to(np.int32(0), batch.height)}
+        place, codes = found.place.below(start), dict[str, Array](model=np.broadcast_to(np.int32(0), batch.height))
         for name, own in columns.items():
             codes[name] = own.positions(as_text(batch[name], name, place))
             nameless = codes[name] < 0

@@ -56,13 +56,12 @@ class Numbered:
         """The names so far."""
         return self._categories.to_series()
 
-    def positions(self, cells: pl.Series) -> IntArray:
-        """Return the positions of names, -1 where there is none, or a blank one."""
-        found = cells.cast(self._kept.dtype).to_physical().cast(pl.Int32)
-        new = cells.filter(found >= self._count)  # only these are looked at, as names come again and again
-        self._blank += [self._categories[name] for name in new.filter(new.str.strip_chars() == "").unique()]
-        self._count = max(self._count, (found.max() or 0) + 1)
-        positions = found.fill_null(-1).to_numpy()
+    def positions(self, cells: pl.Series) -> Array:
+        """Return the positions of names as int32, -1 where there is none, or a blank one."""
+        positions: Array = cells.cast(self._kept.dtype).to_physical().cast(pl.Int32).fill_null(-1).to_numpy()
+        new = cells.filter(positions >= self._count)  # only these are looked at, as names come again and again
+        self._blank += [int(self._categories[name]) for name in new.filter(new.str.strip_chars() == "").unique()]
+        self._count = max(self._count, int(positions.max(initial=-1)) + 1)
         return np.where(np.isin(positions, self._blank), -1, positions) if self._blank else positions
 
 
