@@ -91,6 +91,7 @@ def test_rows_are_multiplied_where_it_matters(seed, head):
     rows = sparse.csr_array((rng.random((50, 12)) < 0.3) * rng.random((50, 12)))
     with pytest.MonkeyPatch.context() as changed:
         changed.setattr(shrinking, "HEAD", head)
+        changed.setattr(shrinking, "EXACT", head)
         order, h = shrinking.head_first(rows.sum(axis=0))
     with_all = np.concatenate([own for _, own in shrinking.with_head(rows, order, h)])
     pieces = [*shrinking.among_tail(order, h, rows)]

@@ -97,6 +97,7 @@ def test_the_walk_is_within_its_bound(seed, n, gaps, head, settings, most):
     panel = small_panel(seed, n=n, gaps=gaps)
     with pytest.MonkeyPatch.context() as changed:
         changed.setattr("mlconsensus.arithmetic.shrinking.HEAD", head)
+        changed.setattr("mlconsensus.arithmetic.shrinking.EXACT", head)
         changed.setattr("mlconsensus.combiners.walk_system._MOST", most)
         combiner = mlc.MLCMr(**settings).fit(panel.as_block(True))
         many = combiner.transform(panel)
@@ -122,6 +123,7 @@ def test_the_walk_has_the_same_best_labels():
 def test_with_a_tail_the_filter_is_nearly_the_same(seed, head):
     with pytest.MonkeyPatch.context() as changed:
         changed.setattr("mlconsensus.arithmetic.shrinking.HEAD", head)
+        changed.setattr("mlconsensus.arithmetic.shrinking.EXACT", head)
         dense, many = both_ways(small_panel(seed, n=200, gaps=False), "Filter")
     found = many.stored.tocoo()
     np.testing.assert_allclose(found.data, dense[found.row, found.col], atol=0.05)
@@ -142,6 +144,7 @@ def test_a_rater_that_does_not_count_is_one_that_hardly_counts():
 def test_pieces_of_the_work_change_nothing(name, monkeypatch):
     panel = small_panel(7, n=100).as_block(True)
     monkeypatch.setattr("mlconsensus.arithmetic.shrinking.HEAD", 5)
+    monkeypatch.setattr("mlconsensus.arithmetic.shrinking.EXACT", 5)
     whole = mlc.COMBINERS[name]().fit_transform(panel)
     for module in ("many", "shrinking"):
         monkeypatch.setattr(f"mlconsensus.arithmetic.{module}._AT_ONCE", 30)

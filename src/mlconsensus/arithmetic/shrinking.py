@@ -22,7 +22,9 @@ from ..panel import MOST_DENSE, Array, FloatArray
 from .budget import heeded
 from .many import KEPT, in_pieces, kth_best
 
-HEAD = MOST_DENSE  # labels that are worked out exactly: as many as the route that keeps everything takes
+EXACT = MOST_DENSE  # up to so many labels all are in the head, and nothing is left out
+HEAD = 1024  # beyond, so many are: with 2,048 the best labels were hardly others (docs/decisions/0043)
+NEIGHBOURS = 50  # of the tail that a label of the tail brings up, and as many by way of the head
 _NEAR = 4096  # labels of the tail that hear of each other by way of the head
 LEAST = 1e-5  # smaller entries between labels of the tail are not stored
 _EXACT = 1e-9  # what rounding leaves
@@ -122,7 +124,7 @@ def head_first(counts: Any) -> tuple[Any, int]:
     (array([2, 1]), 2)
     """
     order = np.argsort(-counts, kind="stable")[: max(1, np.count_nonzero(counts))]
-    return order, min(HEAD, len(order))
+    return order, len(order) if len(order) <= EXACT else HEAD
 
 
 def with_head(rows: Any, order: Any, h: int) -> Iterator[tuple[slice, FloatArray]]:
@@ -201,7 +203,7 @@ def shrunk(labels: Any, head: FloatArray, diagonal: FloatArray, tail: Iterable[t
     beyond = float(np.delete(size, near).max(initial=0)) * float(size.max(initial=0))
     by_head = columns[h + near] @ spread_to(near).T
     strong = np.abs(by_head)
-    least = np.maximum(kth_best(np.arange(len(near) + 1) * len(near), strong.ravel(), KEPT), LEAST)
+    least = np.maximum(kth_best(np.arange(len(near) + 1) * len(near), strong.ravel(), NEIGHBOURS), LEAST)
     strong[strong < least[:, None]] = 0
     dropped, (i, j) = float((np.abs(by_head) - strong).max(initial=LEAST)), np.nonzero(strong)
     among = [(-by_head[i, j], near[i], near[j]), (1 - own, np.arange(c - h), np.arange(c - h))]
@@ -211,7 +213,7 @@ def shrunk(labels: Any, head: FloatArray, diagonal: FloatArray, tail: Iterable[t
         found = np.where(row == rows.indices, 0, rows.data * own[row])
         rho = max(rho, float(np.bincount(row, np.abs(found), 1).max()))
         found *= own[rows.indices]
-        kept = np.abs(found) >= np.maximum(kth_best(rows.indptr, np.abs(found), KEPT), LEAST)[at]
+        kept = np.abs(found) >= np.maximum(kth_best(rows.indptr, np.abs(found), NEIGHBOURS), LEAST)[at]
         left_out = max(left_out, float(np.abs(found[~kept]).max(initial=LEAST)))
         among.append((found[kept], row[kept], rows.indices[kept]))
     data, row, column = (np.concatenate(each) for each in zip(*among, strict=True))
