@@ -13,7 +13,6 @@ from . import options
 
 @options.command("agreement", short_help="Say how far raters agree beyond chance.")
 @options.panel_options
-@click.option("--rows", type=click.IntRange(1), default=12, help="Longest table to print.")
 @options.json_option(help="Print JSON, with every label, rater and pair.")
 def agreement(given: options.Given) -> None:
     """Say how far the models or annotators in FILE... agree: Krippendorff's α, Cohen's κ and percent agreement.
@@ -26,12 +25,11 @@ def agreement(given: options.Given) -> None:
       mlconsensus agreement ann.csv bob.csv cleo.csv
     """
     found = mlc.agreement(given.read_to_show())
-    click.echo(options.json_of(found) if given.as_json else found.to_text(given.rows))
+    click.echo(options.json_of(found) if given.as_json else found.to_text())
 
 
 @options.command("labels", short_help="Point out labels that look like one another.")
 @options.panel_options
-@click.option("--least", type=click.FloatRange(0, 1), default=0.87, help="How alike names have to be; 1: but for case.")
 @options.written_option("--suggest", help="Write them as a CSV file for --aliases, to be looked through first.")
 @options.force_option
 @options.json_option(help="Print JSON.")
@@ -50,7 +48,7 @@ def labels(given: options.Given) -> None:
     from ..insight.spellings import similar_labels
 
     used = mlc.io.label_counts(given.files, format=given.input_format, **given.reading())
-    found = similar_labels(used, given.least)
+    found = similar_labels(used)
     if given.as_json:
         click.echo(options.json_of(found))
     elif found:
