@@ -70,8 +70,8 @@ def check_streamed(given: Given, *in_memory: str) -> None:
 
 def write(given: Given, panel: Any, solved: bool = False, **chosen: Any) -> Any:
     """Combine a panel, or apply the method that is `solved`, and write the consensus: at once or block by block."""
+    from ..consensus import Consensus
     from ..engines.machine import available_memory
-    from ..insight.totals import best_sets
     from ..panel import ModelTable
     from ..streamed import Written
 
@@ -85,17 +85,14 @@ def write(given: Given, panel: Any, solved: bool = False, **chosen: Any) -> Any:
         say_missing(done.n_missing, panel.shape)
         return done
     if solved:
-        combiner, reason = chosen["method"], "it was solved for"
-        scores, names = combiner.transform(panel), combiner.labels_
-        best: Any = partial(best_sets, scores, panel, combiner.comparable)
+        combiner, names = chosen["method"], (panel.instances, panel.labels)
+        untaught = panel.with_gold(None)  # what is known has taught the method, and is in its scores
+        found = Consensus(combiner.transform(panel), combiner.name, "", combiner, *names, untaught)
     else:
         found = mlc.combine(panel, **chosen)
-        combiner, reason, scores, names = found.combiner, found.reason, found.scores, found.label_names
-        best = found.sets
-    best = best if given.decide == "f1" else None
-    table = ModelTable(combiner.name, values(given, scores, panel, best), panel.instances, names)
-    mlc.io.write_table(given.output, table, **form)
-    return Written(combiner.name, reason, combiner, panel.n_missing)
+    made = values(given, found.scores, panel, found.sets if given.decide == "f1" else None)
+    mlc.io.write_table(given.output, ModelTable(found.method, made, found.instances, found.label_names), **form)
+    return Written(found.method, found.reason, found.combiner, panel.n_missing)
 
 
 def say_done(given: Given, line: str, panel: Any, **facts: Any) -> None:
