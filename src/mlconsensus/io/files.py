@@ -326,9 +326,9 @@ def is_plain(path: Path) -> bool:
     >>> is_plain(Path("no/such/file.csv"))
     False
     """
-    # Polars takes no name that is not UTF-8.
-    named = str(path.absolute()).encode(errors="ignore") == os.fsencode(path.absolute())
     with contextlib.suppress(OSError):
+        # Polars takes no name that is not UTF-8.
+        named = str(path.absolute()).encode(errors="ignore") == os.fsencode(path.absolute())
         if named and path.suffix.lower() not in COMPRESSIONS and path.is_file():
             with path.open("rb") as file:
                 return not file.read(4).startswith((GZIP, ZSTD))
