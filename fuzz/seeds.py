@@ -90,10 +90,7 @@ def files() -> dict[str, bytes]:
     found["panel.npz"] = _npz(predictions=np.stack([SCORES, SCORES]), models=["ann", "bob"], labels=LABELS)
     found |= {"dense.arff": ARFF.encode(), "sparse.arff": SPARSE_ARFF.encode(), "tags.jsonl": TAGS.encode()}
     found |= {"answers.jsonl": ANSWERS.encode(), "long.csv": LONG.encode(), "crowd.csv": CROWD.encode()}
-    found |= {
-        "sets.svm": b"3,7 1:0.5 4:1\n 2:1\n7\n# nothing\n1,3\n",
-        "quoted.csv": b'id,"a ""b""",c\n"x\ny",1,0\nz,,1\n',
-    }
+    found["quoted.csv"] = b'id,"a ""b""",c\n"x\ny",1,0\nz,,1\n'
     tools = Path(__file__).parent.parent / "tests" / "data"  # exports of annotation tools
     for pattern in ("label_studio.json", "doccano_ann.jsonl", "prodigy*.jsonl", "argilla.jsonl", "annif/tfidf/*"):
         found |= {path.name: path.read_bytes() for path in sorted(tools.glob(pattern))}
@@ -101,7 +98,7 @@ def files() -> dict[str, bytes]:
     found["subjects.annif"] = b"<http://example.org/7>\tlaw\t0.9\n<http://example.org/8>\twar\t0.25\n"
     kept = Path(__file__).parent.parent / "tests" / "data"  # as people and tools write them
     found |= {path.name: path.read_bytes() for path in kept.glob("*.*") if path.stat().st_size < 2**14}
-    for name in ("good.csv", "tags.jsonl", "scores-wide.parquet", "sets.svm"):
+    for name in ("good.csv", "tags.jsonl", "scores-wide.parquet"):
         found[f"{name}.gz"] = gzip.compress(found[name], mtime=0)
         found[f"{name}.zst"] = zstandard.compress(found[name])
     return dict(sorted(found.items()))

@@ -56,12 +56,9 @@ def test_frames(panel, found, library):
     np.testing.assert_array_equal(same.to_numpy(), found.scores.toarray())
 
 
-def test_label_sets_by_number_and_by_frequency(panel, found):
+def test_label_sets_by_number(found):
     table = found.scores.toarray()
     np.testing.assert_array_equal(mlc.decisions.top_k(found.scores, 3).toarray(), mlc.decisions.top_k(table, 3))
-    often = mlc.decisions.frequencies(panel)
-    sets = mlc.decisions.match_labels(found.scores, often)
-    np.testing.assert_array_equal(sets, mlc.decisions.match_labels(table, often))
 
 
 def test_what_is_looked_at_are_the_labels_named_most(panel, found, truth):

@@ -33,7 +33,6 @@ def rules(scores, truth, known):
     sets = {
         "majority": voted >= 0.5,
         "instances": found.combiner.predict(scores),
-        "labels": mlc.decisions.match_labels(found.scores, mlc.decisions.frequencies(scores)),
         "score of at least 0.5": found.scores >= 0.5,
         "f1": found.labels,
         f"f1, gold of {GOLD}": taught.labels,

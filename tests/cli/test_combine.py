@@ -66,7 +66,7 @@ def test_json_says_what_was_done(run, panel):
     assert run("combine", "a.csv", "--json").code == 2
 
 
-@pytest.mark.parametrize("rule", ["instances", "labels", "f1", "threshold"])
+@pytest.mark.parametrize("rule", ["instances", "f1", "threshold"])
 def test_label_sets(run, panel, rule):
     assert run("combine", "a.csv", "b.csv", "c.csv", "--method", "mv", "--decide", rule, "-o", "x.csv").code == 0
     _, rows = _rows((panel / "x.csv").read_text())
@@ -94,7 +94,7 @@ def test_label_sets_by_f1_are_those_of_the_library(run, tmp_path, monkeypatch, m
 
 
 @pytest.mark.parametrize(
-    "options", [["--threshold", "0.3"], ["--decide", "labels", "--threshold", "0"], ["--empty", "top"]]
+    "options", [["--threshold", "0.3"], ["--decide", "f1", "--threshold", "0"], ["--empty", "top"]]
 )
 def test_options_of_a_rule_need_the_rule(run, panel, options):
     ran = run("combine", "a.csv", "b.csv", *options, "-o", "x.csv")

@@ -71,7 +71,9 @@ def test_a_shell_completes_files_methods_formats_and_options(shell, tmp_path):
     words, setup = SHELLS[shell]
     terminal = Terminal(words, tmp_path)
     try:
-        ready = terminal.send(setup.format(f"mlconsensus completion {shell}") + "; echo rea''dy\r", "ready", 30)
+        ready = terminal.send(
+            setup.format(f"_MLCONSENSUS_COMPLETE={shell}_source mlconsensus") + "; echo rea''dy\r", "ready", 30
+        )
         assert "ready" in ready
         for typed, expected in LINES.items():
             # The line that Tab has made is not run but shown: Ctrl-A goes to its beginning.

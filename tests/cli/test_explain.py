@@ -42,7 +42,7 @@ def test_a_method_may_be_asked_for(run, panel):
 
 
 def test_json_holds_every_part(run, combined):
-    ran = run("explain", *FILES, "--instance", "3", "--label", "news", "--json", "--rows", "1")
+    ran = run("explain", *FILES, "--instance", "3", "--label", "news", "--json")
     (found,) = json.loads(ran.out)
     assert found == combined("filter").explain("3", "news").to_dict()
     assert found["baseline"] + sum(part["contribution"] for part in found["parts"]) + found["remainder"] == (
@@ -58,13 +58,6 @@ def test_json_of_infinite_log_odds(run, tmp_path):
     (tmp_path / "x.csv").write_text("id,news,war\n1,1,\n2,0,\n")
     ran = run("explain", "x.csv", "--instance", "1", "--label", "war", "--method", "ds", "--json")
     assert json.loads(ran.out)[0]["baseline"] is None
-
-
-def test_short_tables(run, panel):
-    whole, short = (run("explain", *FILES, "--instance", "1", "--label", "war", "--rows", rows).out for rows in (12, 2))
-    assert " more " in short
-    assert len(short.splitlines()) < len(whole.splitlines())
-    assert short.splitlines()[-1].split() == whole.splitlines()[-1].split()
 
 
 @pytest.mark.parametrize(

@@ -82,7 +82,6 @@ WALK = {
     "apply": [["s.model", "p.csv"], [f"{EVIL}2.csv", "p.csv"]],
     "combine": [["p.csv", "-o", f"{EVIL}.out.csv"], ["p.csv", "--stream", "-o", f"{EVIL}.parquet"], [f"{EVIL}.csv"]],
     "compare": [["p.csv", "--truth", "t.csv", "--each-model"], ["p.csv"]],
-    "completion": [["bash"], [EVIL]],
     "datasets": [["list"], ["fetch", EVIL]],
     "decide": [
         ["p.csv", "--gold", "t.csv", "--recall", "0.5", "--precision", "0.5"],
@@ -100,7 +99,7 @@ WALK = {
         ["p.csv", "--instance", EVIL],
         ["p.csv", "--instance", "\udce9"],
     ],
-    "labels": [["p.csv", "--least", "0.1", "--suggest", f"{EVIL}.aliases.csv"]],
+    "labels": [["p.csv", "--suggest", f"{EVIL}.aliases.csv"]],
     "report": [["p.csv", "--truth", "t.csv"], ["p.csv", "-o", f"{EVIL}.html"]],
     "reproduce": [[EVIL]],
     "solve": [["s.stats", "-o", f"{EVIL}.model"], [f"{EVIL}2.csv", "-o", "x"]],

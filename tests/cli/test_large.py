@@ -54,7 +54,7 @@ def test_what_would_not_fit_is_streamed(run, panel, monkeypatch):
     assert ran.code == 0
     assert ran.err.startswith("streaming: the files would take more than half of the memory that is free")
     assert pl.read_parquet(panel / "x.parquet").shape == (3, 4)
-    for others in (["-o", "x.jsonl"], ["-o", "y.csv", "--no-stream"], ["-o", "z.csv", "--decide", "labels"], []):
+    for others in (["-o", "x.jsonl"], ["-o", "y.csv", "--no-stream"], ["-o", "z.csv", "--decide", "f1"], []):
         ran = run("combine", "a.csv", "b.csv", *others)
         assert ran.code == 0
         assert "streaming" not in ran.err
@@ -86,8 +86,8 @@ def test_folders(run, panel):
         (["a.csv", "--stream"], "standard output: found it as the place of a streamed consensus"),
         (["a.csv", "--stream", "-o", "x.jsonl"], "x.jsonl: found a format that cannot be written block by block"),
         (
-            ["a.csv", "--stream", "-o", "x.csv", "--decide", "labels"],
-            "--decide labels: found with a panel to be streamed",
+            ["a.csv", "--stream", "-o", "x.csv", "--decide", "f1"],
+            "--decide f1: found with a panel to be streamed",
         ),
         (["a.csv", "--dask", "--no-stream", "-o", "x.csv"], "--dask: found together with --no-stream"),
         (["a.csv", "-o", "x.csv", "--dask", "b.csv"], "--dask: found 'b.csv', expected an address"),

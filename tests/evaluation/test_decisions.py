@@ -33,7 +33,6 @@ def test_empty_sets_are_kept_or_filled():
     filled = decisions.threshold(SCORES, 0.5, empty="top")
     assert filled.tolist() == [[True, False, True], [False, False, True], [True, False, False]]
     assert decisions.match_instances(SCORES, [2, 0, 0], empty="top").sum(axis=1).tolist() == [2, 1, 1]
-    assert decisions.match_labels(SCORES, [0, 0, 0], empty="top").sum(axis=1).tolist() == [1, 1, 1]
     with pytest.raises(mlc.InputError, match="empty: found 'drop', expected 'keep' or 'top'"):
         decisions.threshold(SCORES, 0.5, empty="drop")
 
@@ -43,17 +42,11 @@ def test_instances_get_as_many_labels_as_models_gave_them():
     assert chosen.tolist() == [[True, False, True], [False, False, True], [False] * 3]
 
 
-def test_labels_get_as_many_instances_as_models_gave_them():
-    chosen = decisions.match_labels(SCORES, [2, 0, 1])
-    assert chosen.tolist() == [[True, False, True], [True, False, False], [False] * 3]
-
-
 @given(scores=panels())
 def test_counts_are_over_those_who_spoke(scores):
     said = (~np.isnan(scores)).sum(axis=0)
     mean = np.nansum(scores, axis=0) / np.maximum(said, 1)
     np.testing.assert_allclose(decisions.cardinalities(scores), mean.sum(axis=1))
-    np.testing.assert_allclose(decisions.frequencies(scores), mean.sum(axis=0))
 
 
 def test_predict_matches_the_models_cardinality():
@@ -91,7 +84,6 @@ def test_the_highest_are_those_of_a_stable_sort(seed, shape, levels, rows_at_onc
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ranks, "_RANKED_AT_ONCE", rows_at_once)
         assert decisions.match_instances(scores, wanted).tolist() == expected.tolist()
-        assert decisions.match_labels(scores.T, wanted).T.tolist() == expected.tolist()
 
 
 def test_scores_must_be_numbers():

@@ -232,7 +232,7 @@ bad(
     "'1'",
 )
 
-# ARFF and LIBSVM
+# ARFF
 bad("ARFF: no @data", "bad.arff", "@relation r\n@attribute a {0,1}\n", "line 2", "layout")
 bad("ARFF: no list of labels", "bad.arff", ARFF.replace(": -C 2", "") + "1,0\n", "bad.xml", "-C")
 bad("ARFF: -C too large", "bad.arff", ARFF.replace("-C 2", "-C 9") + "1,0\n", "-C 9", "1 to 2")
@@ -253,9 +253,6 @@ bad(
     "5",
     SCORES,
 )
-bad("LIBSVM: text", "bad.libsvm", "1 1:0.5\na,b 1:0.5\n", "line 2", "'a,b 1:0.5'", "3,7 1:0.5")
-bad("LIBSVM: label twice", "bad.svm", "1 1:0.5\n2,2 1:1\n", "line 2", "label '2'", "instance '1'", "again")
-bad("LIBSVM: no labels at all", "bad.svm", "1:0.5\n2:1\n", "no label")
 
 # Compression
 bad("gzip: cut off", "bad.csv.gz", gzip.compress(GOOD * 100)[:-12], "gzip")

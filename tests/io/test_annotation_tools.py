@@ -278,11 +278,11 @@ def test_a_consensus_is_saved_for_a_tool(tmp_path):
     assert task["data"] == {"text": "a text"}
 
 
-@pytest.mark.parametrize("form", ["annif", "argilla", "arff", "libsvm"])
+@pytest.mark.parametrize("form", ["annif", "argilla", "arff"])
 def test_what_is_not_written(tmp_path, form):
     with pytest.raises(mlc.InputError, match=f"output format: found '{form}', expected one of csv, ") as refused:
         write_table(tmp_path / "a", TABLE, format=form)
-    assert not {form, "annif", "argilla", "arff", "libsvm"} & set(str(refused.value).split("expected")[1].split(", "))
+    assert not {form, "annif", "argilla", "arff"} & set(str(refused.value).split("expected")[1].split(", "))
     with pytest.raises(mlc.InputError, match=r"a\.odd: found the suffix '\.odd'.*\.npz$"):
         write_table(tmp_path / "a.odd", TABLE)
     assert list(tmp_path.iterdir()) == []

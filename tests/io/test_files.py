@@ -132,8 +132,8 @@ def test_a_bad_request_writes_nothing(tmp_path: Path) -> None:
         write_table(tmp_path / "out.csv", TABLE, layout="tall")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="format: found 'cvs', expected one of csv, .*; did you mean 'csv'"):
         write_table(tmp_path / "out.csv", TABLE, format="cvs")
-    with pytest.raises(InputError, match=r"out\.svm: found the suffix '\.svm', expected one of \.csv, "):
-        write_table(tmp_path / "out.svm", TABLE)
+    with pytest.raises(InputError, match=r"out\.arff: found the suffix '\.arff', expected one of \.csv, "):
+        write_table(tmp_path / "out.arff", TABLE)
     with pytest.raises(InputError, match="output: found an empty name, expected a file to write"):
         write_table("", TABLE, format="csv")
     with pytest.raises(InputError, match="found no format, expected one of csv"):

@@ -323,22 +323,6 @@ def test_arff_that_would_make_regular_expressions_slow(tmp_path, text):
     assert time.process_time() - start < 5
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "3,7 " + "1:1 " * 30_000 + "x",
-        "3" * 60_000 + "x",
-        " " * 60_000 + "x",
-    ],
-    ids=["features", "digits", "spaces"],
-)
-def test_libsvm_that_would_make_regular_expressions_slow(tmp_path, line):
-    (tmp_path / "a.svm").write_text(line + "\n")
-    start = time.process_time()
-    assert "line 1" in refused(tmp_path / "a.svm")
-    assert time.process_time() - start < 5
-
-
 def test_xml_that_multiplies_itself(tmp_path):
     entities = "".join(f'<!ENTITY e{k} "{f"&e{k - 1};" * 10}">' for k in range(1, 12))
     bomb = f'<?xml version="1.0"?><!DOCTYPE l [<!ENTITY e0 "lol">{entities}]><labels><label name="&e11;"/></labels>'

@@ -18,7 +18,7 @@ from mlconsensus.panel.model_tables import ModelTable
 
 LAYOUTS = {"csv": ("wide", "long"), "tsv": ("wide", "long"), "parquet": ("wide", "long"), "feather": ("wide", "long")}
 LOSSY = ("annif", "label-studio", "doccano", "prodigy", "argilla")  # what tools import has no room for all scores
-WRITABLE = [name for name in FORMATS if name not in ("arff", "libsvm", *LOSSY)]
+WRITABLE = [name for name in FORMATS if name not in ("arff", *LOSSY)]
 KINDS = [(name, layout) for name in WRITABLE for layout in LAYOUTS.get(name, ("wide",))]
 PANELS = {
     "scored": scored_panel(),

@@ -55,7 +55,6 @@ _TOP = "Without --label: explain the K labels that the consensus puts first."
 @click.option("--label", "label_names", multiple=True, metavar="NAME", help="The label; may be given several times.")
 @click.option("--top-k", type=click.IntRange(1), default=3, metavar="K", help=_TOP)
 @method_options
-@click.option("--rows", type=click.IntRange(1), default=12, help="Longest table to print.")
 @json_option(help="Print JSON, with every part.")
 def explain(given: Given) -> None:
     """Combine the panel in FILE... and say why labels of one instance have their scores.
@@ -78,5 +77,5 @@ def explain(given: Given) -> None:
     if not chosen:
         chosen = mlc.decisions.top_labels(found.combiner.transform(one), panel.labels, given.top_k).labels[0].tolist()
     explained = [found.explain(given.instance, label) for label in chosen]
-    text = "\n\n".join(one.to_text(given.rows) for one in explained)
+    text = "\n\n".join(one.to_text() for one in explained)
     click.echo(json_of([one.to_dict() for one in explained]) if given.as_json else text)

@@ -13,7 +13,6 @@ from . import options
 
 @options.command("agreement", short_help="Say how far raters agree beyond chance.")
 @options.panel_options
-@click.option("--rows", type=click.IntRange(1), default=12, help="Longest table to print.")
 @options.json_option(help="Print JSON, with every label, rater and pair.")
 def agreement(given: options.Given) -> None:
     """Say how far the models or annotators in FILE... agree: Krippendorff's α, Cohen's κ and percent agreement.
@@ -26,12 +25,11 @@ def agreement(given: options.Given) -> None:
       mlconsensus agreement ann.csv bob.csv cleo.csv
     """
     found = mlc.agreement(given.read_to_show())
-    click.echo(options.json_of(found) if given.as_json else found.to_text(given.rows))
+    click.echo(options.json_of(found) if given.as_json else found.to_text())
 
 
 @options.command("labels", short_help="Point out labels that look like one another.")
 @options.panel_options
-@click.option("--least", type=click.FloatRange(0, 1), default=0.87, help="How alike names have to be; 1: but for case.")
 @options.written_option("--suggest", help="Write them as a CSV file for --aliases, to be looked through first.")
 @options.force_option
 @options.json_option(help="Print JSON.")
@@ -50,7 +48,7 @@ def labels(given: options.Given) -> None:
     from ..insight.spellings import similar_labels
 
     used = mlc.io.label_counts(given.files, format=given.input_format, **given.reading())
-    found = similar_labels(used, given.least)
+    found = similar_labels(used)
     if given.as_json:
         click.echo(options.json_of(found))
     elif found:
@@ -112,24 +110,22 @@ def compare(given: options.Given) -> None:
         by_gold = mlc.leave_out if given.leave_out else mlc.compare
         apart = None if groups is None else read_clustering(groups)
         found = mlc.referee(panel, groups=apart) if answers is None else by_gold(panel, answers, given.drawn)
-        voices = examine(panel).voices
-        told = f"\n{voices}." if voices.sentence else ""
-        click.echo(options.json_of(plain(found) | {"voices": voices}) if given.as_json else f"{found}{told}")
-        return
-    matched = match_truth(known, panel.instances, panel.labels)
-    if matched.note:
-        options.say(matched.note)
-    judged = panel[matched.rows].select(labels=[panel.labels[j] for j in matched.columns])
-    models = mlc.metrics.evaluate_models(matched.truth, judged)
-    results = models if given.each_model else {"BM": models["BM"]}
-    for name, kind in track(mlc.COMBINERS.items(), len(mlc.COMBINERS), "comparing"):
-        combiner = kind().fit(panel)
-        scores, sets = (matched.of(values) for values in (combiner.transform(panel), combiner.predict(panel)))
-        results[name] = mlc.metrics.evaluate(matched.truth, scores, sets)
+        results, text, nothing = plain(found), str(found), ""
+    else:
+        matched = match_truth(known, panel.instances, panel.labels)
+        if matched.note:
+            options.say(matched.note)
+        judged = panel[matched.rows].select(labels=[panel.labels[j] for j in matched.columns])
+        models = mlc.metrics.evaluate_models(matched.truth, judged)
+        results = models if given.each_model else {"BM": models["BM"]}
+        for name, kind in track(mlc.COMBINERS.items(), len(mlc.COMBINERS), "comparing"):
+            combiner = kind().fit(panel)
+            scores, sets = (matched.of(values) for values in (combiner.transform(panel), combiner.predict(panel)))
+            results[name] = mlc.metrics.evaluate(matched.truth, scores, sets)
+        text = f"{metrics_table(results)}\n\nBM: mean of the base models; * best of its column."
+        nothing = without_labels(matched.truth)
     voices = examine(panel).voices
-    text = f"{metrics_table(results)}\n\nBM: mean of the base models; * best of its column."
-    for said in (voices.sentence, without_labels(matched.truth)):
-        text += f"\n{said}." if said else ""
+    text += "".join(f"\n{said}." for said in (voices.sentence, nothing) if said)
     click.echo(options.json_of(results | {"voices": voices}) if given.as_json else text)
 
 
@@ -162,7 +158,7 @@ def evaluate(given: options.Given) -> None:
 
     from ..arithmetic.products import dense
     from ..engines.machine import check_size
-    from ..evaluation.truth import match_truth, with_never_given, without_labels
+    from ..evaluation.truth import Matched, match_truth, with_never_given, without_labels
     from ..insight.comparison import chances
     from ..io.layouts import named
     from ..panel import gold_of
@@ -185,19 +181,18 @@ def evaluate(given: options.Given) -> None:
         matched = match_truth(table, *names)
         if matched.note:
             options.say(matched.note)
-        found, nothing = mlc.metrics.evaluate(matched.truth, matched.of(values)), without_labels(matched.truth)
+        found = mlc.metrics.evaluate(matched.truth, matched.of(values))
+    else:
+        at, answers = gold_of(table, list(names[0]), tuple(map(str, names[1])))
+        matched = Matched(answers, at, np.arange(answers.shape[1]), "")
+    nothing = without_labels(matched.truth)
     if gold or np.prod(values.shape) <= _MOST_CELLS:
         check_size(16 * float(np.prod(values.shape)), scores, "of scores and truth", 0.9)
         whole = dense(values)
         known = np.full(whole.shape, np.nan)
-        if truth is not None:
-            known[np.ix_(matched.rows, matched.columns)] = dense(matched.truth)
-        else:
-            answers = gold_of(table, list(names[0]), tuple(map(str, names[1])))
-            known[answers.at], nothing = answers.answers, without_labels(answers.answers)
-            learned = "the answers themselves, which it was combined with"
-            same = bool((whole == known)[~np.isnan(known)].all()) and not decided
-            expect(not same, scores, learned, "scores without this gold")
+        known[np.ix_(matched.rows, matched.columns)] = dense(matched.truth)
+        same = gold and not decided and bool((whole == known)[~np.isnan(known)].all())
+        expect(not same, scores, "the answers themselves, which it was combined with", "scores without this gold")
         chance, drawn_from = chances(table, given.drawn, known, names[0])
         figures = mlc.intervals.judge(known, whole, whole, chance).figures()
     found = {metric: figure.value for metric, figure in figures.items()} | found

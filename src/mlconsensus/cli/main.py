@@ -11,7 +11,6 @@ from importlib import import_module
 from typing import Any, NoReturn
 
 import click
-from click.shell_completion import get_completion_class
 
 from .. import __version__
 from ..engines import progress
@@ -24,7 +23,6 @@ _HOME = {
     "answers": ("ask", "decide"),
     "combining": ("combine", "explain"),
     "judging": ("agreement", "compare", "evaluate", "labels"),
-    "main": ("completion",),
     "reporting": ("report",),
     "sites": ("apply", "solve", "statistics"),
     "trying": ("datasets", "demo", "reproduce"),
@@ -83,20 +81,6 @@ def cli(ctx: click.Context, traceback: bool) -> None:
     elif sys.stderr.isatty():
         token = progress.on_terminal.set(True)
         ctx.call_on_close(lambda: progress.on_terminal.reset(token))
-
-
-@click.command("completion", short_help="Print the script that makes your shell complete this command.")
-@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
-def completion(shell: str) -> None:
-    """Print the completion script for SHELL.
-
-    \b
-    Example, for the current bash:
-      eval "$(mlconsensus completion bash)"
-    """
-    kind = get_completion_class(shell)
-    assert kind is not None  # all three choices are click's own
-    click.echo(kind(cli, {}, "mlconsensus", "_MLCONSENSUS_COMPLETE").source())
 
 
 def main(args: list[str] | None = None) -> NoReturn:

@@ -12,10 +12,9 @@ from .options import Given, force_option, format_option, json_option, output_opt
 
 _OUTPUT = "Where to write the consensus; - for standard output, as CSV unless --output-format says else."
 _DECIDE = (
-    "Write label sets (0/1) instead of scores: as many labels for each instance, or instances for each label, as the "
-    "models gave on average; those of the highest F1 to be expected; or all scores of at least --threshold."
+    "Write label sets (0/1) instead of scores: as many labels for each instance as the models gave on average; those "
+    "of the highest F1 to be expected; or all scores of at least --threshold."
 )
-_OF_ALL = ("labels", "f1")  # rules that look at all instances at once
 _EMPTY = "With --decide: leave an instance without labels, or give it the top one."
 _LAYOUT = "One column a label; one row a score; or one row a score from best to worst, with its rank."
 
@@ -57,8 +56,6 @@ def values(given: Given, scores: Any, panel: Any, best: Any = None) -> Any:
         return Cells((scores[kept], np.nonzero(kept)[1], np.append(0, np.cumsum(kept.sum(axis=1)))), shape=kept.shape)
     if given.decide is None:
         return scores if most is None else np.where(kept, scores, np.nan)
-    if given.decide == "labels":
-        return rules.match_labels(scores, rules.frequencies(panel), empty=given.empty) & kept
     return above(empty=given.empty) & kept
 
 
@@ -67,22 +64,20 @@ def check_streamed(given: Given, *in_memory: str) -> None:
     from ..io.writing import streamed_format
 
     streamed_format(given.output, given.output_format)
-    for option in [f"--decide {given.decide}"] * (given.decide in _OF_ALL) + list(in_memory):
+    for option in ["--decide f1"] * (given.decide == "f1") + list(in_memory):  # which looks at all instances at once
         expect(False, option, "with a panel to be streamed", "one that fits into memory")
 
 
 def write(given: Given, panel: Any, solved: bool = False, **chosen: Any) -> Any:
     """Combine a panel, or apply the method that is `solved`, and write the consensus: at once or block by block."""
+    from ..consensus import Consensus
     from ..engines.machine import available_memory
-    from ..insight.totals import best_sets
     from ..panel import ModelTable
     from ..streamed import Written
 
     _, n, l = panel.shape
     fits = not panel.many or given.layout != "wide" or 16 * n * l < available_memory() / 2
     expect(fits, "--layout wide", f"{n:,} × {l:,} scores", "--layout ranked or long, for example with --top-k 10")
-    by_label = panel.many and given.decide == "labels"
-    expect(not by_label, "--decide labels", "many labels", "--decide instances, f1 or threshold")
     form = {"format": given.output_format, "layout": given.layout, "force": given.force}
     if not isinstance(panel, mlc.Predictions):
         made = None if given.decide is None and given.top_k is None else partial(values, given)
@@ -90,17 +85,14 @@ def write(given: Given, panel: Any, solved: bool = False, **chosen: Any) -> Any:
         say_missing(done.n_missing, panel.shape)
         return done
     if solved:
-        combiner, reason = chosen["method"], "it was solved for"
-        scores, names = combiner.transform(panel), combiner.labels_
-        best: Any = partial(best_sets, scores, panel, combiner.comparable)
+        combiner, names = chosen["method"], (panel.instances, panel.labels)
+        untaught = panel.with_gold(None)  # what is known has taught the method, and is in its scores
+        found = Consensus(combiner.transform(panel), combiner.name, "", combiner, *names, untaught)
     else:
         found = mlc.combine(panel, **chosen)
-        combiner, reason, scores, names = found.combiner, found.reason, found.scores, found.label_names
-        best = found.sets
-    best = best if given.decide == "f1" else None
-    table = ModelTable(combiner.name, values(given, scores, panel, best), panel.instances, names)
-    mlc.io.write_table(given.output, table, **form)
-    return Written(combiner.name, reason, combiner, panel.n_missing)
+    made = values(given, found.scores, panel, found.sets if given.decide == "f1" else None)
+    mlc.io.write_table(given.output, ModelTable(found.method, made, found.instances, found.label_names), **form)
+    return Written(found.method, found.reason, found.combiner, panel.n_missing)
 
 
 def say_done(given: Given, line: str, panel: Any, **facts: Any) -> None:
@@ -114,7 +106,7 @@ def say_done(given: Given, line: str, panel: Any, **facts: Any) -> None:
 output_options = together(
     output_option(default="-", help=_OUTPUT),
     format_option("--output-format", help="Its format, where the suffix does not tell."),
-    click.option("--decide", type=click.Choice(["instances", "labels", "f1", "threshold"]), help=_DECIDE),
+    click.option("--decide", type=click.Choice(["instances", "f1", "threshold"]), help=_DECIDE),
     click.option("--threshold", type=click.FloatRange(0, 1), help="For --decide threshold: 0.5 unless told."),
     click.option("--empty", type=click.Choice(["keep", "top"]), default="keep", help=_EMPTY),
     click.option("--top-k", type=click.IntRange(1), metavar="K", help="Keep only the K best labels of an instance."),

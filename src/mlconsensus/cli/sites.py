@@ -82,9 +82,8 @@ def statistics(given: Given) -> None:
         else:
             mlc.privacy.fit(combiner, panel, **budget)
     mlc.save_statistics(combiner, given.output, force=given.force)
-    guarantee, line = combiner.privacy_, f"gathered statistics of {sizes(panel.shape)} for {name} → {given.output}"
-    if combiner.rounds:
-        line = line.replace("statistics", f"statistics, {combiner.progress()},", 1)
+    guarantee, progress = combiner.privacy_, f", {combiner.progress()}," if combiner.rounds else ""
+    line = f"gathered statistics{progress} of {sizes(panel.shape)} for {name} → {given.output}"
     if guarantee is not None:
         size = f"{plural(len(panel.models), 'model')} × {plural(len(panel.labels), 'label')}"
         public = "the names of models and labels are in it, the exact number of instances is not"

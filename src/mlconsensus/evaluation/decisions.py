@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..arithmetic.many import ManyScores, many_means
-from ..arithmetic.products import column_sums, mean, row_sums, votes
+from ..arithmetic.products import mean, row_sums, votes
 from ..errors import expect
 from ..panel import Array, BoolArray, FloatArray, IntArray, as_predictions
 from ..parameters import whole
@@ -35,27 +35,6 @@ def cardinalities(predictions: Any) -> FloatArray:
     array([1.5])
     """
     return np.concatenate([row_sums(block) for block in vote_shares(predictions)])
-
-
-def frequencies(predictions: Any) -> FloatArray:
-    """How many instances the models gave each label on average (l,), each cell averaged over those that spoke.
-
-    Parameters
-    ----------
-    predictions
-        `Predictions`, or anything that its constructor takes.
-
-    Returns
-    -------
-    ndarray (l,).
-
-    Examples
-    --------
-    >>> import mlconsensus as mlc
-    >>> mlc.decisions.frequencies([[[1, 1, 0]], [[1, 0, 0]]])
-    array([1. , 0.5, 0. ])
-    """
-    return np.asarray(sum(column_sums(block) for block in vote_shares(predictions)))
 
 
 def top_k(scores: Any, k: int) -> Any:
@@ -170,38 +149,13 @@ def match_instances(scores: Any, cardinality: ArrayLike, *, empty: Empty = "keep
            [False, False, False]])
     """
     scores = _score_matrix(scores)
-    wanted = _counts(cardinality, len(scores), "instances")
+    counts, size = np.asarray(cardinality, dtype=np.float64), len(scores)
+    each = f"({size},): one number for each of the instances"
+    expect(counts.shape == (size,), "counts", f"shape {counts.shape}", each)
+    wanted = np.floor(counts + 0.5).astype(np.int64)
     if isinstance(scores, ManyScores):
         return scores.cells(np.maximum(wanted, int(empty == "top"))).astype(np.bool_)
     return _filled(scores, _top(scores, wanted), empty)
-
-
-def match_labels(scores: Any, frequency: ArrayLike, *, empty: Empty = "keep") -> BoolArray:
-    """Keep, for each label, as many instances as the models gave it on average, those of highest score.
-
-    Parameters
-    ----------
-    scores
-        Consensus scores (n, l).
-    frequency
-        How many instances each label should have (l,), rounded half up; see `frequencies`.
-    empty
-        What becomes of an instance that would get no label: ``"keep"`` it empty, or give it the ``"top"`` one.
-
-    Returns
-    -------
-    ndarray (n, l) of bool.
-
-    Examples
-    --------
-    >>> import mlconsensus as mlc
-    >>> mlc.decisions.match_labels([[0.2, 0.9], [0.1, 0.3]], [1.0, 1.6])
-    array([[ True,  True],
-           [False,  True]])
-    """
-    scores = _score_matrix(np.asarray(scores))
-    wanted = _counts(frequency, scores.shape[1], "labels")
-    return _filled(scores, _top(scores.T, wanted).T, empty)
 
 
 def best_f1(probabilities: ArrayLike, *, empty: Empty = "keep") -> Any:
@@ -293,12 +247,6 @@ def _score_matrix(scores: Any) -> Any:
     expect(matrix.ndim == 2, "scores", f"{matrix.ndim} dimensions", "2: instances, labels")
     expect(not (matrix.size and np.isnan(matrix.max())), "scores", "NaN", "numbers")
     return matrix
-
-
-def _counts(given: ArrayLike, size: int, what: str) -> IntArray:
-    counts = np.asarray(given, dtype=np.float64)
-    expect(counts.shape == (size,), "counts", f"shape {counts.shape}", f"({size},): one number for each of the {what}")
-    return np.floor(counts + 0.5).astype(np.int64)
 
 
 def _top(scores: FloatArray, wanted: IntArray) -> BoolArray:

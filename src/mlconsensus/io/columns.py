@@ -81,8 +81,7 @@ def check_columns(columns: Sequence[str], name: str) -> None:
     ...
     mlconsensus.errors.InputError: a.csv, columns 2 and 3: found 'x' twice, expected each label once
     """
-    again = first_again(columns[1:])
-    if again:
+    if again := first_again(columns[1:]):
         first, second = again
         column = columns[first + 1]
         hint = "; is the header line missing?" if column.replace(".", "", 1).isdigit() else ""

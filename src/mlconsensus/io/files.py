@@ -326,15 +326,13 @@ def is_plain(path: Path) -> bool:
     >>> is_plain(Path("no/such/file.csv"))
     False
     """
-    try:
+    with contextlib.suppress(OSError):
         # Polars takes no name that is not UTF-8.
         named = str(path.absolute()).encode(errors="ignore") == os.fsencode(path.absolute())
-        if path.suffix.lower() in COMPRESSIONS or not named or not path.is_file():
-            return False
-        with path.open("rb") as file:
-            return not file.read(4).startswith((GZIP, ZSTD))
-    except OSError:
-        return False
+        if named and path.suffix.lower() not in COMPRESSIONS and path.is_file():
+            with path.open("rb") as file:
+                return not file.read(4).startswith((GZIP, ZSTD))
+    return False
 
 
 def opened(content: bytes | Path) -> IO[bytes]:
@@ -355,11 +353,9 @@ def _reason(fault: Exception) -> str:
 
 def _neighbour(path: Path) -> str:
     """Suggest the file in the same folder whose name is closest."""
-    try:
-        names = [entry.name for entry in path.parent.iterdir() if entry.is_file()]
-    except OSError:
-        return ""
-    return nearest(path.name, names)
+    with contextlib.suppress(OSError):
+        return nearest(path.name, [entry.name for entry in path.parent.iterdir() if entry.is_file()])
+    return ""
 
 
 def first_line(fault: Any) -> str:

@@ -66,7 +66,6 @@ FORMATS: dict[str, Format] = {
         Format("JSON", (".json",), {"array": True}, "jsonl"),
         Format("NPZ", (".npz",)),
         Format("ARFF", (".arff",), written=False),
-        Format("LIBSVM", (".libsvm", ".svm"), written=False),
         Format("Annif", (".annif",), written=False),
         Format("Label-Studio", (), {"array": True, "tool": "label-studio"}, "jsonl"),
         *(Format(name, (), {"tool": name.lower()}, "jsonl") for name in ("doccano", "Prodigy")),

@@ -12,7 +12,7 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import islice, repeat
 from typing import IO, Any
 
@@ -76,8 +76,7 @@ def frame_of(entries: Iterable[tuple[int, Any]], unit: str, file: InputFile, nam
     >>> frame_of(enumerate([{"instance": 7, "labels": {"a": 0.5}}]), "row", InputFile("a", "a", bytes)).rows.rows()
     [('7', 'a', 0.5)]
     """
-    said: list[tuple[str, str | None, float, str | None]] = []
-    lines: list[int] = []  # of each statement
+    said: list[tuple[str, str | None, float, str | None, int]] = []  # the last is where
     seen: dict[tuple[str | None, str], int] = {}
     bad: list[str] = []
     model: str | None = None
@@ -99,9 +98,8 @@ def frame_of(entries: Iterable[tuple[int, Any]], unit: str, file: InputFile, nam
                     file.rules.note("answers without labels read as silence")
                 else:
                     model, seen[own, instance] = own, number
-                nothing = (instance, None, math.nan if tags is None else 0.0, own)
-                said += [(instance, label, score, own) for label, score in tags or ()] or [nothing]
-                lines += [number] * max(1, len(tags or ()))
+                every: Sequence[tuple[str | None, float]] = tags or [(None, math.nan if tags is None else 0.0)]
+                said += [(instance, label, score, own, number) for label, score in every]
         except (AttributeError, LookupError, RecursionError, TypeError, ValueError) as fault:
             other = f"{where}: found no {tool or 'answer'} ({fault}), expected it"
             bad.append(str(fault) if isinstance(fault, InputError) else other)
@@ -109,20 +107,19 @@ def frame_of(entries: Iterable[tuple[int, Any]], unit: str, file: InputFile, nam
                 raise InputError(bad[0]) from None
     _report(bad, file, bool(seen))
     if tool is not None and TOOLS[tool].one_form:
-        given = dict.fromkeys((label, own) for _, label, _, own in said if label is not None)
-        every, one_of = dict.fromkeys(label for label, _ in given), dict(seen.keys())
+        given = dict.fromkeys((label, own) for _, label, _, own, _ in said if label is not None)
+        labels, one_of = dict.fromkeys(label for label, _ in given), dict(seen.keys())
         # One "no" tells that a label was there to choose.
-        said += [(one_of[own], label, 0.0, own) for own in one_of for label in every if (label, own) not in given]
-        lines += [0] * (len(said) - len(lines))
+        said += [(one_of[own], label, 0.0, own, 0) for own in one_of for label in labels if (label, own) not in given]
     done = file.rules.summary()
     expect(bool(seen), file.name, "no answer that can be read", "at least one" + f" ({done})" * bool(done))
     columns = ["instance", "label", "score", *["model"] * (model is not None)]
     try:
-        kinds = {"0": pl.String, "1": pl.String, "2": pl.Float64, "3": pl.String}
-        rows = pl.DataFrame(said, schema=kinds, orient="row")[:, : len(columns)]
+        kinds = {"0": pl.String, "1": pl.String, "2": pl.Float64, "3": pl.String, "4": pl.Int64}
+        rows = pl.DataFrame(said, schema=kinds, orient="row")
     except UnicodeEncodeError:
         raise InputError(f"{file.name}: found half a surrogate pair in a name, expected Unicode text") from None
-    return NamedFrame(rows, columns, Place(file.name, unit, lines.__getitem__), bare=True)
+    return NamedFrame(rows[:, : len(columns)], columns, Place(file.name, unit, rows["4"].__getitem__), bare=True)
 
 
 def write(file: IO[bytes], table: ModelTable, layout: Layout, array: bool = False, tool: str | None = None) -> None:

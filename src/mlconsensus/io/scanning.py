@@ -39,7 +39,7 @@ class ScannedPanel(LazySource):
     """Predictions in files, which `scan_predictions` found to belong together; blocks are read when they are needed."""
 
     def __init__(
-        self, front: Predictions, scores: Sequence[ModelScores], names: stored.Walk | None, n: int, scratch: Scratch
+        self, front: Predictions, scores: Sequence[ModelScores], names: stored.Walk, n: int, scratch: Scratch
     ) -> None:
         super().__init__(front)
         self._scanned = self.models, self.labels  # as they stand in the files, whatever is selected
@@ -81,10 +81,7 @@ class ScannedPanel(LazySource):
 
     def names(self, start: int, stop: int) -> pl.Series:
         """Read the names of the instances from one position to another."""
-        stop = min(stop, len(self))
-        if self._names is None:
-            return pl.int_range(start, stop, eager=True).cast(pl.String)
-        return self._names.rows(start, stop).to_series()
+        return self._names.rows(start, min(stop, len(self))).to_series()
 
 
 def scan_predictions(
@@ -131,12 +128,9 @@ def scan_predictions(
         tables = panel_tables(list(track(files, len(files), "scanning")), models, held.folder)
     called, names, known, scores = aligned(tables, instances, labels)
     scores = tuple(_in_any_order(own, held.folder / f"rows-{k}") for k, own in enumerate(scores))
-    walk = None
-    if names.dtype != np.int64:  # else instances are positions
-        listed = names if isinstance(names, pl.Series) else pl.Series(names.tolist())
-        path = held.folder / "instances.parquet"
-        listed.alias("0").to_frame().write_parquet(path, row_group_size=2**17)
-        walk = stored.Walk(pl.scan_parquet(path, glob=False), "the panel")
+    path = held.folder / "instances.parquet"
+    pl.Series("0", names).cast(pl.String).to_frame().write_parquet(path, row_group_size=2**17)
+    walk = stored.Walk(pl.scan_parquet(path, glob=False), "the panel")
     like = [np.zeros((1, len(known)), own.matrix.dtype) for own in scores]
     return ScannedPanel(Predictions(like, models=called, labels=known), scores, walk, len(names), held)
 

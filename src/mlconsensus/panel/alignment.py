@@ -47,10 +47,8 @@ def as_names(given: Any, where: str) -> Names:
     # A list that mixes numbers and text must not be turned to text by way of floats.
     mixed = found.dtype.kind in "US" and not hasattr(given, "__array__")
     try:
-        names = np.array(
-            [str(name) for name in given] if mixed or found.dtype.kind in "Om" else found,
-            dtype=np.int64 if found.dtype.kind in "iu" else _TEXT,
-        )
+        each: Any = [str(name) for name in given] if mixed or found.dtype.kind in "Om" else found
+        names = np.array(each, dtype=np.int64 if found.dtype.kind in "iu" else _TEXT)
     except UnicodeEncodeError as broken:
         raise InputError(f"{where}: found {broken.object!a}, expected a name that can be written as UTF-8") from None
     listed = names.tolist()

@@ -195,10 +195,6 @@ def positions(wanted: Sequence[str], names: Sequence[str], what: str) -> IntArra
     lookup = {name: at for at, name in enumerate(names)}
     unknown = [name for name in wanted if name not in lookup]
     if unknown:
-        raise InputError(f"{what}: found {unknown[0]!r}, expected some of {_listed(names)}")
+        shown = ", ".join(map(repr, names[:5])) + f", … ({len(names)} in all)" * (len(names) > 5)
+        raise InputError(f"{what}: found {unknown[0]!r}, expected some of {shown}")
     return np.array([lookup[name] for name in wanted], dtype=np.int64)
-
-
-def _listed(names: Sequence[str], most: int = 5) -> str:
-    more = f", … ({len(names)} in all)" if len(names) > most else ""
-    return ", ".join(repr(name) for name in names[:most]) + more
