@@ -111,7 +111,7 @@ def test_rows_are_multiplied_where_it_matters(seed, head):
 def test_a_label_of_the_tail_brings_up_so_many_others_at_most(monkeypatch):
     l = 300
     K = sparse.csr_array(np.full((l, l), 1e-3) + np.diag(np.full(l, 0.1)))
-    monkeypatch.setattr(shrinking, "KEPT", 7)
+    monkeypatch.setattr(shrinking, "NEIGHBOURS", 7)
     K.data[:] = np.abs(K.data) * (1 + np.random.default_rng(0).random(K.nnz) / 10)  # no two alike
     found = shrinking.shrunk(np.arange(l), np.eye(1, l), K.diagonal()[1:], [(slice(0, l), K[1:, 1:])])
     assert (np.diff(found.tail.indptr)[1:] == 8).all()  # and itself

@@ -5,7 +5,6 @@ are mostly zero is turned to CSR block by block, since real predictions fill a f
 """
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from functools import reduce
 from operator import add
 from typing import Any, NamedTuple
@@ -15,7 +14,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from ..panel import Matrix, Predictions
-from .budget import granted
+from .budget import on_threads
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
@@ -230,8 +229,8 @@ def gram(A: Matrix) -> FloatArray:
         out[:stop, start:stop] = product(A[:, :stop].T, A[:, start:stop])
         out[start:stop, :start] = out[:start, start:stop].T
 
-    with ThreadPoolExecutor(granted().threads) as pool:
-        list(pool.map(fill, range(0, v, _PANEL)))
+    for _ in on_threads(fill, range(0, v, _PANEL)):
+        pass
     return out
 
 

@@ -19,7 +19,7 @@ import numpy as np
 from scipy import linalg, sparse
 
 from ..panel import MOST_DENSE, Array, FloatArray
-from .budget import heeded
+from .budget import heeded, on_threads
 from .many import KEPT, in_pieces, kth_best
 
 EXACT = MOST_DENSE  # up to so many labels all are in the head, and nothing is left out
@@ -137,8 +137,8 @@ def with_head(rows: Any, order: Any, h: int) -> Iterator[tuple[slice, FloatArray
     """
     own = rows[:, order]
     across, size = own[:, :h].T.tocsr(), max(1, _AT_ONCE // len(order))
-    for some in (slice(at, min(h, at + size)) for at in range(0, h, size)):
-        yield some, heeded((across[some] @ own).toarray())
+    pieces = (slice(at, min(h, at + size)) for at in range(0, h, size))
+    return on_threads(lambda some: (some, heeded((across[some] @ own).toarray())), pieces)
 
 
 def single(h: int, c: int) -> Any:
@@ -162,8 +162,11 @@ def among_tail(order: Any, h: int, *each: Any) -> Iterator[tuple[slice, tuple[An
     """
     tails = [rows[:, order[h:]] for rows in each]
     across, sizes = [own.T.tocsr() for own in tails], np.diff(tails[0].indptr)
-    for some in in_pieces(np.bincount(tails[0].indices, np.repeat(sizes, sizes), len(order) - h)):
-        yield some, tuple(heeded((left[some] @ own).tocsr()) for left, own in zip(across, tails, strict=True))
+
+    def multiplied(some: slice) -> tuple[slice, tuple[Any, ...]]:
+        return some, tuple(heeded((left[some] @ own).tocsr()) for left, own in zip(across, tails, strict=True))
+
+    return on_threads(multiplied, in_pieces(np.bincount(tails[0].indices, np.repeat(sizes, sizes), len(order) - h)))
 
 
 def shrunk(labels: Any, head: FloatArray, diagonal: FloatArray, tail: Iterable[tuple[slice, Any]]) -> Headed:

@@ -27,14 +27,13 @@ Labels of the head get as many steps as make :math:`\varepsilon` small, in dense
 they were named beside.
 """
 
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import linalg, sparse
 from scipy.sparse.linalg import LinearOperator, cg
 
-from ..arithmetic.budget import granted, heeded
+from ..arithmetic.budget import granted, heeded, on_threads
 from ..arithmetic.grams import Gram
 from ..arithmetic.many import best, in_pieces
 from ..arithmetic.products import FloatArray, product, scaled
@@ -46,7 +45,7 @@ _ARRAYS = 6  # of the solution's size that they need at once
 _SMALL = 1e-4  # ε of the head's labels
 _STEPS = 12  # that a walk takes at most before the rest counts as usual
 _COLUMNS = 32  # of the head that are worked out at a time
-_MOST = 2**29  # numbers in the head's columns, unless there is no tail
+_MOST = 2**27  # numbers in the head's columns, unless there is no tail
 
 
 def solved(walk: Gram, anchors: FloatArray, held: FloatArray) -> FloatArray:
@@ -104,8 +103,7 @@ def _by_conjugate_gradients(rows: Any, diagonal: FloatArray, anchors: FloatArray
         expect(not going_on, "MLCM-r", missed, advice)
         return np.asarray(found.reshape(own.shape) / root)
 
-    with ThreadPoolExecutor(threads) as pool:
-        return np.concatenate(list(pool.map(work_out, range(0, l, at_once))), axis=1)
+    return np.concatenate(list(on_threads(work_out, range(0, l, at_once))), axis=1)
 
 
 class Walked(NamedTuple):
@@ -197,8 +195,8 @@ def walked(rows: Any, l: int, anchors_of: Any) -> Walked:
             walks = there @ arrived(walks, own)
         columns[:, some] = arrived(walks, c[0]) + going * often[some]
 
-    with ThreadPoolExecutor(granted().threads) as pool:
-        list(pool.map(work_out, range(0, h, _COLUMNS)))
+    for _ in on_threads(work_out, range(0, h, _COLUMNS)):
+        pass
 
     # Labels of the tail, at the nodes that they were named beside most.
     c, rough = _polynomial(top, 1)

@@ -1,16 +1,15 @@
 """Both passes in this process: blocks on all cores, merged in order; and solving, which Ctrl-C can interrupt."""
 
 import threading
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future
 from contextvars import copy_context
 from functools import cache, reduce
 from typing import Any, TypeVar
 
 import numpy as np
 
-from ..arithmetic.budget import grant, granted
+from ..arithmetic.budget import awaited, grant, on_threads
 from ..arithmetic.many import stacked
 from ..combiners.method import merged
 from ..panel import Array, Predictions, Source
@@ -102,17 +101,10 @@ def solve(function: Callable[[], T], one_thread: bool = False) -> T:
         # A daemon does not keep the process from ending; what NumPy is to ignore goes with the context.
         threading.Thread(target=copy_context().run, args=(run,), daemon=True).start()
         try:
-            return _awaited(done)
+            return awaited(done)
         except KeyboardInterrupt:
             budget.stop.set()
             raise
-
-
-def _awaited(done: Future[T]) -> T:
-    """Wait for a thread, looking up ten times a second: once Polars is imported, Ctrl-C wakes nobody who waits."""
-    while not wait([done], 0.1).done:
-        pass
-    return done.result()
 
 
 @cache
@@ -124,24 +116,6 @@ def _threads() -> Any:
 
 
 def _on_all_cores(function: Callable[[A], T], items: Iterable[A]) -> Iterator[T]:
-    """Run blocks on as many threads as there are cores, and pass on the results in order.
-
-    Threads are enough: NumPy's and SciPy's loops release the interpreter's lock. BLAS keeps to one thread meanwhile,
-    as two layers of threads would fight for the cores.
-    """
-    n_threads, stop = cores(), granted().stop
-    pool = ThreadPoolExecutor(n_threads)
+    """Run blocks on all cores; BLAS keeps to one thread meanwhile, as two layers of threads would fight for them."""
     with _threads().limit(limits=1, user_api="blas"):
-        under_way: deque[Future[T]] = deque()
-        try:
-            for item in items:
-                under_way.append(pool.submit(function, item))
-                if len(under_way) > n_threads:  # no more blocks in memory than are worked on
-                    yield _awaited(under_way.popleft())
-            while under_way:
-                yield _awaited(under_way.popleft())
-        except BaseException:  # Ctrl-C, or whoever walked the results has had enough: nobody waits for the rest
-            stop.set()
-            raise
-        finally:
-            pool.shutdown(wait=not stop.is_set(), cancel_futures=True)
+        yield from on_threads(function, items)
