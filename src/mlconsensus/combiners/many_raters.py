@@ -150,11 +150,13 @@ def filtering(sums: Any, known: Any, scale: FloatArray, own: FloatArray, active:
     head[:, :h] = possible(head[:, :h].astype(np.float64))
     head /= root
     head /= root[:h, None]
-    tail = sparse.csr_array((c - h, c - h))
+    stored = [(head[0, :0], group[:0], group[:0])]
     for found, i, j in met:
         found *= spread / (spread + own[h + i] * own[h + j]) / (root[h + i] * root[h + j])
         kept = np.abs(found) >= LEAST
-        tail += sparse.csr_array((found[kept], (i[kept], j[kept])), shape=tail.shape)
+        stored.append((found[kept], i[kept], j[kept]))
+    found, i, j = map(np.concatenate, zip(*stored, strict=True))
+    tail = sparse.csr_array((found, (i, j)), shape=(c - h, c - h))
     tail = [(slice(None), (tail + tail.T).tocsr())]
     return shrunk(order, head, 1 / root[h:] ** 2, tail)._replace(before=1 / root, after=root)
 
