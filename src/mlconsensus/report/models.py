@@ -91,10 +91,7 @@ class ModelsSummary(NamedTuple):
     order: tuple[str, ...]  # rows and columns of the agreement matrix, like beside like
     agreement: FloatArray  # correlation of what two models say, over all labels together; 0 where they share few
     mean_agreement: float | None  # over pairs of different models
-    looks_random: tuple[str, ...]
-    opposite: tuple[str, ...]  # models that say the opposite of the others
-    copies: tuple[tuple[str, str], ...]  # pairs that make the same errors
-    suspects: tuple[Suspect, ...]  # all of these, each with the evidence and a sentence
+    suspects: tuple[Suspect, ...]  # models that look random, inverted or copied, with the evidence and a sentence
     voices: Voices  # how many models with errors of their own the panel is worth at most
 
 
@@ -118,19 +115,20 @@ def summarise_models(found: Examined, combiner: Combiner) -> ModelsSummary:
     for k, name in enumerate(names):
         beside, correlation = (names[nearest[k]], float(agreement[k, nearest[k]])) if enough[k].any() else (None, None)
         reliability = float(found.reliability[k])
-        rows.append(ModelRow(name, reliability, weights[k], beside, correlation, _remark(found, name)))
+        rows.append(ModelRow(name, reliability, weights[k], beside, correlation, _remark(found.suspects, name)))
     kept = strongest(agreement, MOST_MODELS)
     kept = kept[ordered(agreement[np.ix_(kept, kept)])]
     order, shown = tuple(names[k] for k in kept), agreement[np.ix_(kept, kept)]
     mean = found.mean_agreement if m > 1 else None
-    named = found.looks_random, found.opposite, found.copies, found.suspects
-    return ModelsSummary(tuple(rows), order, shown, mean, *named, found.voices)
+    return ModelsSummary(tuple(rows), order, shown, mean, found.suspects, found.voices)
 
 
-def _remark(found: Examined, name: str) -> str:
-    if name in found.looks_random:
+def _remark(suspects: tuple[Suspect, ...], name: str) -> str:
+    own = [found for found in suspects if name in found.raters]
+    kinds = {found.kind for found in own}
+    if "random" in kinds:
         return "answers as if at random"
-    if name in found.opposite:
+    if "inverted" in kinds:
         return "says the opposite of the others"
-    alike = [one if other == name else other for one, other in found.copies if name in (one, other)]
+    alike = [other for found in own for other in found.raters if other != name]
     return f"makes the same errors as {' and '.join(alike[:3])}, as copies do" if alike else ""
