@@ -38,14 +38,6 @@ class Groups(NamedTuple):
     n_labels: int
 
 
-class PairCounts(NamedTuple):
-    """Pairs of a relevant and an irrelevant cell: how many, and in how many the relevant one scores higher or ties."""
-
-    number: int
-    won: int
-    tied: int
-
-
 def over_rows(shape: tuple[int, ...], function: Callable[[slice], T]) -> list[T]:
     """Call a function with a few rows of a matrix (n, l) at a time, on all cores.
 
@@ -140,8 +132,8 @@ def groups_of_many(truth: Any, scores: ManyScores) -> Groups:
     return found._replace(above=found.above + above, size=found.size + through - above, n_labels=l)
 
 
-def pairs_of_cells(truth: Any, scores: Any) -> PairCounts:
-    """Compare every relevant cell with every irrelevant one.
+def pairs_of_cells(truth: Any, scores: Any) -> tuple[int, int, int]:
+    """Compare every relevant cell with every irrelevant one: how many pairs, in how many it scores higher, or ties.
 
     The fewer of the two are sorted as a whole. Then all cells are sorted block by block, which says how many of a block
     are below each of the fewer; blocks are large beside these, so that looking them up costs less than the sort.
@@ -149,7 +141,7 @@ def pairs_of_cells(truth: Any, scores: Any) -> PairCounts:
     Examples
     --------
     >>> pairs_of_cells(np.array([[True, False], [False, True]]), np.array([[0.9, 0.2], [0.4, 0.4]]))
-    PairCounts(number=4, won=3, tied=1)
+    (4, 3, 1)
     """
     if isinstance(scores, ManyScores):
         return _pairs_of_many(truth, scores)
@@ -171,10 +163,10 @@ def pairs_of_cells(truth: Any, scores: Any) -> PairCounts:
     # All cells were counted; the fewer themselves have to come off.
     won = sum(below for below, _ in found) - int(counts @ (np.cumsum(counts) - counts))
     tied = sum(tied for _, tied in found) - int(counts @ counts)
-    return PairCounts(number, number - won - tied if swapped else won, tied)
+    return number, number - won - tied if swapped else won, tied
 
 
-def _pairs_of_many(truth: Any, scores: ManyScores) -> PairCounts:
+def _pairs_of_many(truth: Any, scores: ManyScores) -> tuple[int, int, int]:
     """Compare cells of which most have their label's default, each of these as often as it is not stored."""
     (n, l), stored = scores.shape, scores.stored
     cells = np.concatenate([stored.data, scores.default])
@@ -185,7 +177,7 @@ def _pairs_of_many(truth: Any, scores: ManyScores) -> PairCounts:
     values, counts = np.unique(scores[rows, truth.indices], return_counts=True)
     lower, through = (below[np.searchsorted(cells, values, side)] for side in ("left", "right"))
     won = int(counts @ lower) - int(counts @ (np.cumsum(counts) - counts))
-    return PairCounts(truth.nnz * (n * l - truth.nnz), won, int(counts @ (through - lower)) - int(counts @ counts))
+    return truth.nnz * (n * l - truth.nnz), won, int(counts @ (through - lower)) - int(counts @ counts)
 
 
 def pairs_won(scores: Array, of_yes: Any, of_no: Any) -> FloatArray:

@@ -130,8 +130,8 @@ def _compared(tried: dict[str, tuple[Combiner, Predictions]], panel: Predictions
     known = panel.gold
     if known is None:
         raise InputError("gold: found no answer, expected some that are known (without any, mlc.referee(panel) judges)")
-    truth, likely = np.full(panel.shape[1:], np.nan), rater_filter(panel.with_gold(None).without_clusterings())
-    truth[known.at] = known.answers
+    truth = panel.answered(np.full(panel.shape[1:], np.nan))
+    likely = rater_filter(panel.with_gold(None).without_clusterings())
     chance, said = chances(truth if gold is None else gold, drawn, truth, panel.instances)
     each = track(tried.items(), len(tried), "comparing")
     judged = {name: judge(truth, cross_fitted(*one), likely, chance) for name, one in each}

@@ -52,20 +52,14 @@ def summarise_panel(predictions: Predictions, cardinality: Any) -> PanelSummary:
     (0.375, ModelGlance(name='b', instances=1, labels=1, missing=0.75, cardinality=0.5, decides=False))
     """
     m, n, l = predictions.shape
-    heard, seen, total = np.zeros(m), np.zeros(m, dtype=np.int64), np.zeros(m)
-    known, decides = np.zeros((m, l), dtype=np.bool_), np.ones(m, dtype=np.bool_)
-    for block in predictions.blocks():
-        for k, (values, spoken) in enumerate(block.cells()):
-            heard[k] += len(block) * l if spoken is None else np.count_nonzero(spoken)
-            seen[k] += len(block) if spoken is None else np.count_nonzero(spoken.any(axis=1))
-            known[k] |= True if spoken is None else spoken.any(axis=0)
-            total[k] += values.sum(dtype=np.float64)
-            decides[k] &= _decides(values)
-    missing = 1 - heard / (n * l)
-    columns = (seen, known.sum(axis=1), missing, total / np.maximum(seen, 1), decides)
-    models = tuple(map(ModelGlance, predictions.models, *(column.tolist() for column in columns)))
-    mean = float(np.mean(cardinality))
-    return PanelSummary(m, n, l, float(missing.mean()), mean, models, predictions.members.shape[1])
+    models = []
+    for name, (values, spoken) in zip(predictions.models, predictions.cells(), strict=True):
+        spoken = np.ones((n, l), dtype=np.bool_) if spoken is None else spoken
+        seen, known = (int(spoken.any(axis=axis).sum()) for axis in (1, 0))
+        missing, total = 1 - float(spoken.mean()), float(values.sum(dtype=np.float64))
+        models.append(ModelGlance(name, seen, known, missing, total / max(seen, 1), _decides(values)))
+    missing, mean = (float(np.mean(each)) for each in ([model.missing for model in models], cardinality))
+    return PanelSummary(m, n, l, missing, mean, tuple(models), predictions.members.shape[1])
 
 
 def _decides(values: Any) -> bool:
