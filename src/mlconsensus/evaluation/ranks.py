@@ -13,7 +13,6 @@ from ..arithmetic.many import KEPT, ManyScores
 from ..engines.machine import cores
 from ..panel import Array, BoolArray, FloatArray, IntArray
 
-Counts = IntArray
 T = TypeVar("T")
 
 # Cells whose labels are ranked at a time: what is sorted stays in the processor's cache.
@@ -29,12 +28,12 @@ class Groups(NamedTuple):
     Labels of an instance that have one score are a group; `g` counts the groups with a relevant label.
     """
 
-    instance: Counts  # (g,)
-    above: Counts  # (g,) how many labels of the instance score higher
-    size: Counts  # (g,) how many labels are in the group
-    relevant_above: Counts  # (g,) how many relevant labels score higher
-    relevant: Counts  # (g,) how many relevant labels are in the group
-    n_relevant: Counts  # (n,) how many relevant labels each instance has
+    instance: IntArray  # (g,)
+    above: IntArray  # (g,) how many labels of the instance score higher
+    size: IntArray  # (g,) how many labels are in the group
+    relevant_above: IntArray  # (g,) how many relevant labels score higher
+    relevant: IntArray  # (g,) how many relevant labels are in the group
+    n_relevant: IntArray  # (n,) how many relevant labels each instance has
     n_labels: int
 
 
@@ -124,7 +123,7 @@ def groups_of_many(truth: Any, scores: ManyScores) -> Groups:
     defaults.sort(axis=1)
     value, starts, every = falling[found.instance, found.above], found.instance * width, np.sort(-scores.default)
 
-    def others(side: Any, before: Any) -> Counts:
+    def others(side: Any, before: Any) -> IntArray:
         own = _search(defaults.ravel(), starts, width, value, before) - starts
         return np.asarray(np.searchsorted(every, value, side) - own)
 
@@ -203,7 +202,7 @@ def pairs_won(scores: Array, of_yes: Any, of_no: Any) -> FloatArray:
     return np.array([(of_yes * below[at]).sum(axis=1), (of_no * above[at]).sum(axis=1)])
 
 
-def _search(ranked: Array, rows: Counts, l: int, values: Array, before: Any) -> Counts:
+def _search(ranked: Array, rows: IntArray, l: int, values: Array, before: Any) -> IntArray:
     """Find by halving how far values come in rows of `l` that begin at `rows`: where ``before(x, value)`` ends."""
     position, remaining = rows.copy(), l
     while remaining > 1:

@@ -137,6 +137,7 @@ def referee(
         names = map(method_named, COMBINERS if methods is None else methods)
         methods = {name: COMBINERS[name]() for name in names if name != "MV"}
     panel, note = named_most(as_predictions(predictions))
+    note = note and f" {note}"
     positions(list(groups or ()), panel.models, "groups")
     sample = _sample(panel)
     met = meet(sheets(sample))
@@ -144,25 +145,24 @@ def referee(
     m, found = len(kin), int(kin.max()) + 1
     few = f"copies and kin counted once, {found} of {m} raters are independent, and it takes {_FEWEST} to judge"
     doubt = few if found < _FEWEST else _err_together(sample, met, kin)
-    nothing: dict[str, dict[str, Gain]] = {}
-    gains, beyond, folds, best = nothing, nothing, 0, None
-    if found >= _FEWEST and (even_in_doubt or not doubt):
-        folds = min(found, _FOLDS)
-        dealt = np.argsort(np.argsort(-np.bincount(kin), kind="stable"))[kin] % folds  # groups in turn, largest first
-        judged = each((dealt == fold for fold in range(folds)), partial(_judge, sample, methods), folds, "judging")
-        value, weight = (np.array(of_folds) for of_folds in zip(*judged, strict=True))
-        gains, beyond = (_gains(value, weight, list(methods), over) for over in (0, 1))
-        total = weight.sum(axis=0)
-        if (total[:, :-1] >= total[:, -1:]).any():  # some part has nothing to leave out
-            doubt = "held-out raters that agree with the others say too little about too few instances"
-    sentence = f"No verdict: {doubt}."
-    if not doubt:
-        ahead = {name: own[metric].expected for name, own in gains.items() if own[metric].low > 0}
-        best = max(ahead, key=lambda name: ahead[name], default="MV")
-        said = f"{best} is ahead of voting by {ahead[best]:.3f}" if ahead else "no method is clearly ahead of voting"
-        held = f"{found} independent groups of raters held out in {folds} folds"
-        sentence = f"In {TITLES.get(metric, 'the mean of the four')}, {said} ({held}); {_LIMITS}."
-    return Referee(gains, beyond, metric, m, found, folds, best, f"{sentence} {note}".strip())
+    if found < _FEWEST or (doubt and not even_in_doubt):
+        return Referee({}, {}, metric, m, found, 0, None, f"No verdict: {doubt}.{note}")
+    folds = min(found, _FOLDS)
+    dealt = np.argsort(np.argsort(-np.bincount(kin), kind="stable"))[kin] % folds  # groups in turn, largest first
+    judged = each((dealt == fold for fold in range(folds)), partial(_judge, sample, methods), folds, "judging")
+    value, weight = (np.array(of_folds) for of_folds in zip(*judged, strict=True))
+    gains, beyond = (_gains(value, weight, list(methods), over) for over in (0, 1))
+    total = weight.sum(axis=0)
+    if (total[:, :-1] >= total[:, -1:]).any():  # some part has nothing to leave out
+        doubt = "held-out raters that agree with the others say too little about too few instances"
+    if doubt:
+        return Referee(gains, beyond, metric, m, found, folds, None, f"No verdict: {doubt}.{note}")
+    ahead = {name: own[metric].expected for name, own in gains.items() if own[metric].low > 0}
+    best = max(ahead, key=lambda name: ahead[name], default="MV")
+    said = f"{best} is ahead of voting by {ahead[best]:.3f}" if ahead else "no method is clearly ahead of voting"
+    what = TITLES.get(metric, "the mean of the four")
+    held = f"{found} independent groups of raters held out in {folds} folds"
+    return Referee(gains, beyond, metric, m, found, folds, best, f"In {what}, {said} ({held}); {_LIMITS}.{note}")
 
 
 def _judge(sample: Predictions, methods: Mapping[str, Combiner], out: BoolArray) -> tuple[FloatArray, FloatArray]:

@@ -109,8 +109,8 @@ def summarise_changes(consensus: "Consensus", found: Departure) -> ChangesSummar
     others = np.setdiff1d(np.arange(len(found.overruled)), moved)
     shown = np.concatenate([moved, others[evenly(len(others), MOST_INSTANCES - len(moved))]])
     added, dropped, tied = (int(part.sum()) for part in (found.added, found.dropped, found.tied))
-    rows, first = _rows(consensus, shown), consensus.diagnostics.moved
-    return ChangesSummary(n_changed, added, dropped, tied, first, len(moved), rows)
+    first = consensus.diagnostics.moved
+    return ChangesSummary(n_changed, added, dropped, tied, first, len(moved), _rows(consensus, shown))
 
 
 def overruling(vote: FloatArray, chosen: BoolArray) -> tuple[FloatArray, FloatArray, BoolArray]:
