@@ -53,13 +53,14 @@ def summarise_panel(predictions: Predictions, cardinality: Any) -> PanelSummary:
     """
     m, n, l = predictions.shape
     models = []
-    for name, (values, spoken) in zip(predictions.models, predictions.cells(), strict=True):
-        spoken = np.ones((n, l), dtype=np.bool_) if spoken is None else spoken
+    for name, (values, spoken) in zip(predictions.models, predictions.brought(), strict=True):
+        spoken = np.ones(values.shape, dtype=np.bool_) if spoken is None else spoken
         seen, known = (int(spoken.any(axis=axis).sum()) for axis in (1, 0))
-        missing, total = 1 - float(spoken.mean()), float(values.sum(dtype=np.float64))
-        models.append(ModelGlance(name, seen, known, missing, total / max(seen, 1), _decides(values)))
-    missing, mean = (float(np.mean(each)) for each in ([model.missing for model in models], cardinality))
-    return PanelSummary(m, n, l, missing, mean, tuple(models), predictions.members.shape[1])
+        silent = 1 - int(spoken.sum()) / (n * l)
+        mean = float(values.sum(dtype=np.float64)) / max(seen, 1)
+        models.append(ModelGlance(name, seen, known, silent, mean, _decides(values)))
+    missing, labels = float(np.mean([model.missing for model in models])), float(np.mean(cardinality))
+    return PanelSummary(m, n, l, missing, labels, tuple(models), predictions.members.shape[1])
 
 
 def _decides(values: Any) -> bool:
