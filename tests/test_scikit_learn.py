@@ -95,7 +95,6 @@ def test_a_consensus_as_a_frame():
     assert other.filter(pl.col("instance") == "i7")["c"].item() == found.scores[7, 2]
     with pytest.raises(mlc.InputError, match="library: found 'spark', expected 'pandas' or 'polars'"):
         found.to_frame("spark")
-    assert (found.labels == found.relevant).all()
 
 
 def test_a_panel_as_frames_and_back():

@@ -14,7 +14,6 @@ of some that find the same cells hard.
 import sys
 import warnings
 from collections import defaultdict
-from dataclasses import astuple
 from pathlib import Path
 from typing import NamedTuple
 
@@ -91,7 +90,7 @@ def measure(panel: np.ndarray, truth: np.ndarray, known: np.ndarray) -> tuple[Me
     vote = by_truth(mlc.majority_vote(panel), truth, known)
     gains = [by_truth(mlc.COMBINERS[name]().fit_transform(panel), truth, known) - vote for name in found.gains]
     errors = np.array([np.sqrt(19 * gain[:20].var(axis=0)) for gain in gains])
-    figures = np.array([[astuple(own[metric]) for metric in METRICS] for own in found.gains.values()])
+    figures = np.array([[own[metric] for metric in METRICS] for own in found.gains.values()])
     said, error, low, _ = np.moveaxis(figures, 2, 0)
     ahead = np.where(low > 0, said, 0)  # as the verdict would choose, were it asked for each metric
     verdicts = [

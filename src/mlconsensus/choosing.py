@@ -66,8 +66,7 @@ def _by_held_out_raters(panel: Any) -> tuple[str, str]:
     found = referee(sampled(panel, min(_LOOKED_AT, fitting)), methods=[DEFAULT, _RIVAL], even_in_doubt=False)
     if found.verdict is None or found.gains[DEFAULT]["mean"].error == 0:  # without a signal the default is voting
         return default
-    over_both = [found.gains[_RIVAL][metric] for metric in RANKING_METRICS]
-    over_both += [found.beyond[_RIVAL][metric] for metric in RANKING_METRICS]
+    over_both = [over[_RIVAL][metric] for over in (found.gains, found.beyond) for metric in RANKING_METRICS]
     if all(gain.expected > _CLEARLY * gain.error for gain in over_both):
         return _RIVAL, f"raters that were held out bear it out more than voting and {DEFAULT}, in every metric"
     gain = found.gains[DEFAULT]["mean"]

@@ -76,10 +76,11 @@ class Consensus:
         return cardinalities(self.predictions)
 
     @cached_property
-    def relevant(self) -> Any:
+    def labels(self) -> Any:
         """Label sets (n, l) of bool or CSR that promise the highest F1: the best scores of all instances.
 
         As many as the votes lead to expect (`insight.totals`), or as known answers say. `decisions` has other rules.
+        What labels are called is in `label_names`.
         """
         return self.sets()
 
@@ -98,11 +99,6 @@ class Consensus:
             for scores in (self.scores, fair)
         )
         return own if known is None else self.predictions.answered(calibrated(own, fair, known))
-
-    @property
-    def labels(self) -> Any:
-        """Label sets, another word for `relevant`; what labels are called is in `label_names`."""
-        return self.relevant
 
     @cached_property
     def vote(self) -> FloatArray:
@@ -179,7 +175,7 @@ class Consensus:
         return top_labels(self.scores, self.label_names, k)
 
     def sets(self, empty: Empty = "keep") -> Any:
-        """Give the label sets of `relevant`; an instance without labels keeps none, or gets its ``"top"`` one."""
+        """Give the label sets of `labels`; an instance without labels keeps none, or gets its ``"top"`` one."""
         if self.predictions.gold is not None and not isinstance(self.scores, ManyScores):
             chosen = best_f1(self.probabilities, empty=empty)
         else:
@@ -193,15 +189,11 @@ class Consensus:
         -------
         A tuple of names for each instance, from the highest score to the lowest.
         """
-        if isinstance(self.scores, ManyScores):
-            sizes = np.diff(self.labels.indptr)
-            best = self.top(max(1, int(sizes.max()))).labels.tolist()
-            return [tuple(names[:size]) for names, size in zip(best, sizes, strict=True)]
-        order = np.argsort(-self.scores, axis=1, kind="stable")
-        return [
-            tuple(self.label_names[j] for j in ranked if kept[j])
-            for ranked, kept in zip(order, self.labels, strict=True)
-        ]
+        rows, columns = self.labels.nonzero()
+        order = np.lexsort((columns, -self.scores[rows, columns], rows))
+        names = np.array(self.label_names, dtype=object)[columns[order]]
+        ends = np.cumsum(np.bincount(rows, minlength=len(self.scores)))
+        return [tuple(own) for own in np.split(names, ends[:-1])]
 
     def __repr__(self) -> str:
         n, l = self.scores.shape

@@ -5,8 +5,7 @@ from pathlib import Path
 
 from .datasets import make_panel
 from .errors import expect
-from .estimators import COMBINERS
-from .evaluation.metrics import evaluate, evaluate_models
+from .insight.comparison import side_by_side
 from .io import write_table
 from .panel import ModelTable, Predictions
 from .tables import metrics_table
@@ -43,15 +42,13 @@ def run(folder: str | Path, seed: int = 0, program: str = "mlconsensus") -> str:
         write_table(folder / f"{model}.csv", ModelTable(model, scores, ids, _LABELS))
     write_table(folder / "truth.csv", ModelTable("truth", truth, ids, _LABELS))
 
-    results = {"BM": evaluate_models(truth, panel)["BM"]}
-    results |= {name: evaluate(truth, kind().fit_transform(panel)) for name, kind in COMBINERS.items()}
     files = shlex.join(f"{folder / model}.csv" for model in _MODELS)
     known = shlex.quote(f"{folder / 'truth.csv'}")
     return f"""\
 {len(_MODELS)} models tagged {len(ids):,} articles with {len(_LABELS)} labels; \
 nobody shows features or truth to the methods below.
 
-{metrics_table(results)}
+{metrics_table(side_by_side(truth, panel))}
 
 BM: the models' own mean; MV: majority voting; * best of its column.
 The panel is in {folder}/. Try next:

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, is_dataclass
 from typing import Any
 
 import numpy as np
@@ -69,15 +68,13 @@ def metrics_table(
 
 
 def plain(found: Any) -> Any:
-    """Turn dataclasses, tuples and arrays into what JSON has.
+    """Turn named tuples, tuples and arrays into what JSON has.
 
     Examples
     --------
     >>> plain((1, float("nan"), np.array([2.0])))
     [1, None, [2.0]]
     """
-    if is_dataclass(found):
-        return {field.name: plain(getattr(found, field.name)) for field in fields(found)}
     if hasattr(found, "_asdict"):
         return plain(found._asdict())
     if isinstance(found, dict):

@@ -117,7 +117,6 @@ def test_agreement(run, panel):
     found = json.loads(run("agreement", "a.csv", "b.csv", "c.csv", "--json").out)
     assert [one["label"] for one in found["labels"]] == ["sport", "news", "war"]
     assert found["labels"][0]["alpha"]["value"] == 1
-    assert found["score_alpha"] is None
     assert [one["raters"] for one in found["pairs"]] == [["a", "b"], ["a", "c"], ["b", "c"]]
     alone = run("agreement", "a.csv")
     assert alone.code == 2

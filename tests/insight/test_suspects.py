@@ -82,8 +82,8 @@ def test_sign_and_order_do_not_matter():
     names = [f"r{k}" for k in range(len(honest))]
     first = examine(mlc.Predictions(honest, models=names))
     turned = examine(mlc.Predictions(honest[::-1, ::-1, ::-1], models=names[::-1]))
-    assert first.copies == (("r0", "r7"),)
-    assert [sorted(pair) for pair in turned.copies] == [["r0", "r7"]]
+    assert [(one.kind, one.raters) for one in first.suspects] == [("copy", ("r0", "r7"))]
+    assert [(one.kind, sorted(one.raters)) for one in turned.suspects] == [("copy", ["r0", "r7"])]
     np.testing.assert_allclose(turned.reliability[::-1], first.reliability, atol=1e-10)
 
 
@@ -113,4 +113,4 @@ def test_scores_near_to_decisions_do_not_make_copies_of_those_who_agree_on_a_few
     said = np.zeros((4, n, 2))
     said[:, np.arange(n), np.arange(n) % 2] = 1
     said[3] = 0.98 * said[3] + 0.01 * np.random.default_rng(0).random((n, 2))
-    assert bool(examine(mlc.Predictions(said)).copies) == named
+    assert any(one.kind == "copy" for one in examine(mlc.Predictions(said)).suspects) == named

@@ -58,7 +58,7 @@ def test_an_interval_has_a_width_where_copies_set_the_number():
     scores[1] = scores[0]
     panel = mlc.Predictions(scores)
     found = examine(panel)
-    assert found.copies == (("model_0", "model_1"),)
+    assert [(one.kind, one.raters) for one in found.suspects] == [("copy", ("model_0", "model_1"))]
     known = 60 / (1 + 59 / 1770)  # one pair of 1,770 errs together, the others do not
     assert found.voices.low < known - 1
     assert found.voices.high == pytest.approx(known)

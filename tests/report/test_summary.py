@@ -47,7 +47,7 @@ def test_models(made, consensus, summary):
         others = [(found.agreement[k, q], name) for q, name in enumerate(found.models) if q != k]
         assert (row.agreement, row.nearest) == max(others)
         assert row.weight == pytest.approx(consensus.combiner.model_weights_[k])
-    assert summary.models.looks_random == ("model_4",)
+    assert [(one.kind, one.raters) for one in summary.models.suspects] == [("random", ("model_4",))]
     assert summary.models.rows[4].remark == "answers as if at random"
     pairs = [found.agreement[k, q] for k, q in itertools.combinations(range(5), 2)]
     assert summary.models.mean_agreement == pytest.approx(np.mean(pairs))

@@ -348,8 +348,8 @@ def each_model(panel: Predictions) -> Iterator[tuple[Any, BoolArray, BoolArray]]
 
 def _auc(truth: Any, scores: Any, tied: float = 0.5) -> float:
     """Return the share of pairs of cells in the right order, a tied pair counted `tied`."""
-    pairs = ranks.pairs_of_cells(truth, scores)
-    return (pairs.won + tied * pairs.tied) / pairs.number if pairs.number else float("nan")
+    number, won, level = ranks.pairs_of_cells(truth, scores)
+    return (won + tied * level) / number if number else float("nan")
 
 
 def _of_sets(truth: Any, sets: Any) -> dict[str, float]:

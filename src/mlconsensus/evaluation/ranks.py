@@ -13,7 +13,6 @@ from ..arithmetic.many import KEPT, ManyScores
 from ..engines.machine import cores
 from ..panel import Array, BoolArray, FloatArray, IntArray
 
-Counts = IntArray
 T = TypeVar("T")
 
 # Cells whose labels are ranked at a time: what is sorted stays in the processor's cache.
@@ -29,21 +28,13 @@ class Groups(NamedTuple):
     Labels of an instance that have one score are a group; `g` counts the groups with a relevant label.
     """
 
-    instance: Counts  # (g,)
-    above: Counts  # (g,) how many labels of the instance score higher
-    size: Counts  # (g,) how many labels are in the group
-    relevant_above: Counts  # (g,) how many relevant labels score higher
-    relevant: Counts  # (g,) how many relevant labels are in the group
-    n_relevant: Counts  # (n,) how many relevant labels each instance has
+    instance: IntArray  # (g,)
+    above: IntArray  # (g,) how many labels of the instance score higher
+    size: IntArray  # (g,) how many labels are in the group
+    relevant_above: IntArray  # (g,) how many relevant labels score higher
+    relevant: IntArray  # (g,) how many relevant labels are in the group
+    n_relevant: IntArray  # (n,) how many relevant labels each instance has
     n_labels: int
-
-
-class PairCounts(NamedTuple):
-    """Pairs of a relevant and an irrelevant cell: how many, and in how many the relevant one scores higher or ties."""
-
-    number: int
-    won: int
-    tied: int
 
 
 def over_rows(shape: tuple[int, ...], function: Callable[[slice], T]) -> list[T]:
@@ -132,7 +123,7 @@ def groups_of_many(truth: Any, scores: ManyScores) -> Groups:
     defaults.sort(axis=1)
     value, starts, every = falling[found.instance, found.above], found.instance * width, np.sort(-scores.default)
 
-    def others(side: Any, before: Any) -> Counts:
+    def others(side: Any, before: Any) -> IntArray:
         own = _search(defaults.ravel(), starts, width, value, before) - starts
         return np.asarray(np.searchsorted(every, value, side) - own)
 
@@ -140,8 +131,8 @@ def groups_of_many(truth: Any, scores: ManyScores) -> Groups:
     return found._replace(above=found.above + above, size=found.size + through - above, n_labels=l)
 
 
-def pairs_of_cells(truth: Any, scores: Any) -> PairCounts:
-    """Compare every relevant cell with every irrelevant one.
+def pairs_of_cells(truth: Any, scores: Any) -> tuple[int, int, int]:
+    """Compare every relevant cell with every irrelevant one: how many pairs, in how many it scores higher, or ties.
 
     The fewer of the two are sorted as a whole. Then all cells are sorted block by block, which says how many of a block
     are below each of the fewer; blocks are large beside these, so that looking them up costs less than the sort.
@@ -149,7 +140,7 @@ def pairs_of_cells(truth: Any, scores: Any) -> PairCounts:
     Examples
     --------
     >>> pairs_of_cells(np.array([[True, False], [False, True]]), np.array([[0.9, 0.2], [0.4, 0.4]]))
-    PairCounts(number=4, won=3, tied=1)
+    (4, 3, 1)
     """
     if isinstance(scores, ManyScores):
         return _pairs_of_many(truth, scores)
@@ -171,10 +162,10 @@ def pairs_of_cells(truth: Any, scores: Any) -> PairCounts:
     # All cells were counted; the fewer themselves have to come off.
     won = sum(below for below, _ in found) - int(counts @ (np.cumsum(counts) - counts))
     tied = sum(tied for _, tied in found) - int(counts @ counts)
-    return PairCounts(number, number - won - tied if swapped else won, tied)
+    return number, number - won - tied if swapped else won, tied
 
 
-def _pairs_of_many(truth: Any, scores: ManyScores) -> PairCounts:
+def _pairs_of_many(truth: Any, scores: ManyScores) -> tuple[int, int, int]:
     """Compare cells of which most have their label's default, each of these as often as it is not stored."""
     (n, l), stored = scores.shape, scores.stored
     cells = np.concatenate([stored.data, scores.default])
@@ -185,7 +176,7 @@ def _pairs_of_many(truth: Any, scores: ManyScores) -> PairCounts:
     values, counts = np.unique(scores[rows, truth.indices], return_counts=True)
     lower, through = (below[np.searchsorted(cells, values, side)] for side in ("left", "right"))
     won = int(counts @ lower) - int(counts @ (np.cumsum(counts) - counts))
-    return PairCounts(truth.nnz * (n * l - truth.nnz), won, int(counts @ (through - lower)) - int(counts @ counts))
+    return truth.nnz * (n * l - truth.nnz), won, int(counts @ (through - lower)) - int(counts @ counts)
 
 
 def pairs_won(scores: Array, of_yes: Any, of_no: Any) -> FloatArray:
@@ -211,7 +202,7 @@ def pairs_won(scores: Array, of_yes: Any, of_no: Any) -> FloatArray:
     return np.array([(of_yes * below[at]).sum(axis=1), (of_no * above[at]).sum(axis=1)])
 
 
-def _search(ranked: Array, rows: Counts, l: int, values: Array, before: Any) -> Counts:
+def _search(ranked: Array, rows: IntArray, l: int, values: Array, before: Any) -> IntArray:
     """Find by halving how far values come in rows of `l` that begin at `rows`: where ``before(x, value)`` ends."""
     position, remaining = rows.copy(), l
     while remaining > 1:

@@ -6,19 +6,9 @@ import numpy as np
 from scipy import sparse
 
 from ..arithmetic.many import ManyScores
-from ..arithmetic.products import dense
+from ..arithmetic.products import BoolArray, dense
 from ..errors import expect
-from ..panel import (
-    MOST_DENSE,
-    BoolArray,
-    IntArray,
-    ModelTable,
-    canonical_csr,
-    positions_of,
-    table_of,
-    truth_table,
-    with_names,
-)
+from ..panel import MOST_DENSE, IntArray, ModelTable, canonical_csr, positions_of, table_of, truth_table, with_names
 from ..terminal import plural
 
 
@@ -72,23 +62,18 @@ def match_truth(table: ModelTable, instances: Any, labels: Any) -> Matched:
     strange = said[(said != 0) & (said != 1)]
     expect(not strange.size, table.model, next(iter(strange), None), "only 0 and 1 in the truth")
     judged = ModelTable("judged", None, instances, labels, "what is judged")
-    table = with_names([judged, table._replace(file=table.file or table.model)])[1]
+    table = with_names([judged, table._replace(scores=known, file=table.file or table.model)])[1]
+    table = with_never_given(table, judged)
     rows, true_rows = _common(instances, table.instances, table.model)
     columns, true_columns = _common(labels, table.labels, table.model)
-    n, l = known.shape
-    if table.named is not None:  # a list, which says no to every label that it never names: an empty column is theirs
-        known = sparse.hstack([known, sparse.csr_array((n, 1), dtype=known.dtype)], format="csr")
-        every = np.full(len(labels), l)
-        every[columns] = true_columns
-        l += len(labels) - len(columns)
-        columns, true_columns = np.arange(len(labels)), every
+    n, l = table.scores.shape
     sides = ("instance", len(rows), len(instances), n), ("label", len(columns), len(labels), l)
-    truth = known[true_rows][:, true_columns].astype(np.bool_)
+    truth = table.scores[true_rows][:, true_columns].astype(np.bool_)
     return Matched(truth if len(columns) > MOST_DENSE else dense(truth), rows, columns, _note(*sides))
 
 
-def with_never_given(judged: ModelTable, truth: ModelTable) -> ModelTable:
-    """Give a list that is judged the labels of the truth that it never names: it says no to them.
+def with_never_given(table: ModelTable, other: ModelTable) -> ModelTable:
+    """Give a list the labels of another table that it never names: it says no to them. Other tables stay as they are.
 
     Examples
     --------
@@ -96,14 +81,14 @@ def with_never_given(judged: ModelTable, truth: ModelTable) -> ModelTable:
     >>> with_never_given(ModelTable("a", sparse.csr_array([[1]]), ["i"], ["x"], named=[1]), truth).scores.toarray()
     array([[1, 0]])
     """
-    if judged.named is None or truth.labels is None:
-        return judged
-    more = np.flatnonzero(positions_of(truth.labels, judged.labels) < 0)
-    if len(more) == len(truth.labels):  # they have nothing in common, which is said where they are matched
-        return judged
-    labels = [*map(str, judged.labels), *(str(truth.labels[at]) for at in more)]
-    none = sparse.csr_array((judged.scores.shape[0], len(more)), dtype=judged.scores.dtype)
-    return judged._replace(scores=sparse.hstack([judged.scores, none], format="csr"), labels=labels)
+    if table.named is None or other.labels is None:
+        return table
+    more = np.flatnonzero(positions_of(other.labels, table.labels) < 0)
+    if len(more) == len(other.labels):  # they have nothing in common, which is said where they are matched
+        return table
+    labels = [*map(str, table.labels), *(str(other.labels[at]) for at in more)]
+    none = sparse.csr_array((table.scores.shape[0], len(more)), dtype=table.scores.dtype)
+    return table._replace(scores=sparse.hstack([table.scores, none], format="csr"), labels=labels)
 
 
 def without_labels(truth: Any) -> str:

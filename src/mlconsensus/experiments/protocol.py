@@ -11,9 +11,9 @@ from ..datasets import load
 from ..datasets.catalogue import entry
 from ..engines.progress import track
 from ..errors import expect
-from ..estimators import COMBINERS
 from ..evaluation import metrics
-from ..panel import BoolArray, Predictions
+from ..insight.comparison import side_by_side
+from ..panel import Predictions
 from . import paper
 from .base_models import Settings, base_predictions
 
@@ -74,26 +74,8 @@ def reproduce(
         data = load(name).first(instances[name])
         truth, panels = data.labels.toarray(), base_predictions(data, settings, cache, jobs, say)
         combining = track(panels, settings.repeats, f"{name}: combining")
-        tables[name] = summarise([judge(truth, panel) for panel in combining], name)
+        tables[name] = summarise([side_by_side(truth, Predictions(panel)) for panel in combining], name)
     return Results(settings, instances, tables)
-
-
-def judge(truth: BoolArray, predictions: BoolArray) -> dict[str, dict[str, float]]:
-    """Combine one repeat's base models with every method, and judge each: method → metric → value.
-
-    ``BM`` is the mean of the base models' own metrics.
-
-    Examples
-    --------
-    >>> truth = np.array([[1, 0], [0, 1]], dtype=bool)
-    >>> judge(truth, np.stack([truth, ~truth]))["BM"]["micro_auc"]
-    0.5
-    """
-    panel = Predictions(predictions)
-    judged = {"BM": metrics.evaluate_models(truth, panel)["BM"]}
-    for name, kind in COMBINERS.items():
-        judged[name] = metrics.evaluate(truth, kind().fit_transform(panel))
-    return {name: {metric: row[metric] for metric in metrics.RANKING_METRICS} for name, row in judged.items()}
 
 
 def summarise(judged: Sequence[dict[str, dict[str, float]]], name: str) -> Table:

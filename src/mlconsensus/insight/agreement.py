@@ -3,12 +3,12 @@ r"""How far raters agree beyond chance: Krippendorff's α, Cohen's κ and percen
 All three are one minus the disagreement that was seen by the disagreement that chance would bring. Chance is worked out
 label by label and then added up, so that raters who only know how frequent labels are score 0:
 
-.. math:: \alpha = 1 - \frac{\sum_\ell \sum_i \frac{s Q - T^2}{s - 1}}{\sum_\ell \frac{N Q_\ell - T_\ell^2}{N - 1}}
+.. math:: \alpha = 1 - \frac{\sum_\ell \sum_i \frac{s T - T^2}{s - 1}}{\sum_\ell \frac{N T_\ell - T_\ell^2}{N - 1}}
 
-with `s` raters of instance `i`, the sum `T` and the sum of squares `Q` of what they said, and the same sums over all
-instances of label `ℓ` below (Krippendorff, *Content Analysis*). Of yes and no that is the nominal α, of scores the
-interval α. Label sets differ by the MASI distance (Passonneau, 2006). Intervals are percentiles over resampled
-instances, around the figure itself. All sums here are over instances: groups of these are added up once, and resampled.
+with `s` raters of instance `i`, of whom `T` said yes, and the same counts over all instances of label `ℓ` below
+(Krippendorff, *Content Analysis*: the nominal α). Label sets differ by the MASI distance (Passonneau, 2006). Intervals
+are percentiles over resampled instances, around the figure itself. All sums here are over instances: groups of these
+are added up once, and resampled.
 """
 
 from collections.abc import Iterator, Sequence
@@ -52,7 +52,6 @@ class LabelAgreement(NamedTuple):
     instances: int  # that at least two raters spoke about
     share: Agreed  # of pairs of answers, yes or no, that are alike
     alpha: Agreed  # Krippendorff's, of yes and no
-    score_alpha: Agreed | None  # Krippendorff's, of scores; None: all are 0 or 1
 
 
 class RaterAgreement(NamedTuple):
@@ -80,7 +79,6 @@ class Agreement(NamedTuple):
     instances: int  # that at least two raters spoke about
     share: Agreed  # of pairs of answers, yes or no, that are alike
     alpha: Agreed  # Krippendorff's of all labels, chance label by label
-    score_alpha: Agreed | None  # the same of scores; None: all are 0 or 1
     set_alpha: Agreed  # Krippendorff's of label sets, by the MASI distance
     labels: tuple[LabelAgreement, ...]
     raters: tuple[RaterAgreement, ...]
@@ -99,12 +97,12 @@ class Agreement(NamedTuple):
         -------
         Lines of text.
         """
-        titles = ["agreement", "α, label by label", "α of scores", "α of label sets (MASI)"]
+        titles = ["agreement", "α, label by label", "α of label sets (MASI)"]
         lines = [f"{len(self.raters)} raters, {plural(self.instances, 'instance')} that two or more have seen"]
         lines += [self.note] if self.note else []
-        lines += [f"{name:23} {one}" for name, one in zip(titles, self[1:5], strict=True) if one is not None]
-        labels = _listed(("label", "Krippendorff's α", "α of scores"), self.labels, rows)
-        raters = _listed(("rater", "Cohen's κ"), self.raters, rows), _listed(("pair", "Cohen's κ"), self.pairs, rows)
+        lines += [f"{name:23} {one}" for name, one in zip(titles, self[1:4], strict=True)]
+        labels = _listed("label", "Krippendorff's α", self.labels, rows)
+        raters = _listed("rater", "Cohen's κ", self.raters, rows), _listed("pair", "Cohen's κ", self.pairs, rows)
         return "\n\n".join(["\n".join(lines), labels, *raters])
 
 
@@ -138,42 +136,31 @@ def agreement(predictions: Any) -> Agreement:
     speakers, group = np.bincount(at), at % _GROUPS
     by_instance, own = adding(at, len(speakers)), [np.flatnonzero(said.rater == k) for k in range(m)]
     pairs = list(_meeting(said.rater, at, own))
-    graded = bool(((said.scores != 0) & (said.scores != 1)).any())
 
-    sums, met = np.zeros((3, 2, RESAMPLES + 1, l)), np.zeros(l, dtype=np.int64)  # of shares, α, α of scores
-    of_raters, of_pairs = (np.zeros((len(found), 3, RESAMPLES + 1)) for found in (own, pairs))
+    of_labels, met = np.zeros((2, 2, RESAMPLES + 1, l)), np.zeros(l, dtype=np.int64)
+    of_raters, of_pairs = (np.zeros((len(found), 2, 2, RESAMPLES + 1)) for found in (own, pairs))
     step = max(1, _AT_ONCE // max(r, 4 * RESAMPLES))
     for columns in (slice(start, start + step) for start in range(0, l, step)):
-        heard, scores = said.spoke[:, columns], said.scores[:, columns].astype(np.float64)
-        agreed = scores >= 0.5  # as bool, which pairs are faster with
+        heard, agreed = said.spoke[:, columns], said.scores[:, columns] >= 0.5  # as bool, which pairs are faster with
         spoke, yes = heard.astype(np.float64), agreed.astype(np.float64)
         s, total = by_instance @ spoke, by_instance @ yes
         met[columns] = (s > 1).sum(axis=0)
-        each = np.arange(len(s)) % _GROUPS
-        sums[0, :, :, columns] = [_resampled(cells, each) for cells in (s * total - total**2, s * (s - 1) / 2)]
-        sums[1, :, :, columns] = _observed_and_expected(s, total, total, each)
-        if graded:
-            sums[2, :, :, columns] = _observed_and_expected(s, by_instance @ scores, by_instance @ scores**2, each)
+        of_labels[..., columns] = _label_sums(s, total, np.arange(len(s)) % _GROUPS)
         for found, rows in zip(of_raters, own, strict=True):
             others, also = (s[at[rows]] - 1) * spoke[rows], (total[at[rows]] - yes[rows]) * spoke[rows]
-            found += _table([others, yes[rows] * others, also, yes[rows] * also], group[rows])
+            found += _rater_sums([others, yes[rows] * others, also, yes[rows] * also], group[rows])
         for found, (_, _, a, b) in zip(of_pairs, pairs, strict=True):
             both = heard[a] & heard[b]
-            found += _table([both, agreed[a] & both, agreed[b] & both, agreed[a] & agreed[b]], group[a])
+            found += _rater_sums([both, agreed[a] & both, agreed[b] & both, agreed[a] & agreed[b]], group[a])
 
-    def figures(sums: FloatArray, instances: int) -> tuple[Agreed, Agreed, Agreed | None]:
-        share, alpha, of_scores = (_one_minus(seen, chance, instances) for seen, chance in sums)
-        return share, alpha, of_scores if graded else None
-
-    labels = [
-        LabelAgreement(name, int(met[j]), *figures(sums[..., j], int(met[j]))) for j, name in enumerate(panel.labels)
-    ]
+    each = zip(panel.labels, met.tolist(), np.moveaxis(of_labels, -1, 0), strict=True)
+    labels = tuple(LabelAgreement(name, n, *_figures(sums, n)) for name, n, sums in each)
     names, shared = panel.models, [int((speakers[at[rows]] > 1).sum()) for rows in own]
-    raters = [_rated((names[k],), shared[k], found) for k, found in enumerate(of_raters)]
+    raters = [_rated((names[k],), shared[k], sums) for k, sums in enumerate(of_raters)]
     twos = [_rated((names[k], names[q]), len(a), of_pairs[p]) for p, (k, q, a, _) in enumerate(pairs)]
     several = int((speakers > 1).sum())
-    overall = several, *figures(sums.sum(axis=-1), several), _set_alpha(panel)
-    return Agreement(*overall, tuple(labels), tuple(raters), tuple(twos), note.strip())
+    share, alpha = _figures(of_labels.sum(axis=-1), several)
+    return Agreement(several, share, alpha, _set_alpha(panel), labels, tuple(raters), tuple(twos), note.strip())
 
 
 @cache
@@ -198,23 +185,25 @@ def _meeting(rater: IntArray, at: IntArray, own: list[IntArray]) -> Iterator[tup
         yield k, q, own[k][first], own[q][second]
 
 
-def _observed_and_expected(s: FloatArray, total: FloatArray, squared: FloatArray, group: IntArray) -> FloatArray:
-    """Return the disagreement (2, resamples, l) that was seen and that chance would bring, as Krippendorff does."""
-    several = s > 1
-    within = several * (s * squared - total**2) / np.maximum(s - 1, 1)
-    seen, n, t, q = (_resampled(field * several, group) for field in (within, s, total, squared))
-    expected = (n * q - t**2) / np.maximum(n - 1, 1)
-    return np.stack([seen, np.where(expected > 1e-9 * q, expected, 0)])
+def _label_sums(s: FloatArray, total: FloatArray, group: IntArray) -> FloatArray:
+    """Return (2, 2, resamples, l) how often two answers differed and could, and the same as Krippendorff counts it."""
+    several, apart = s > 1, s * total - total**2
+    within = several * apart / np.maximum(s - 1, 1)
+    fields = apart, s * (s - 1) / 2, within, s * several, total * several
+    differed, could, seen, n, t = (_resampled(field, group) for field in fields)
+    expected = (n * t - t**2) / np.maximum(n - 1, 1)
+    return np.array([[differed, could], [seen, np.where(expected > 1e-9 * t, expected, 0)]])
 
 
-def _table(fields: list[Array], group: IntArray) -> FloatArray:
-    """Return (3, resamples) how often two sides differed, would by chance, and could: sums over labels.
+def _rater_sums(fields: list[Array], group: IntArray) -> FloatArray:
+    """Return (2, 2, resamples) how often two sides differed and could, and again beside chance: sums over labels.
 
     The fields (rows, l) count answers, the first's yes, the second's yes, and yes from both.
     """
     n, first, second, both = np.split(_resampled(np.hstack(fields), group), 4, axis=1)
     chance = ratio(first * (n - second) + second * (n - first), n, 0.0)
-    return np.stack([field.sum(axis=1) for field in (first + second - 2 * both, chance, n)])
+    differed, could, expected = (field.sum(axis=1) for field in (first + second - 2 * both, n, chance))
+    return np.array([[differed, could], [differed, expected]])
 
 
 def _set_alpha(panel: Predictions) -> Agreed:
@@ -261,6 +250,15 @@ def masi_distances(sets: BoolArray) -> FloatArray:
     return 1 - ratio(shared, either, 1.0) * monotone
 
 
+def _figures(sums: FloatArray, instances: int) -> Iterator[Agreed]:
+    """Return the share that is alike, and α or κ."""
+    return (_one_minus(seen, could, instances) for seen, could in sums)
+
+
+def _rated(raters: tuple[str, ...], instances: int, sums: FloatArray) -> RaterAgreement:
+    return RaterAgreement(raters, instances, *_figures(sums, instances))
+
+
 def _one_minus(observed: FloatArray, expected: FloatArray, instances: int) -> Agreed:
     """Return 1 − observed ÷ expected of the panel itself, which comes first, and its interval over the resamples."""
     found = 1 - ratio(observed, expected, np.nan)
@@ -272,15 +270,9 @@ def _one_minus(observed: FloatArray, expected: FloatArray, instances: int) -> Ag
     return Agreed(float(found[0]), float(low), min(float(high), 1.0))
 
 
-def _rated(raters: tuple[str, ...], instances: int, sums: FloatArray) -> RaterAgreement:
-    differ, chance, answers = sums
-    return RaterAgreement(raters, instances, *(_one_minus(differ, could, instances) for could in (answers, chance)))
-
-
-def _listed(heads: tuple[str, ...], found: Sequence[LabelAgreement | RaterAgreement], rows: int) -> str:
+def _listed(what: str, figure: str, found: Sequence[LabelAgreement | RaterAgreement], rows: int) -> str:
     ordered = sorted(found, key=lambda one: (one[1] < FEW, np.nan_to_num(one[3].value, nan=np.inf)))[:rows]
-    names = [[one[0]] if isinstance(one[0], str) else one[0] for one in ordered]
-    figures = [[cell for cell in one[1:] if cell is not None] for one in ordered]
-    cells = [[" – ".join(map(shown, name)), *row] for name, row in zip(names, figures, strict=True)]
-    titles = [heads[0], "instances", "agreement", *heads[1:]][: max(map(len, cells), default=3)]
-    return table(titles, cells) + (f"\n… and {len(found) - rows:,} more" if len(found) > rows else "")
+    names = ([one[0]] if isinstance(one[0], str) else one[0] for one in ordered)
+    cells = [[" – ".join(map(shown, name)), *one[1:]] for name, one in zip(names, ordered, strict=True)]
+    listed = table([what, "instances", "agreement", figure], cells)
+    return listed + (f"\n… and {len(found) - rows:,} more" if len(found) > rows else "")

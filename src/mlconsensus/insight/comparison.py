@@ -15,7 +15,7 @@ from ..engines.progress import track
 from ..errors import InputError, expect
 from ..estimators import COMBINERS, Combiner, rater_filter
 from ..evaluation.intervals import Figure, judge
-from ..evaluation.metrics import RANKING_METRICS
+from ..evaluation.metrics import RANKING_METRICS, evaluate, evaluate_models
 from ..panel import CHANCE, Gold, Predictions, as_predictions, positions_of, split_chances, truth_table
 from ..tables import TITLES, title
 from ..terminal import plural, table
@@ -55,6 +55,21 @@ class Comparison(NamedTuple):
         heads = [f"ahead of {self.against}", *(f"{TITLES[metric]:>16}" for metric in RANKING_METRICS)]
         gains = table(heads, [[name, *map(_signed, own.values())] for name, own in self.gains.items()])
         return f"{figures}\n\n{gains}\n\n90 % intervals; * beyond chance, up is better. {self.drawn}\n{self.sentence}"
+
+
+def side_by_side(truth: Any, panel: Predictions) -> dict[str, dict[str, float]]:
+    """Judge every method with its defaults by all the truth: method → metric → value.
+
+    ``BM`` is the mean of the base models' own metrics.
+
+    Examples
+    --------
+    >>> truth = np.array([[1, 0], [0, 1]], dtype=bool)
+    >>> side_by_side(truth, Predictions(np.stack([truth, ~truth])))["BM"]["micro_auc"]
+    0.5
+    """
+    models = {"BM": evaluate_models(truth, panel)["BM"]}
+    return models | {name: evaluate(truth, kind().fit_transform(panel)) for name, kind in COMBINERS.items()}
 
 
 def compare(
@@ -130,8 +145,8 @@ def _compared(tried: dict[str, tuple[Combiner, Predictions]], panel: Predictions
     known = panel.gold
     if known is None:
         raise InputError("gold: found no answer, expected some that are known (without any, mlc.referee(panel) judges)")
-    truth, likely = np.full(panel.shape[1:], np.nan), rater_filter(panel.with_gold(None).without_clusterings())
-    truth[known.at] = known.answers
+    truth = panel.answered(np.full(panel.shape[1:], np.nan))
+    likely = rater_filter(panel.with_gold(None).without_clusterings())
     chance, said = chances(truth if gold is None else gold, drawn, truth, panel.instances)
     each = track(tried.items(), len(tried), "comparing")
     judged = {name: judge(truth, cross_fitted(*one), likely, chance) for name, one in each}

@@ -3,7 +3,6 @@
 from typing import NamedTuple
 
 import numpy as np
-from scipy import stats
 from sklearn.base import clone
 
 from ..arithmetic.products import FloatArray, ratio
@@ -33,21 +32,6 @@ class Examined(NamedTuple):
         shared = self.shared if len(self.models) > 1 else np.ones((1, 1))
         return float(ratio((self.agreement * shared).sum(), shared.sum(), 0.0))
 
-    @property
-    def looks_random(self) -> tuple[str, ...]:
-        """Models that clearly lack what the others have in common."""
-        return tuple(found.raters[0] for found in self.suspects if found.kind == "random")
-
-    @property
-    def opposite(self) -> tuple[str, ...]:
-        """Models that say the opposite of the others."""
-        return tuple(found.raters[0] for found in self.suspects if found.kind == "inverted")
-
-    @property
-    def copies(self) -> tuple[tuple[str, str], ...]:
-        """Pairs of models that differ far less than errors of their own would let them."""
-        return tuple((found.raters[0], found.raters[1]) for found in self.suspects if found.kind == "copy")
-
     def warnings(self) -> list[str]:
         """Say in one sentence each which models should be looked at."""
         return [found.sentence for found in self.suspects]
@@ -73,7 +57,6 @@ class Diagnostics(NamedTuple):
 
     panel: Examined
     moved: float  # share of instances whose first label is none of those that voting puts first
-    order_kept: float  # mean rank correlation of the consensus with voting, over instances where voting has an order
 
     @property
     def suspects(self) -> tuple[Suspect, ...]:
@@ -127,8 +110,7 @@ def diagnose(predictions: Predictions, scores: FloatArray, vote: FloatArray) -> 
     0.0
     """
     first = np.take_along_axis(vote, scores.argmax(axis=1)[:, None], axis=1)[:, 0]
-    moved = float((first < vote.max(axis=1)).mean())
-    return Diagnostics(examine(predictions), moved, _order_kept(scores, vote))
+    return Diagnostics(examine(predictions), float((first < vote.max(axis=1)).mean()))
 
 
 def leave_one_model_out(predictions: Predictions, combiner: Combiner) -> tuple[FloatArray, FloatArray]:
@@ -149,10 +131,3 @@ def leave_one_model_out(predictions: Predictions, combiner: Combiner) -> tuple[F
             scores = clone(combiner).fit_transform(predictions.select(models=kept))
             low, high = np.minimum(low, scores), np.maximum(high, scores)
     return low, high
-
-
-def _order_kept(scores: FloatArray, vote: FloatArray) -> float:
-    ranks: list[FloatArray] = [stats.rankdata(values, axis=1) for values in (scores, vote)]
-    one, other = (rank - rank.mean(axis=1, keepdims=True) for rank in ranks)
-    both, size = (one * other).sum(axis=1), np.sqrt((one**2).sum(axis=1) * (other**2).sum(axis=1))
-    return float((both[size > 0] / size[size > 0]).mean()) if (size > 0).any() else 1.0

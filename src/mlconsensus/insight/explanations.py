@@ -15,6 +15,7 @@ from ..engines.passes import gather
 from ..errors import InputError, nearest
 from ..estimators import Combiner
 from ..panel import BoolArray, FloatArray, Predictions, Source, as_names
+from ..tables import plain
 from ..terminal import shown, table
 
 _MOST_SEARCHED = 20_000  # names among which the one that was meant is looked for; more would take seconds
@@ -144,8 +145,8 @@ class Explanation:
         [{'model': 'model_0', 'label': 'label_0', 'said': 1.0, 'contribution': 1.0, 'vote': 1.0}]
         """
         names = ("method", "instance", "label", "in_label_set", "score", "vote", "scale", "baseline", "remainder")
-        found = {name: getattr(self, name) for name in names} | {"parts": [part._asdict() for part in self.parts]}
-        return found if math.isfinite(self.baseline) else found | {"baseline": None}
+        found: dict[str, Any] = plain({name: getattr(self, name) for name in (*names, "parts")})
+        return found
 
     def to_text(self, most: int = 12) -> str:
         """Lay out a table for a terminal.

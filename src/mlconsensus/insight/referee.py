@@ -7,9 +7,8 @@ keep their sign. docs/referee.md has the proof, and where it does not hold.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse, special
@@ -39,8 +38,7 @@ _REPLICAS = 0.1
 _LIMITS = "errors that raters share and cells that all find hard go unseen, and raters that miss much flatter one error"
 
 
-@dataclass(frozen=True)
-class Gain:
+class Gain(NamedTuple):
     """How far a method is ahead of voting by one metric; positive is better, whatever the metric."""
 
     expected: float
@@ -53,8 +51,7 @@ class Gain:
         return f"{self.expected:+z.3f} ± {half:.3f}{'*' if abs(self.expected) > half else ' '}"
 
 
-@dataclass(frozen=True)
-class Referee:
+class Referee(NamedTuple):
     """What held-out raters say of each method.
 
     Attributes
@@ -140,20 +137,16 @@ def referee(
         names = map(method_named, COMBINERS if methods is None else methods)
         methods = {name: COMBINERS[name]() for name in names if name != "MV"}
     panel, note = named_most(as_predictions(predictions))
-    if note:
-        judged_by = referee(panel, optimize, methods, groups, even_in_doubt)
-        return replace(judged_by, sentence=f"{judged_by.sentence} {note}")
+    note = note and f" {note}"
     positions(list(groups or ()), panel.models, "groups")
     sample = _sample(panel)
     met = meet(sheets(sample))
     kin = _kin(sample.models, met, groups or {})
     m, found = len(kin), int(kin.max()) + 1
-    if found < _FEWEST:
-        few = f"copies and kin counted once, {found} of {m} raters are independent, and it takes {_FEWEST} to judge"
-        return Referee({}, {}, metric, m, found, 0, None, f"No verdict: {few}.")
-    doubt = _err_together(sample, met, kin)
-    if doubt and not even_in_doubt:
-        return Referee({}, {}, metric, m, found, 0, None, f"No verdict: {doubt}.")
+    few = f"copies and kin counted once, {found} of {m} raters are independent, and it takes {_FEWEST} to judge"
+    doubt = few if found < _FEWEST else _err_together(sample, met, kin)
+    if found < _FEWEST or (doubt and not even_in_doubt):
+        return Referee({}, {}, metric, m, found, 0, None, f"No verdict: {doubt}.{note}")
     folds = min(found, _FOLDS)
     dealt = np.argsort(np.argsort(-np.bincount(kin), kind="stable"))[kin] % folds  # groups in turn, largest first
     judged = each((dealt == fold for fold in range(folds)), partial(_judge, sample, methods), folds, "judging")
@@ -163,13 +156,13 @@ def referee(
     if (total[:, :-1] >= total[:, -1:]).any():  # some part has nothing to leave out
         doubt = "held-out raters that agree with the others say too little about too few instances"
     if doubt:
-        return Referee(gains, beyond, metric, m, found, folds, None, f"No verdict: {doubt}.")
+        return Referee(gains, beyond, metric, m, found, folds, None, f"No verdict: {doubt}.{note}")
     ahead = {name: own[metric].expected for name, own in gains.items() if own[metric].low > 0}
     best = max(ahead, key=lambda name: ahead[name], default="MV")
     said = f"{best} is ahead of voting by {ahead[best]:.3f}" if ahead else "no method is clearly ahead of voting"
     what = TITLES.get(metric, "the mean of the four")
     held = f"{found} independent groups of raters held out in {folds} folds"
-    return Referee(gains, beyond, metric, m, found, folds, best, f"In {what}, {said} ({held}); {_LIMITS}.")
+    return Referee(gains, beyond, metric, m, found, folds, best, f"In {what}, {said} ({held}); {_LIMITS}.{note}")
 
 
 def _judge(sample: Predictions, methods: Mapping[str, Combiner], out: BoolArray) -> tuple[FloatArray, FloatArray]:

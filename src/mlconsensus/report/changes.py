@@ -63,13 +63,11 @@ class InstanceRow(NamedTuple):
 class ChangesSummary(NamedTuple):
     """How far the consensus departs from voting."""
 
-    n_instances: int
     n_changed: int  # instances with labels added or dropped
     n_added: int
     n_dropped: int
     n_tied: int  # instances where voting could not decide
     moved: float  # share of instances whose first label is none of those that voting puts first
-    order_kept: float  # mean rank correlation with voting
     n_moved_shown: int  # how many of the instances below are those that moved most; the others are an even sample
     instances: tuple[InstanceRow, ...]
 
@@ -110,9 +108,9 @@ def summarise_changes(consensus: "Consensus", found: Departure) -> ChangesSummar
     moved = np.argsort(-found.overruled, kind="stable")[: min(MOST_MOVED, n_changed)]
     others = np.setdiff1d(np.arange(len(found.overruled)), moved)
     shown = np.concatenate([moved, others[evenly(len(others), MOST_INSTANCES - len(moved))]])
-    n, rows, far = len(found.overruled), _rows(consensus, shown), consensus.diagnostics
     added, dropped, tied = (int(part.sum()) for part in (found.added, found.dropped, found.tied))
-    return ChangesSummary(n, n_changed, added, dropped, tied, far.moved, far.order_kept, len(moved), rows)
+    first = consensus.diagnostics.moved
+    return ChangesSummary(n_changed, added, dropped, tied, first, len(moved), _rows(consensus, shown))
 
 
 def overruling(vote: FloatArray, chosen: BoolArray) -> tuple[FloatArray, FloatArray, BoolArray]:

@@ -97,11 +97,11 @@ def warnings(models: ModelsSummary) -> list[str]:
 
 def changed(summary: Summary) -> str:
     """Say how far the label sets of the consensus depart from those of voting."""
-    found = summary.changes
-    tied = f" Voting could not decide on the labels of {_of(found.n_tied, found.n_instances)}." if found.n_tied else ""
+    found, n = summary.changes, summary.panel.n_instances
+    tied = f" Voting could not decide on the labels of {_of(found.n_tied, n)}." if found.n_tied else ""
     if not found.n_changed:
         return f"The consensus gives every instance the labels that voting gives it in sets of the same sizes.{tied}"
-    which, labels = _of(found.n_changed, found.n_instances), f"{found.n_added:,} added, {found.n_dropped:,} dropped"
+    which, labels = _of(found.n_changed, n), f"{found.n_added:,} added, {found.n_dropped:,} dropped"
     return f"The consensus gives other labels than voting in sets of the same sizes to {which}: {labels}.{tied}"
 
 

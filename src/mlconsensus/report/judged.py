@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..arithmetic.products import dense, ratio
-from ..engines.machine import available_memory
 from ..engines.progress import track
 from ..estimators import COMBINERS, Combiner
 from ..evaluation import intervals
@@ -25,7 +24,6 @@ MOST_CELLS = 2_000_000  # cells of the truth that are judged; of more instances 
 _MOST_POINTS = 80  # of a curve
 _BINS = 10
 _DRAWS = 200  # of the bootstrap
-_LARGE = ("MLCM-r",)  # methods that keep matrices of (models × labels)²
 
 
 class Judgement(NamedTuple):
@@ -99,7 +97,6 @@ class JudgedSummary(NamedTuple):
     note: str  # what could not be judged, and of how many instances no label is relevant; may be empty
     n_instances: int
     n_sampled: int  # instances the figures are over
-    left_out: tuple[str, ...]  # methods too large for the panel
     results: tuple[Judgement, ...]
     precision_recall: tuple[PrecisionRecall, ...]
     reliability: tuple[ReliabilityCurve, ...]
@@ -132,23 +129,22 @@ def judge(consensus: "Consensus", matched: Matched) -> JudgedSummary:
     truth, rows, columns = matched.truth[at], matched.rows[at], matched.columns
     whole = consensus.predictions
     names = [consensus.label_names[j] for j in columns]
-    large = 24 * (len(whole.models) * len(whole.labels)) ** 2 > available_memory() / 2  # MLCM-r's matrices
-    left_out = tuple(name for name in COMBINERS if large and name in _LARGE and name != consensus.method)
-    methods = [consensus.method, *(name for name in COMBINERS if name not in (consensus.method, *left_out))]
+    methods = dict.fromkeys([consensus.method, *COMBINERS])  # the consensus first
     known = {"MV": consensus.vote, consensus.method: consensus.scores}
 
     own = consensus.labels[rows]
-    results, curves, calibration, sets = [], [], [], {consensus.method: own}
+    results, curves, calibration = [], [], []
     for name in track(methods, len(methods), "judging"):
         kind = "consensus" if name == consensus.method else "method"
         scores = known[name][rows] if name in known else _scores(COMBINERS[name](), whole, rows)
-        if name != consensus.method:
-            fair = COMBINERS[name].comparable
-            sets[name] = (
-                match_total(scores, own.sum()) if fair else match_instances(scores, consensus.cardinality[rows])
-            )
-        scores, sets[name] = scores[:, columns], sets[name][:, columns]
-        results.append(Judgement(name, kind, evaluate(truth, scores, sets[name])))
+        if name == consensus.method:
+            sets = own
+        elif COMBINERS[name].comparable:
+            sets = match_total(scores, own.sum())
+        else:
+            sets = match_instances(scores, consensus.cardinality[rows])
+        scores = scores[:, columns]
+        results.append(Judgement(name, kind, evaluate(truth, scores, sets[:, columns])))
         curves.append(precision_recall(name, kind, truth, scores))
         calibration.append(reliability(name, kind, truth, scores))
     scores, vote = (known[name][rows][:, columns] for name in (consensus.method, "MV"))
@@ -162,7 +158,7 @@ def judge(consensus: "Consensus", matched: Matched) -> JudgedSummary:
     for (name, metrics), (values, *spoken) in zip(models, each_model(judged), strict=True):
         part, beside = whole_truth.within(*spoken), None
         if metrics["share"] >= ENOUGH:
-            beside = evaluate(part.truth, part.of(scores), part.of(sets[consensus.method]))
+            beside = evaluate(part.truth, part.of(scores), part.of(own[:, columns]))
             if beside[metric] - metrics[metric] < least:
                 least, best = beside[metric] - metrics[metric], (name, part, values)
         results.append(Judgement(name, "model", metrics, beside))
@@ -180,7 +176,7 @@ def judge(consensus: "Consensus", matched: Matched) -> JudgedSummary:
     found = tuple(results), tuple(curves), tuple(calibration), calibration_error(truth, likely)
     compared = metric, chance, tuple(rivals), tuple(gains)
     note = "; ".join(filter(None, (matched.note, without_labels(matched.truth))))
-    return JudgedSummary(note, len(matched.rows), len(rows), left_out, *found, *compared)
+    return JudgedSummary(note, len(matched.rows), len(rows), *found, *compared)
 
 
 def _scores(combiner: Combiner, panel: Predictions, rows: IntArray) -> FloatArray:

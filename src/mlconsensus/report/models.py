@@ -52,20 +52,15 @@ def summarise_panel(predictions: Predictions, cardinality: Any) -> PanelSummary:
     (0.375, ModelGlance(name='b', instances=1, labels=1, missing=0.75, cardinality=0.5, decides=False))
     """
     m, n, l = predictions.shape
-    heard, seen, total = np.zeros(m), np.zeros(m, dtype=np.int64), np.zeros(m)
-    known, decides = np.zeros((m, l), dtype=np.bool_), np.ones(m, dtype=np.bool_)
-    for block in predictions.blocks():
-        for k, (values, spoken) in enumerate(block.cells()):
-            heard[k] += len(block) * l if spoken is None else np.count_nonzero(spoken)
-            seen[k] += len(block) if spoken is None else np.count_nonzero(spoken.any(axis=1))
-            known[k] |= True if spoken is None else spoken.any(axis=0)
-            total[k] += values.sum(dtype=np.float64)
-            decides[k] &= _decides(values)
-    missing = 1 - heard / (n * l)
-    columns = (seen, known.sum(axis=1), missing, total / np.maximum(seen, 1), decides)
-    models = tuple(map(ModelGlance, predictions.models, *(column.tolist() for column in columns)))
-    mean = float(np.mean(cardinality))
-    return PanelSummary(m, n, l, float(missing.mean()), mean, models, predictions.members.shape[1])
+    models = []
+    for name, (values, spoken) in zip(predictions.models, predictions.brought(), strict=True):
+        spoken = np.ones(values.shape, dtype=np.bool_) if spoken is None else spoken
+        seen, known = (int(spoken.any(axis=axis).sum()) for axis in (1, 0))
+        silent = 1 - int(spoken.sum()) / (n * l)
+        mean = float(values.sum(dtype=np.float64)) / max(seen, 1)
+        models.append(ModelGlance(name, seen, known, silent, mean, _decides(values)))
+    missing, labels = float(np.mean([model.missing for model in models])), float(np.mean(cardinality))
+    return PanelSummary(m, n, l, missing, labels, tuple(models), predictions.members.shape[1])
 
 
 def _decides(values: Any) -> bool:
@@ -91,10 +86,7 @@ class ModelsSummary(NamedTuple):
     order: tuple[str, ...]  # rows and columns of the agreement matrix, like beside like
     agreement: FloatArray  # correlation of what two models say, over all labels together; 0 where they share few
     mean_agreement: float | None  # over pairs of different models
-    looks_random: tuple[str, ...]
-    opposite: tuple[str, ...]  # models that say the opposite of the others
-    copies: tuple[tuple[str, str], ...]  # pairs that make the same errors
-    suspects: tuple[Suspect, ...]  # all of these, each with the evidence and a sentence
+    suspects: tuple[Suspect, ...]  # models that look random, inverted or copied, with the evidence and a sentence
     voices: Voices  # how many models with errors of their own the panel is worth at most
 
 
@@ -118,19 +110,20 @@ def summarise_models(found: Examined, combiner: Combiner) -> ModelsSummary:
     for k, name in enumerate(names):
         beside, correlation = (names[nearest[k]], float(agreement[k, nearest[k]])) if enough[k].any() else (None, None)
         reliability = float(found.reliability[k])
-        rows.append(ModelRow(name, reliability, weights[k], beside, correlation, _remark(found, name)))
+        rows.append(ModelRow(name, reliability, weights[k], beside, correlation, _remark(found.suspects, name)))
     kept = strongest(agreement, MOST_MODELS)
     kept = kept[ordered(agreement[np.ix_(kept, kept)])]
     order, shown = tuple(names[k] for k in kept), agreement[np.ix_(kept, kept)]
     mean = found.mean_agreement if m > 1 else None
-    named = found.looks_random, found.opposite, found.copies, found.suspects
-    return ModelsSummary(tuple(rows), order, shown, mean, *named, found.voices)
+    return ModelsSummary(tuple(rows), order, shown, mean, found.suspects, found.voices)
 
 
-def _remark(found: Examined, name: str) -> str:
-    if name in found.looks_random:
+def _remark(suspects: tuple[Suspect, ...], name: str) -> str:
+    own = [found for found in suspects if name in found.raters]
+    kinds = {found.kind for found in own}
+    if "random" in kinds:
         return "answers as if at random"
-    if name in found.opposite:
+    if "inverted" in kinds:
         return "says the opposite of the others"
-    alike = [one if other == name else other for one, other in found.copies if name in (one, other)]
+    alike = [other for found in own for other in found.raters if other != name]
     return f"makes the same errors as {' and '.join(alike[:3])}, as copies do" if alike else ""
