@@ -115,6 +115,17 @@ class Headed(NamedTuple):
         return added
 
 
+def head_size(named: int) -> int:
+    """Tell how many of so many named labels are in the head.
+
+    Examples
+    --------
+    >>> head_size(2000), head_size(100_000)
+    (2000, 1024)
+    """
+    return named if named <= EXACT else HEAD
+
+
 def head_first(counts: Any) -> tuple[Any, int]:
     """Order labels by how often each was named, those never named left out, and say how many are in the head.
 
@@ -124,7 +135,7 @@ def head_first(counts: Any) -> tuple[Any, int]:
     (array([2, 1]), 2)
     """
     order = np.argsort(-counts, kind="stable")[: max(1, np.count_nonzero(counts))]
-    return order, len(order) if len(order) <= EXACT else HEAD
+    return order, head_size(len(order))
 
 
 def with_head(rows: Any, order: Any, h: int) -> Iterator[tuple[slice, FloatArray]]:

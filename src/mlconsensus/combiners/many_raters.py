@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ..arithmetic.many import MOST_NAMED, ManyScores, Said, best, by_label
+from ..arithmetic.many import MOST_NAMED, ManyScores, Said, best, by_label, in_pieces
 from ..arithmetic.products import FloatArray, ratio
 from ..arithmetic.shrinking import LEAST, Headed, among_tail, head_first, shrunk, single, with_head
 from ..panel import Predictions
@@ -151,14 +151,16 @@ def filtering(sums: Any, known: Any, scale: FloatArray, own: FloatArray, active:
     head /= root
     head /= root[:h, None]
     stored = [(head[0, :0], group[:0], group[:0])]
-    for found, i, j in met:
+    while met:
+        found, i, j = met.pop()
         found *= spread / (spread + own[h + i] * own[h + j]) / (root[h + i] * root[h + j])
         kept = np.abs(found) >= LEAST
         stored.append((found[kept], i[kept], j[kept]))
     found, i, j = map(np.concatenate, zip(*stored, strict=True))
     tail = sparse.csr_array((found, (i, j)), shape=(c - h, c - h))
-    tail = [(slice(None), (tail + tail.T).tocsr())]
-    return shrunk(order, head, 1 / root[h:] ** 2, tail)._replace(before=1 / root, after=root)
+    tail = (tail + tail.T).tocsr()
+    pieces = ((some, tail[some]) for some in in_pieces(np.diff(tail.indptr)))
+    return shrunk(order, head, 1 / root[h:] ** 2, pieces)._replace(before=1 / root, after=root)
 
 
 def _spread(head: FloatArray, beyond: FloatArray, group: Any, own: FloatArray) -> float:

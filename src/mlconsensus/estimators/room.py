@@ -3,10 +3,10 @@
 from typing import Any
 
 from ..arithmetic.many import KEPT
+from ..arithmetic.shrinking import head_size
 from ..combiners import METHODS, Method
 from ..engines.machine import available_memory
 from ..errors import expect
-from ..panel import MOST_DENSE
 from ..terminal import sizes
 
 
@@ -14,7 +14,8 @@ def that_fits(method: Method, panel: Any) -> Any:
     """Return a panel of many labels as a method takes it; refuse one that would not fit into memory."""
     m, n, l = (int(size) for size in panel.shape)
     sparsely = method.takes_many and panel.gold is None and not panel.clusters
-    named, head = min(l, panel.n_said), min(l, MOST_DENSE) * method.pairs_labels
+    named = min(l, panel.n_said)
+    head = head_size(named) * method.pairs_labels
     # Vectors of labels, copies of what was said, what the head has with all named labels, each instance's best.
     per_pair = 250 + 60 * m * method.pairs_models
     held = per_pair * l * m + 60 * panel.n_said + head * named * max(20, 5 * m) + 24 * KEPT * n
