@@ -140,3 +140,19 @@ def test_what_is_not_judged_is_said():
     found = mlc.combine(panel_of(x=FRAME))
     with pytest.warns(mlc.InputWarning, match="judged on 2 of 4 instances and 3 of 3 labels"):
         found.evaluate(FRAME[:2])
+
+
+@pytest.mark.parametrize("library", [pd, pl])
+def test_a_series_names_instances_and_labels(library):
+    said = np.zeros((1, 2, 2))
+    panel = mlc.Predictions(said, labels=library.Series(["x", "y"]), instances=library.Series([7, 8]))
+    assert (panel.labels, panel.instances.tolist()) == (("x", "y"), [7, 8])
+    for names, message in ((["x", "x"], "'x' at positions 0, 1, expected each name once"), (["x", None], "a name")):
+        with pytest.raises(mlc.InputError, match=message):
+            mlc.Predictions(said, labels=library.Series(names))
+
+
+@pytest.mark.parametrize("gap", [None, np.nan, pd.NA, pd.NaT, ""])
+def test_a_gap_is_no_name(gap):
+    with pytest.raises(mlc.InputError, match=r"model 'a', instances: found .* at position 1, expected a name"):
+        panel_of(a=FRAME.set_axis(pd.Index(["k", gap, "m", "n"], dtype=object)))

@@ -31,9 +31,6 @@ def as_names(given: Any, where: str) -> Names:
     >>> as_names(["b", "a"], "labels").tolist()
     ['b', 'a']
     """
-    if hasattr(given, "to_list") and hasattr(given, "hash"):  # a Polars series, of text that a reader has checked
-        _check_once(given, where)
-        return given  # type: ignore[no-any-return]
     expect(not isinstance(given, str), where, f"the single text {given!r}", "a list of names")
     found = np.asarray(given if hasattr(given, "__array__") else list(given))
     if found.dtype.kind == "f" and found.ndim == 1:
@@ -52,12 +49,20 @@ def as_names(given: Any, where: str) -> Names:
     except UnicodeEncodeError as broken:
         raise InputError(f"{where}: found {broken.object!a}, expected a name that can be written as UTF-8") from None
     listed = names.tolist()
-    if names.dtype.kind == "T" and ("" in listed or (found.dtype.kind == "O" and any(name is None for name in given))):
-        at = next(at for at, name in enumerate(given) if name is None or str(name) == "")
-        raise InputError(f"{where}: found {given[at]!r} at position {at}, expected a name")
-    _check_once(names, where)
+    if names.dtype.kind == "T" and ("" in listed or found.dtype.kind in "Om"):
+        for at, name in enumerate(given):
+            if _is_missing(name):
+                raise InputError(f"{where}: found {name!r} at position {at}, expected a name")
+    if again := first_again(listed):
+        first, second = again
+        raise InputError(f"{where}: found {listed[first]!r} at positions {first}, {second}, expected each name once")
     names.flags.writeable = False
     return names
+
+
+def _is_missing(name: Any) -> bool:
+    """Tell whether a name is none: empty, None, or what NumPy and pandas have for a gap."""
+    return name is None or name == "" if isinstance(name, str | None) else str(name) in ("", "nan", "NaT", "<NA>")
 
 
 def as_array(names: Any) -> Names:
@@ -90,13 +95,6 @@ def first_again(names: Any) -> tuple[int, int] | None:
         if first.setdefault(name, at) != at:
             return first[name], at
     return None
-
-
-def _check_once(names: Any, where: str) -> None:
-    listed = names if hasattr(names, "hash") else names.tolist()
-    if again := first_again(listed):
-        first, second = again
-        raise InputError(f"{where}: found {listed[first]!r} at positions {first}, {second}, expected each name once")
 
 
 def align(names: Sequence[Any], how: How, where: str, listed: Sequence[Any] = ()) -> tuple[Any, Maps]:

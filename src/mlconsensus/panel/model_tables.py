@@ -195,7 +195,9 @@ def panel_names(tables: list[ModelTable], what: str, sizes: list[int], how: How)
     arrays: list[Names] = []
     for k, table in enumerate(tables):
         where, same = f"model {table.model!r}", k > 0 and given[k] is given[k - 1]
-        arrays.append(arrays[-1] if same else as_names(given[k], f"{where}, {what}"))
+        checked_by_reader = table.file is not None and hasattr(given[k], "hash")  # a Polars series of text
+        own = given[k] if checked_by_reader else arrays[-1] if same else as_names(given[k], f"{where}, {what}")
+        arrays.append(own)
         expect(len(arrays[-1]) == sizes[k], where, f"{len(arrays[-1])} names of {what}", str(sizes[k]))
     check_overlap(tables, what.removesuffix("s"), arrays)
     if what == "instances":
