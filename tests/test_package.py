@@ -1,11 +1,15 @@
 """The package as a whole: what it exports, what importing it costs, and the docs' claims about it."""
 
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 import mlconsensus as mlc
+
+ROOT = Path(__file__).parents[1]
 
 
 @pytest.mark.parametrize("name", mlc.__all__)
@@ -44,3 +48,14 @@ def test_combining_loads_no_table_library():
     code = "import sys, mlconsensus as mlc; mlc.mlcm_r([[[1, 0]]]); print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert not {"dask", "jinja2", "polars", "rich"} & set(loaded)
+
+
+PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("docs/decisions/*.md"), *ROOT.glob("examples/**/*.md")]
+
+
+def test_lines_of_pages_are_short():
+    without_code = {page: re.sub(r"(?ms)^```.*?^```", "", page.read_text()) for page in PAGES}
+    lines = ((page.name, line) for page, text in without_code.items() for line in text.splitlines())
+    assert not [
+        one for one in lines if len(one[1]) > 120 and not one[1].lstrip().startswith("|") and one[1][:4].strip()
+    ]
