@@ -151,12 +151,12 @@ def _from_bits(frame: pl.DataFrame) -> Array:
     return bits.view(np.bool_).T
 
 
-def as_text(cells: pl.Series, column: str, place: Place) -> pl.Series:
+def text_of(cells: pl.Series, column: str, place: Place) -> pl.Series:
     """Return a column of text or whole numbers as text.
 
     Examples
     --------
-    >>> as_text(pl.Series([7, None]), "id", Place("a.parquet", "row", int)).to_list()
+    >>> text_of(pl.Series([7, None]), "id", Place("a.parquet", "row", int)).to_list()
     ['7', None]
     """
     if cells.dtype in (pl.Categorical, pl.Enum) or cells.dtype.is_integer():
@@ -174,7 +174,7 @@ def names(cells: pl.Series, column: str, place: Place) -> pl.Series:
     >>> names(pl.Series([7, 8]), "id", Place("a.parquet", "row", int)).to_list()
     ['7', '8']
     """
-    cells = as_text(cells, column, place)
+    cells = text_of(cells, column, place)
     check_size(int(cells.str.len_bytes().sum()), f"{place.file}, column {column!r}", "of text")
     for start in range(0, len(cells), _ROWS):  # in pieces: ten million names take memory
         blank = cells[start : start + _ROWS].fill_null("").str.strip_chars() == ""

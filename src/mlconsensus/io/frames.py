@@ -23,7 +23,7 @@ from ..engines.machine import check_size
 from ..errors import InputError, expect
 from ..panel import Array, BoolArray, FloatArray, IntArray, ModelTable, first_again
 from . import stored
-from .columns import as_text, check_columns, matrix, meant_long, names, roles, row_size, scores_of
+from .columns import check_columns, matrix, meant_long, names, roles, row_size, scores_of, text_of
 from .formats import NamedFrame
 from .labels import highest
 from .rules import AS_THEY_ARE, Rules
@@ -180,7 +180,7 @@ def _coded(found: NamedFrame, columns: dict[str, stored.Numbered]) -> Iterator[C
         batch.columns = found.columns
         place, codes = found.place.below(start), dict[str, Array](model=np.broadcast_to(np.int32(0), batch.height))
         for name, own in columns.items():
-            codes[name] = own.positions(as_text(batch[name], name, place))
+            codes[name] = own.positions(text_of(batch[name], name, place))
             nameless = codes[name] < 0
             if nameless.any() and not (found.bare and name == "label"):
                 where = f"{place(int(nameless.argmax()))}, column {name!r}"
