@@ -259,6 +259,7 @@ def _with_arrays(table: ModelTable) -> ModelTable:
 def _renamed(found: list[ModelTable], fuller: list[str], models: Sequence[str] | None) -> list[ModelTable]:
     """Give every model its own name: those in `models`, or what the files say."""
     if models is not None:
+        expect(not isinstance(models, str), "models", f"the single text {models!r}", "a list of names")
         names = [str(name) for name in models]
         there = f"for {len(found)}, as there are in the files"
         expect(len(names) == len(found), "models", f"names for {len(names)}", there)
