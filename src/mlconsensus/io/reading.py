@@ -175,6 +175,7 @@ def from_dataset(rows: Iterable[Any], **reading: Unpack[Reading]) -> Predictions
     with rules_of(reading) as rules, guarded("dataset", "rows that are dicts"):
         entries = ((at, jsonl.named_row(row, at, named, rules)) for at, row in enumerate(rows))
         found = jsonl.frame_of(entries, "row", InputFile("dataset", "model", bytes, None, rules))
+        expect(not rules.unnamed, "columns", "none of those named in the dataset", "some")
         tables = [relabelled(table, rules) for table in frames.tables(found, "model", rules)]
     return Predictions.from_tables(tables)
 
