@@ -1,8 +1,12 @@
+import json
 from pathlib import Path
 
 import numpy as np
+import pytest
 
-from mlconsensus.io import read_tables, write_table
+from mlconsensus import Predictions
+from mlconsensus.errors import InputError
+from mlconsensus.io import read_predictions, read_tables, scan_predictions, write_table
 from mlconsensus.panel.model_tables import ModelTable
 
 
@@ -33,3 +37,15 @@ def test_labels_may_be_called_as_the_keys_of_tools(tmp_path):
     (tmp_path / "a.jsonl").write_text('{"instance": "7", "labels": {"choices": 1.0, "label": 0.5}}')
     (table,) = read_tables(tmp_path / "a.jsonl")
     assert dict(zip(table.labels.tolist(), table.scores[0].tolist(), strict=True)) == {"choices": 1.0, "label": 0.5}
+
+
+def test_columns_that_no_entry_has_are_refused(tmp_path: Path) -> None:
+    row = {"instance": "1", "labels": ["a"]}
+    (tmp_path / "a.jsonl").write_text(json.dumps(row))
+    (tmp_path / "b.csv").write_text("id,tag,score\n1,a,1\n")
+    for read in (read_predictions, scan_predictions):
+        with pytest.raises(InputError, match="columns: found none of those named in any file"):
+            read(tmp_path / "a.jsonl", columns={"label": "tag"})
+        assert len(read([tmp_path / "a.jsonl", tmp_path / "b.csv"], columns={"label": "tag"}).models) == 2
+    with pytest.raises(InputError, match="columns: found none of those named in the dataset"):
+        Predictions.from_dataset([row], columns={"label": "tag"})

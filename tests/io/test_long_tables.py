@@ -110,6 +110,42 @@ def test_frames_of_crowd_kit(library) -> None:
     np.testing.assert_array_equal(mlc.from_long(renamed, columns={"instance": "t"}).to_array(), panel.to_array())
 
 
+CROWD = {"task": [7, 8], "worker": ["a", "b"], "label": ["x", "x"]}
+
+
+@pytest.mark.parametrize(
+    ("frame", "reading", "told"),
+    [
+        (CROWD, {}, "frame: found a dict, expected a DataFrame"),
+        (
+            pd.DataFrame([[7, "a", "x", "x"]], columns=["task", "worker", "label", "label"]),
+            {},
+            "frame: found the columns",
+        ),
+        (pl.DataFrame(CROWD), {"columns": {"model": "who"}}, "columns: found none of those named in the frame"),
+        (pl.DataFrame(CROWD), {"columns": ["model"]}, "columns: found a list"),
+        (pl.DataFrame(CROWD), {"vocabulary": 5}, "vocabulary: found an? int"),
+        (pl.DataFrame(CROWD), {"vocabulary": ["x", None]}, "vocabulary: found None at position 1, expected a name"),
+        (pl.DataFrame(CROWD), {"aliases": ["x"]}, "aliases: found a list"),
+        (pl.DataFrame(CROWD), {"aliases": {"x": None}}, "aliases: found None"),
+    ],
+)
+def test_frames_and_rules_that_are_none(frame, reading, told) -> None:
+    with pytest.raises(InputError, match=told):
+        mlc.from_long(frame, **reading)
+
+
+def test_frames_of_any_library_and_rules_of_numbers() -> None:
+    frame = pl.DataFrame(CROWD | {"label": [1, 2]})
+    with pytest.warns(InputWarning):
+        panels = [
+            mlc.from_long(own, vocabulary=[1, 3], aliases={2: 3}) for own in (frame, frame.lazy(), frame.to_arrow())
+        ]
+    assert [panel.labels for panel in panels] == [("1", "3")] * 3
+    numbered = frame.to_pandas().set_axis([0, "worker", "label"], axis=1)
+    assert mlc.from_long(numbered, columns={"instance": 0}).instances.tolist() == ["7", "8"]
+
+
 def test_numbers_may_be_labels(tmp_path: Path) -> None:
     pl.DataFrame({"task": [1, 2], "worker": [5, 6], "label": [0, 1]}).write_parquet(tmp_path / "a.parquet")
     panel = mlc.read_predictions(tmp_path / "a.parquet")

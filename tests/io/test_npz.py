@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from mlconsensus.errors import InputError
 from mlconsensus.io import read_predictions, read_table, read_tables
 
 PANEL = np.array([[[0.5, 1.0]], [[0.0, np.nan]]])
@@ -23,6 +24,13 @@ def test_panel_without_names(tmp_path: Path) -> None:
     assert panel.models == ("p_0", "p_1")
     assert panel.labels == ("label_0", "label_1")
     assert panel.instances.tolist() == [0]
+
+
+def test_blank_names_are_none_as_in_every_format(tmp_path: Path) -> None:
+    for what in ("instances", "labels"):
+        np.savez(tmp_path / "p.npz", scores=np.eye(2), **{what: ["x", " "]})
+        with pytest.raises(InputError, match=f"{what}: found '' at position 1, expected a name"):
+            read_table(tmp_path / "p.npz")
 
 
 def test_truth_beside_predictions(tmp_path: Path) -> None:

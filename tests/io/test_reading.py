@@ -56,6 +56,8 @@ def test_models_can_be_named(tmp_path: Path) -> None:
         read_predictions(paths, models=["ann"])
     with pytest.raises(InputError, match="found a second model 'ann'"):
         read_predictions(paths, models=["ann", "ann"])
+    with pytest.raises(InputError, match="models: found the single text 'ab'"):
+        read_predictions(paths, models="ab")
 
 
 def test_names_that_are_positions_fit_files_without_names(tmp_path: Path) -> None:
@@ -70,6 +72,16 @@ def test_names_that_are_positions_fit_files_without_names(tmp_path: Path) -> Non
 def test_requests_that_make_no_sense(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="found no file, expected at least one"):
         read_predictions([])
+    for read, none in [
+        (read_predictions, None),
+        (scan_predictions, [3]),
+        (read_predictions, b"a.csv"),
+        (read_table, 3),
+    ]:
+        with pytest.raises(InputError, match="file: found a .*, expected a path"):
+            read(none)
+    with pytest.raises(InputError, match="format: found '3'"):
+        read_table("a.csv", format=3)
     with pytest.raises(InputError, match="standard input: found twice"):
         read_predictions(["-", "-"], format="csv")
     with pytest.raises(InputError, match="found no format"):

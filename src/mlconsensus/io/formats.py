@@ -3,7 +3,7 @@
 import filecmp
 import importlib
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -88,9 +88,10 @@ def format_of(path: AnyPath, name: str | None = None, written: bool = False) -> 
     ...
     mlconsensus.errors.InputError: votes.cvs: found the suffix '.cvs', expected one of .csv, ...; did you mean 'csv'?
     """
+    _expect_path(path)
     known = [form for form in FORMATS.values() if form.written or not written]
     if name is not None:
-        one_of(name.lower(), [form.name for form in known], "output format" if written else "format")
+        one_of(str(name).lower(), [form.name for form in known], "output format" if written else "format")
         return FORMATS[name.lower()]
     every = "one of " + ", ".join(form.name for form in known)
     expect(os.fspath(path) != STANDARD, "standard input or output", "no format", every)
@@ -110,6 +111,7 @@ def input_file(path: AnyPath, rules: Rules = AS_THEY_ARE) -> InputFile:
     >>> input_file("run/tagger.v2.csv.gz").model
     'tagger.v2'
     """
+    _expect_path(path)
     if os.fspath(path) == STANDARD:
         return InputFile(display(path), "stdin", lambda: read_bytes(path), None, rules)
     # Names of files need not be text, those of models have to.
@@ -125,7 +127,8 @@ def input_files(paths: Paths, format: str | None = None, rules: Rules = AS_THEY_
     >>> [(file.model, form.name) for file, form in input_files(["a.csv", "b"], "npz")]
     [('a', 'csv'), ('b', 'npz')]
     """
-    given = expanded([paths] if isinstance(paths, str | os.PathLike) else list(paths))
+    each: Any = paths if isinstance(paths, Iterable) and not isinstance(paths, str | bytes) else [paths]
+    given = expanded(list(each))
     expect(bool(given), "predictions", "no file", "at least one")
     times = sum(os.fspath(path) == STANDARD for path in given)
     expect(times < 2, "standard input", "twice among the files", "once")
@@ -149,6 +152,7 @@ def expanded(paths: Sequence[AnyPath]) -> list[AnyPath]:
     """
     out: list[AnyPath] = []
     for path in paths:
+        _expect_path(path)
         if not os.path.isdir(path) or _is_told(path):
             out.append(path)
             continue
@@ -225,6 +229,10 @@ def subject_files(folder: Path) -> list[Path]:
 
 def _is_hidden(path: Path) -> bool:
     return path.name.startswith((".", "_"))
+
+
+def _expect_path(path: object) -> None:
+    expect(isinstance(path, str | os.PathLike), "file", f"a {type(path).__name__}", "a path")
 
 
 def _is_told(path: AnyPath) -> bool:

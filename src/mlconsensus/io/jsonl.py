@@ -81,11 +81,14 @@ def frame_of(entries: Iterable[tuple[int, Any]], unit: str, file: InputFile, nam
     bad: list[str] = []
     model: str | None = None
     tool: str | None = None
+    own_keys = set(file.rules.columns.values())
+    told = unit == "document" or not own_keys  # whether any entry has a key that the user names; Annif's have none
     for number, entry in entries:
         where = f"{file.name}, {unit} {number}"
         try:
             entry = _parsed(entry, where) if unit == "line" else entry
             tool = named or tool_of(entry)
+            told = told or tool is not None or (isinstance(entry, dict) and not own_keys.isdisjoint(entry))
             for answer in [entry] if tool is None else TOOLS[tool].judgements(entry, file.rules):
                 own, instance, tags = _judgement(answer, where, file.rules, tool is None)
                 if seen and (own is None) != (model is None):
@@ -106,6 +109,8 @@ def frame_of(entries: Iterable[tuple[int, Any]], unit: str, file: InputFile, nam
             if file.rules.strict:
                 raise InputError(bad[0]) from None
     _report(bad, file, bool(seen))
+    if not told:
+        file.rules.unnamed.add(file.name)
     if tool is not None and TOOLS[tool].one_form:
         given = dict.fromkeys((label, own) for _, label, _, own, _ in said if label is not None)
         labels, one_of = dict.fromkeys(label for label, _ in given), dict(seen.keys())

@@ -13,7 +13,7 @@ from ..errors import InputWarning, expect, one_of
 from ..panel import CHANCE, IntArray, ModelTable, StoredMatrix, as_names
 from .clusterings import read_pairs
 from .columns import ROLES
-from .files import AnyPath, display, read_bytes
+from .files import AnyPath, display, guarded, read_bytes
 from .rules import Rules
 from .text import decoded
 
@@ -41,20 +41,29 @@ def rules_of(reading: Reading) -> Iterator[Rules]:
     'Law'
     """
     given: dict[str, Any] = {key: value for key, value in reading.items() if value is not None}
-    for role in given.get("columns", {}):
-        one_of(role, ROLES, "columns")
     aliases, words = given.get("aliases", {}), given.get("vocabulary", ())
     if isinstance(aliases, str | os.PathLike):
         aliases = read_pairs(aliases, "name", "label it stands for")
     if isinstance(words, str | os.PathLike):
         words = read_names(words)
+    with guarded("vocabulary", "a file or a list of names", f"a {type(words).__name__}"):
+        words = as_names([word for word in dict.fromkeys(words) if str(word).strip()], "vocabulary").tolist()
+    given["columns"] = _pairs(given.get("columns", {}), "columns")
+    for role in given["columns"]:
+        one_of(role, ROLES, "columns")
     key = Rules(ignore_case=given.get("ignore_case", False)).key
-    given["aliases"] = {key(name): label for name, label in aliases.items()}
-    given["vocabulary"] = {key(word): Rules().key(word) for word in words if word.strip()}
+    given["aliases"] = {key(name): label for name, label in _pairs(aliases, "aliases").items()}
+    given["vocabulary"] = {key(word): Rules().key(word) for word in map(str, words)}
     rules = Rules(**given)
     yield rules
     if said := rules.summary():
         warnings.warn(said, InputWarning, stacklevel=4)  # where the reader is called
+
+
+def _pairs(given: Any, what: str) -> dict[str, str]:
+    """Return a mapping of names to names as text, which numbers may be, too."""
+    with guarded(what, "a mapping of names to names", f"a {type(given).__name__}"):
+        return {str(name): str(as_names([other], what)[0]) for name, other in dict(given).items()}
 
 
 def read_names(path: AnyPath) -> list[str]:

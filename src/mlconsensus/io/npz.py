@@ -131,4 +131,5 @@ def _names(array: Any, where: str) -> Any:
     """Check an array of names: text, or whole numbers."""
     expect(array.dtype.kind in "UTiu", where, f"{array.dtype} values", "text or whole numbers")
     check_size(16 * array.size, where, f"for {array.size:,} names")  # where each is empty, they are nothing in the file
-    return as_names(array.astype(np.dtypes.StringDType()), where)
+    text = array.astype(np.dtypes.StringDType())
+    return as_names(np.where(np.strings.strip(text) == "", "", text), where)  # which refuses those that are empty

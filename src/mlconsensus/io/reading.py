@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from ..errors import expect
-from ..panel import How, ModelTable, Predictions, as_array, with_names
+from ..panel import How, ModelTable, Predictions, as_array, is_frame, with_names
 from . import frames, jsonl, stored
 from .columns import judging, roles
 from .files import AnyPath, InputFile, Paths, Place, display, guarded
@@ -135,12 +135,17 @@ def from_long(frame: Any, **reading: Unpack[Reading]) -> Predictions:
     array([[[ 1.], [ 0.]],
            [[ 1.], [nan]]])
     """
-    columns = [str(column) for column in frame.columns]
-    cells = [frame[column] for column in frame.columns]
-    if not isinstance(frame, pl.DataFrame):
-        cells = [own.astype(object).where(own.notna(), None).tolist() for own in cells]
     with rules_of(reading) as rules, guarded("frame", "a long table"):
+        expect(is_frame(frame), "frame", f"a {type(frame).__name__}", "a DataFrame of pandas or Polars")
+        if hasattr(frame, "iloc"):
+            cells = [own.astype(object).where(own.notna(), None).tolist() for _, own in frame.items()]
+            columns = [str(column) for column in frame.columns]
+        else:
+            frame = frame.collect() if isinstance(frame, pl.LazyFrame) else pl.DataFrame(frame)
+            cells, columns = frame.get_columns(), frame.columns
         rows = pl.DataFrame({str(at): own for at, own in enumerate(cells)})
+        told = rules.columns.values()
+        expect(not told or not set(told).isdisjoint(columns), "columns", "none of those named in the frame", "some")
         expect(bool(roles(columns, rules, "frame")), "frame", f"the columns {', '.join(columns)}", _LONG)
         found = NamedFrame(rows, columns, Place("frame", "row", lambda row: row))
         tables = [relabelled(table, rules) for table in frames.tables(found, "model", rules)]
@@ -170,6 +175,7 @@ def from_dataset(rows: Iterable[Any], **reading: Unpack[Reading]) -> Predictions
     with rules_of(reading) as rules, guarded("dataset", "rows that are dicts"):
         entries = ((at, jsonl.named_row(row, at, named, rules)) for at, row in enumerate(rows))
         found = jsonl.frame_of(entries, "row", InputFile("dataset", "model", bytes, None, rules))
+        expect(not rules.unnamed, "columns", "none of those named in the dataset", "some")
         tables = [relabelled(table, rules) for table in frames.tables(found, "model", rules)]
     return Predictions.from_tables(tables)
 
@@ -254,6 +260,7 @@ def _with_arrays(table: ModelTable) -> ModelTable:
 def _renamed(found: list[ModelTable], fuller: list[str], models: Sequence[str] | None) -> list[ModelTable]:
     """Give every model its own name: those in `models`, or what the files say."""
     if models is not None:
+        expect(not isinstance(models, str), "models", f"the single text {models!r}", "a list of names")
         names = [str(name) for name in models]
         there = f"for {len(found)}, as there are in the files"
         expect(len(names) == len(found), "models", f"names for {len(names)}", there)
