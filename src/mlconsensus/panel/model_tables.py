@@ -61,11 +61,11 @@ def tables_of(scores: Any, models: Any) -> list[ModelTable]:
     """
     if isinstance(scores, Mapping):
         expect(models is None, "models", "models=… beside a mapping, which names its own", "one of the two")
-        models, matrices = list(scores), list(scores.values())
+        models, matrices = [str(name) for name in scores], list(scores.values())
     else:
         matrices = _matrices(scores)
         models = [f"model_{k}" for k in range(len(matrices))] if models is None else models
-    names = as_names([str(name) for name in models], "models").tolist()
+    names = [str(name) for name in as_names(models, "models").tolist()]
     expect(bool(matrices), "predictions", "no model", "at least one")
     each = f"one for each of {len(matrices)} models"
     expect(len(names) == len(matrices), "models", f"{len(names)} names", each)
