@@ -184,3 +184,24 @@ def test_names_are_a_list_in_order(what):
     for names in ("xy", 5, {"x", "y"}, [["x"], ["x", "y"]]):
         with pytest.raises(mlc.InputError, match=f"{what}: found .*, expected a .*list of names"):
             mlc.Predictions(np.zeros((2, 2, 2)), **{what: names})
+
+
+def test_frames_that_cannot_be_read_are_refused():
+    doubled = pa.table([[1], [0]], names=["x", "x"])
+    for read in (lambda: panel_of(a=doubled), lambda: mlc.from_long(doubled), lambda: mlc.from_long({"label": ["x"]})):
+        with pytest.raises(mlc.InputError, match="expected a frame of pandas, Polars or Arrow"):
+            read()
+    with pytest.raises(mlc.InputError, match="labels: found 'instance'"):
+        mlc.Predictions([[[1]]], labels=["instance"]).to_frame("model_0", "polars")
+    assert panel_of(a=pl.DataFrame({"x": pl.Series([1, 0], dtype=pl.Int128)})).to_array().tolist() == [[[1], [0]]]
+
+
+@pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame, pl.LazyFrame, pa.table])
+def test_any_frame_may_be_a_long_table(kind):
+    panel = mlc.from_long(kind({"worker": ["ann", "bob"], "task": [7, 7], "label": ["law", "law"]}))
+    assert (panel.models, panel.to_array().tolist()) == (("ann", "bob"), [[[1]], [[1]]])
+
+
+def test_a_long_frame_with_a_column_twice_is_refused():
+    with pytest.raises(mlc.InputError, match="^frame: found "):
+        mlc.from_long(pd.DataFrame([["a", "a", "1", "x"]], columns=["worker", "worker", "task", "label"]))

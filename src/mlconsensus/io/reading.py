@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from ..errors import expect
-from ..panel import How, ModelTable, Predictions, as_array, with_names
+from ..panel import How, ModelTable, Predictions, as_array, as_polars, with_names
 from . import frames, jsonl, stored
 from .columns import judging, roles
 from .files import AnyPath, InputFile, Paths, Place, display, guarded
@@ -135,10 +135,12 @@ def from_long(frame: Any, **reading: Unpack[Reading]) -> Predictions:
     array([[[ 1.], [ 0.]],
            [[ 1.], [nan]]])
     """
+    if hasattr(frame, "iloc"):
+        cells = [own.astype(object).where(own.notna(), None).tolist() for _, own in frame.items()]
+    else:
+        frame = as_polars(frame, "frame")
+        cells = frame.get_columns()
     columns = [str(column) for column in frame.columns]
-    cells = [frame[column] for column in frame.columns]
-    if not isinstance(frame, pl.DataFrame):
-        cells = [own.astype(object).where(own.notna(), None).tolist() for own in cells]
     with rules_of(reading) as rules, guarded("frame", "a long table"):
         rows = pl.DataFrame({str(at): own for at, own in enumerate(cells)})
         expect(bool(roles(columns, rules, "frame")), "frame", f"the columns {', '.join(columns)}", _LONG)
