@@ -63,3 +63,17 @@ def test_a_frame_of_truth_is_matched_by_name():
         mlc.metrics.ranking_loss(truth, truth.iloc[1:])
     assert repr(found) == "<Consensus: 60 instances × 6 labels by Filter>"
     assert repr(mlc.combine([[[1]]], method="mv")) == "<Consensus: 1 instance × 1 label by MV>"
+
+
+@pytest.mark.parametrize("method", [mlc.MLCMa, mlc.mlcm_a, 3, ["mv"]])
+def test_what_is_no_method_is_refused(method):
+    with pytest.raises(mlc.InputError, match="^method: found "):
+        mlc.combine(PANEL, method=method)
+    with pytest.raises(mlc.InputError, match="^combiner: found "):
+        mlc.explain(method, PANEL, 0, "label_0")
+
+
+@pytest.mark.parametrize("use", [mlc.combine, mlc.rescale, mlc.referee, mlc.MLCMr().partial_fit, mlc.rater_filter])
+def test_a_panel_without_instances_is_refused(use):
+    with pytest.raises(mlc.InputError, match="^predictions: found no instance, expected at least one"):
+        use(PANEL[:0])

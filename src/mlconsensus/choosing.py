@@ -40,6 +40,7 @@ def choose(panel: Any, optimize: Optimize = "auto", method: Method = None, weigh
     if isinstance(method, str):
         return Chosen(COMBINERS[method_named(method)](weights=weights), "it was asked for", panel)
     if method is not None:
+        expect(isinstance(method, Combiner), "method", repr(method), "a name or a combiner, such as MLCMa()")
         expect(weights is None, "weights", "some beside a combiner, which has its own", "one of the two")
         return Chosen(method, "it was asked for", panel)
     wanted = str(optimize).replace("-", "_")

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,11 +63,16 @@ def model_weights(weights: Weights, models: Sequence[str]) -> NDArray[np.float64
     """
     if weights is None:
         return None
+    given: Any = weights
+    if hasattr(given, "iloc") and [*given.index] != [*range(len(given))]:  # a Series of pandas, by name
+        expect(given.index.is_unique, "weights", "a name that comes again", "each once")
+        weights = dict(given.items())
     if isinstance(weights, Mapping):
         for name in weights:
             hint = nearest(str(name), models)
             expect(name in models, "weights", f"one for {name!r}", f"names of models{hint}")
         weights = [weights.get(name, 1.0) for name in models]
+    expect(hasattr(weights, "__iter__"), "weights", repr(weights), f"one for each of {len(models)} models")
     given = list(weights)
     expect(len(given) == len(models), "weights", len(given), f"one for each of {len(models)} models")
     for weight, model in zip(given, models, strict=True):

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -112,3 +113,15 @@ def test_clusters_must_be_those_fitted(kind):
     for other in (panel, panel.with_clusterings({"k": [0, 2]})):
         with pytest.raises(mlc.InputError, match="clusters: found"):
             fitted.transform(other)
+
+
+@pytest.mark.parametrize("given", [[1, pd.NA], pa.array([1, None]), pd.Series([1, None], dtype="Int64"), [1.0, pd.NaT]])
+def test_gaps_of_any_kind_are_no_cluster(given):
+    panel = mlc.Predictions([[[1], [0]]]).with_clusterings({"k": given})
+    assert (panel.clusters, panel.members.tolist()) == (("k: 1",), [[0], [-1]])
+
+
+@pytest.mark.parametrize("given", [None, [[1, 1]], {"k": np.zeros((2, 2))}, {"k": pd.Series([1, 2], index=[0, 0])}])
+def test_what_is_no_clustering_is_refused(given):
+    with pytest.raises(mlc.InputError, match="^clustering"):
+        mlc.Predictions([[[1], [0]]]).with_clusterings(given)

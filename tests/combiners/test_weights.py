@@ -1,6 +1,7 @@
 """Weights that the user gives: what they mean is that a model is there several times, or not at all."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -96,3 +97,12 @@ def test_combine_takes_them():
         close(found, mlc.COMBINERS[method](weights=[1, 2, 3]).fit_transform(panel))
     with pytest.raises(mlc.InputError, match="weights: found some beside a combiner"):
         mlc.combine(panel, method=mlc.MLCMr(), weights=[1, 2, 3])
+
+
+def test_a_series_weighs_models_by_name():
+    panel = mlc.Predictions([[[1, 0]], [[0, 1]], [[0, 0]]], models=["a", "b", "c"])
+    assert panel.weighted(pd.Series({"c": 5, "a": 1})).weights.tolist() == [1, 1, 5]
+    assert panel.weighted(pd.Series([5, 1, 2])).weights.tolist() == [5, 1, 2]
+    for weights in (pd.Series([1, 2, 3], index=["a", "b", "b"]), pd.Series({"q": 1}), 3):
+        with pytest.raises(mlc.InputError, match="weights: found "):
+            panel.weighted(weights)

@@ -1,7 +1,9 @@
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
+from scipy import sparse
 
 import mlconsensus as mlc
 from mlconsensus.errors import InputError
@@ -214,3 +216,26 @@ def test_levels_are_between_0_and_1(scored):
             mlc.decide(scores, truth, precision=level)
         with pytest.raises(InputError, match="certainty: found"):
             mlc.decide(scores, truth, precision=0.9, certainty=level)
+
+
+def test_truth_and_scores_may_be_sparse_or_frames_that_are_matched_by_name(scored):
+    truth, scores = scored
+    expected = mlc.decide(scores, truth, recall=0.9).promises
+    frames = pd.DataFrame(truth)[::-1], pd.DataFrame(scores)
+    for known, judged in ((sparse.csr_array(truth), scores), (truth, sparse.csr_array(scores)), frames):
+        assert mlc.decide(judged, known, recall=0.9).promises == expected
+
+
+def test_what_is_no_truth_or_no_score_is_refused(scored):
+    truth, scores = scored
+    for known, judged in (
+        (-1 * truth, scores),
+        (scores, scores),
+        ("x", scores),
+        (truth, scores * np.nan),
+        (truth, 1j * scores),
+    ):
+        with pytest.raises(InputError, match="^(truth|scores): found "):
+            mlc.decide(judged, known, recall=0.9)
+    with pytest.raises(InputError, match="^recall: found 'high'"):
+        mlc.decide(scores, truth, recall="high")

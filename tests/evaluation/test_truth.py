@@ -21,3 +21,18 @@ def test_a_truth_without_names_fits_positions_only():
         match_truth(table, ["1", "2"], ["label_0", "label_1"])
     with pytest.raises(mlc.InputError, match="truth: found no names of labels"):
         match_truth(table, ["0", "1"], ["x", "y"])
+
+
+@pytest.mark.parametrize("truth", [[[1, 0], [1]], np.ma.masked_array([[1, 0], [0, 1]], [[1, 0], [0, 0]])])
+def test_ragged_or_masked_truth_is_refused(truth):
+    panel = mlc.Predictions([[[1, 0], [0, 1]]])
+    judges = (mlc.combine(panel).evaluate, mlc.combine(panel).report, lambda t: mlc.metrics.evaluate_models(t, panel))
+    for judge in (*judges, lambda t: mlc.metrics.micro_auc(t, [[0.9, 0], [0, 1]])):
+        with pytest.raises(mlc.InputError, match="^truth: found "):
+            judge(truth)
+
+
+def test_truth_without_instances_is_refused():
+    found = mlc.combine([[[1, 0], [0, 1]]])
+    with pytest.raises(mlc.InputError, match=r"^truth: found shape \(0, 2\)"):
+        found.evaluate(found.to_frame()[:0])

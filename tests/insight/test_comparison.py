@@ -78,3 +78,11 @@ def test_a_rater_that_is_worth_its_price_is_missed_and_a_random_one_is_not():
     assert "Clearly behind all raters: without good (" in found.sentence
     with pytest.raises(InputError, match="raters: found one alone"):
         mlc.leave_out(panel.select(models=["good"]), gold)
+
+
+@pytest.mark.parametrize("methods", [["mv"], "mv", {}, {"a": "mv"}, {"a": mlc.MLCMa}])
+def test_what_is_no_method_is_refused(answered, methods):
+    panel, _, gold = answered
+    for judge in (lambda: mlc.compare(panel, gold, methods=methods), lambda: mlc.referee(panel, methods=methods)):
+        with pytest.raises(InputError, match="^method"):
+            judge()

@@ -132,3 +132,15 @@ def test_instances_that_most_likely_have_no_label_are_not_asked_about_first():
     chance = chances(likely, likely, 40, "consensus")
     assert chance[:50].sum() < 4  # little more than those that are drawn evenly, two
     assert chance[50:100].sum() > 30
+
+
+def test_a_panel_may_bring_its_answers_to_what_is_asked_next():
+    panel, truth = mlc.datasets.make_panel(n_instances=60, random_state=0)
+    gold = np.where(np.arange(60)[:, None] < 20, truth, np.nan)
+    assert mlc.ask(panel.with_gold(gold), 5).at.tolist() == mlc.ask(panel, 5, gold=gold).at.tolist()
+
+
+@pytest.mark.parametrize("asked", [{"budget": 0}, {"budget": 1.5}, {"goal": "fame"}, {"seed": -1}, {"seed": "x"}])
+def test_what_cannot_be_asked_is_refused(asked):
+    with pytest.raises(mlc.InputError, match=f"^{next(iter(asked))}: found "):
+        mlc.ask([[[1, 0], [0, 1]]], **{"budget": 1} | asked)

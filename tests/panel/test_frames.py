@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 
 import mlconsensus as mlc
@@ -156,3 +157,51 @@ def test_a_series_names_instances_and_labels(library):
 def test_a_gap_is_no_name(gap):
     with pytest.raises(mlc.InputError, match=r"model 'a', instances: found .* at position 1, expected a name"):
         panel_of(a=FRAME.set_axis(pd.Index(["k", gap, "m", "n"], dtype=object)))
+
+
+@pytest.mark.parametrize("names", [["x", np.nan], ["x", None], pa.array(["x", None])])
+def test_a_gap_among_texts_is_no_name_in_a_list_either(names):
+    with pytest.raises(mlc.InputError, match="at position 1, expected a name"):
+        mlc.Predictions(np.zeros((1, 1, 2)), labels=names)
+
+
+HASHES = [2**63 + 1, 2]  # as Polars' hash() gives them, beyond int64
+
+
+@pytest.mark.parametrize("ids", [HASHES, np.array(HASHES, dtype=np.uint64), pl.Series(HASHES, dtype=pl.UInt64)])
+def test_whole_numbers_beyond_int64_keep_every_digit(ids):
+    said, texts = np.array([[1], [0]]), [str(name) for name in HASHES[::-1]]
+    panel = mlc.Predictions([said], instances=ids, labels=["x"])
+    assert panel.instances.tolist() == texts[::-1]
+    both = mlc.Predictions([pd.DataFrame(said, ids, ["x"]), pd.DataFrame(said[::-1], texts, ["x"])])
+    assert both.to_array()[:, :, 0].tolist() == [[1, 0], [1, 0]]
+    assert mlc.Predictions([said], instances=[np.inf, 1.0]).instances.tolist() == ["inf", "1.0"]
+
+
+@pytest.mark.parametrize("what", ["models", "labels", "instances"])
+def test_names_are_a_list_in_order(what):
+    assert list(getattr(mlc.Predictions(np.zeros((2, 2, 2)), **{what: iter("xy")}), what)) == ["x", "y"]
+    for names in ("xy", 5, {"x", "y"}, [["x"], ["x", "y"]]):
+        with pytest.raises(mlc.InputError, match=f"{what}: found .*, expected a .*list of names"):
+            mlc.Predictions(np.zeros((2, 2, 2)), **{what: names})
+
+
+def test_frames_that_cannot_be_read_are_refused():
+    doubled = pa.table([[1], [0]], names=["x", "x"])
+    for read in (lambda: panel_of(a=doubled), lambda: mlc.from_long(doubled), lambda: mlc.from_long({"label": ["x"]})):
+        with pytest.raises(mlc.InputError, match="expected a frame of pandas, Polars or Arrow"):
+            read()
+    with pytest.raises(mlc.InputError, match="labels: found 'instance'"):
+        mlc.Predictions([[[1]]], labels=["instance"]).to_frame("model_0", "polars")
+    assert panel_of(a=pl.DataFrame({"x": pl.Series([1, 0], dtype=pl.Int128)})).to_array().tolist() == [[[1], [0]]]
+
+
+@pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame, pl.LazyFrame, pa.table])
+def test_any_frame_may_be_a_long_table(kind):
+    panel = mlc.from_long(kind({"worker": ["ann", "bob"], "task": [7, 7], "label": ["law", "law"]}))
+    assert (panel.models, panel.to_array().tolist()) == (("ann", "bob"), [[[1]], [[1]]])
+
+
+def test_a_long_frame_with_a_column_twice_is_refused():
+    with pytest.raises(mlc.InputError, match="^frame: found "):
+        mlc.from_long(pd.DataFrame([["a", "a", "1", "x"]], columns=["worker", "worker", "task", "label"]))

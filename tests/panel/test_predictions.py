@@ -302,3 +302,35 @@ def test_names_in_a_message_are_names():
     one, other = pd.DataFrame({"x": [1, 0]}, index=[0, 1]), pd.DataFrame({"x": [1, 0]}, index=[7, 8])
     with pytest.raises(mlc.InputError, match=r"\(such as '0'; its own are such as '7'\), expected some in common"):
         mlc.Predictions({"a": one, "b": other})
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_instances_that_are_not_there_are_refused(form):
+    panel = mlc.Predictions([form(np.eye(3))])
+    assert (len(panel[[]]), panel[::-1].instances.tolist(), panel[[-1]].instances.tolist()) == (0, [2, 1, 0], [2])
+    for at in ([3], [-4], [1.0], ["0"], [nan], pd.array([True, None, True]), slice("0", "1"), slice(None, None, 0)):
+        with pytest.raises(mlc.InputError, match="^instances: found "):
+            panel[at]
+
+
+@pytest.mark.parametrize("method", ["select", "with_labels"])
+def test_labels_may_be_any_list_of_names_but_each_once(method):
+    panel = mlc.Predictions(np.eye(2)[None], labels=["0", "1"])
+    for labels in (iter("10"), np.array(["1", "0"]), [1, 0], pd.Index(["1", "0"])):
+        chosen = getattr(panel, method)(labels=labels)
+        assert chosen.labels == ("1", "0")
+        assert type(chosen.labels[0]) is str
+        assert chosen.to_array()[0].tolist() == [[0, 1], [1, 0]]
+    for labels in (["1", "0", "0"], [], "10", 5, [None], [["0"]]):
+        with pytest.raises(mlc.InputError, match="^labels: found "):
+            getattr(panel, method)(labels=labels)
+
+
+def test_models_may_be_any_list_of_names_but_each_once():
+    panel = mlc.Predictions(np.zeros((2, 1, 1)), models=["a", "b"])
+    assert panel.select(iter("b")).models == ("b",)
+    assert panel.with_models(iter("cab")).models == ("c", "a", "b")
+    for models in (["a", "b", "b"], [], "ab", 5, [None]):
+        for method in (panel.select, panel.with_models):
+            with pytest.raises(mlc.InputError, match="^models: found "):
+                method(models)

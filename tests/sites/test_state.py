@@ -224,3 +224,10 @@ def test_with_clusterings_or_noise_all_have_the_same_labels():
     ]
     with pytest.raises(mlc.InputError, match="with noise, all must have the same"):
         mlc.merge(private)
+
+
+@pytest.mark.parametrize("given", [None, [3], ["a.stats"]])
+def test_what_is_no_combiner_is_not_merged(given):
+    for attempt in (lambda: mlc.merge(given), lambda: mlc.subtract(mlc.MLCMr().fit(PANEL), given)):
+        with pytest.raises(mlc.InputError, match="found .*, expected a"):
+            attempt()

@@ -12,6 +12,7 @@ import numpy as np
 from ..arithmetic.budget import awaited, grant, on_threads
 from ..arithmetic.many import stacked
 from ..combiners.method import merged
+from ..errors import expect
 from ..panel import Array, Predictions, Source
 from .machine import available_memory, check_size, cores
 from .progress import track, working
@@ -23,6 +24,7 @@ T = TypeVar("T")
 
 def gather(source: Source, statistics: Callable[[Predictions], S]) -> S:
     """First pass: the statistics of each block, merged."""
+    expect(len(source) > 0, "predictions", "no instance", "at least one")
     size = source.block_size
     n_blocks = -(-len(source) // size)
     return reduce(merged, each(source.blocks(size), statistics, n_blocks, "gathering"))

@@ -16,6 +16,7 @@ gold instance after the other: the chance that the capital ever grows :math:`1/\
 docs/gold-figures.md has how often promises are kept.
 """
 
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +24,7 @@ import numpy as np
 from ..arithmetic.products import BoolArray, FloatArray, ratio
 from ..errors import expect
 from ..terminal import plural
+from .truth import known_and_scores
 
 _THRESHOLDS = 300  # that are tried
 _MOST_BET = 0.75  # of the capital
@@ -104,9 +106,8 @@ def decide(
     asked = {about: level for about, level in wanted.items() if level is not None}
     expect(bool(asked), "decide", "nothing to promise", "recall, precision or false_discovery")
     for about, level in {**asked, "certainty": certainty}.items():
-        expect(0 < level < 1, about, level, "a number between 0 and 1")
-    truth, scores = np.asarray(truth, dtype=np.float64), np.asarray(scores, dtype=np.float64)
-    expect(truth.shape == scores.shape, "truth", f"shape {truth.shape}", f"{scores.shape} as the scores have")
+        expect(isinstance(level, Real) and 0 < level < 1, about, repr(level), "a number between 0 and 1")
+    truth, scores = known_and_scores(truth, scores)
     gold = np.flatnonzero(~np.isnan(truth).all(axis=1))
     expect(len(gold) > 0, "truth", "no instance whose truth is known", "some that were drawn at random")
     gold = np.random.default_rng(0).permutation(gold)  # bets are placed in random order

@@ -8,7 +8,17 @@ from scipy import sparse
 from ..arithmetic.many import ManyScores
 from ..arithmetic.products import BoolArray, dense
 from ..errors import expect
-from ..panel import MOST_DENSE, IntArray, ModelTable, canonical_csr, positions_of, table_of, truth_table, with_names
+from ..panel import (
+    MOST_DENSE,
+    IntArray,
+    ModelTable,
+    as_matrix,
+    canonical_csr,
+    positions_of,
+    table_of,
+    truth_table,
+    with_names,
+)
 from ..terminal import plural
 
 
@@ -57,6 +67,7 @@ def match_truth(table: ModelTable, instances: Any, labels: Any) -> Matched:
     'judged on 1 of 2 instances and 2 of 3 labels; the truth has 1 more instance'
     """
     known: Any = sparse.csr_array(table.scores) if sparse.issparse(table.scores) else np.asarray(table.scores)
+    expect(0 not in known.shape, table.model, f"shape {known.shape}", "at least one instance and one label")
     expect(known.dtype.kind in "biuf", table.model, known.dtype, "only 0 and 1 in the truth")
     said = known.data if sparse.issparse(known) else known
     strange = said[(said != 0) & (said != 1)]
@@ -136,20 +147,35 @@ def _common(given: Any, truth: Any, where: str) -> tuple[IntArray, IntArray]:
     return np.flatnonzero(at >= 0), at[at >= 0]
 
 
-def truth_and_scores(truth: Any, scores: Any) -> tuple[Any, Any]:
-    """Check that truth is binary, scores are finite, and both have one shape; give truth as bool, scores as floats.
-
-    Of sparse scores, which become `ManyScores`, and of those the truth is CSR.
-    """
+def _by_name(truth: Any, scores: Any) -> tuple[Any, Any]:
+    """Return both as matrices, the truth in the scores' order: by name where both have some, else by position."""
     true, judged = table_of(truth, "truth", "truth"), table_of(scores, "scores", "scores")
-    truth, scores = true.scores, judged.scores
-    for axis, what in enumerate(("instances", "labels")):  # by name where both have some, else by position
+    truth, scores = as_matrix(true.scores, "truth"), judged.scores
+    scores = scores if isinstance(scores, ManyScores) else as_matrix(scores, "scores")
+    for axis, what in enumerate(("instances", "labels")):
         own, known = getattr(judged, what), getattr(true, what)
         if own is not None and known is not None:
             at = positions_of(own, known, f"{what} of truth and scores")
             same = len(at) == truth.shape[axis] and bool((at >= 0).all())
             expect(same, "scores", f"other {what} than the truth has", "the same names")
             truth = truth.take(at, axis)
+    return truth, scores
+
+
+def known_and_scores(truth: Any, scores: Any) -> tuple[Any, Any]:
+    """Check truth and scores as `truth_and_scores` does, but that truth may be NaN, not known; give both as floats."""
+    truth, scores = map(dense, _by_name(truth, scores))
+    expect(truth.shape == scores.shape, "truth", f"shape {truth.shape}", f"{scores.shape} as the scores have")
+    known, scores = truth_and_scores(np.nan_to_num(truth), scores)
+    return np.where(np.isnan(truth), np.nan, known), scores.astype(np.float64)
+
+
+def truth_and_scores(truth: Any, scores: Any) -> tuple[Any, Any]:
+    """Check that truth is binary, scores are finite, and both have one shape; give truth as bool, scores as floats.
+
+    Of sparse scores, which become `ManyScores`, and of those the truth is CSR.
+    """
+    truth, scores = _by_name(truth, scores)
     if sparse.issparse(scores):
         scores = ManyScores(canonical_csr(scores).astype(np.float64), np.zeros(scores.shape[1]))
     many = isinstance(scores, ManyScores)

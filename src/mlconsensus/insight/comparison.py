@@ -102,6 +102,8 @@ def compare(
     panel = as_predictions(predictions)
     panel = panel if gold is None else panel.with_gold(gold)
     methods = {name: kind() for name, kind in COMBINERS.items()} if methods is None else methods
+    named = isinstance(methods, Mapping) and len(methods) > 0
+    expect(named, "methods", repr(methods), "combiners by name, such as {'MV': MajorityVote()}")
     return _compared({name: (combiner, panel) for name, combiner in methods.items()}, panel, gold, drawn)
 
 
@@ -142,6 +144,8 @@ def leave_out(
 
 def _compared(tried: dict[str, tuple[Combiner, Predictions]], panel: Predictions, gold: Any, drawn: Any) -> Comparison:
     """Judge what is tried, and compare all with the first."""
+    for name, (combiner, _) in tried.items():
+        expect(isinstance(combiner, Combiner), f"method of {name!r}", repr(combiner), "a combiner, such as MLCMa()")
     known = panel.gold
     if known is None:
         raise InputError("gold: found no answer, expected some that are known (without any, mlc.referee(panel) judges)")

@@ -12,7 +12,7 @@ import numpy as np
 from ..combiners import majority_vote
 from ..combiners.contributions import Scale
 from ..engines.passes import gather
-from ..errors import InputError, nearest
+from ..errors import InputError, expect, nearest
 from ..estimators import Combiner
 from ..panel import BoolArray, FloatArray, Predictions, Source, as_names
 from ..tables import plain
@@ -229,6 +229,7 @@ def explain(combiner: Combiner, predictions: Any, instance: int | str, label: in
     >>> bool(abs(why.baseline + why.contributions.sum() + why.remainder - why.score) < 1e-10)
     True
     """
+    expect(isinstance(combiner, Combiner), "combiner", repr(combiner), "a fitted one, such as MLCMa().fit(panel)")
     solution = combiner.solution_
     panel = combiner.in_fitted_order(predictions)
     one, column = one_instance(panel, instance), label_position(panel.labels, label)

@@ -11,9 +11,10 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from scipy import special
 
-from ..errors import expect
+from ..errors import expect, one_of
 from ..evaluation.intervals import foreseen_metrics
 from ..panel import BoolArray, FloatArray, IntArray
+from ..parameters import whole
 from ..terminal import plural
 
 Goal = Literal["consensus", "figures"]
@@ -57,6 +58,8 @@ def questions(
     >>> found.at.tolist(), bool((found.chance > 0).all())
     ([1, 2], True)
     """
+    budget, seed = whole(budget, "budget", 1), whole(seed, "seed", 0, 2**63)
+    one_of(goal, _EVENLY, "goal")
     rng, rest = np.random.default_rng(seed), np.flatnonzero(~answered)
     expect(len(rest) > 0, "ask", "answers about every instance", "some instance to ask about")
     budget = min(budget, len(rest))

@@ -136,6 +136,8 @@ def referee(
     if not isinstance(methods, Mapping):
         names = map(method_named, COMBINERS if methods is None else methods)
         methods = {name: COMBINERS[name]() for name in names if name != "MV"}
+    fit = bool(methods) and all(isinstance(method, Combiner) for method in methods.values())
+    expect(fit, "methods", repr(methods), "at least one beside voting: a name, or a combiner by its name")
     panel, note = named_most(as_predictions(predictions))
     note = note and f" {note}"
     positions(list(groups or ()), panel.models, "groups")

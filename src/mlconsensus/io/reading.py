@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from ..errors import expect
-from ..panel import How, ModelTable, Predictions, as_array, is_frame, with_names
+from ..panel import How, ModelTable, Predictions, as_array, as_polars, with_names
 from . import frames, jsonl, stored
 from .columns import judging, roles
 from .files import AnyPath, InputFile, Paths, Place, display, guarded
@@ -136,13 +136,12 @@ def from_long(frame: Any, **reading: Unpack[Reading]) -> Predictions:
            [[ 1.], [nan]]])
     """
     with rules_of(reading) as rules, guarded("frame", "a long table"):
-        expect(is_frame(frame), "frame", f"a {type(frame).__name__}", "a DataFrame of pandas or Polars")
         if hasattr(frame, "iloc"):
             cells = [own.astype(object).where(own.notna(), None).tolist() for _, own in frame.items()]
-            columns = [str(column) for column in frame.columns]
         else:
-            frame = frame.collect() if isinstance(frame, pl.LazyFrame) else pl.DataFrame(frame)
-            cells, columns = frame.get_columns(), frame.columns
+            frame = as_polars(frame, "frame")
+            cells = frame.get_columns()
+        columns = [str(column) for column in frame.columns]
         rows = pl.DataFrame({str(at): own for at, own in enumerate(cells)})
         told = rules.columns.values()
         expect(not told or not set(told).isdisjoint(columns), "columns", "none of those named in the frame", "some")

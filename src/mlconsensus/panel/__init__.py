@@ -5,8 +5,17 @@ What other rooms use of this one they import from here.
 
 from .alignment import Array, BoolArray, FloatArray, How, IntArray, Names, as_array, as_names, first_again, positions_of
 from .gold import CHANCE, Gold, gold_of, split_chances, truth_table
-from .model_scores import Matrix, ModelScores, StoredMatrix
-from .model_tables import ModelTable, aligned, canonical_csr, is_frame, table_of, tables_of, with_names
+from .model_scores import Matrix, ModelScores, StoredMatrix, as_matrix
+from .model_tables import (
+    ModelTable,
+    aligned,
+    as_polars,
+    canonical_csr,
+    is_frame,
+    table_of,
+    tables_of,
+    with_names,
+)
 from .predictions import Predictions, as_predictions, joined
 from .scales import Scales
 from .sources import MOST_DENSE, LazySource, Source, Steps, positions, prepared
@@ -15,4 +24,4 @@ __all__ = ["CHANCE", "MOST_DENSE", "Array", "BoolArray", "FloatArray", "Gold", "
 __all__ += ["Matrix", "ModelScores", "ModelTable", "Names", "Predictions", "Scales", "Source", "Steps", "StoredMatrix"]
 __all__ += ["aligned", "as_array", "as_names", "as_predictions", "canonical_csr", "first_again", "gold_of", "is_frame"]
 __all__ += ["joined", "positions", "positions_of", "prepared", "split_chances", "table_of", "tables_of", "truth_table"]
-__all__ += ["with_names"]
+__all__ += ["as_matrix", "as_polars", "with_names"]

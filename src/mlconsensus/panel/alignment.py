@@ -21,6 +21,7 @@ How = Literal["union", "intersection"]
 Maps = list[IntArray | None]  # for each model, where the panel's names stand in its own order (-1: nowhere)
 
 _TEXT = np.dtypes.StringDType()
+_GAPS = {"", "None", "nan", "NaT", "<NA>"}  # how gaps of Python, NumPy and pandas are written
 
 
 def as_names(given: Any, where: str) -> Names:
@@ -32,26 +33,33 @@ def as_names(given: Any, where: str) -> Names:
     ['b', 'a']
     """
     expect(not isinstance(given, str), where, f"the single text {given!r}", "a list of names")
-    found = np.asarray(given if hasattr(given, "__array__") else list(given))
-    if found.dtype.kind == "f" and found.ndim == 1:
+    expect(not isinstance(given, set | frozenset), where, "a set, which has no order", "a list of names")
+    try:
+        given = given if hasattr(given, "__array__") else list(given)
+        found = np.asarray(given)
+    except (TypeError, ValueError):
+        raise InputError(f"{where}: found {given!r}, expected a flat list of names") from None
+    expect(found.ndim == 1, where, f"{found.ndim} dimensions", "a flat list of names")
+    if found.dtype.kind == "f":
         gaps = np.isnan(found)
         expect(not gaps.any(), where, f"NaN at position {gaps.argmax() if gaps.any() else 0}", "a name")
-        if (found == np.floor(found)).all():  # whole numbers that a join or a gap turned to floats
-            found = found.astype(np.int64)
-    expect(found.ndim == 1, where, f"{found.ndim} dimensions", "a flat list of names")
     if found.dtype.kind == "M":  # NumPy and pandas write dates in two ways
-        given = found = np.array(found.astype("M8[us]").tolist(), dtype=object)
+        found = np.array(found.astype("M8[us]").tolist(), dtype=object)
+    given = found if found.dtype.kind == "O" else given
+    # Whole numbers, also those that a join or a gap turned to floats, unless they are beyond int64.
+    whole = found.dtype.kind in "iuf" and bool((found == np.floor(found)).all())
+    whole = whole and found.min(initial=0) >= -(2.0**63) and found.max(initial=0) < 2.0**63
     # A list that mixes numbers and text must not be turned to text by way of floats.
-    mixed = found.dtype.kind in "US" and not hasattr(given, "__array__")
+    mixed = not whole and (found.dtype.kind in "Om" or not hasattr(given, "__array__"))
     try:
-        each: Any = [str(name) for name in given] if mixed or found.dtype.kind in "Om" else found
-        names = np.array(each, dtype=np.int64 if found.dtype.kind in "iu" else _TEXT)
+        each: Any = [str(name) for name in given] if mixed else found
+        names = np.array(each, dtype=np.int64 if whole else _TEXT)
     except UnicodeEncodeError as broken:
         raise InputError(f"{where}: found {broken.object!a}, expected a name that can be written as UTF-8") from None
     listed = names.tolist()
-    if names.dtype.kind == "T" and ("" in listed or found.dtype.kind in "Om"):
+    if not whole and not _GAPS.isdisjoint(listed):
         for at, name in enumerate(given):
-            if _is_missing(name):
+            if is_missing(name):
                 raise InputError(f"{where}: found {name!r} at position {at}, expected a name")
     if again := first_again(listed):
         first, second = again
@@ -60,9 +68,9 @@ def as_names(given: Any, where: str) -> Names:
     return names
 
 
-def _is_missing(name: Any) -> bool:
+def is_missing(name: Any) -> bool:
     """Tell whether a name is none: empty, None, or what NumPy and pandas have for a gap."""
-    return name is None or name == "" if isinstance(name, str | None) else str(name) in ("", "nan", "NaT", "<NA>")
+    return not name if isinstance(name, str | None) else str(name) in _GAPS
 
 
 def as_array(names: Any) -> Names:

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..errors import InputError, expect, nearest
 from .alignment import Array, FloatArray, IntArray, as_names, positions_of
-from .model_scores import ModelScores
+from .model_scores import ModelScores, as_matrix
 from .model_tables import ModelTable, checked, is_frame, table_of, with_names
 
 CHANCE = "inclusion probability"  # a column that `ask` writes: with what probability an instance was asked about
@@ -57,7 +57,7 @@ def truth_table(given: Any, what: str, instances: Any, labels: Any) -> ModelTabl
         return given
     if is_frame(given):
         return table_of(given, what, what)
-    known, expected = given if hasattr(given, "shape") else np.asarray(given), (len(instances), len(labels))
+    known, expected = as_matrix(given, what), (len(instances), len(labels))
     expect(known.shape == expected, what, f"shape {known.shape}", str(expected))
     return ModelTable(what, known, instances, labels, what)
 

@@ -6,10 +6,27 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from scipy import sparse
 
+from ..errors import InputError
 from .alignment import BoolArray, FloatArray, IntArray
 from .scales import Knots, rescaled
 
 Matrix = Any  # NDArray (n, l) or scipy.sparse.csr_array (n, l)
+
+
+def as_matrix(raw: Any, where: str) -> Any:
+    """Return a list as an array, and a masked array with NaN in place of what is masked; sparse matrices stay.
+
+    Examples
+    --------
+    >>> as_matrix(np.ma.masked_array([[1, 0]], [[False, True]]), "truth")
+    array([[ 1., nan]])
+    """
+    if isinstance(raw, np.ma.MaskedArray):
+        return np.ma.filled(raw.astype(np.float64), np.nan)
+    try:
+        return raw if sparse.issparse(raw) else np.asarray(raw)
+    except ValueError as ragged:
+        raise InputError(f"{where}: found rows of different lengths, expected a matrix (n, l)") from ragged
 
 
 class StoredMatrix(ABC):

@@ -10,7 +10,7 @@ from scipy import sparse
 
 from ..errors import InputError, InputWarning, expect
 from .alignment import Array, How, Maps, Names, align, as_names, in_common
-from .model_scores import Matrix, ModelScores, StoredMatrix
+from .model_scores import Matrix, ModelScores, StoredMatrix, as_matrix
 
 _FEW = 50  # instances, with fewer of which nobody can tell what a list leaves out by chance
 _EXPECTED = 5  # times that a label would be named, from which on it is no chance that it never is
@@ -48,6 +48,7 @@ class ModelTable(NamedTuple):
             return pd.DataFrame(scores, index=pd.Index(ids, name="instance"), columns=labels)
         import polars as pl
 
+        expect("instance" not in labels, "labels", "'instance', which the column of names is called", "another name")
         return pl.DataFrame(scores, schema=labels, orient="row").insert_column(0, pl.Series("instance", ids))
 
 
@@ -61,11 +62,11 @@ def tables_of(scores: Any, models: Any) -> list[ModelTable]:
     """
     if isinstance(scores, Mapping):
         expect(models is None, "models", "models=… beside a mapping, which names its own", "one of the two")
-        models, matrices = list(scores), list(scores.values())
+        models, matrices = [str(name) for name in scores], list(scores.values())
     else:
         matrices = _matrices(scores)
         models = [f"model_{k}" for k in range(len(matrices))] if models is None else models
-    names = as_names([str(name) for name in models], "models").tolist()
+    names = [str(name) for name in as_names(models, "models").tolist()]
     expect(bool(matrices), "predictions", "no model", "at least one")
     each = f"one for each of {len(matrices)} models"
     expect(len(names) == len(matrices), "models", f"{len(names)} names", each)
@@ -109,16 +110,35 @@ def table_of(given: Any, model: str, file: str | None = None) -> ModelTable:
         return ModelTable(model, _numbers(given, where), given.index, given.columns, file)
     import polars as pl
 
-    frame, ids = given.collect() if isinstance(given, pl.LazyFrame) else pl.DataFrame(given), None
+    frame, ids = as_polars(given, where), None
     expect(frame.width > 0, where, "no column", "at least one label")
     odd = [name for name, kind in frame.schema.items() if not (kind.is_numeric() or kind in (pl.Boolean, pl.Null))]
     first = frame.columns[0]
     if first in odd or first.lower() in ("instance", "id"):
         ids, frame, odd = frame[first].to_list(), frame.drop(first), [name for name in odd if name != first]
     expect(not odd, f"{where}, column {''.join(odd[:1])!r}", f"{frame[odd[:1]].dtypes} values", "numbers")
-    array = frame.to_numpy()
+    array = frame.cast({pl.Int128: pl.Float64}).to_numpy()  # NumPy has no such integers
     array = frame.cast(pl.Float64).to_numpy() if array.dtype.kind == "O" else array
     return ModelTable(model, array, ids, frame.columns, file)
+
+
+def as_polars(given: Any, where: str) -> Any:
+    """Return a frame of Polars, lazy or not, or a table of Arrow's as a frame of Polars.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> as_polars(pl.LazyFrame({"x": [1]}), "frame").columns
+    ['x']
+    """
+    import polars as pl
+
+    kinds = "a frame of pandas, Polars or Arrow"
+    expect(is_frame(given), where, type(given).__name__, kinds)
+    try:
+        return given.collect() if isinstance(given, pl.LazyFrame) else pl.DataFrame(given)
+    except (TypeError, ValueError, pl.exceptions.PolarsError) as unfit:
+        raise InputError(f"{where}: found {str(unfit).splitlines()[0]}, expected {kinds}") from None
 
 
 def _numbers(frame: Any, where: str) -> Array:
@@ -323,13 +343,8 @@ def _dense(raw: Any, where: str) -> Array:
     if isinstance(raw, list) and raw and all(np.ndim(each) == 2 for each in raw):  # what `predict_proba` may return
         odd = [j for j, each in enumerate(raw) if np.shape(each)[1] != 2]
         expect(not odd, f"{where}, label {min(odd, default=0)}", "probabilities of one class", "two: of no and of yes")
-        raw = np.stack([np.asarray(each)[:, 1] for each in raw], axis=1)
-    if isinstance(raw, np.ma.MaskedArray):
-        raw = np.ma.filled(raw.astype(np.float64), np.nan)
-    try:
-        array = np.asarray(raw)
-    except ValueError as ragged:
-        raise InputError(f"{where}: found rows of different lengths, expected a matrix (n, l)") from ragged
+        raw = as_matrix([np.asarray(each)[:, 1] for each in raw], where).T
+    array: Array = as_matrix(raw, where)
     if array.dtype.kind == "f" and array.dtype.char not in "fd":
         array = array.astype(np.float32 if array.dtype.itemsize < 4 else np.float64)
     view = array.view()

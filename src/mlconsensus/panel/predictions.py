@@ -10,7 +10,7 @@ from typing import Any, cast
 import numpy as np
 from scipy import sparse
 
-from ..errors import expect
+from ..errors import InputError, expect
 from ..parameters import Weights, model_weights
 from ..terminal import plural, sizes
 from .alignment import Array, BoolArray, FloatArray, How, IntArray, Names, as_array
@@ -19,7 +19,7 @@ from .gold import Gold, known_answers
 from .model_scores import Matrix, ModelScores
 from .model_tables import ModelTable, aligned, tables_of
 from .scales import Scales
-from .sources import MOST_DENSE, Shape, Source, positions
+from .sources import MOST_DENSE, Shape, Source, asked_for, positions
 
 
 class Predictions(Source):
@@ -135,13 +135,19 @@ class Predictions(Source):
         """Restrict to some instances, by position: a slice, a mask or a list."""
         if isinstance(instances, tuple) and len(instances) == 2 and instances[1] is ...:  # as scikit-learn writes it
             instances = instances[0]
-        index = instances if isinstance(instances, slice) else np.asarray(instances)
+        forms, n = "a slice, a mask or a list of positions", len(self)
+        try:
+            index = instances.indices(n) and instances if isinstance(instances, slice) else np.asarray(instances)
+        except (TypeError, ValueError):
+            raise InputError(f"instances: found {instances!r}, expected {forms}") from None
         if isinstance(index, np.ndarray):
             mask = index.dtype.kind == "b"
-            right = not mask or index.shape == (len(self),)
-            expect(right, "instances", f"a mask of shape {index.shape}", f"({len(self)},)")
-            index = np.flatnonzero(index) if mask else index
-            expect(index.ndim == 1, "instances", f"shape {index.shape}", "a slice, a mask or a list of positions")
+            expect(not mask or index.shape == (n,), "instances", f"a mask of shape {index.shape}", f"({n},)")
+            index = np.flatnonzero(index) if mask else index if index.size else index.astype(np.int64)
+            expect(index.ndim == 1, "instances", f"shape {index.shape}", forms)
+            expect(index.dtype.kind in "iu", "instances", f"{index.dtype} values", forms)
+            beyond = index[(index >= n) | (index < -n)]
+            expect(not beyond.size, "instances", f"position {next(iter(beyond), 0)}", f"one of {n:,} instances")
         parts = tuple(part.take(index) for part in self._parts)
         gold = self._gold and self._gold.take(index)
         own = {"instances": self.instances[index], "members": self.members[index], "_parts": parts, "_gold": gold}
@@ -202,11 +208,13 @@ class Predictions(Source):
         [[[0.0], [1.0]]]
         """
         panel = self
-        if models is not None and tuple(models) != self.models:
+        models = self.models if models is None else asked_for(models, self.models, "models")
+        labels = self.labels if labels is None else asked_for(labels, self.labels, "labels")
+        if models != self.models:
             at = positions(models, self.models, "models")
             weights = None if self.weights is None else self.weights[at]
-            panel = panel._with(models=tuple(models), weights=weights, _parts=tuple(self._parts[k] for k in at))
-        if labels is not None and tuple(labels) != self.labels:
+            panel = panel._with(models=models, weights=weights, _parts=tuple(self._parts[k] for k in at))
+        if labels != self.labels:
             many = self._many if len(labels) > MOST_DENSE else None
             panel = panel._labelled(labels, positions(labels, self.labels, "labels"))._with(_many=many)
         return panel
@@ -225,6 +233,7 @@ class Predictions(Source):
         >>> mlc.Predictions([[[1]]], labels=["x"]).with_labels(["w", "x"]).to_array()
         array([[[nan,  1.]]])
         """
+        labels = asked_for(labels, self.labels, "labels")
         at = np.full(len(labels), -1)
         at[positions(self.labels, labels, "labels")] = np.arange(len(self.labels))
         return self._labelled(labels, at)
@@ -255,10 +264,11 @@ class Predictions(Source):
         >>> mlc.Predictions([[[1]]], models=["ann"]).with_models(["bob", "ann"]).to_array()
         array([[[nan]], [[ 1.]]])
         """
+        models = asked_for(models, self.models, "models")
         silent = ModelScores(np.zeros((1, len(self.labels)), np.bool_), np.full(len(self), -1), None, False)
         own = dict(zip(positions(self.models, models, "models").tolist(), self._parts, strict=True))
         parts = (own.get(k, silent) for k in range(len(models)))
-        return self._with(models=tuple(models), _parts=tuple(parts), weights=None)
+        return self._with(models=models, _parts=tuple(parts), weights=None)
 
     def weighted(self, weights: Weights) -> Predictions:
         """Let models count as a combiner's `weights` say, for the kernels to see.

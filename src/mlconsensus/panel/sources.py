@@ -13,10 +13,10 @@ import numpy as np
 
 from ..errors import InputError, expect
 from ..terminal import sizes
+from .alignment import IntArray, Names, as_names
 from .gold import Gold, gold_of
 
 if TYPE_CHECKING:
-    from .alignment import IntArray, Names
     from .predictions import Predictions
 
 Steps = tuple[methodcaller, ...]  # methods of `Predictions` with their arguments
@@ -182,6 +182,21 @@ def prepared(block: Predictions, steps: Steps) -> Predictions:
     for step in steps:
         block = step(block)
     return block
+
+
+def asked_for(wanted: Any, own: tuple[str, ...], what: str) -> tuple[str, ...]:
+    """Return names that are wanted as text, each once; `own` ones, which were looked through before, as they are.
+
+    Examples
+    --------
+    >>> asked_for(iter([1, 0]), ("0", "1"), "labels")
+    ('1', '0')
+    """
+    if isinstance(wanted, tuple) and wanted == own:
+        return own
+    names = tuple(str(name) for name in as_names(wanted, what).tolist())
+    expect(bool(names), what, "none", "at least one")
+    return names
 
 
 def positions(wanted: Sequence[str], names: Sequence[str], what: str) -> IntArray:

@@ -173,6 +173,7 @@ def merge(combiners: Sequence[Combiner], names: Sequence[str] | None = None) -> 
     >>> both.n_instances_, bool(abs(both.transform(panel) - mlc.mlcm_r(panel)).max() < 1e-10)
     (1000, True)
     """
+    expect(hasattr(combiners, "__iter__"), "merge", repr(combiners), "a list of fitted combiners")
     combiners = list(combiners)
     expect(bool(combiners), "merge", "no statistics", "at least one")
     names = [f"combiner {at}" for at in range(len(combiners))] if names is None else names
@@ -220,6 +221,7 @@ def subtract(total: Combiner, part: Combiner, names: Sequence[str] = ("total", "
     >>> rest.n_instances_, bool(abs(rest.transform(panel) - without.transform(panel)).max() < 1e-10)
     (600, True)
     """
+    _names_of(total), _names_of(part)
     expect(total.privacy_ is None, names[0], "noise, which would not be taken back", "sums without")
     several = len(total.parts_) > 1  # what was gathered in one go does not tell what is in it
     gone = set(part.parts_ or (_digest(part),)) if several else set()
@@ -380,6 +382,7 @@ def _check_alike(combiner: Combiner, first: Combiner, name: str, first_name: str
 
 
 def _names_of(combiner: Combiner) -> dict[str, tuple[str, ...]]:
+    expect(isinstance(combiner, Combiner), "combiner", repr(combiner), "a fitted one, as mlc.load gives it")
     check_is_fitted(combiner, "models_")
     return {"models": combiner.models_, "labels": combiner.labels_, "clusters": combiner.clusters_}
 
