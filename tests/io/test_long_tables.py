@@ -116,7 +116,7 @@ CROWD = {"task": [7, 8], "worker": ["a", "b"], "label": ["x", "x"]}
 @pytest.mark.parametrize(
     ("frame", "reading", "told"),
     [
-        (CROWD, {}, "frame: found a dict, expected a DataFrame"),
+        (CROWD, {}, "frame: found dict, expected a frame of pandas"),
         (
             pd.DataFrame([[7, "a", "x", "x"]], columns=["task", "worker", "label", "label"]),
             {},
