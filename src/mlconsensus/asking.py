@@ -45,11 +45,8 @@ def ask(predictions: Any, budget: int, goal: Goal = "consensus", *, gold: Any = 
     panel = found.predictions
     known = panel.gold or Gold(np.empty(0, dtype=np.int64), np.empty((0, panel.shape[2])))
     answered, mixed, earlier = np.isin(np.arange(len(panel)), known.at), 0.0, np.ones(len(known.at))
-    if (
-        gold is not None
-        and found.gold is not None
-        and (chance := chances(gold, None, found.gold, panel.instances)[0]) is not None
-    ):
+    given = None if gold is None else found.gold
+    if given is not None and (chance := chances(gold, None, given, panel.instances)[0]) is not None:
         # Rounds are averaged: the first, for all instances, and the second, for those that had no answer by then.
         mixed = len(known.at) / (len(known.at) + budget)
         earlier = np.minimum(1 / (mixed / chance[known.at] + 1 - mixed), 1.0)

@@ -85,10 +85,7 @@ def on_threads(function: Callable[[A], T], items: Iterable[A]) -> Iterator[T]:
                 yield awaited(under_way.popleft())
         while under_way:
             yield awaited(under_way.popleft())
-    except (
-        KeyboardInterrupt,
-        GeneratorExit,
-    ):  # or whoever walked the results has had enough: nobody waits for the rest
+    except (KeyboardInterrupt, GeneratorExit):  # nobody waits for the rest
         stop.set()
         raise
     finally:

@@ -253,11 +253,11 @@ def kth_best(starts: Any, scores: FloatArray, k: int) -> FloatArray:
 
 def _best_places(starts: Any, scores: FloatArray, k: int) -> Array:
     """Find where the `k` best of each row's scores stand, of equal ones the first; given where rows start (n + 1,)."""
-    sizes, lowest = np.diff(starts), kth_best(starts, scores, k)
+    sizes = np.diff(starts)
     if sizes.max(initial=0) <= k:
         return np.arange(len(scores))
     rows = np.repeat(np.arange(len(sizes)), sizes)
-    least = lowest[rows]
+    least = kth_best(starts, scores, k)[rows]
     better, tied = np.flatnonzero(scores > least), np.flatnonzero(scores == least)
     nth = np.arange(len(tied)) - _starts(rows[tied], len(sizes))[rows[tied]]
     left = k - np.bincount(rows[better], minlength=len(sizes))

@@ -28,7 +28,7 @@ from .formats import NamedFrame
 from .labels import highest
 from .rules import AS_THEY_ARE, Rules
 
-_ROWS = 2**22  # statements that are worked on at a time: for each of them, names are looked up anew
+_ROWS = 2**22  # statements that are worked on at a time
 
 
 class Coded(NamedTuple):
@@ -146,9 +146,8 @@ def _long(found: NamedFrame, model: str, rules: Rules, scratch: Path | None, lis
         seen[rows[said | (part.score == part.score)]] = True  # no label and NaN: nothing was said
         np.add.at(counts, rows[said] + 1, 1)
         known[part.model[said], part.label[said]] = True
-    known |= known.any(axis=0) & ~known.any(
-        axis=1, keepdims=True
-    )  # who never gave a label said no to all that others give
+    # Who never gave a label said no to all that others give.
+    known |= known.any(axis=0) & ~known.any(axis=1, keepdims=True)
     whole = _sorted(coded, np.cumsum(counts), n, l, scratch)
     if not whole.has_canonical_format:
         once: Any = None if rules.strict else _once(whole)

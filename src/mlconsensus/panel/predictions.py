@@ -137,7 +137,9 @@ class Predictions(Source):
             instances = instances[0]
         forms, n = "a slice, a mask or a list of positions", len(self)
         try:
-            index = instances.indices(n) and instances if isinstance(instances, slice) else np.asarray(instances)
+            index = instances if isinstance(instances, slice) else np.asarray(instances)
+            if isinstance(index, slice):
+                index.indices(n)  # refuses what are no positions
         except (TypeError, ValueError):
             raise InputError(f"instances: found {instances!r}, expected {forms}") from None
         if isinstance(index, np.ndarray):
