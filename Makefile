@@ -19,7 +19,6 @@ test: $(INSTALLED_DEV)
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
-	$(BIN)/python tools/count_lines.py
 	$(BIN)/pytest --numprocesses=auto --dist=loadfile $(COVERAGE)
 
 # The tests with the lowest version of every dependency that pyproject.toml declares, in an environment of its own.

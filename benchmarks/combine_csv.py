@@ -24,7 +24,11 @@ def make(path: Path, n: int, l: int, seed: int, scores: bool) -> None:
     with path.open("wb") as file:
         for start in range(0, n, 50_000):
             rows = min(50_000, n - start)
-            values = rng.random((rows, l)).round(4) if scores else (rng.random((rows, l)) < FILL).astype(np.uint8)
+            values = (
+                rng.random((rows, l)).round(4)
+                if scores
+                else (rng.random((rows, l)) < FILL).astype(np.uint8)
+            )
             frame = pl.DataFrame(values, schema=[f"label_{j}" for j in range(l)])
             ids = pl.Series("id", [f"item-{i}" for i in range(start, start + rows)])
             frame.insert_column(0, ids).write_csv(file, include_header=start == 0)
@@ -32,15 +36,25 @@ def make(path: Path, n: int, l: int, seed: int, scores: bool) -> None:
 
 def main() -> None:
     parser = options(__doc__, models=5, instances=1_000_000, labels=100, repeats=2)
-    parser.add_argument("--scores", action="store_true", help="scores of four digits instead of 0/1")
+    parser.add_argument(
+        "--scores", action="store_true", help="scores of four digits instead of 0/1"
+    )
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         folder = given.folder or Path(temporary)
         pattern = "scores_{}.csv" if given.scores else "votes_{}.csv"
         n, l = given.instances, given.labels
-        paths = files(folder, pattern, given.models, lambda path, k: make(path, n, l, k, given.scores))
+        paths = files(
+            folder,
+            pattern,
+            given.models,
+            lambda path, k: make(path, n, l, k, given.scores),
+        )
         runs = {"read": [sys.executable, "-c", READ, *paths]}
-        for name, file in (("combine to CSV", "out.csv"), ("combine to Parquet", "out.parquet")):
+        for name, file in (
+            ("combine to CSV", "out.csv"),
+            ("combine to Parquet", "out.parquet"),
+        ):
             runs[name] = [*COMBINE, *paths, "--output", str(folder / file)]
         print(json.dumps(compared(runs, "read", given.repeats, folder / "out.csv")))
 

@@ -18,8 +18,8 @@ import numpy as np
 from distributed import Client
 
 import mlconsensus as mlc
-from mlconsensus.engines.dask import local_cluster
-from mlconsensus.estimators import method_named
+from mlconsensus.combiners.registry import method_named
+from mlconsensus.execution.dask import local_cluster
 
 FILL = 0.025
 
@@ -38,29 +38,48 @@ def measured(workers: int, options: argparse.Namespace) -> dict[str, float]:
     n, l = options.instances, options.labels
     with local_cluster(workers) as cluster, Client(cluster):
         arrays = [
-            da.map_blocks(votes, k, chunks=da.core.normalize_chunks((options.rows, l), (n, l)), dtype=bool)
+            da.map_blocks(
+                votes,
+                k,
+                chunks=da.core.normalize_chunks((options.rows, l), (n, l)),
+                dtype=bool,
+            )
             for k in range(options.models)
         ]
         panel = mlc.from_dask(arrays)
         kind = mlc.COMBINERS[method_named(options.method)]
         small = mlc.from_dask([array[: options.rows * workers] for array in arrays])
-        kind().fit(small).transform(small).sum().compute()  # workers import what they need
+        kind().fit(small).transform(
+            small
+        ).sum().compute()  # workers import what they need
         began = time.perf_counter()
         combiner = kind().fit(panel)
         fitted = time.perf_counter()
         total = combiner.transform(panel).sum().compute()
         ended = time.perf_counter()
-    return {"fit": fitted - began, "transform": ended - fitted, "seconds": ended - began, "sum": float(total)}
+    return {
+        "fit": fitted - began,
+        "transform": ended - fitted,
+        "seconds": ended - began,
+        "sum": float(total),
+    }
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    for name, default in (("models", 5), ("instances", 2_000_000), ("labels", 200), ("rows", 40_000)):
+    for name, default in (
+        ("models", 5),
+        ("instances", 2_000_000),
+        ("labels", 200),
+        ("rows", 40_000),
+    ):
         parser.add_argument(f"--{name}", type=int, default=default)
     parser.add_argument("--method", default="mlcm-r")
     options = parser.parse_args()
     os.environ.setdefault("OMP_NUM_THREADS", "1")
-    found: dict[str, Any] = {f"{workers} workers": measured(workers, options) for workers in (1, 2)}
+    found: dict[str, Any] = {
+        f"{workers} workers": measured(workers, options) for workers in (1, 2)
+    }
     one, two = found.values()
     assert abs(one["sum"] - two["sum"]) <= 1e-10 * abs(one["sum"])
     for part in ("fit", "transform", "seconds"):

@@ -38,19 +38,32 @@ def make(n: int, l: int, m: int, each: int, seed: int = 0) -> tuple[Any, list[An
 
     def matrix(rank: Any, scores: Any) -> Any:
         rows = np.repeat(np.arange(n), rank.shape[1])
-        found = sparse.coo_array((scores.ravel(), (rows, names[rank.ravel()])), shape=(n, l))
+        found = sparse.coo_array(
+            (scores.ravel(), (rows, names[rank.ravel()])), shape=(n, l)
+        )
         keys = rows * l + names[rank.ravel()]
         _, first = np.unique(keys, return_index=True)
-        return sparse.csr_array((found.data[first], (found.row[first], found.col[first])), shape=(n, l))
+        return sparse.csr_array(
+            (found.data[first], (found.row[first], found.col[first])), shape=(n, l)
+        )
 
     few = max(1, each // 3)
     topics = zipf((n, few))
-    true = np.concatenate([topics, *(relatives(topics) for _ in range(2)), zipf((n, each - 3 * few))], axis=1)
+    true = np.concatenate(
+        [topics, *(relatives(topics) for _ in range(2)), zipf((n, each - 3 * few))],
+        axis=1,
+    )
     said = []
     for k in range(m):
         kept = rng.random(true.shape) < 0.75 - 0.06 * k
-        wrong = np.where(rng.random(true.shape) < 0.5, relatives(true), zipf(true.shape))
-        scores = np.where(kept, 1 - 0.6 * rng.random(true.shape) ** 2, 0.15 + 0.6 * rng.random(true.shape))
+        wrong = np.where(
+            rng.random(true.shape) < 0.5, relatives(true), zipf(true.shape)
+        )
+        scores = np.where(
+            kept,
+            1 - 0.6 * rng.random(true.shape) ** 2,
+            0.15 + 0.6 * rng.random(true.shape),
+        )
         said.append(matrix(np.where(kept, true, wrong), np.round(scores, 4)))
     return matrix(true, np.ones(true.shape)), said
 
@@ -60,9 +73,16 @@ def write(path: Path, said: list[Any]) -> None:
     frames = []
     for k, own in enumerate(said):
         cells = own.tocoo()
-        frame = pl.DataFrame({"instance": cells.row, "label": cells.col, "score": cells.data})
-        names = pl.format("doc-{}", "instance").alias("instance"), pl.format("subject {}", "label").alias("label")
-        frames.append(frame.select(*names, "score", pl.lit(f"model_{k}").alias("model")))
+        frame = pl.DataFrame(
+            {"instance": cells.row, "label": cells.col, "score": cells.data}
+        )
+        names = (
+            pl.format("doc-{}", "instance").alias("instance"),
+            pl.format("subject {}", "label").alias("label"),
+        )
+        frames.append(
+            frame.select(*names, "score", pl.lit(f"model_{k}").alias("model"))
+        )
     pl.concat(frames).write_parquet(path)
 
 
@@ -73,35 +93,70 @@ def adding(said: list[Any]) -> float:
     return time.process_time() - began
 
 
-def run(n: int, l: int, m: int, each: int, methods: list[str], folder: Path) -> dict[str, Any]:
+def run(
+    n: int, l: int, m: int, each: int, methods: list[str], folder: Path
+) -> dict[str, Any]:
     """Measure each method on one panel."""
     _, said = make(n, l, m, each)
     panel = folder / f"panel-{n}-{l}-{m}-{each}.parquet"
     if not panel.exists():
         write(panel, said)
-    found: dict[str, Any] = {"adding": adding(said), "said": sum(own.nnz for own in said)}
+    found: dict[str, Any] = {
+        "adding": adding(said),
+        "said": sum(own.nnz for own in said),
+    }
     del said
     for method in methods:
-        out = ["--layout", "ranked", "--top-k", "10", "--output", str(folder / "out.parquet"), "--method", method]
+        out = [
+            "--layout",
+            "ranked",
+            "--top-k",
+            "10",
+            "--output",
+            str(folder / "out.parquet"),
+            "--method",
+            method,
+        ]
         found[method] = measured([*COMBINE, str(panel), *out])
         found[method]["times"] = found[method]["cpu"] / found["adding"]
-        print(f"{n:>9,} × {l:>7,} × {m}  {method:8}", json.dumps({k: round(v, 2) for k, v in found[method].items()}))
+        print(
+            f"{n:>9,} × {l:>7,} × {m}  {method:8}",
+            json.dumps({k: round(v, 2) for k, v in found[method].items()}),
+        )
     return found
 
 
-def exponents(rows: list[tuple[float, dict[str, Any]]], methods: list[str]) -> dict[str, float]:
+def exponents(
+    rows: list[tuple[float, dict[str, Any]]], methods: list[str]
+) -> dict[str, float]:
     """Fit how the CPU time of each method grows, leaving out what starting and importing take."""
     at = np.log([size for size, _ in rows])
-    return {own: float(np.polyfit(at, np.log([found[own]["cpu"] for _, found in rows]), 1)[0]) for own in methods}
+    return {
+        own: float(
+            np.polyfit(at, np.log([found[own]["cpu"] for _, found in rows]), 1)[0]
+        )
+        for own in methods
+    }
 
 
 def main() -> None:
     """Run what the options ask for."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    for name, default in {"instances": 50_000, "labels": 20_000, "models": 5, "each": 10}.items():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    for name, default in {
+        "instances": 50_000,
+        "labels": 20_000,
+        "models": 5,
+        "each": 10,
+    }.items():
         parser.add_argument(f"--{name}", type=int, default=default)
     parser.add_argument("--method", nargs="+", default=list(METHODS))
-    parser.add_argument("--growth", action="store_true", help="how time grows with labels and with instances")
+    parser.add_argument(
+        "--growth",
+        action="store_true",
+        help="how time grows with labels and with instances",
+    )
     parser.add_argument("--folder", type=Path)
     given = parser.parse_args()
     folder = given.folder or Path(tempfile.mkdtemp())
@@ -109,8 +164,13 @@ def main() -> None:
     if not given.growth:
         run(given.instances, given.labels, *size)
         return
-    by_instances = [(n, run(n, given.labels, *size)) for n in (12_500, 25_000, 50_000, 100_000)]
-    by_labels = [(l, run(given.instances, l, *size)) for l in (1_000, 3_000, 10_000, 30_000, 100_000)]
+    by_instances = [
+        (n, run(n, given.labels, *size)) for n in (12_500, 25_000, 50_000, 100_000)
+    ]
+    by_labels = [
+        (l, run(given.instances, l, *size))
+        for l in (1_000, 3_000, 10_000, 30_000, 100_000)
+    ]
     print("l^", exponents(by_labels, given.method))
     print("n^", exponents(by_instances, given.method))
 

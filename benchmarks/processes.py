@@ -11,7 +11,9 @@ from pathlib import Path
 COMBINE = [str(Path(sys.executable).with_name("mlconsensus")), "combine", "--force"]
 
 
-def compared(runs: dict[str, list[str]], yardstick: str, repeats: int, output: Path) -> dict[str, dict[str, float]]:
+def compared(
+    runs: dict[str, list[str]], yardstick: str, repeats: int, output: Path
+) -> dict[str, dict[str, float]]:
     """Run commands in turn, keep the best of each, and say how many times the yardstick's time it took."""
     best: dict[str, dict[str, float]] = {}
     for _ in range(repeats):
@@ -34,7 +36,9 @@ def options(about: str, **numbers: int) -> argparse.ArgumentParser:
     return parser
 
 
-def files(folder: Path, pattern: str, count: int, make: Callable[[Path, int], None]) -> list[str]:
+def files(
+    folder: Path, pattern: str, count: int, make: Callable[[Path, int], None]
+) -> list[str]:
     """Return the files that `make` makes, as many as asked for; those that are there are not made again."""
     folder.mkdir(exist_ok=True)
     paths = [folder / pattern.format(k) for k in range(count)]
@@ -52,4 +56,8 @@ def measured(command: list[str]) -> dict[str, float]:
     if status:
         sys.exit(f"{command[:4]} ended with {status}")
     wall = time.perf_counter() - began
-    return {"seconds": wall, "cpu": usage.ru_utime + usage.ru_stime, "peak_mib": usage.ru_maxrss / 2**10}
+    return {
+        "seconds": wall,
+        "cpu": usage.ru_utime + usage.ru_stime,
+        "peak_mib": usage.ru_maxrss / 2**10,
+    }

@@ -18,18 +18,34 @@ RESULTS = Path(__file__).parent / "results"
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("sections", nargs="*", metavar="SECTION", help=f"some of {', '.join(SECTIONS)}; all without")
-    parser.add_argument("--keep", action="store_true", help="keep what has been measured")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "sections",
+        nargs="*",
+        metavar="SECTION",
+        help=f"some of {', '.join(SECTIONS)}; all without",
+    )
+    parser.add_argument(
+        "--keep", action="store_true", help="keep what has been measured"
+    )
     parser.add_argument("--page", action="store_true", help="only write the page")
     options = parser.parse_args()
     unknown = set(options.sections) - set(SECTIONS)
     if unknown:
-        parser.error(f"found section {min(unknown)!r}, expected some of {', '.join(SECTIONS)}")
+        parser.error(
+            f"found section {min(unknown)!r}, expected some of {', '.join(SECTIONS)}"
+        )
     RESULTS.mkdir(exist_ok=True)
     for name in [] if options.page else options.sections or SECTIONS:
         measure(name, keep=options.keep)
-    page.write({path.stem: json.loads(path.read_text()) for path in sorted(RESULTS.glob("*.json"))})
+    page.write(
+        {
+            path.stem: json.loads(path.read_text())
+            for path in sorted(RESULTS.glob("*.json"))
+        }
+    )
 
 
 def measure(section, keep):
@@ -42,7 +58,10 @@ def measure(section, keep):
         cases[name] = kept[name] if known else run()
         if not known:
             told = cases[name].get("failed") or f"{cases[name]['seconds']:.3g} s"
-            print(f"{section}: {name}: {told} ({time.perf_counter() - began:.0f} s in all)", flush=True)
+            print(
+                f"{section}: {name}: {told} ({time.perf_counter() - began:.0f} s in all)",
+                flush=True,
+            )
             save(path, {"machine": machine.describe(), "cases": {**kept, **cases}})
     save(path, {"machine": machine.describe(), "cases": cases})
 

@@ -51,14 +51,25 @@ def make(path: Path, n: int, l: int, model: int) -> None:
     """Write decisions that five models mostly agree on, 2 % of them yes."""
     labels = [f"label_{j}" for j in range(l)]
 
-    def blocks(columns: Any, predicate: Any, rows: Any, batch: Any) -> Iterator[pl.DataFrame]:
+    def blocks(
+        columns: Any, predicate: Any, rows: Any, batch: Any
+    ) -> Iterator[pl.DataFrame]:
         rng = np.random.default_rng(model)
         for start in range(0, n, ROWS):
             size = min(ROWS, n - start)
-            truth = np.random.default_rng(10**6 + start).random((size, l), dtype=np.float32) < 0.02
+            truth = (
+                np.random.default_rng(10**6 + start).random((size, l), dtype=np.float32)
+                < 0.02
+            )
             votes = truth ^ (rng.random((size, l), dtype=np.float32) < 0.006)
-            ids = pl.select(pl.format("item-{}", pl.int_range(start, start + size))).to_series().alias("id")
-            yield pl.DataFrame(np.asfortranarray(votes), schema=labels).insert_column(0, ids)
+            ids = (
+                pl.select(pl.format("item-{}", pl.int_range(start, start + size)))
+                .to_series()
+                .alias("id")
+            )
+            yield pl.DataFrame(np.asfortranarray(votes), schema=labels).insert_column(
+                0, ids
+            )
 
     schema = {"id": pl.String} | dict.fromkeys(labels, pl.Boolean)
     register_io_source(blocks, schema=schema).sink_parquet(path, row_group_size=ROWS)
@@ -71,15 +82,32 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         folder = given.folder or Path(temporary)
         n, l = given.instances, given.labels
-        paths = files(folder, "model_{}.parquet", given.models, lambda path, k: make(path, n, l, k))
+        paths = files(
+            folder,
+            "model_{}.parquet",
+            given.models,
+            lambda path, k: make(path, n, l, k),
+        )
         output = folder / "out.parquet"
         runs = {
             "decode": [sys.executable, "-c", SCAN, "frames", *paths],
             "two plain scans": [sys.executable, "-c", SCAN, "arrays", *paths],
             "write": [sys.executable, "-c", WRITE, str(n), str(l), str(output)],
-            "combine": [*COMBINE, *paths, "--stream", "--method", given.method, "--output", str(output)],
+            "combine": [
+                *COMBINE,
+                *paths,
+                "--stream",
+                "--method",
+                given.method,
+                "--output",
+                str(output),
+            ],
         }
-        print(json.dumps(compared(runs, "two plain scans", given.repeats, output), indent=1))
+        print(
+            json.dumps(
+                compared(runs, "two plain scans", given.repeats, output), indent=1
+            )
+        )
 
 
 if __name__ == "__main__":

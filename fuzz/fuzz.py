@@ -28,7 +28,7 @@ import seeds
 from mutate import mutated
 
 from mlconsensus.cli import main
-from mlconsensus.terminal import safe
+from mlconsensus.text import safe
 
 KINDS = ("memory", "streamed", "state")
 SECONDS, BYTES = 10, 2 * 2**30  # that one file may take
@@ -37,12 +37,16 @@ FOUND = Path(__file__).parent / "found"
 LIFE = 500  # files after which a worker is replaced: Polars keeps the stacks of what panicked, 2 MB of addresses each
 
 
-def case(kind: str, seed: int, number: int, originals: dict[str, bytes]) -> tuple[str, bytes, random.Random]:
+def case(
+    kind: str, seed: int, number: int, originals: dict[str, bytes]
+) -> tuple[str, bytes, random.Random]:
     """Return the name of a broken file, its bytes, and the chance that chooses what to do with it."""
     rng = random.Random(f"{seed} {kind} {number}")
     name = rng.choice(list(originals))
     suffix = name.split(".", 1)[1]
-    alike = [data for other, data in originals.items() if other.split(".", 1)[1] == suffix]
+    alike = [
+        data for other, data in originals.items() if other.split(".", 1)[1] == suffix
+    ]
     return name, mutated(name, originals[name], alike, rng), rng
 
 
@@ -66,12 +70,26 @@ def wrong(kind: str, path: Path, rng: random.Random) -> str:
         command = ["solve", path, "-o", model]
         if path.suffix != ".stats":
             applied = ["apply", path, panel, "-o", out]
-            command = applied if path.suffix == ".model" else ["statistics", panel, "--after", path, "-o", model]
+            command = (
+                applied
+                if path.suffix == ".model"
+                else ["statistics", panel, "--after", path, "-o", model]
+            )
         return _judged(run(*command, "--force"))
     method = rng.choice(METHODS)
     beside = [good] if rng.random() < 0.5 else []
     strict = ["--strict"] * (rng.random() < 0.2)
-    command = ["combine", path, *beside, *strict, "--method", method, "-o", out, "--force"]
+    command = [
+        "combine",
+        path,
+        *beside,
+        *strict,
+        "--method",
+        method,
+        "-o",
+        out,
+        "--force",
+    ]
     out.unlink(missing_ok=True)
     code, said = run(*command, "--no-stream")
     if fault := _judged((code, said)):
@@ -86,7 +104,11 @@ def wrong(kind: str, path: Path, rng: random.Random) -> str:
     if fault := _judged((streamed, also)):
         return fault
     names, scores = _numbers(out)
-    if streamed != code or names != whole[0] or not np.allclose(scores, whole[1], rtol=0, atol=1e-10):
+    if (
+        streamed != code
+        or names != whole[0]
+        or not np.allclose(scores, whole[1], rtol=0, atol=1e-10)
+    ):
         return f"streaming ends with {streamed}, memory with {code}: {also.strip()} | {said.strip()}"
     return ""
 
@@ -96,7 +118,9 @@ def _numbers(path: Path) -> tuple[list[str], np.ndarray]:
     if not path.exists():
         return [], np.empty(0)
     table = pl.read_csv(path, infer_schema=False)
-    scores = table[:, 1:].cast(pl.Float64).to_numpy() if table.width > 1 else np.empty(0)
+    scores = (
+        table[:, 1:].cast(pl.Float64).to_numpy() if table.width > 1 else np.empty(0)
+    )
     return [*table.columns, *table[:, 0]], scores
 
 
@@ -137,7 +161,11 @@ def work(kind: str, seed: int, numbers: range, pipe) -> None:
             fault = f"{type(unexpected).__name__}: {unexpected}"
         signal.setitimer(signal.ITIMER_PROF, 0)
         took, most = time.process_time() - start, _most_memory()
-        fault = fault or (f"{took:.1f} s" if took > SECONDS else "") or (f"{most / 1e9:.1f} GB" if most > BYTES else "")
+        fault = (
+            fault
+            or (f"{took:.1f} s" if took > SECONDS else "")
+            or (f"{most / 1e9:.1f} GB" if most > BYTES else "")
+        )
         path.unlink(missing_ok=True)
         pipe.send(("done", number, fault, took, most))
     pipe.send(("end",))
@@ -161,7 +189,9 @@ def _most_memory() -> int:
     return 0
 
 
-def explore(kind: str, seed: int, first: int, count: int, until: float) -> tuple[int, Counter[str], float, float]:
+def explore(
+    kind: str, seed: int, first: int, count: int, until: float
+) -> tuple[int, Counter[str], float, float]:
     """Run files until there are enough, or the time is over; keep those with which something went wrong."""
     spawn = multiprocessing.get_context("spawn")
     next_one, faults, slowest, largest = first, Counter[str](), 0.0, 0.0
@@ -169,7 +199,9 @@ def explore(kind: str, seed: int, first: int, count: int, until: float) -> tuple
     while next_one < first + count and time.monotonic() < until:
         ours, theirs = spawn.Pipe()
         numbers = range(next_one, min(first + count, next_one + LIFE))
-        worker = spawn.Process(target=work, args=(kind, seed, numbers, theirs), daemon=True)
+        worker = spawn.Process(
+            target=work, args=(kind, seed, numbers, theirs), daemon=True
+        )
         worker.start()
         theirs.close()
         at = next_one
@@ -188,7 +220,11 @@ def explore(kind: str, seed: int, first: int, count: int, until: float) -> tuple
                         faults[_kept(kind, seed, at, originals, news[2])] += 1
         except EOFError:
             worker.join(5)
-            ended = "the process hung" if worker.exitcode is None else f"the process ended with {worker.exitcode}"
+            ended = (
+                "the process hung"
+                if worker.exitcode is None
+                else f"the process ended with {worker.exitcode}"
+            )
             faults[_kept(kind, seed, at, originals, ended)] += 1
             next_one = at + 1
         worker.kill()
@@ -196,7 +232,9 @@ def explore(kind: str, seed: int, first: int, count: int, until: float) -> tuple
     return next_one - first, faults, slowest, largest
 
 
-def _kept(kind: str, seed: int, number: int, originals: dict[str, bytes], fault: str) -> str:
+def _kept(
+    kind: str, seed: int, number: int, originals: dict[str, bytes], fault: str
+) -> str:
     FOUND.mkdir(exist_ok=True)
     name, data, _ = case(kind, seed, number, originals)
     (FOUND / f"{kind}-{seed}-{number}-{name}").write_bytes(data)
@@ -208,17 +246,23 @@ def _kept(kind: str, seed: int, number: int, originals: dict[str, bytes], fault:
 def cli() -> None:
     """Explore what the arguments say, and end with 1 if anything was found."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seconds", type=float, default=60, help="for all kinds together")
+    parser.add_argument(
+        "--seconds", type=float, default=60, help="for all kinds together"
+    )
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--kinds", nargs="+", choices=KINDS, default=KINDS)
     parser.add_argument("--first", type=int, default=0, help="number of the first file")
-    parser.add_argument("--files", type=int, default=10**9, help="of each kind, at most")
+    parser.add_argument(
+        "--files", type=int, default=10**9, help="of each kind, at most"
+    )
     given = parser.parse_args()
     failed, end = False, time.monotonic() + given.seconds
     for at, kind in enumerate(given.kinds):
         now = time.monotonic()
         until = now + (end - now) / (len(given.kinds) - at)
-        tried, faults, slowest, largest = explore(kind, given.seed, given.first, given.files, until)
+        tried, faults, slowest, largest = explore(
+            kind, given.seed, given.first, given.files, until
+        )
         most = f"slowest {slowest:.1f} s, largest {largest / 1e9:.2f} GB"
         print(f"{kind}: {tried:,} files, {faults.total()} faults, {most}", flush=True)
         for fault, times in faults.most_common(20):

@@ -42,9 +42,13 @@ def mutated(name: str, data: bytes, others: list[bytes], rng: random.Random) -> 
     """Return the file broken in some way; what is packed is broken inside half of the time."""
     if rng.random() < 0.5:
         if name.endswith(".gz"):
-            return gzip.compress(mutated(name[:-3], gzip.decompress(data), others, rng), 1, mtime=0)
+            return gzip.compress(
+                mutated(name[:-3], gzip.decompress(data), others, rng), 1, mtime=0
+            )
         if name.endswith(".zst"):
-            return zstandard.compress(mutated(name[:-4], zstandard.decompress(data), others, rng), 1)
+            return zstandard.compress(
+                mutated(name[:-4], zstandard.decompress(data), others, rng), 1
+            )
         if name.endswith(".npz"):
             return _archive(data, rng)
         if name.endswith((".stats", ".model", ".round")):
@@ -68,9 +72,13 @@ def _once(data: bytearray, others: list[bytes], rng: random.Random) -> None:
     elif how == 3:
         data[at:at] = data[at:end] * rng.choice((1, 1, 2, 50))
     elif how == 4:
-        number = rng.choice(NUMBERS) * rng.choice((1, 1, 1, -1)) + rng.choice((0, 0, 1, -1))
+        number = rng.choice(NUMBERS) * rng.choice((1, 1, 1, -1)) + rng.choice(
+            (0, 0, 1, -1)
+        )
         size = rng.choice((1, 2, 4, 8))
-        data[at : at + size] = (number % 2 ** (8 * size)).to_bytes(size, rng.choice(("little", "little", "big")))
+        data[at : at + size] = (number % 2 ** (8 * size)).to_bytes(
+            size, rng.choice(("little", "little", "big"))
+        )
     elif how == 5:
         data[at : rng.choice((at, end))] = rng.choice(WORDS)
     elif how == 6:
@@ -80,7 +88,9 @@ def _once(data: bytearray, others: list[bytes], rng: random.Random) -> None:
     elif how == 7:
         number = rng.choice(NUMBERS)  # as Parquet's footers have it
         data[at : at + 1] = b"".join(
-            bytes([number >> shift & 127 | 128]) for shift in range(0, 63, 7) if number >> shift
+            bytes([number >> shift & 127 | 128])
+            for shift in range(0, 63, 7)
+            if number >> shift
         )
     elif rng.random() < 0.3:
         del data[at:]
@@ -99,7 +109,9 @@ def _archive(data: bytes, rng: random.Random) -> bytes:
         _once(broken, list(members.values()), rng)
         members[name] = bytes(broken)
     else:
-        members[rng.choice(("scores.npy", "labels.npy", "format.npy", "x", "indptr.npy"))] = members.pop(name)
+        members[
+            rng.choice(("scores.npy", "labels.npy", "format.npy", "x", "indptr.npy"))
+        ] = members.pop(name)
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as archive:
         for own, content in members.items():
@@ -113,12 +125,16 @@ def _array(array, rng: random.Random):
         number = rng.choice(NUMBERS) * rng.choice((1, -1))
         at = rng.randrange(array.size)
         if array.dtype.kind == "f":
-            array.flat[at] = rng.choice((-0.0, -1.0, 1.5, np.nan, np.inf, 1e-310, 1e300))
+            array.flat[at] = rng.choice(
+                (-0.0, -1.0, 1.5, np.nan, np.inf, 1e-310, 1e300)
+            )
         else:
             info = np.iinfo(array.dtype)
             array.flat[at] = max(info.min, min(info.max, number))
     elif how == 1 and array.dtype.kind in "biuf":
-        return array.astype(rng.choice(("i1", "u1", "i4", "u8", "f4", "f8", "c8", "?", "S3", "U3")))
+        return array.astype(
+            rng.choice(("i1", "u1", "i4", "u8", "f4", "f8", "c8", "?", "S3", "U3"))
+        )
     elif how == 2:
         return array.reshape(-1)[: rng.randrange(array.size + 1)]
     else:
@@ -136,10 +152,14 @@ def _state(data: bytes, rng: random.Random) -> bytes:
     """Break the header or the arrays of a state file under a right checksum."""
     from safetensors.numpy import load
 
-    from mlconsensus.sites import state_file
+    from mlconsensus.federated import statistics_files
 
     length = struct.unpack("<Q", data[:8])[0]
-    header = json.loads(json.loads(json.loads(data[8 : 8 + length])["__metadata__"]["mlconsensus"])["header"])
+    header = json.loads(
+        json.loads(json.loads(data[8 : 8 + length])["__metadata__"]["mlconsensus"])[
+            "header"
+        ]
+    )
     arrays = {name: array.copy() for name, array in load(data).items()}
     if rng.random() < 0.5 or not arrays:
         key = rng.choice([*header, "x"])
@@ -152,13 +172,17 @@ def _state(data: bytes, rng: random.Random) -> bytes:
     else:
         name = rng.choice(sorted(arrays))
         changed = _array(arrays[name], rng)
-        arrays[name] = changed if changed.dtype.kind in "iuf" and changed.dtype.itemsize == 8 else arrays[name]
+        arrays[name] = (
+            changed
+            if changed.dtype.kind in "iuf" and changed.dtype.itemsize == 8
+            else arrays[name]
+        )
         if rng.random() < 0.2:
             arrays[rng.choice(("x", "known:x", "total.x"))] = arrays.pop(name)
     file = io.BytesIO()
     try:
         header.pop("version", None)
-        state_file.write_state(file, header, arrays)
+        statistics_files.write_state(file, header, arrays)
     except (ValueError, TypeError, OverflowError):  # what no JSON holds
         return data
     return file.getvalue()

@@ -18,7 +18,7 @@ import numpy as np
 from scipy import sparse
 
 import mlconsensus as mlc
-from mlconsensus.combiners.method import merged
+from mlconsensus.execution.statistics import merged
 
 ERROR = 1e-8  # by which scores may hang on the order of things
 # The lowest and highest score that docs/theory.md promises, given the number of labels.
@@ -31,7 +31,11 @@ RANGES = {
     "Filter": lambda l: (0, np.inf),
 }
 METHODS = [kind() for kind in mlc.COMBINERS.values()]
-OTHERS = [mlc.RaterFilter(rescale=False), mlc.MLCMr(restart=0.5), mlc.MLCMa(n_iter=None)]  # on every third panel
+OTHERS = [
+    mlc.WeightedConsensus(rescale=False),
+    mlc.MLCMr(restart=0.5),
+    mlc.MLCMa(n_iter=None),
+]  # on every third panel
 
 
 class Panel(NamedTuple):
@@ -51,18 +55,43 @@ def draw(number: int) -> Panel:
     signal = rng.choice(["none", "none", "weak", "strong"])
     fill = rng.choice([0.02, 0.1, 0.3, 0.5, 0.9])
     truth = rng.random((n, l)) < fill
-    right = {"none": np.zeros(m), "weak": rng.uniform(0, 0.4, m), "strong": rng.uniform(0.5, 1, m)}[signal]
-    said = np.where(rng.random((m, n, l)) < right[:, None, None], truth, rng.random((m, n, l)) < fill).astype(float)
-    form = rng.choice(["decisions", "decisions", "scores", "thirds", "scales", "tiny", "subnormal", "near one"])
+    right = {
+        "none": np.zeros(m),
+        "weak": rng.uniform(0, 0.4, m),
+        "strong": rng.uniform(0.5, 1, m),
+    }[signal]
+    said = np.where(
+        rng.random((m, n, l)) < right[:, None, None],
+        truth,
+        rng.random((m, n, l)) < fill,
+    ).astype(float)
+    form = rng.choice(
+        [
+            "decisions",
+            "decisions",
+            "scores",
+            "thirds",
+            "scales",
+            "tiny",
+            "subnormal",
+            "near one",
+        ]
+    )
     noise = rng.random(said.shape)
     if form == "scores":
         said = 0.6 * said + 0.4 * noise
     elif form == "thirds":  # many ties
         said = np.round(3 * (0.6 * said + 0.4 * noise)) / 3
     elif form == "scales":
-        said = (0.6 * said + 0.4 * noise) ** rng.choice([0.2, 1, 5, 30], m)[:, None, None]
+        said = (0.6 * said + 0.4 * noise) ** rng.choice([0.2, 1, 5, 30], m)[
+            :, None, None
+        ]
     elif form in ("tiny", "subnormal"):
-        said = np.where(rng.random(said.shape) < 0.5, said, noise * (1e-12 if form == "tiny" else 1e-310))
+        said = np.where(
+            rng.random(said.shape) < 0.5,
+            said,
+            noise * (1e-12 if form == "tiny" else 1e-310),
+        )
     elif form == "near one":
         said = np.where(rng.random(said.shape) < 0.5, said, 1 - noise * 1e-12)
     kinds = [signal, form]
@@ -103,10 +132,14 @@ def fitted(method: Any, pieces: list[mlc.Predictions], weights: Any) -> Any:
         return reduce(merged, map(statistics, pieces))
 
     known = method.prepare(pieces[0], gather)
-    return method.solve(gather(lambda piece: method.sums(piece, known)), pieces[0].weights, known)
+    return method.solve(
+        gather(lambda piece: method.sums(piece, known)), pieces[0].weights, known
+    )
 
 
-def combined(method: Any, panel: mlc.Predictions, weights: Any, solution: Any = None) -> Any:
+def combined(
+    method: Any, panel: mlc.Predictions, weights: Any, solution: Any = None
+) -> Any:
     """Apply a solution to a panel, its own by default."""
     solution = fitted(method, [panel], weights) if solution is None else solution
     return type(method).apply(panel.weighted(weights), solution)
@@ -130,25 +163,58 @@ def faults(panel: Panel, method: Any, seed: int) -> list[str]:
             found.append(f"{what}: {apart:.1e}")
 
     for turned in range(2):
-        at = tuple(rng.permutation(size) if turned else np.arange(size)[::-1] for size in scores.shape)
+        at = tuple(
+            rng.permutation(size) if turned else np.arange(size)[::-1]
+            for size in scores.shape
+        )
         other = mlc.Predictions(np.ascontiguousarray(scores[np.ix_(*at)]))
         back = np.empty_like(whole)
-        back[np.ix_(at[1], at[2])] = combined(method, other, None if weights is None else weights[at[0]])
+        back[np.ix_(at[1], at[2])] = combined(
+            method, other, None if weights is None else weights[at[0]]
+        )
         compare("order", back)
-    compare("sparse", combined(method, mlc.Predictions([sparse.csr_array(own) for own in scores]), weights))
+    compare(
+        "sparse",
+        combined(
+            method, mlc.Predictions([sparse.csr_array(own) for own in scores]), weights
+        ),
+    )
     cuts = np.sort(rng.integers(0, scores.shape[1] + 1, 2))
-    pieces = [mlc.Predictions(piece) for piece in np.split(scores, cuts, axis=1) if piece.shape[1]]
+    pieces = [
+        mlc.Predictions(piece)
+        for piece in np.split(scores, cuts, axis=1)
+        if piece.shape[1]
+    ]
     compare("pieces", combined(method, given, weights, fitted(method, pieces, weights)))
-    compare("in pieces", np.concatenate([combined(method, piece, weights, solution) for piece in pieces]))
+    compare(
+        "in pieces",
+        np.concatenate(
+            [combined(method, piece, weights, solution) for piece in pieces]
+        ),
+    )
     halved = {name: getattr(solution, name) for name in method.in_float32}
-    halved = {name: part.astype(np.float32) for name, part in halved.items() if part is not None}
+    halved = {
+        name: part.astype(np.float32)
+        for name, part in halved.items()
+        if part is not None
+    }
     size = max(1.0, float(np.abs(whole).max()))
-    compare("float32", combined(method, given, weights, solution._replace(**halved)), 1e-4 * size)
+    compare(
+        "float32",
+        combined(method, given, weights, solution._replace(**halved)),
+        1e-4 * size,
+    )
     if method.name == "Filter" and not solution.overall.any():
-        heard = ~np.isnan(scores if weights is None else scores[weights > 0]).all(axis=0)
+        heard = ~np.isnan(scores if weights is None else scores[weights > 0]).all(
+            axis=0
+        )
         vote = combined(mlc.MajorityVote(), given, weights)
         compare("votes", np.where(heard, vote, whole))
-        found += [] if "scores are votes" in method.saw(solution) else ["says nothing of votes"]
+        found += (
+            []
+            if "scores are votes" in method.saw(solution)
+            else ["says nothing of votes"]
+        )
     return found
 
 
@@ -158,9 +224,15 @@ def faults_of_default(panel: Panel, seed: int) -> list[str]:
     rng = np.random.default_rng([17, seed])
     at = tuple(rng.permutation(size) for size in scores.shape)
     whole = mlc.combine(scores, weights=weights)
-    other = mlc.combine(scores[np.ix_(*at)], weights=None if weights is None else weights[at[0]])
+    other = mlc.combine(
+        scores[np.ix_(*at)], weights=None if weights is None else weights[at[0]]
+    )
     apart = float(np.abs(whole.scores[np.ix_(*at[1:])] - other.scores).max())
-    return [] if apart <= ERROR else [f"order: {apart:.1e}, {whole.method} and {other.method}"]
+    return (
+        []
+        if apart <= ERROR
+        else [f"order: {apart:.1e}, {whole.method} and {other.method}"]
+    )
 
 
 def main(how_many: int, first: int) -> int:
@@ -176,16 +248,26 @@ def main(how_many: int, first: int) -> int:
                 found = [f"{type(fault).__name__}: {fault}"]
             broken[method.name] += bool(found)
             if found:
-                print(f"panel {number} ({panel.kind}), {method!r}: {'; '.join(found)}", flush=True)
+                print(
+                    f"panel {number} ({panel.kind}), {method!r}: {'; '.join(found)}",
+                    flush=True,
+                )
         if number % 5 == 0 and (found := faults_of_default(panel, number)):
             broken["default"] += 1
-            print(f"panel {number} ({panel.kind}), default: {'; '.join(found)}", flush=True)
-    print(f"{how_many:,} panels from number {first}, {len(METHODS)} methods on each: {broken.total()} broken")
+            print(
+                f"panel {number} ({panel.kind}), default: {'; '.join(found)}",
+                flush=True,
+            )
+    print(
+        f"{how_many:,} panels from number {first}, {len(METHODS)} methods on each: {broken.total()} broken"
+    )
     return broken.total()
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("panels", type=int, nargs="?", default=10_000)
     parser.add_argument("--first", type=int, default=0)
     given = parser.parse_args()

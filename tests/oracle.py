@@ -34,7 +34,11 @@ def _walk(A, B, alpha, prior, restart=None):
     D_lambda, D_1_lambda = np.diag(1 - stop), np.diag(stop)
     inv_d_v = np.diag([1 / d if d > 0 else 0.0 for d in d_v])
     inv_d_n = np.diag([1 / d if d > 0 else 0.0 for d in d_n])
-    Q = np.linalg.inv(np.eye(v) - D_lambda @ inv_d_v @ A.T @ inv_d_n @ A) @ D_1_lambda @ B
+    Q = (
+        np.linalg.inv(np.eye(v) - D_lambda @ inv_d_v @ A.T @ inv_d_n @ A)
+        @ D_1_lambda
+        @ B
+    )
     U = inv_d_n @ A @ Q
     for i in range(n):
         if d_n[i] == 0:
@@ -133,7 +137,12 @@ def dawid_skene(scores, n_iter=100, tol=1e-5, gold=None):
         known = [i for i in range(n) if heard[i] or i in told]
         if not known:
             continue
-        true = {i: told[i] if i in told else sum(yes[k, i] for k in heard[i]) / len(heard[i]) for i in known}
+        true = {
+            i: told[i]
+            if i in told
+            else sum(yes[k, i] for k in heard[i]) / len(heard[i])
+            for i in known
+        }
 
         prior, says = _maximise(true, heard, yes)
         bound = -np.inf
@@ -149,7 +158,10 @@ def dawid_skene(scores, n_iter=100, tol=1e-5, gold=None):
             for i in known:
                 for side, t, p in ((0, 1 - true[i], 1 - prior), (1, true[i], prior)):
                     if t > 0:
-                        votes = sum(np.log(says[k, side] if yes[k, i] else 1 - says[k, side]) for k in heard[i])
+                        votes = sum(
+                            np.log(says[k, side] if yes[k, i] else 1 - says[k, side])
+                            for k in heard[i]
+                        )
                         gained += t * (votes + np.log(p) - np.log(t))
             if gained - bound < tol * sum(len(heard[i]) for i in known):
                 break
@@ -174,7 +186,9 @@ def walk_with_gold(A, B, alpha, gamma, Y, rounds=20000):
         before = Q.copy()
         for i in range(n):
             if A[i].sum() > 0:
-                U[i] = (A[i] @ Q + gamma * (Y[i] - usual if i in known else 0)) / A[i].sum()
+                U[i] = (A[i] @ Q + gamma * (Y[i] - usual if i in known else 0)) / A[
+                    i
+                ].sum()
         for j in range(v):
             if A[:, j].sum() + held[j] > 0:
                 Q[j] = (A[:, j] @ U + held[j] * B[j]) / (A[:, j].sum() + held[j])
@@ -189,7 +203,9 @@ def mlcm_r_with_gold(scores, gold, gamma, alpha=2.0, clusters=None):
     A = np.concatenate([*np.nan_to_num(scores), clusters], axis=1)
     B = np.concatenate([*[np.eye(l)] * m, np.zeros((clusters.shape[1], l))])
     Y = np.nan_to_num(gold)
-    Q = walk_with_gold(A, B, alpha, gamma, Y / np.maximum(Y.sum(axis=1, keepdims=True), 1))
+    Q = walk_with_gold(
+        A, B, alpha, gamma, Y / np.maximum(Y.sum(axis=1, keepdims=True), 1)
+    )
     return A @ Q / A.sum(axis=1, keepdims=True)
 
 
@@ -201,9 +217,13 @@ def bgcm_with_gold(scores, gold, gamma, alpha=2.0, clusters=None):
     for label in range(l):
         yes, no = value[:, :, label].T, (said * (1 - value))[:, :, label].T
         A = np.concatenate([yes, no, clusters], axis=1)
-        B = np.array([[1.0, 0.0]] * m + [[0.0, 1.0]] * m + [[0.0, 0.0]] * clusters.shape[1])
+        B = np.array(
+            [[1.0, 0.0]] * m + [[0.0, 1.0]] * m + [[0.0, 0.0]] * clusters.shape[1]
+        )
         Y = np.nan_to_num(np.stack([gold[:, label], 1 - gold[:, label]], axis=1))
-        out[:, label] = (A @ walk_with_gold(A, B, alpha, gamma, Y))[:, 0] / A.sum(axis=1)
+        out[:, label] = (A @ walk_with_gold(A, B, alpha, gamma, Y))[:, 0] / A.sum(
+            axis=1
+        )
     return out
 
 
@@ -218,13 +238,19 @@ def mlcm_a_with_gold(scores, gold, taus, extra):
     best, c = None, (X @ F * Y).sum() / (X @ F * (X @ F)).sum()
     F = c * F
     for tau in taus:
-        spread = np.eye(len(X)) + X @ np.linalg.inv(G) @ X.T / tau  # of each label's answers, in units of the noise
+        spread = (
+            np.eye(len(X)) + X @ np.linalg.inv(G) @ X.T / tau
+        )  # of each label's answers, in units of the noise
         wrong = Y - X @ F
         of_labels = (wrong * np.linalg.solve(spread, wrong)).sum(axis=0) + extra
-        density = -0.5 * (l * np.linalg.slogdet(spread)[1] + len(Y) * np.log(of_labels).sum())
+        density = -0.5 * (
+            l * np.linalg.slogdet(spread)[1] + len(Y) * np.log(of_labels).sum()
+        )
         if best is None or density > best[0]:
             half = np.linalg.cholesky(tau * G).T
-            W = np.linalg.lstsq(np.concatenate([X, half]), np.concatenate([Y, half @ F]), rcond=None)[0]
+            W = np.linalg.lstsq(
+                np.concatenate([X, half]), np.concatenate([Y, half @ F]), rcond=None
+            )[0]
             best = density, W
     return mean @ best[1]
 
@@ -233,9 +259,17 @@ def learned(starts, said, answers, rounds, spread):
     """Pólya–Gamma EM of docs/theory.md with loops: the correction's common part and each label's own."""
     g, l = starts.shape
     usual, p = starts.mean(axis=0), 2 + len(said)
-    z = np.array([[[1, (starts[i, j] - usual[j]) / 2, *said[:, i, j]] for i in range(g)] for j in range(l)])
+    z = np.array(
+        [
+            [[1, (starts[i, j] - usual[j]) / 2, *said[:, i, j]] for i in range(g)]
+            for j in range(l)
+        ]
+    )
     kind = [0, 1] + [2] * len(said)
-    T, T_all = np.array([spread[k] for k in kind]), np.array([(1, 1, 0.1)[k] for k in kind])
+    T, T_all = (
+        np.array([spread[k] for k in kind]),
+        np.array([(1, 1, 0.1)[k] for k in kind]),
+    )
     common, own = np.zeros(p), np.zeros((l, p))
     for _ in range(rounds):
         H, c = np.zeros((l, p, p)), np.zeros((l, p))
@@ -261,8 +295,21 @@ def learned(starts, said, answers, rounds, spread):
         for k in range(3):
             some = [a for a in range(p) if kind[a] == k]
             if some:
-                T[some] = max(np.mean([own[j, a] ** 2 + given[j][a, a] for j in range(l) for a in some]), 1e-5)
+                T[some] = max(
+                    np.mean(
+                        [
+                            own[j, a] ** 2 + given[j][a, a]
+                            for j in range(l)
+                            for a in some
+                        ]
+                    ),
+                    1e-5,
+                )
             if some and k == 2:
-                T_all[some] = max(np.mean([common[a] ** 2 + whole[a, a] for a in some]), 1e-5)
+                T_all[some] = max(
+                    np.mean([common[a] ** 2 + whole[a, a] for a in some]), 1e-5
+                )
     both = common + own
-    return np.concatenate([[both[:, 0] - both[:, 1] * usual / 2], [1 + both[:, 1] / 2], both[:, 2:].T])
+    return np.concatenate(
+        [[both[:, 0] - both[:, 1] * usual / 2], [1 + both[:, 1] / 2], both[:, 2:].T]
+    )

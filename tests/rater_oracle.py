@@ -18,9 +18,15 @@ def drawn(found, expected, chance, least=1e-5):
     spread = 0.03
     for _ in range(30):
         trust = [1 / (own + spread) ** 2 for own in chance]
-        moments = [t * ((f - e) ** 2 - own) for t, f, e, own in zip(trust, found, expected, chance, strict=True)]
+        moments = [
+            t * ((f - e) ** 2 - own)
+            for t, f, e, own in zip(trust, found, expected, chance, strict=True)
+        ]
         spread = max(least, sum(moments) / sum(trust))
-    return [(f * spread + e * own) / (spread + own) for f, e, own in zip(found, expected, chance, strict=True)]
+    return [
+        (f * spread + e * own) / (spread + own)
+        for f, e, own in zip(found, expected, chance, strict=True)
+    ]
 
 
 def voices(agreed, precision, overlap, r):
@@ -31,7 +37,9 @@ def voices(agreed, precision, overlap, r):
         for q in range(m):
             if k != q and precision[k][q] > 0:
                 clearly = agreed[k][q] - r[k] * r[q] - 2 * chance_of(precision[k][q])
-                size = math.sqrt(max(1 - r[k] ** 2, 1 - 0.98**2) * max(1 - r[q] ** 2, 1 - 0.98**2))
+                size = math.sqrt(
+                    max(1 - r[k] ** 2, 1 - 0.98**2) * max(1 - r[q] ** 2, 1 - 0.98**2)
+                )
                 shared += overlap[k][q] * max(2 * min(clearly / size, 1) - 1, 0)
         found.append(1 / (1 + shared))
     return found
@@ -43,7 +51,9 @@ def chance_of(precision):
 
 def reliability(agreed, precision, overlap):
     m = len(agreed)
-    pairs = [(k, q) for k in range(m) for q in range(m) if k != q and precision[k][q] > 0]
+    pairs = [
+        (k, q) for k in range(m) for q in range(m) if k != q and precision[k][q] > 0
+    ]
     if not pairs:
         return [0.98] * m, [1.0] * m
     all_precision = sum(precision[k][q] for k, q in pairs)
@@ -53,31 +63,58 @@ def reliability(agreed, precision, overlap):
     for at in range(200):
         if at % 5 == 0:
             now = voices(agreed, precision, overlap, r)
-            voice = [(v + own) / 2 for v, own in zip(voice, now, strict=True)] if at else now
+            voice = (
+                [(v + own) / 2 for v, own in zip(voice, now, strict=True)]
+                if at
+                else now
+            )
         known, weighted = [0.0] * m, [0.0] * m
         for k, q in pairs:
-            weight = precision[k][q] / (1 + abs(agreed[k][q] - r[k] * r[q]) / chance_of(precision[k][q]))
+            weight = precision[k][q] / (
+                1 + abs(agreed[k][q] - r[k] * r[q]) / chance_of(precision[k][q])
+            )
             weight *= voice[k] * voice[q]
             known[k] += weight * r[q] ** 2
             weighted[k] += weight * agreed[k][q] * r[q]
-        mean = sum(i * own for i, own in zip(known, r, strict=True)) / max(sum(known), 1e-12)
-        pulled = [(w + mean / spread) / (i + 1 / spread) for w, i in zip(weighted, known, strict=True)]
-        r = [(own + min(max(new, -1), 1)) / 2 for own, new in zip(r, pulled, strict=True)]
+        mean = sum(i * own for i, own in zip(known, r, strict=True)) / max(
+            sum(known), 1e-12
+        )
+        pulled = [
+            (w + mean / spread) / (i + 1 / spread)
+            for w, i in zip(weighted, known, strict=True)
+        ]
+        r = [
+            (own + min(max(new, -1), 1)) / 2 for own, new in zip(r, pulled, strict=True)
+        ]
         if at > 5:
             trust = [(i / (i + 1 / spread)) ** 2 for i in known]
-            far = [(w / max(i, 1e-9) - mean) ** 2 - 1 / max(i, 1e-9) for w, i in zip(weighted, known, strict=True)]
-            spread = max(1e-5, sum(t * f for t, f in zip(trust, far, strict=True)) / max(sum(trust), 1e-12))
+            far = [
+                (w / max(i, 1e-9) - mean) ** 2 - 1 / max(i, 1e-9)
+                for w, i in zip(weighted, known, strict=True)
+            ]
+            spread = max(
+                1e-5,
+                sum(t * f for t, f in zip(trust, far, strict=True))
+                / max(sum(trust), 1e-12),
+            )
     if sum(r) < 0:
         r = [-own for own in r]
     z = [
         sum(precision[k][q] * agreed[k][q] * shape(k, q) for k, q in pairs)
-        / math.sqrt(max(2 * sum(precision[k][q] * shape(k, q) ** 2 for k, q in pairs), 1e-300))
-        for shape in (lambda k, q: voice[k] * voice[q], lambda k, q: voice[k] * r[k] * voice[q] * r[q])
+        / math.sqrt(
+            max(2 * sum(precision[k][q] * shape(k, q) ** 2 for k, q in pairs), 1e-300)
+        )
+        for shape in (
+            lambda k, q: voice[k] * voice[q],
+            lambda k, q: voice[k] * r[k] * voice[q] * r[q],
+        )
     ]
     if (z[0] < 3 and z[1] < 3 + math.sqrt(2 * m)) or sum(r) < 0.1 * sum(map(abs, r)):
         return [0.0] * m, [1.0] * m
     opposite = -0.3 * max(float(np.median(r)), 0) - 1e-9
-    return [max(own, -0.98) if own < opposite else min(max(own, 0), 0.98) for own in r], voice
+    return [
+        max(own, -0.98) if own < opposite else min(max(own, 0), 0.98) for own in r
+    ], voice
 
 
 def erring_together(Y, r):
@@ -88,12 +125,22 @@ def erring_together(Y, r):
     found = expected = told = 0.0
     spread = False
     for j in range(Y.shape[2]):
-        cells = [[Y[k, i, j] for k in reliable if not np.isnan(Y[k, i, j])] for i in range(Y.shape[1])]
+        cells = [
+            [Y[k, i, j] for k in reliable if not np.isnan(Y[k, i, j])]
+            for i in range(Y.shape[1])
+        ]
         cells = [cell for cell in cells if len(cell) > 3]
         if not cells:
             continue
         raw = [
-            np.mean([np.mean([math.prod(some) for some in itertools.combinations(cell, size)]) for cell in cells])
+            np.mean(
+                [
+                    np.mean(
+                        [math.prod(some) for some in itertools.combinations(cell, size)]
+                    )
+                    for cell in cells
+                ]
+            )
             for size in (1, 2, 3, 4)
         ]
         mean, told = raw[0], told + len(cells)
@@ -106,9 +153,13 @@ def erring_together(Y, r):
         found += len(cells) * v**3 * (m4 / v**2 - m3**2 / v**3 - 1)
         size = mean * (1 - mean) / v - 1
         if size > 1e-9:
-            skewness, kurtosis = stats.beta(mean * size, (1 - mean) * size).stats(moments="sk")
+            skewness, kurtosis = stats.beta(mean * size, (1 - mean) * size).stats(
+                moments="sk"
+            )
             expected += len(cells) * v**3 * (kurtosis + 3 - skewness**2 - 1)
-    return min(max(found / expected, 0), 1) if expected > 1e-12 * told else float(spread)
+    return (
+        min(max(found / expected, 0), 1) if expected > 1e-12 * told else float(spread)
+    )
 
 
 def rater_filter(Y, weights=None):
@@ -121,8 +172,12 @@ def rater_filter(Y, weights=None):
     frequency = np.array([over(total[:, j].sum(), heard[:, j].sum()) for j in L])
     mean = (total + frequency) / (heard + 1)
     x = np.where(said, y - mean[:, None, :], 0.0)
-    variance = np.array([[over((x[k, :, j] ** 2).sum(), heard[k, j]) for j in L] for k in K])
-    square = np.array([[over((y[k, :, j] ** 2).sum(), heard[k, j]) for j in L] for k in K])
+    variance = np.array(
+        [[over((x[k, :, j] ** 2).sum(), heard[k, j]) for j in L] for k in K]
+    )
+    square = np.array(
+        [[over((y[k, :, j] ** 2).sum(), heard[k, j]) for j in L] for k in K]
+    )
     variance[variance <= np.maximum(1e-12, 1e-8 * square)] = 0
     deviation = np.sqrt(variance)
 
@@ -131,7 +186,12 @@ def rater_filter(Y, weights=None):
     labels = sum(pooled) ** 2 / max(sum(own**2 for own in pooled), 1e-300)
     agreed, precision, alike, overlap = np.zeros((4, m, m))
     count = heard.sum(axis=1) / l
-    rate = np.array([[total[k, j] / heard[k, j] if heard[k, j] else frequency[j] for j in L] for k in K])
+    rate = np.array(
+        [
+            [total[k, j] / heard[k, j] if heard[k, j] else frequency[j] for j in L]
+            for k in K
+        ]
+    )
     for k in K:
         for q in K:
             shared = said[k] & said[q]
@@ -146,41 +206,74 @@ def rater_filter(Y, weights=None):
             chance += variance[q].sum() * (1 / max(count[q], 1) - part)
             shift = ((rate[k] - rate[q]) ** 2).sum()
             overlap[k, q] = both / math.sqrt(max(count[k] * count[q], 1))
-            alike[k, q] = 1 if k == q else min(1, max(chance, 0) / max(shift, 1e-12)) ** 2 * overlap[k, q]
+            alike[k, q] = (
+                1
+                if k == q
+                else min(1, max(chance, 0) / max(shift, 1e-12)) ** 2 * overlap[k, q]
+            )
     r, voice = map(np.array, reliability(agreed, precision, overlap))
-    vote = np.array([[over((given * y[:, i, j]).sum(), (given * said[:, i, j]).sum()) for j in L] for i in N])
+    vote = np.array(
+        [
+            [over((given * y[:, i, j]).sum(), (given * said[:, i, j]).sum()) for j in L]
+            for i in N
+        ]
+    )
     if not r.any() or m == 1:
         silent = np.array([[not (given * said[:, i, j]).any() for j in L] for i in N])
         return np.where(silent, frequency, vote)
-    logit = [np.log(p / (1 - p)) for p in (np.clip(mean, 1e-9, 1 - 1e-9), np.clip(frequency, 1e-9, 1 - 1e-9))]
+    logit = [
+        np.log(p / (1 - p))
+        for p in (np.clip(mean, 1e-9, 1 - 1e-9), np.clip(frequency, 1e-9, 1 - 1e-9))
+    ]
     bound = np.exp(-np.abs(logit[0] - logit[1]) / 2)
     alike = np.where(np.eye(m), 1, alike * erring_together(Y, r))
 
     def pooling(c):
-        u = np.array([[over(c[k, j] / (1 - c[k, j] ** 2), deviation[k, j]) for j in L] for k in K])
+        u = np.array(
+            [
+                [over(c[k, j] / (1 - c[k, j] ** 2), deviation[k, j]) for j in L]
+                for k in K
+            ]
+        )
         return u, u * c * deviation
 
     # Round 3: readings.
     given = voice * given
-    u, b = (voice[:, None] * each for each in pooling(np.sign(r)[:, None] * np.minimum(np.abs(r)[:, None], bound)))
+    u, b = (
+        voice[:, None] * each
+        for each in pooling(np.sign(r)[:, None] * np.minimum(np.abs(r)[:, None], bound))
+    )
     Z, I = (u[:, None] * x).sum(axis=0), (b[:, None] * said).sum(axis=0)
     read = np.array([sum(I[i, j] > 1e-9 for i in N) for j in L])
     at = [j for j in L if read[j] * b[:, j].sum() > 1e-9]
-    v = np.array([sum((Z[i, j] / I[i, j]) ** 2 for i in N if I[i, j] > 1e-9) / max(read[j], 1) for j in L])
+    v = np.array(
+        [
+            sum((Z[i, j] / I[i, j]) ** 2 for i in N if I[i, j] > 1e-9) / max(read[j], 1)
+            for j in L
+        ]
+    )
     signal = np.zeros((l, l))
     for j in L:
         for g in L:
             whole, informed = Z[:, j] @ Z[:, g], max(I[:, j] @ I[:, g], 1e-12)
             alone = sum(u[k, j] * u[k, g] * (x[k, :, j] @ x[k, :, g]) for k in K)
-            own = sum(b[k, j] * b[k, g] * (said[k, :, j] & said[k, :, g]).sum() for k in K)
+            own = sum(
+                b[k, j] * b[k, g] * (said[k, :, j] & said[k, :, g]).sum() for k in K
+            )
             usable = min(max(2 * (1 - own / informed), 0), 1)
-            signal[j, g] = usable * (whole - alone) / max(I[:, j] @ I[:, g] - own, 1e-3 * informed)
+            signal[j, g] = (
+                usable * (whole - alone) / max(I[:, j] @ I[:, g] - own, 1e-3 * informed)
+            )
             signal[j, g] += (1 - usable) * whole / informed
     ease = np.ones(l)
     chance = [2 * max(v[j] ** 2 - 1, 0.01) / max(read[j], 1) for j in at]
-    ease[at] = np.clip(drawn([signal[j, j] for j in at], [1.0] * len(at), chance, 1e-3), 0.02, 4)
+    ease[at] = np.clip(
+        drawn([signal[j, j] for j in at], [1.0] * len(at), chance, 1e-3), 0.02, 4
+    )
     d = np.sqrt(ease)
-    c = np.clip(np.sign(r)[:, None] * np.minimum(np.abs(r)[:, None], bound) * d, -0.99, 0.99)
+    c = np.clip(
+        np.sign(r)[:, None] * np.minimum(np.abs(r)[:, None], bound) * d, -0.99, 0.99
+    )
     for k in K:
         some, found, chance = [], [], []
         for j in at:
@@ -189,7 +282,11 @@ def rater_filter(Y, weights=None):
                 of_others = [Z[i, j] - u[k, j] * x[k, i, j] for i in N if said[k, i, j]]
                 answers = [x[k, i, j] for i in N if said[k, i, j]]
                 some.append(j)
-                found.append(float(np.dot(answers, of_others)) / deviation[k, j] / (d[j] * others))
+                found.append(
+                    float(np.dot(answers, of_others))
+                    / deviation[k, j]
+                    / (d[j] * others)
+                )
                 size = max(float(np.dot(of_others, of_others)), 1e-12)
                 chance.append(size / (d[j] * others) ** 2 * (1 - c[k, j] ** 2))
         if len(some) > 1:
@@ -201,12 +298,21 @@ def rater_filter(Y, weights=None):
     Phi = np.eye(len(at))
     different = [(a, e) for a in range(len(at)) for e in range(len(at)) if a != e]
     if different:
-        found = [min(max(signal[at[a], at[e]] / (d[at[a]] * d[at[e]]), -1), 1) for a, e in different]
-        chance = [
-            v[at[a]] / ease[at[a]] * v[at[e]] / ease[at[e]] / math.sqrt(max(read[at[a]], 1) * max(read[at[e]], 1))
+        found = [
+            min(max(signal[at[a], at[e]] / (d[at[a]] * d[at[e]]), -1), 1)
             for a, e in different
         ]
-        for (a, e), rho in zip(different, drawn(found, [0.0] * len(found), chance, 1e-8), strict=True):
+        chance = [
+            v[at[a]]
+            / ease[at[a]]
+            * v[at[e]]
+            / ease[at[e]]
+            / math.sqrt(max(read[at[a]], 1) * max(read[at[e]], 1))
+            for a, e in different
+        ]
+        for (a, e), rho in zip(
+            different, drawn(found, [0.0] * len(found), chance, 1e-8), strict=True
+        ):
             Phi[a, e] = rho
         Phi = (Phi + Phi.T) / 2
     values, vectors = np.linalg.eigh(Phi) if at else (np.ones(1), None)
@@ -222,12 +328,22 @@ def rater_filter(Y, weights=None):
         own = 1 / max((information[:, j] * heard[:, j]).sum() / max(read[j], 1), 1e-9)
         all_of_it = max(information[:, j].sum(), 1e-9)
         errors = np.sqrt(information[:, j]) / all_of_it
-        common = max(sum(errors[k] * alike[k, q] * errors[q] for k in K for q in K) - 1 / all_of_it, 0)
+        common = max(
+            sum(errors[k] * alike[k, q] * errors[q] for k in K for q in K)
+            - 1 / all_of_it,
+            0,
+        )
         noise[j] = max(own, min((1 + common) ** 2 - 1, 3))
         kin[j] = noise[j] - own
-        usual[j] = (trusted[:, j] * c[:, j] ** 2).sum() / max(trusted[:, j].sum(), 1e-12)
-        gain[j] = (trusted[:, j] * c[:, j] * deviation[:, j]).sum() / max(trusted[:, j].sum(), 1e-12)
-    weight = np.array([over((deviation[:, j] ** 2 * heard[:, j]).sum(), heard[:, j].sum()) for j in L])
+        usual[j] = (trusted[:, j] * c[:, j] ** 2).sum() / max(
+            trusted[:, j].sum(), 1e-12
+        )
+        gain[j] = (trusted[:, j] * c[:, j] * deviation[:, j]).sum() / max(
+            trusted[:, j].sum(), 1e-12
+        )
+    weight = np.array(
+        [over((deviation[:, j] ** 2 * heard[:, j]).sum(), heard[:, j].sum()) for j in L]
+    )
     level = max(math.sqrt((weight * usual).sum() / weight.sum()), 0.05)
     gain /= level ** (0.5 * np.exp(-frequency / 0.1))
     both = np.outer(np.maximum(r, 0) ** 2, np.maximum(r, 0) ** 2) * (1 - np.eye(m))

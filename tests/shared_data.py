@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from mlconsensus.datasets import catalogue
-from mlconsensus.datasets.catalogue import Entry, File
+from mlconsensus.datasets import registry
+from mlconsensus.datasets.registry import Entry, File
 
 ARFF = "@relation toy\n@attribute a {0,1}\n@attribute b numeric\n@attribute x {0,1}\n@attribute y {0,1}\n@data\n"
 ROWS = "{0 1,3 1}\n{1 0.5}\n{2 1,3 1}\n"
@@ -23,7 +23,10 @@ class Quiet(SimpleHTTPRequestHandler):
 
 
 def _folder():
-    return Path(os.environ.get("MLCONSENSUS_DATA") or Path(__file__).parents[2] / "shared" / "datasets")
+    return Path(
+        os.environ.get("MLCONSENSUS_DATA")
+        or Path(__file__).parents[2] / "shared" / "datasets"
+    )
 
 
 @pytest.fixture
@@ -31,7 +34,9 @@ def data_folder(monkeypatch):
     """The folder with the paper's data sets: where MLCONSENSUS_DATA says, or beside the repository."""
     folder = _folder()
     if not folder.is_dir():
-        pytest.skip(f"the data sets are not here: no folder {folder} (set MLCONSENSUS_DATA)")
+        pytest.skip(
+            f"the data sets are not here: no folder {folder} (set MLCONSENSUS_DATA)"
+        )
     monkeypatch.setenv("MLCONSENSUS_DATA", str(folder))
     return folder
 
@@ -58,7 +63,9 @@ def server(tmp_path):
     """Serve a folder on localhost; gives the folder and its address."""
     folder = tmp_path / "public"
     folder.mkdir()
-    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(folder))) as http:
+    with ThreadingHTTPServer(
+        ("127.0.0.1", 0), partial(Quiet, directory=str(folder))
+    ) as http:
         thread = threading.Thread(target=http.serve_forever)
         thread.start()
         yield folder, f"http://127.0.0.1:{http.server_port}"
@@ -73,7 +80,9 @@ def toy(server, no_data, monkeypatch):
     files = []
     for name, text in (("toy.arff", ARFF + ROWS), ("toy.xml", XML)):
         (folder / name).write_text(text)
-        files.append(File(name, hashlib.sha256(text.encode()).hexdigest(), f"{address}/{name}"))
+        files.append(
+            File(name, hashlib.sha256(text.encode()).hexdigest(), f"{address}/{name}")
+        )
     entry = Entry("toy", "a toy", 3, 3, 2, 2, "free", "nobody", (), tuple(files))
-    monkeypatch.setattr(catalogue, "registry", lambda: {"toy": entry})
+    monkeypatch.setattr(registry, "registry", lambda: {"toy": entry})
     return entry

@@ -6,9 +6,9 @@ import pytest
 import mlconsensus as mlc
 from mlconsensus import choosing
 from mlconsensus.choosing import choose
-from mlconsensus.evaluation.metrics import RANKING_METRICS
-from mlconsensus.insight.meetings import sampled
-from mlconsensus.insight.referee import Gain, Referee, referee
+from mlconsensus.metrics.ranking import RANKING_METRICS
+from mlconsensus.model_selection.held_out_models import Gain, Referee, referee
+from mlconsensus.predictions.sampling import sampled
 
 
 def of_its_own_errors(truth, n_raters, error, seed=0):
@@ -19,7 +19,9 @@ def of_its_own_errors(truth, n_raters, error, seed=0):
 
 def without_relations(seed, n=1500):
     """Labels that have nothing to do with each other, and raters of equal worth: nothing is better than voting."""
-    return of_its_own_errors(np.random.default_rng(seed).random((n, 6)) < 0.4, 7, 0.2, seed=100 + seed)
+    return of_its_own_errors(
+        np.random.default_rng(seed).random((n, 6)) < 0.4, 7, 0.2, seed=100 + seed
+    )
 
 
 @pytest.fixture(scope="module")
@@ -53,13 +55,21 @@ def test_most_panels_in_which_nothing_is_better_than_voting_are_voted_on():
 def test_where_a_rival_is_clearly_ahead_in_every_metric_it_is_that(monkeypatch):
     """Held-out raters as they might judge: what counts is that it is ahead of both, in all four, by two errors."""
     ahead, level, behind = (Gain(size, 0.01, 0.0, 0.0) for size in (0.03, 0.015, -0.03))
-    for over_default, expected in (((ahead,) * 4, "MLCM-a"), ((ahead, ahead, ahead, level), "Filter")):
-        gains = {name: dict.fromkeys((*RANKING_METRICS, "mean"), ahead) for name in ("Filter", "MLCM-a")}
+    for over_default, expected in (
+        ((ahead,) * 4, "MLCM-a"),
+        ((ahead, ahead, ahead, level), "Filter"),
+    ):
+        gains = {
+            name: dict.fromkeys((*RANKING_METRICS, "mean"), ahead)
+            for name in ("Filter", "MLCM-a")
+        }
         beyond = {"MLCM-a": dict(zip(RANKING_METRICS, over_default, strict=True))}
         found = Referee(gains, beyond, "mean", 5, 5, 5, "Filter", "")
         monkeypatch.setattr(choosing, "referee", lambda *_, found=found, **__: found)
         assert choose(without_relations(0)).combiner.name == expected
-    gains["MLCM-a"]["one_error"] = behind  # ahead of the filter in every metric, and not of voting
+    gains["MLCM-a"]["one_error"] = (
+        behind  # ahead of the filter in every metric, and not of voting
+    )
     beyond["MLCM-a"] = dict.fromkeys(RANKING_METRICS, ahead)
     assert choose(without_relations(0)).combiner.name == "Filter"
 
@@ -68,28 +78,41 @@ def test_where_a_rival_is_clearly_ahead_in_every_metric_it_is_that(monkeypatch):
 def test_where_they_see_one_it_is_the_filter(related, optimize):
     found = mlc.combine(related, optimize)
     assert found.method == "Filter"
-    np.testing.assert_array_equal(found.scores, mlc.rater_filter(related))
+    np.testing.assert_array_equal(found.scores, mlc.weighted_consensus(related))
 
 
 def test_whoever_cannot_be_judged_gets_the_filter(unrelated):
     assert mlc.combine(unrelated[:2]).method == "Filter"  # too few to hold one out
-    assert mlc.combine(np.repeat(unrelated[:2], 3, axis=0)).method == "Filter"  # copies are no others
+    assert (
+        mlc.combine(np.repeat(unrelated[:2], 3, axis=0)).method == "Filter"
+    )  # copies are no others
 
 
 @pytest.mark.parametrize(
-    "place", [mlc.Predictions, lambda scores: mlc.from_dask(da.from_array(scores, chunks=(1, 370, 4)))]
+    "place",
+    [
+        mlc.Predictions,
+        lambda scores: mlc.from_dask(da.from_array(scores, chunks=(1, 370, 4))),
+    ],
 )
 def test_known_answers_decide_where_raters_would_vote(unrelated, place):
     """Those of one rater teach the filter to believe it; those of the vote cannot be ranked better than by voting."""
     some, panel = np.arange(1500)[:, None] % 30 == 0, place(unrelated)
-    of_one, of_vote = (np.where(some, answers, np.nan) for answers in (unrelated[0], unrelated.mean(axis=0) > 0.5))
+    of_one, of_vote = (
+        np.where(some, answers, np.nan)
+        for answers in (unrelated[0], unrelated.mean(axis=0) > 0.5)
+    )
     found = choose(panel.with_gold(of_one))
     assert found.combiner.name == "Filter"
-    assert "known answers, from which it learns, bear it out more than MV" in found.reason
+    assert (
+        "known answers, from which it learns, bear it out more than MV" in found.reason
+    )
     assert choose(panel.with_gold(of_vote)).combiner.name == "MV"
 
 
-def test_a_few_known_answers_do_not_sway_the_raters_that_are_held_out(related, monkeypatch):
+def test_a_few_known_answers_do_not_sway_the_raters_that_are_held_out(
+    related, monkeypatch
+):
     """On a panel of flags, 25 answers made them choose voting, which was clearly worse."""
     judged = []
 
@@ -98,7 +121,11 @@ def test_a_few_known_answers_do_not_sway_the_raters_that_are_held_out(related, m
         return referee(sample, **settings)
 
     monkeypatch.setattr(choosing, "referee", watched)
-    choose(mlc.Predictions(related).with_gold(np.where(np.arange(1500)[:, None] < 25, related[0], np.nan)))
+    choose(
+        mlc.Predictions(related).with_gold(
+            np.where(np.arange(1500)[:, None] < 25, related[0], np.nan)
+        )
+    )
     assert judged == [None]
 
 
@@ -109,7 +136,9 @@ def test_a_method_that_is_asked_for_is_used(unrelated):
 def test_weights_go_to_voting_too(unrelated):
     weights = [3, 1, 1, 1, 1, 1, 1]
     found = mlc.combine(unrelated, weights=weights)
-    np.testing.assert_array_equal(found.scores, mlc.majority_vote(unrelated, weights=weights))
+    np.testing.assert_array_equal(
+        found.scores, mlc.majority_vote(unrelated, weights=weights)
+    )
 
 
 @pytest.mark.parametrize("name", ["unrelated", "related"])
@@ -118,22 +147,37 @@ def test_the_same_is_chosen_wherever_a_panel_is(name, request, tmp_path):
     for model, scores in zip(panel.models, panel.to_array(), strict=True):
         ids = pl.DataFrame({"id": [f"i{at}" for at in range(len(panel))]})
         table = pl.DataFrame(scores > 0.5, schema=list(panel.labels))
-        pl.concat([ids, table], how="horizontal").write_parquet(tmp_path / f"{model}.parquet", row_group_size=400)
+        pl.concat([ids, table], how="horizontal").write_parquet(
+            tmp_path / f"{model}.parquet", row_group_size=400
+        )
     scanned = mlc.scan_predictions(tmp_path)
-    arrays = mlc.from_dask(da.from_array(panel.to_array(), chunks=(1, 370, 4)), models=panel.models)
+    arrays = mlc.from_dask(
+        da.from_array(panel.to_array(), chunks=(1, 370, 4)), models=panel.models
+    )
     for other in (scanned, arrays):
-        np.testing.assert_array_equal(sampled(other, 1000).to_array(), sampled(panel, 1000).to_array())
+        np.testing.assert_array_equal(
+            sampled(other, 1000).to_array(), sampled(panel, 1000).to_array()
+        )
         assert choose(other).combiner.name == choose(panel).combiner.name
         assert choose(other).reason == choose(panel).reason
 
 
-def test_a_rival_that_raters_chose_does_not_learn_from_answers_unseen(related, monkeypatch):
+def test_a_rival_that_raters_chose_does_not_learn_from_answers_unseen(
+    related, monkeypatch
+):
     """On cal500 that lost 0.004 in microAUC with 200 answers; what was asked for by name learns as ever."""
-    monkeypatch.setattr(choosing, "_by_held_out_raters", lambda panel: ("MLCM-a", "raters say so"))
+    monkeypatch.setattr(
+        choosing, "_by_held_out_raters", lambda panel: ("MLCM-a", "raters say so")
+    )
     monkeypatch.setattr(choosing, "_known_answers_prefer_the_default", lambda *_: False)
     known = np.where(np.arange(1500)[:, None] < 300, related[0], np.nan)
     found = mlc.combine(related, gold=known)
     assert found.method == "MLCM-a"
     np.testing.assert_array_equal(found.scores[:300], related[0][:300])
     np.testing.assert_array_equal(found.scores[300:], mlc.mlcm_a(related)[300:])
-    assert np.abs(found.scores - mlc.combine(related, method="mlcm-a", gold=known).scores).max() > 0.01
+    assert (
+        np.abs(
+            found.scores - mlc.combine(related, method="mlcm-a", gold=known).scores
+        ).max()
+        > 0.01
+    )

@@ -3,20 +3,28 @@ import pandas as pd
 import pytest
 
 import mlconsensus as mlc
-from mlconsensus.insight.totals import total_labels
+from mlconsensus.decision.expected_f1 import total_labels
 from mlconsensus.io import read_table
 
 PANEL, TRUTH = mlc.datasets.make_panel(60, 6, 3, random_state=0)
 
 
-@pytest.mark.parametrize("optimize", ["auto", "ranking_loss", "micro_auc", "ranking-loss", "one_error"])
+@pytest.mark.parametrize(
+    "optimize", ["auto", "ranking_loss", "micro_auc", "ranking-loss", "one_error"]
+)
 def test_no_metric_gets_less_than_the_default(optimize):
     found = mlc.combine(PANEL, optimize=optimize)
     assert found.method == "Filter"
     assert "reliability" in found.reason
-    np.testing.assert_allclose(found.scores, mlc.RaterFilter().fit_transform(PANEL))
-    np.testing.assert_array_equal(found.labels, mlc.decisions.match_total(found.scores, total_labels(PANEL)))
-    assert found.evaluate(TRUTH) == mlc.metrics.evaluate(TRUTH, found.scores, found.labels)
+    np.testing.assert_allclose(
+        found.scores, mlc.WeightedConsensus().fit_transform(PANEL)
+    )
+    np.testing.assert_array_equal(
+        found.labels, mlc.decision.match_total(found.scores, total_labels(PANEL))
+    )
+    assert found.evaluate(TRUTH) == mlc.metrics.evaluate(
+        TRUTH, found.scores, found.labels
+    )
 
 
 def test_a_method_may_be_asked_for():
@@ -29,23 +37,35 @@ def test_a_method_may_be_asked_for():
 
 
 def test_misspelt_names():
-    with pytest.raises(mlc.InputError, match="optimize: found 'rankingloss', .*did you mean 'ranking_loss'"):
+    with pytest.raises(
+        mlc.InputError,
+        match="optimize: found 'rankingloss', .*did you mean 'ranking_loss'",
+    ):
         mlc.combine(PANEL, optimize="rankingloss")
-    with pytest.raises(mlc.InputError, match="method: found 'mlcmr', expected one of .*did you mean 'mlcm-r'"):
+    with pytest.raises(
+        mlc.InputError,
+        match="method: found 'mlcmr', expected one of .*did you mean 'mlcm-r'",
+    ):
         mlc.combine(PANEL, method="mlcmr")
 
 
 def test_label_sets_by_name_in_order_of_score():
-    found = mlc.combine(mlc.Predictions([[[0, 1, 1]], [[0, 1, 0]]], labels=["a", "b", "c"]), method="mv")
+    found = mlc.combine(
+        mlc.Predictions([[[0, 1, 1]], [[0, 1, 0]]], labels=["a", "b", "c"]), method="mv"
+    )
     assert found.label_sets() == [("b", "c")]
 
 
-@pytest.mark.parametrize("name", ["scores.csv", "scores.parquet", "scores.jsonl.gz", "scores.npz"])
+@pytest.mark.parametrize(
+    "name", ["scores.csv", "scores.parquet", "scores.jsonl.gz", "scores.npz"]
+)
 def test_a_consensus_is_saved_and_read_again(tmp_path, name):
     found = mlc.combine(PANEL)
     found.save(tmp_path / name)
     table = read_table(tmp_path / name)
-    scores = table.scores.toarray() if hasattr(table.scores, "toarray") else table.scores
+    scores = (
+        table.scores.toarray() if hasattr(table.scores, "toarray") else table.scores
+    )
     np.testing.assert_array_equal(scores, found.scores)
     with pytest.raises(mlc.InputError, match="found an existing file"):
         found.save(tmp_path / name)
@@ -59,10 +79,15 @@ def test_a_frame_of_truth_is_matched_by_name():
     straight = found.evaluate(TRUTH)
     assert found.evaluate(truth.iloc[::-1, ::-1]) == pytest.approx(straight)
     assert mlc.metrics.ranking_loss(truth, truth.iloc[::-1]) == 0
-    with pytest.raises(mlc.InputError, match="found other instances than the truth has"):
+    with pytest.raises(
+        mlc.InputError, match="found other instances than the truth has"
+    ):
         mlc.metrics.ranking_loss(truth, truth.iloc[1:])
     assert repr(found) == "<Consensus: 60 instances × 6 labels by Filter>"
-    assert repr(mlc.combine([[[1]]], method="mv")) == "<Consensus: 1 instance × 1 label by MV>"
+    assert (
+        repr(mlc.combine([[[1]]], method="mv"))
+        == "<Consensus: 1 instance × 1 label by MV>"
+    )
 
 
 @pytest.mark.parametrize("method", [mlc.MLCMa, mlc.mlcm_a, 3, ["mv"]])
@@ -73,7 +98,18 @@ def test_what_is_no_method_is_refused(method):
         mlc.explain(method, PANEL, 0, "label_0")
 
 
-@pytest.mark.parametrize("use", [mlc.combine, mlc.rescale, mlc.referee, mlc.MLCMr().partial_fit, mlc.rater_filter])
+@pytest.mark.parametrize(
+    "use",
+    [
+        mlc.combine,
+        mlc.rescale,
+        mlc.referee,
+        mlc.MLCMr().partial_fit,
+        mlc.weighted_consensus,
+    ],
+)
 def test_a_panel_without_instances_is_refused(use):
-    with pytest.raises(mlc.InputError, match="^predictions: found no instance, expected at least one"):
+    with pytest.raises(
+        mlc.InputError, match="^predictions: found no instance, expected at least one"
+    ):
         use(PANEL[:0])

@@ -9,13 +9,16 @@ import pytest
 
 import mlconsensus as mlc
 from mlconsensus.cli import main
-from mlconsensus.demo import run
+from mlconsensus.cli.demo import run
 
 
 def test_the_demo_writes_a_panel_that_can_be_read_again(tmp_path):
     text = run(tmp_path / "demo")
     names = ["ana", "bert", "carl", "dora", "emil"]
-    assert sorted(path.name for path in (tmp_path / "demo").iterdir()) == [*(f"{n}.csv" for n in names), "truth.csv"]
+    assert sorted(path.name for path in (tmp_path / "demo").iterdir()) == [
+        *(f"{n}.csv" for n in names),
+        "truth.csv",
+    ]
     panel = mlc.read_predictions([tmp_path / "demo" / f"{name}.csv" for name in names])
     assert panel.models == tuple(names)
     assert panel.shape == (5, 2000, 22)
@@ -34,16 +37,25 @@ def test_a_folder_with_something_in_it_is_left_alone(tmp_path):
 def test_the_readme_shows_what_the_demo_prints(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     readme = (Path(__file__).parent.parent / "README.md").read_text()
-    assert f"```text\n{run('mlconsensus-demo', program='.venv/bin/mlconsensus')}\n```" in readme
+    assert (
+        f"```text\n{run('mlconsensus-demo', program='.venv/bin/mlconsensus')}\n```"
+        in readme
+    )
 
 
 def test_what_to_try_next_can_be_pasted(tmp_path, monkeypatch):
     """A shell parts the words of all lines; the first goes to a process of its own, the others to this one."""
     monkeypatch.chdir(tmp_path)
     program = shlex.quote(sys.executable) + " -m mlconsensus"
-    lines = [line for line in run(tmp_path / "it's my $demo", program=program).splitlines() if line[:2] == "  "]
+    lines = [
+        line
+        for line in run(tmp_path / "it's my $demo", program=program).splitlines()
+        if line[:2] == "  "
+    ]
     assert len(lines) == 4
-    done = subprocess.run(lines[0], shell=True, cwd=tmp_path, capture_output=True, text=True)
+    done = subprocess.run(
+        lines[0], shell=True, cwd=tmp_path, capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stderr
     parted = subprocess.run(
         "\n".join(f"printf '%s\\0' {line}; echo" for line in lines),
@@ -64,7 +76,16 @@ def test_what_to_try_next_can_be_pasted(tmp_path, monkeypatch):
 def test_the_command_is_called_as_it_was_called(tmp_path):
     script = Path(sys.executable).parent / "mlconsensus"
     env = {key: value for key, value in os.environ.items() if key != "PATH"}
-    for path, name in ((f"{script.parent}:/usr/bin:/bin", "mlconsensus"), ("/usr/bin:/bin", str(script))):
+    for path, name in (
+        (f"{script.parent}:/usr/bin:/bin", "mlconsensus"),
+        ("/usr/bin:/bin", str(script)),
+    ):
         shutil.rmtree(tmp_path / "mlconsensus-demo", ignore_errors=True)
-        done = subprocess.run([script, "demo"], cwd=tmp_path, capture_output=True, text=True, env=env | {"PATH": path})
+        done = subprocess.run(
+            [script, "demo"],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            env=env | {"PATH": path},
+        )
         assert f"\n  {name} evaluate consensus.csv" in done.stdout

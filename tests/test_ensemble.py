@@ -23,7 +23,10 @@ NEW = X[90:]
 
 
 def trees(**settings):
-    members = [(f"depth_{depth}", DecisionTreeClassifier(max_depth=depth, random_state=0)) for depth in (1, 2, 3)]
+    members = [
+        (f"depth_{depth}", DecisionTreeClassifier(max_depth=depth, random_state=0))
+        for depth in (1, 2, 3)
+    ]
     return mlc.ConsensusClassifier(members, **settings)
 
 
@@ -54,17 +57,29 @@ def test_every_form_of_answer_is_taken():
         "ridge": RidgeClassifier(),
         "decisions": OnlyDecides(),
     }
-    ensemble = mlc.ConsensusClassifier(list(members.items()), combiner=mlc.MajorityVote()).fit(X[:90], Y[:90])
+    ensemble = mlc.ConsensusClassifier(
+        list(members.items()), combiner=mlc.MajorityVote()
+    ).fit(X[:90], Y[:90])
     panel = dict(zip(members, ensemble.panel(NEW).to_array(), strict=True))
     fitted = ensemble.named_estimators_
-    assert np.allclose(panel["list"], np.stack([p[:, 1] for p in fitted["list"].predict_proba(NEW)], axis=1))
+    assert np.allclose(
+        panel["list"],
+        np.stack([p[:, 1] for p in fitted["list"].predict_proba(NEW)], axis=1),
+    )
     assert np.allclose(panel["matrix"], fitted["matrix"].predict_proba(NEW))
     for name in ("margins", "ridge"):
         assert ((panel[name] > 0.5) == (fitted[name].decision_function(NEW) > 0)).all()
     assert (panel["decisions"] == fitted["decisions"].predict(NEW)).all()
-    assert np.allclose(ensemble.decision_function(NEW), np.mean(list(panel.values()), axis=0))
-    assert np.allclose(ensemble.predict_proba(NEW), ensemble.decision_function(NEW), atol=1e-9)
-    assert (ensemble.predict(NEW) == mlc.MajorityVote().fit(ensemble.panel(NEW)).predict(ensemble.panel(NEW))).all()
+    assert np.allclose(
+        ensemble.decision_function(NEW), np.mean(list(panel.values()), axis=0)
+    )
+    assert np.allclose(
+        ensemble.predict_proba(NEW), ensemble.decision_function(NEW), atol=1e-9
+    )
+    assert (
+        ensemble.predict(NEW)
+        == mlc.MajorityVote().fit(ensemble.panel(NEW)).predict(ensemble.panel(NEW))
+    ).all()
 
 
 def test_labels_that_are_never_or_always_there():
@@ -79,10 +94,15 @@ def test_prefit_needs_no_truth_and_fits_nothing_again():
     members = [(name, one.fit(X[:60], Y[:60])) for name, one in trees().estimators]
     ensemble = mlc.ConsensusClassifier(members, mlc.MLCMa(), prefit=True).fit(X[60:])
     assert [id(one) for one in ensemble.estimators_] == [id(one) for _, one in members]
-    panel = [np.stack([p[:, 1] for p in one.predict_proba(X[60:])], axis=1) for _, one in members]
+    panel = [
+        np.stack([p[:, 1] for p in one.predict_proba(X[60:])], axis=1)
+        for _, one in members
+    ]
     assert np.allclose(ensemble.decision_function(X[60:]), mlc.mlcm_a(panel))
     with pytest.raises(sklearn.exceptions.NotFittedError):
-        mlc.ConsensusClassifier([*trees().estimators[:1], ("new", OnlyDecides())], prefit=True).fit(X)
+        mlc.ConsensusClassifier(
+            [*trees().estimators[:1], ("new", OnlyDecides())], prefit=True
+        ).fit(X)
 
 
 def test_names_of_labels_and_sparse_truth():
@@ -96,7 +116,9 @@ def test_names_of_labels_and_sparse_truth():
 
 def test_model_selection():
     search = GridSearchCV(
-        trees(combiner=mlc.MLCMr()), {"combiner__alpha": [0.5, 4.0], "depth_1": ["drop", KNeighborsClassifier()]}, cv=2
+        trees(combiner=mlc.MLCMr()),
+        {"combiner__alpha": [0.5, 4.0], "depth_1": ["drop", KNeighborsClassifier()]},
+        cv=2,
     ).fit(X, Y)
     assert set(search.best_params_) == {"combiner__alpha", "depth_1"}
     for scoring in (None, "roc_auc", "average_precision", "f1_micro"):
@@ -106,12 +128,19 @@ def test_model_selection():
 def test_weights_and_metadata_reach_the_classifiers():
     weight = np.zeros(120)
     weight[:40] = 1
-    weighted = trees(combiner="mv").fit(X, Y, sample_weight=weight).decision_function(NEW)
-    assert np.allclose(weighted, trees(combiner="mv").fit(X[:40], Y[:40]).decision_function(NEW))
+    weighted = (
+        trees(combiner="mv").fit(X, Y, sample_weight=weight).decision_function(NEW)
+    )
+    assert np.allclose(
+        weighted, trees(combiner="mv").fit(X[:40], Y[:40]).decision_function(NEW)
+    )
     with pytest.raises(TypeError, match="groups"):
         trees().fit(X, Y, groups=weight)
     with sklearn.config_context(enable_metadata_routing=True):
-        asked = [(name, one.set_fit_request(sample_weight=True)) for name, one in trees().estimators]
+        asked = [
+            (name, one.set_fit_request(sample_weight=True))
+            for name, one in trees().estimators
+        ]
         routed = mlc.ConsensusClassifier(asked, "mv").fit(X, Y, sample_weight=weight)
     assert (routed.decision_function(NEW) == weighted).all()
 
@@ -120,7 +149,10 @@ def test_weights_and_metadata_reach_the_classifiers():
     ("y", "message"),
     [
         (None, "got None"),
-        (Y + np.arange(4), "y: found a multiclass-multioutput target, expected a binary matrix"),
+        (
+            Y + np.arange(4),
+            "y: found a multiclass-multioutput target, expected a binary matrix",
+        ),
         (Y / 3, "Unknown label type"),
     ],
 )

@@ -7,7 +7,11 @@ import fuzz
 import pytest
 import seeds
 
-CORPUS = sorted(path for path in (Path(__file__).parent / "fuzz_corpus").iterdir() if path.suffix != ".md")
+CORPUS = sorted(
+    path
+    for path in (Path(__file__).parent / "fuzz_corpus").iterdir()
+    if path.suffix != ".md"
+)
 
 
 def given(folder: Path, name: str, data: bytes) -> Path:
@@ -19,9 +23,18 @@ def given(folder: Path, name: str, data: bytes) -> Path:
 @pytest.mark.parametrize("path", CORPUS, ids=lambda path: path.name)
 def test_what_was_ever_found(path, tmp_path, monkeypatch):
     monkeypatch.setattr(fuzz.tempfile, "tempdir", str(tmp_path))
-    kind = "state" if path.suffix in (".stats", ".model", ".round") else "streamed"  # which reads it into memory too
+    kind = (
+        "state" if path.suffix in (".stats", ".model", ".round") else "streamed"
+    )  # which reads it into memory too
     for chance in range(4):  # of methods and options
-        assert fuzz.wrong(kind, given(tmp_path, path.name, path.read_bytes()), random.Random(chance)) == ""
+        assert (
+            fuzz.wrong(
+                kind,
+                given(tmp_path, path.name, path.read_bytes()),
+                random.Random(chance),
+            )
+            == ""
+        )
 
 
 @pytest.mark.parametrize("kind", fuzz.KINDS)
@@ -42,9 +55,14 @@ def test_whole_files_are_read(tmp_path, monkeypatch):
     refused = set()
     for name, data in seeds.files().items():
         path = given(tmp_path, name, data)
-        code, _ = fuzz.run("combine", path, "--method", "mv", "-o", tmp_path / "out.csv", "--force")
+        code, _ = fuzz.run(
+            "combine", path, "--method", "mv", "-o", tmp_path / "out.csv", "--force"
+        )
         refused |= {name} if code else set()
-    assert refused == {"export.csv", "nested.parquet"}  # which needs --columns; which has lists for scores
+    assert refused == {
+        "export.csv",
+        "nested.parquet",
+    }  # which needs --columns; which has lists for scores
     for name, data in seeds.states().items():
         assert fuzz.wrong("state", given(tmp_path, name, data), random.Random(0)) == ""
 
@@ -57,4 +75,6 @@ def test_faults_are_seen(tmp_path, monkeypatch):
     assert "obeys" in fuzz.wrong("memory", path, random.Random(0))
     ends = iter([(0, ""), (2, "mlconsensus: found nothing")])
     monkeypatch.setattr(fuzz, "run", lambda *words: next(ends))
-    assert "streaming ends with 2, memory with 0" in fuzz.wrong("streamed", path, random.Random(0))
+    assert "streaming ends with 2, memory with 0" in fuzz.wrong(
+        "streamed", path, random.Random(0)
+    )

@@ -28,9 +28,9 @@ SCRIPT = """
 import os, signal, threading, time
 import numpy as np
 import mlconsensus as mlc
-from mlconsensus.arithmetic import budget
+from mlconsensus.linalg import budget
 from mlconsensus.combiners import mlcm_a, mlcm_r, walk_system
-from mlconsensus.engines import local
+from mlconsensus.execution import local
 {case}
 def interrupt():
     time.sleep(0.5)
@@ -48,7 +48,11 @@ except KeyboardInterrupt:
 @pytest.mark.parametrize("case", [LAPACK, ROUNDS], ids=["LAPACK", "rounds"])
 def test_a_solve_is_interrupted_within_2_s(case):
     ran = subprocess.run(
-        [sys.executable, "-c", SCRIPT.format(case=case)], capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-c", SCRIPT.format(case=case)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
     )
     ended = time.monotonic()
     assert ran.stderr == ""
@@ -59,9 +63,15 @@ def test_a_solve_is_interrupted_within_2_s(case):
 
 def test_ctrl_c_while_the_command_is_being_imported_shows_no_traceback(tmp_path):
     """Importing takes most of a second."""
-    (tmp_path / "click.py").write_text("import os, signal, time\nos.kill(os.getpid(), signal.SIGINT)\ntime.sleep(9)\n")
+    (tmp_path / "click.py").write_text(
+        "import os, signal, time\nos.kill(os.getpid(), signal.SIGINT)\ntime.sleep(9)\n"
+    )
     ran = subprocess.run(
         [sys.executable, "-m", "mlconsensus", "combine", "a.csv"], capture_output=True, text=True, timeout=60,
         check=False, env=os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])},
     )  # fmt: skip
-    assert (ran.returncode, ran.stdout, ran.stderr) == (130, "", "mlconsensus: interrupted\n")
+    assert (ran.returncode, ran.stdout, ran.stderr) == (
+        130,
+        "",
+        "mlconsensus: interrupted\n",
+    )

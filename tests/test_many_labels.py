@@ -7,8 +7,8 @@ import pytest
 from scipy import sparse
 
 import mlconsensus as mlc
-from mlconsensus.arithmetic import many
-from mlconsensus.arithmetic.budget import Budget
+from mlconsensus.execution.threads import Budget
+from mlconsensus.linalg import sparse_scores
 
 N, L = 60, 3000
 
@@ -24,10 +24,18 @@ def truth():
 def panel(truth):
     rng = np.random.default_rng(1)
     noise = (
-        sparse.random_array((N, L), density=5e-4, rng=rng, data_sampler=lambda size: np.ones(size)) for _ in "abcd"
+        sparse.random_array(
+            (N, L), density=5e-4, rng=rng, data_sampler=lambda size: np.ones(size)
+        )
+        for _ in "abcd"
     )
     heard = (truth.multiply(rng.random((N, 1)) < 0.9).astype(float) for _ in "abcd")
-    return mlc.Predictions({name: own.maximum(more) for name, own, more in zip("abcd", heard, noise, strict=True)})
+    return mlc.Predictions(
+        {
+            name: own.maximum(more)
+            for name, own, more in zip("abcd", heard, noise, strict=True)
+        }
+    )
 
 
 @pytest.fixture(scope="module")
@@ -41,24 +49,32 @@ def test_scores_are_an_array_where_they_fit(found, monkeypatch):
     assert (table.shape, table.dtype) == ((N, L), np.float64)
     np.testing.assert_array_equal(table, found.scores.toarray())
     assert np.asarray(found.scores, np.float32).dtype == np.float32
-    monkeypatch.setattr(many, "granted", lambda: Budget(1, 2**10))
-    with pytest.raises(mlc.InputError, match="scores: found 60 × 3,000, expected fewer for one array"):
+    monkeypatch.setattr(sparse_scores, "granted", lambda: Budget(1, 2**10))
+    with pytest.raises(
+        mlc.InputError, match="scores: found 60 × 3,000, expected fewer for one array"
+    ):
         np.asarray(found.scores)
-    with pytest.raises(mlc.InputError, match="scores: found 60 × 3,000, expected fewer for one array"):
+    with pytest.raises(
+        mlc.InputError, match="scores: found 60 × 3,000, expected fewer for one array"
+    ):
         found.to_frame()
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])
 def test_frames(panel, found, library):
     frame = found.to_frame(library)
-    np.testing.assert_array_equal(frame[list(found.label_names)].to_numpy(), found.scores.toarray())
+    np.testing.assert_array_equal(
+        frame[list(found.label_names)].to_numpy(), found.scores.toarray()
+    )
     same = mlc.MajorityVote().set_output(transform="pandas").fit_transform(panel)
     np.testing.assert_array_equal(same.to_numpy(), found.scores.toarray())
 
 
 def test_label_sets_by_number(found):
     table = found.scores.toarray()
-    np.testing.assert_array_equal(mlc.decisions.top_k(found.scores, 3).toarray(), mlc.decisions.top_k(table, 3))
+    np.testing.assert_array_equal(
+        mlc.decision.top_k(found.scores, 3).toarray(), mlc.decision.top_k(table, 3)
+    )
 
 
 def test_what_is_looked_at_are_the_labels_named_most(panel, found, truth):

@@ -17,9 +17,10 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from mlconsensus.arithmetic.products import votes
+from mlconsensus.linalg.block_sums import votes
 from mlconsensus.combiners.contributions import Contributions, of_label, statements
-from mlconsensus.combiners.method import Axes, Method
+from mlconsensus.execution.statistics import Axes
+from mlconsensus.combiners.method import Method
 
 
 class Statistics(NamedTuple):
@@ -89,10 +90,19 @@ def files(tmp_path):
     names = []
     for model, scores in zip(panel.models, panel.to_array(), strict=True):
         names.append(str(tmp_path / f"{model}.csv"))
-        rows = "\n".join(f"i{i}," + ",".join(str(int(x)) for x in row) for i, row in enumerate(scores))
-        (tmp_path / f"{model}.csv").write_text("id," + ",".join(panel.labels) + "\n" + rows + "\n")
-    rows = "\n".join(f"i{i}," + ",".join(str(int(x)) for x in row) for i, row in enumerate(truth))
-    (tmp_path / "truth.csv").write_text("id," + ",".join(panel.labels) + "\n" + rows + "\n")
+        rows = "\n".join(
+            f"i{i}," + ",".join(str(int(x)) for x in row)
+            for i, row in enumerate(scores)
+        )
+        (tmp_path / f"{model}.csv").write_text(
+            "id," + ",".join(panel.labels) + "\n" + rows + "\n"
+        )
+    rows = "\n".join(
+        f"i{i}," + ",".join(str(int(x)) for x in row) for i, row in enumerate(truth)
+    )
+    (tmp_path / "truth.csv").write_text(
+        "id," + ",".join(panel.labels) + "\n" + rows + "\n"
+    )
     return tmp_path, names, panel
 
 
@@ -121,9 +131,13 @@ def test_every_command_knows_it(toy, files):
     folder, names, panel = files
     expected = toy().fit_transform(panel)
     run("combine", *names, "--method", "toy", "--output", folder / "consensus.csv")
-    written = np.loadtxt(folder / "consensus.csv", delimiter=",", skiprows=1, usecols=range(1, 6))
+    written = np.loadtxt(
+        folder / "consensus.csv", delimiter=",", skiprows=1, usecols=range(1, 6)
+    )
     np.testing.assert_allclose(written, expected)
-    compared = json.loads(run("compare", *names, "--truth", folder / "truth.csv", "--json"))
+    compared = json.loads(
+        run("compare", *names, "--truth", folder / "truth.csv", "--json")
+    )
     assert "Toy" in json.dumps(compared)
     explained = run("explain", *names, "--method", "toy", "--instance", "i3", "--json")
     assert "Toy" in explained
@@ -132,6 +146,8 @@ def test_every_command_knows_it(toy, files):
     run("statistics", *names, "--method", "toy", "--output", folder / "a.stats")
     run("solve", folder / "a.stats", "--output", folder / "a.model")
     run("apply", folder / "a.model", *names, "--output", folder / "applied.csv")
-    assert (folder / "applied.csv").read_text() == (folder / "consensus.csv").read_text()
+    assert (folder / "applied.csv").read_text() == (
+        folder / "consensus.csv"
+    ).read_text()
     helped = run("combine", "--help")
     assert "toy" in helped

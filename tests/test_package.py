@@ -39,23 +39,50 @@ def test_the_list_of_methods_stays_light():
 
 
 def _check_light(code):
-    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    assert not {"dask", "jinja2", "opendp", "pandas", "polars", "rich", "sklearn"} & set(loaded)
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout.split()
+    assert not {
+        "dask",
+        "jinja2",
+        "opendp",
+        "pandas",
+        "polars",
+        "rich",
+        "sklearn",
+    } & set(loaded)
 
 
 def test_combining_loads_no_table_library():
     """Pandas is left out of the list because scikit-learn itself loads it where it is installed."""
     code = "import sys, mlconsensus as mlc; mlc.mlcm_r([[[1, 0]]]); print(*sys.modules)"
-    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout.split()
     assert not {"dask", "jinja2", "polars", "rich"} & set(loaded)
 
 
-PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("docs/decisions/*.md"), *ROOT.glob("examples/**/*.md")]
+PAGES = [
+    *ROOT.glob("*.md"),
+    *ROOT.glob("docs/*.md"),
+    *ROOT.glob("docs/decisions/*.md"),
+    *ROOT.glob("examples/**/*.md"),
+]
 
 
 def test_lines_of_pages_are_short():
-    without_code = {page: re.sub(r"(?ms)^```.*?^```", "", page.read_text()) for page in PAGES}
-    lines = ((page.name, line) for page, text in without_code.items() for line in text.splitlines())
+    without_code = {
+        page: re.sub(r"(?ms)^```.*?^```", "", page.read_text()) for page in PAGES
+    }
+    lines = (
+        (page.name, line)
+        for page, text in without_code.items()
+        for line in text.splitlines()
+    )
     assert not [
-        one for one in lines if len(one[1]) > 120 and not one[1].lstrip().startswith("|") and one[1][:4].strip()
+        one
+        for one in lines
+        if len(one[1]) > 120
+        and not one[1].lstrip().startswith("|")
+        and one[1][:4].strip()
     ]

@@ -74,6 +74,9 @@ def test_methods_without_choices_reach_just_what_the_prototype_did(panel, method
 
 def test_the_default_is_ahead_of_voting(panel):
     _, predictions, truth = panel
-    voting, default = judged(truth, mlc.majority_vote(predictions)), judged(truth, mlc.combine(predictions).scores)
+    voting, default = (
+        judged(truth, mlc.majority_vote(predictions)),
+        judged(truth, mlc.combine(predictions).scores),
+    )
     for metric, sign in SIGN.items():
         assert sign * (default[metric] - voting[metric]) > 0, metric

@@ -4,21 +4,47 @@ import numpy as np
 import pytest
 import random_panels
 
-from mlconsensus.arithmetic.products import dense
+from mlconsensus.linalg.block_sums import dense
 
 # Copies of different weights, opposite camps, -0, subnormal scores, models that only rounding could tell apart, …
-ONCE_BROKEN = (13, 25, 41, 167, 168, 224, 230, 252, 277, 311, 372, 5197, 5448, 5504, 5787)
+ONCE_BROKEN = (
+    13,
+    25,
+    41,
+    167,
+    168,
+    224,
+    230,
+    252,
+    277,
+    311,
+    372,
+    5197,
+    5448,
+    5504,
+    5787,
+)
 
 
-@pytest.mark.parametrize("numbers", [range(20), ONCE_BROKEN], ids=["first", "once broken"])
+@pytest.mark.parametrize(
+    "numbers", [range(20), ONCE_BROKEN], ids=["first", "once broken"]
+)
 def test_every_method_keeps_its_promises(numbers):
     for number in numbers:
         panel = random_panels.draw(number)
-        for method in random_panels.METHODS + (random_panels.OTHERS if number % 3 == 0 else []):
-            assert random_panels.faults(panel, method, number) == [], (number, panel.kind, method)
+        for method in random_panels.METHODS + (
+            random_panels.OTHERS if number % 3 == 0 else []
+        ):
+            assert random_panels.faults(panel, method, number) == [], (
+                number,
+                panel.kind,
+                method,
+            )
 
 
-@pytest.mark.parametrize("number", [0, 1795])  # 1795: held-out raters see no difference, but for rounding
+@pytest.mark.parametrize(
+    "number", [0, 1795]
+)  # 1795: held-out raters see no difference, but for rounding
 def test_the_default_does_not_hang_on_order(number):
     assert random_panels.faults_of_default(random_panels.draw(number), number) == []
 
@@ -26,7 +52,9 @@ def test_the_default_does_not_hang_on_order(number):
 def test_a_broken_promise_is_noticed(monkeypatch):
     """A method that looks at where a model stands is no longer independent of order."""
     method = random_panels.METHODS[0]
-    first_model = staticmethod(lambda block, solution: 1.5 * dense(next(block.cells())[0]))
+    first_model = staticmethod(
+        lambda block, solution: 1.5 * dense(next(block.cells())[0])
+    )
     monkeypatch.setattr(type(method), "apply", first_model)
     scores = np.random.default_rng(0).random((3, 5, 4))
     found = random_panels.faults(random_panels.Panel(scores, None, "scores"), method, 0)

@@ -5,10 +5,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from mlconsensus.terminal import safe, shown, table
+from mlconsensus.text import safe, shown, table
 
 
-@pytest.mark.parametrize("name", ["x" * 10_000, "体" * 10_000, "\n" * 10_000, "a\u0301" * 10_000, "体\n" * 50])
+@pytest.mark.parametrize(
+    "name",
+    ["x" * 10_000, "体" * 10_000, "\n" * 10_000, "a\u0301" * 10_000, "体\n" * 50],
+)
 @pytest.mark.parametrize("most", [1, 2, 7, 40])
 def test_long_names_are_cut_to_what_there_is_room_for(name, most):
     found = shown(name, most)
@@ -29,7 +32,8 @@ def test_what_fits_stays_whole():
 
 
 @pytest.mark.parametrize(
-    "character", ["\n", "\r", "\t", "\x1b", "\x00", "\x85", "\u2028", "\u202e", "\u2066", "\ud800"]
+    "character",
+    ["\n", "\r", "\t", "\x1b", "\x00", "\x85", "\u2028", "\u202e", "\u2066", "\ud800"],
 )
 def test_what_would_move_the_cursor_or_turn_the_text_is_escaped(character):
     found = shown(f"a{character}b")
@@ -45,7 +49,9 @@ ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=30)
 @given(ANY_TEXT)
 def test_nothing_that_a_terminal_obeys_is_left(text):
     found = safe(text)
-    assert all(character.isprintable() or character in "\u200c\u200d" for character in found)
+    assert all(
+        character.isprintable() or character in "\u200c\u200d" for character in found
+    )
     if text.isprintable():
         assert found == text
 
@@ -57,7 +63,11 @@ def test_a_row_of_a_table_is_one_line_whatever_is_in_it(rows):
 
 
 def test_columns_are_aligned():
-    lines = table(["name", "of", "count"], [["体育", "a", 7], ["e\u0301x", "long", "1,234 "]], left=2).split("\n")
+    lines = table(
+        ["name", "of", "count"],
+        [["体育", "a", 7], ["e\u0301x", "long", "1,234 "]],
+        left=2,
+    ).split("\n")
     assert lines == [
         "name  of     count",
         "体育  a          7",
@@ -69,6 +79,6 @@ def test_columns_are_aligned():
 def test_tables_stay_plain_and_whole(monkeypatch, variable):
     monkeypatch.setenv(variable, "1")
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    assert table(["a", "b"], [["x" * 500, "[bold]y[/bold] :smile:"]], left=2).split("\n")[1] == (
-        "x" * 500 + "  [bold]y[/bold] :smile:"
-    )
+    assert table(["a", "b"], [["x" * 500, "[bold]y[/bold] :smile:"]], left=2).split(
+        "\n"
+    )[1] == ("x" * 500 + "  [bold]y[/bold] :smile:")

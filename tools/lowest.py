@@ -10,7 +10,10 @@ from pathlib import Path
 def lowest(project: dict[str, object]) -> list[str]:
     """Turn what a project asks for, extras included, from "at least" to "just"."""
     extras = project["optional-dependencies"]
-    asked = [*project["dependencies"], *(each for extra in extras.values() for each in extra)]  # type: ignore[misc,attr-defined]
+    asked = [
+        *project["dependencies"],
+        *(each for extra in extras.values() for each in extra),
+    ]  # type: ignore[misc,attr-defined]
     others = [each for each in asked if not each.startswith(f"{project['name']}[")]
     unbound = [each for each in others if ">=" not in each]
     if unbound:

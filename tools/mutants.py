@@ -41,7 +41,10 @@ TESTS = (
     "sites/test_state_file.py",
     "test_own_method.py",
 )
-CPU_SECONDS, MEMORY = 20, 8 * 2**30  # beside three times what its tests take; a mutant that needs more is noticed, too
+CPU_SECONDS, MEMORY = (
+    20,
+    8 * 2**30,
+)  # beside three times what its tests take; a mutant that needs more is noticed, too
 
 SWAPS = {
     ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult, ast.Pow: ast.Mult, ast.FloorDiv: ast.Mult,
@@ -50,32 +53,55 @@ SWAPS = {
     ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.In: ast.NotIn, ast.NotIn: ast.In, ast.And: ast.Or, ast.Or: ast.And,
     ast.USub: ast.UAdd,
 }  # fmt: skip
-CALLS = {"maximum": "minimum", "minimum": "maximum", "max": "min", "min": "max", "any": "all", "all": "any"}
+CALLS = {
+    "maximum": "minimum",
+    "minimum": "maximum",
+    "max": "min",
+    "min": "max",
+    "any": "all",
+    "all": "any",
+}
 
 
 def places(tree: ast.AST) -> Iterator[tuple[int, int, str]]:
     """Yield where a tree can be changed: number of the node, number of the part, and what it is changed to."""
     for at, node in enumerate(_code(tree)):
-        if isinstance(node, ast.BinOp | ast.AugAssign | ast.BoolOp) and type(node.op) in SWAPS:
+        if (
+            isinstance(node, ast.BinOp | ast.AugAssign | ast.BoolOp)
+            and type(node.op) in SWAPS
+        ):
             yield at, 0, f"{type(node.op).__name__} → {SWAPS[type(node.op)].__name__}"
         elif isinstance(node, ast.Compare):
             for part, op in enumerate(node.ops):
                 yield at, part, f"{type(op).__name__} → {SWAPS[type(op)].__name__}"
         elif isinstance(node, ast.UnaryOp):
             yield at, 0, f"without {type(node.op).__name__}"
-        elif isinstance(node, ast.Constant) and isinstance(node.value, bool | int | float):
+        elif isinstance(node, ast.Constant) and isinstance(
+            node.value, bool | int | float
+        ):
             yield at, 0, f"{node.value!r} → {_other(node.value)!r}"
         elif isinstance(node, ast.If | ast.IfExp | ast.While):
             yield at, 0, "the other way round"
-        elif isinstance(node, ast.Call) and getattr(node.func, "attr", getattr(node.func, "id", "")) in CALLS:
-            yield at, 0, f"{getattr(node.func, 'attr', getattr(node.func, 'id', ''))} → its opposite"
+        elif (
+            isinstance(node, ast.Call)
+            and getattr(node.func, "attr", getattr(node.func, "id", "")) in CALLS
+        ):
+            yield (
+                at,
+                0,
+                f"{getattr(node.func, 'attr', getattr(node.func, 'id', ''))} → its opposite",
+            )
 
 
 def mutated(tree: ast.AST, at: int, part: int) -> tuple[ast.AST, int, int, int]:
     """Return a copy of the tree that is changed in one place, the lines of that place, and its column."""
     tree = copy.deepcopy(tree)
     node: Any = _code(tree)[at]
-    last = node.test.end_lineno if isinstance(node, ast.If | ast.While) else node.end_lineno
+    last = (
+        node.test.end_lineno
+        if isinstance(node, ast.If | ast.While)
+        else node.end_lineno
+    )
     if isinstance(node, ast.BinOp | ast.AugAssign | ast.BoolOp):
         node.op = SWAPS[type(node.op)]()
     elif isinstance(node, ast.Compare):
@@ -108,7 +134,11 @@ def _code(tree: ast.AST) -> list[ast.AST]:
     skipped = {"annotation", "returns", "decorator_list"}
     for name, value in ast.iter_fields(tree):
         for child in value if isinstance(value, list) else [value]:
-            if name not in skipped and isinstance(child, ast.AST) and not isinstance(child, ast.JoinedStr | ast.Raise):
+            if (
+                name not in skipped
+                and isinstance(child, ast.AST)
+                and not isinstance(child, ast.JoinedStr | ast.Raise)
+            ):
                 found += _code(child)
     return found
 
@@ -127,8 +157,12 @@ class Trial:
     def pytest_runtestloop(self, session: Any) -> bool:
         """Take the place of pytest's own loop."""
         self.items = {item.nodeid: item for item in session.items}
-        kept = self.given.results.with_suffix(".reached")  # of other tests or sources: made anew
-        sources = [Path(item.path) for item in session.items] + [SOURCE / name for name in self.trees]
+        kept = self.given.results.with_suffix(
+            ".reached"
+        )  # of other tests or sources: made anew
+        sources = [Path(item.path) for item in session.items] + [
+            SOURCE / name for name in self.trees
+        ]
         newest = max(path.stat().st_mtime for path in sources)
         if not kept.exists() or kept.stat().st_mtime < newest:
             kept.write_text(_in_a_fork(self._reached), encoding="utf-8")
@@ -144,7 +178,9 @@ class Trial:
         import coverage
 
         watch = coverage.Coverage(
-            data_file=None, include=[str(SOURCE / room / "*") for room in ROOMS], config_file=False
+            data_file=None,
+            include=[str(SOURCE / room / "*") for room in ROOMS],
+            config_file=False,
         )
         seconds = {}
         watch.start()
@@ -157,7 +193,10 @@ class Trial:
         watch.stop()
         data, reached = watch.get_data(), {}
         for path in data.measured_files():
-            lines = {line: [each for each in tests if each] for line, tests in data.contexts_by_lineno(path).items()}
+            lines = {
+                line: [each for each in tests if each]
+                for line, tests in data.contexts_by_lineno(path).items()
+            }
             reached[str(Path(path).relative_to(SOURCE))] = lines
         return seconds, reached
 
@@ -166,7 +205,10 @@ class Trial:
         from _pytest.runner import runtestprotocol
 
         for item, following in zip(items, [*items[1:], None], strict=True):
-            if any(report.failed for report in runtestprotocol(item, log=False, nextitem=following)):
+            if any(
+                report.failed
+                for report in runtestprotocol(item, log=False, nextitem=following)
+            ):
                 return False
         return True
 
@@ -223,7 +265,9 @@ def put(name: str, tree: Any) -> None:
     """Put the code of a tree into the place of a module's, wherever others have imported it from there."""
     module = sys.modules["mlconsensus." + name.removesuffix(".py").replace("/", ".")]
     fresh = types.ModuleType(module.__name__)
-    vars(fresh).update({key: value for key, value in vars(module).items() if key.startswith("__")})
+    vars(fresh).update(
+        {key: value for key, value in vars(module).items() if key.startswith("__")}
+    )
     exec(compile(tree, str(SOURCE / name), "exec"), vars(fresh))
     for key, new in list(vars(fresh).items()):
         old = vars(module).get(key)
@@ -247,7 +291,11 @@ def _recode(old: Any, new: Any) -> bool:
         old, new = getattr(old, part, old), getattr(new, part, new)
     if isinstance(old, types.FunctionType) and isinstance(new, types.FunctionType):
         if old.__code__.co_freevars == new.__code__.co_freevars:
-            old.__code__, old.__defaults__, old.__kwdefaults__ = new.__code__, new.__defaults__, new.__kwdefaults__
+            old.__code__, old.__defaults__, old.__kwdefaults__ = (
+                new.__code__,
+                new.__defaults__,
+                new.__kwdefaults__,
+            )
         return True
     return False
 
@@ -271,12 +319,19 @@ def sample(trial: Trial) -> None:
         for line in given.results.read_text(encoding="utf-8").splitlines():
             found = json.loads(line)
             known[found["mutant"]] = found["noticed"]
-    equivalent = {line.rpartition(" — ")[0] for line in EQUIVALENT.read_text(encoding="utf-8").splitlines()}
+    equivalent = {
+        line.rpartition(" — ")[0]
+        for line in EQUIVALENT.read_text(encoding="utf-8").splitlines()
+    }
     control = "combiners/walk_system.py"
     tests = trial.tests_of(control, 1, 1)
     nothing = ast.parse("def solved(*a, **k): raise RuntimeError")
-    if trial.noticed(control, trees[control], tests) or not trial.noticed(control, nothing, tests):
-        sys.exit("found tests that fail with the same code once more, or that do not meet a mutant; expected neither")
+    if trial.noticed(control, trees[control], tests) or not trial.noticed(
+        control, nothing, tests
+    ):
+        sys.exit(
+            "found tests that fail with the same code once more, or that do not meet a mutant; expected neither"
+        )
     survivors, killed, left_out = [], 0, 0
     chosen = every[given.first : given.sample]
     for name, at, part, what in chosen:
@@ -290,34 +345,73 @@ def sample(trial: Trial) -> None:
             tests, start = trial.tests_of(name, first, last), time.monotonic()
             known[mutant] = trial.noticed(name, tree, tests)
             with given.results.open("a", encoding="utf-8") as file:
-                file.write(json.dumps({"mutant": mutant, "noticed": known[mutant]}, ensure_ascii=False) + "\n")
+                file.write(
+                    json.dumps(
+                        {"mutant": mutant, "noticed": known[mutant]}, ensure_ascii=False
+                    )
+                    + "\n"
+                )
             took = f"{len(tests)} tests, {time.monotonic() - start:.0f} s"
-            print("noticed " if known[mutant] else "SURVIVED", f"{mutant} (line {first}; {took})", flush=True)
+            print(
+                "noticed " if known[mutant] else "SURVIVED",
+                f"{mutant} (line {first}; {took})",
+                flush=True,
+            )
         killed += known[mutant]
         survivors += [] if known[mutant] else [mutant]
     tried = len(chosen) - left_out
     low, high = interval(killed, tried)
     print("\n".join(["", "Survivors:", *sorted(survivors)]))
-    print(f"{killed} of {tried} noticed: {killed / tried:.1%}, 95 % interval {low:.0%} to {high:.0%}", end="; ")
-    print(f"{left_out} others of the sample are named as equivalent; {len(every):,} mutants in all")
+    print(
+        f"{killed} of {tried} noticed: {killed / tried:.1%}, 95 % interval {low:.0%} to {high:.0%}",
+        end="; ",
+    )
+    print(
+        f"{left_out} others of the sample are named as equivalent; {len(every):,} mutants in all"
+    )
 
 
 def main() -> None:
     """Collect the tests and let a sample of mutants meet them."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sample", type=int, default=150, help="how many mutants of all")
-    parser.add_argument("--first", type=int, default=0, help="where in the sample to begin, for several at once")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--sample", type=int, default=150, help="how many mutants of all"
+    )
+    parser.add_argument(
+        "--first",
+        type=int,
+        default=0,
+        help="where in the sample to begin, for several at once",
+    )
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--file", default="", help="only mutants of files with this in their names")
+    parser.add_argument(
+        "--file", default="", help="only mutants of files with this in their names"
+    )
     parser.add_argument("--results", type=Path, default=ROOT / ".mutants.jsonl")
-    parser.add_argument("--again", action="store_true", help="try those that survived once more")
+    parser.add_argument(
+        "--again", action="store_true", help="try those that survived once more"
+    )
     given = parser.parse_args()
     os.chdir(ROOT)
     sys.path[:0] = [str(ROOT / "src")]
     import pytest
 
-    options = ["-q", "--no-header", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:cov"]
-    paths = [*(str(SOURCE / room) for room in ROOMS), *(f"tests/{each}" for each in TESTS)]
+    options = [
+        "-q",
+        "--no-header",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "no:xdist",
+        "-p",
+        "no:cov",
+    ]
+    paths = [
+        *(str(SOURCE / room) for room in ROOMS),
+        *(f"tests/{each}" for each in TESTS),
+    ]
     sys.exit(pytest.main([*options, *paths], plugins=[Trial(given)]))
 
 

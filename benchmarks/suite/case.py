@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from . import floor, panels
+from mlconsensus import floor, panels
 
 TESTS = Path(__file__).parents[2] / "tests"
 MOST_MEMORY = 20 * 2**30
@@ -26,7 +26,9 @@ def main():
     case = json.loads(sys.argv[1])
     votes, truth = panels.load(case["shape"])
     for axis, size in enumerate(case.get("part", ())):
-        votes = votes.take(range(size), axis=axis) if size < votes.shape[axis] else votes
+        votes = (
+            votes.take(range(size), axis=axis) if size < votes.shape[axis] else votes
+        )
     truth = truth[: votes.shape[1], : votes.shape[2]]
     resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
     try:
@@ -45,7 +47,9 @@ def ours(votes, case):
 
     combiner = mlc.COMBINERS[case["method"]]
     combiner().fit_transform(votes[:, :50])  # what is imported when first used
-    return panels.as_form(votes, case.get("form", "bool")), lambda panel: combiner().fit_transform(panel)
+    return panels.as_form(
+        votes, case.get("form", "bool")
+    ), lambda panel: combiner().fit_transform(panel)
 
 
 def at_floor(votes, case):
@@ -60,7 +64,9 @@ def literal(votes, case):
     import mlconsensus as mlc
     import oracle
 
-    return votes.astype(np.float64), getattr(oracle, mlc.COMBINERS[case["method"]].function_name)
+    return votes.astype(np.float64), getattr(
+        oracle, mlc.COMBINERS[case["method"]].function_name
+    )
 
 
 WHAT = {"ours": ours, "floor": at_floor, "literal": literal}
@@ -88,9 +94,12 @@ def measure(given, function):
 
 
 def quality(truth, scores):
-    from mlconsensus.evaluation import metrics
+    from mlconsensus.metrics import ranking
 
-    found = {name: getattr(metrics, name)(truth, scores) for name in ("micro_auc", "ranking_loss")}
+    found = {
+        name: getattr(ranking, name)(truth, scores)
+        for name in ("micro_auc", "ranking_loss")
+    }
     return {name: round(value, 5) for name, value in found.items()}
 
 

@@ -20,7 +20,9 @@ _CORES = len(os.sched_getaffinity(0))
 def majority_vote(votes):
     m, n, l = votes.shape
     scores = np.empty((n, l))
-    _over_rows(n, l, lambda rows: np.multiply(_counts(votes, rows), 1 / m, out=scores[rows]))
+    _over_rows(
+        n, l, lambda rows: np.multiply(_counts(votes, rows), 1 / m, out=scores[rows])
+    )
     return scores
 
 
@@ -37,7 +39,13 @@ def mlcm_a(votes):
     h = m * g / (1 + m * g)
     filter = (V * (h / m)) @ V.T
     scores = np.empty((n, l))
-    _over_rows(n, l, lambda rows: np.matmul(_counts(votes, rows).astype(np.float64), filter, out=scores[rows]))
+    _over_rows(
+        n,
+        l,
+        lambda rows: np.matmul(
+            _counts(votes, rows).astype(np.float64), filter, out=scores[rows]
+        ),
+    )
     return scores
 
 
@@ -51,7 +59,9 @@ def mlcm_r(form):
     np.negative(walk, out=walk)
     walk.flat[:: m * l + 1] += ALPHA + degrees
     factor = linalg.cho_factor(walk, lower=True, overwrite_a=True, check_finite=False)
-    groups = linalg.cho_solve(factor, np.tile(ALPHA * np.eye(l), (m, 1)), overwrite_b=True, check_finite=False)
+    groups = linalg.cho_solve(
+        factor, np.tile(ALPHA * np.eye(l), (m, 1)), overwrite_b=True, check_finite=False
+    )
     prior = degrees.reshape(m, l).sum(axis=0) / degrees.sum()
     scores = np.empty((n, l))
     places = np.cumsum([0] + [block.shape[0] for block in blocks])
@@ -76,7 +86,9 @@ def bgcm(votes):
     no_no = n / m - yes[:, :, None] - yes[:, None, :] + yes_yes
     walk = np.block([[yes_yes, yes_no], [yes_no.transpose(0, 2, 1), no_no]])
     system = (ALPHA + walk.sum(axis=2))[:, :, None] * np.eye(2 * m) - walk
-    likely = np.linalg.solve(system, np.broadcast_to(ALPHA * np.repeat([1.0, 0.0], m), (l, 2 * m))[..., None])[..., 0]
+    likely = np.linalg.solve(
+        system, np.broadcast_to(ALPHA * np.repeat([1.0, 0.0], m), (l, 2 * m))[..., None]
+    )[..., 0]
     gain, base = likely[:, :m] - likely[:, m:], likely[:, m:].sum(axis=1, keepdims=True)
     return _looked_up(votes, cells, (base + gain @ bits.T) / m)
 
@@ -96,17 +108,30 @@ def dawid_skene(votes, n_iter=100, tol=1e-5):
     def odds(prior, if_true, if_false):
         for_no = np.log1p(-if_true) - np.log1p(-if_false)
         for_yes = np.log(if_true) - np.log(if_false)
-        return special.logit(prior) + for_no.sum(axis=1, keepdims=True) + (for_yes - for_no) @ bits.T
+        return (
+            special.logit(prior)
+            + for_no.sum(axis=1, keepdims=True)
+            + (for_yes - for_no) @ bits.T
+        )
 
     def evidence(true, prior, *says):
-        likely = (np.log1p(-p).sum(axis=1, keepdims=True) + special.logit(p) @ bits.T for p in says)
+        likely = (
+            np.log1p(-p).sum(axis=1, keepdims=True) + special.logit(p) @ bits.T
+            for p in says
+        )
         sides = zip((true, 1 - true), (prior, 1 - prior), likely, strict=True)
-        return sum((counts * (t * of + special.xlogy(t, p) - special.xlogy(t, t))).sum(axis=1) for t, p, of in sides)
+        return sum(
+            (counts * (t * of + special.xlogy(t, p) - special.xlogy(t, t))).sum(axis=1)
+            for t, p, of in sides
+        )
 
     following = maximise(np.broadcast_to(bits.mean(axis=1), counts.shape))
     found, bound, active = following, np.full(l, -np.inf), np.ones(l, dtype=bool)
     for _ in range(n_iter):
-        found = [np.where(active[:, None], new, old) for new, old in zip(following, found, strict=True)]
+        found = [
+            np.where(active[:, None], new, old)
+            for new, old in zip(following, found, strict=True)
+        ]
         true = special.expit(odds(*found))
         following = maximise(true)
         new_bound = evidence(true, *following)
@@ -121,9 +146,17 @@ def connected(votes):
     """The paper's connection matrix (n, m·l) as CSR, in blocks of a size that suits SciPy's product."""
     m, n, l = votes.shape
     blocks = []
-    for first, last in pairwise(np.linspace(0, n, max(_CORES, n // 2**14) + 1, dtype=int)):
-        row, column = np.nonzero(votes[:, first:last].transpose(1, 0, 2).reshape(last - first, m * l))
-        blocks.append(sparse.csr_array((np.ones(len(row)), (row, column)), shape=(last - first, m * l)))
+    for first, last in pairwise(
+        np.linspace(0, n, max(_CORES, n // 2**14) + 1, dtype=int)
+    ):
+        row, column = np.nonzero(
+            votes[:, first:last].transpose(1, 0, 2).reshape(last - first, m * l)
+        )
+        blocks.append(
+            sparse.csr_array(
+                (np.ones(len(row)), (row, column)), shape=(last - first, m * l)
+            )
+        )
     return blocks, votes.shape
 
 
@@ -152,7 +185,11 @@ def _patterns(votes):
         return rows, where, keys
 
     cells = _over_rows(n, l, find)
-    counts = sum(np.bincount(keys, minlength=l * 2**m) for _, _, keys in cells).reshape(l, 2**m).astype(np.float64)
+    counts = (
+        sum(np.bincount(keys, minlength=l * 2**m) for _, _, keys in cells)
+        .reshape(l, 2**m)
+        .astype(np.float64)
+    )
     counts[:, 0] = n - counts.sum(axis=1)
     return cells, counts, bits
 
@@ -179,7 +216,10 @@ def _counts(votes, rows):
 
 def _by_degree(block):
     degrees = np.diff(block.indptr)
-    return sparse.csr_array((np.repeat(1 / np.maximum(degrees, 1), degrees), block.indices, block.indptr), block.shape)
+    return sparse.csr_array(
+        (np.repeat(1 / np.maximum(degrees, 1), degrees), block.indices, block.indptr),
+        block.shape,
+    )
 
 
 def _at_once(n, l):
@@ -190,7 +230,12 @@ def _over_rows(n, l, function):
     """Call a function with slices of the instances, on all cores, with BLAS on one thread in each."""
     step = _at_once(n, l)
     with _one_blas_thread(), ThreadPoolExecutor(_CORES) as pool:
-        return list(pool.map(function, [slice(first, min(first + step, n)) for first in range(0, n, step)]))
+        return list(
+            pool.map(
+                function,
+                [slice(first, min(first + step, n)) for first in range(0, n, step)],
+            )
+        )
 
 
 def _one_blas_thread():

@@ -10,33 +10,37 @@ import sys
 from functools import partial
 
 import numpy as np
+from mlconsensus.panels import FILL
 
-from mlconsensus.evaluation import decisions, metrics
-
-from . import case
-from .panels import FILL
+from mlconsensus import case
+from mlconsensus.decision import label_sets
+from mlconsensus.metrics import ranking
 
 SHAPE = (1_000_000, 100)
 LEVELS = 10  # of the scores with ties, as a vote of ten models has them
 
 
 def _metric(name, given):
-    return np.array(getattr(metrics, name)(*given))
+    return np.array(getattr(ranking, name)(*given))
 
 
 def _label_sets(given):
     truth, scores = given
-    return decisions.match_instances(scores, truth.sum(axis=1))
+    return label_sets.match_instances(scores, truth.sum(axis=1))
 
 
 _OF_SCORES = {
     "sort of all": lambda given: np.sort(given[1], axis=None),
     "sort of rows": lambda given: np.sort(given[1], axis=1),
     "partition of rows": lambda given: np.partition(given[1], SHAPE[1] - 3, axis=1),
-    **{name: partial(_metric, name) for name in metrics.RANKING_METRICS},
+    **{name: partial(_metric, name) for name in ranking.RANKING_METRICS},
     "label sets": _label_sets,
 }
-CASES = {f"{name}{ties}": run for ties in ("", " with ties") for name, run in _OF_SCORES.items()}
+CASES = {
+    f"{name}{ties}": run
+    for ties in ("", " with ties")
+    for name, run in _OF_SCORES.items()
+}
 
 
 def main():

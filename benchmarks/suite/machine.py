@@ -11,8 +11,16 @@ PACKAGES = ("numpy", "scipy", "scikit-learn", "polars")
 def describe():
     from threadpoolctl import threadpool_info
 
-    memory = next(line for line in Path("/proc/meminfo").read_text().splitlines() if line.startswith("MemTotal"))
-    blas = {f"{found['internal_api']} {found['version']}" for found in threadpool_info() if found["user_api"] == "blas"}
+    memory = next(
+        line
+        for line in Path("/proc/meminfo").read_text().splitlines()
+        if line.startswith("MemTotal")
+    )
+    blas = {
+        f"{found['internal_api']} {found['version']}"
+        for found in threadpool_info()
+        if found["user_api"] == "blas"
+    }
     return {
         "processor": _processor(),
         "cores": len(os.sched_getaffinity(0)),

@@ -4,8 +4,9 @@ import math
 from pathlib import Path
 from textwrap import fill
 
-from . import bars, plots
-from .sections import GROWTH, METHODS, SECTIONS, SMALL
+from mlconsensus.sections import GROWTH, METHODS, SECTIONS, SMALL
+
+from mlconsensus import bars, plots
 
 DOCS = Path(__file__).parents[2] / "docs"
 PLOTS = DOCS / "performance"
@@ -29,8 +30,18 @@ def write(results):
     PLOTS.mkdir(parents=True, exist_ok=True)
     cases = {name: results.get(name, {}).get("cases", {}) for name in SECTIONS}
     head = Path(__file__).with_suffix(".md").read_text()
-    parts = [head, _machine(results), _bars(cases), *(_size(cases, name) for name in SIZES)]
-    parts += [_growth(cases["growth"]), _metrics(cases["metrics"]), _imports(cases["imports"]), _csv(cases["csv"])]
+    parts = [
+        head,
+        _machine(results),
+        _bars(cases),
+        *(_size(cases, name) for name in SIZES),
+    ]
+    parts += [
+        _growth(cases["growth"]),
+        _metrics(cases["metrics"]),
+        _imports(cases["imports"]),
+        _csv(cases["csv"]),
+    ]
     (DOCS / "performance.md").write_text("\n".join(part for part in parts if part))
 
 
@@ -45,17 +56,36 @@ def _machine(results):
 
 def _bars(cases):
     found = bars.reached(cases)
-    rows = [[bar.what, bar.bar, _number(bar.measured), "yes" if bar.met else "**no**"] for bar in found]
-    return "\n".join(["## The bars\n", _table(["", "bar", "measured", "met"], rows), ""]) if rows else ""
+    rows = [
+        [bar.what, bar.bar, _number(bar.measured), "yes" if bar.met else "**no**"]
+        for bar in found
+    ]
+    return (
+        "\n".join(["## The bars\n", _table(["", "bar", "measured", "met"], rows), ""])
+        if rows
+        else ""
+    )
 
 
 def _size(cases, section):
     found = cases[section]
     if not found:
         return ""
-    forms = [form for form in ("float32", "csr") if any(name.endswith(f" {form}") for name in found)]
+    forms = [
+        form
+        for form in ("float32", "csr")
+        if any(name.endswith(f" {form}") for name in found)
+    ]
     literal = any(name.startswith("literal") for name in found)
-    head = ["method", "seconds", *(f"from {form}" for form in forms), "floor", "times floor", "peak MiB", "floor's"]
+    head = [
+        "method",
+        "seconds",
+        *(f"from {form}" for form in forms),
+        "floor",
+        "times floor",
+        "peak MiB",
+        "floor's",
+    ]
     head += ["literal", "times faster"] if literal else []
     head += ["microAUC ↑", "ranking loss ↓"]
     rows, missing = [], []
@@ -70,7 +100,11 @@ def _size(cases, section):
             _number(ours["seconds"]),
             *(_number(bars.seconds(found, f"ours {method} {form}")) for form in forms),
         ]
-        row += [_number(floor), _number(bars.over(ours["seconds"], floor)), _number(ours["peak_mib"])]
+        row += [
+            _number(floor),
+            _number(bars.over(ours["seconds"], floor)),
+            _number(ours["peak_mib"]),
+        ]
         row.append(_number(found.get(f"floor {method}", {}).get("peak_mib")))
         if literal:
             slow = bars.seconds(found, f"literal {method}")
@@ -90,22 +124,43 @@ def _peers(found):
             rows.append([name, case["failed"], "", "", ""])
             continue
         measured = case["labels_measured"]
-        part = "" if measured == labels else f"; {measured} of {labels} labels measured, and scaled"
-        quality = [f"{value:.4f}" for value in case.get("quality", {}).values()] or ["", ""]
-        rows.append(
-            [f"{name} ({case['version']}{part})", _number(case["seconds"]), _number(case["peak_mib"]), *quality]
+        part = (
+            ""
+            if measured == labels
+            else f"; {measured} of {labels} labels measured, and scaled"
         )
-    return "\n" + _table(["peer", "seconds", "peak MiB", "microAUC ↑", "ranking loss ↓"], rows)
+        quality = [f"{value:.4f}" for value in case.get("quality", {}).values()] or [
+            "",
+            "",
+        ]
+        rows.append(
+            [
+                f"{name} ({case['version']}{part})",
+                _number(case["seconds"]),
+                _number(case["peak_mib"]),
+                *quality,
+            ]
+        )
+    return "\n" + _table(
+        ["peer", "seconds", "peak MiB", "microAUC ↑", "ranking loss ↓"], rows
+    )
 
 
 def _peer_plot(found):
-    colours = {"ours": plots.COLOURS[0], "floor": "#999", "literal": plots.COLOURS[1], "peer": plots.COLOURS[2]}
+    colours = {
+        "ours": plots.COLOURS[0],
+        "floor": "#999",
+        "literal": plots.COLOURS[1],
+        "peer": plots.COLOURS[2],
+    }
     rows = []
     for name, case in found.items():
         what, which = name.split(" ", 1)
         if "failed" not in case:
             shown = (
-                f"{which}, {what}" if what != "peer" else PEER_NAMES[which].split(",")[0].replace("BinaryRelevance", "")
+                f"{which}, {what}"
+                if what != "peer"
+                else PEER_NAMES[which].split(",")[0].replace("BinaryRelevance", "")
             )
             rows.append((shown, case["seconds"], colours[what]))
     rows.sort(key=lambda row: row[1])
@@ -117,18 +172,32 @@ def _growth(found):
     if not found:
         return ""
     names = {"n": "instances", "l": "labels", "m": "models"}
-    rows = [[method, *(_number(bars.exponent(found, axis, method), 3) for axis in GROWTH)] for method in METHODS]
+    rows = [
+        [method, *(_number(bars.exponent(found, axis, method), 3) for axis in GROWTH)]
+        for method in METHODS
+    ]
     parts = [
         "## Growth\n",
         "Exponents of time by least squares over all sizes; below 1 where fixed costs still count.\n",
     ]
-    parts.append(_table(["method", *(f"in {names[axis]} `{axis}`" for axis in GROWTH)], rows))
+    parts.append(
+        _table(["method", *(f"in {names[axis]} `{axis}`" for axis in GROWTH)], rows)
+    )
     for axis, (shape, _) in GROWTH.items():
-        series = {method: points for method in METHODS if len(points := bars.points(found, axis, method)) > 1}
+        series = {
+            method: points
+            for method in METHODS
+            if len(points := bars.points(found, axis, method)) > 1
+        }
         if series:
-            others = " × ".join(axis if name == axis else f"{size:,}" for name, size in zip("mnl", shape, strict=True))
+            others = " × ".join(
+                axis if name == axis else f"{size:,}"
+                for name, size in zip("mnl", shape, strict=True)
+            )
             title = f"Seconds at {others}"
-            (PLOTS / f"growth-{axis}.svg").write_text(plots.lines(title, series, names[axis], "seconds"))
+            (PLOTS / f"growth-{axis}.svg").write_text(
+                plots.lines(title, series, names[axis], "seconds")
+            )
             parts.append(f"\n![{title}]({PLOTS.name}/growth-{axis}.svg)")
     return "\n".join([*parts, ""])
 
@@ -146,10 +215,23 @@ def _metrics(found):
     ):
         row = [name, f"one {yardstick}"]
         for ties in ("", " with ties"):
-            ours, least = bars.seconds(found, name + ties), bars.seconds(found, yardstick + ties)
+            ours, least = (
+                bars.seconds(found, name + ties),
+                bars.seconds(found, yardstick + ties),
+            )
             row += [_number(ours), _number(least), _number(bars.over(ours, least))]
         rows.append([*row, _number(found.get(name, {}).get("peak_mib"))])
-    head = ["", "yardstick", "seconds", "yardstick's", "times", "with ties", "yardstick's", "times", "peak MiB"]
+    head = [
+        "",
+        "yardstick",
+        "seconds",
+        "yardstick's",
+        "times",
+        "with ties",
+        "yardstick's",
+        "times",
+        "peak MiB",
+    ]
     return "\n".join(["## Metrics, 1,000,000 × 100\n", _table(head, rows), ""])
 
 
@@ -157,18 +239,31 @@ def _imports(found):
     if not found:
         return ""
     rows = [
-        [f"`{name}`" if name.startswith("import") else name, _number(case["seconds"])] for name, case in found.items()
+        [f"`{name}`" if name.startswith("import") else name, _number(case["seconds"])]
+        for name, case in found.items()
     ]
     note = (
         "The yardstick is `import sklearn.base, scipy.sparse, scipy.linalg`.\n"
         "What `mlconsensus` offers is imported when it is first used.\n"
     )
-    return "\n".join(["## Importing\n", note, _table(["a fresh interpreter with", "seconds"], rows), ""])
+    return "\n".join(
+        [
+            "## Importing\n",
+            note,
+            _table(["a fresh interpreter with", "seconds"], rows),
+            "",
+        ]
+    )
 
 
 def _csv(found):
     rows = [
-        [name, _number(case["seconds"]), _number(case["times"]), _number(case["peak_mib"])]
+        [
+            name,
+            _number(case["seconds"]),
+            _number(case["times"]),
+            _number(case["peak_mib"]),
+        ]
         for name, case in found.items()
         if "failed" not in case
     ]
@@ -187,9 +282,15 @@ def _number(value, digits=2):
         return ""
     if value >= 100:
         return f"{value:,.0f}"
-    return f"{value:.{max(0, digits - 1 - math.floor(math.log10(value)))}f}" if value else "0"
+    return (
+        f"{value:.{max(0, digits - 1 - math.floor(math.log10(value)))}f}"
+        if value
+        else "0"
+    )
 
 
 def _table(head, rows):
-    lines = ["| " + " | ".join(row) + " |" for row in [head, ["---"] * len(head), *rows]]
+    lines = [
+        "| " + " | ".join(row) + " |" for row in [head, ["---"] * len(head), *rows]
+    ]
     return "\n".join(lines)

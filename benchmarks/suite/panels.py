@@ -39,18 +39,29 @@ def make(m, n, l, seed=0):
     weights = rng.standard_normal((n_topics, l), dtype=np.float32) ** 3
     weights *= np.sqrt(CORRELATION) / np.linalg.norm(weights, axis=0)
     frequency = 1 / (rng.permutation(l) + 1 + l / 20)
-    threshold = special.ndtri(1 - frequency * FILL / frequency.mean()).astype(np.float32)
+    threshold = special.ndtri(1 - frequency * FILL / frequency.mean()).astype(
+        np.float32
+    )
     votes, truth = np.empty((m, n, l), dtype=bool), np.empty((n, l), dtype=bool)
     for first in range(0, n, _AT_ONCE):
         rows = slice(first, min(first + _AT_ONCE, n))
         size = (rows.stop - first, l)
         relevance = rng.standard_normal((size[0], n_topics), dtype=np.float32) @ weights
-        relevance += np.sqrt(1 - CORRELATION, dtype=np.float32) * rng.standard_normal(size, dtype=np.float32)
+        relevance += np.sqrt(1 - CORRELATION, dtype=np.float32) * rng.standard_normal(
+            size, dtype=np.float32
+        )
         truth[rows] = relevance >= threshold
-        in_common = np.sqrt(SHARED_ERRORS, dtype=np.float32) * rng.standard_normal(size, dtype=np.float32)
+        in_common = np.sqrt(SHARED_ERRORS, dtype=np.float32) * rng.standard_normal(
+            size, dtype=np.float32
+        )
         for k, quality in enumerate(np.linspace(WORST, BEST, m, dtype=np.float32)):
-            own = np.sqrt(1 - SHARED_ERRORS, dtype=np.float32) * rng.standard_normal(size, dtype=np.float32)
-            votes[k, rows] = np.sqrt(quality) * relevance + np.sqrt(1 - quality) * (in_common + own) >= threshold
+            own = np.sqrt(1 - SHARED_ERRORS, dtype=np.float32) * rng.standard_normal(
+                size, dtype=np.float32
+            )
+            votes[k, rows] = (
+                np.sqrt(quality) * relevance + np.sqrt(1 - quality) * (in_common + own)
+                >= threshold
+            )
     return votes, truth
 
 

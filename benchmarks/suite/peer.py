@@ -61,7 +61,9 @@ def crowdlab(votes):
     import pandas as pd
     from cleanlab.multiannotator import get_label_quality_multiannotator
 
-    by_label = [pd.DataFrame(votes[:, :, j].T.astype(int)) for j in range(votes.shape[2])]
+    by_label = [
+        pd.DataFrame(votes[:, :, j].T.astype(int)) for j in range(votes.shape[2])
+    ]
     means = [votes[:, :, j].mean(axis=0) for j in range(votes.shape[2])]
     found = []
 
@@ -69,7 +71,9 @@ def crowdlab(votes):
         found.clear()
         for said, mean in zip(by_label, means, strict=True):
             if said.to_numpy().any():
-                answer = get_label_quality_multiannotator(said, np.column_stack([1 - mean, mean]), verbose=False)
+                answer = get_label_quality_multiannotator(
+                    said, np.column_stack([1 - mean, mean]), verbose=False
+                )
                 found.append(answer["label_quality"])
             else:  # which it refuses
                 found.append(None)
@@ -79,7 +83,9 @@ def crowdlab(votes):
         for j, frame in enumerate(found):
             if frame is not None:
                 sure = frame["consensus_quality_score"].to_numpy()
-                out[:, j] = np.where(frame["consensus_label"].to_numpy() == 1, sure, 1 - sure)
+                out[:, j] = np.where(
+                    frame["consensus_label"].to_numpy() == 1, sure, 1 - sure
+                )
         return out
 
     return run, scores

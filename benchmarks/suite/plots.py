@@ -3,7 +3,16 @@
 import math
 from html import escape
 
-COLOURS = ("#4269d0", "#efb118", "#ff725c", "#6cc5b0", "#3ca951", "#a463f2", "#97bbf5", "#9c6b4e")
+COLOURS = (
+    "#4269d0",
+    "#efb118",
+    "#ff725c",
+    "#6cc5b0",
+    "#3ca951",
+    "#a463f2",
+    "#97bbf5",
+    "#9c6b4e",
+)
 _TEXT = 'font-family="sans-serif" font-size="12"'
 
 
@@ -16,13 +25,17 @@ def bars(title, rows, unit):
     parts = []
     for at in range(low, high + 1):
         x = across(10.0**at)
-        parts.append(f'<line x1="{x:.1f}" y1="30" x2="{x:.1f}" y2="{bottom}" stroke="#ddd"/>')
+        parts.append(
+            f'<line x1="{x:.1f}" y1="30" x2="{x:.1f}" y2="{bottom}" stroke="#ddd"/>'
+        )
         parts.append(_label(x, bottom + 16, _power(at), "middle"))
     for k, (name, value, colour) in enumerate(rows):
         y = 34 + height * k
         parts.append(_label(left - 8, y + 12, name, "end"))
         width = across(value) - left
-        parts.append(f'<rect x="{left}" y="{y}" width="{width:.1f}" height="{height - 5}" fill="{colour}"/>')
+        parts.append(
+            f'<rect x="{left}" y="{y}" width="{width:.1f}" height="{height - 5}" fill="{colour}"/>'
+        )
         parts.append(_label(across(value) + 5, y + 12, _short(value), "start"))
     parts.append(_label((left + right) / 2, bottom + 34, unit, "middle"))
     return _svg(660, bottom + 44, title, parts)
@@ -38,14 +51,21 @@ def lines(title, series, x_name, y_name):
     parts = []
     for at in range(low, high + 1):
         y = up(10.0**at)
-        parts.append(f'<line x1="{left}" y1="{y:.1f}" x2="{right}" y2="{y:.1f}" stroke="#ddd"/>')
+        parts.append(
+            f'<line x1="{left}" y1="{y:.1f}" x2="{right}" y2="{y:.1f}" stroke="#ddd"/>'
+        )
         parts.append(_label(left - 6, y + 4, _power(at), "end"))
     parts += [_label(across(x), bottom + 18, f"{x:,}", "middle") for x in x_values]
     ends = _apart([up(points[-1][1]) for points in series.values()], 15)
     for (name, points), colour, end in zip(series.items(), COLOURS, ends, strict=False):
         path = " ".join(f"{across(x):.1f},{up(y):.1f}" for x, y in points)
-        parts.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"/>')
-        parts += [f'<circle cx="{across(x):.1f}" cy="{up(y):.1f}" r="3" fill="{colour}"/>' for x, y in points]
+        parts.append(
+            f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"/>'
+        )
+        parts += [
+            f'<circle cx="{across(x):.1f}" cy="{up(y):.1f}" r="3" fill="{colour}"/>'
+            for x, y in points
+        ]
         parts.append(_label(right + 12, end + 4, name, "start", colour))
     parts.append(_label((left + right) / 2, bottom + 38, x_name, "middle"))
     parts.append(_label(left, top - 8, y_name, "middle"))
@@ -63,7 +83,9 @@ def _label(x, y, text, anchor, colour="#333"):
 
 
 def _scale(low, high, start, end):
-    return lambda value: start + (math.log10(value) - low) / ((high - low) or 1) * (end - start)
+    return lambda value: (
+        start + (math.log10(value) - low) / ((high - low) or 1) * (end - start)
+    )
 
 
 def _decades(values):

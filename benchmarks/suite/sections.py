@@ -10,18 +10,27 @@ from pathlib import Path
 
 import numpy as np
 
-from mlconsensus.estimators import COMBINERS
-
-from . import case, floor, judging, panels, starting
+from mlconsensus import case, floor, judging, panels, starting
+from mlconsensus.combiners.registry import COMBINERS
 
 HERE = Path(__file__).parents[1]
 PEERS = HERE / ".peers"
 MOST_SECONDS = 600
 
 METHODS = tuple(COMBINERS)
-SMALL, LARGE, LONG, WIDE = (10, 5_000, 50), (10, 100_000, 200), (5, 1_000_000, 100), (10, 20_000, 2_000)
+SMALL, LARGE, LONG, WIDE = (
+    (10, 5_000, 50),
+    (10, 100_000, 200),
+    (5, 1_000_000, 100),
+    (10, 20_000, 2_000),
+)
 LITERAL = ("MV", "BGCM", "MLCM-r", "MLCM-a")
-PEER_ENVIRONMENTS = {"crowdkit-mv": "crowdkit", "crowdkit-ds": "crowdkit", "crowdlab": "cleanlab", "snorkel": "snorkel"}
+PEER_ENVIRONMENTS = {
+    "crowdkit-mv": "crowdkit",
+    "crowdkit-ds": "crowdkit",
+    "crowdlab": "cleanlab",
+    "snorkel": "snorkel",
+}
 PEER_LABELS = {"snorkel": 10}  # of 50: all would take minutes
 
 # Growth: the axis that grows, the panel it is cut from, and its sizes.
@@ -36,7 +45,10 @@ def small():
     """10 × 5,000 × 50, beside floor, literal transcription and peers."""
     yield from _of_size(SMALL)
     for method in LITERAL:
-        yield f"literal {method}", partial(_case, what="literal", method=method, shape=SMALL)
+        yield (
+            f"literal {method}",
+            partial(_case, what="literal", method=method, shape=SMALL),
+        )
     for peer in PEER_ENVIRONMENTS:
         yield f"peer {peer}", partial(_peer, peer)
 
@@ -46,7 +58,10 @@ def large():
     yield from _of_size(LARGE)
     for form in ("float32", "csr"):
         for method in METHODS:
-            yield f"ours {method} {form}", partial(_case, what="ours", method=method, shape=LARGE, form=form)
+            yield (
+                f"ours {method} {form}",
+                partial(_case, what="ours", method=method, shape=LARGE, form=form),
+            )
 
 
 def long():
@@ -64,8 +79,18 @@ def growth():
     for axis, (shape, sizes) in GROWTH.items():
         for method in METHODS:
             for size in sizes:
-                part = [size if name == axis else whole for name, whole in zip("mnl", shape, strict=True)]
-                run = partial(_case, what="ours", method=method, shape=shape, part=part, quality=False)
+                part = [
+                    size if name == axis else whole
+                    for name, whole in zip("mnl", shape, strict=True)
+                ]
+                run = partial(
+                    _case,
+                    what="ours",
+                    method=method,
+                    shape=shape,
+                    part=part,
+                    quality=False,
+                )
                 yield f"{axis} {method} {size}", run
 
 
@@ -87,14 +112,19 @@ def csv():
         yield name, lambda name=name: _csv()[name]
 
 
-SECTIONS = {f.__name__: f for f in (small, large, long, wide, growth, imports, metrics, csv)}
+SECTIONS = {
+    f.__name__: f for f in (small, large, long, wide, growth, imports, metrics, csv)
+}
 
 
 def _of_size(shape):
     # Ours and its floor one after the other, so that a ratio compares what ran under the same conditions.
     for method in METHODS:
         for what in ("ours", "floor") if method in floor.FLOORS else ("ours",):
-            yield f"{what} {method}", partial(_case, what=what, method=method, shape=shape)
+            yield (
+                f"{what} {method}",
+                partial(_case, what=what, method=method, shape=shape),
+            )
 
 
 def _case(**case):
@@ -108,9 +138,20 @@ def _child(module, *arguments):
 
 def _answer(command, **options):
     # Compiled modules are kept, as any installation has them.
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    environment = {
+        name: value
+        for name, value in os.environ.items()
+        if name != "PYTHONDONTWRITEBYTECODE"
+    }
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=MOST_SECONDS, env=environment, **options)
+        done = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            timeout=MOST_SECONDS,
+            env=environment,
+            **options,
+        )
     except subprocess.TimeoutExpired:
         return {"failed": f"takes more than {MOST_SECONDS} s"}
     if done.returncode:
@@ -128,7 +169,18 @@ def _peer(peer):
         scores = Path(folder) / "scores.npy"
         script = HERE / "suite" / "peer.py"
         labels = PEER_LABELS.get(peer, SMALL[2])
-        found = _answer([python, "-W", "ignore", script, peer, panels.files(SMALL)[0], scores, str(labels)])
+        found = _answer(
+            [
+                python,
+                "-W",
+                "ignore",
+                script,
+                peer,
+                panels.files(SMALL)[0],
+                scores,
+                str(labels),
+            ]
+        )
         if "failed" not in found and labels == SMALL[2]:
             found["quality"] = case.quality(truth, np.load(scores))
     return found

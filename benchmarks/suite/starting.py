@@ -15,11 +15,17 @@ STATEMENTS = {
 
 
 def measure():
-    environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
+    environment = {
+        k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"
+    }
     best = dict.fromkeys(STATEMENTS, float("inf"))
     for _ in range(ROUNDS + 1):  # the first round compiles
         for name, statement in STATEMENTS.items():
             began = time.perf_counter()
-            subprocess.run([sys.executable, "-c", statement], check=True, env=environment)
+            subprocess.run(
+                [sys.executable, "-c", statement], check=True, env=environment
+            )
             best[name] = min(best[name], time.perf_counter() - began)
-    return {name: {"seconds": seconds, "runs": ROUNDS} for name, seconds in best.items()}
+    return {
+        name: {"seconds": seconds, "runs": ROUNDS} for name, seconds in best.items()
+    }

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 import mlconsensus as mlc
-from mlconsensus.insight.diagnostics import examine
+from mlconsensus.inspection.diagnostics import examine
 
 
 class Kind(NamedTuple):
@@ -81,7 +81,9 @@ def plant(answers: np.ndarray, what: str, rng: np.random.Generator) -> None:
             own = np.full_like(answers[0], np.nan)
             own[spoke] = rng.permutation(answers[0][spoke])
             answers[-1] = np.where(
-                (rng.random(own.shape) < 0.05) & ~np.isnan(own) & ~np.isnan(answers[0]), own, answers[0]
+                (rng.random(own.shape) < 0.05) & ~np.isnan(own) & ~np.isnan(answers[0]),
+                own,
+                answers[0],
             )
     elif what == "random":
         answers[-1, spoke] = rng.permutation(answers[-1, spoke])
@@ -98,16 +100,27 @@ def trial(kind: Kind, what: str | None, seed: int) -> tuple[Counter[str], bool]:
         plant(answers, what, rng)
         last = f"model_{kind.m - 1}"
         guilty = {("copy", ("model_0", last)) if "copy" in what else (what, (last,))}
-    named = {(found.kind, found.raters) for found in examine(mlc.Predictions(answers)).suspects}
+    named = {
+        (found.kind, found.raters)
+        for found in examine(mlc.Predictions(answers)).suspects
+    }
     return Counter(one for one, _ in named - guilty), bool(guilty & named)
 
 
 def main(panels: int) -> None:
     """Print the table."""
-    print("| panels | falsely accused in panels without any | with one | found: " + " | ".join(PLANTED) + " |")
+    print(
+        "| panels | falsely accused in panels without any | with one | found: "
+        + " | ".join(PLANTED)
+        + " |"
+    )
     print("|---|---|---|" + "---|" * len(PLANTED))
     for name, kind in KINDS.items():
-        count = panels if kind.m * kind.n * kind.l < 2_000_000 or kind.speakers else max(panels // 5, 1)
+        count = (
+            panels
+            if kind.m * kind.n * kind.l < 2_000_000 or kind.speakers
+            else max(panels // 5, 1)
+        )
         without = [trial(kind, None, FIRST_SEED + seed)[0] for seed in range(count)]
         found, falsely = Counter(), []
         for seed in range(count):
@@ -117,7 +130,9 @@ def main(panels: int) -> None:
             found[what] += hit
         planted = Counter(PLANTED[seed % len(PLANTED)] for seed in range(count))
         shares = " | ".join(f"{found[what]} of {planted[what]}" for what in PLANTED)
-        print(f"| {name} | {_told(without)} | {_told(falsely)} | {shares} |", flush=True)
+        print(
+            f"| {name} | {_told(without)} | {_told(falsely)} | {shares} |", flush=True
+        )
 
 
 def _told(counts: list[Counter[str]]) -> str:

@@ -24,16 +24,18 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "quality"))
 
 import mlconsensus as mlc  # noqa: E402
-from mlconsensus.evaluation import ranks  # noqa: E402
-from mlconsensus.evaluation.intervals import judge, of_instances  # noqa: E402
-from mlconsensus.insight import questions  # noqa: E402
-from mlconsensus.tables import TITLES  # noqa: E402
+from mlconsensus.active_learning import query  # noqa: E402
+from mlconsensus.metrics import _rank_counts  # noqa: E402
+from mlconsensus.metrics.intervals import judge, of_instances  # noqa: E402
+from mlconsensus.metrics.tables import TITLES  # noqa: E402
 from panels import read, source  # noqa: E402
 
 MOST, BUDGET, SHARES, DRAWS, SEEDS = 600, 60, (0.3, 0.5, 0.7, 0.9, 1.2), 8, 5
 FINE = np.arange(0.1, 2.01, 0.1)
-GRID = list(itertools.product((4, 8, 16), (0.25, 0.5, 1.0)))  # powers of worth, and of uncertainty in it
-SHIPPED = questions._POWER, questions._UNSURE
+GRID = list(
+    itertools.product((4, 8, 16), (0.25, 0.5, 1.0))
+)  # powers of worth, and of uncertainty in it
+SHIPPED = query._POWER, query._UNSURE
 SIGN = np.array([1, -1, -1, 1])
 
 
@@ -49,34 +51,60 @@ def needed(panel, truth, found):
     target = np.mean([quality(panel, truth, gold) for gold in drawn], axis=0) - start
     gains = [np.zeros(4)]
     for share in SHARES:
-        asked = [asked_about(found, round(share * BUDGET), seed).at for seed in range(SEEDS)]
-        gains.append(np.mean([quality(panel, truth, some(truth, at)) for at in asked], axis=0) - start)
+        asked = [
+            asked_about(found, round(share * BUDGET), seed).at for seed in range(SEEDS)
+        ]
+        gains.append(
+            np.mean([quality(panel, truth, some(truth, at)) for at in asked], axis=0)
+            - start
+        )
     return read_off(target, gains, SHARES)
 
 
 def asked_about(found, budget, seed=0):
     none = np.zeros(len(found.scores), dtype=bool)
-    return questions.questions(found.scores, found.probabilities, none, budget, "consensus", seed)
+    return query.questions(
+        found.scores, found.probabilities, none, budget, "consensus", seed
+    )
 
 
 def reckoned(truth, found, power, unsure):
     """The same without drawing: what each instance is wrong by, times its chance."""
     yes, no = truth == 1, truth == 0
-    won, mass = ranks.pairs_won(found.scores, yes * 1.0, no * 1.0), (yes.sum(), no.sum())
-    missed = (yes.sum(axis=1) * mass[1] - won[0] + no.sum(axis=1) * mass[0] - won[1]) / np.prod(mass)
+    won, mass = (
+        _rank_counts.pairs_won(found.scores, yes * 1.0, no * 1.0),
+        (yes.sum(), no.sum()),
+    )
+    missed = (
+        yes.sum(axis=1) * mass[1] - won[0] + no.sum(axis=1) * mass[0] - won[1]
+    ) / np.prod(mass)
     each = np.nan_to_num(of_instances(yes, no, found.scores))
-    some_yes = yes.any(axis=1)  # where no label is relevant, no answer makes the first one right
+    some_yes = yes.any(
+        axis=1
+    )  # where no label is relevant, no answer makes the first one right
     wrong = np.array([missed, each[0] * some_yes, each[1], 1 - each[2]])
     gains = [np.zeros(4)]
     for share in FINE:
-        chance = questions.chances(found.scores, found.probabilities, share * BUDGET, "consensus", power, unsure)
+        chance = query.chances(
+            found.scores,
+            found.probabilities,
+            share * BUDGET,
+            "consensus",
+            power,
+            unsure,
+        )
         gains.append(wrong @ chance)
     return read_off(BUDGET * wrong.mean(axis=1), gains, FINE)
 
 
 def read_off(target, gains, shares):
     gains = np.maximum.accumulate(np.array(gains), axis=0)
-    return [float(np.interp(target[q], gains[:, q], (0, *shares))) if target[q] > 1e-9 else np.nan for q in range(4)]
+    return [
+        float(np.interp(target[q], gains[:, q], (0, *shares)))
+        if target[q] > 1e-9
+        else np.nan
+        for q in range(4)
+    ]
 
 
 def some(truth, rows):
@@ -97,10 +125,18 @@ def main(folder, cache):
             rows = np.random.default_rng(0).permutation(rows)[:MOST]
             own = None
             if len(rows) >= 3 * BUDGET:
-                panel, truth = mlc.Predictions(scores[:, rows]), np.where(known, truth, np.nan)[rows]
+                panel, truth = (
+                    mlc.Predictions(scores[:, rows]),
+                    np.where(known, truth, np.nan)[rows],
+                )
                 combined = mlc.combine(panel)
-                own = {"source": source(path, folder), "drawn": needed(panel, truth, combined)}
-                own["reckoned"] = [reckoned(truth, combined, *powers) for powers in GRID]
+                own = {
+                    "source": source(path, folder),
+                    "drawn": needed(panel, truth, combined),
+                }
+                own["reckoned"] = [
+                    reckoned(truth, combined, *powers) for powers in GRID
+                ]
             kept.write_text(json.dumps(own))
             print(path.stem, own and np.round(own["drawn"], 2), flush=True)
         if own := json.loads(kept.read_text()):
@@ -108,7 +144,12 @@ def main(folder, cache):
     page = HERE.parent / "gold-figures.md"
     block = "<!-- asking -->\n" + "\n".join(table(found)) + "\n<!-- end asking -->"
     page.write_text(
-        re.sub(r"<!-- asking -->.*?<!-- end asking -->", lambda _: block, page.read_text(), flags=re.DOTALL)
+        re.sub(
+            r"<!-- asking -->.*?<!-- end asking -->",
+            lambda _: block,
+            page.read_text(),
+            flags=re.DOTALL,
+        )
     )
 
 
@@ -116,7 +157,13 @@ def chosen_elsewhere(found):
     """For each panel, its shares with the powers that panels of other sources choose: at most 110 %, then least."""
     out = []
     for own in found.values():
-        others = np.array([other["reckoned"] for other in found.values() if other["source"] != own["source"]])
+        others = np.array(
+            [
+                other["reckoned"]
+                for other in found.values()
+                if other["source"] != own["source"]
+            ]
+        )
 
         def cost(at, others=others):
             return max(np.nanmax(others[:, at]) - 1.1, 0), np.nanmean(others[:, at])
@@ -128,7 +175,9 @@ def chosen_elsewhere(found):
 def table(found):
     kinds = {
         "reckoned, powers chosen on other data sets": chosen_elsewhere(found),
-        "reckoned, as shipped": [own["reckoned"][GRID.index(SHIPPED)] for own in found.values()],
+        "reckoned, as shipped": [
+            own["reckoned"][GRID.index(SHIPPED)] for own in found.values()
+        ],
         f"drawn {SEEDS} times, as shipped": [own["drawn"] for own in found.values()],
     }
     yield "| | | " + " | ".join(list(TITLES.values())[:4]) + " | mean of the four |"

@@ -18,10 +18,10 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "quality"))
 
 import mlconsensus as mlc  # noqa: E402
-from mlconsensus.evaluation.intervals import judge  # noqa: E402
-from mlconsensus.evaluation.metrics import RANKING_METRICS  # noqa: E402
-from mlconsensus.insight import questions  # noqa: E402
-from mlconsensus.tables import TITLES  # noqa: E402
+from mlconsensus.active_learning import query  # noqa: E402
+from mlconsensus.metrics.intervals import judge  # noqa: E402
+from mlconsensus.metrics.ranking import RANKING_METRICS  # noqa: E402
+from mlconsensus.metrics.tables import TITLES  # noqa: E402
 from panels import read  # noqa: E402
 
 SIZES = (50, 100, 200)
@@ -32,10 +32,17 @@ PROMISES = ({"recall": 0.9}, {"precision": 0.8}, {"false_discovery": 0.1})
 def panels_of(folder):
     for path in sorted(folder.rglob("*.npz")):
         scores, truth, known = read(path)
-        scores, truth, known = scores.astype(float), truth.astype(bool), known.astype(bool)
+        scores, truth, known = (
+            scores.astype(float),
+            truth.astype(bool),
+            known.astype(bool),
+        )
         some = known.any(axis=1)
         panel = mlc.Predictions(scores[:, some])
-        methods = {name: mlc.COMBINERS[name]().fit_transform(panel) for name in ("MV", "MLCM-a", "Filter")}
+        methods = {
+            name: mlc.COMBINERS[name]().fit_transform(panel)
+            for name in ("MV", "MLCM-a", "Filter")
+        }
         truth = np.where(known, truth, np.nan)[some]
         at = np.random.default_rng(0).permutation(len(truth))[:MOST]
         yield path.stem, truth[at], {name: own[at] for name, own in methods.items()}
@@ -44,26 +51,46 @@ def panels_of(folder):
 def draws(truth, chance, count, rng):
     for _ in range(count):
         gold = np.full(truth.shape, np.nan)
-        at = questions.drawn(chance, rng)
+        at = query.drawn(chance, rng)
         gold[at] = truth[at]
         yield gold
 
 
 def covering(truth, methods, chance, count, rng):
     """For each draw, metric and kind: whether the interval covers, and its width beside that of gold alone."""
-    target, size = {name: judge(truth, own) for name, own in methods.items()}, chance.sum()
+    target, size = (
+        {name: judge(truth, own) for name, own in methods.items()},
+        chance.sum(),
+    )
     pairs = [("Filter", "MV"), ("Filter", "MLCM-a")]
     for gold in draws(truth, chance, count, rng):
-        found = {name: judge(gold, own, methods["Filter"], chance) for name, own in methods.items()}
+        found = {
+            name: judge(gold, own, methods["Filter"], chance)
+            for name, own in methods.items()
+        }
         compared = [("value", own, target[name]) for name, own in found.items()]
-        compared += [("difference", found[a].ahead_of(found[b]), target[a].ahead_of(target[b])) for a, b in pairs]
+        compared += [
+            ("difference", found[a].ahead_of(found[b]), target[a].ahead_of(target[b]))
+            for a, b in pairs
+        ]
         for kind, own, true in compared:
-            alone = own._replace(shift=own.shift * 0, foreseen=own.foreseen * 0).figures()
+            alone = own._replace(
+                shift=own.shift * 0, foreseen=own.foreseen * 0
+            ).figures()
             for at, (metric, figure) in enumerate(own.figures().items()):
                 if not np.isnan(true.value[at]):
-                    covered = figure.low - 1e-12 <= true.value[at] <= figure.high + 1e-12
+                    covered = (
+                        figure.low - 1e-12 <= true.value[at] <= figure.high + 1e-12
+                    )
                     plain = alone[metric]
-                    yield kind, metric, covered, figure.high - figure.low, plain.high - plain.low, figure.worth / size
+                    yield (
+                        kind,
+                        metric,
+                        covered,
+                        figure.high - figure.low,
+                        plain.high - plain.low,
+                        figure.worth / size,
+                    )
 
 
 def kept(truth, scores, size, count, rng, wanted):
@@ -71,12 +98,19 @@ def kept(truth, scores, size, count, rng, wanted):
     (about, level), yes, no = *wanted.items(), truth == 1, truth == 0
     for gold in draws(truth, np.full(len(truth), size / len(truth)), count, rng):
         found = mlc.decide(scores, gold, **wanted)
-        given = found.promises[0].threshold <= scores  # without the answers that are known
+        given = (
+            found.promises[0].threshold <= scores
+        )  # without the answers that are known
         if about == "recall":
             some = yes.any(axis=1)
-            ok = ((yes & given).sum(axis=1)[some] / yes.sum(axis=1)[some]).mean() >= level
+            ok = (
+                (yes & given).sum(axis=1)[some] / yes.sum(axis=1)[some]
+            ).mean() >= level
         else:
-            wrong = ((given & no).sum(axis=1) / np.maximum((given & (yes | no)).sum(axis=1), 1)).mean()
+            wrong = (
+                (given & no).sum(axis=1)
+                / np.maximum((given & (yes | no)).sum(axis=1), 1)
+            ).mean()
             ok = wrong <= (level if about == "false_discovery" else 1 - level)
         yield ok, np.isfinite(found.promises[0].threshold), given.sum() / yes.sum()
 
@@ -91,34 +125,65 @@ def main(folder, total, only):
                 continue
             rng, count = np.random.default_rng(size), -(-total // len(found))
             likely = np.clip(methods["Filter"], 0, 1)
-            designs = {} if only == "asked" else {"at random": (np.full(len(truth), size / len(truth)), count)}
+            designs = (
+                {}
+                if only == "asked"
+                else {"at random": (np.full(len(truth), size / len(truth)), count)}
+            )
             for goal in () if only == "random" else ("consensus", "figures"):
-                designs[f"asked for {goal}"] = questions.chances(likely, likely, size, goal), -(-count // 3)
+                designs[f"asked for {goal}"] = (
+                    query.chances(likely, likely, size, goal),
+                    -(-count // 3),
+                )
             for design, (chance, times) in designs.items():
                 rows = covered.setdefault((design, size), [])
-                rows += [(stem, *row) for row in covering(truth, methods, chance, times, rng)]
+                rows += [
+                    (stem, *row) for row in covering(truth, methods, chance, times, rng)
+                ]
             for wanted in PROMISES if size > 50 and only != "asked" else ():
                 key = (*wanted.items(), size)
-                promised.setdefault(key, []).extend(kept(truth, methods["Filter"], size, count, rng, wanted))
+                promised.setdefault(key, []).extend(
+                    kept(truth, methods["Filter"], size, count, rng, wanted)
+                )
         print(stem, flush=True)
     page = HERE.parent / "gold-figures.md"
     text = page.read_text()
-    tables = {} if only == "asked" else {"coverage": coverage(covered, "at random"), "promises": promises(promised)}
+    tables = (
+        {}
+        if only == "asked"
+        else {
+            "coverage": coverage(covered, "at random"),
+            "promises": promises(promised),
+        }
+    )
     tables |= {} if only == "random" else {"asked": coverage(covered, "asked")}
     for name, lines in tables.items():
         block = f"<!-- {name} -->\n" + "\n".join(lines) + f"\n<!-- end {name} -->"
-        text = re.sub(rf"<!-- {name} -->.*?<!-- end {name} -->", lambda _, block=block: block, text, flags=re.DOTALL)
+        text = re.sub(
+            rf"<!-- {name} -->.*?<!-- end {name} -->",
+            lambda _, block=block: block,
+            text,
+            flags=re.DOTALL,
+        )
     page.write_text(text)
 
 
 def coverage(covered, design):
-    yield "| drawn | gold | of | " + " | ".join(TITLES[metric] for metric in RANKING_METRICS) + " | all |"
+    yield (
+        "| drawn | gold | of | "
+        + " | ".join(TITLES[metric] for metric in RANKING_METRICS)
+        + " | all |"
+    )
     yield "|---|---|---|---|---|---|---|---|"
-    for (drawn, size), rows in sorted(item for item in covered.items() if item[0][0].startswith(design)):
+    for (drawn, size), rows in sorted(
+        item for item in covered.items() if item[0][0].startswith(design)
+    ):
         for kind in ("value", "difference"):
             cells = []
             for metric in (*RANKING_METRICS, None):
-                some = [row for row in rows if row[1] == kind and metric in (None, row[2])]
+                some = [
+                    row for row in rows if row[1] == kind and metric in (None, row[2])
+                ]
                 width = sum(row[4] for row in some) / sum(row[5] for row in some)
                 cells.append(f"{np.mean([row[3] for row in some]):.1%}, {width:.2f}")
             yield f"| {drawn} | {size} | {kind}s | " + " | ".join(cells) + " |"
@@ -134,4 +199,8 @@ def promises(promised):
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 2000, (*sys.argv[3:], "")[0])
+    main(
+        Path(sys.argv[1]),
+        int(sys.argv[2]) if len(sys.argv) > 2 else 2000,
+        (*sys.argv[3:], "")[0],
+    )

@@ -23,8 +23,8 @@ from sklearn.linear_model import LogisticRegression
 
 import mlconsensus as mlc
 from mlconsensus import choosing
-from mlconsensus.combiners import learning
-from mlconsensus.panel.predictions import as_predictions
+from mlconsensus.combiners._old_default import learning
+from mlconsensus.predictions.predictions import as_predictions
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "quality"))
 import panels as quality
@@ -32,8 +32,15 @@ import panels as quality
 HERE = Path(__file__).parent
 SIZES = (25, 50, 100, 200)
 MOST_JUDGED = 1500
-LARGE, FEW = 4e6, 3  # cells of panels of which fewer draws are taken; and where the default is not the filter
-BEYOND = (1.0, 2.0, 3.0)  # standard errors: the constant of the gate that was chosen with truth in view
+LARGE, FEW = (
+    4e6,
+    3,
+)  # cells of panels of which fewer draws are taken; and where the default is not the filter
+BEYOND = (
+    1.0,
+    2.0,
+    3.0,
+)  # standard errors: the constant of the gate that was chosen with truth in view
 SHIPPED = 3.0
 SMALL = 2e6  # cells of panels on which the other methods are tried, with fewer draws
 METRICS, SIGN = quality.METRICS, quality.SIGN
@@ -51,7 +58,9 @@ def metrics(truth, known, scores):
     """The four metrics, higher = better."""
     yes, value = truth[known], scores[known]
     others = np.sort(value[~yes])
-    below = np.searchsorted(others, value[yes], "left") + np.searchsorted(others, value[yes], "right")
+    below = np.searchsorted(others, value[yes], "left") + np.searchsorted(
+        others, value[yes], "right"
+    )
     each = np.nanmean(quality.of_instances(truth, known, scores), axis=0)
     return np.r_[below.sum() / (2 * len(others) * yes.sum()), each] * SIGN
 
@@ -79,7 +88,7 @@ def of_panel(path, draws):
     panel = as_predictions(scores)
     default = mlc.combine(panel)
     draws = FEW if scores.size > LARGE or default.method != choosing.DEFAULT else draws
-    combiner = mlc.RaterFilter().fit(panel)
+    combiner = mlc.WeightedConsensus().fit(panel)
     usual = np.nan_to_num(np.nanmean(scores, axis=1, keepdims=True))
     answers = np.where(np.isnan(scores), usual, scores).transpose(1, 0, 2)
     rows = []
@@ -88,15 +97,22 @@ def of_panel(path, draws):
             gold, judged = drawn(known, size, draw)
             here = truth[judged], known[judged]
             found = {"without": metrics(*here, default.scores[judged])}
-            found["stacking"] = metrics(*here, stacked(answers[gold], truth[gold], known[gold], answers[judged]))
+            found["stacking"] = metrics(
+                *here, stacked(answers[gold], truth[gold], known[gold], answers[judged])
+            )
             block = panel[gold].with_gold(np.where(known[gold], truth[gold], np.nan))
             learned = True
             for beyond in BEYOND:
                 learning._BEYOND = beyond
                 if learned:  # what a lower bar does not let pass, a higher one does not
-                    given, learned = with_gold(panel, default, combiner, block, truth, known, judged)
+                    given, learned = with_gold(
+                        panel, default, combiner, block, truth, known, judged
+                    )
                 found[str(beyond)] = metrics(*here, given)
-            rows.append({"size": size, "draw": draw} | {name: value.tolist() for name, value in found.items()})
+            rows.append(
+                {"size": size, "draw": draw}
+                | {name: value.tolist() for name, value in found.items()}
+            )
     return rows
 
 
@@ -132,7 +148,9 @@ def of_others(path, draws=3):
                 answers[gold] = np.where(known[gold], truth[gold], np.nan)
                 here = truth[judged], known[judged]
                 found = kind().fit_transform(panel.with_gold(answers))
-                gains.append(metrics(*here, found[judged]) - metrics(*here, without[judged]))
+                gains.append(
+                    metrics(*here, found[judged]) - metrics(*here, without[judged])
+                )
             out.setdefault(name, {})[size] = np.mean(gains, axis=0).tolist()
     return out
 
@@ -146,7 +164,9 @@ def main():
     warnings.simplefilter("ignore")
     given.cache.mkdir(exist_ok=True)
     results, others = {}, {}
-    for path in sorted(given.folder.rglob("*.npz"), key=lambda path: path.stat().st_size):
+    for path in sorted(
+        given.folder.rglob("*.npz"), key=lambda path: path.stat().st_size
+    ):
         kept = given.cache / f"{path.stem}.json"
         if not kept.exists():
             kept.write_text(json.dumps(of_panel(path, given.draws)))
@@ -156,9 +176,14 @@ def main():
             other.write_text(json.dumps(of_others(path)))
         if other.exists():
             others[path.stem] = json.loads(other.read_text())
-        results[path.stem] = {"source": quality.source(path, given.folder), "rows": json.loads(kept.read_text())}
+        results[path.stem] = {
+            "source": quality.source(path, given.folder),
+            "rows": json.loads(kept.read_text()),
+        }
     found = cells(results)
-    (HERE / "gold.json").write_text(json.dumps({"default": found, "others": others}) + "\n")
+    (HERE / "gold.json").write_text(
+        json.dumps({"default": found, "others": others}) + "\n"
+    )
     write_page(found, others)
 
 
@@ -171,13 +196,24 @@ def cells(results):
             kinds = ["without", "stacking", *map(str, BEYOND)]
             figures = {kind: np.array([row[kind] for row in some]) for kind in kinds}
             for at, metric in enumerate(METRICS):
-                cell = {"panel": name, "source": found["source"], "size": size, "metric": metric}
-                cell |= {kind: round(float(figures[kind][:, at].mean()), 6) for kind in ("without", "stacking")}
+                cell = {
+                    "panel": name,
+                    "source": found["source"],
+                    "size": size,
+                    "metric": metric,
+                }
+                cell |= {
+                    kind: round(float(figures[kind][:, at].mean()), 6)
+                    for kind in ("without", "stacking")
+                }
                 for beyond in map(str, BEYOND):
                     for against in ("without", "stacking"):
                         gain = (figures[beyond] - figures[against])[:, at]
                         error = gain.std(ddof=1) / np.sqrt(len(gain))
-                        cell[f"{beyond} {against}"] = [round(float(gain.mean()), 6), round(float(error), 6)]
+                        cell[f"{beyond} {against}"] = [
+                            round(float(gain.mean()), 6),
+                            round(float(error), 6),
+                        ]
                 out.append(cell)
     return out
 
@@ -201,14 +237,20 @@ def summary(found):
     heads = "at least as good as without | clearly worse | mean gain | ahead of stacking | clearly"
     yield f"| gate | gold | cells | {heads} |"
     yield "|---|---|---|---|---|---|---|---|"
-    for label, of in (("chosen on other data sets", choice.get), ("as shipped", lambda source: str(SHIPPED))):
+    for label, of in (
+        ("chosen on other data sets", choice.get),
+        ("as shipped", lambda source: str(SHIPPED)),
+    ):
         for size in SIZES:
             some = [cell for cell in found if cell["size"] == size]
             own, stack = (
                 np.array([cell[f"{of(cell['source'])} {against}"] for cell in some])
                 for against in ("without", "stacking")
             )
-            gains = " ".join(f"{own[[cell['metric'] == metric for cell in some], 0].mean():+.3f}" for metric in METRICS)
+            gains = " ".join(
+                f"{own[[cell['metric'] == metric for cell in some], 0].mean():+.3f}"
+                for metric in METRICS
+            )
             yield (
                 f"| {label} | {size} | {len(some)} | {(own[:, 0] >= -1e-12).mean():.1%} | "
                 f"{(own[:, 0] < -2 * own[:, 1] - 1e-12).sum()} | {gains} | {(stack[:, 0] >= 0).mean():.1%} | "
@@ -233,7 +275,9 @@ def panels(found):
     yield "|---|---|---|---|"
     for name in sorted({cell["panel"] for cell in found}):
         for size in SIZES:
-            some = [cell for cell in found if (cell["panel"], cell["size"]) == (name, size)]
+            some = [
+                cell for cell in found if (cell["panel"], cell["size"]) == (name, size)
+            ]
             both = [
                 " ".join(f"{cell[f'{SHIPPED} {against}'][0]:+.3f}" for cell in some)
                 for against in ("without", "stacking")
@@ -247,7 +291,9 @@ def methods(others):
     yield "|---|---|---|---|"
     for name in next(iter(others.values())):
         for size in map(str, SIZES):
-            gains = np.array([found[name][size] for found in others.values() if size in found[name]])
+            gains = np.array(
+                [found[name][size] for found in others.values() if size in found[name]]
+            )
             mean = " ".join(f"{x:+.3f}" for x in gains.mean(axis=0))
             yield f"| {name} | {size} | {mean} | {(gains >= -1e-12).mean():.0%} |"
 
@@ -255,10 +301,20 @@ def methods(others):
 def write_page(found, others):
     page = HERE.parent / "gold.md"
     text = page.read_text()
-    tables = {"summary": summary(found), "behind": behind(found), "panels": panels(found), "methods": methods(others)}
+    tables = {
+        "summary": summary(found),
+        "behind": behind(found),
+        "panels": panels(found),
+        "methods": methods(others),
+    }
     for name, lines in tables.items():
         block = f"<!-- {name} -->\n" + "\n".join(lines) + f"\n<!-- end {name} -->"
-        text = re.sub(rf"<!-- {name} -->.*?<!-- end {name} -->", lambda _, block=block: block, text, flags=re.DOTALL)
+        text = re.sub(
+            rf"<!-- {name} -->.*?<!-- end {name} -->",
+            lambda _, block=block: block,
+            text,
+            flags=re.DOTALL,
+        )
     page.write_text(text)
 
 

@@ -12,7 +12,13 @@ from playwright.sync_api import Page, sync_playwright
 
 HERE = Path(__file__).parent
 NEWS = HERE.parents[1] / "examples" / "news"
-FILES = ["newsroom.csv", "agency.tsv", "archive.parquet", "readers.jsonl", "startup.csv.gz"]
+FILES = [
+    "newsroom.csv",
+    "agency.tsv",
+    "archive.parquet",
+    "readers.jsonl",
+    "startup.csv.gz",
+]
 
 
 def shoot(page: Page, first: str, last: str, name: str, width: int = 1080) -> None:
@@ -23,7 +29,12 @@ def shoot(page: Page, first: str, last: str, name: str, width: int = 1080) -> No
     assert top is not None
     assert bottom is not None
     y = max(top["y"] - 16, 0)
-    clip = {"x": (1200 - width) / 2, "y": y, "width": width, "height": bottom["y"] + bottom["height"] - y + 16}
+    clip = {
+        "x": (1200 - width) / 2,
+        "y": y,
+        "width": width,
+        "height": bottom["y"] + bottom["height"] - y + 16,
+    }
     page.screenshot(path=HERE / f"{name}.png", full_page=True, clip=clip)  # type: ignore[arg-type]
 
 
@@ -31,11 +42,21 @@ def main() -> None:
     """Make the report, open it in light and dark, and save its parts as pictures."""
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as running:
         report = Path(folder) / "report.html"
-        command = [Path(sys.executable).with_name("mlconsensus"), "report", *FILES, "--truth", "truth.csv"]
+        command = [
+            Path(sys.executable).with_name("mlconsensus"),
+            "report",
+            *FILES,
+            "--truth",
+            "truth.csv",
+        ]
         subprocess.run([*command, "--output", report], cwd=NEWS, check=True)
-        browser = running.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        browser = running.chromium.launch(
+            executable_path=shutil.which("chromium"), args=["--no-sandbox"]
+        )
         for scheme in ("light", "dark"):
-            page = browser.new_page(viewport={"width": 1200, "height": 900}, color_scheme=scheme)
+            page = browser.new_page(
+                viewport={"width": 1200, "height": 900}, color_scheme=scheme
+            )
             page.goto(report.as_uri())
             shoot(page, "header", "#models figure", f"report-{scheme}")
             if scheme == "light":

@@ -36,19 +36,33 @@ def main(folder: Path) -> None:
             found[name, n, None] = judge(truth, kind().fit(panel[:n]).transform(judged))
             for epsilon in EPSILONS:
                 releases = [
-                    mlc.privacy.fit(kind(), panel[:n], epsilon=epsilon, delta=DELTA).transform(judged)
+                    mlc.privacy.fit(
+                        kind(), panel[:n], epsilon=epsilon, delta=DELTA
+                    ).transform(judged)
                     for _ in range(RELEASES)
                 ]
                 each = [judge(truth, scores) for scores in releases]
-                found[name, n, epsilon] = {metric: float(np.mean([one[metric] for one in each])) for metric in METRICS}
-            print(name, n, *(f"{found[name, n, epsilon]['ranking loss']:.4f}" for epsilon in [*EPSILONS, None]))
+                found[name, n, epsilon] = {
+                    metric: float(np.mean([one[metric] for one in each]))
+                    for metric in METRICS
+                }
+            print(
+                name,
+                n,
+                *(
+                    f"{found[name, n, epsilon]['ranking loss']:.4f}"
+                    for epsilon in [*EPSILONS, None]
+                ),
+            )
     (folder / "curve.md").write_text(table(found, vote))
     (folder / "curve.svg").write_text(drawing(found, vote))
 
 
 def judge(truth: np.ndarray, scores: np.ndarray) -> Figures:
     """Give every metric of one set of scores."""
-    return {metric: float(measure(truth, scores)) for metric, measure in METRICS.items()}
+    return {
+        metric: float(measure(truth, scores)) for metric, measure in METRICS.items()
+    }
 
 
 def table(found: dict[tuple[str, int, float | None], Figures], vote: Figures) -> str:
@@ -56,12 +70,20 @@ def table(found: dict[tuple[str, int, float | None], Figures], vote: Figures) ->
     lines = []
     for metric in METRICS:
         columns = " | ".join([f"ε = {epsilon:g}" for epsilon in EPSILONS] + ["exact"])
-        lines += [f"| {metric} | instances | {columns} |", "|---" * (len(EPSILONS) + 3) + "|"]
+        lines += [
+            f"| {metric} | instances | {columns} |",
+            "|---" * (len(EPSILONS) + 3) + "|",
+        ]
         for name in METHODS:
             for n in SIZES:
-                row = " | ".join(f"{found[name, n, epsilon][metric]:.4f}" for epsilon in [*EPSILONS, None])
+                row = " | ".join(
+                    f"{found[name, n, epsilon][metric]:.4f}"
+                    for epsilon in [*EPSILONS, None]
+                )
                 lines.append(f"| {name} | {n:,} | {row} |")
-        lines += [f"\nMajority voting, which needs no statistics: {vote[metric]:.4f}.\n"]
+        lines += [
+            f"\nMajority voting, which needs no statistics: {vote[metric]:.4f}.\n"
+        ]
     return "\n".join(lines)
 
 
@@ -81,29 +103,52 @@ def drawing(found: dict[tuple[str, int, float | None], Figures], vote: Figures) 
     parts = []
     for at, name in enumerate(METHODS):
         shift = at * (width + 90)
-        lines = [f'<text x="{left}" y="{top - 15}" font-weight="bold">{escape(name)}: ranking loss</text>']
+        lines = [
+            f'<text x="{left}" y="{top - 15}" font-weight="bold">{escape(name)}: ranking loss</text>'
+        ]
         for tick in np.linspace(low, high, 5):
             lines.append(f'<path d="M{left} {y(tick):.1f}h{width}" stroke="#ddd"/>')
-            lines.append(f'<text x="{left - 8}" y="{y(tick) + 4:.1f}" text-anchor="end">{tick:.3f}</text>')
+            lines.append(
+                f'<text x="{left - 8}" y="{y(tick) + 4:.1f}" text-anchor="end">{tick:.3f}</text>'
+            )
         for epsilon in EPSILONS:
-            lines.append(f'<text x="{x(epsilon):.1f}" y="{top + height + 18}" text-anchor="middle">{epsilon:g}</text>')
-        lines.append(f'<text x="{left + width / 2}" y="{top + height + 36}" text-anchor="middle">ε</text>')
-        lines.append(f'<path d="M{left} {y(vote["ranking loss"]):.1f}h{width}" stroke="#888" stroke-dasharray="2 3"/>')
+            lines.append(
+                f'<text x="{x(epsilon):.1f}" y="{top + height + 18}" text-anchor="middle">{epsilon:g}</text>'
+            )
+        lines.append(
+            f'<text x="{left + width / 2}" y="{top + height + 36}" text-anchor="middle">ε</text>'
+        )
+        lines.append(
+            f'<path d="M{left} {y(vote["ranking loss"]):.1f}h{width}" stroke="#888" stroke-dasharray="2 3"/>'
+        )
         for n, colour in zip(SIZES, COLOURS, strict=True):
-            points = " ".join(f"{x(one):.1f},{y(found[name, n, one]['ranking loss']):.1f}" for one in EPSILONS)
+            points = " ".join(
+                f"{x(one):.1f},{y(found[name, n, one]['ranking loss']):.1f}"
+                for one in EPSILONS
+            )
             exact = y(found[name, n, None]["ranking loss"])
-            lines.append(f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="2"/>')
-            lines.append(f'<path d="M{left} {exact:.1f}h{width}" stroke="{colour}" stroke-dasharray="6 4"/>')
+            lines.append(
+                f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="2"/>'
+            )
+            lines.append(
+                f'<path d="M{left} {exact:.1f}h{width}" stroke="{colour}" stroke-dasharray="6 4"/>'
+            )
         parts.append(f'<g transform="translate({shift} 0)">' + "".join(lines) + "</g>")
     for at, (n, colour) in enumerate(zip(SIZES, COLOURS, strict=True)):
         at_x = left + at * 130
-        parts.append(f'<rect x="{at_x}" y="{top + height + 56}" width="14" height="4" fill="{colour}"/>')
+        parts.append(
+            f'<rect x="{at_x}" y="{top + height + 56}" width="14" height="4" fill="{colour}"/>'
+        )
         parts.append(f'<text x="{at_x + 20}" y="{top + height + 63}">n = {n:,}</text>')
     note = "solid: private; dashed: exact; dotted: majority voting"
     parts.append(f'<text x="{left + 400}" y="{top + height + 63}">{note}</text>')
     size = f'width="{2 * width + 190}" height="{top + height + 80}"'
     style = 'font-family="sans-serif" font-size="12" style="background:white"'
-    return f'<svg xmlns="http://www.w3.org/2000/svg" {size} {style}>' + "\n".join(parts) + "</svg>\n"
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" {size} {style}>'
+        + "\n".join(parts)
+        + "</svg>\n"
+    )
 
 
 if __name__ == "__main__":

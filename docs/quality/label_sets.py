@@ -42,7 +42,9 @@ def rules(scores, truth, known):
 
 def counts(truth, known, chosen):
     """Right, chosen and relevant cells (n, l) of those that are known."""
-    return np.stack([truth & chosen & known, chosen & known, truth & known]).astype(float)
+    return np.stack([truth & chosen & known, chosen & known, truth & known]).astype(
+        float
+    )
 
 
 def micro(cells):
@@ -52,8 +54,14 @@ def micro(cells):
 
 def judged(cells, known):
     by_instance, by_label = cells.sum(axis=2), cells.sum(axis=1)
-    by_instance, by_label = by_instance[:, by_instance[1:].sum(axis=0) > 0], by_label[:, by_label[2] > 0]
-    means = [(2 * each[0] / np.maximum(each[1] + each[2], 1)).mean() for each in (by_instance, by_label)]
+    by_instance, by_label = (
+        by_instance[:, by_instance[1:].sum(axis=0) > 0],
+        by_label[:, by_label[2] > 0],
+    )
+    means = [
+        (2 * each[0] / np.maximum(each[1] + each[2], 1)).mean()
+        for each in (by_instance, by_label)
+    ]
     wrong = (cells[1] + cells[2] - 2 * cells[0]).sum() / known.sum()
     return [micro(cells), *means, wrong]
 
@@ -61,32 +69,55 @@ def judged(cells, known):
 def annotators():
     """Panels of raters who err on their own: 3, 5 or 9 that find 60 to 90 % of the labels, with few or many alarms."""
     rng = np.random.default_rng(0)
-    for often, m, alarms in itertools.product((0.02, 0.05, 0.1, 0.2), (3, 5, 9), (0.01, 0.03, 0.08)):
+    for often, m, alarms in itertools.product(
+        (0.02, 0.05, 0.1, 0.2), (3, 5, 9), (0.01, 0.03, 0.08)
+    ):
         truth = rng.random((1000, 15)) < often
-        hits, alarms = rng.uniform(0.6, 0.9, m), rng.uniform(alarms / 2, 1.5 * alarms, m)
-        said = [rng.random(truth.shape) < np.where(truth, h, f) for h, f in zip(hits, alarms, strict=True)]
+        hits, alarms = (
+            rng.uniform(0.6, 0.9, m),
+            rng.uniform(alarms / 2, 1.5 * alarms, m),
+        )
+        said = [
+            rng.random(truth.shape) < np.where(truth, h, f)
+            for h, f in zip(hits, alarms, strict=True)
+        ]
         yield np.array(said, dtype=float), truth, np.ones(truth.shape, dtype=bool)
 
 
 def main(folder):
     found = {}
     files = sorted(Path(folder).rglob("*.npz"))
-    for scores, truth, known in annotators() if folder == "annotators" else map(read, files):
+    for scores, truth, known in (
+        annotators() if folder == "annotators" else map(read, files)
+    ):
         sets, rows = rules(scores, truth, known)
         group = np.random.default_rng(0).permutation(len(rows)) % 20
-        all_cells = {name: counts(truth[rows], known[rows], chosen[rows]) for name, chosen in sets.items()}
+        all_cells = {
+            name: counts(truth[rows], known[rows], chosen[rows])
+            for name, chosen in sets.items()
+        }
         for name, cells in all_cells.items():
-            without = [[micro(each[:, group != g]) for each in (cells, all_cells["majority"])] for g in range(20)]
+            without = [
+                [micro(each[:, group != g]) for each in (cells, all_cells["majority"])]
+                for g in range(20)
+            ]
             gain = np.subtract(*np.transpose(without))
             error = np.sqrt(19 / 20 * ((gain - gain.mean()) ** 2).sum())
             over = micro(cells) - micro(all_cells["majority"])
-            found.setdefault(name, []).append([*judged(cells, known[rows]), over < -1e-12, over < -1e-12 - 2 * error])
-    print(f"| {folder}: {len(found['f1'])} panels | micro F1 | F1 by instance | macro F1 | Hamming loss | behind |")
+            found.setdefault(name, []).append(
+                [*judged(cells, known[rows]), over < -1e-12, over < -1e-12 - 2 * error]
+            )
+    print(
+        f"| {folder}: {len(found['f1'])} panels | micro F1 | F1 by instance | macro F1 | Hamming loss | behind |"
+    )
     print("|---|---|---|---|---|---|")
     for name, rows in found.items():
         figures, (behind, clearly) = np.mean(rows, axis=0)[:4], np.sum(rows, axis=0)[4:]
         print(
-            f"| {name} | " + " | ".join(f"{x:.3f}" for x in figures) + f" | {behind:.0f} ({clearly:.0f}) |", flush=True
+            f"| {name} | "
+            + " | ".join(f"{x:.3f}" for x in figures)
+            + f" | {behind:.0f} ({clearly:.0f}) |",
+            flush=True,
         )
 
 

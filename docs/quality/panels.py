@@ -17,16 +17,25 @@ from pathlib import Path
 import numpy as np
 
 import mlconsensus as mlc
-from mlconsensus.combiners import rater_filter, rater_rounds
-from mlconsensus.evaluation.ranks import groups, pair_loss, precision_at_relevant, wrong_at_top
-from mlconsensus.panel.predictions import as_predictions
+from mlconsensus.combiners._old_default import rater_filter, rater_rounds
+from mlconsensus.metrics._rank_counts import (
+    groups,
+    pair_loss,
+    precision_at_relevant,
+    wrong_at_top,
+)
+from mlconsensus.predictions.predictions import as_predictions
 
 HERE = Path(__file__).parent
 METRICS = ("microAUC", "one error", "ranking loss", "average precision")
 SIGN = np.array([1, -1, -1, 1])
 PARTS = 20  # of instances, for the jackknife
 # Constants that were chosen with truth in view: what votes count, the most noise, how far rare labels are raised.
-CONSTANTS = ((rater_filter, "_VOTING"), (rater_filter, "_MOST_NOISE"), (rater_rounds, "_RAISED"))
+CONSTANTS = (
+    (rater_filter, "_VOTING"),
+    (rater_filter, "_MOST_NOISE"),
+    (rater_rounds, "_RAISED"),
+)
 GRID = list(itertools.product((0.5, 1.0, 2.0), (1.5, 2.0, 3.0), (0.25, 0.5, 0.75)))
 
 
@@ -38,8 +47,16 @@ def read(path):
         truth = np.unpackbits(file["Z"])[: shape[1] * shape[2]].reshape(shape[1:])
     else:
         scores, truth = file["predictions"], file["truth"]
-    masks = [file[name].astype(bool) for name in ("truth_mask", "verified_mask") if name in file.files]
-    return scores.astype(np.float64), truth.astype(bool), masks[0] if masks else np.ones(truth.shape, dtype=bool)
+    masks = [
+        file[name].astype(bool)
+        for name in ("truth_mask", "verified_mask")
+        if name in file.files
+    ]
+    return (
+        scores.astype(np.float64),
+        truth.astype(bool),
+        masks[0] if masks else np.ones(truth.shape, dtype=bool),
+    )
 
 
 def source(path, folder):
@@ -57,8 +74,17 @@ def of_instances(truth, known, scores):
         rows = rows[(relevant > 0) & (relevant < pattern.sum())]
         for some in np.array_split(rows, max(1, len(rows) // 2000)):
             if len(some):
-                found = groups(truth[np.ix_(some, pattern)], np.ascontiguousarray(scores[np.ix_(some, pattern)]))
-                out[some] = np.stack([each(found) for each in (wrong_at_top, pair_loss, precision_at_relevant)], axis=1)
+                found = groups(
+                    truth[np.ix_(some, pattern)],
+                    np.ascontiguousarray(scores[np.ix_(some, pattern)]),
+                )
+                out[some] = np.stack(
+                    [
+                        each(found)
+                        for each in (wrong_at_top, pair_loss, precision_at_relevant)
+                    ],
+                    axis=1,
+                )
     return out
 
 
@@ -68,19 +94,28 @@ def judge(truth, known, scores):
     each = of_instances(truth, known, scores)
     of_cell = np.broadcast_to(part[:, None], truth.shape)[known]
     yes, value = truth[known], scores[known]
-    won = np.zeros((PARTS, PARTS))  # pairs of a relevant cell of one part and an irrelevant cell of another
+    won = np.zeros(
+        (PARTS, PARTS)
+    )  # pairs of a relevant cell of one part and an irrelevant cell of another
     for at in range(PARTS):
         others = np.sort(value[~yes & (of_cell == at)])
-        below = np.searchsorted(others, value[yes], "left") + np.searchsorted(others, value[yes], "right")
+        below = np.searchsorted(others, value[yes], "left") + np.searchsorted(
+            others, value[yes], "right"
+        )
         won[:, at] = np.bincount(of_cell[yes], weights=below / 2, minlength=PARTS)
-    n_yes, n_no = (np.bincount(of_cell[some], minlength=PARTS).astype(float) for some in (yes, ~yes))
+    n_yes, n_no = (
+        np.bincount(of_cell[some], minlength=PARTS).astype(float)
+        for some in (yes, ~yes)
+    )
 
     def metrics(kept):
         auc = won[np.ix_(kept, kept)].sum() / (n_yes[kept].sum() * n_no[kept].sum())
         return np.r_[auc, np.nanmean(each[kept[part]], axis=0)]
 
     every = np.ones(PARTS, dtype=bool)
-    return metrics(every), np.array([metrics(np.arange(PARTS) != at) for at in range(PARTS)])
+    return metrics(every), np.array(
+        [metrics(np.arange(PARTS) != at) for at in range(PARTS)]
+    )
 
 
 def gains(own, vote):
@@ -95,7 +130,9 @@ def counted(own, methods):
     gain, error = gains(own, methods["MV"])
     best = np.max([found[0] * SIGN for found in methods.values()], axis=0)
     first = own[0] * SIGN >= best - 1e-12
-    return np.array([first.sum(), (gain < -1e-12).sum(), (gain < -1e-12 - 2 * error).sum()])
+    return np.array(
+        [first.sum(), (gain < -1e-12).sum(), (gain < -1e-12 - 2 * error).sum()]
+    )
 
 
 def with_constants(panel, fitted, constants):
@@ -115,32 +152,50 @@ def main(folder):
     for path in paths:
         scores, truth, known = read(path)
         panel = as_predictions(scores)
-        others = {name: kind for name, kind in mlc.COMBINERS.items() if name != "Filter"}
-        methods = {name: judge(truth, known, kind().fit_transform(panel)) for name, kind in others.items()}
-        fitted = mlc.RaterFilter().fit(panel)
+        others = {
+            name: kind for name, kind in mlc.COMBINERS.items() if name != "Filter"
+        }
+        methods = {
+            name: judge(truth, known, kind().fit_transform(panel))
+            for name, kind in others.items()
+        }
+        fitted = mlc.WeightedConsensus().fit(panel)
         own = judge(truth, known, fitted.transform(panel))
-        tried[path] = {at: counted(judge(truth, known, with_constants(panel, fitted, at)), methods) for at in GRID}
+        tried[path] = {
+            at: counted(judge(truth, known, with_constants(panel, fitted, at)), methods)
+            for at in GRID
+        }
         gain, error = gains(own, methods["MV"])
         results[path.stem] = {
             "kind": {folder.name: "paper"}.get(path.parent.name, path.parent.name),
             "shape": list(scores.shape),
-            "figures": {name: found[0].tolist() for name, found in {**methods, "Filter": own}.items()},
+            "figures": {
+                name: found[0].tolist()
+                for name, found in {**methods, "Filter": own}.items()
+            },
             "gain": gain.tolist(),
             "error": error.tolist(),
             "counts": counted(own, methods).tolist(),
         }
         print(path.stem, results[path.stem]["counts"], flush=True)
     for path in paths:  # what other data sets would have chosen
-        elsewhere = [other for other in paths if source(other, folder) != source(path, folder)]
+        elsewhere = [
+            other for other in paths if source(other, folder) != source(path, folder)
+        ]
 
         def worth(at, elsewhere=elsewhere):
             by_source = {}
             for other in elsewhere:
-                by_source.setdefault(source(other, folder), []).append(tried[other][at] @ (1, -2, -4))
+                by_source.setdefault(source(other, folder), []).append(
+                    tried[other][at] @ (1, -2, -4)
+                )
             return np.mean([np.mean(found) for found in by_source.values()])
 
         chosen = max(GRID, key=worth)
-        results[path.stem] |= {"chosen": list(chosen), "counts_chosen": tried[path][chosen].tolist()}
+        results[path.stem] |= {
+            "chosen": list(chosen),
+            "counts_chosen": tried[path][chosen].tolist(),
+        }
     (HERE / "panels.json").write_text(json.dumps(results, indent=1) + "\n")
     write_page(results)
 
@@ -148,9 +203,18 @@ def main(folder):
 def write_page(results):
     page = HERE.parent / "quality.md"
     text = page.read_text()
-    for name, lines in {"summary": summary(results), "behind": behind(results), "panels": panels(results)}.items():
+    for name, lines in {
+        "summary": summary(results),
+        "behind": behind(results),
+        "panels": panels(results),
+    }.items():
         block = f"<!-- {name} -->\n" + "\n".join(lines) + f"\n<!-- end {name} -->"
-        text = re.sub(rf"<!-- {name} -->.*?<!-- end {name} -->", lambda _, block=block: block, text, flags=re.DOTALL)
+        text = re.sub(
+            rf"<!-- {name} -->.*?<!-- end {name} -->",
+            lambda _, block=block: block,
+            text,
+            flags=re.DOTALL,
+        )
     page.write_text(text)
 
 
@@ -158,11 +222,18 @@ def summary(results):
     yield "| panels | cells | first | behind voting | beyond two standard errors | mean gain over voting |"
     yield "|---|---|---|---|---|---|"
     kinds = {"real": "`real`", "few": "`few`", "paper": "the paper's data"}
-    for label, key in (("constants of other data sets", "counts_chosen"), ("as shipped", "counts")):
+    for label, key in (
+        ("constants of other data sets", "counts_chosen"),
+        ("as shipped", "counts"),
+    ):
         for kind, name in {**kinds, None: "all"}.items():
-            some = [found for found in results.values() if kind in (None, found["kind"])]
+            some = [
+                found for found in results.values() if kind in (None, found["kind"])
+            ]
             first, worse, clearly = np.sum([found[key] for found in some], axis=0)
-            gain = " ".join(f"{x:+.3f}" for x in np.mean([found["gain"] for found in some], axis=0))
+            gain = " ".join(
+                f"{x:+.3f}" for x in np.mean([found["gain"] for found in some], axis=0)
+            )
             gain = gain if key == "counts" else ""
             yield f"| {name}, {label} | {4 * len(some)} | {first} | {worse} | {clearly} | {gain} |"
 
@@ -184,11 +255,29 @@ def panels(results):
     for name, found in results.items():
         figures = found["figures"]
         rivals = [other for other in figures if other != "Filter"]
-        best = [max(rivals, key=lambda other, at=at: figures[other][at] * SIGN[at]) for at in range(4)]
-        row = [" ".join(f"{x:.3f}" for x in figures[which]) for which in ("Filter", "MV")]
-        row.append(" ".join(f"{which} {figures[which][at]:.3f}" for at, which in enumerate(best)))
-        row.append(" ".join(f"{g:+.3f} ({e:.3f})" for g, e in zip(found["gain"], found["error"], strict=True)))
-        yield f"| {name} | {' × '.join(map(str, found['shape']))} | " + " | ".join(row) + " |"
+        best = [
+            max(rivals, key=lambda other, at=at: figures[other][at] * SIGN[at])
+            for at in range(4)
+        ]
+        row = [
+            " ".join(f"{x:.3f}" for x in figures[which]) for which in ("Filter", "MV")
+        ]
+        row.append(
+            " ".join(
+                f"{which} {figures[which][at]:.3f}" for at, which in enumerate(best)
+            )
+        )
+        row.append(
+            " ".join(
+                f"{g:+.3f} ({e:.3f})"
+                for g, e in zip(found["gain"], found["error"], strict=True)
+            )
+        )
+        yield (
+            f"| {name} | {' × '.join(map(str, found['shape']))} | "
+            + " | ".join(row)
+            + " |"
+        )
 
 
 if __name__ == "__main__":

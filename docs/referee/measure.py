@@ -21,7 +21,7 @@ import numpy as np
 from scipy import stats
 
 import mlconsensus as mlc
-from mlconsensus.evaluation import ranks
+from mlconsensus.metrics import _rank_counts
 
 METRICS = mlc.metrics.RANKING_METRICS
 
@@ -35,7 +35,11 @@ def read(path: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         truth = np.unpackbits(z["Z"])[: shape[1] * shape[2]].reshape(shape[1:])
     else:
         panel, truth = z["predictions"], z["truth"]
-    masks = [z[name].astype(bool) for name in ("truth_mask", "verified_mask") if name in z.files]
+    masks = [
+        z[name].astype(bool)
+        for name in ("truth_mask", "verified_mask")
+        if name in z.files
+    ]
     known = masks[-1] if masks else np.ones(truth.shape, dtype=bool)
     return panel.astype(np.float64), truth.astype(bool) & known, known
 
@@ -44,9 +48,16 @@ def by_truth(scores: np.ndarray, truth: np.ndarray, known: np.ndarray) -> np.nda
     """Return the four metrics, up is better, without each twentieth of the instances and with all (21, 4)."""
     relevant, labels = truth.sum(axis=1), known.sum(axis=1)
     pairs = (relevant > 0) & (relevant < labels)
-    g = ranks.groups(truth, np.where(known, scores, -np.inf))
+    g = _rank_counts.groups(truth, np.where(known, scores, -np.inf))
     silent = (truth.shape[1] - relevant) / np.maximum(labels - relevant, 1)
-    each = np.stack([-ranks.wrong_at_top(g), -ranks.pair_loss(g) * silent, ranks.precision_at_relevant(g)], axis=1)
+    each = np.stack(
+        [
+            -_rank_counts.wrong_at_top(g),
+            -_rank_counts.pair_loss(g) * silent,
+            _rank_counts.precision_at_relevant(g),
+        ],
+        axis=1,
+    )
     found = []
     for part in range(21):
         kept = np.arange(len(truth)) % 20 != part
@@ -73,41 +84,71 @@ class Measured(NamedTuple):
     @property
     def wrong(self) -> np.ndarray:
         """Which of these have the other sign by the truth, beyond two standard errors too."""
-        return self.clear & (self.said * self.true < 0) & (np.abs(self.true) > 2 * self.true_error)
+        return (
+            self.clear
+            & (self.said * self.true < 0)
+            & (np.abs(self.true) > 2 * self.true_error)
+        )
 
     @property
     def verdict_gains(self) -> list[tuple[float, float]]:
         """True gain of what each verdict names, with its standard error."""
         named = enumerate(self.verdicts)
-        return [(self.true[k, at], self.true_error[k, at]) if k >= 0 else (0.0, 0.0) for at, k in named]
+        return [
+            (self.true[k, at], self.true_error[k, at]) if k >= 0 else (0.0, 0.0)
+            for at, k in named
+        ]
 
 
-def measure(panel: np.ndarray, truth: np.ndarray, known: np.ndarray) -> tuple[Measured | None, str]:
+def measure(
+    panel: np.ndarray, truth: np.ndarray, known: np.ndarray
+) -> tuple[Measured | None, str]:
     """Measure one panel; return why there is no verdict, too."""
     found = mlc.referee(panel)
     if not found.gains:
         return None, found.sentence
     vote = by_truth(mlc.majority_vote(panel), truth, known)
-    gains = [by_truth(mlc.COMBINERS[name]().fit_transform(panel), truth, known) - vote for name in found.gains]
+    gains = [
+        by_truth(mlc.COMBINERS[name]().fit_transform(panel), truth, known) - vote
+        for name in found.gains
+    ]
     errors = np.array([np.sqrt(19 * gain[:20].var(axis=0)) for gain in gains])
-    figures = np.array([[own[metric] for metric in METRICS] for own in found.gains.values()])
+    figures = np.array(
+        [[own[metric] for metric in METRICS] for own in found.gains.values()]
+    )
     said, error, low, _ = np.moveaxis(figures, 2, 0)
-    ahead = np.where(low > 0, said, 0)  # as the verdict would choose, were it asked for each metric
+    ahead = np.where(
+        low > 0, said, 0
+    )  # as the verdict would choose, were it asked for each metric
     verdicts = [
-        int(best) if most > 0 else -1 for best, most in zip(ahead.argmax(axis=0), ahead.max(axis=0), strict=True)
+        int(best) if most > 0 else -1
+        for best, most in zip(ahead.argmax(axis=0), ahead.max(axis=0), strict=True)
     ]
     doubt = "" if found.verdict else found.sentence
-    return Measured(said, error, np.array([gain[20] for gain in gains]), errors, verdicts), doubt
+    return Measured(
+        said, error, np.array([gain[20] for gain in gains]), errors, verdicts
+    ), doubt
 
 
 def line(name: str, found: list[Measured], note: str) -> str:
     """Write one row of the table: means over panels, and sums of counts."""
-    correlation = [[stats.spearmanr(own.said[:, at], own.true[:, at]).statistic for at in range(4)] for own in found]
+    correlation = [
+        [stats.spearmanr(own.said[:, at], own.true[:, at]).statistic for at in range(4)]
+        for own in found
+    ]
     together = " ".join(f"{value:.2f}" for value in np.nanmean(correlation, axis=0))
-    wrong, clear = (np.sum([getattr(own, what).sum(axis=0) for own in found], axis=0) for what in ("wrong", "clear"))
+    wrong, clear = (
+        np.sum([getattr(own, what).sum(axis=0) for own in found], axis=0)
+        for what in ("wrong", "clear")
+    )
     counts = " ".join(f"{w}/{c}" for w, c in zip(wrong, clear, strict=True))
-    of_filter = [_gains(np.mean([getattr(own, what)[-1] for own in found], axis=0)) for what in ("said", "true")]
-    of_verdict = _gains(np.mean([[gain for gain, _ in own.verdict_gains] for own in found], axis=0))
+    of_filter = [
+        _gains(np.mean([getattr(own, what)[-1] for own in found], axis=0))
+        for what in ("said", "true")
+    ]
+    of_verdict = _gains(
+        np.mean([[gain for gain, _ in own.verdict_gains] for own in found], axis=0)
+    )
     return f"| {name} | {together} | {counts} | {of_filter[0]} | {of_filter[1]} | {of_verdict} | {note} |"
 
 
@@ -127,21 +168,48 @@ def simulate() -> None:
             found = []
             for seed in range(4):
                 rng = np.random.default_rng(seed)
-                _, truth = mlc.datasets.make_panel(1500, 15, 1, cardinality=3, random_state=seed)
-                hits, alarms = (rng.uniform(*rate, m)[:, None, None] for rate in (hit, alarm))
+                _, truth = mlc.datasets.make_panel(
+                    1500, 15, 1, cardinality=3, random_state=seed
+                )
+                hits, alarms = (
+                    rng.uniform(*rate, m)[:, None, None] for rate in (hit, alarm)
+                )
                 drawn = rng.random((m, *truth.shape))
-                found.append(measure(np.where(truth, drawn < hits, drawn < alarms), truth, np.ones_like(truth))[0])
-            print(line(f"independent, {name}, m = {m}", [own for own in found if own], _verdicts(found)), flush=True)
+                found.append(
+                    measure(
+                        np.where(truth, drawn < hits, drawn < alarms),
+                        truth,
+                        np.ones_like(truth),
+                    )[0]
+                )
+            print(
+                line(
+                    f"independent, {name}, m = {m}",
+                    [own for own in found if own],
+                    _verdicts(found),
+                ),
+                flush=True,
+            )
         found = []
         for seed in range(4):
-            panel, truth = mlc.datasets.make_panel(1500, 15, m, quality=0.5, shared_errors=0, random_state=seed)
+            panel, truth = mlc.datasets.make_panel(
+                1500, 15, m, quality=0.5, shared_errors=0, random_state=seed
+            )
             found.append(measure(panel.to_array(), truth, np.ones_like(truth))[0])
-        print(line(f"hard cells, m = {m}", [own for own in found if own], _verdicts(found)), flush=True)
+        print(
+            line(
+                f"hard cells, m = {m}", [own for own in found if own], _verdicts(found)
+            ),
+            flush=True,
+        )
 
 
 def _verdicts(found: list[Measured | None]) -> str:
     gains = [pair for own in found if own for pair in own.verdict_gains]
-    left, behind = sum(gain != 0 for gain, _ in gains), sum(gain < 0 for gain, _ in gains)
+    left, behind = (
+        sum(gain != 0 for gain, _ in gains),
+        sum(gain < 0 for gain, _ in gains),
+    )
     clearly = sum(gain < -2 * error for gain, error in gains)
     return f"of {len(gains)} cells, {left} leave voting, {behind} are behind it, {clearly} by more than 2 s.e."
 
@@ -150,7 +218,9 @@ def main(folder: Path) -> None:
     """Measure all panels of a folder."""
     warnings.simplefilter("ignore")
     kinds: dict[str, list[Measured]] = defaultdict(list)
-    print("| panel | rank correlation | wrong / clear | filter, held out | filter, truth | verdict, truth | doubt |")
+    print(
+        "| panel | rank correlation | wrong / clear | filter, held out | filter, truth | verdict, truth | doubt |"
+    )
     print("|---|---|---|---|---|---|---|")
     simulate()
     methods = [name for name in mlc.COMBINERS if name != "MV"]
@@ -167,4 +237,8 @@ def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parents[2].parent / "shared" / "panels")
+    main(
+        Path(sys.argv[1])
+        if len(sys.argv) > 1
+        else Path(__file__).parents[2].parent / "shared" / "panels"
+    )

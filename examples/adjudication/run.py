@@ -16,22 +16,46 @@ WIDTH = 600  # of a loss of 1, in characters
 
 def main():
     panel, truth = mlc.datasets.make_panel(
-        500, 12, 6, quality=[0.75, 0.7, 0.65, 0.6, 0.55, 0.5], shared_errors=0.4, random_state=7
+        500,
+        12,
+        6,
+        quality=[0.75, 0.7, 0.65, 0.6, 0.55, 0.5],
+        shared_errors=0.4,
+        random_state=7,
     )
     asked, at_random, rng = None, np.full(truth.shape, np.nan), np.random.default_rng(0)
     show("no answers", mlc.combine(panel), truth, "")
     for round_ in range(1, ROUNDS + 1):
         questions = mlc.ask(panel, BUDGET, gold=asked, seed=round_)
-        asked = answered(questions, truth)  # on the command line: a person fills in questions.csv
-        at_random[rng.choice(np.flatnonzero(np.isnan(at_random).all(axis=1)), BUDGET, replace=False)] = 0
+        asked = answered(
+            questions, truth
+        )  # on the command line: a person fills in questions.csv
+        at_random[
+            rng.choice(
+                np.flatnonzero(np.isnan(at_random).all(axis=1)), BUDGET, replace=False
+            )
+        ] = 0
         rows = ~np.isnan(at_random).all(axis=1)
         at_random[rows] = truth[rows]
-        found = mlc.compare(panel, asked, methods={"MV": mlc.MajorityVote(), "Filter": mlc.RaterFilter()})
+        found = mlc.compare(
+            panel,
+            asked,
+            methods={"MV": mlc.MajorityVote(), "Filter": mlc.WeightedConsensus()},
+        )
         figure = found.figures["Filter"]["ranking_loss"]
-        show(f"{round_ * BUDGET} answers", mlc.combine(panel, gold=asked), truth, f"without its own answers {figure}")
+        show(
+            f"{round_ * BUDGET} answers",
+            mlc.combine(panel, gold=asked),
+            truth,
+            f"without its own answers {figure}",
+        )
         show("  at random", mlc.combine(panel, gold=at_random), truth, "")
-    print("\nRanking loss of the consensus over all 500 tickets, answered ones included; the figures in brackets come")
-    print("from the answers alone, as they would without the truth that this example has.")
+    print(
+        "\nRanking loss of the consensus over all 500 tickets, answered ones included; the figures in brackets come"
+    )
+    print(
+        "from the answers alone, as they would without the truth that this example has."
+    )
 
 
 def answered(questions, truth):

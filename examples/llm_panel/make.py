@@ -11,15 +11,35 @@ import numpy as np
 
 import mlconsensus as mlc
 
-TAGS = ["billing", "refund", "login", "password", "outage", "latency", "mobile", "export", "api", "security"]
+TAGS = [
+    "billing",
+    "refund",
+    "login",
+    "password",
+    "outage",
+    "latency",
+    "mobile",
+    "export",
+    "api",
+    "security",
+]
 TAGS += ["feature-request", "praise"]
-MODELS = ("terse", "chatty", "careful")  # chatty gives confidences, the others plain lists
+MODELS = (
+    "terse",
+    "chatty",
+    "careful",
+)  # chatty gives confidences, the others plain lists
 
 
 def main(folder: Path) -> None:
     rng = np.random.default_rng(7)
     panel, truth = mlc.datasets.make_panel(
-        120, len(TAGS), len(MODELS), quality=[0.5, 0.6, 0.7], probabilities=True, random_state=rng
+        120,
+        len(TAGS),
+        len(MODELS),
+        quality=[0.5, 0.6, 0.7],
+        probabilities=True,
+        random_state=rng,
     )
     lines = []
     for model, scores in zip(MODELS, panel.to_array(), strict=True):
@@ -32,13 +52,22 @@ def main(folder: Path) -> None:
                 if model == "chatty"
                 else [TAGS[j] for j in kept]
             )
-            lines.append({"instance": f"T-{ticket + 1:03d}", "model": model, "labels": labels})
-    (folder / "answers.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+            lines.append(
+                {"instance": f"T-{ticket + 1:03d}", "model": model, "labels": labels}
+            )
+    (folder / "answers.jsonl").write_text(
+        "".join(json.dumps(line) + "\n" for line in lines)
+    )
     known = [
-        {"instance": f"T-{ticket + 1:03d}", "labels": [TAGS[j] for j in np.flatnonzero(truth[ticket])]}
+        {
+            "instance": f"T-{ticket + 1:03d}",
+            "labels": [TAGS[j] for j in np.flatnonzero(truth[ticket])],
+        }
         for ticket in range(len(truth))
     ]
-    (folder / "truth.jsonl").write_text("".join(json.dumps(line) + "\n" for line in known))
+    (folder / "truth.jsonl").write_text(
+        "".join(json.dumps(line) + "\n" for line in known)
+    )
 
 
 if __name__ == "__main__":

@@ -2,22 +2,32 @@
 
 from typing import Any, Literal, NamedTuple, get_args
 
+from .combiners.gold_instances import known_instances
+from .combiners.registry import COMBINERS, Combiner, method_named
 from .errors import expect, one_of
-from .estimators import COMBINERS, Combiner, method_named
-from .estimators.known import known_instances
-from .evaluation.metrics import RANKING_METRICS
-from .insight.comparison import compare
-from .insight.meetings import MOST_CELLS, sampled
-from .insight.referee import referee
-from .panel import as_predictions, joined
-from .parameters import Weights
+from .metrics.ranking import RANKING_METRICS
+from .model_selection.comparison import compare
+from .model_selection.held_out_models import referee
+from .predictions import as_predictions, joined
+from .predictions.sampling import MOST_CELLS, sampled
+from .predictions.validation import Weights
 
-Optimize = Literal["auto", "ranking_loss", "micro_auc", "one_error", "average_precision"]
+Optimize = Literal[
+    "auto", "ranking_loss", "micro_auc", "one_error", "average_precision"
+]
 METRICS = get_args(Optimize)
-Method = str | Combiner | None  # a name, a combiner with its settings, or whichever is best
-_LOOKED_AT, _FEWEST = 600, 100  # instances by which held-out raters judge, at most and at least
+Method = (
+    str | Combiner | None
+)  # a name, a combiner with its settings, or whichever is best
+_LOOKED_AT, _FEWEST = (
+    600,
+    100,
+)  # instances by which held-out raters judge, at most and at least
 DEFAULT = "Filter"  # for every metric: choosing among methods by small differences was worse (decision 22)
-_RIVAL, _CLEARLY = "MLCM-a", 2.0  # what else is tried, and by how many standard errors it must be ahead everywhere
+_RIVAL, _CLEARLY = (
+    "MLCM-a",
+    2.0,
+)  # what else is tried, and by how many standard errors it must be ahead everywhere
 
 
 class Chosen(NamedTuple):
@@ -28,31 +38,63 @@ class Chosen(NamedTuple):
     panel: Any  # to fit it to
 
 
-def choose(panel: Any, optimize: Optimize = "auto", method: Method = None, weights: Weights = None) -> Chosen:
+def choose(
+    panel: Any,
+    optimize: Optimize = "auto",
+    method: Method = None,
+    weights: Weights = None,
+) -> Chosen:
     """Pick the method for a metric, unless one is given.
 
     Examples
     --------
     >>> import mlconsensus as mlc
     >>> choose(mlc.Predictions([[[1, 0]]]), "ranking_loss").combiner
-    RaterFilter()
+    WeightedConsensus()
     """
     if isinstance(method, str):
-        return Chosen(COMBINERS[method_named(method)](weights=weights), "it was asked for", panel)
+        return Chosen(
+            COMBINERS[method_named(method)](weights=weights), "it was asked for", panel
+        )
     if method is not None:
-        expect(isinstance(method, Combiner), "method", repr(method), "a name or a combiner, such as MLCMa()")
-        expect(weights is None, "weights", "some beside a combiner, which has its own", "one of the two")
+        expect(
+            isinstance(method, Combiner),
+            "method",
+            repr(method),
+            "a name or a combiner, such as MLCMa()",
+        )
+        expect(
+            weights is None,
+            "weights",
+            "some beside a combiner, which has its own",
+            "one of the two",
+        )
         return Chosen(method, "it was asked for", panel)
     wanted = str(optimize).replace("-", "_")
     one_of(wanted, METRICS, "optimize")
     panel = as_predictions(panel)
-    name, reason = _by_held_out_raters(panel.with_gold(None))  # a few answers would sway them by chance
-    if panel.gold is not None and name != DEFAULT and _known_answers_prefer_the_default(panel, name, weights):
-        name, reason = DEFAULT, f"known answers, from which it learns, bear it out more than {name}"
+    name, reason = _by_held_out_raters(
+        panel.with_gold(None)
+    )  # a few answers would sway them by chance
+    if (
+        panel.gold is not None
+        and name != DEFAULT
+        and _known_answers_prefer_the_default(panel, name, weights)
+    ):
+        name, reason = (
+            DEFAULT,
+            f"known answers, from which it learns, bear it out more than {name}",
+        )
     if wanted != "auto":
-        reason += f" (whatever the metric: none is safer for {wanted.replace('_', ' ')})"
+        reason += (
+            f" (whatever the metric: none is safer for {wanted.replace('_', ' ')})"
+        )
     # Known answers stand in any case; the default learns from them only where they show that it gains, others blindly.
-    return Chosen(COMBINERS[name](weights=weights), reason, panel if name == DEFAULT else panel.with_gold(None))
+    return Chosen(
+        COMBINERS[name](weights=weights),
+        reason,
+        panel if name == DEFAULT else panel.with_gold(None),
+    )
 
 
 def _by_held_out_raters(panel: Any) -> tuple[str, str]:
@@ -61,15 +103,30 @@ def _by_held_out_raters(panel: Any) -> tuple[str, str]:
     Many labels are too many to judge by a sample.
     """
     default = DEFAULT, "it leaves voting only as far as the models' agreement carries"
-    fitting = MOST_CELLS // (len(panel.models) * len(panel.labels))  # instances that are judged in little memory
+    fitting = MOST_CELLS // (
+        len(panel.models) * len(panel.labels)
+    )  # instances that are judged in little memory
     if panel.many or panel.clusters or fitting < _FEWEST:
         return default
-    found = referee(sampled(panel, min(_LOOKED_AT, fitting)), methods=[DEFAULT, _RIVAL], even_in_doubt=False)
-    if found.verdict is None or found.gains[DEFAULT]["mean"].error == 0:  # without a signal the default is voting
+    found = referee(
+        sampled(panel, min(_LOOKED_AT, fitting)),
+        methods=[DEFAULT, _RIVAL],
+        even_in_doubt=False,
+    )
+    if (
+        found.verdict is None or found.gains[DEFAULT]["mean"].error == 0
+    ):  # without a signal the default is voting
         return default
-    over_both = [over[_RIVAL][metric] for over in (found.gains, found.beyond) for metric in RANKING_METRICS]
+    over_both = [
+        over[_RIVAL][metric]
+        for over in (found.gains, found.beyond)
+        for metric in RANKING_METRICS
+    ]
     if all(gain.expected > _CLEARLY * gain.error for gain in over_both):
-        return _RIVAL, f"raters that were held out bear it out more than voting and {DEFAULT}, in every metric"
+        return (
+            _RIVAL,
+            f"raters that were held out bear it out more than voting and {DEFAULT}, in every metric",
+        )
     gain = found.gains[DEFAULT]["mean"]
     if gain.expected > gain.error:
         return default

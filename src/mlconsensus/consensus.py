@@ -9,23 +9,32 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.base import clone
 
-from .arithmetic.many import ManyScores
 from .choosing import DEFAULT, Method, Optimize, choose, with_what_it_saw
+from .combiners.registry import Combiner, majority_vote
+from .decision.calibration import calibrated
+from .decision.expected_f1 import best_sets
+from .decision.label_sets import Empty, Top, best_f1, cardinalities, top_labels
+from .decision.risk_control import Decided, decide
 from .errors import InputWarning, expect
-from .estimators import Combiner, majority_vote
-from .evaluation import metrics
-from .evaluation.calibration import calibrated
-from .evaluation.decisions import Empty, Top, best_f1, cardinalities, top_labels
-from .evaluation.promises import Decided, decide
-from .evaluation.truth import as_matched
-from .insight.comparison import cross_fitted
-from .insight.diagnostics import Diagnostics, diagnose, leave_one_model_out
-from .insight.explanations import Explanation, explain
-from .insight.meetings import named_most
-from .insight.totals import best_sets
-from .panel import MOST_DENSE, FloatArray, ModelTable, Names, Predictions, as_predictions, is_frame, truth_table
-from .parameters import Weights
-from .terminal import plural, sizes
+from .inspection.diagnostics import Diagnostics, diagnose, leave_one_model_out
+from .inspection.explanations import Explanation, explain
+from .linalg.sparse_scores import ManyScores
+from .metrics import ranking
+from .metrics.ground_truth import as_matched
+from .model_selection.comparison import cross_fitted
+from .predictions import (
+    MOST_DENSE,
+    FloatArray,
+    ModelTable,
+    Names,
+    Predictions,
+    as_predictions,
+    is_frame,
+    truth_table,
+)
+from .predictions.sampling import named_most
+from .predictions.validation import Weights
+from .text import plural, sizes
 
 if TYPE_CHECKING:
     from .report import Report
@@ -68,7 +77,11 @@ class Consensus:
     def gold(self) -> FloatArray | None:
         """The answers that were known (n, l), NaN where none was; ``None``: there were none."""
         unknown = np.full(self.scores.shape, np.nan)
-        return None if self.predictions.gold is None else self.predictions.answered(unknown)
+        return (
+            None
+            if self.predictions.gold is None
+            else self.predictions.answered(unknown)
+        )
 
     @cached_property
     def cardinality(self) -> FloatArray:
@@ -93,12 +106,22 @@ class Consensus:
         """
         self._expect_few("probabilities")
         known = self.gold
-        fair = self.scores if known is None else cross_fitted(self.combiner, self.predictions)
+        fair = (
+            self.scores
+            if known is None
+            else cross_fitted(self.combiner, self.predictions)
+        )
         own, fair = (
-            np.clip(scores, 0, 1) if self.method == DEFAULT else calibrated(scores, scores, self.vote)
+            np.clip(scores, 0, 1)
+            if self.method == DEFAULT
+            else calibrated(scores, scores, self.vote)
             for scores in (self.scores, fair)
         )
-        return own if known is None else self.predictions.answered(calibrated(own, fair, known))
+        return (
+            own
+            if known is None
+            else self.predictions.answered(calibrated(own, fair, known))
+        )
 
     @cached_property
     def vote(self) -> FloatArray:
@@ -136,8 +159,16 @@ class Consensus:
         from .report import Report, summarise
 
         panel, note = named_most(self.predictions)
-        found = replace(combine(panel, method=clone(self.combiner)), reason=self.reason) if note else self
-        known = None if truth is None else truth_table(truth, "truth", self.instances, self.label_names)
+        found = (
+            replace(combine(panel, method=clone(self.combiner)), reason=self.reason)
+            if note
+            else self
+        )
+        known = (
+            None
+            if truth is None
+            else truth_table(truth, "truth", self.instances, self.label_names)
+        )
         return Report(summarise(found, known, note=note))
 
     def explain(self, instance: int | str, label: int | str) -> Explanation:
@@ -153,7 +184,10 @@ class Consensus:
         An exact sum over statements, and whether the label is in the instance's label set.
         """
         found = explain(self.combiner, self.predictions, instance, label)
-        at = np.flatnonzero(self.instances == found.instance)[0], self.label_names.index(found.label)
+        at = (
+            np.flatnonzero(self.instances == found.instance)[0],
+            self.label_names.index(found.label),
+        )
         return replace(found, in_label_set=bool(self.labels[at]))
 
     def intervals(self) -> tuple[FloatArray, FloatArray]:
@@ -168,7 +202,12 @@ class Consensus:
 
     def _expect_few(self, what: str) -> None:
         few = not isinstance(self.scores, ManyScores)
-        expect(few, what, sizes(self.predictions.shape), f"at most {MOST_DENSE:,} labels: see Predictions.select")
+        expect(
+            few,
+            what,
+            sizes(self.predictions.shape),
+            f"at most {MOST_DENSE:,} labels: see Predictions.select",
+        )
 
     def top(self, k: int = 10) -> Top:
         """Name the `k` best labels of each instance, best first, with their scores; see `decisions.top_labels`."""
@@ -176,10 +215,14 @@ class Consensus:
 
     def sets(self, empty: Empty = "keep") -> Any:
         """Give the label sets of `labels`; an instance without labels keeps none, or gets its ``"top"`` one."""
-        if self.predictions.gold is not None and not isinstance(self.scores, ManyScores):
+        if self.predictions.gold is not None and not isinstance(
+            self.scores, ManyScores
+        ):
             chosen = best_f1(self.probabilities, empty=empty)
         else:
-            chosen = best_sets(self.scores, self.predictions, self.combiner.comparable, empty)
+            chosen = best_sets(
+                self.scores, self.predictions, self.combiner.comparable, empty
+            )
         return self.predictions.answered(chosen)
 
     def label_sets(self) -> list[tuple[str, ...]]:
@@ -212,11 +255,13 @@ class Consensus:
         The metrics by name.
         """
         if not is_frame(truth):
-            return metrics.evaluate(truth, self.scores, self.labels)
+            return ranking.evaluate(truth, self.scores, self.labels)
         matched = as_matched(truth, self.instances, self.label_names)
         if matched.note:
             warnings.warn(matched.note, InputWarning, 2)
-        return metrics.evaluate(matched.truth, matched.of(self.scores), matched.of(self.labels))
+        return ranking.evaluate(
+            matched.truth, matched.of(self.scores), matched.of(self.labels)
+        )
 
     def decide(self, gold: Any = None, **promises: float) -> Decided:
         """Give label sets that keep promises: ``recall=0.9``, ``precision=0.8`` or ``false_discovery=0.1``.
@@ -258,7 +303,13 @@ class Consensus:
         """
         return self._table()._replace(scores=self.scores).to_frame(library)
 
-    def save(self, path: str | os.PathLike[str], *, format: str | None = None, force: bool = False) -> None:
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        format: str | None = None,
+        force: bool = False,
+    ) -> None:
         """Write the scores to a file.
 
         Parameters
@@ -273,15 +324,28 @@ class Consensus:
         from .io import write_table
 
         many = isinstance(self.scores, ManyScores)
-        write_table(path, self._table(), format=format, layout="ranked" if many else "wide", force=force)
+        write_table(
+            path,
+            self._table(),
+            format=format,
+            layout="ranked" if many else "wide",
+            force=force,
+        )
 
     def _table(self) -> ModelTable:
-        scores = self.scores.cells() if isinstance(self.scores, ManyScores) else self.scores
+        scores = (
+            self.scores.cells() if isinstance(self.scores, ManyScores) else self.scores
+        )
         return ModelTable(self.method, scores, self.instances, self.label_names)
 
 
 def combine(
-    predictions: Any, optimize: Optimize = "auto", *, method: Method = None, weights: Weights = None, gold: Any = None
+    predictions: Any,
+    optimize: Optimize = "auto",
+    *,
+    method: Method = None,
+    weights: Weights = None,
+    gold: Any = None,
 ) -> Consensus:
     """Combine predictions into consensus scores and label sets.
 
@@ -319,5 +383,15 @@ def combine(
     panel = as_predictions(predictions)
     panel = panel if gold is None else panel.with_gold(gold)
     combiner, reason, fitted = choose(panel, optimize, method, weights)
-    scores, names = combiner.fit(fitted).transform(panel), (panel.instances, panel.labels)
-    return Consensus(scores, combiner.name, with_what_it_saw(reason, combiner), combiner, *names, panel)
+    scores, names = (
+        combiner.fit(fitted).transform(panel),
+        (panel.instances, panel.labels),
+    )
+    return Consensus(
+        scores,
+        combiner.name,
+        with_what_it_saw(reason, combiner),
+        combiner,
+        *names,
+        panel,
+    )

@@ -8,13 +8,17 @@ from sklearn import get_config
 from sklearn.base import ClassifierMixin, clone
 from sklearn.ensemble._base import _BaseHeterogeneousEnsemble
 from sklearn.utils import Bunch
-from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+from sklearn.utils.metadata_routing import (
+    MetadataRouter,
+    MethodMapping,
+    process_routing,
+)
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from .choosing import choose
 from .errors import expect
-from .panel import Array, FloatArray, Predictions
+from .predictions import Array, FloatArray, Predictions
 
 _LEAST = 1e-12  # no label is impossible or certain, so that logarithms of probabilities are finite
 
@@ -60,7 +64,12 @@ class ConsensusClassifier(ClassifierMixin, _BaseHeterogeneousEnsemble):  # type:
     (100, 5)
     """
 
-    def __init__(self, estimators: list[tuple[str, Any]], combiner: Any = None, prefit: bool = False) -> None:
+    def __init__(
+        self,
+        estimators: list[tuple[str, Any]],
+        combiner: Any = None,
+        prefit: bool = False,
+    ) -> None:
         super().__init__(estimators=estimators)
         self.combiner = combiner
         self.prefit = prefit
@@ -84,26 +93,53 @@ class ConsensusClassifier(ClassifierMixin, _BaseHeterogeneousEnsemble):  # type:
         The ensemble itself.
         """
         names, given = self._validate_estimators()
-        members = {name: one for name, one in zip(names, given, strict=True) if not isinstance(one, str)}
+        members = {
+            name: one
+            for name, one in zip(names, given, strict=True)
+            if not isinstance(one, str)
+        }
         known = None if self.prefit and y is None else self._target(y)
         if not self.prefit:
-            routed = process_routing(self, "fit", **fit_params) if get_config()["enable_metadata_routing"] else None
+            routed = (
+                process_routing(self, "fit", **fit_params)
+                if get_config()["enable_metadata_routing"]
+                else None
+            )
             members = {
-                name: clone(one).fit(X, known, **(routed[name].fit if routed else fit_params))
+                name: clone(one).fit(
+                    X, known, **(routed[name].fit if routed else fit_params)
+                )
                 for name, one in members.items()
             }
-        self.estimators_, self.named_estimators_ = list(members.values()), Bunch(**dict(self.estimators) | members)
+        self.estimators_, self.named_estimators_ = (
+            list(members.values()),
+            Bunch(**dict(self.estimators) | members),
+        )
         first = self.estimators_[0]
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(first, name):
                 setattr(self, name, getattr(first, name))
         several = (first.predict(X) if known is None else known).ndim == 2
-        labels = [str(name) for name in y.columns] if several and hasattr(y, "columns") else None
-        panel = Predictions([self._said(one, X) for one in self.estimators_], models=list(members), labels=labels)
-        wanted = self.combiner if self.combiner is None or isinstance(self.combiner, str) else clone(self.combiner)
+        labels = (
+            [str(name) for name in y.columns]
+            if several and hasattr(y, "columns")
+            else None
+        )
+        panel = Predictions(
+            [self._said(one, X) for one in self.estimators_],
+            models=list(members),
+            labels=labels,
+        )
+        wanted = (
+            self.combiner
+            if self.combiner is None or isinstance(self.combiner, str)
+            else clone(self.combiner)
+        )
         self.combiner_ = choose(panel, method=wanted).combiner.fit(panel)
         self.labels_ = panel.labels
-        self.classes_ = [np.array([0, 1])] * len(panel.labels) if several else first.classes_
+        self.classes_ = (
+            [np.array([0, 1])] * len(panel.labels) if several else first.classes_
+        )
         return self
 
     def panel(self, X: Any) -> Predictions:
@@ -152,7 +188,11 @@ class ConsensusClassifier(ClassifierMixin, _BaseHeterogeneousEnsemble):  # type:
         ndarray (n, l); rows sum to 1, if `fit` saw a `y` with one class for each instance.
         """
         scores = np.clip(self._scores(X), _LEAST, 1 - _LEAST)
-        return scores if isinstance(self.classes_, list) else scores / scores.sum(axis=1, keepdims=True)
+        return (
+            scores
+            if isinstance(self.classes_, list)
+            else scores / scores.sum(axis=1, keepdims=True)
+        )
 
     def decision_function(self, X: Any) -> FloatArray:
         """Return consensus scores, higher = more relevant.
@@ -180,7 +220,9 @@ class ConsensusClassifier(ClassifierMixin, _BaseHeterogeneousEnsemble):  # type:
     def get_metadata_routing(self) -> MetadataRouter:
         """Say that `fit` passes metadata on to the `fit` of the classifiers that ask for it."""
         mapping = MethodMapping().add(caller="fit", callee="fit")
-        return MetadataRouter(owner=self).add(**dict(self.estimators), method_mapping=mapping)
+        return MetadataRouter(owner=self).add(
+            **dict(self.estimators), method_mapping=mapping
+        )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -194,19 +236,34 @@ class ConsensusClassifier(ClassifierMixin, _BaseHeterogeneousEnsemble):  # type:
         kind = type_of_target(y, input_name="y")
         if kind == "multilabel-indicator":
             return np.asarray(y.toarray() if sparse.issparse(y) else y).astype(np.int64)
-        expect(kind in ("binary", "multiclass"), "y", f"a {kind} target", "a binary matrix (n, l), or classes (n,)")
+        expect(
+            kind in ("binary", "multiclass"),
+            "y",
+            f"a {kind} target",
+            "a binary matrix (n, l), or classes (n,)",
+        )
         return np.asarray(column_or_1d(y, warn=True))
 
     def _said(self, estimator: Any, X: Any) -> Array:
         """Return what a fitted classifier says of each instance and label or class (n, l), within 0 and 1."""
         if hasattr(estimator, "predict_proba"):
             found = estimator.predict_proba(X)
-            if isinstance(found, list):  # a label that was never, or always, there has one class only
-                found = np.stack([p @ (own == 1) for p, own in zip(found, estimator.classes_, strict=True)], axis=1)
+            if isinstance(
+                found, list
+            ):  # a label that was never, or always, there has one class only
+                found = np.stack(
+                    [
+                        p @ (own == 1)
+                        for p, own in zip(found, estimator.classes_, strict=True)
+                    ],
+                    axis=1,
+                )
         elif hasattr(estimator, "decision_function"):
             found = special.expit(estimator.decision_function(X))
             found = np.stack([1 - found, found], axis=1) if found.ndim == 1 else found
         else:
             found = estimator.predict(X)
             found = found[:, None] == estimator.classes_ if found.ndim == 1 else found
-        return np.asarray(np.clip(found.toarray() if sparse.issparse(found) else found, 0, 1))
+        return np.asarray(
+            np.clip(found.toarray() if sparse.issparse(found) else found, 0, 1)
+        )

@@ -61,7 +61,9 @@ def one_of(name: str, names: Collection[str], where: str) -> None:
     mlconsensus.errors.InputError: method: found 'mlcmr', expected one of mv, mlcm-r; did you mean 'mlcm-r'?
     """
     if name not in names:
-        raise InputError(f"{where}: found {name!r}, expected one of {', '.join(names)}{nearest(name, names)}")
+        raise InputError(
+            f"{where}: found {name!r}, expected one of {', '.join(names)}{nearest(name, names)}"
+        )
 
 
 def needed(package: str, extra: str, where: str) -> Any:
@@ -86,7 +88,9 @@ def needed(package: str, extra: str, where: str) -> Any:
     try:
         return import_module(package)
     except ImportError:
-        raise InputError(f"{where}: found no package {package}, expected pip install 'mlconsensus[{extra}]'") from None
+        raise InputError(
+            f"{where}: found no package {package}, expected pip install 'mlconsensus[{extra}]'"
+        ) from None
 
 
 def nearest(name: str, names: Iterable[str]) -> str:

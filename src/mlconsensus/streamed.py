@@ -5,11 +5,11 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
-from .arithmetic.many import ManyScores
 from .choosing import Method, Optimize, choose, with_what_it_saw
-from .estimators import Combiner
-from .panel import Array, FloatArray, Predictions
-from .parameters import Weights
+from .combiners.registry import Combiner
+from .linalg.sparse_scores import ManyScores
+from .predictions import Array, FloatArray, Predictions
+from .predictions.validation import Weights
 
 
 class Written(NamedTuple):
@@ -75,7 +75,7 @@ def write_consensus(
     8,0.0,1.0
     """
     from .io.files import check_output
-    from .io.writing import streamed_format, write_blocks
+    from .io.write import streamed_format, write_blocks
 
     streamed_format(path, format)  # before the work, not after
     check_output(path, force)

@@ -34,10 +34,14 @@ def run(capfd, monkeypatch, tmp_path):
 def shell(tmp_path):
     """Run a line of shell with the real, installed command, in an empty folder."""
     env = {"PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin", "LC_ALL": "C.UTF-8"}
-    env |= {name: os.environ[name] for name in ("PYTHONPATH",) if name in os.environ}  # what this process tests
+    env |= {
+        name: os.environ[name] for name in ("PYTHONPATH",) if name in os.environ
+    }  # what this process tests
 
     def shell(line):
-        done = subprocess.run(line, shell=True, cwd=tmp_path, capture_output=True, text=True, env=env)
+        done = subprocess.run(
+            line, shell=True, cwd=tmp_path, capture_output=True, text=True, env=env
+        )
         return Ran(done.returncode, done.stdout, done.stderr)
 
     return shell
@@ -49,5 +53,7 @@ def panel(tmp_path):
     (tmp_path / "a.csv").write_text("id,sport,news,war\n1,1,0,0\n2,0,1,1\n3,0,1,0\n")
     (tmp_path / "b.csv").write_text("id,news,sport\n3,1,0\n1,0,1\n2,1,0\n")
     (tmp_path / "c.csv").write_text("id,war,news,sport\n1,0,0,1\n2,1,1,\n")
-    (tmp_path / "truth.csv").write_text("id,sport,news,war\n1,1,0,0\n2,0,1,1\n3,0,1,0\n")
+    (tmp_path / "truth.csv").write_text(
+        "id,sport,news,war\n1,1,0,0\n2,0,1,1\n3,0,1,0\n"
+    )
     return tmp_path

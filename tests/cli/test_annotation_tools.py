@@ -14,18 +14,46 @@ def test_every_export_is_combined(run, stream):
     for name in [*files, "label_studio.json", "annif/tfidf"]:
         ran = run("combine", DATA / name, stream, "-o", "out.csv", "--force")
         assert ran.code == 0
-    ran = run("combine", DATA / "annif" / "tfidf", DATA / "annif" / "mllm", stream, "-o", "out.csv", "--force")
-    assert ran.err.splitlines()[-1].startswith("combined 2 models × 2 instances × 3 labels")
-    ran = run("compare", DATA / "annif" / "tfidf", DATA / "annif" / "mllm", "--truth", DATA / "annif" / "gold")
+    ran = run(
+        "combine",
+        DATA / "annif" / "tfidf",
+        DATA / "annif" / "mllm",
+        stream,
+        "-o",
+        "out.csv",
+        "--force",
+    )
+    assert ran.err.splitlines()[-1].startswith(
+        "combined 2 models × 2 instances × 3 labels"
+    )
+    ran = run(
+        "compare",
+        DATA / "annif" / "tfidf",
+        DATA / "annif" / "mllm",
+        "--truth",
+        DATA / "annif" / "gold",
+    )
     assert ran.code == 0
 
 
 def test_label_studio_and_back(run, tmp_path):
     export, columns = DATA / "label_studio.json", "label=topics,instance=text"
-    ran = run("combine", export, "--columns", columns, "--output-format", "label-studio", "-o", "predictions.json")
+    ran = run(
+        "combine",
+        export,
+        "--columns",
+        columns,
+        "--output-format",
+        "label-studio",
+        "-o",
+        "predictions.json",
+    )
     assert ran.code == 0
     tasks = json.loads((tmp_path / "predictions.json").read_text())
-    assert [task["data"] for task in tasks] == [{"text": "Parliament votes on the budget"}, {"text": "A cup of tea"}]
+    assert [task["data"] for task in tasks] == [
+        {"text": "Parliament votes on the budget"},
+        {"text": "A cup of tea"},
+    ]
     assert all(0 < task["predictions"][0]["score"] <= 1 for task in tasks)
     ran = run("agreement", export, "--columns", columns, "--json")
     assert json.loads(ran.out)["raters"]
@@ -44,5 +72,18 @@ def test_one_model_is_one(run, tmp_path):
 
 
 def test_what_is_written_ranked_can_be_judged(run, panel):
-    assert run("combine", "a.csv", "b.csv", "--layout", "ranked", "--top-k", "2", "-o", "top.tsv").code == 0
+    assert (
+        run(
+            "combine",
+            "a.csv",
+            "b.csv",
+            "--layout",
+            "ranked",
+            "--top-k",
+            "2",
+            "-o",
+            "top.tsv",
+        ).code
+        == 0
+    )
     assert run("evaluate", "top.tsv", "--truth", "truth.csv").code == 0

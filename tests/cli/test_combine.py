@@ -8,7 +8,7 @@ from bad_files import BAD_FILES
 
 import mlconsensus as mlc
 from mlconsensus.io import write_table
-from mlconsensus.panel.model_tables import ModelTable
+from mlconsensus.predictions.score_tables import ModelTable
 
 
 def _expected(method):
@@ -25,29 +25,49 @@ def _expected(method):
 
 def _rows(text):
     head, *rows = (line.split(",") for line in text.splitlines())
-    return head, {row[0]: [float(cell) if cell else None for cell in row[1:]] for row in rows}
+    return head, {
+        row[0]: [float(cell) if cell else None for cell in row[1:]] for row in rows
+    }
 
 
 @pytest.mark.parametrize("method", ["MV", "BGCM", "MLCM-r", "MLCM-a"])
 def test_files_are_matched_by_name(run, panel, method):
-    ran = run("combine", "a.csv", "b.csv", "c.csv", "--method", method.lower(), "--output", "out.csv")
+    ran = run(
+        "combine",
+        "a.csv",
+        "b.csv",
+        "c.csv",
+        "--method",
+        method.lower(),
+        "--output",
+        "out.csv",
+    )
     assert (ran.code, ran.out) == (0, "")
     missing, done = ran.err.splitlines()
     assert missing.startswith("25.9% of the 3 × 3 × 3 predictions are missing")
-    assert done == f"combined 3 models × 3 instances × 3 labels with {method} (it was asked for) → out.csv"
+    assert (
+        done
+        == f"combined 3 models × 3 instances × 3 labels with {method} (it was asked for) → out.csv"
+    )
     head, rows = _rows((panel / "out.csv").read_text())
     assert head == ["instance", "sport", "news", "war"]
-    np.testing.assert_allclose([rows["1"], rows["2"], rows["3"]], _expected(method), rtol=0, atol=1e-12)
+    np.testing.assert_allclose(
+        [rows["1"], rows["2"], rows["3"]], _expected(method), rtol=0, atol=1e-12
+    )
 
 
 def test_standard_output_carries_only_the_consensus(shell, panel):
-    ran = shell("mlconsensus combine a.csv b.csv --labels intersection 2>/dev/null | cut -d, -f1,2")
+    ran = shell(
+        "mlconsensus combine a.csv b.csv --labels intersection 2>/dev/null | cut -d, -f1,2"
+    )
     assert ran.out.splitlines()[0] == "instance,sport"
     assert len(ran.out.splitlines()) == 4
 
 
 def test_standard_input(shell, panel):
-    ran = shell("cat a.csv | mlconsensus combine - b.csv --format csv --instances intersection")
+    ran = shell(
+        "cat a.csv | mlconsensus combine - b.csv --format csv --instances intersection"
+    )
     assert ran.code == 0
     assert len(ran.out.splitlines()) == 4
 
@@ -55,27 +75,51 @@ def test_standard_input(shell, panel):
 def test_the_method_is_named_with_what_it_saw(run, panel):
     ran = run("combine", "a.csv", "b.csv", "--optimize", "ranking-loss", "-o", "x.csv")
     assert "with Filter (it leaves voting only as far as" in ran.err
-    assert "none is safer for ranking loss): the models do not agree beyond chance" in ran.err
+    assert (
+        "none is safer for ranking loss): the models do not agree beyond chance"
+        in ran.err
+    )
 
 
 def test_json_says_what_was_done(run, panel):
     ran = run("combine", "a.csv", "b.csv", "--json", "--output", "x.csv")
     done = json.loads(ran.out)
-    assert (done["method"], done["instances"], done["labels"], done["missing"]) == ("Filter", 3, 3, 3)
+    assert (done["method"], done["instances"], done["labels"], done["missing"]) == (
+        "Filter",
+        3,
+        3,
+        3,
+    )
     assert done["models"] == ["a", "b"]
     assert run("combine", "a.csv", "--json").code == 2
 
 
 @pytest.mark.parametrize("rule", ["instances", "f1", "threshold"])
 def test_label_sets(run, panel, rule):
-    assert run("combine", "a.csv", "b.csv", "c.csv", "--method", "mv", "--decide", rule, "-o", "x.csv").code == 0
+    assert (
+        run(
+            "combine",
+            "a.csv",
+            "b.csv",
+            "c.csv",
+            "--method",
+            "mv",
+            "--decide",
+            rule,
+            "-o",
+            "x.csv",
+        ).code
+        == 0
+    )
     _, rows = _rows((panel / "x.csv").read_text())
     assert rows == {"1": [1, 0, 0], "2": [0, 1, 1], "3": [0, 1, 0]}
 
 
 @pytest.mark.parametrize("method", ["mv", "filter", "mlcm-r"])
 @pytest.mark.parametrize("gold", [None, "gold.csv"])
-def test_label_sets_by_f1_are_those_of_the_library(run, tmp_path, monkeypatch, method, gold):
+def test_label_sets_by_f1_are_those_of_the_library(
+    run, tmp_path, monkeypatch, method, gold
+):
     monkeypatch.chdir(tmp_path)
     panel, truth = mlc.datasets.make_panel(80, 5, 3, random_state=0)
     names = [str(name) for name in panel.instances]
@@ -87,14 +131,32 @@ def test_label_sets_by_f1_are_those_of_the_library(run, tmp_path, monkeypatch, m
     ).write_csv("gold.csv")
     known = [] if gold is None else ["--gold", gold]
     files = [f"{model}.csv" for model in panel.models]
-    assert run("combine", *files, "--method", method, "--decide", "f1", *known, "-o", "x.csv").code == 0
+    assert (
+        run(
+            "combine",
+            *files,
+            "--method",
+            method,
+            "--decide",
+            "f1",
+            *known,
+            "-o",
+            "x.csv",
+        ).code
+        == 0
+    )
     _, rows = _rows((tmp_path / "x.csv").read_text())
     found = mlc.combine(panel, method=method, gold=None if gold is None else answers)
     assert [rows[name] for name in names] == found.labels.astype(int).tolist()
 
 
 @pytest.mark.parametrize(
-    "options", [["--threshold", "0.3"], ["--decide", "f1", "--threshold", "0"], ["--empty", "top"]]
+    "options",
+    [
+        ["--threshold", "0.3"],
+        ["--decide", "f1", "--threshold", "0"],
+        ["--empty", "top"],
+    ],
 )
 def test_options_of_a_rule_need_the_rule(run, panel, options):
     ran = run("combine", "a.csv", "b.csv", *options, "-o", "x.csv")
@@ -104,14 +166,40 @@ def test_options_of_a_rule_need_the_rule(run, panel, options):
 
 
 def test_tags_as_json_lines(run, panel):
-    run("combine", "a.csv", "b.csv", "c.csv", "--method", "mv", "--decide", "instances", "-o", "x.jsonl")
+    run(
+        "combine",
+        "a.csv",
+        "b.csv",
+        "c.csv",
+        "--method",
+        "mv",
+        "--decide",
+        "instances",
+        "-o",
+        "x.jsonl",
+    )
     lines = [json.loads(line) for line in (panel / "x.jsonl").read_text().splitlines()]
-    assert [sorted(line["labels"]) for line in lines] == [["sport"], ["news", "war"], ["news"]]
+    assert [sorted(line["labels"]) for line in lines] == [
+        ["sport"],
+        ["news", "war"],
+        ["news"],
+    ]
 
 
 def test_the_best_labels_ranked(run, panel):
     ran = run(
-        "combine", "a.csv", "b.csv", "c.csv", "--method", "mv", "--layout", "ranked", "--top-k", "2", "-o", "x.csv"
+        "combine",
+        "a.csv",
+        "b.csv",
+        "c.csv",
+        "--method",
+        "mv",
+        "--layout",
+        "ranked",
+        "--top-k",
+        "2",
+        "-o",
+        "x.csv",
     )
     assert ran.code == 0
     rows = [line.split(",") for line in (panel / "x.csv").read_text().splitlines()]
@@ -150,7 +238,12 @@ def test_bad_calls(run, panel, args, words):
     assert len(ran.err.splitlines()) == 1
     for word in words:
         assert word in ran.err
-    assert sorted(path.name for path in panel.iterdir()) == ["a.csv", "b.csv", "c.csv", "truth.csv"]
+    assert sorted(path.name for path in panel.iterdir()) == [
+        "a.csv",
+        "b.csv",
+        "c.csv",
+        "truth.csv",
+    ]
 
 
 @pytest.mark.parametrize("case", BAD_FILES, ids=lambda case: case.name)
@@ -169,17 +262,26 @@ def test_bad_files_end_with_one_line_and_no_output(run, tmp_path, case):
 
 def test_models_that_look_wrong_are_named(run, tmp_path):
     quality = [0.8, 0.8, 0.8, 0]
-    panel, _ = mlc.datasets.make_panel(500, 6, 4, quality=quality, shared_errors=0, random_state=0)
+    panel, _ = mlc.datasets.make_panel(
+        500, 6, 4, quality=quality, shared_errors=0, random_state=0
+    )
     for name, scores in zip("abcd", panel.to_array(), strict=True):
-        write_table(tmp_path / f"{name}.csv", ModelTable(name, scores, [f"i{i}" for i in range(500)], list("uvwxyz")))
+        write_table(
+            tmp_path / f"{name}.csv",
+            ModelTable(name, scores, [f"i{i}" for i in range(500)], list("uvwxyz")),
+        )
     ran = run("combine", "a.csv", "b.csv", "c.csv", "d.csv", "-o", "out.csv")
-    assert ran.err.startswith("d answers as if at random: over 500 instances its correlation with the others is ")
+    assert ran.err.startswith(
+        "d answers as if at random: over 500 instances its correlation with the others is "
+    )
     assert len(ran.err.splitlines()) == 2
 
 
 def test_a_format_is_for_files_whose_names_do_not_tell(shell, panel):
     (panel / "t.tsv").write_text("id\tsport\tnews\n1\t1\t0\n2\t0\t1\n")
-    ran = shell("cat a.csv | mlconsensus combine - t.tsv --format csv --labels intersection")
+    ran = shell(
+        "cat a.csv | mlconsensus combine - t.tsv --format csv --labels intersection"
+    )
     assert ran.code == 0
     assert ran.out.splitlines()[0] == "instance,sport,news"
 

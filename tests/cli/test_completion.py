@@ -15,8 +15,14 @@ import pytest
 
 # How each shell is started without anybody's settings, and what it has to be told first.
 SHELLS = {
-    "bash": (["bash", "--norc", "--noprofile", "-i"], 'bind "set enable-bracketed-paste off"; eval "$({})"'),
-    "zsh": (["zsh", "-f", "-i"], 'bindkey -e; unsetopt prompt_cr; autoload -U compinit; compinit -u -D; eval "$({})"'),
+    "bash": (
+        ["bash", "--norc", "--noprofile", "-i"],
+        'bind "set enable-bracketed-paste off"; eval "$({})"',
+    ),
+    "zsh": (
+        ["zsh", "-f", "-i"],
+        'bindkey -e; unsetopt prompt_cr; autoload -U compinit; compinit -u -D; eval "$({})"',
+    ),
     "fish": (["fish", "--no-config", "-i"], "{} | source"),
 }
 LINES = {
@@ -49,7 +55,9 @@ class Terminal:
         while time.monotonic() < end and not re.search(until, said):
             if select.select([self.line], [], [], 0.1)[0]:
                 said += os.read(self.line, 65536).decode(errors="replace")
-                if "\x1b[c" in said or "\x1b[0c" in said:  # fish asks what terminal this is, and waits
+                if (
+                    "\x1b[c" in said or "\x1b[0c" in said
+                ):  # fish asks what terminal this is, and waits
                     os.write(self.line, b"\x1b[?62c")
                     said = said.replace("\x1b[c", "").replace("\x1b[0c", "")
         return said
@@ -72,13 +80,18 @@ def test_a_shell_completes_files_methods_formats_and_options(shell, tmp_path):
     terminal = Terminal(words, tmp_path)
     try:
         ready = terminal.send(
-            setup.format(f"_MLCONSENSUS_COMPLETE={shell}_source mlconsensus") + "; echo rea''dy\r", "ready", 30
+            setup.format(f"_MLCONSENSUS_COMPLETE={shell}_source mlconsensus")
+            + "; echo rea''dy\r",
+            "ready",
+            30,
         )
         assert "ready" in ready
         for typed, expected in LINES.items():
             # The line that Tab has made is not run but shown: Ctrl-A goes to its beginning.
             terminal.send(typed + "\t", re.escape(expected[len(typed) :]), 10)
             said = terminal.send("\x01echo GO''T \r", "GOT mlcon[^\n]*\n")
-            assert [line.rstrip() for line in re.findall(r"GOT (mlconsensus[^\r\n]*)", said)] == [expected]
+            assert [
+                line.rstrip() for line in re.findall(r"GOT (mlconsensus[^\r\n]*)", said)
+            ] == [expected]
     finally:
         terminal.close()

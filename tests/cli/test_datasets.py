@@ -9,7 +9,14 @@ def test_list(run):
     for arguments in (["datasets"], ["datasets", "list"]):
         ran = run(*arguments)
         assert ran.code == 0
-        for name in ("enron", "medical", "rcv1subset1", "rcv1subset2", "slashdot", "bibtex"):
+        for name in (
+            "enron",
+            "medical",
+            "rcv1subset1",
+            "rcv1subset2",
+            "slashdot",
+            "bibtex",
+        ):
             assert f"\n{name}" in ran.out
         assert "Licence" in ran.out
 
@@ -18,7 +25,10 @@ def test_fetch(run, toy):
     ran = run("datasets", "fetch", "toy")
     assert ran.code == 0
     assert ran.err == "fetching toy …\n"
-    assert [line.rpartition("/")[2] for line in ran.out.splitlines()] == ["toy.arff", "toy.xml"]
+    assert [line.rpartition("/")[2] for line in ran.out.splitlines()] == [
+        "toy.arff",
+        "toy.xml",
+    ]
     assert run("datasets", "fetch", "toy").err == ""
 
 

@@ -12,25 +12,39 @@ from pathlib import Path
 import pytest
 
 from mlconsensus.cli import main
-from mlconsensus.demo import run as demo
+from mlconsensus.cli.demo import run as demo
 
 ROOT = Path(__file__).parents[2]
-SHOWN = re.compile(r"^    \$ (.*)\n((?:    (?!\$ ).*\n|\n(?=    (?!\$ )))*)", re.MULTILINE)  # a command, what it prints
+SHOWN = re.compile(
+    r"^    \$ (.*)\n((?:    (?!\$ ).*\n|\n(?=    (?!\$ )))*)", re.MULTILINE
+)  # a command, what it prints
 
 
 def printed(line):
     """Run a command in this process, or what is no command of ours in a shell, and return all that it prints."""
     words = shlex.split(line, comments=True)
     if words[0] != "mlconsensus":
-        done = subprocess.run(line, shell=True, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        done = subprocess.run(
+            line,
+            shell=True,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
         return done.stdout
     streams = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True)
-    with contextlib.redirect_stdout(streams), contextlib.redirect_stderr(streams), pytest.raises(SystemExit):
+    with (
+        contextlib.redirect_stdout(streams),
+        contextlib.redirect_stderr(streams),
+        pytest.raises(SystemExit),
+    ):
         main(words[1:])
     return streams.buffer.getvalue().decode()
 
 
-@pytest.mark.parametrize("page", ["command-line.md", "agreement.md", "explanations.md", "referee.md"])
+@pytest.mark.parametrize(
+    "page", ["command-line.md", "agreement.md", "explanations.md", "referee.md"]
+)
 def test_a_page_shows_what_is_printed(page, tmp_path, monkeypatch):
     if page == "referee.md":
         demo(tmp_path / "here")
@@ -41,6 +55,9 @@ def test_a_page_shows_what_is_printed(page, tmp_path, monkeypatch):
     assert found
     for line, shown in found:
         lines = textwrap.dedent(shown).strip().splitlines()
-        pattern = "\n".join("(?s:.*)" if one == "…" else re.escape(one).replace("…", ".*") for one in lines)
+        pattern = "\n".join(
+            "(?s:.*)" if one == "…" else re.escape(one).replace("…", ".*")
+            for one in lines
+        )
         output = printed(line).strip()
         assert re.fullmatch(pattern, output), f"{line}\n{output}"

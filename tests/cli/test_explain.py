@@ -15,7 +15,16 @@ def combined(panel):
 
 @pytest.mark.parametrize("method", mlc.COMBINERS)
 def test_a_table_for_one_label(run, combined, method):
-    ran = run("explain", *FILES, "--instance", "2", "--label", "war", "--method", method.lower())
+    ran = run(
+        "explain",
+        *FILES,
+        "--instance",
+        "2",
+        "--label",
+        "war",
+        "--method",
+        method.lower(),
+    )
     assert ran.code == 0
     assert ran.out == combined(method).explain("2", "war").to_text() + "\n"
     assert ran.err.startswith("25.9% of the")
@@ -26,13 +35,16 @@ def test_the_labels_put_first_are_explained(run, panel):
     ran = run("explain", *FILES, "--instance", "2", "--method", "mv", "--top-k", "2")
     titles = [line for line in ran.out.splitlines() if line.startswith("instance")]
     assert titles == [
-        f"instance 2, label {label}: 1.0000 by MV, 1.0000 by voting; in the label set" for label in ("news", "war")
+        f"instance 2, label {label}: 1.0000 by MV, 1.0000 by voting; in the label set"
+        for label in ("news", "war")
     ]
     assert run("explain", *FILES, "--instance", "2").out.count("instance 2, label") == 3
 
 
 def test_several_labels_in_the_order_they_are_given(run, panel):
-    ran = run("explain", *FILES, "--instance", "1", "--label", "war", "--label", "sport")
+    ran = run(
+        "explain", *FILES, "--instance", "1", "--label", "war", "--label", "sport"
+    )
     assert ran.out.index("label war") < ran.out.index("label sport")
 
 
@@ -45,10 +57,14 @@ def test_json_holds_every_part(run, combined):
     ran = run("explain", *FILES, "--instance", "3", "--label", "news", "--json")
     (found,) = json.loads(ran.out)
     assert found == combined("filter").explain("3", "news").to_dict()
-    assert found["baseline"] + sum(part["contribution"] for part in found["parts"]) + found["remainder"] == (
-        pytest.approx(found["score"], abs=1e-10)
-    )
-    assert {(part["model"], part["said"]) for part in found["parts"] if part["label"] == "news"} == {
+    assert found["baseline"] + sum(
+        part["contribution"] for part in found["parts"]
+    ) + found["remainder"] == (pytest.approx(found["score"], abs=1e-10))
+    assert {
+        (part["model"], part["said"])
+        for part in found["parts"]
+        if part["label"] == "news"
+    } == {
         ("a", 1.0),
         ("b", 1.0),
     }  # the third has not seen it
@@ -56,7 +72,17 @@ def test_json_holds_every_part(run, combined):
 
 def test_json_of_infinite_log_odds(run, tmp_path):
     (tmp_path / "x.csv").write_text("id,news,war\n1,1,\n2,0,\n")
-    ran = run("explain", "x.csv", "--instance", "1", "--label", "war", "--method", "ds", "--json")
+    ran = run(
+        "explain",
+        "x.csv",
+        "--instance",
+        "1",
+        "--label",
+        "war",
+        "--method",
+        "ds",
+        "--json",
+    )
     assert json.loads(ran.out)[0]["baseline"] is None
 
 
@@ -64,8 +90,14 @@ def test_json_of_infinite_log_odds(run, tmp_path):
     ("args", "words"),
     [
         ([], ["--instance"]),
-        (["--instance", "9"], ["instance: found '9', expected one of 3 names, such as '1'"]),
-        (["--instance", "1", "--label", "sprot"], ["label: found 'sprot'", "did you mean 'sport'"]),
+        (
+            ["--instance", "9"],
+            ["instance: found '9', expected one of 3 names, such as '1'"],
+        ),
+        (
+            ["--instance", "1", "--label", "sprot"],
+            ["label: found 'sprot'", "did you mean 'sport'"],
+        ),
         (["--instance", "1", "--method", "mlcmr"], ["did you mean 'mlcm-r'"]),
         (["--instance", "1", "--top-k", "0"], ["--top-k"]),
     ],

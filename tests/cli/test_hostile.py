@@ -24,7 +24,11 @@ HOSTILE = "\x1b]0;owned\x07\x9b2J\u202eEVIL\n"
 
 def obeyed(text):
     """What a terminal would do, rather than show, of a text."""
-    return [character for character in text if not character.isprintable() and character != "\n"]
+    return [
+        character
+        for character in text
+        if not character.isprintable() and character != "\n"
+    ]
 
 
 @pytest.fixture
@@ -36,7 +40,10 @@ def hostile(tmp_path):
         rows.writerow(["instance", "label", "score", "model"])
         for model in ("1", "2", "3"):
             for i in range(120):
-                rows.writerows([f"{HOSTILE}{i}", HOSTILE + label, rng.integers(2), HOSTILE + model] for label in "xyz")
+                rows.writerows(
+                    [f"{HOSTILE}{i}", HOSTILE + label, rng.integers(2), HOSTILE + model]
+                    for label in "xyz"
+                )
     truth = [[f"{HOSTILE}{i}", i % 2, i % 3 // 2] for i in range(40)]
     with (tmp_path / "t.csv").open("w", newline="") as file:
         csv.writer(file).writerows([["id", HOSTILE + "x", HOSTILE + "y"], *truth])
@@ -55,14 +62,24 @@ def hostile(tmp_path):
         (0, ["report", "p.csv", "--output-format", "json"]),
         (0, ["explain", "p.csv", "--instance", f"{HOSTILE}7"]),
         (0, ["explain", "p.csv", "--instance", f"{HOSTILE}7", "--json"]),
-        (0, ["evaluate", f"{HOSTILE.strip()}2.csv", "--truth", f"{HOSTILE.strip()}2.csv"]),
+        (
+            0,
+            [
+                "evaluate",
+                f"{HOSTILE.strip()}2.csv",
+                "--truth",
+                f"{HOSTILE.strip()}2.csv",
+            ],
+        ),
         (0, ["report", f"{HOSTILE.strip()}2.csv", "-o", f"{HOSTILE.strip()}.json"]),
         (2, ["combine", f"{HOSTILE.strip()}.csv"]),
         (2, ["explain", "p.csv", "--instance", f"{HOSTILE}none"]),
         (2, ["combine", "p.csv", "--weight", f"{HOSTILE}=1"]),
         (2, [f"{HOSTILE}command"]),
     ],
-    ids=lambda value: value[0].encode("unicode_escape").decode() if isinstance(value, list) else "",
+    ids=lambda value: (
+        value[0].encode("unicode_escape").decode() if isinstance(value, list) else ""
+    ),
 )
 def test_no_name_is_obeyed_by_a_terminal(run, hostile, code, args):
     ran = run(*args)
@@ -80,12 +97,25 @@ WALK = {
         ["p.csv", "--gold", f"{EVIL}.csv", "-o", "x.csv"],
     ],
     "apply": [["s.model", "p.csv"], [f"{EVIL}2.csv", "p.csv"]],
-    "combine": [["p.csv", "-o", f"{EVIL}.out.csv"], ["p.csv", "--stream", "-o", f"{EVIL}.parquet"], [f"{EVIL}.csv"]],
+    "combine": [
+        ["p.csv", "-o", f"{EVIL}.out.csv"],
+        ["p.csv", "--stream", "-o", f"{EVIL}.parquet"],
+        [f"{EVIL}.csv"],
+    ],
     "compare": [["p.csv", "--truth", "t.csv", "--each-model"], ["p.csv"]],
     "datasets": [["list"], ["fetch", EVIL]],
     "decide": [
         ["p.csv", "--gold", "t.csv", "--recall", "0.5", "--precision", "0.5"],
-        ["p.csv", "--gold", "t.csv", "--recall", "0.5", "--json", "-o", f"{EVIL}.sets.csv"],
+        [
+            "p.csv",
+            "--gold",
+            "t.csv",
+            "--recall",
+            "0.5",
+            "--json",
+            "-o",
+            f"{EVIL}.sets.csv",
+        ],
         ["p.csv", "--gold", f"{EVIL}.csv", "--recall", "0.5"],
     ],
     "demo": [["--output", f"{EVIL}.demo"]],
@@ -103,7 +133,10 @@ WALK = {
     "report": [["p.csv", "--truth", "t.csv"], ["p.csv", "-o", f"{EVIL}.html"]],
     "reproduce": [[EVIL]],
     "solve": [["s.stats", "-o", f"{EVIL}.model"], [f"{EVIL}2.csv", "-o", "x"]],
-    "statistics": [["p.csv", "--method", "mv", "-o", f"{EVIL}.stats"], ["p.csv", "--method", EVIL, "-o", "x"]],
+    "statistics": [
+        ["p.csv", "--method", "mv", "-o", f"{EVIL}.stats"],
+        ["p.csv", "--method", EVIL, "-o", "x"],
+    ],
 }
 
 
@@ -111,7 +144,9 @@ WALK = {
 def on_terminal(monkeypatch, tmp_path):
     """Run the command line in this process with standard output and error on a pseudo-terminal."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("TERM", "dumb")  # on which progress bars send no commands of their own
+    monkeypatch.setenv(
+        "TERM", "dumb"
+    )  # on which progress bars send no commands of their own
 
     def run(*args):
         ours, theirs = pty.openpty()
@@ -143,7 +178,9 @@ def on_terminal(monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize("command", _COMMANDS)
-def test_all_that_a_terminal_is_shown_is_printable(on_terminal, hostile, tmp_path, command):
+def test_all_that_a_terminal_is_shown_is_printable(
+    on_terminal, hostile, tmp_path, command
+):
     panel = mlc.read_predictions(tmp_path / "p.csv")
     mlc.save_statistics(mlc.MajorityVote().fit(panel), tmp_path / "s.stats")
     mlc.save(mlc.MajorityVote().fit(panel), tmp_path / "s.model")
@@ -157,12 +194,16 @@ def test_all_that_a_terminal_is_shown_is_printable(on_terminal, hostile, tmp_pat
         assert obeyed(shown) == []
         codes.append(code)
     assert set(codes) <= {0, 2}
-    assert codes[0] == (2 if command == "reproduce" else 0)  # the first goes through all
+    assert codes[0] == (
+        2 if command == "reproduce" else 0
+    )  # the first goes through all
 
 
 def test_a_terminal_that_can_do_more(on_terminal, hostile, monkeypatch):
     monkeypatch.setenv("TERM", "xterm-256color")
-    monkeypatch.setattr("mlconsensus.Predictions.block_size", property(lambda panel: 100))
+    monkeypatch.setattr(
+        "mlconsensus.Predictions.block_size", property(lambda panel: 100)
+    )
     code, shown = on_terminal("combine", "p.csv", "-o", "o.csv")
     assert code == 0
     assert not {"\x07", "\x9b", "\u202e"} & set(shown)
@@ -193,12 +234,20 @@ def test_messages_have_an_end(run, tmp_path):
     ("fault", "words"),
     [
         (MemoryError("It takes 75 GB"), "memory: found too little"),
-        (OSError(30, "Read-only file system", "/there"), "/there: found 'read-only file system', expected"),
-        (OSError(24, "Too many open files"), "system: found 'too many open files', expected"),
+        (
+            OSError(30, "Read-only file system", "/there"),
+            "/there: found 'read-only file system', expected",
+        ),
+        (
+            OSError(24, "Too many open files"),
+            "system: found 'too many open files', expected",
+        ),
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_what_the_system_refuses_is_no_fault_of_the_program(run, panel, monkeypatch, fault, words):
+def test_what_the_system_refuses_is_no_fault_of_the_program(
+    run, panel, monkeypatch, fault, words
+):
     def refuse(*args, **options):
         raise fault
 
@@ -209,12 +258,24 @@ def test_what_the_system_refuses_is_no_fault_of_the_program(run, panel, monkeypa
 
 
 def test_standard_streams_that_are_closed(shell, panel):
-    assert shell("python -c 'import sys, mlconsensus.cli; sys.exit(sys.stderr is None)' 2>&-").code == 0
-    assert shell("mlconsensus combine a.csv b.csv --method mv -o out.csv >&- 2>&- <&-").code == 0
+    assert (
+        shell(
+            "python -c 'import sys, mlconsensus.cli; sys.exit(sys.stderr is None)' 2>&-"
+        ).code
+        == 0
+    )
+    assert (
+        shell(
+            "mlconsensus combine a.csv b.csv --method mv -o out.csv >&- 2>&- <&-"
+        ).code
+        == 0
+    )
     assert (panel / "out.csv").exists()
     ran = shell("mlconsensus combine a.csv b.csv --method mv >&-")
     assert ran.code == 2
-    assert ran.err.endswith("mlconsensus: standard output: found it closed, expected it open\n")
+    assert ran.err.endswith(
+        "mlconsensus: standard output: found it closed, expected it open\n"
+    )
     ran = shell("mlconsensus combine - --format csv -o d.csv <&-")
     assert ran.code == 2
     assert ran.err == "mlconsensus: standard input: found it closed, expected it open\n"
@@ -222,15 +283,21 @@ def test_standard_streams_that_are_closed(shell, panel):
 
 def test_a_panic_of_a_library_is_one_line(shell, tmp_path):
     (tmp_path / "a.csv").write_bytes(b'id,a,b\n1,0.5,\n2,"')
-    pl.DataFrame({"id": ["a"], "x": [0.5]}).write_ipc(tmp_path / "a.feather", compression="uncompressed")
+    pl.DataFrame({"id": ["a"], "x": [0.5]}).write_ipc(
+        tmp_path / "a.feather", compression="uncompressed"
+    )
     data = (tmp_path / "a.feather").read_bytes()
-    one = (1).to_bytes(8, "little")  # first the length of the batch, which no file has below 0
+    one = (1).to_bytes(
+        8, "little"
+    )  # first the length of the batch, which no file has below 0
     (tmp_path / "a.feather").write_bytes(data.replace(one, b"\xff" * 8, 1))
     for name in ("a.csv", "a.feather"):
         ran = shell(f"mlconsensus combine {name} -o out.csv")
         assert (ran.code, ran.err.count("\n")) == (2, 1)
         assert ran.err.startswith(f"mlconsensus: {name}")
-    assert "panicked" in shell("mlconsensus --traceback combine a.feather -o out.csv").err
+    assert (
+        "panicked" in shell("mlconsensus --traceback combine a.feather -o out.csv").err
+    )
 
 
 SLOW = """
@@ -251,9 +318,23 @@ def test_a_request_to_end_leaves_nothing(panel, name, mode):
     (panel / "scratch").mkdir()
     before = sorted(os.listdir(panel))
     number = getattr(signal, name)
-    command = [sys.executable, "-c", SLOW, "combine", "a.csv", "b.csv", "--method", "mv", mode, "-o", "out.csv"]
+    command = [
+        sys.executable,
+        "-c",
+        SLOW,
+        "combine",
+        "a.csv",
+        "b.csv",
+        "--method",
+        "mv",
+        mode,
+        "-o",
+        "out.csv",
+    ]
     scratch = {**os.environ, "TMPDIR": str(panel / "scratch")}
-    process = subprocess.Popen(command, cwd=panel, env=scratch, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process = subprocess.Popen(
+        command, cwd=panel, env=scratch, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
     assert process.stdout.readline() == b"ready\n"
     assert any(entry.endswith(".part") for entry in os.listdir(panel))
     process.send_signal(number)
@@ -266,8 +347,22 @@ def test_a_request_to_end_leaves_nothing(panel, name, mode):
 
 def test_nohup_is_heeded(panel):
     program = SLOW.replace("time.sleep(60)", "time.sleep(1)")
-    command = ["nohup", sys.executable, "-c", program, "combine", "a.csv", "b.csv", "--method", "mv", "-o", "out.csv"]
-    process = subprocess.Popen(command, cwd=panel, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    command = [
+        "nohup",
+        sys.executable,
+        "-c",
+        program,
+        "combine",
+        "a.csv",
+        "b.csv",
+        "--method",
+        "mv",
+        "-o",
+        "out.csv",
+    ]
+    process = subprocess.Popen(
+        command, cwd=panel, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
     assert process.stdout.readline() == b"ready\n"
     process.send_signal(signal.SIGHUP)
     process.communicate(timeout=30)
@@ -277,12 +372,24 @@ def test_nohup_is_heeded(panel):
 def test_pipes_are_never_replaced(run, panel, tmp_path):
     os.mkfifo(tmp_path / "pipe")
     for mode in ("--stream", "--no-stream"):
-        call = ["combine", "a.csv", "--method", "mv", mode, "--output-format", "csv", "-o", "pipe"]
+        call = [
+            "combine",
+            "a.csv",
+            "--method",
+            "mv",
+            mode,
+            "--output-format",
+            "csv",
+            "-o",
+            "pipe",
+        ]
         ran = run(*call, "--force")
         assert ran.code == 2
         assert "pipe: found 'no such device or address'" in ran.err
         assert (tmp_path / "pipe").is_fifo()
-    with subprocess.Popen(["cat", "pipe"], cwd=tmp_path, stdout=subprocess.PIPE) as reader:
+    with subprocess.Popen(
+        ["cat", "pipe"], cwd=tmp_path, stdout=subprocess.PIPE
+    ) as reader:
         time.sleep(0.2)
         assert run(*call).code == 0
         assert reader.stdout.read().count(b"\n") == 4
@@ -297,7 +404,18 @@ def test_devices_are_never_replaced(run, panel, tmp_path):
         pytest.skip("only root may make a device")
     for mode in ("--stream", "--no-stream"):
         for force in ([], ["--force"]):
-            ran = run("combine", "a.csv", "--method", "mv", mode, "--output-format", "csv", "-o", "device", *force)
+            ran = run(
+                "combine",
+                "a.csv",
+                "--method",
+                "mv",
+                mode,
+                "--output-format",
+                "csv",
+                "-o",
+                "device",
+                *force,
+            )
             assert ran.code == 0
             assert (tmp_path / "device").is_char_device()
 

@@ -8,16 +8,28 @@ import pandas as pd
 import pytest
 
 import mlconsensus as mlc
-from mlconsensus.evaluation.metrics import LABEL_SET_METRICS, RANKING_METRICS
+from mlconsensus.metrics.ranking import LABEL_SET_METRICS, RANKING_METRICS
 
 
 def test_evaluate_reads_labels_as_combine_does(run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    for name, labels in (("scores.csv", "Sports,Other,news"), ("truth.csv", "sports,rest,NEWS")):
+    for name, labels in (
+        ("scores.csv", "Sports,Other,news"),
+        ("truth.csv", "sports,rest,NEWS"),
+    ):
         (tmp_path / name).write_text(f"id,{labels}\n1,1,0,0\n2,0,1,1\n")
     (tmp_path / "aliases.csv").write_text("name,stands for\nother,rest\n")
     assert run("evaluate", "scores.csv", "--truth", "truth.csv").code == 2
-    ran = run("evaluate", "scores.csv", "--truth", "truth.csv", "--ignore-case", "--aliases", "aliases.csv", "--json")
+    ran = run(
+        "evaluate",
+        "scores.csv",
+        "--truth",
+        "truth.csv",
+        "--ignore-case",
+        "--aliases",
+        "aliases.csv",
+        "--json",
+    )
     assert json.loads(ran.out)["micro_f1"] == 1
 
 
@@ -25,10 +37,20 @@ def test_evaluate(run, panel):
     ran = run("evaluate", "a.csv", "--truth", "truth.csv", "--json")
     assert ran.code == 0
     found = json.loads(ran.out)
-    assert list(found) == [*RANKING_METRICS, *LABEL_SET_METRICS, "intervals", "drawn", "note"]
+    assert list(found) == [
+        *RANKING_METRICS,
+        *LABEL_SET_METRICS,
+        "intervals",
+        "drawn",
+        "note",
+    ]
     for metric, interval in found["intervals"].items():
         assert interval["low"] <= found[metric] <= interval["high"]
-    assert (found["micro_auc"], found["ranking_loss"], found["subset_accuracy"]) == (1, 0, 1)
+    assert (found["micro_auc"], found["ranking_loss"], found["subset_accuracy"]) == (
+        1,
+        0,
+        1,
+    )
     text = run("evaluate", "a.csv", "--truth", "truth.csv").out
     assert "microAUC" in text
     assert "label sets" in text
@@ -36,21 +58,35 @@ def test_evaluate(run, panel):
 
 
 def test_a_consensus_may_hold_any_finite_number(run, panel):
-    (panel / "scores.csv").write_text("id,sport,news,war\n1,7,-0.5,-1e9\n2,-3,1.5,1\n3,-1,0,-2\n")
-    assert json.loads(run("evaluate", "scores.csv", "--truth", "truth.csv", "--json").out)["ranking_loss"] == 0
+    (panel / "scores.csv").write_text(
+        "id,sport,news,war\n1,7,-0.5,-1e9\n2,-3,1.5,1\n3,-1,0,-2\n"
+    )
+    assert (
+        json.loads(run("evaluate", "scores.csv", "--truth", "truth.csv", "--json").out)[
+            "ranking_loss"
+        ]
+        == 0
+    )
     (panel / "scores.csv").write_text("id,sport,news,war\n1,inf,-0.5,-1e9\n")
     assert "found inf" in run("evaluate", "scores.csv", "--truth", "truth.csv").err
 
 
 def test_labels_without_a_score_come_last(run, panel):
     (panel / "top.csv").write_text("id,sport,news,war\n1,-0.5,,\n2,,1,0.5\n3,,-7,\n")
-    assert json.loads(run("evaluate", "top.csv", "--truth", "truth.csv", "--json").out)["ranking_loss"] == 0
+    assert (
+        json.loads(run("evaluate", "top.csv", "--truth", "truth.csv", "--json").out)[
+            "ranking_loss"
+        ]
+        == 0
+    )
 
 
 def test_evaluate_says_what_it_leaves_out(run, panel):
     (panel / "less.csv").write_text("id,war,sport,travel\n2,1,0,1\n1,0,1,0\n9,0,1,0\n")
     ran = run("evaluate", "a.csv", "--truth", "less.csv")
-    assert ran.err == ("judged on 2 of 3 instances and 2 of 3 labels; the truth has 1 more instance and 1 more label\n")
+    assert ran.err == (
+        "judged on 2 of 3 instances and 2 of 3 labels; the truth has 1 more instance and 1 more label\n"
+    )
 
 
 @pytest.mark.parametrize(
@@ -58,13 +94,19 @@ def test_evaluate_says_what_it_leaves_out(run, panel):
     [
         ("id,sport\n1,0.5\n2,0\n", "found 0.5, expected only 0 and 1"),
         ("id,sport\n1,\n2,0\n", "expected only 0 and 1"),
-        ("id,sport\n8,1\n9,0\n", "found none of the names that are judged (it has '8', …), expected some such as '1'"),
+        (
+            "id,sport\n8,1\n9,0\n",
+            "found none of the names that are judged (it has '8', …), expected some such as '1'",
+        ),
         ("id,sprot\n1,1\n2,0\n", "found none of the names that are judged"),
     ],
 )
 def test_bad_truth(run, panel, truth, words):
     (panel / "bad.csv").write_text(truth)
-    for ran in (run("evaluate", "a.csv", "--truth", "bad.csv"), run("compare", "a.csv", "b.csv", "--truth", "bad.csv")):
+    for ran in (
+        run("evaluate", "a.csv", "--truth", "bad.csv"),
+        run("compare", "a.csv", "b.csv", "--truth", "bad.csv"),
+    ):
         assert (ran.code, ran.out) == (2, "")
         assert words in ran.err.splitlines()[-1]
 
@@ -74,8 +116,21 @@ def test_compare(run, panel):
     found = json.loads(ran.out)
     assert list(found) == ["BM", *mlc.COMBINERS, "voices"]
     assert found["MV"]["ranking_loss"] == 0
-    assert (found["voices"]["low"], found["voices"]["high"]) == (1, 3)  # three cannot tell
-    each = json.loads(run("compare", "a.csv", "b.csv", "--truth", "truth.csv", "--json", "--each-model").out)
+    assert (found["voices"]["low"], found["voices"]["high"]) == (
+        1,
+        3,
+    )  # three cannot tell
+    each = json.loads(
+        run(
+            "compare",
+            "a.csv",
+            "b.csv",
+            "--truth",
+            "truth.csv",
+            "--json",
+            "--each-model",
+        ).out
+    )
     assert list(each) == ["a", "b", "BM", *mlc.COMBINERS, "voices"]
     mean = (each["a"]["micro_auc"] + each["b"]["micro_auc"]) / 2
     assert each["BM"]["micro_auc"] == pytest.approx(mean)
@@ -85,26 +140,51 @@ def test_compare_marks_the_best(run, panel):
     (panel / "d.csv").write_text("id,sport,news,war\n1,0,1,0\n2,0,1,1\n3,0,1,0\n")
     lines = run("compare", "a.csv", "d.csv", "--truth", "truth.csv").out.splitlines()
     assert "ranking loss ↓" in lines[0]
-    assert lines[-1] == "BM: mean of the base models; * best of its column."  # two cannot tell how many voices they are
-    assert [line.split()[0] for line in lines[1 : 2 + len(mlc.COMBINERS)]] == ["BM", *mlc.COMBINERS]
+    assert (
+        lines[-1] == "BM: mean of the base models; * best of its column."
+    )  # two cannot tell how many voices they are
+    assert [line.split()[0] for line in lines[1 : 2 + len(mlc.COMBINERS)]] == [
+        "BM",
+        *mlc.COMBINERS,
+    ]
     for column in range(1, 5):
-        assert any(line.split()[column].endswith("*") for line in lines[1 : 2 + len(mlc.COMBINERS)])
+        assert any(
+            line.split()[column].endswith("*")
+            for line in lines[1 : 2 + len(mlc.COMBINERS)]
+        )
 
 
 def test_a_metric_without_a_value_is_null(run, panel):
     (panel / "one.csv").write_text("id,sport\n1,1\n")
-    assert '"micro_auc": null' in run("evaluate", "one.csv", "--truth", "one.csv", "--json").out
+    assert (
+        '"micro_auc": null'
+        in run("evaluate", "one.csv", "--truth", "one.csv", "--json").out
+    )
     (panel / "two.csv").write_text("id,sport\n1,1\n")
-    assert '"micro_auc": null' in run("compare", "one.csv", "--truth", "two.csv", "--json").out
+    assert (
+        '"micro_auc": null'
+        in run("compare", "one.csv", "--truth", "two.csv", "--json").out
+    )
 
 
 def test_each_model_is_judged_on_what_it_has_seen(run, panel):
     (panel / "few.csv").write_text("id,sport,news,war\n2,0,1,1\n")
     found = json.loads(
-        run("compare", "a.csv", "b.csv", "few.csv", "--truth", "truth.csv", "--each-model", "--json").out
+        run(
+            "compare",
+            "a.csv",
+            "b.csv",
+            "few.csv",
+            "--truth",
+            "truth.csv",
+            "--each-model",
+            "--json",
+        ).out
     )
     assert (found["few"]["micro_auc"], found["few"]["ranking_loss"]) == (1, 0)
-    text = run("compare", "a.csv", "b.csv", "few.csv", "--truth", "truth.csv", "--each-model").out
+    text = run(
+        "compare", "a.csv", "b.csv", "few.csv", "--truth", "truth.csv", "--each-model"
+    ).out
     assert "*" not in next(line for line in text.splitlines() if line.startswith("few"))
     assert "1.0000*" in text
 
@@ -117,10 +197,17 @@ def test_agreement(run, panel):
     found = json.loads(run("agreement", "a.csv", "b.csv", "c.csv", "--json").out)
     assert [one["label"] for one in found["labels"]] == ["sport", "news", "war"]
     assert found["labels"][0]["alpha"]["value"] == 1
-    assert [one["raters"] for one in found["pairs"]] == [["a", "b"], ["a", "c"], ["b", "c"]]
+    assert [one["raters"] for one in found["pairs"]] == [
+        ["a", "b"],
+        ["a", "c"],
+        ["b", "c"],
+    ]
     alone = run("agreement", "a.csv")
     assert alone.code == 2
-    assert alone.err == "mlconsensus: agreement: found one rater, expected at least two, who can differ\n"
+    assert (
+        alone.err
+        == "mlconsensus: agreement: found one rater, expected at least two, who can differ\n"
+    )
 
 
 @pytest.fixture
@@ -130,7 +217,10 @@ def raters(tmp_path):
     truth = rng.random((200, 4)) < 0.4
     for name in "abcde":
         said = truth ^ (rng.random(truth.shape) < 0.15)
-        rows = [f"{i},{','.join(str(int(cell)) for cell in row)}" for i, row in enumerate(said)]
+        rows = [
+            f"{i},{','.join(str(int(cell)) for cell in row)}"
+            for i, row in enumerate(said)
+        ]
         (tmp_path / f"{name}.csv").write_text("\n".join(["id,w,x,y,z", *rows, ""]))
     (tmp_path / "groups.csv").write_text("rater,group\na,one\nb,one\n")
     return [f"{name}.csv" for name in "abcde"]
@@ -140,7 +230,9 @@ def test_compare_without_truth(run, raters):
     ran = run("compare", *raters)
     assert (ran.code, ran.err) == (0, "")
     lines = ran.out.splitlines()
-    assert [line.split()[0] for line in lines[1 : len(mlc.COMBINERS)]] == [m for m in mlc.COMBINERS if m != "MV"]
+    assert [line.split()[0] for line in lines[1 : len(mlc.COMBINERS)]] == [
+        m for m in mlc.COMBINERS if m != "MV"
+    ]
     assert lines[-2].startswith("In the mean of the four, ")
     found = json.loads(run("compare", *raters, "--json").out)
     assert (found["n_raters"], found["n_groups"], found["n_folds"]) == (5, 5, 5)
@@ -171,19 +263,31 @@ def test_too_few_raters_are_told(run, raters):
 def test_too_few_instances_are_told(run, panel):
     ran = run("compare", "a.csv", "b.csv", "c.csv")
     assert ran.code == 0
-    assert ran.out.splitlines()[-1].startswith("No verdict: held-out raters that agree with the others say too little")
+    assert ran.out.splitlines()[-1].startswith(
+        "No verdict: held-out raters that agree with the others say too little"
+    )
     for name in "abc":
-        (panel / f"{name}.csv").write_text("id,x\n" + "".join(f"{i},{i % 2}\n" for i in range(30)))
+        (panel / f"{name}.csv").write_text(
+            "id,x\n" + "".join(f"{i},{i % 2}\n" for i in range(30))
+        )
     found = json.loads(run("compare", "a.csv", "b.csv", "c.csv", "--json").out)
     assert found["verdict"] is None
-    assert found["gains"]["DS"]["ranking_loss"]["expected"] is None  # one label has no pairs
+    assert (
+        found["gains"]["DS"]["ranking_loss"]["expected"] is None
+    )  # one label has no pairs
 
 
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--each-model"], "--each-model: found no --truth, expected one to judge models by"),
-        (["--groups", "groups.csv", "--truth", "a.csv"], "--groups: found --truth beside it, expected one of the two"),
+        (
+            ["--each-model"],
+            "--each-model: found no --truth, expected one to judge models by",
+        ),
+        (
+            ["--groups", "groups.csv", "--truth", "a.csv"],
+            "--groups: found --truth beside it, expected one of the two",
+        ),
         (["--groups", "none.csv"], "none.csv: found no such file"),
     ],
 )
@@ -199,7 +303,9 @@ def answers(panel):
     known, truth = mlc.datasets.make_panel(n_instances=60, n_labels=4, random_state=0)
     for name in known.models:
         known.to_frame(name).to_csv(f"{name}_.csv", index_label="id")
-    gold = pd.DataFrame(truth.astype(float), index=known.instances, columns=known.labels).iloc[::2]
+    gold = pd.DataFrame(
+        truth.astype(float), index=known.instances, columns=known.labels
+    ).iloc[::2]
     gold.iloc[0, 0] = np.nan
     gold.to_csv("answers.csv", index_label="id")
     gold.assign(**{"inclusion probability": 0.5}).to_csv("asked.csv", index_label="id")
@@ -212,7 +318,11 @@ def test_compare_by_gold_gives_intervals_and_says_of_what(run, answers):
     assert "30 instances cannot tell" in text
     unsaid = run("compare", *answers, "--gold", "answers.csv").out
     assert "of the 30 instances with answers and others like them alone" in unsaid
-    found = json.loads(run("compare", *answers, "--gold", "answers.csv", "--drawn", "random", "--json").out)
+    found = json.loads(
+        run(
+            "compare", *answers, "--gold", "answers.csv", "--drawn", "random", "--json"
+        ).out
+    )
     asked = json.loads(run("compare", *answers, "--gold", "asked.csv", "--json").out)
     assert found["figures"] == asked["figures"]
     figure = found["figures"]["Filter"]["ranking_loss"]
@@ -220,7 +330,9 @@ def test_compare_by_gold_gives_intervals_and_says_of_what(run, answers):
     assert set(found["gains"]) == set(mlc.COMBINERS) - {"MV"}
     assert (
         "--gold: found --truth or --groups beside it"
-        in run("compare", *answers, "--gold", "answers.csv", "--truth", "answers.csv").err
+        in run(
+            "compare", *answers, "--gold", "answers.csv", "--truth", "answers.csv"
+        ).err
     )
 
 
@@ -233,29 +345,42 @@ def test_compare_leaves_raters_out(run, answers):
 
 def test_evaluate_by_gold(run, answers):
     run("combine", *answers, "--output", "consensus.csv")
-    found = json.loads(run("evaluate", "consensus.csv", "--gold", "answers.csv", "--json").out)
+    found = json.loads(
+        run("evaluate", "consensus.csv", "--gold", "answers.csv", "--json").out
+    )
     assert list(found) == [*RANKING_METRICS, "intervals", "drawn", "note"]
     assert "others like them alone" in found["drawn"]
     drawn = run("evaluate", "consensus.csv", "--gold", "asked.csv").out
     assert "of which 30 were drawn with the probabilities in the file" in drawn
     assert "90 % from" in drawn
     run("combine", *answers, "--gold", "answers.csv", "--output", "learned.csv")
-    assert "found the answers themselves" in run("evaluate", "learned.csv", "--gold", "answers.csv").err
+    assert (
+        "found the answers themselves"
+        in run("evaluate", "learned.csv", "--gold", "answers.csv").err
+    )
     ran = run("evaluate", "consensus.csv")
     assert ran.code == 2
     assert "found both or none of --truth and --gold" in ran.err
 
 
 def test_decide_keeps_a_promise_and_leaves_cells_to_people(run, answers):
-    ran = run("decide", *answers, "--gold", "answers.csv", "--recall", "0.8", "-o", "sets.csv")
+    ran = run(
+        "decide", *answers, "--gold", "answers.csv", "--recall", "0.8", "-o", "sets.csv"
+    )
     assert ran.code == 0
     assert "At least 80% of an instance's relevant labels are kept" in ran.err
     assert "Left to people: 0 of 240 cells" in ran.err
     assert set(np.unique(pd.read_csv("sets.csv", index_col=0))) <= {0, 1}
     both = ["--recall", "0.8", "--false-discovery", "0.2", "-o", "left.csv", "--json"]
     found = json.loads(run("decide", *answers, "--gold", "answers.csv", *both).out)
-    assert pd.read_csv("left.csv", index_col=0).isna().to_numpy().sum() == found["left"]["cells"]
-    assert [promise["about"] for promise in found["promises"]] == ["recall", "false_discovery"]
+    assert (
+        pd.read_csv("left.csv", index_col=0).isna().to_numpy().sum()
+        == found["left"]["cells"]
+    )
+    assert [promise["about"] for promise in found["promises"]] == [
+        "recall",
+        "false_discovery",
+    ]
 
 
 def test_decide_refuses_what_it_cannot_promise_by(run, answers):
@@ -263,29 +388,60 @@ def test_decide_refuses_what_it_cannot_promise_by(run, answers):
     asked = pd.read_csv("asked.csv", index_col=0)
     asked.iloc[0, -1] = 0.9
     asked.to_csv("uneven.csv")
-    ran = run("decide", *answers, "--gold", "uneven.csv", "--recall", "0.9", "-o", "out.csv")
+    ran = run(
+        "decide", *answers, "--gold", "uneven.csv", "--recall", "0.9", "-o", "out.csv"
+    )
     assert (ran.code, "asked about with unequal probabilities" in ran.err) == (2, True)
-    assert "found no --output" in run("decide", *answers, "--gold", "answers.csv", "--recall", "0.9", "--json").err
+    assert (
+        "found no --output"
+        in run(
+            "decide", *answers, "--gold", "answers.csv", "--recall", "0.9", "--json"
+        ).err
+    )
 
 
 def test_ask_writes_a_table_that_comes_back_as_gold(run, answers):
     ran = run("ask", *answers, "--budget", "10", "-o", "questions.csv")
-    assert (ran.code, ran.err.splitlines()[-1]) == (0, "10 instances to ask about → questions.csv")
+    assert (ran.code, ran.err.splitlines()[-1]) == (
+        0,
+        "10 instances to ask about → questions.csv",
+    )
     asked = pd.read_csv("questions.csv", index_col=0)
     assert asked.iloc[:, 1:].isna().all().all()
-    assert "found no answer" in run("combine", *answers, "--gold", "questions.csv", "-o", "out.csv").err
+    assert (
+        "found no answer"
+        in run("combine", *answers, "--gold", "questions.csv", "-o", "out.csv").err
+    )
     _, truth = mlc.datasets.make_panel(n_instances=60, n_labels=4, random_state=0)
     asked.iloc[:, 1:] = truth[asked.index].astype(float)
     asked.to_csv("questions.csv")
-    assert run("combine", *answers, "--gold", "questions.csv", "-o", "out.csv").code == 0
+    assert (
+        run("combine", *answers, "--gold", "questions.csv", "-o", "out.csv").code == 0
+    )
     found = run("compare", *answers, "--gold", "questions.csv").out
     assert "with the probabilities in the file" in found
     labels = Path("vocabulary.txt")
     labels.write_text("\n".join(asked.columns[1:]))
-    assert run("compare", *answers, "--gold", "questions.csv", "--vocabulary", labels).out == found
+    assert (
+        run("compare", *answers, "--gold", "questions.csv", "--vocabulary", labels).out
+        == found
+    )
     ran = run("compare", *answers, "--gold", "questions.csv", "--drawn", "random")
-    assert "drawn: found 'random' beside a column 'inclusion probability' in questions.csv, expected one" in ran.err
-    more = ["--gold", "questions.csv", "--budget", "5", "--for", "figures", "-o", "more.csv", "--json"]
+    assert (
+        "drawn: found 'random' beside a column 'inclusion probability' in questions.csv, expected one"
+        in ran.err
+    )
+    more = [
+        "--gold",
+        "questions.csv",
+        "--budget",
+        "5",
+        "--for",
+        "figures",
+        "-o",
+        "more.csv",
+        "--json",
+    ]
     found = json.loads(run("ask", *answers, *more).out)
     assert len(found["instances"]) == 15
     assert len(pd.read_csv("more.csv").dropna()) == 10
@@ -294,13 +450,18 @@ def test_ask_writes_a_table_that_comes_back_as_gold(run, answers):
 def test_truth_as_lists_of_tags_judges_as_a_table_does(run, tmp_path, monkeypatch):
     """A label that is nowhere in a list is a no; it was left out, and with it all that was wrongly said of it."""
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "scores.csv").write_text("id,law,war,art\n1,0.9,0.1,0.95\n2,0.2,0.8,0.1\n")
+    (tmp_path / "scores.csv").write_text(
+        "id,law,war,art\n1,0.9,0.1,0.95\n2,0.2,0.8,0.1\n"
+    )
     (tmp_path / "truth.csv").write_text("id,law,war,art\n1,1,0,0\n2,0,1,0\n")
     (tmp_path / "truth.jsonl").write_text(
         '{"instance": "1", "labels": ["law"]}\n{"instance": "2", "labels": ["war"]}\n'
     )
     found = [
-        json.loads(run("evaluate", "scores.csv", "--truth", f"truth.{kind}", "--json").out) for kind in ("csv", "jsonl")
+        json.loads(
+            run("evaluate", "scores.csv", "--truth", f"truth.{kind}", "--json").out
+        )
+        for kind in ("csv", "jsonl")
     ]
     assert found[0] == found[1]
     assert found[0]["one_error"] == 0.5
@@ -308,22 +469,48 @@ def test_truth_as_lists_of_tags_judges_as_a_table_does(run, tmp_path, monkeypatc
     assert run("evaluate", "scores.csv", "--truth", "truth.jsonl").code == 2
 
 
-def test_compare_says_that_instances_without_labels_are_errors(run, tmp_path, monkeypatch):
+def test_compare_says_that_instances_without_labels_are_errors(
+    run, tmp_path, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
-    for name, rows in {"a": "1,1,0\n2,0,0\n", "b": "1,1,1\n2,0,1\n", "truth": "1,1,0\n2,0,0\n3,0,1\n"}.items():
+    for name, rows in {
+        "a": "1,1,0\n2,0,0\n",
+        "b": "1,1,1\n2,0,1\n",
+        "truth": "1,1,0\n2,0,0\n3,0,1\n",
+    }.items():
         (tmp_path / f"{name}.csv").write_text(f"id,law,war\n{rows}")
-    said = "1 instance without a relevant label: any that is put first there is one error."
-    assert run("compare", "a.csv", "b.csv", "--truth", "truth.csv").out.splitlines()[-1] == said
+    said = (
+        "1 instance without a relevant label: any that is put first there is one error."
+    )
+    assert (
+        run("compare", "a.csv", "b.csv", "--truth", "truth.csv").out.splitlines()[-1]
+        == said
+    )
     for known in ("--truth", "--gold"):
-        assert said in run("evaluate", "b.csv", known, "truth.csv" if known == "--truth" else "a.csv").out.splitlines()
-        assert json.loads(run("evaluate", "b.csv", known, "a.csv", "--json").out)["note"] == said.removesuffix(".")
+        assert (
+            said
+            in run(
+                "evaluate",
+                "b.csv",
+                known,
+                "truth.csv" if known == "--truth" else "a.csv",
+            ).out.splitlines()
+        )
+        assert json.loads(run("evaluate", "b.csv", known, "a.csv", "--json").out)[
+            "note"
+        ] == said.removesuffix(".")
 
 
 def test_a_truth_of_all_instances_leaves_nothing_to_draw(run, answers):
     _, truth = mlc.datasets.make_panel(n_instances=60, n_labels=4, random_state=0)
-    pd.DataFrame(truth.astype(int), columns=pd.read_csv("answers.csv").columns[1:]).to_csv("all.csv", index_label="id")
+    pd.DataFrame(
+        truth.astype(int), columns=pd.read_csv("answers.csv").columns[1:]
+    ).to_csv("all.csv", index_label="id")
     found = json.loads(run("evaluate", answers[0], "--truth", "all.csv", "--json").out)
-    assert found["drawn"] == "The figures are of the 60 instances with answers and others like them alone."
+    assert (
+        found["drawn"]
+        == "The figures are of the 60 instances with answers and others like them alone."
+    )
 
 
 def test_labels_that_a_list_never_gives_are_not_given(run, tmp_path, monkeypatch):
@@ -331,14 +518,25 @@ def test_labels_that_a_list_never_gives_are_not_given(run, tmp_path, monkeypatch
     monkeypatch.chdir(tmp_path)
     (tmp_path / "truth.csv").write_text("id,a,b,rare\n1,1,0,1\n2,0,1,0\n3,1,0,0\n")
     (tmp_path / "tags.jsonl").write_text(
-        "".join(f'{{"id": "{at}", "labels": ["{x}"]}}\n' for at, x in enumerate("aba", 1))
+        "".join(
+            f'{{"id": "{at}", "labels": ["{x}"]}}\n' for at, x in enumerate("aba", 1)
+        )
     )
-    (tmp_path / "tags.csv").write_text("item,label,annotator\n1,a,eve\n2,b,eve\n3,a,eve\n")
+    (tmp_path / "tags.csv").write_text(
+        "item,label,annotator\n1,a,eve\n2,b,eve\n3,a,eve\n"
+    )
     (tmp_path / "wide.csv").write_text("id,a,b\n1,1,0\n2,0,1\n3,1,0\n")
     for file, f1 in (("tags.jsonl", 6 / 7), ("tags.csv", 6 / 7), ("wide.csv", 1)):
         ran = run("evaluate", file, "--truth", "truth.csv", "--json")
         assert json.loads(ran.out)["micro_f1"] == pytest.approx(f1)
-        said = f"1 label of the truth never given in {file}: counted as not given" if f1 < 1 else "has 1 more label\n"
+        said = (
+            f"1 label of the truth never given in {file}: counted as not given"
+            if f1 < 1
+            else "has 1 more label\n"
+        )
         assert said in ran.err
     (tmp_path / "tags.csv").write_text("item,label,annotator\n1,x,eve\n2,y,eve\n")
-    assert "found none of the names that are judged" in run("evaluate", "tags.csv", "--truth", "truth.csv").err
+    assert (
+        "found none of the names that are judged"
+        in run("evaluate", "tags.csv", "--truth", "truth.csv").err
+    )

@@ -21,7 +21,9 @@ def test_version_and_help(run):
 def test_help_and_version_load_no_library():
     heavy = "print(sorted({'numpy', 'scipy', 'polars', 'sklearn'} & set(sys.modules)))"
     asked = f"import sys\nfrom mlconsensus.cli.main import main\ntry: main(['--help'])\nexcept SystemExit: {heavy}"
-    ran = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
+    ran = subprocess.run(
+        [sys.executable, "-c", asked], capture_output=True, text=True, check=True
+    )
     assert ran.stdout.endswith("\n[]\n")
 
 
@@ -44,7 +46,10 @@ def test_a_fault_of_the_program_exits_1(run, panel, monkeypatch):
     monkeypatch.setattr("mlconsensus.io.read_predictions", broken)
     ran = run("combine", "a.csv")
     assert ran.code == 1
-    assert ran.err == "mlconsensus: internal fault, please report it: RuntimeError: out of luck\n"
+    assert (
+        ran.err
+        == "mlconsensus: internal fault, please report it: RuntimeError: out of luck\n"
+    )
     assert "Traceback" in run("--traceback", "combine", "a.csv").err
 
 
@@ -66,7 +71,9 @@ def test_a_reader_that_has_had_enough(shell, panel):
 
 
 def test_completion(shell):
-    ran = shell("COMP_WORDS='mlconsensus com' COMP_CWORD=1 _MLCONSENSUS_COMPLETE=bash_complete mlconsensus")
+    ran = shell(
+        "COMP_WORDS='mlconsensus com' COMP_CWORD=1 _MLCONSENSUS_COMPLETE=bash_complete mlconsensus"
+    )
     assert ran.out.split() == ["plain,combine", "plain,compare"]
 
 
@@ -101,8 +108,12 @@ def test_the_bare_command_shows_its_help(run):
     assert ran.out.splitlines()[0].startswith("Usage: mlconsensus")
 
 
-def test_a_closed_standard_output_is_no_fault_where_nothing_is_printed(run, panel, monkeypatch):
-    monkeypatch.setattr("sys.stdout", None)  # what Python has where the shell closed it by >&-
+def test_a_closed_standard_output_is_no_fault_where_nothing_is_printed(
+    run, panel, monkeypatch
+):
+    monkeypatch.setattr(
+        "sys.stdout", None
+    )  # what Python has where the shell closed it by >&-
     assert run("combine", "a.csv", "b.csv", "-o", "out.csv").code == 0
     assert (panel / "out.csv").exists()
 
@@ -121,8 +132,14 @@ def test_what_cannot_be_encoded_is_escaped(shell, panel):
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        (["--decide", "threshold", "--threshold", "1.5"], "1.5 is not in the range 0<=x<=1"),
-        (["--layout", "ranked", "-o", "out.jsonl"], "layout: found 'ranked' for JSONL, expected a table, such as CSV"),
+        (
+            ["--decide", "threshold", "--threshold", "1.5"],
+            "1.5 is not in the range 0<=x<=1",
+        ),
+        (
+            ["--layout", "ranked", "-o", "out.jsonl"],
+            "layout: found 'ranked' for JSONL, expected a table, such as CSV",
+        ),
     ],
 )
 def test_options_that_would_be_ignored_are_refused(run, panel, given, words):
@@ -135,9 +152,17 @@ def _places():
     """Each pair of an output and a file that a command reads, and of two outputs."""
     context = click.Context(cli)
     for name in _COMMANDS:
-        files = [option for option in cli.get_command(context, name).params if isinstance(option.type, click.Path)]
+        files = [
+            option
+            for option in cli.get_command(context, name).params
+            if isinstance(option.type, click.Path)
+        ]
         for output in (option for option in files if isinstance(option.type, Output)):
-            yield from ((name, output, other) for other in files if other is not output and other.type.file_okay)
+            yield from (
+                (name, output, other)
+                for other in files
+                if other is not output and other.type.file_okay
+            )
 
 
 def _option(option, value):
@@ -146,24 +171,39 @@ def _option(option, value):
 
 @pytest.mark.parametrize(
     ("name", "output", "other"),
-    [pytest.param(*each, id=f"{each[0]} {each[2].name} {each[1].name}") for each in _places()],
+    [
+        pytest.param(*each, id=f"{each[0]} {each[2].name} {each[1].name}")
+        for each in _places()
+    ],
 )
-def test_no_output_takes_the_place_of_a_file_that_is_read_or_of_another_output(run, panel, name, output, other):
+def test_no_output_takes_the_place_of_a_file_that_is_read_or_of_another_output(
+    run, panel, name, output, other
+):
     before = (panel / "a.csv").read_bytes()
     given = [*_option(other, "a.csv"), *_option(output, "./a.csv"), "--force"]
     for option in cli.get_command(click.Context(cli), name).params:
-        if option.required and option not in (output, other) and isinstance(option.type, click.Path):
+        if (
+            option.required
+            and option not in (output, other)
+            and isinstance(option.type, click.Path)
+        ):
             given += _option(option, f"{option.name}.csv")
     ran = run(name, *given)
     assert (ran.code, len(ran.err.splitlines())) == (2, 1)
-    assert "a.csv: found among the input files" in ran.err or "a.csv: found the place of another output" in ran.err
+    assert (
+        "a.csv: found among the input files" in ran.err
+        or "a.csv: found the place of another output" in ran.err
+    )
     assert (panel / "a.csv").read_bytes() == before
 
 
 def test_an_output_is_no_model_of_the_next_run(run, panel):
     (panel / "c.csv").rename(panel / "c.txt")
     ran = run("combine", ".", "-o", "out.csv")
-    assert (ran.code, "out.csv: found among the input files too" in ran.err) == (2, True)
+    assert (ran.code, "out.csv: found among the input files too" in ran.err) == (
+        2,
+        True,
+    )
     (panel / "made").mkdir()
     assert run("combine", ".", "-o", "made/out.csv").code == 0
     assert run("report", ".", "-o", "report.html").code == 0  # which is not read

@@ -5,9 +5,9 @@ import json
 import numpy as np
 import polars as pl
 import pytest
+from mlconsensus.io.formats.registry.clusterings import read_clustering
 
 import mlconsensus as mlc
-from mlconsensus.io.clusterings import read_clustering
 
 
 @pytest.fixture
@@ -25,54 +25,154 @@ def scores_of(path):
 
 def test_weights(files, run):
     panel = mlc.read_predictions(["ann.csv", "bob.csv"])
-    assert run("combine", "ann.csv", "bob.csv", "--method", "mv", "--weight", "ann=3", "-o", "out.csv").code == 0
-    np.testing.assert_allclose(scores_of("out.csv"), mlc.majority_vote(panel, weights=[3, 1]))
-    done = run("combine", "ann.csv", "bob.csv", "--method", "mv", "--weight", "ann=3", "--stream", "-o", "streamed.csv")
+    assert (
+        run(
+            "combine",
+            "ann.csv",
+            "bob.csv",
+            "--method",
+            "mv",
+            "--weight",
+            "ann=3",
+            "-o",
+            "out.csv",
+        ).code
+        == 0
+    )
+    np.testing.assert_allclose(
+        scores_of("out.csv"), mlc.majority_vote(panel, weights=[3, 1])
+    )
+    done = run(
+        "combine",
+        "ann.csv",
+        "bob.csv",
+        "--method",
+        "mv",
+        "--weight",
+        "ann=3",
+        "--stream",
+        "-o",
+        "streamed.csv",
+    )
     assert done.code == 0
-    np.testing.assert_allclose(scores_of("streamed.csv"), mlc.majority_vote(panel, weights=[3, 1]))
-    why = run("explain", "ann.csv", "bob.csv", "--method", "mv", "--weight", "ann=3", "--instance", "1", "--json")
+    np.testing.assert_allclose(
+        scores_of("streamed.csv"), mlc.majority_vote(panel, weights=[3, 1])
+    )
+    why = run(
+        "explain",
+        "ann.csv",
+        "bob.csv",
+        "--method",
+        "mv",
+        "--weight",
+        "ann=3",
+        "--instance",
+        "1",
+        "--json",
+    )
     assert json.loads(why.out)[0]["score"] == 0.75
 
 
 def test_clusterings(files, run):
-    panel = mlc.read_predictions(["ann.csv", "bob.csv"]).with_clusterings({"kinds": read_clustering("kinds.csv")})
-    wanted = ["combine", "ann.csv", "bob.csv", "--method", "mlcm-r", "--clustering", "kinds.csv", "-o", "out.csv"]
+    panel = mlc.read_predictions(["ann.csv", "bob.csv"]).with_clusterings(
+        {"kinds": read_clustering("kinds.csv")}
+    )
+    wanted = [
+        "combine",
+        "ann.csv",
+        "bob.csv",
+        "--method",
+        "mlcm-r",
+        "--clustering",
+        "kinds.csv",
+        "-o",
+        "out.csv",
+    ]
     assert run(*wanted).code == 0
     np.testing.assert_allclose(scores_of("out.csv"), mlc.mlcm_r(panel))
     assert not np.allclose(scores_of("out.csv")[3], scores_of("out.csv")[2])
     pl.read_csv("kinds.csv").write_parquet("kinds.parquet")
-    assert read_clustering("kinds.parquet") == read_clustering("kinds.csv") == {"1": "a", "2": "b", "3": "a", "4": "b"}
+    assert (
+        read_clustering("kinds.parquet")
+        == read_clustering("kinds.csv")
+        == {"1": "a", "2": "b", "3": "a", "4": "b"}
+    )
 
 
 def test_one_scale(files, run):
     rng = np.random.default_rng(0)
     for name, power in (("x", 1), ("y", 1), ("z", 5)):
-        pl.DataFrame({"id": range(50), "law": rng.random(50) ** power, "war": rng.random(50) ** power}).write_csv(
-            f"{name}.csv"
-        )
+        pl.DataFrame(
+            {
+                "id": range(50),
+                "law": rng.random(50) ** power,
+                "war": rng.random(50) ** power,
+            }
+        ).write_csv(f"{name}.csv")
     wanted = ["combine", "x.csv", "y.csv", "z.csv", "--method", "mv"]
     assert run(*wanted, "--rescale", "-o", "out.csv").code == 0
     panel = mlc.read_predictions(["x.csv", "y.csv", "z.csv"])
-    np.testing.assert_allclose(scores_of("out.csv"), mlc.majority_vote(mlc.rescale(panel)))
+    np.testing.assert_allclose(
+        scores_of("out.csv"), mlc.majority_vote(mlc.rescale(panel))
+    )
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--weight", "ann"], "--weight: found 'ann', expected a model's name, = and a number"),
-        (["--weight", "ann=much"], "--weight: found 'ann=much', expected a model's name, = and a number"),
-        (["--weight", "ann=1", "--weight", "ann=2"], "--weight: found 'ann' twice, expected each model once"),
-        (["--weight", "amn=1"], "weights: found one for 'amn', expected names of models; did you mean 'ann'?"),
-        (["--weight", "ann=-1"], "weights, model 'ann': found -1.0, expected a finite number of at least 0"),
-        (["--clustering", "kinds.csv"], "RaterFilter: found clusterings, which it cannot use, expected BGCM or MLCMr"),
+        (
+            ["--weight", "ann"],
+            "--weight: found 'ann', expected a model's name, = and a number",
+        ),
+        (
+            ["--weight", "ann=much"],
+            "--weight: found 'ann=much', expected a model's name, = and a number",
+        ),
+        (
+            ["--weight", "ann=1", "--weight", "ann=2"],
+            "--weight: found 'ann' twice, expected each model once",
+        ),
+        (
+            ["--weight", "amn=1"],
+            "weights: found one for 'amn', expected names of models; did you mean 'ann'?",
+        ),
+        (
+            ["--weight", "ann=-1"],
+            "weights, model 'ann': found -1.0, expected a finite number of at least 0",
+        ),
+        (
+            ["--clustering", "kinds.csv"],
+            "WeightedConsensus: found clusterings, which it cannot use, expected BGCM or MLCMr",
+        ),
         (["--clustering", "none.csv"], "none.csv: found no such file"),
-        (["--clustering", "ann.csv"], "ann.csv: found 3 columns, expected 2: the instance and its cluster"),
-        (["--clustering", "twice.csv"], "twice.csv, row 2: found the instance '1' again, expected each once"),
-        (["--clustering", "empty.csv"], "empty.csv: found no instance with a cluster, expected at least one"),
-        (["--clustering", "others.csv"], "clustering 'others': found none of the panel's instances"),
-        (["--clustering", "kinds.jsonl"], "kinds.jsonl: found the format jsonl, expected a table of each instance and"),
-        (["--clustering", "kinds.csv", "--clustering", "kinds.tsv"], "--clustering: found two files called 'kinds'"),
-        (["--rescale", "--stream"], "--rescale: found with a panel to be streamed, expected one that fits into memory"),
+        (
+            ["--clustering", "ann.csv"],
+            "ann.csv: found 3 columns, expected 2: the instance and its cluster",
+        ),
+        (
+            ["--clustering", "twice.csv"],
+            "twice.csv, row 2: found the instance '1' again, expected each once",
+        ),
+        (
+            ["--clustering", "empty.csv"],
+            "empty.csv: found no instance with a cluster, expected at least one",
+        ),
+        (
+            ["--clustering", "others.csv"],
+            "clustering 'others': found none of the panel's instances",
+        ),
+        (
+            ["--clustering", "kinds.jsonl"],
+            "kinds.jsonl: found the format jsonl, expected a table of each instance and",
+        ),
+        (
+            ["--clustering", "kinds.csv", "--clustering", "kinds.tsv"],
+            "--clustering: found two files called 'kinds'",
+        ),
+        (
+            ["--rescale", "--stream"],
+            "--rescale: found with a panel to be streamed, expected one that fits into memory",
+        ),
     ],
 )
 def test_bad_members(files, run, arguments, message):

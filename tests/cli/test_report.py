@@ -6,12 +6,18 @@ import pytest
 
 
 @pytest.mark.parametrize(
-    ("output", "start"), [("r.html", "<!doctype html>"), ("r.json", "{"), ("r.txt", "Consensus of 3")]
+    ("output", "start"),
+    [("r.html", "<!doctype html>"), ("r.json", "{"), ("r.txt", "Consensus of 3")],
 )
 def test_report(run, panel, output, start):
-    ran = run("report", "a.csv", "b.csv", "c.csv", "--truth", "truth.csv", "--output", output)
+    ran = run(
+        "report", "a.csv", "b.csv", "c.csv", "--truth", "truth.csv", "--output", output
+    )
     assert (ran.code, ran.out) == (0, "")
-    assert ran.err.splitlines()[-1] == f"reported on 3 models × 3 instances × 3 labels with Filter → {output}"
+    assert (
+        ran.err.splitlines()[-1]
+        == f"reported on 3 models × 3 instances × 3 labels with Filter → {output}"
+    )
     assert (panel / output).read_text(encoding="utf-8").startswith(start)
 
 
@@ -19,8 +25,15 @@ def test_to_standard_output(run, panel):
     text = run("report", "a.csv", "b.csv", "c.csv").out
     assert text.startswith("Consensus of 3 models: 3 instances × 3 labels\n")
     assert "No truth was given" in text
-    assert json.loads(run("report", "a.csv", "b.csv", "--output-format", "json").out)["panel"]["n_models"] == 2
-    assert run("report", "a.csv", "b.csv", "--output-format", "html").out.startswith("<!doctype html>")
+    assert (
+        json.loads(run("report", "a.csv", "b.csv", "--output-format", "json").out)[
+            "panel"
+        ]["n_models"]
+        == 2
+    )
+    assert run("report", "a.csv", "b.csv", "--output-format", "html").out.startswith(
+        "<!doctype html>"
+    )
 
 
 def test_how_it_was_made(run, panel):
@@ -38,18 +51,31 @@ def test_how_it_was_made(run, panel):
     ]
     found = json.loads(run("report", *args, "--output-format", "json").out)["origin"]
     command = "mlconsensus report a.csv 'd e.csv' --labels intersection --truth truth.csv --method mlcm-r"
-    assert (found["command"], found["method"], found["reason"]) == (command, "MLCM-r", "it was asked for")
+    assert (found["command"], found["method"], found["reason"]) == (
+        command,
+        "MLCM-r",
+        "it was asked for",
+    )
     assert found["parameters"]["alpha"] == "2.0"
     assert [(given["name"], given["sha256"]) for given in found["inputs"]] == [
         (name, hashlib.sha256((panel / path).read_bytes()).hexdigest())
-        for name, path in (("a.csv", "a.csv"), ("d e.csv", "b.csv"), ("truth.csv", "truth.csv"))
+        for name, path in (
+            ("a.csv", "a.csv"),
+            ("d e.csv", "b.csv"),
+            ("truth.csv", "truth.csv"),
+        )
     ]
 
 
 def test_standard_input_is_hashed_as_the_panel(shell, panel):
-    ran = shell("cat a.csv | mlconsensus report - b.csv --format csv --output-format json")
+    ran = shell(
+        "cat a.csv | mlconsensus report - b.csv --format csv --output-format json"
+    )
     inputs = json.loads(ran.out)["origin"]["inputs"]
-    assert [given["name"] for given in inputs] == ["the panel, with standard input", "b.csv"]
+    assert [given["name"] for given in inputs] == [
+        "the panel, with standard input",
+        "b.csv",
+    ]
     assert inputs[0]["size"] is None
 
 
@@ -66,9 +92,18 @@ def test_what_was_asked_for_about_members_is_written_down(run, panel):
         "--format",
         "csv",
     ]
-    found = json.loads(run("report", "a.csv", "b.csv", *args, "--method", "mlcm-r", "--output-format", "json").out)[
-        "origin"
-    ]
+    found = json.loads(
+        run(
+            "report",
+            "a.csv",
+            "b.csv",
+            *args,
+            "--method",
+            "mlcm-r",
+            "--output-format",
+            "json",
+        ).out
+    )["origin"]
     assert shlex.split(found["command"])[2:4] == ["a.csv", "b.csv"]
     for words in (
         "--format csv",
@@ -90,17 +125,26 @@ def test_a_folder_of_files(run, panel):
     assert (ran.code, ran.out) == (0, "")
     inputs = json.loads((panel / "r.json").read_text())["origin"]["inputs"]
     assert [(given["name"], given["sha256"]) for given in inputs] == [
-        (name, hashlib.sha256((panel / name).read_bytes()).hexdigest()) for name in ("a.csv", "b.csv")
+        (name, hashlib.sha256((panel / name).read_bytes()).hexdigest())
+        for name in ("a.csv", "b.csv")
     ]
 
 
 def test_a_table_in_parts(run, panel):
     pl = pytest.importorskip("polars")
     (panel / "d.parquet").mkdir()
-    for at, part in enumerate(({"id": ["1", "2"], "sport": [1, 0]}, {"id": ["3"], "sport": [0]})):
+    for at, part in enumerate(
+        ({"id": ["1", "2"], "sport": [1, 0]}, {"id": ["3"], "sport": [0]})
+    ):
         pl.DataFrame(part).write_parquet(panel / "d.parquet" / f"{at}.parquet")
-    inputs = json.loads(run("report", "a.csv", "d.parquet", "--output-format", "json").out)["origin"]["inputs"]
-    assert [given["name"] for given in inputs] == ["a.csv", "d.parquet/0.parquet", "d.parquet/1.parquet"]
+    inputs = json.loads(
+        run("report", "a.csv", "d.parquet", "--output-format", "json").out
+    )["origin"]["inputs"]
+    assert [given["name"] for given in inputs] == [
+        "a.csv",
+        "d.parquet/0.parquet",
+        "d.parquet/1.parquet",
+    ]
 
 
 def test_the_same_bytes_wherever_it_is_written(run, panel):
@@ -112,17 +156,37 @@ def test_the_same_bytes_wherever_it_is_written(run, panel):
 @pytest.mark.parametrize(
     ("args", "words"),
     [
-        (["--output", "r.pdf"], "r.pdf: found the suffix '.pdf', expected one of .html, .htm, .json, .txt"),
-        (["--output", "a.csv", "--output-format", "html"], "a.csv: found an existing file"),
         (
-            ["--output", "truth.csv", "--truth", "truth.csv", "--output-format", "html", "--force"],
+            ["--output", "r.pdf"],
+            "r.pdf: found the suffix '.pdf', expected one of .html, .htm, .json, .txt",
+        ),
+        (
+            ["--output", "a.csv", "--output-format", "html"],
+            "a.csv: found an existing file",
+        ),
+        (
+            [
+                "--output",
+                "truth.csv",
+                "--truth",
+                "truth.csv",
+                "--output-format",
+                "html",
+                "--force",
+            ],
             "found among the input files",
         ),
         (["--output", "no/r.html"], "no/r.html: found no folder"),
-        (["--output", "folder.html"], "folder.html: found a folder, expected a file to write"),
+        (
+            ["--output", "folder.html"],
+            "folder.html: found a folder, expected a file to write",
+        ),
         (["--output", ""], "output: found an empty name, expected a file to write"),
         (["--output", "r.html", "--method", "mlcmr"], "did you mean 'mlcm-r'?"),
-        (["--output", "r.html", "--truth", "other.csv"], "found none of the names that are judged"),
+        (
+            ["--output", "r.html", "--truth", "other.csv"],
+            "found none of the names that are judged",
+        ),
         (["--output", "r.html", "--truth", "gone.csv"], "gone.csv: found no such file"),
         (["--output", "r.html", "--output-format", "pdf"], "'pdf'"),
     ],
@@ -134,7 +198,9 @@ def test_bad_input(run, panel, args, words):
     ran = run("report", "a.csv", "b.csv", "c.csv", *args)
     assert (ran.code, ran.out) == (2, "")
     assert words in ran.err.splitlines()[-1]
-    assert {path: path.read_bytes() for path in panel.iterdir() if path.is_file()} == before
+    assert {
+        path: path.read_bytes() for path in panel.iterdir() if path.is_file()
+    } == before
 
 
 def test_force(run, panel):

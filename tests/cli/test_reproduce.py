@@ -8,13 +8,26 @@ import pytest
 
 pytest_plugins = ["shared_data"]
 
-QUICK = ["--repeats", "1", "--models", "3", "--folds", "3", "--jobs", "1", "--cache", "cache"]
+QUICK = [
+    "--repeats",
+    "1",
+    "--models",
+    "3",
+    "--folds",
+    "3",
+    "--jobs",
+    "1",
+    "--cache",
+    "cache",
+]
 
 
 def test_the_table(run, data_folder, tmp_path):
     ran = run("reproduce", "medical", *QUICK, "--json", "a.json", "--markdown", "a.md")
     assert (ran.code, ran.err) == (0, "")
-    assert ran.out.startswith("1 repeat of 3 models in 3 folds, seed 0; binary relevance with linear SVMs")
+    assert ran.out.startswith(
+        "1 repeat of 3 models in 3 folds, seed 0; binary relevance with linear SVMs"
+    )
     for row in ("BM", "MV", "BGCM", "MLCM-r", "MLCM-a"):
         assert f"\n{row} " in ran.out
     found = json.loads((tmp_path / "a.json").read_text())
@@ -32,11 +45,23 @@ def test_the_table(run, data_folder, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["medcal"], "data set: found 'medcal', expected one of enron, .*; did you mean 'medical'?"),
-        (["medical", "--learner", "tree"], "learner: found 'tree', expected one of svm, .*; did you mean 'trees'?"),
-        (["medical", "--repeats", "0"], "repeats: found 0, expected a whole number of at least 1"),
+        (
+            ["medcal"],
+            "data set: found 'medcal', expected one of enron, .*; did you mean 'medical'?",
+        ),
+        (
+            ["medical", "--learner", "tree"],
+            "learner: found 'tree', expected one of svm, .*; did you mean 'trees'?",
+        ),
+        (
+            ["medical", "--repeats", "0"],
+            "repeats: found 0, expected a whole number of at least 1",
+        ),
         (["medical", "--jobs", "0"], "jobs: found 0, expected a number of processes"),
-        (["medical", "--json", "there.json"], "there.json: found an existing file, expected none"),
+        (
+            ["medical", "--json", "there.json"],
+            "there.json: found an existing file, expected none",
+        ),
     ],
 )
 def test_bad_arguments(run, tmp_path, arguments, message):

@@ -21,16 +21,24 @@ def close(one, other):
 
 
 def as_matrix(clusterings):
-    columns = [np.equal(ids, name) for ids in clusterings for name in dict.fromkeys(i for i in ids if i is not None)]
+    columns = [
+        np.equal(ids, name)
+        for ids in clusterings
+        for name in dict.fromkeys(i for i in ids if i is not None)
+    ]
     return np.array(columns, dtype=float).T.reshape(-1, len(columns))
 
 
 def reaches_a_label(scores, clusters):
     """Whether every component of instances and clusters has an edge to a model for every label."""
     n, c = clusters.shape
-    joined = csr_array(np.block([[np.zeros((n, n)), clusters], [clusters.T, np.zeros((c, c))]]))
+    joined = csr_array(
+        np.block([[np.zeros((n, n)), clusters], [clusters.T, np.zeros((c, c))]])
+    )
     _, component = csgraph.connected_components(joined)
-    spoken = (~np.isnan(scores)).any(axis=0).all(axis=1) & (np.nan_to_num(scores).sum(axis=(0, 2)) > 0)
+    spoken = (~np.isnan(scores)).any(axis=0).all(axis=1) & (
+        np.nan_to_num(scores).sum(axis=(0, 2)) > 0
+    )
     return set(component[:n][spoken]) == set(component)
 
 
@@ -38,11 +46,15 @@ def reaches_a_label(scores, clusters):
 @given(scores=panels(), data=st.data())
 def test_equals_the_literal_walk(kind, scores, data):
     n = scores.shape[1]
-    of_one = st.lists(st.sampled_from(["x", "y", None]), min_size=n, max_size=n).filter(any)
+    of_one = st.lists(st.sampled_from(["x", "y", None]), min_size=n, max_size=n).filter(
+        any
+    )
     clusterings = data.draw(st.lists(of_one, min_size=1, max_size=2))
     clusters = as_matrix(clusterings)
     assume(reaches_a_label(scores, clusters))
-    panel = mlc.Predictions(scores).with_clusterings({str(at): ids for at, ids in enumerate(clusterings)})
+    panel = mlc.Predictions(scores).with_clusterings(
+        {str(at): ids for at, ids in enumerate(clusterings)}
+    )
     close(kind().fit_transform(panel), KINDS[kind](scores, clusters=clusters))
     in_pieces = kind().partial_fit(panel[: n // 2 + 1])
     if n // 2 + 1 < n:
@@ -81,10 +93,20 @@ def test_sequences_mappings_and_series_agree():
     panel = mlc.Predictions([[[1], [0], [1]]], instances=["a", "b", "c"])
     ids = [0, 0, 1]
     by_name = {"c": 1, "a": 0, "b": 0}
-    for given_as in (ids, np.array(ids), np.array(ids, dtype=float), by_name, pd.Series(by_name)):
+    for given_as in (
+        ids,
+        np.array(ids),
+        np.array(ids, dtype=float),
+        by_name,
+        pd.Series(by_name),
+    ):
         found = panel.with_clusterings({"k": given_as})
         assert sorted(found.clusters) == ["k: 0", "k: 1"]
-        assert [found.clusters[at] for at in found.members[:, 0]] == ["k: 0", "k: 0", "k: 1"]
+        assert [found.clusters[at] for at in found.members[:, 0]] == [
+            "k: 0",
+            "k: 0",
+            "k: 1",
+        ]
 
 
 def test_bad_clusterings():
@@ -92,14 +114,19 @@ def test_bad_clusterings():
     for ids, message in [
         ([0], "clustering 'k': found 1 instances, expected 2 as the panel has"),
         ("ab", "clustering 'k': found 'ab', expected the cluster of each instance"),
-        ({"z": 1}, "clustering 'k': found none of the panel's instances, expected some such as 'a'"),
+        (
+            {"z": 1},
+            "clustering 'k': found none of the panel's instances, expected some such as 'a'",
+        ),
     ]:
         with pytest.raises(mlc.InputError) as caught:
             panel.with_clusterings({"k": ids})
         assert str(caught.value) == message
 
 
-@pytest.mark.parametrize("kind", [kind for kind in mlc.COMBINERS.values() if kind not in KINDS])
+@pytest.mark.parametrize(
+    "kind", [kind for kind in mlc.COMBINERS.values() if kind not in KINDS]
+)
 def test_other_methods_say_that_they_cannot_use_them(kind):
     panel = mlc.Predictions([[[1], [0]]]).with_clusterings({"k": [0, 1]})
     with pytest.raises(mlc.InputError, match="expected BGCM or MLCMr"):
@@ -115,13 +142,24 @@ def test_clusters_must_be_those_fitted(kind):
             fitted.transform(other)
 
 
-@pytest.mark.parametrize("given", [[1, pd.NA], pa.array([1, None]), pd.Series([1, None], dtype="Int64"), [1.0, pd.NaT]])
+@pytest.mark.parametrize(
+    "given",
+    [
+        [1, pd.NA],
+        pa.array([1, None]),
+        pd.Series([1, None], dtype="Int64"),
+        [1.0, pd.NaT],
+    ],
+)
 def test_gaps_of_any_kind_are_no_cluster(given):
     panel = mlc.Predictions([[[1], [0]]]).with_clusterings({"k": given})
     assert (panel.clusters, panel.members.tolist()) == (("k: 1",), [[0], [-1]])
 
 
-@pytest.mark.parametrize("given", [None, [[1, 1]], {"k": np.zeros((2, 2))}, {"k": pd.Series([1, 2], index=[0, 0])}])
+@pytest.mark.parametrize(
+    "given",
+    [None, [[1, 1]], {"k": np.zeros((2, 2))}, {"k": pd.Series([1, 2], index=[0, 0])}],
+)
 def test_what_is_no_clustering_is_refused(given):
     with pytest.raises(mlc.InputError, match="^clustering"):
         mlc.Predictions([[[1], [0]]]).with_clusterings(given)

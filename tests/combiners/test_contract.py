@@ -25,7 +25,13 @@ COMBINERS = [
     mlc.MLCMa(n_iter=None),
 ]
 # Settings that change figures only: compared with the equations, and left out elsewhere.
-OTHERS = [mlc.BGCM(alpha=0.3), mlc.DawidSkene(n_iter=4), mlc.MLCMr(alpha=0.3), mlc.MLCMa(n_iter=0), mlc.MLCMa(n_iter=4)]
+OTHERS = [
+    mlc.BGCM(alpha=0.3),
+    mlc.DawidSkene(n_iter=4),
+    mlc.MLCMr(alpha=0.3),
+    mlc.MLCMa(n_iter=0),
+    mlc.MLCMa(n_iter=4),
+]
 # The equations written out with loops; methods of our own have none that somebody else wrote.
 LITERAL = {
     "MV": oracle.majority_vote,
@@ -34,15 +40,24 @@ LITERAL = {
     "MLCM-r": oracle.mlcm_r,
     "MLCM-a": oracle.mlcm_a,
 }
-SHARES = [mlc.MajorityVote(), mlc.DawidSkene(), mlc.BGCM(), mlc.MLCMr(), mlc.MLCMr(alpha=1e-6)]
+SHARES = [
+    mlc.MajorityVote(),
+    mlc.DawidSkene(),
+    mlc.BGCM(),
+    mlc.MLCMr(),
+    mlc.MLCMr(alpha=1e-6),
+]
 TRANSCRIBED = [
     combiner
     for combiner in (*COMBINERS, *OTHERS)
-    if combiner.name in LITERAL and combiner.get_params().get("n_iter", 0) is not None  # a limit has no last round
+    if combiner.name in LITERAL
+    and combiner.get_params().get("n_iter", 0) is not None  # a limit has no last round
 ]
 
 every_combiner = pytest.mark.parametrize("combiner", COMBINERS, ids=repr)
-in_one_round = pytest.mark.parametrize("combiner", [each for each in COMBINERS if not each.rounds], ids=repr)
+in_one_round = pytest.mark.parametrize(
+    "combiner", [each for each in COMBINERS if not each.rounds], ids=repr
+)
 
 
 def close(one, other):
@@ -51,13 +66,20 @@ def close(one, other):
 
 def literal_parameters(combiner):
     """Parameters that the literal transcription knows; the others have tests of their own."""
-    return {name: value for name, value in combiner.get_params().items() if name not in ("weights", "rescale")}
+    return {
+        name: value
+        for name, value in combiner.get_params().items()
+        if name not in ("weights", "rescale")
+    }
 
 
 @pytest.mark.parametrize("combiner", TRANSCRIBED, ids=repr)
 @given(scores=panels())
 def test_equals_the_literal_transcription(combiner, scores):
-    close(clone(combiner).fit_transform(scores), LITERAL[combiner.name](scores, **literal_parameters(combiner)))
+    close(
+        clone(combiner).fit_transform(scores),
+        LITERAL[combiner.name](scores, **literal_parameters(combiner)),
+    )
 
 
 @pytest.mark.parametrize("combiner", TRANSCRIBED, ids=repr)
@@ -74,19 +96,25 @@ def test_scores_are_finite_on_degenerate_panels(combiner, name):
 
 
 @pytest.mark.parametrize("combiner", SHARES, ids=repr)
-@pytest.mark.parametrize("form", ["decisions", "scores", "weighted", "silence", "float32", "one label"])
+@pytest.mark.parametrize(
+    "form", ["decisions", "scores", "weighted", "silence", "float32", "one label"]
+)
 def test_shares_stay_between_0_and_1(combiner, form):
     """Rounding would bring some above 1 or below 0, where no panel may have them as a member."""
     rng = np.random.default_rng(0)
     same = rng.random((100, 10)) < 0.3
-    scores = np.broadcast_to(same if form == "decisions" else np.where(same, 1.0, 0.0), (100, 100, 10)).copy()
+    scores = np.broadcast_to(
+        same if form == "decisions" else np.where(same, 1.0, 0.0), (100, 100, 10)
+    ).copy()
     if form == "silence":
         scores[rng.random(scores.shape) < 0.1] = NAN
     if form == "one label":
         scores = rng.random((29, 500, 1)) < 0.3
     weights = rng.random(100) if form == "weighted" else None
     fitted = clone(combiner).set_params(weights=weights).fit(scores)
-    found = fitted.transform(scores, dtype=np.float32 if form == "float32" else np.float64)
+    found = fitted.transform(
+        scores, dtype=np.float32 if form == "float32" else np.float64
+    )
     assert found.min() >= 0
     assert found.max() <= 1
 
@@ -95,7 +123,9 @@ def test_shares_stay_between_0_and_1(combiner, form):
 @given(scores=panels())
 def test_function_equals_estimator(combiner, scores):
     function = getattr(mlc.estimators, combiner.function_name)
-    close(function(scores, **combiner.get_params()), clone(combiner).fit_transform(scores))
+    close(
+        function(scores, **combiner.get_params()), clone(combiner).fit_transform(scores)
+    )
 
 
 @every_combiner
@@ -136,10 +166,15 @@ def test_sparse_dense_and_mixed_input_agree(combiner, scores):
     dense = clone(combiner).fit_transform(scores)
     as_sparse = [sparse.csr_array(matrix) for matrix in scores]
     close(clone(combiner).fit_transform(as_sparse), dense)
-    mixed = [matrix if k % 2 else sparse.coo_matrix(matrix) for k, matrix in enumerate(scores)]
+    mixed = [
+        matrix if k % 2 else sparse.coo_matrix(matrix)
+        for k, matrix in enumerate(scores)
+    ]
     close(clone(combiner).fit_transform(mixed), dense)
     fitted = clone(combiner).fit(scores)
-    np.testing.assert_array_equal(fitted.predict(as_sparse).sum(axis=1), fitted.predict(scores).sum(axis=1))
+    np.testing.assert_array_equal(
+        fitted.predict(as_sparse).sum(axis=1), fitted.predict(scores).sum(axis=1)
+    )
 
 
 @every_combiner
@@ -180,24 +215,35 @@ def test_output_as_a_pandas_frame(combiner):
 
 @in_one_round
 def test_models_and_labels_are_matched_by_name_in_pieces(combiner):
-    panel = mlc.Predictions(DEGENERATE["scores"], models=["x", "y", "z"], labels=["a", "b", "c", "d"])
+    panel = mlc.Predictions(
+        DEGENERATE["scores"], models=["x", "y", "z"], labels=["a", "b", "c", "d"]
+    )
     turned = panel.select(models=["z", "x", "y"], labels=["d", "a", "c", "b"])
     close(
         clone(combiner).fit(panel).partial_fit(turned).transform(turned),
         clone(combiner).partial_fit(panel).partial_fit(panel).transform(panel),
     )
     with pytest.raises(mlc.InputError, match="models: found 'w', expected 'z'"):
-        clone(combiner).fit(panel).partial_fit(mlc.Predictions(DEGENERATE["scores"], ["x", "y", "w"], list("abcd")))
+        clone(combiner).fit(panel).partial_fit(
+            mlc.Predictions(DEGENERATE["scores"], ["x", "y", "w"], list("abcd"))
+        )
 
 
 def test_a_method_of_several_rounds_refuses_pieces():
-    with pytest.raises(mlc.InputError, match="partial_fit: found RaterFilter, which goes over all instances 3 times"):
-        mlc.RaterFilter().fit(DEGENERATE["scores"]).partial_fit(DEGENERATE["scores"])
+    with pytest.raises(
+        mlc.InputError,
+        match="partial_fit: found WeightedConsensus, which goes over all instances 3 times",
+    ):
+        mlc.WeightedConsensus().fit(DEGENERATE["scores"]).partial_fit(
+            DEGENERATE["scores"]
+        )
 
 
 @every_combiner
 def test_models_and_labels_are_matched_by_name_at_transform(combiner):
-    panel = mlc.Predictions(DEGENERATE["scores"], models=["x", "y", "z"], labels=["a", "b", "c", "d"])
+    panel = mlc.Predictions(
+        DEGENERATE["scores"], models=["x", "y", "z"], labels=["a", "b", "c", "d"]
+    )
     turned = panel.select(models=["z", "x", "y"], labels=["d", "a", "c", "b"])
     fitted = clone(combiner).fit(panel)
     close(fitted.transform(turned), fitted.transform(panel))
@@ -205,14 +251,29 @@ def test_models_and_labels_are_matched_by_name_at_transform(combiner):
 
 @every_combiner
 def test_others_are_refused_at_transform(combiner):
-    panel = mlc.Predictions(DEGENERATE["scores"], models=["x", "y", "z"], labels=["a", "b", "c", "d"])
+    panel = mlc.Predictions(
+        DEGENERATE["scores"], models=["x", "y", "z"], labels=["a", "b", "c", "d"]
+    )
     fitted = clone(combiner).fit(panel)
-    with pytest.raises(mlc.InputError, match="models: found no 'y', 'z', expected the 3 .* Predictions.with_models"):
+    with pytest.raises(
+        mlc.InputError,
+        match="models: found no 'y', 'z', expected the 3 .* Predictions.with_models",
+    ):
         fitted.transform(panel.select(models=["x"]))
-    with pytest.raises(mlc.InputError, match="models: found 'w', expected the 3 that were fitted"):
-        fitted.transform(mlc.Predictions([*panel.to_array(), panel.to_array()[0]], [*"xyzw"], panel.labels))
-    with pytest.raises(mlc.InputError, match="labels: found 'e', expected 'd' as was fitted"):
-        fitted.transform(mlc.Predictions(DEGENERATE["scores"], ["x", "y", "z"], ["a", "b", "c", "e"]))
+    with pytest.raises(
+        mlc.InputError, match="models: found 'w', expected the 3 that were fitted"
+    ):
+        fitted.transform(
+            mlc.Predictions(
+                [*panel.to_array(), panel.to_array()[0]], [*"xyzw"], panel.labels
+            )
+        )
+    with pytest.raises(
+        mlc.InputError, match="labels: found 'e', expected 'd' as was fitted"
+    ):
+        fitted.transform(
+            mlc.Predictions(DEGENERATE["scores"], ["x", "y", "z"], ["a", "b", "c", "e"])
+        )
 
 
 @every_combiner
@@ -223,7 +284,10 @@ def test_parameters_may_change_after_fit(combiner):
         value = 0.25 if name in ("restart", "tol") else 3
         fitted.set_params(**{name: value})
         changed = clone(fitted)
-        close(fitted.transform(DEGENERATE["scores"]), changed.fit_transform(DEGENERATE["scores"]))
+        close(
+            fitted.transform(DEGENERATE["scores"]),
+            changed.fit_transform(DEGENERATE["scores"]),
+        )
 
 
 @every_combiner
@@ -233,7 +297,10 @@ def test_weights_count_from_the_next_fit_on(combiner):
     before = fitted.transform(DEGENERATE["scores"])
     fitted.set_params(weights=[1.0, 2.0, 0.5])
     close(fitted.transform(DEGENERATE["scores"]), before)
-    close(fitted.fit_transform(DEGENERATE["scores"]), clone(fitted).fit_transform(DEGENERATE["scores"]))
+    close(
+        fitted.fit_transform(DEGENERATE["scores"]),
+        clone(fitted).fit_transform(DEGENERATE["scores"]),
+    )
     assert fitted.weights_.tolist() == [1.0, 2.0, 0.5]
 
 
@@ -254,7 +321,10 @@ def test_pieces_are_added_with_the_weights_of_the_first(combiner):
 @every_combiner
 def test_fit_forgets_what_was_fitted_before(combiner):
     fitted = clone(combiner).fit(DEGENERATE["all one"]).fit(DEGENERATE["scores"])
-    close(fitted.transform(DEGENERATE["scores"]), clone(combiner).fit_transform(DEGENERATE["scores"]))
+    close(
+        fitted.transform(DEGENERATE["scores"]),
+        clone(combiner).fit_transform(DEGENERATE["scores"]),
+    )
 
 
 @every_combiner
@@ -272,7 +342,13 @@ def test_input_is_left_as_it_was(combiner):
 
 @pytest.mark.parametrize(
     "combiner",
-    [mlc.MLCMr(alpha=-1), mlc.MLCMr(restart=1), mlc.BGCM(alpha=0), mlc.MLCMa(n_iter=-1), mlc.DawidSkene(tol=-1)],
+    [
+        mlc.MLCMr(alpha=-1),
+        mlc.MLCMr(restart=1),
+        mlc.BGCM(alpha=0),
+        mlc.MLCMa(n_iter=-1),
+        mlc.DawidSkene(tol=-1),
+    ],
     ids=repr,
 )
 def test_bad_parameters_are_refused_at_fit(combiner):
@@ -288,19 +364,29 @@ def test_scores_as_float32(combiner, scores):
     assert half.dtype == np.float32
     # A few dozen terms of the size of the largest score, each rounded to 2⁻²⁴ of itself, some 6e-8.
     whole = fitted.transform(scores)
-    np.testing.assert_allclose(half, whole, rtol=0, atol=5e-6 * max(1, np.abs(whole).max()))
+    np.testing.assert_allclose(
+        half, whole, rtol=0, atol=5e-6 * max(1, np.abs(whole).max())
+    )
 
 
 @pytest.mark.parametrize("form", ["decisions", "sparse", "scores", "silence"])
-@pytest.mark.parametrize("combiner", [mlc.MLCMa(), mlc.MLCMr(), mlc.RaterFilter()], ids=repr)
+@pytest.mark.parametrize(
+    "combiner", [mlc.MLCMa(), mlc.MLCMr(), mlc.WeightedConsensus()], ids=repr
+)
 def test_linear_methods_work_in_float32_where_asked(combiner, form):
     missing = 0.1 if form == "silence" else 0.0
-    panel, truth = mlc.datasets.make_panel(400, 30, probabilities=form == "scores", missing=missing, random_state=0)
+    panel, truth = mlc.datasets.make_panel(
+        400, 30, probabilities=form == "scores", missing=missing, random_state=0
+    )
     if form == "sparse":
-        panel = mlc.Predictions([sparse.csr_array(values) for values, _ in panel.cells()])
+        panel = mlc.Predictions(
+            [sparse.csr_array(values) for values, _ in panel.cells()]
+        )
     fitted = clone(combiner).fit(panel)
     half, whole = (fitted.applying(dtype)(panel) for dtype in (np.float32, np.float64))
     assert half.dtype == np.float32
     assert whole.dtype == np.float64
     np.testing.assert_allclose(half, whole, rtol=1e-5, atol=1e-6)
-    assert mlc.metrics.ranking_loss(truth, half) == pytest.approx(mlc.metrics.ranking_loss(truth, whole), abs=1e-4)
+    assert mlc.metrics.ranking_loss(truth, half) == pytest.approx(
+        mlc.metrics.ranking_loss(truth, whole), abs=1e-4
+    )

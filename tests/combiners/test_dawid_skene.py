@@ -6,20 +6,33 @@ import pytest
 
 import mlconsensus as mlc
 
-CROWD_KIT = json.loads(Path(__file__).with_name("crowdkit_dawid_skene.json").read_text())["cases"]
+CROWD_KIT = json.loads(
+    Path(__file__).with_name("crowdkit_dawid_skene.json").read_text()
+)["cases"]
 
 
 @pytest.mark.parametrize("case", CROWD_KIT, ids=range(len(CROWD_KIT)))
 def test_equals_crowd_kit_after_as_many_rounds(case):
     """Its own stopping rule adds the prior once for every vote, so rounds are counted instead."""
-    votes = np.array([[np.nan if vote == "." else float(vote) for vote in row] for row in case["votes"]])
+    votes = np.array(
+        [
+            [np.nan if vote == "." else float(vote) for vote in row]
+            for row in case["votes"]
+        ]
+    )
     found = mlc.dawid_skene(votes[:, :, None], n_iter=25, tol=1e-300)[:, 0]
     np.testing.assert_allclose(found, case["true"], rtol=0, atol=1e-8)
 
 
 def test_a_model_that_answers_at_random_hardly_counts():
     panel, _ = mlc.datasets.make_panel(
-        3000, 3, 5, quality=[0.9, 0.9, 0.9, 0.9, 0], shared_errors=0, cardinality=1, random_state=0
+        3000,
+        3,
+        5,
+        quality=[0.9, 0.9, 0.9, 0.9, 0],
+        shared_errors=0,
+        cardinality=1,
+        random_state=0,
     )
     solution = mlc.DawidSkene().fit(panel).solution_
     informed = np.abs(solution.if_true - solution.if_false)
@@ -37,7 +50,10 @@ def test_more_than_eight_and_more_than_sixteen_models():
         np.testing.assert_allclose(mlc.dawid_skene(scores)[:, :1], alone, atol=1e-12)
 
 
-@pytest.mark.parametrize(("setting", "message"), [({"n_iter": 0}, "n_iter: found 0"), ({"tol": 0}, "tol: found 0")])
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [({"n_iter": 0}, "n_iter: found 0"), ({"tol": 0}, "tol: found 0")],
+)
 def test_bad_settings(setting, message):
     with pytest.raises(mlc.InputError, match=message):
         mlc.DawidSkene(**setting).fit_transform([[[1, 0]]])
@@ -48,7 +64,9 @@ def test_counts_of_patterns_in_another_order_are_those_of_the_panel_in_that_orde
     scores = (rng.random((3, 40, 4)) < 0.4).astype(float)
     scores[rng.random(scores.shape) < 0.3] = np.nan
     models, labels = np.array([2, 0, 1]), np.array([3, 1, 0, 2])
-    straight = mlc.DawidSkene().fit(scores).statistics_.patterns.reordered(models, labels)
+    straight = (
+        mlc.DawidSkene().fit(scores).statistics_.patterns.reordered(models, labels)
+    )
     turned = mlc.DawidSkene().fit(scores[models][:, :, labels]).statistics_.patterns
     assert straight.rows.tolist() == turned.rows.tolist()
     assert straight.counts.tolist() == turned.counts.tolist()
@@ -80,11 +98,15 @@ def test_patterns_that_are_taken_away_leave_those_of_the_rest():
 
 
 @pytest.mark.parametrize(
-    "rows", [[0, 0, 0, 1, 0b10000000, 0b10000000], [0, 0, 0, 0, 0b10000000, 0]], ids=["label", "yes"]
+    "rows",
+    [[0, 0, 0, 1, 0b10000000, 0b10000000], [0, 0, 0, 0, 0b10000000, 0]],
+    ids=["label", "yes"],
 )
 def test_patterns_that_cannot_be_are_refused(rows):
     """A label that is not there; a yes of a model that did not speak."""
     arrays = {"rows": np.array([rows], dtype=np.uint8), "counts": np.ones(1)}
     kind = type(counted(np.ones((1, 1, 1))))
-    with pytest.raises(mlc.InputError, match="file: found patterns that no 1 models can give 1 labels"):
+    with pytest.raises(
+        mlc.InputError, match="file: found patterns that no 1 models can give 1 labels"
+    ):
         kind.from_arrays(arrays, (1, 1), "file")

@@ -5,12 +5,15 @@ import pytest
 
 import mlconsensus as mlc
 import oracle
-from mlconsensus.combiners import learning, mlcm_a
-from mlconsensus.combiners.method import merged
+from mlconsensus.combiners import mlcm_a
+from mlconsensus.combiners._old_default import learning
+from mlconsensus.execution.statistics import merged
 from panels import NAN
 
 EVERY = [kind() for kind in mlc.COMBINERS.values()]
-in_one_round = pytest.mark.parametrize("combiner", [each for each in EVERY if not each.rounds], ids=repr)
+in_one_round = pytest.mark.parametrize(
+    "combiner", [each for each in EVERY if not each.rounds], ids=repr
+)
 every_combiner = pytest.mark.parametrize("combiner", EVERY, ids=repr)
 
 
@@ -44,7 +47,9 @@ def others(gold):
 
 def test_known_labels_are_sources_of_the_walk(scores, gold):
     found = mlc.MLCMr().fit_transform(mlc.Predictions(scores).with_gold(gold))
-    close(found[others(gold)], oracle.mlcm_r_with_gold(scores, gold, LOUD)[others(gold)])
+    close(
+        found[others(gold)], oracle.mlcm_r_with_gold(scores, gold, LOUD)[others(gold)]
+    )
 
 
 def test_known_answers_are_sources_of_bgcm(scores, gold):
@@ -52,7 +57,9 @@ def test_known_answers_are_sources_of_bgcm(scores, gold):
     close(found[others(gold)], oracle.bgcm_with_gold(scores, gold, LOUD)[others(gold)])
 
 
-def test_no_label_gains_on_the_whole_by_being_frequent_among_known_instances(scores, gold):
+def test_no_label_gains_on_the_whole_by_being_frequent_among_known_instances(
+    scores, gold
+):
     """Held to their answers, few instances would be where all walks end, and labels rare among them would lose."""
     panel = mlc.Predictions(scores).with_gold(gold)
     close(mlc.MLCMr().fit(panel).solution_.groups.sum(axis=0), 3)
@@ -60,12 +67,18 @@ def test_no_label_gains_on_the_whole_by_being_frequent_among_known_instances(sco
     close((found.yes + found.no).sum(axis=0), 3)
 
 
-@pytest.mark.parametrize("combiner", [mlc.MLCMr(), mlc.MLCMr(restart=0.4), mlc.BGCM(), mlc.MLCMa()], ids=repr)
+@pytest.mark.parametrize(
+    "combiner", [mlc.MLCMr(), mlc.MLCMr(restart=0.4), mlc.BGCM(), mlc.MLCMa()], ids=repr
+)
 def test_a_few_known_instances_do_no_harm(combiner):
     panel, truth = mlc.datasets.make_panel(n_instances=400, n_labels=12, random_state=1)
     gold = np.where(np.arange(400)[:, None] < 25, truth, NAN)
-    without, found = (combiner.fit_transform(each)[25:] for each in (panel, panel.with_gold(gold)))
-    before, after = (mlc.metrics.evaluate(truth[25:], scores) for scores in (without, found))
+    without, found = (
+        combiner.fit_transform(each)[25:] for each in (panel, panel.with_gold(gold))
+    )
+    before, after = (
+        mlc.metrics.evaluate(truth[25:], scores) for scores in (without, found)
+    )
     for metric in ("micro_auc", "average_precision"):
         assert after[metric] > before[metric] - 0.005
 
@@ -74,23 +87,39 @@ def test_a_few_known_instances_do_no_harm(combiner):
 def test_clusters_pass_on_what_is_known(scores, gold, method):
     """The first cluster of "b" is met by known instances and by one that no model knows."""
     scores[:, 8] = NAN
-    inside = {"a": [0, 0, 1, 1, 1, 0, 1, 0, 1], "b": [None, "x", None, None, None, "x", None, None, "x"]}
-    clusters = np.array([[a == 0, a == 1, b == "x"] for a, b in zip(*inside.values(), strict=True)], dtype=float)
+    inside = {
+        "a": [0, 0, 1, 1, 1, 0, 1, 0, 1],
+        "b": [None, "x", None, None, None, "x", None, None, "x"],
+    }
+    clusters = np.array(
+        [[a == 0, a == 1, b == "x"] for a, b in zip(*inside.values(), strict=True)],
+        dtype=float,
+    )
     panel = mlc.Predictions(scores).with_clusterings(inside).with_gold(gold)
     found = getattr(mlc, method)(panel)
-    expected = getattr(oracle, f"{method}_with_gold")(scores, gold, LOUD, clusters=clusters)
+    expected = getattr(oracle, f"{method}_with_gold")(
+        scores, gold, LOUD, clusters=clusters
+    )
     close(found[others(gold)], expected[others(gold)])
 
 
 def test_a_restarting_walk_stays_one_over_distributions(scores, gold):
-    found = mlc.MLCMr(restart=0.4).fit(mlc.Predictions(scores).with_gold(gold)).solution_.groups
+    found = (
+        mlc.MLCMr(restart=0.4)
+        .fit(mlc.Predictions(scores).with_gold(gold))
+        .solution_.groups
+    )
     close(found.sum(axis=1), 1)
 
 
-@pytest.mark.parametrize("combiner", [mlc.MLCMr(), mlc.MLCMr(restart=0.4), mlc.BGCM()], ids=repr)
+@pytest.mark.parametrize(
+    "combiner", [mlc.MLCMr(), mlc.MLCMr(restart=0.4), mlc.BGCM()], ids=repr
+)
 def test_beside_known_answers_a_weight_counts_as_copies(combiner, scores, gold):
     thrice = mlc.Predictions(scores[[0, 1, 1, 1, 2]]).with_gold(gold)
-    weighted = combiner.set_params(weights=[1, 3, 1]).fit_transform(mlc.Predictions(scores).with_gold(gold))
+    weighted = combiner.set_params(weights=[1, 3, 1]).fit_transform(
+        mlc.Predictions(scores).with_gold(gold)
+    )
     close(weighted, combiner.set_params(weights=None).fit_transform(thrice))
 
 
@@ -100,9 +129,13 @@ def test_dawid_skene_keeps_known_answers(scores, gold):
     close(found, oracle.dawid_skene(scores, gold=gold))
 
 
-@pytest.mark.parametrize("taus", [None, np.geomspace(1e4, 0.01, 500)], ids=["its own", "closer ones"])
+@pytest.mark.parametrize(
+    "taus", [None, np.geomspace(1e4, 0.01, 500)], ids=["its own", "closer ones"]
+)
 def test_mlcm_a_fits_known_instances_and_is_drawn_to_its_filter(taus, monkeypatch):
-    if taus is not None:  # of which another is best where the evidence is but a little different
+    if (
+        taus is not None
+    ):  # of which another is best where the evidence is but a little different
         monkeypatch.setattr(mlcm_a, "_TAUS", tuple(taus))
     rng = np.random.default_rng(0)
     truth = rng.random((60, 4)) < [0.5, 0.3, 0.4, 0.2]
@@ -121,18 +154,28 @@ def test_the_correction_is_the_equation_written_out():
     answers = (rng.random((12, 3)) < 0.4).astype(float)
     answers[3, 1] = answers[5] = NAN
     found = learning._fitted(starts, said, answers, np.ones(2, dtype=bool))
-    close(found, oracle.learned(starts, said, answers, learning._ROUNDS, learning._SPREAD))
+    close(
+        found, oracle.learned(starts, said, answers, learning._ROUNDS, learning._SPREAD)
+    )
     alone = learning._fitted(starts, said, answers, np.zeros(2, dtype=bool))
-    close(alone[:2], oracle.learned(starts, said[:0], answers, learning._ROUNDS, learning._SPREAD))
+    close(
+        alone[:2],
+        oracle.learned(starts, said[:0], answers, learning._ROUNDS, learning._SPREAD),
+    )
     assert not alone[2:].any()
 
 
 @in_one_round
 def test_sums_of_parts_are_those_of_the_whole(combiner, scores, gold):
     panel = mlc.Predictions(scores).with_gold(gold)
-    parts = merged(*(type(combiner)().fit(part).statistics_ for part in (panel[:6], panel[6:])))
+    parts = merged(
+        *(type(combiner)().fit(part).statistics_ for part in (panel[:6], panel[6:]))
+    )
     sums = {"models": panel.models, "labels": panel.labels, "n_instances": 9}
-    close(type(combiner).from_statistics(parts, **sums).transform(panel), combiner.fit_transform(panel))
+    close(
+        type(combiner).from_statistics(parts, **sums).transform(panel),
+        combiner.fit_transform(panel),
+    )
 
 
 @every_combiner
@@ -153,7 +196,9 @@ def test_more_models_than_gold_and_gold_without_a_model_do_no_harm(combiner):
     scores[:, 2] = NAN
     known = np.full((30, 3), NAN)
     known[2], known[3] = [1, 0, 0], [0, 0, 0]
-    assert np.isfinite(combiner.fit_transform(mlc.Predictions(scores).with_gold(known))).all()
+    assert np.isfinite(
+        combiner.fit_transform(mlc.Predictions(scores).with_gold(known))
+    ).all()
 
 
 def biased_panel():
@@ -177,7 +222,11 @@ def test_the_default_learns_whom_to_believe():
 
 def test_answers_that_teach_nothing_leave_the_default_as_it_is():
     panel, _ = mlc.datasets.make_panel(n_instances=300, random_state=0)
-    noise = np.where(np.arange(300)[:, None] < 40, np.random.default_rng(0).random((300, 20)) < 0.1, NAN)
+    noise = np.where(
+        np.arange(300)[:, None] < 40,
+        np.random.default_rng(0).random((300, 20)) < 0.1,
+        NAN,
+    )
     without, found = mlc.combine(panel), mlc.combine(panel, gold=noise)
     np.testing.assert_array_equal(found.scores[40:], without.scores[40:])
     assert "known answers show nothing that would be better" in found.reason
@@ -197,21 +246,32 @@ def test_a_corrected_model_survives_its_file(tmp_path):
     panel, truth = biased_panel()
     found = mlc.combine(panel, gold=np.where(np.arange(400)[:, None] < 100, truth, NAN))
     mlc.save(found.combiner, tmp_path / "a.model")
-    close(mlc.load(tmp_path / "a.model").transform(panel), found.combiner.transform(panel), 0)
+    close(
+        mlc.load(tmp_path / "a.model").transform(panel),
+        found.combiner.transform(panel),
+        0,
+    )
 
 
 def test_a_solved_model_can_be_taught_where_the_answers_are(tmp_path):
     panel, truth = biased_panel()
     held = panel.with_gold(np.where(np.arange(400)[:, None] < 100, truth, NAN))
-    mlc.save(mlc.RaterFilter().fit(panel), tmp_path / "a.model")
+    mlc.save(mlc.WeightedConsensus().fit(panel), tmp_path / "a.model")
     model = mlc.load(tmp_path / "a.model")
-    expected = mlc.RaterFilter().fit(held).transform(panel)
+    expected = mlc.WeightedConsensus().fit(held).transform(panel)
     assert np.abs(model.transform(panel) - expected).max() > 0.1
     close(model.teach(held).transform(panel), expected, 0)
-    close(model.teach(held).transform(panel), expected, 0)  # anew, not on top of what was learned
-    with pytest.raises(mlc.InputError, match="found no known answer, expected a panel with gold"):
+    close(
+        model.teach(held).transform(panel), expected, 0
+    )  # anew, not on top of what was learned
+    with pytest.raises(
+        mlc.InputError, match="found no known answer, expected a panel with gold"
+    ):
         model.teach(panel)
-    with pytest.raises(mlc.InputError, match="found MLCM-r, whose sums hold what known answers tell, expected Filter"):
+    with pytest.raises(
+        mlc.InputError,
+        match="found MLCM-r, whose sums hold what known answers tell, expected Filter",
+    ):
         mlc.MLCMr().fit(held).teach(held)
 
 
@@ -219,7 +279,12 @@ def test_dask_finds_what_memory_finds():
     da = pytest.importorskip("dask.array")
     panel, truth = biased_panel()
     known = np.where(np.arange(400)[:, None] < 100, truth, NAN)
-    arrays = [da.from_array(part, chunks=(70, -1)) for part in panel.to_array().astype(bool)]
-    for kind in (mlc.RaterFilter, mlc.MLCMr, mlc.DawidSkene):
+    arrays = [
+        da.from_array(part, chunks=(70, -1)) for part in panel.to_array().astype(bool)
+    ]
+    for kind in (mlc.WeightedConsensus, mlc.MLCMr, mlc.DawidSkene):
         there = mlc.from_dask(arrays).with_gold(known)
-        close(kind().fit(there).transform(there).compute(), kind().fit_transform(panel.with_gold(known)))
+        close(
+            kind().fit(there).transform(there).compute(),
+            kind().fit_transform(panel.with_gold(known)),
+        )

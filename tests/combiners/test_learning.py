@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import label_ranking_average_precision_score, label_ranking_loss
 
-from mlconsensus.combiners import learning
+from mlconsensus.combiners._old_default import learning
 from mlconsensus.combiners.contributions import Contributions
 
 
@@ -24,26 +24,51 @@ def test_instances_with_known_answers_are_judged_as_scikit_learn_does():
 
 
 @pytest.mark.parametrize(
-    "answers", [[[1, 0]], [[0, 0]], [[1, np.nan], [np.nan, 0]], [[1, 0]] * 4, [[0, 0]] * 30], ids=str
+    "answers",
+    [[[1, 0]], [[0, 0]], [[1, np.nan], [np.nan, 0]], [[1, 0]] * 4, [[0, 0]] * 30],
+    ids=str,
 )
 def test_a_few_known_answers_teach_nothing(answers):
     """Fewer than five instances that rank something; of one, no fold is left to learn from."""
     g = len(answers)
     rng = np.random.default_rng(0)
-    assert learning.correction(rng.random((g, 2)), rng.random((3, g, 2)) - 0.5, np.array(answers, dtype=float)) is None
+    assert (
+        learning.correction(
+            rng.random((g, 2)),
+            rng.random((3, g, 2)) - 0.5,
+            np.array(answers, dtype=float),
+        )
+        is None
+    )
 
 
 def test_parts_of_a_corrected_score_sum_to_it():
     """Of statements, of what stands for none of them, and of what a rater's answer is worth beyond its agreement."""
     found = Contributions(0.3, np.array([[0.1, 0.05], [-0.02, 0.0]]), 0.2)
-    said, learned = np.array([[0.4, -0.1], [0.5, 0.2]]), np.array([[0.1, 0.2], [0.8, 1.3], [0.7, -0.2], [0.3, 0.6]])
+    said, learned = (
+        np.array([[0.4, -0.1], [0.5, 0.2]]),
+        np.array([[0.1, 0.2], [0.8, 1.3], [0.7, -0.2], [0.3, 0.6]]),
+    )
     for label in (0, 1):
         parts = learning.revised_parts(found, said, learned, label)
-        odds = np.log((0.63 + 0.01) / (1 - 0.63 + 0.01))  # of 0.3 + 0.1 + 0.05 - 0.02 + 0.2
-        expected = learned[0, label] + learned[1, label] * odds + learned[2:, label] @ said[:, label]
-        assert parts.baseline + parts.statements.sum() + parts.remainder == pytest.approx(expected)
-        share = (parts.statements[0, 1 - label] / found.statements[0, 1 - label]) / (parts.remainder / found.remainder)
-        assert share == pytest.approx(1)  # each its share of how far all of them move the odds
+        odds = np.log(
+            (0.63 + 0.01) / (1 - 0.63 + 0.01)
+        )  # of 0.3 + 0.1 + 0.05 - 0.02 + 0.2
+        expected = (
+            learned[0, label]
+            + learned[1, label] * odds
+            + learned[2:, label] @ said[:, label]
+        )
+        assert (
+            parts.baseline + parts.statements.sum() + parts.remainder
+            == pytest.approx(expected)
+        )
+        share = (parts.statements[0, 1 - label] / found.statements[0, 1 - label]) / (
+            parts.remainder / found.remainder
+        )
+        assert share == pytest.approx(
+            1
+        )  # each its share of how far all of them move the odds
 
 
 def test_what_does_not_hold_elsewhere_teaches_nothing():
@@ -51,6 +76,12 @@ def test_what_does_not_hold_elsewhere_teaches_nothing():
     taught = 0
     for seed in range(8):
         rng = np.random.default_rng(seed)
-        said, answers = rng.random((12, 15, 3)) - 0.5, (rng.random((15, 3)) < 0.5).astype(float)
-        taught += learning.correction(rng.uniform(0.4, 0.6, (15, 3)), said, answers) is not None
+        said, answers = (
+            rng.random((12, 15, 3)) - 0.5,
+            (rng.random((15, 3)) < 0.5).astype(float),
+        )
+        taught += (
+            learning.correction(rng.uniform(0.4, 0.6, (15, 3)), said, answers)
+            is not None
+        )
     assert taught == 0

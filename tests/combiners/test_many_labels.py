@@ -9,22 +9,29 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import mlconsensus as mlc
-from mlconsensus.arithmetic.many import ManyScores
-from mlconsensus.panel.model_tables import ModelTable
-from mlconsensus.panel.predictions import Predictions
+from mlconsensus.linalg.sparse_scores import ManyScores
+from mlconsensus.predictions.predictions import Predictions
+from mlconsensus.predictions.score_tables import ModelTable
 
 EXACT = ("MV", "DS", "BGCM")
 
 
 def small_panel(
-    seed: int, n: int = 30, l: int = 12, m: int = 3, gaps: bool = True, decide: bool = False
+    seed: int,
+    n: int = 30,
+    l: int = 12,
+    m: int = 3,
+    gaps: bool = True,
+    decide: bool = False,
 ) -> Predictions:
     """Make sparse models, some of which have not seen all instances or do not know all labels."""
     rng = np.random.default_rng(seed)
     truth = rng.random((n, l)) < 0.25
     tables = []
     for k in range(3):
-        scores = np.where(truth ^ (rng.random((n, l)) < 0.1), 0.3 + 0.7 * rng.random((n, l)), 0.0)
+        scores = np.where(
+            truth ^ (rng.random((n, l)) < 0.1), 0.3 + 0.7 * rng.random((n, l)), 0.0
+        )
         scores = (scores > 0).astype(float) if decide else np.round(scores, 3)
         rows = np.flatnonzero(rng.random(n) < 0.9) if gaps else np.arange(n)
         columns = np.flatnonzero(rng.random(l) < 0.9) if gaps else np.arange(l)
@@ -32,13 +39,19 @@ def small_panel(
         rows[0] = columns[0] = 0
         rows, columns = np.unique(rows), np.unique(columns)
         own = sparse.csr_array(scores[np.ix_(rows, columns)])
-        tables.append(ModelTable(f"m{k}", own, [f"i{i}" for i in rows], [f"l{j}" for j in columns]))
+        tables.append(
+            ModelTable(
+                f"m{k}", own, [f"i{i}" for i in rows], [f"l{j}" for j in columns]
+            )
+        )
     return Predictions.from_tables(tables)
 
 
 def both_ways(panel: Predictions, name: str) -> tuple[np.ndarray, ManyScores]:
     dense, many = panel.as_block(False), panel.as_block(True)
-    return mlc.COMBINERS[name]().fit_transform(dense), mlc.COMBINERS[name]().fit_transform(many)
+    return mlc.COMBINERS[name]().fit_transform(dense), mlc.COMBINERS[
+        name
+    ]().fit_transform(many)
 
 
 @pytest.mark.parametrize("name", EXACT)
@@ -57,26 +70,51 @@ def test_cells_that_somebody_named_have_the_same_score(name, seed, gaps, decide)
 @given(seed=st.integers(0, 10**6), gaps=st.booleans(), decide=st.booleans())
 def test_the_filter_learns_the_same_of_raters(seed, gaps, decide):
     panel = small_panel(seed, gaps=gaps, decide=decide)
-    one, other = (mlc.RaterFilter().fit(panel.as_block(many)) for many in (False, True))
-    for field in ("mean", "deviation", "heard", "frequency", "reliability", "alike", "weight", "information"):
+    one, other = (
+        mlc.WeightedConsensus().fit(panel.as_block(many)) for many in (False, True)
+    )
+    for field in (
+        "mean",
+        "deviation",
+        "heard",
+        "frequency",
+        "reliability",
+        "alike",
+        "weight",
+        "information",
+    ):
         expected, found = (getattr(fitted.prepared_, field) for fitted in (one, other))
         np.testing.assert_allclose(found, expected, atol=1e-8, err_msg=field)
     for field in ("squares", "read", "agreed", "witnessed", "witnesses"):
-        expected, found = (getattr(fitted.statistics_, field) for fitted in (one, other))
-        np.testing.assert_allclose(found, expected, atol=1e-7 * max(1, np.abs(expected).max()), err_msg=field)
+        expected, found = (
+            getattr(fitted.statistics_, field) for fitted in (one, other)
+        )
+        np.testing.assert_allclose(
+            found, expected, atol=1e-7 * max(1, np.abs(expected).max()), err_msg=field
+        )
 
 
 @pytest.mark.parametrize("gaps", [False, True])
 def test_the_filter_finds_the_same_covariances(gaps):
-    from mlconsensus.combiners import many_raters, raters
+    from mlconsensus.combiners._old_default import many_raters, raters
 
     panel = small_panel(3, n=300, gaps=gaps)
-    one, other = (mlc.RaterFilter().fit(panel.as_block(many)) for many in (False, True))
+    one, other = (
+        mlc.WeightedConsensus().fit(panel.as_block(many)) for many in (False, True)
+    )
     expected, at = raters.signals(*one.statistics_[:4]), np.arange(12)
-    raw = [sum((own.T @ own).toarray() for own in rows) for rows in other.statistics_[:2]]
-    found = many_raters.signal(other.statistics_, other.prepared_, *raw, many_raters.all_pairs(at, at))
+    raw = [
+        sum((own.T @ own).toarray() for own in rows) for rows in other.statistics_[:2]
+    ]
+    found = many_raters.signal(
+        other.statistics_, other.prepared_, *raw, many_raters.all_pairs(at, at)
+    )
     np.testing.assert_allclose(found, expected, atol=1e-8)
-    np.testing.assert_allclose(many_raters.variances(other.statistics_, other.prepared_), np.diag(expected), atol=1e-8)
+    np.testing.assert_allclose(
+        many_raters.variances(other.statistics_, other.prepared_),
+        np.diag(expected),
+        atol=1e-8,
+    )
 
 
 @pytest.mark.parametrize("name", ["MLCM-a", "Filter"])
@@ -96,12 +134,15 @@ def test_while_all_labels_are_in_the_head_scores_are_the_same(name, seed, n, dec
 def test_the_walk_is_within_its_bound(seed, n, gaps, head, settings, most):
     panel = small_panel(seed, n=n, gaps=gaps)
     with pytest.MonkeyPatch.context() as changed:
-        changed.setattr("mlconsensus.arithmetic.shrinking.HEAD", head)
-        changed.setattr("mlconsensus.arithmetic.shrinking.EXACT", head)
-        changed.setattr("mlconsensus.combiners.walk_system._MOST", most)
+        changed.setattr("mlconsensus.linalg.label_map.HEAD", head)
+        changed.setattr("mlconsensus.linalg.label_map.EXACT", head)
+        changed.setattr("mlconsensus.linalg.random_walk._MOST", most)
         combiner = mlc.MLCMr(**settings).fit(panel.as_block(True))
         many = combiner.transform(panel)
-    dense, found = mlc.MLCMr(**settings).fit_transform(panel.as_block(False)), many.stored.tocoo()
+    dense, found = (
+        mlc.MLCMr(**settings).fit_transform(panel.as_block(False)),
+        many.stored.tocoo(),
+    )
     bound = combiner.solution_.groups.bound
     assert (np.abs(found.data - dense[found.row, found.col]) <= bound[found.col]).all()
 
@@ -122,8 +163,8 @@ def test_the_walk_has_the_same_best_labels():
 @given(seed=st.integers(0, 10**6), head=st.integers(1, 11))
 def test_with_a_tail_the_filter_is_nearly_the_same(seed, head):
     with pytest.MonkeyPatch.context() as changed:
-        changed.setattr("mlconsensus.arithmetic.shrinking.HEAD", head)
-        changed.setattr("mlconsensus.arithmetic.shrinking.EXACT", head)
+        changed.setattr("mlconsensus.linalg.label_map.HEAD", head)
+        changed.setattr("mlconsensus.linalg.label_map.EXACT", head)
         dense, many = both_ways(small_panel(seed, n=200, gaps=False), "Filter")
     found = many.stored.tocoo()
     np.testing.assert_allclose(found.data, dense[found.row, found.col], atol=0.05)
@@ -131,25 +172,29 @@ def test_with_a_tail_the_filter_is_nearly_the_same(seed, head):
 
 def test_a_rater_that_does_not_count_is_one_that_hardly_counts():
     panel = small_panel(3, n=200).as_block(True)
-    combiner = mlc.RaterFilter().fit(panel)
+    combiner = mlc.WeightedConsensus().fit(panel)
     found = []
     for weight in (0.0, 1e-12):
         vote = combiner.solution_.vote.copy()
         vote[0] = weight
-        found.append(combiner.apply(panel, combiner.solution_._replace(vote=vote)).toarray())
+        found.append(
+            combiner.apply(panel, combiner.solution_._replace(vote=vote)).toarray()
+        )
     np.testing.assert_allclose(*found, atol=1e-8)
 
 
 @pytest.mark.parametrize("name", ["MLCM-a", "MLCM-r", "Filter"])
 def test_pieces_of_the_work_change_nothing(name, monkeypatch):
     panel = small_panel(7, n=100).as_block(True)
-    monkeypatch.setattr("mlconsensus.arithmetic.shrinking.HEAD", 5)
-    monkeypatch.setattr("mlconsensus.arithmetic.shrinking.EXACT", 5)
+    monkeypatch.setattr("mlconsensus.linalg.label_map.HEAD", 5)
+    monkeypatch.setattr("mlconsensus.linalg.label_map.EXACT", 5)
     whole = mlc.COMBINERS[name]().fit_transform(panel)
     for module in ("many", "shrinking"):
-        monkeypatch.setattr(f"mlconsensus.arithmetic.{module}._AT_ONCE", 30)
+        monkeypatch.setattr(f"mlconsensus.linalg.{module}._AT_ONCE", 30)
     pieces = mlc.COMBINERS[name]().fit_transform(panel)
-    np.testing.assert_allclose(pieces.toarray(), whole.toarray(), atol=1e-6)  # with a tail, single precision
+    np.testing.assert_allclose(
+        pieces.toarray(), whole.toarray(), atol=1e-6
+    )  # with a tail, single precision
 
 
 @pytest.mark.parametrize("name", [*EXACT, "MLCM-a", "MLCM-r", "Filter"])
@@ -157,15 +202,22 @@ def test_blocks_and_order_change_nothing(name):
     panel = small_panel(11, n=60).as_block(True)
     combiner = mlc.COMBINERS[name]().fit(panel)
     whole = combiner.transform(panel)
-    from mlconsensus.combiners.method import merged
-    from mlconsensus.engines import local
+    from mlconsensus.execution import local
+    from mlconsensus.execution.statistics import merged
 
     if not combiner.rounds:
         parts = [combiner.sums(panel[at : at + 20], None) for at in (0, 20, 40)]
         pieces = mlc.COMBINERS[name]()
         pieces.many_ = True
-        pieces.take(60, models=panel.models, labels=panel.labels, statistics=merged(merged(*parts[:2]), parts[2]))
-        np.testing.assert_allclose(pieces.transform(panel).toarray(), whole.toarray(), atol=1e-10)
+        pieces.take(
+            60,
+            models=panel.models,
+            labels=panel.labels,
+            statistics=merged(merged(*parts[:2]), parts[2]),
+        )
+        np.testing.assert_allclose(
+            pieces.transform(panel).toarray(), whole.toarray(), atol=1e-10
+        )
     rows = [combiner.transform(panel[at : at + 20]).toarray() for at in (0, 20, 40)]
     np.testing.assert_allclose(np.concatenate(rows), whole.toarray(), atol=1e-10)
     assert local.spread(panel, combiner.applying()).shape == whole.shape
@@ -177,7 +229,9 @@ def large_panel(n: int = 60, l: int = 3000) -> Predictions:
     found = []
     for _ in range(3):
         labels = np.minimum(rng.zipf(1.3, len(rows)), l) - 1
-        found.append(sparse.csr_array((np.ones(len(rows)), (rows, labels)), shape=(n, l)))
+        found.append(
+            sparse.csr_array((np.ones(len(rows)), (rows, labels)), shape=(n, l))
+        )
         found[-1].sum_duplicates()
         found[-1].data = np.minimum(found[-1].data, 1)
     return Predictions(found)
@@ -200,27 +254,32 @@ def test_a_panel_of_many_labels_takes_the_sparse_route_and_others_do_not():
     assert found.evaluate(np.eye(60, 3000))["ranking_loss"] >= 0
     why = found.explain(0, best.labels[0, 0])
     assert why.score == pytest.approx(best.scores[0, 0])
-    assert why.baseline + why.contributions.sum() + why.remainder == pytest.approx(why.score)
+    assert why.baseline + why.contributions.sum() + why.remainder == pytest.approx(
+        why.score
+    )
     assert len(found.report().summary.labels.rows) == 500  # those that are named most
 
 
 def test_what_does_not_fit_is_refused_before_the_work(monkeypatch):
     panel = large_panel()
-    monkeypatch.setattr("mlconsensus.estimators.room.available_memory", lambda: 2**20)
-    for combiner in (mlc.MLCMr(), mlc.RaterFilter()):
-        asked = (
-            f"{combiner.name}: found 3 models × 60 instances × 3,000 labels, which would take .* expected one of MV, DS"
-        )
+    monkeypatch.setattr("mlconsensus.combiners.memory.available_memory", lambda: 2**20)
+    for combiner in (mlc.MLCMr(), mlc.WeightedConsensus()):
+        asked = f"{combiner.name}: found 3 models × 60 instances × 3,000 labels, which would take .* expected one of MV, DS"
         with pytest.raises(mlc.InputError, match=asked):
             combiner.fit(panel)
     thousand = panel.with_models([*panel.models, *(f"silent {k}" for k in range(997))])
-    monkeypatch.setattr("mlconsensus.estimators.room.available_memory", lambda: 2**34)
-    with pytest.raises(mlc.InputError, match="BGCM: found 1,000 models .* would take .* GiB, expected one of MV, DS$"):
+    monkeypatch.setattr("mlconsensus.combiners.memory.available_memory", lambda: 2**34)
+    with pytest.raises(
+        mlc.InputError,
+        match="BGCM: found 1,000 models .* would take .* GiB, expected one of MV, DS$",
+    ):
         mlc.BGCM().fit(thousand)
-    monkeypatch.setattr("mlconsensus.estimators.room.available_memory", lambda: 2**20)
+    monkeypatch.setattr("mlconsensus.combiners.memory.available_memory", lambda: 2**20)
     gold = np.full((60, 3000), np.nan)
     gold[0] = 0
-    with pytest.raises(mlc.InputError, match="expected gold and clusterings to have fewer labels"):
+    with pytest.raises(
+        mlc.InputError, match="expected gold and clusterings to have fewer labels"
+    ):
         mlc.MajorityVote().fit(panel.with_gold(gold))
 
 
@@ -228,7 +287,9 @@ def test_an_instance_with_all_labels_says_nothing_of_which_go_together():
     panel = large_panel()
     parts = [values for values, _, _ in panel.apart()]
     parts[0] = sparse.vstack([parts[0], sparse.csr_array(np.ones((1, 3000)))]).tocsr()
-    others = [sparse.vstack([own, sparse.csr_array((1, 3000))]).tocsr() for own in parts[1:]]
+    others = [
+        sparse.vstack([own, sparse.csr_array((1, 3000))]).tocsr() for own in parts[1:]
+    ]
     scores = mlc.mlcm_a(Predictions([parts[0], *others]))
     assert isinstance(scores, ManyScores)
     assert np.isfinite(scores.stored.data).all()
@@ -243,12 +304,21 @@ def hostile(kind: str) -> Predictions:
         return Predictions([sparse.csr_array((np.ones(l), at), shape=(n, l))] * 3)
     if kind == "one label is on all instances":
         at = np.arange(n), np.zeros(n, dtype=int)
-        return Predictions([sparse.csr_array((rng.random(n), at), shape=(n, l)) for _ in range(3)])
+        return Predictions(
+            [sparse.csr_array((rng.random(n), at), shape=(n, l)) for _ in range(3)]
+        )
     if kind == "every label is named once":
         at = np.arange(l) % n, np.arange(l)
-        own = [sparse.csr_array((rng.random(1000), (at[0][k::3], at[1][k::3])), shape=(n, l)) for k in range(3)]
+        own = [
+            sparse.csr_array(
+                (rng.random(1000), (at[0][k::3], at[1][k::3])), shape=(n, l)
+            )
+            for k in range(3)
+        ]
         return Predictions(own)
-    own = [rng.integers(k * 1000, k * 1000 + 1000, (n, 5)) for k in range(3)]  # no label in common
+    own = [
+        rng.integers(k * 1000, k * 1000 + 1000, (n, 5)) for k in range(3)
+    ]  # no label in common
     return Predictions([
         sparse.csr_array((np.full(5 * n, 0.2), (np.repeat(np.arange(n), 5), each.ravel())), shape=(n, l))
         for each in own
@@ -269,7 +339,11 @@ def test_hostile_panels_are_answered(kind, name):
 
 
 @pytest.mark.parametrize(
-    ("name", "step"), [("DS", "mlconsensus.combiners.dawid_skene._evidence"), ("BGCM", "numpy.linalg.solve")]
+    ("name", "step"),
+    [
+        ("DS", "mlconsensus.combiners.dawid_skene._evidence"),
+        ("BGCM", "numpy.linalg.solve"),
+    ],
 )
 def test_labels_that_nobody_names_are_not_worked_on(name, step, monkeypatch):
     module, _, function = step.rpartition(".")
@@ -282,9 +356,16 @@ def test_labels_that_nobody_names_are_not_worked_on(name, step, monkeypatch):
     monkeypatch.setattr(step, counted)
     few = small_panel(3, gaps=False)
     parts = [values for values, _, _ in few.apart()]
-    wide = [sparse.csr_array((own.data, own.indices, own.indptr), shape=(30, 4000)) for own in parts]
+    wide = [
+        sparse.csr_array((own.data, own.indices, own.indptr), shape=(30, 4000))
+        for own in parts
+    ]
     found = mlc.combine(Predictions(wide), method=name).scores
-    assert 0 < max(sizes) <= 12 * 2**3  # patterns of three models' votes on twelve labels
+    assert (
+        0 < max(sizes) <= 12 * 2**3
+    )  # patterns of three models' votes on twelve labels
     alone = mlc.COMBINERS[name]().fit_transform(few.as_block(True))
-    np.testing.assert_allclose(found.above[:, :12].toarray(), alone.above.toarray(), atol=1e-12)
+    np.testing.assert_allclose(
+        found.above[:, :12].toarray(), alone.above.toarray(), atol=1e-12
+    )
     assert (found.default[12:] == 0).all()

@@ -29,14 +29,18 @@ def test_a_label_never_predicted_scores_nothing():
 
 def test_a_score_sets_the_weight_of_its_edge():
     """Two labels, one instance and model: the walk cannot move mass that a·b/(a + b) does not carry."""
-    found = mlc.mlcm_r([[[0.75, 0.25]]], alpha=1e9)  # held to its own label, the walk stays at home
+    found = mlc.mlcm_r(
+        [[[0.75, 0.25]]], alpha=1e9
+    )  # held to its own label, the walk stays at home
     np.testing.assert_allclose(found, [[0.75, 0.25]], atol=1e-6)
 
 
 @pytest.mark.parametrize("alpha", [0, -1, np.nan, np.inf, "2", None, True])
 def test_alpha_must_be_positive(alpha):
     for combiner in (mlc.MLCMr(alpha=alpha), mlc.BGCM(alpha=alpha)):
-        with pytest.raises(mlc.InputError, match="alpha: found .* expected a finite number above 0"):
+        with pytest.raises(
+            mlc.InputError, match="alpha: found .* expected a finite number above 0"
+        ):
             combiner.fit_transform([[[1, 0]]])
 
 
@@ -50,7 +54,11 @@ def test_only_the_restart_walk_is_the_same_for_a_panel_ten_times_as_long():
     panel, _ = mlc.datasets.make_panel(100, 8, 3, random_state=0)
     once = panel.to_array()
     repeated = np.tile(once, (1, 10, 1))
-    np.testing.assert_allclose(mlc.mlcm_r(repeated, restart=0.3)[:100], mlc.mlcm_r(once, restart=0.3), atol=1e-10)
+    np.testing.assert_allclose(
+        mlc.mlcm_r(repeated, restart=0.3)[:100],
+        mlc.mlcm_r(once, restart=0.3),
+        atol=1e-10,
+    )
     assert np.abs(mlc.mlcm_r(repeated)[:100] - mlc.mlcm_r(once)).max() > 0.01
 
 
@@ -60,5 +68,9 @@ def test_scores_that_vanish_in_float32_say_nothing(size):
     scores[:, :20] *= size
     fitted = mlc.MLCMr(weights=[1e6, 1, 1e-6]).fit(scores)
     found = fitted.transform(scores)
-    np.testing.assert_allclose(found, fitted.transform(scores, dtype=np.float32), atol=1e-6)
-    np.testing.assert_allclose(found[:20], np.broadcast_to(fitted.solution_.prior, (20, 4)))
+    np.testing.assert_allclose(
+        found, fitted.transform(scores, dtype=np.float32), atol=1e-6
+    )
+    np.testing.assert_allclose(
+        found[:20], np.broadcast_to(fitted.solution_.prior, (20, 4))
+    )

@@ -5,12 +5,14 @@ import pytest
 from scipy import sparse
 
 import mlconsensus as mlc
-from mlconsensus.combiners import rater_rounds
+from mlconsensus.combiners._old_default import rater_rounds
 
 FORMS = {
     "dense": lambda scores: scores,
     "sparse": lambda scores: [sparse.csr_array(own) for own in scores],
-    "silent": lambda scores: np.where(np.random.default_rng(5).random(scores.shape) < 0.3, np.nan, scores),
+    "silent": lambda scores: np.where(
+        np.random.default_rng(5).random(scores.shape) < 0.3, np.nan, scores
+    ),
 }
 
 
@@ -20,7 +22,11 @@ def drawn(form, size):
     scores = np.where(rng.random((4, 9, 3)) < 0.6, rng.random((4, 9, 3)) * size, 0.0)
     scores[3, :, 2] = 0.25 * size  # one never changes its mind
     given = FORMS[form](scores)
-    said = np.array([own.toarray() for own in given]) if form == "sparse" else np.asarray(given)
+    said = (
+        np.array([own.toarray() for own in given])
+        if form == "sparse"
+        else np.asarray(given)
+    )
     return mlc.Predictions(given), said
 
 
@@ -36,7 +42,9 @@ def test_how_often_raters_say_yes(form, size):
             own = [y for y in said[k, :, j] if not np.isnan(y)]
             sums = found.total[k, j], found.squares[k, j], found.heard[k, j]
             assert sums == pytest.approx((sum(own), sum(y * y for y in own), len(own)))
-            mean = (sum(own) + sum(every) / len(every)) / (len(own) + 1)  # as if it had given one usual answer more
+            mean = (sum(own) + sum(every) / len(every)) / (
+                len(own) + 1
+            )  # as if it had given one usual answer more
             assert means.mean[k, j] == pytest.approx(mean)
             variance = sum((y - mean) ** 2 for y in own) / len(own)
             assert means.variance[k, j] == pytest.approx(variance)
@@ -62,5 +70,9 @@ def test_sums_over_pairs_of_raters(form, size):
                     if not np.isnan(said[k, i, j] + said[h, i, j])
                 ]
                 assert sums.both[k, h] == len(both)
-                assert sums.products[k, h] == pytest.approx(sum(x * z for x, z in both), abs=1e-12)
-                assert sums.squares[k, h] == pytest.approx(sum(x * x for x, _ in both), abs=1e-12)
+                assert sums.products[k, h] == pytest.approx(
+                    sum(x * z for x, z in both), abs=1e-12
+                )
+                assert sums.squares[k, h] == pytest.approx(
+                    sum(x * x for x, _ in both), abs=1e-12
+                )

@@ -2,14 +2,16 @@ import numpy as np
 import pytest
 
 import mlconsensus as mlc
-from mlconsensus.combiners import rater_filter, raters
-from mlconsensus.engines.passes import gather
+from mlconsensus.combiners._old_default import rater_filter, raters
+from mlconsensus.execution.passes import gather
 
 DENSE = 1e4  # answers that two raters share, by which a correlation is known to 0.01
 
 
 def product_of(reliable, noise=0.0, seed=0):
-    found = np.outer(reliable, reliable) + np.random.default_rng(seed).normal(0, noise, 2 * (len(reliable),))
+    found = np.outer(reliable, reliable) + np.random.default_rng(seed).normal(
+        0, noise, 2 * (len(reliable),)
+    )
     found = np.clip((found + found.T) / 2, -1, 1)
     np.fill_diagonal(found, 1.0)
     return found
@@ -25,7 +27,13 @@ def reliability(agreed, precision):
 
 @pytest.mark.parametrize(
     "reliable",
-    [[0.4, 0.5, 0.6, 0.7, 0.8, 0.9], [0.9, 0.8, 0.0, 0.7], [0.9, 0.8, 0.7, -0.6], [0.9, 0.5, 0.7], [0.9, 0.3, 0.6]],
+    [
+        [0.4, 0.5, 0.6, 0.7, 0.8, 0.9],
+        [0.9, 0.8, 0.0, 0.7],
+        [0.9, 0.8, 0.7, -0.6],
+        [0.9, 0.5, 0.7],
+        [0.9, 0.3, 0.6],
+    ],
     ids=repr,
 )
 def test_agreement_that_reliability_alone_explains_gives_it_back(reliable):
@@ -38,11 +46,15 @@ def test_agreement_that_reliability_alone_explains_gives_it_back(reliable):
 
 
 @pytest.mark.parametrize("quality", [-0.7, 0.6])
-def test_a_pair_that_agrees_more_than_its_reliability_explains_hardly_moves_the_others(quality):
+def test_a_pair_that_agrees_more_than_its_reliability_explains_hardly_moves_the_others(
+    quality,
+):
     reliable = np.array([0.9, 0.8, 0.7, 0.6, quality])
     agreed = product_of(reliable)
     agreed[0, 1] = agreed[1, 0] = 1.0
-    np.testing.assert_allclose(reliability(agreed, precise(5, 1e6)), reliable, atol=0.01)
+    np.testing.assert_allclose(
+        reliability(agreed, precise(5, 1e6)), reliable, atol=0.01
+    )
 
 
 def with_copies(reliable, copies, alike=0.95):
@@ -57,16 +69,22 @@ def with_copies(reliable, copies, alike=0.95):
 def test_near_copies_count_as_one_whose_reliability_others_show(strangers, copies):
     reliable = np.linspace(0.5, 0.7, strangers)
     m = strangers + copies
-    found, voice = raters.reliability(with_copies(reliable, copies), precise(m), np.ones((m, m)))
+    found, voice = raters.reliability(
+        with_copies(reliable, copies), precise(m), np.ones((m, m))
+    )
     np.testing.assert_allclose(found, np.r_[reliable, copies * [0.6]], atol=0.05)
     np.testing.assert_allclose(voice[:strangers], 1.0)
     # 1 − ε = (1 − 0.95)/(1 − 0.6²), less two standard errors of 0.01; what goes beyond ½ is shared with each other one.
     shared = 2 * (0.95 - 0.02 - 0.36) / (1 - 0.36) - 1
-    np.testing.assert_allclose(voice[strangers:], 1 / (1 + (copies - 1) * shared), rtol=0.1)
+    np.testing.assert_allclose(
+        voice[strangers:], 1 / (1 + (copies - 1) * shared), rtol=0.1
+    )
 
 
 def test_raters_that_agree_because_they_are_right_are_not_taken_for_copies():
-    found, voice = raters.reliability(product_of([0.97, 0.97, 0.97, 0.4, 0.4, 0.4]), precise(6), np.ones((6, 6)))
+    found, voice = raters.reliability(
+        product_of([0.97, 0.97, 0.97, 0.4, 0.4, 0.4]), precise(6), np.ones((6, 6))
+    )
     np.testing.assert_allclose(voice, 1.0)
     assert found[:3].min() > 0.95
 
@@ -90,7 +108,9 @@ def test_two_raters_are_trusted_alike():
 def test_raters_of_few_answers_are_taken_for_usual_ones():
     """The same disagreement weighs little where it rests on ten answers, and much where it rests on ten thousand."""
     agreed = product_of([0.7, 0.7, 0.7, 0.7, 0.1])
-    of_few, of_many = (reliability(agreed, precise(5, shared)) for shared in (10, 10_000))
+    of_few, of_many = (
+        reliability(agreed, precise(5, shared)) for shared in (10, 10_000)
+    )
     assert of_many[4] == pytest.approx(0.1, abs=0.02)
     assert of_few[4] > 0.25
     assert np.ptp(of_few) < np.ptp(of_many)
@@ -104,17 +124,21 @@ def test_order_does_not_matter_without_a_signal():
     """Where raters hardly agree there are many fits of equal worth; the one that is found hangs on nobody's place."""
     rng = np.random.default_rng(0)
     scores = (rng.random((6, 40, 5)) < 0.3).astype(float)
-    straight = mlc.RaterFilter().fit_transform(scores)
+    straight = mlc.WeightedConsensus().fit_transform(scores)
     for _ in range(20):
         m, n, l = (rng.permutation(size) for size in scores.shape)
-        turned = mlc.RaterFilter().fit_transform(scores[m][:, n][:, :, l])
+        turned = mlc.WeightedConsensus().fit_transform(scores[m][:, n][:, :, l])
         np.testing.assert_allclose(turned, straight[n][:, l], atol=1e-8)
 
 
 def seven_raters(silent):
     """Copies (1, 3, 5), all but a copy that says yes more often (0, 2), strangers, and one that never says yes."""
     rng = np.random.default_rng(0)
-    Y = np.where(rng.random((7, 60, 4)) < 0.6, rng.random((60, 4)) < 0.4, rng.random((7, 60, 4)) < 0.4).astype(float)
+    Y = np.where(
+        rng.random((7, 60, 4)) < 0.6,
+        rng.random((60, 4)) < 0.4,
+        rng.random((7, 60, 4)) < 0.4,
+    ).astype(float)
     Y[rng.random(Y.shape) < silent] = np.nan
     Y[3] = Y[5] = Y[1]
     Y[2] = Y[0]
@@ -125,7 +149,9 @@ def seven_raters(silent):
 
 def trusted(Y):
     panel = mlc.Predictions(Y)
-    return rater_filter.RaterFilter().prepare(panel, lambda statistics: gather(panel, statistics))
+    return rater_filter.WeightedConsensus().prepare(
+        panel, lambda statistics: gather(panel, statistics)
+    )
 
 
 @pytest.mark.parametrize("silent", [0.0, 0.2])
@@ -150,23 +176,37 @@ def test_kin_are_found_as_by_loops_over_pairs():
             shift = ((Y[k].mean(axis=0) - Y[q].mean(axis=0)) ** 2).sum()
             chance = (Y[k] - Y[q]).var(axis=0).sum() / 60
             if shift > 0:
-                assert alike[k, q] == pytest.approx(min(1, chance / shift) ** 2, abs=0.02)
+                assert alike[k, q] == pytest.approx(
+                    min(1, chance / shift) ** 2, abs=0.02
+                )
 
 
 def test_strangers_votes_count_and_replicas_do_not():
     rng = np.random.default_rng(0)
     margin = rng.normal(size=(2000, 10)) - 1.2  # what one learner makes of an instance
-    replicas = np.stack([margin + 0.4 * rng.normal(size=margin.shape) > 0 for _ in range(6)]).astype(float)
+    replicas = np.stack(
+        [margin + 0.4 * rng.normal(size=margin.shape) > 0 for _ in range(6)]
+    ).astype(float)
     truth = rng.random((2000, 10)) < 0.15
-    strangers = np.stack([np.where(truth, rng.random(truth.shape) < hit, 0.0) for hit in (0.2, 0.35, 0.5, 0.7, 0.9)])
-    votes = [float(mlc.RaterFilter().fit(panel).solution_.votes) for panel in (replicas, strangers)]
+    strangers = np.stack(
+        [
+            np.where(truth, rng.random(truth.shape) < hit, 0.0)
+            for hit in (0.2, 0.35, 0.5, 0.7, 0.9)
+        ]
+    )
+    votes = [
+        float(mlc.WeightedConsensus().fit(panel).solution_.votes)
+        for panel in (replicas, strangers)
+    ]
     assert votes[0] < 0.1
     assert votes[1] > 0.45
 
 
 @pytest.mark.parametrize("knows", [0.15, 0.3, 0.5, 0.8])
 @pytest.mark.parametrize("n_raters", [3, 5, 8, 20])
-def test_annotators_of_equal_rates_who_err_each_on_its_own_are_no_replicas(knows, n_raters):
+def test_annotators_of_equal_rates_who_err_each_on_its_own_are_no_replicas(
+    knows, n_raters
+):
     """Each knows some answers and guesses the rest by the label's frequency, so that votes are all there is to know.
 
     Ties are broken by frequency, which costs a little here; taken for replicas they lost 0.07.
@@ -174,7 +214,14 @@ def test_annotators_of_equal_rates_who_err_each_on_its_own_are_no_replicas(knows
     rng = np.random.default_rng(1)
     frequency = rng.uniform(0.02, 0.6, 40)
     truth = rng.random((400, 40)) < frequency
-    panel = np.where(rng.random((n_raters, 400, 40)) < knows, truth, rng.random((n_raters, 400, 40)) < frequency)
-    found, vote = (mlc.metrics.evaluate(truth, scores(panel)) for scores in (mlc.rater_filter, mlc.majority_vote))
+    panel = np.where(
+        rng.random((n_raters, 400, 40)) < knows,
+        truth,
+        rng.random((n_raters, 400, 40)) < frequency,
+    )
+    found, vote = (
+        mlc.metrics.evaluate(truth, scores(panel))
+        for scores in (mlc.weighted_consensus, mlc.majority_vote)
+    )
     for metric in ("micro_auc", "average_precision"):
         assert found[metric] > vote[metric] - 0.03

@@ -11,7 +11,14 @@ import mlconsensus as mlc
 from panels import panels
 
 # In the rater filter a copy adds nothing, so that a weight cannot mean copies there.
-COUNTING = [mlc.MajorityVote(), mlc.DawidSkene(), mlc.BGCM(), mlc.MLCMr(), mlc.MLCMr(restart=0.4), mlc.MLCMa()]
+COUNTING = [
+    mlc.MajorityVote(),
+    mlc.DawidSkene(),
+    mlc.BGCM(),
+    mlc.MLCMr(),
+    mlc.MLCMr(restart=0.4),
+    mlc.MLCMa(),
+]
 counting = pytest.mark.parametrize("combiner", COUNTING, ids=repr)
 every = pytest.mark.parametrize("kind", mlc.COMBINERS.values())
 
@@ -23,20 +30,32 @@ def close(one, other):
 @counting
 @given(scores=panels(), data=st.data())
 def test_a_weight_counts_copies(combiner, scores, data):
-    times = data.draw(st.lists(st.integers(0, 3), min_size=len(scores), max_size=len(scores)).filter(any))
+    times = data.draw(
+        st.lists(st.integers(0, 3), min_size=len(scores), max_size=len(scores)).filter(
+            any
+        )
+    )
     weighted = clone(combiner).set_params(weights=times)
-    close(weighted.fit_transform(scores), clone(combiner).fit_transform(np.repeat(scores, times, axis=0)))
+    close(
+        weighted.fit_transform(scores),
+        clone(combiner).fit_transform(np.repeat(scores, times, axis=0)),
+    )
 
 
 @every
 @given(scores=panels())
 def test_equal_weights_of_one_are_no_weights(kind, scores):
-    close(kind(weights=[1] * len(scores)).fit_transform(scores), kind().fit_transform(scores))
+    close(
+        kind(weights=[1] * len(scores)).fit_transform(scores),
+        kind().fit_transform(scores),
+    )
 
 
 @every
 def test_by_name_and_in_any_order(kind):
-    panel, _ = mlc.datasets.make_panel(n_models=3, n_instances=50, n_labels=4, random_state=0)
+    panel, _ = mlc.datasets.make_panel(
+        n_models=3, n_instances=50, n_labels=4, random_state=0
+    )
     a, b, c = panel.models
     in_order = kind(weights=[2, 1, 0.5]).fit(panel).transform(panel)
     close(kind(weights={c: 0.5, a: 2}).fit(panel).transform(panel), in_order)
@@ -46,20 +65,26 @@ def test_by_name_and_in_any_order(kind):
 
 
 def test_a_vote_of_weight_0_is_not_heard_by_the_filter():
-    panel, _ = mlc.datasets.make_panel(n_models=4, n_instances=80, n_labels=5, random_state=1)
+    panel, _ = mlc.datasets.make_panel(
+        n_models=4, n_instances=80, n_labels=5, random_state=1
+    )
     scores = panel.to_array()
-    fitted = mlc.RaterFilter(weights=[1, 1, 1, 0]).fit(scores)
+    fitted = mlc.WeightedConsensus(weights=[1, 1, 1, 0]).fit(scores)
     otherwise = scores.copy()
     otherwise[3] = 1 - otherwise[3]
     close(fitted.transform(otherwise), fitted.transform(scores))
 
 
 def test_a_heavier_model_has_more_of_a_say_in_the_filter():
-    panel, _ = mlc.datasets.make_panel(n_models=4, n_instances=200, n_labels=5, random_state=2)
+    panel, _ = mlc.datasets.make_panel(
+        n_models=4, n_instances=200, n_labels=5, random_state=2
+    )
     own = panel.to_array()[0]
 
     def likeness(weight):
-        consensus = mlc.RaterFilter(weights=[weight, 1, 1, 1]).fit_transform(panel)
+        consensus = mlc.WeightedConsensus(weights=[weight, 1, 1, 1]).fit_transform(
+            panel
+        )
         return np.corrcoef(consensus.ravel(), own.ravel())[0, 1]
 
     assert likeness(0) < likeness(1) < likeness(5)
@@ -74,11 +99,26 @@ def test_silence_beside_weights():
     ("weights", "message"),
     [
         ([1], "weights: found 1, expected one for each of 2 models"),
-        ([1, -1], "weights, model 'model_1': found -1, expected a finite number of at least 0"),
-        ([1, np.inf], "weights, model 'model_1': found inf, expected a finite number of at least 0"),
-        ([1, "2"], "weights, model 'model_1': found '2', expected a finite number of at least 0"),
-        ([1, 1e-161], "weights, model 'model_1': found 1e-161, expected 0 or a number from 1e-15 to 1e15"),
-        ([1, 1e161], "weights, model 'model_1': found 1e+161, expected 0 or a number from 1e-15 to 1e15"),
+        (
+            [1, -1],
+            "weights, model 'model_1': found -1, expected a finite number of at least 0",
+        ),
+        (
+            [1, np.inf],
+            "weights, model 'model_1': found inf, expected a finite number of at least 0",
+        ),
+        (
+            [1, "2"],
+            "weights, model 'model_1': found '2', expected a finite number of at least 0",
+        ),
+        (
+            [1, 1e-161],
+            "weights, model 'model_1': found 1e-161, expected 0 or a number from 1e-15 to 1e15",
+        ),
+        (
+            [1, 1e161],
+            "weights, model 'model_1': found 1e+161, expected 0 or a number from 1e-15 to 1e15",
+        ),
         ([0, 0], "weights: found 0 for every model, expected at least one above 0"),
         ({"model_2": 1}, "weights: found one for 'model_2', expected names of models"),
     ],
@@ -91,7 +131,9 @@ def test_bad_weights(kind, weights, message):
 
 
 def test_combine_takes_them():
-    panel, _ = mlc.datasets.make_panel(n_models=3, n_instances=50, n_labels=4, random_state=0)
+    panel, _ = mlc.datasets.make_panel(
+        n_models=3, n_instances=50, n_labels=4, random_state=0
+    )
     for method in mlc.COMBINERS:
         found = mlc.combine(panel, method=method, weights=[1, 2, 3]).scores
         close(found, mlc.COMBINERS[method](weights=[1, 2, 3]).fit_transform(panel))
@@ -103,6 +145,10 @@ def test_a_series_weighs_models_by_name():
     panel = mlc.Predictions([[[1, 0]], [[0, 1]], [[0, 0]]], models=["a", "b", "c"])
     assert panel.weighted(pd.Series({"c": 5, "a": 1})).weights.tolist() == [1, 1, 5]
     assert panel.weighted(pd.Series([5, 1, 2])).weights.tolist() == [5, 1, 2]
-    for weights in (pd.Series([1, 2, 3], index=["a", "b", "b"]), pd.Series({"q": 1}), 3):
+    for weights in (
+        pd.Series([1, 2, 3], index=["a", "b", "b"]),
+        pd.Series({"q": 1}),
+        3,
+    ):
         with pytest.raises(mlc.InputError, match="weights: found "):
             panel.weighted(weights)

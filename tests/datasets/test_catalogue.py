@@ -5,7 +5,7 @@ import pooch
 import pytest
 
 from mlconsensus.datasets import fetch, registry
-from mlconsensus.datasets.catalogue import cache_folder, entry, is_here
+from mlconsensus.datasets.registry import cache_folder, entry, is_here
 from mlconsensus.errors import InputError
 
 pytest_plugins = ["shared_data"]
@@ -24,7 +24,10 @@ def test_entries_say_all(name):
 
 
 def test_unknown_names_are_answered_with_the_nearest():
-    with pytest.raises(InputError, match="found 'bibtx', expected one of enron, .*; did you mean 'bibtex'"):
+    with pytest.raises(
+        InputError,
+        match="found 'bibtx', expected one of enron, .*; did you mean 'bibtex'",
+    ):
         entry("bibtx")
 
 
@@ -49,20 +52,27 @@ def test_files_of_ones_own_come_first(toy, server, monkeypatch):
     assert not cache_folder().exists()
 
 
-def test_a_folder_of_ones_own_without_the_files_changes_nothing(toy, monkeypatch, tmp_path):
+def test_a_folder_of_ones_own_without_the_files_changes_nothing(
+    toy, monkeypatch, tmp_path
+):
     monkeypatch.setenv("MLCONSENSUS_DATA", str(tmp_path))
     assert fetch("toy")[0].is_relative_to(cache_folder())
 
 
 def test_a_folder_of_ones_own_that_is_not_there(toy, monkeypatch, tmp_path):
     monkeypatch.setenv("MLCONSENSUS_DATA", str(tmp_path / "nowhere"))
-    with pytest.raises(InputError, match="MLCONSENSUS_DATA: found .*nowhere', expected a folder"):
+    with pytest.raises(
+        InputError, match="MLCONSENSUS_DATA: found .*nowhere', expected a folder"
+    ):
         fetch("toy")
 
 
 def test_a_wrong_hash_leaves_nothing(toy, server):
     (server[0] / "toy.arff").write_text("something else")
-    with pytest.raises(InputError, match="found a file with another hash, expected SHA-256 .*; nothing was kept"):
+    with pytest.raises(
+        InputError,
+        match="found a file with another hash, expected SHA-256 .*; nothing was kept",
+    ):
         fetch("toy")
     assert files_below(cache_folder()) == []
 
@@ -70,7 +80,10 @@ def test_a_wrong_hash_leaves_nothing(toy, server):
 def test_a_file_of_ones_own_that_is_damaged_is_refused(toy, server, monkeypatch):
     monkeypatch.setenv("MLCONSENSUS_DATA", str(server[0]))
     (server[0] / "toy.arff").write_text("damaged")
-    with pytest.raises(InputError, match="toy.arff: found SHA-256 .*…, expected .*…: the file is damaged"):
+    with pytest.raises(
+        InputError,
+        match="toy.arff: found SHA-256 .*…, expected .*…: the file is damaged",
+    ):
         fetch("toy")
 
 
@@ -88,25 +101,35 @@ def test_an_unreadable_file(toy, server, monkeypatch):
 
     monkeypatch.setenv("MLCONSENSUS_DATA", str(server[0]))
     monkeypatch.setattr(pooch, "file_hash", refused)
-    with pytest.raises(InputError, match="toy.arff: found 'Permission denied', expected a file to read"):
+    with pytest.raises(
+        InputError, match="toy.arff: found 'Permission denied', expected a file to read"
+    ):
         fetch("toy")
 
 
 def test_an_address_that_does_not_answer(toy, server, monkeypatch):
     (server[0] / "toy.arff").unlink()
     with pytest.raises(
-        InputError, match=r"toy.arff: found the answer 404, expected the file toy.arff; without a network"
+        InputError,
+        match=r"toy.arff: found the answer 404, expected the file toy.arff; without a network",
     ):
         fetch("toy")
     assert files_below(cache_folder()) == []
 
 
 def test_no_network(toy, monkeypatch):
-    from mlconsensus.datasets import catalogue as module
+    from mlconsensus.datasets import registry as module
 
-    gone = toy._replace(public=tuple(file._replace(address="http://127.0.0.1:9/x") for file in toy.public))
+    gone = toy._replace(
+        public=tuple(
+            file._replace(address="http://127.0.0.1:9/x") for file in toy.public
+        )
+    )
     monkeypatch.setattr(module, "registry", lambda: {"toy": gone})
-    with pytest.raises(InputError, match="found no connection, expected the file toy.arff; .* MLCONSENSUS_DATA"):
+    with pytest.raises(
+        InputError,
+        match="found no connection, expected the file toy.arff; .* MLCONSENSUS_DATA",
+    ):
         fetch("toy")
     assert files_below(cache_folder()) == []
 
@@ -117,6 +140,9 @@ def test_a_full_disk(toy, monkeypatch):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(pooch.HTTPDownloader, "__call__", full)
-    with pytest.raises(InputError, match="toy.arff: found 'no space left on device', expected a place to write to"):
+    with pytest.raises(
+        InputError,
+        match="toy.arff: found 'no space left on device', expected a place to write to",
+    ):
         fetch("toy")
     assert files_below(cache_folder()) == []

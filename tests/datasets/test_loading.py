@@ -19,20 +19,25 @@ def test_a_toy(toy):
     data = load("toy")
     assert (data.feature_names, data.label_names) == (("a", "b"), ("x", "y"))
     np.testing.assert_array_equal(data.features.toarray(), [[1, 0], [0, 0.5], [0, 0]])
-    np.testing.assert_array_equal(data.labels.toarray(), [[False, True], [False, False], [True, True]])
+    np.testing.assert_array_equal(
+        data.labels.toarray(), [[False, True], [False, False], [True, True]]
+    )
     assert data.labels.dtype == np.bool_
     assert data.first(2).features.shape == (2, 2)
 
 
 def test_sizes_are_checked(toy, server, monkeypatch):
-    from mlconsensus.datasets import catalogue as module
+    from mlconsensus.datasets import registry as module
 
     text = ARFF + ROWS + "{}\n"
     (server[0] / "toy.arff").write_text(text)
     file = toy.public[0]._replace(sha256=hashlib.sha256(text.encode()).hexdigest())
-    monkeypatch.setattr(module, "registry", lambda: {"toy": toy._replace(public=(file, toy.public[1]))})
+    monkeypatch.setattr(
+        module, "registry", lambda: {"toy": toy._replace(public=(file, toy.public[1]))}
+    )
     with pytest.raises(
-        InputError, match=r"toy.arff: found \(4, 2, 2\) instances, features and labels, expected \(3, 2, 2\)"
+        InputError,
+        match=r"toy.arff: found \(4, 2, 2\) instances, features and labels, expected \(3, 2, 2\)",
     ):
         load("toy")
 
@@ -43,7 +48,12 @@ def test_the_papers_data_sets(data_folder, name):
     assert data.features.shape == (entry.instances, entry.features)
     assert data.labels.shape == (entry.instances, entry.labels)
     assert round(data.labels.sum() / entry.instances, 3) == CARDINALITY[name]
-    words = name in ("enron", "medical", "slashdot", "bibtex")  # there or not; in rcv1 they are weighted
+    words = name in (
+        "enron",
+        "medical",
+        "slashdot",
+        "bibtex",
+    )  # there or not; in rcv1 they are weighted
     assert (set(np.unique(data.features.data)) == {1.0}) == words
     assert len(set(data.label_names)) == entry.labels
 

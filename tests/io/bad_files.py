@@ -35,13 +35,17 @@ def bad(name: str, file: str, content: bytes | str, *words: str) -> None:
 
     def make(folder: Path) -> list[Path]:
         (folder / "good.csv").write_bytes(GOOD)
-        (folder / file).write_bytes(content.encode() if isinstance(content, str) else content)
+        (folder / file).write_bytes(
+            content.encode() if isinstance(content, str) else content
+        )
         return [folder / "good.csv", folder / file]
 
     BAD_FILES.append(BadFile(name, make, (file, *words)))
 
 
-def case(name: str, *words: str, needs_user: bool = False) -> Callable[[Callable[[Path], list[Path]]], None]:
+def case(
+    name: str, *words: str, needs_user: bool = False
+) -> Callable[[Callable[[Path], list[Path]]], None]:
     return lambda make: BAD_FILES.append(BadFile(name, make, words, needs_user))
 
 
@@ -59,7 +63,11 @@ def npz_bytes(**arrays: object) -> bytes:
 
 PARQUET = frame_bytes("write_parquet", instance=["1", "2"], a=[1.0, 0.0], b=[0.5, 0.5])
 FEATHER = frame_bytes("write_ipc", instance=["1", "2"], a=[1.0, 0.0], b=[0.5, 0.5])
-NPZ = npz_bytes(scores=np.full((20, 20), 0.5), instances=np.arange(20), labels=[f"l{k}" for k in range(20)])
+NPZ = npz_bytes(
+    scores=np.full((20, 20), 0.5),
+    instances=np.arange(20),
+    labels=[f"l{k}" for k in range(20)],
+)
 ARFF = "@relation 'r: -C 2'\n@attribute a {0,1}\n@attribute b {0,1}\n@data\n"
 
 # CSV: the shape of the file
@@ -68,70 +76,345 @@ bad("only blank lines", "bad.csv", "\n\n\n", "empty file")
 bad("only a byte order mark", "bad.csv", b"\xef\xbb\xbf", "empty file")
 bad("header only", "bad.csv", "instance,a,b\n", "no rows", "at least one")
 bad("blank first line", "bad.csv", "\ninstance,a,b\n1,1,0\n", "line 1", "empty line")
-bad("blank line inside", "bad.csv", "instance,a,b\n1,1,0\n\n2,0,1\n", "line 3", "empty line", "3 fields")
-bad("short row", "bad.csv", "instance,a,b\n1,1\n2,0,1\n", "line 2", "2 fields", "3 fields")
-bad("short row later", "bad.csv", "instance,a,b\n1,1,0\n2,0\n", "line 3", "2 fields", "3 fields")
-bad("short row beside quotes", "bad.csv", 'instance,a,b\n"1\n",1,0\n2,0\n', "line 4", "2 fields")
-bad("long row", "bad.csv", "instance,a,b\n1,1,0\n2,0,1,1\n", "line 3", "4 fields", "3 fields")
-bad("no label column", "bad.csv", "instance\n1\n2\n", "only the column 'instance'", "label")
+bad(
+    "blank line inside",
+    "bad.csv",
+    "instance,a,b\n1,1,0\n\n2,0,1\n",
+    "line 3",
+    "empty line",
+    "3 fields",
+)
+bad(
+    "short row",
+    "bad.csv",
+    "instance,a,b\n1,1\n2,0,1\n",
+    "line 2",
+    "2 fields",
+    "3 fields",
+)
+bad(
+    "short row later",
+    "bad.csv",
+    "instance,a,b\n1,1,0\n2,0\n",
+    "line 3",
+    "2 fields",
+    "3 fields",
+)
+bad(
+    "short row beside quotes",
+    "bad.csv",
+    'instance,a,b\n"1\n",1,0\n2,0\n',
+    "line 4",
+    "2 fields",
+)
+bad(
+    "long row",
+    "bad.csv",
+    "instance,a,b\n1,1,0\n2,0,1,1\n",
+    "line 3",
+    "4 fields",
+    "3 fields",
+)
+bad(
+    "no label column",
+    "bad.csv",
+    "instance\n1\n2\n",
+    "only the column 'instance'",
+    "label",
+)
 bad("semicolons", "bad.csv", "instance;a;b\n1;1;0\n", "line 1", "semicolons", "commas")
-bad("tabs in a CSV", "bad.csv", "instance\ta\tb\n1\t1\t0\n", "line 1", "tabs", "--format tsv")
-bad("commas in a TSV", "bad.tsv", "instance,a,b\n1,1,0\n", "line 1", "commas", "--format csv")
-bad("mixed delimiters", "bad.csv", "instance,a,b\n1,1,0\n2;0;1\n", "line 3", "1 field", "semicolons")
-bad("old Mac line ends", "bad.csv", "instance,a,b\r1,1,0\r2,0,1\r", "carriage returns", "line feeds")
+bad(
+    "tabs in a CSV",
+    "bad.csv",
+    "instance\ta\tb\n1\t1\t0\n",
+    "line 1",
+    "tabs",
+    "--format tsv",
+)
+bad(
+    "commas in a TSV",
+    "bad.tsv",
+    "instance,a,b\n1,1,0\n",
+    "line 1",
+    "commas",
+    "--format csv",
+)
+bad(
+    "mixed delimiters",
+    "bad.csv",
+    "instance,a,b\n1,1,0\n2;0;1\n",
+    "line 3",
+    "1 field",
+    "semicolons",
+)
+bad(
+    "old Mac line ends",
+    "bad.csv",
+    "instance,a,b\r1,1,0\r2,0,1\r",
+    "carriage returns",
+    "line feeds",
+)
 bad("unclosed quote", "bad.csv", 'instance,a,b\n"1,1,0\n2,0,1\n', "line 2", "quote")
 bad("stray quote", "bad.csv", 'instance,a,b\n"1"x,1,0\n2,0,1\n', "line 2", "quote")
 
 # CSV: names
-bad("duplicate label", "bad.csv", "instance,a,a\n1,1,0\n", "columns 2 and 3", "'a' twice")
+bad(
+    "duplicate label",
+    "bad.csv",
+    "instance,a,a\n1,1,0\n",
+    "columns 2 and 3",
+    "'a' twice",
+)
 bad("no header", "bad.csv", "1,0,0\n2,0,1\n", "'0' twice", "header line missing?")
 bad("empty label", "bad.csv", "instance,a,\n1,1,0\n", "column 3", "empty name")
-bad("duplicate instance", "bad.csv", "instance,a,b\n1,1,0\n2,0,1\n1,0,0\n", "line 4", "'1' again", "line 2")
-bad("empty instance", "bad.csv", "instance,a,b\n1,1,0\n,0,1\n", "line 3", "nothing", "a name")
-bad("blank instance", "bad.csv", "instance,a,b\n1,1,0\n  ,0,1\n", "line 3", "nothing", "a name")
+bad(
+    "duplicate instance",
+    "bad.csv",
+    "instance,a,b\n1,1,0\n2,0,1\n1,0,0\n",
+    "line 4",
+    "'1' again",
+    "line 2",
+)
+bad(
+    "empty instance",
+    "bad.csv",
+    "instance,a,b\n1,1,0\n,0,1\n",
+    "line 3",
+    "nothing",
+    "a name",
+)
+bad(
+    "blank instance",
+    "bad.csv",
+    "instance,a,b\n1,1,0\n  ,0,1\n",
+    "line 3",
+    "nothing",
+    "a name",
+)
 
 # CSV: scores
 SCORES = "from 0 to 1"
-bad("text in a number", "bad.csv", "instance,a,b\n1,high,0\n2,0,1\n", "line 2", "column 'a'", "'high'", SCORES)
 bad(
-    "text after a quoted line end", "bad.csv", 'instance,a,b\n"1\n",1,0\n2,0,x\n', "line 4", "column 'b'", "'x'", SCORES
+    "text in a number",
+    "bad.csv",
+    "instance,a,b\n1,high,0\n2,0,1\n",
+    "line 2",
+    "column 'a'",
+    "'high'",
+    SCORES,
 )
-bad("above one", "bad.csv", "instance,a,b\n1,1,0\n2,0,1.5\n", "line 3", "column 'b'", "1.5", SCORES)
-bad("percent", "bad.csv", "instance,a,b\n1,1,0\n2,0,100\n", "line 3", "column 'b'", "100", SCORES)
-bad("more than a byte", "bad.csv", "instance,a,b\n1,1,0\n2,0,300\n", "line 3", "column 'b'", "300", SCORES)
-bad("below zero", "bad.csv", "instance,a,b\n1,-0.25,0\n2,0,1\n", "line 2", "column 'a'", "-0.25", SCORES)
-bad("logits", "bad.csv", "instance,a,b\n1,-3,0\n2,0,1\n", "line 2", "column 'a'", "-3", SCORES)
-bad("1e400", "bad.csv", "instance,a,b\n1,1e400,0\n2,0,1\n", "line 2", "column 'a'", "inf", SCORES)
-bad("infinity", "bad.csv", "instance,a,b\n1,inf,0\n2,0,1\n", "line 2", "column 'a'", "inf", SCORES)
-bad("decimal comma", "bad.tsv", "instance\ta\tb\n1\t0,5\t0\n", "line 2", "column 'a'", "'0,5'", SCORES)
-bad("hexadecimal", "bad.csv", "instance,a,b\n1,0x1,0\n", "line 2", "column 'a'", "'0x1'", SCORES)
-bad("yes", "bad.csv", "instance,a,b\n1,yes,0\n", "line 2", "column 'a'", "'yes'", SCORES)
+bad(
+    "text after a quoted line end",
+    "bad.csv",
+    'instance,a,b\n"1\n",1,0\n2,0,x\n',
+    "line 4",
+    "column 'b'",
+    "'x'",
+    SCORES,
+)
+bad(
+    "above one",
+    "bad.csv",
+    "instance,a,b\n1,1,0\n2,0,1.5\n",
+    "line 3",
+    "column 'b'",
+    "1.5",
+    SCORES,
+)
+bad(
+    "percent",
+    "bad.csv",
+    "instance,a,b\n1,1,0\n2,0,100\n",
+    "line 3",
+    "column 'b'",
+    "100",
+    SCORES,
+)
+bad(
+    "more than a byte",
+    "bad.csv",
+    "instance,a,b\n1,1,0\n2,0,300\n",
+    "line 3",
+    "column 'b'",
+    "300",
+    SCORES,
+)
+bad(
+    "below zero",
+    "bad.csv",
+    "instance,a,b\n1,-0.25,0\n2,0,1\n",
+    "line 2",
+    "column 'a'",
+    "-0.25",
+    SCORES,
+)
+bad(
+    "logits",
+    "bad.csv",
+    "instance,a,b\n1,-3,0\n2,0,1\n",
+    "line 2",
+    "column 'a'",
+    "-3",
+    SCORES,
+)
+bad(
+    "1e400",
+    "bad.csv",
+    "instance,a,b\n1,1e400,0\n2,0,1\n",
+    "line 2",
+    "column 'a'",
+    "inf",
+    SCORES,
+)
+bad(
+    "infinity",
+    "bad.csv",
+    "instance,a,b\n1,inf,0\n2,0,1\n",
+    "line 2",
+    "column 'a'",
+    "inf",
+    SCORES,
+)
+bad(
+    "decimal comma",
+    "bad.tsv",
+    "instance\ta\tb\n1\t0,5\t0\n",
+    "line 2",
+    "column 'a'",
+    "'0,5'",
+    SCORES,
+)
+bad(
+    "hexadecimal",
+    "bad.csv",
+    "instance,a,b\n1,0x1,0\n",
+    "line 2",
+    "column 'a'",
+    "'0x1'",
+    SCORES,
+)
+bad(
+    "yes", "bad.csv", "instance,a,b\n1,yes,0\n", "line 2", "column 'a'", "'yes'", SCORES
+)
 for spelling in ("-", "?", ".", "missing", "#N/A", "nil", "NaNaN"):
-    bad(f"missing spelt {spelling}", "bad.csv", f"instance,a,b\n1,{spelling},0\n", "column 'a'", repr(spelling), "NaN")
+    bad(
+        f"missing spelt {spelling}",
+        "bad.csv",
+        f"instance,a,b\n1,{spelling},0\n",
+        "column 'a'",
+        repr(spelling),
+        "NaN",
+    )
 
 # Encodings
 bad("UTF-16", "bad.csv", "instance,a,b\n1,1,0\n".encode("utf-16"), "UTF-16", "UTF-8")
-bad("UTF-16 without mark", "bad.csv", "instance,a,b\n1,1,0\n".encode("utf-16-le"), "UTF-16", "UTF-8")
-bad("Latin-1 in the header", "bad.csv", "instance,é,b\n1,1,0\n".encode("latin-1"), "line 1", "0xe9", "UTF-8")
-bad("Latin-1 in an id", "bad.csv", "instance,a,b\n1,1,0\né,0,1\n".encode("latin-1"), "line 3", "0xe9", "UTF-8")
-bad("Latin-1 in a score", "bad.csv", "instance,a,b\n1,1,0\n2,é,1\n".encode("latin-1"), "line 3", "0xe9", "UTF-8")
+bad(
+    "UTF-16 without mark",
+    "bad.csv",
+    "instance,a,b\n1,1,0\n".encode("utf-16-le"),
+    "UTF-16",
+    "UTF-8",
+)
+bad(
+    "Latin-1 in the header",
+    "bad.csv",
+    "instance,é,b\n1,1,0\n".encode("latin-1"),
+    "line 1",
+    "0xe9",
+    "UTF-8",
+)
+bad(
+    "Latin-1 in an id",
+    "bad.csv",
+    "instance,a,b\n1,1,0\né,0,1\n".encode("latin-1"),
+    "line 3",
+    "0xe9",
+    "UTF-8",
+)
+bad(
+    "Latin-1 in a score",
+    "bad.csv",
+    "instance,a,b\n1,1,0\n2,é,1\n".encode("latin-1"),
+    "line 3",
+    "0xe9",
+    "UTF-8",
+)
 bad("binary data", "bad.csv", bytes(range(256)) * 4, "binary", "UTF-8")
 
 # Long tables
-bad("long: duplicate pair", "bad.csv", "instance,label,score\n1,a,1\n2,a,0\n1,a,1\n", "line 4", "'a'", "'1'", "line 2")
-bad("long: empty label", "bad.csv", "instance,label,score\n1,a,1\n1,,1\n", "line 3", "column 'label'", "a name")
-bad("long: empty model", "bad.csv", "model,instance,label,score\nm,1,a,1\n,1,b,1\n", "line 3", "column 'model'")
-bad("long: text", "bad.csv", "instance,label,score\n1,a,sure\n", "line 2", "column 'score'", "'sure'", SCORES)
-bad("long: above one", "bad.csv", "instance,label,score\n1,a,0.5\n1,b,7.0\n", "line 3", "column 'score'", "7", SCORES)
-bad("long: misspelt header", "bad.csv", "instance,label,scores\n1,sports,1\n", "'sports'", "instance, label, score")
-bad("long: more columns", "bad.csv", "instance,label,score,by\n1,sports,1,x\n", "'sports'", "instance, label, score")
+bad(
+    "long: duplicate pair",
+    "bad.csv",
+    "instance,label,score\n1,a,1\n2,a,0\n1,a,1\n",
+    "line 4",
+    "'a'",
+    "'1'",
+    "line 2",
+)
+bad(
+    "long: empty label",
+    "bad.csv",
+    "instance,label,score\n1,a,1\n1,,1\n",
+    "line 3",
+    "column 'label'",
+    "a name",
+)
+bad(
+    "long: empty model",
+    "bad.csv",
+    "model,instance,label,score\nm,1,a,1\n,1,b,1\n",
+    "line 3",
+    "column 'model'",
+)
+bad(
+    "long: text",
+    "bad.csv",
+    "instance,label,score\n1,a,sure\n",
+    "line 2",
+    "column 'score'",
+    "'sure'",
+    SCORES,
+)
+bad(
+    "long: above one",
+    "bad.csv",
+    "instance,label,score\n1,a,0.5\n1,b,7.0\n",
+    "line 3",
+    "column 'score'",
+    "7",
+    SCORES,
+)
+bad(
+    "long: misspelt header",
+    "bad.csv",
+    "instance,label,scores\n1,sports,1\n",
+    "'sports'",
+    "instance, label, score",
+)
+bad(
+    "long: more columns",
+    "bad.csv",
+    "instance,label,score,by\n1,sports,1,x\n",
+    "'sports'",
+    "instance, label, score",
+)
 
 # Parquet and Feather
 bad("Parquet: truncated", "bad.parquet", PARQUET[:-20], "Parquet")
 bad("Parquet: text", "bad.parquet", "instance,a,b\n1,1,0\n", "Parquet")
 bad("Parquet: empty file", "bad.parquet", b"", "Parquet")
-bad("Parquet: damaged inside", "bad.parquet", PARQUET[:4] + bytes(60) + PARQUET[64:], "Parquet")
-bad("Parquet: no rows", "bad.parquet", frame_bytes("write_parquet", i=[], a=[]), "no rows")
+bad(
+    "Parquet: damaged inside",
+    "bad.parquet",
+    PARQUET[:4] + bytes(60) + PARQUET[64:],
+    "Parquet",
+)
+bad(
+    "Parquet: no rows",
+    "bad.parquet",
+    frame_bytes("write_parquet", i=[], a=[]),
+    "no rows",
+)
 bad(
     "Parquet: above one",
     "bad.parquet",
@@ -140,20 +423,65 @@ bad(
     "column 'a'",
     "7",
 )
-bad("Parquet: text scores", "bad.parquet", frame_bytes("write_parquet", i=["1"], a=["x"]), "row 1", "column 'a'", "'x'")
-bad("Parquet: lists", "bad.parquet", frame_bytes("write_parquet", i=["1"], a=[[1]]), "column 'a'", "List")
-bad("Parquet: float ids", "bad.parquet", frame_bytes("write_parquet", i=[1.0], a=[1.0]), "column 'i'", "Float64")
-bad("Parquet: duplicate ids", "bad.parquet", frame_bytes("write_parquet", i=[1, 1], a=[1, 0]), "row 2", "'1' again")
+bad(
+    "Parquet: text scores",
+    "bad.parquet",
+    frame_bytes("write_parquet", i=["1"], a=["x"]),
+    "row 1",
+    "column 'a'",
+    "'x'",
+)
+bad(
+    "Parquet: lists",
+    "bad.parquet",
+    frame_bytes("write_parquet", i=["1"], a=[[1]]),
+    "column 'a'",
+    "List",
+)
+bad(
+    "Parquet: float ids",
+    "bad.parquet",
+    frame_bytes("write_parquet", i=[1.0], a=[1.0]),
+    "column 'i'",
+    "Float64",
+)
+bad(
+    "Parquet: duplicate ids",
+    "bad.parquet",
+    frame_bytes("write_parquet", i=[1, 1], a=[1, 0]),
+    "row 2",
+    "'1' again",
+)
 bad("Feather: truncated", "bad.feather", FEATHER[: len(FEATHER) // 2], "Feather")
 bad("Feather: text", "bad.arrow", "instance,a,b\n1,1,0\n", "Feather")
 
 # JSON lines
 TAGS = '{"instance": "1", "labels": ["a"]}\n'
 bad("JSON: empty file", "bad.jsonl", "", "empty file")
-bad("JSON: not JSON", "bad.jsonl", TAGS + "instance 2: b\n", "line 2", "no JSON", '"labels"')
+bad(
+    "JSON: not JSON",
+    "bad.jsonl",
+    TAGS + "instance 2: b\n",
+    "line 2",
+    "no JSON",
+    '"labels"',
+)
 bad("JSON: cut off", "bad.jsonl", TAGS + '{"instance": "2", "lab', "line 2", "no JSON")
-bad("JSON: an array", "bad.jsonl", "[" + TAGS.strip() + "]\n", "line 1", "a list", '"labels"')
-bad("JSON: spread over lines", "bad.jsonl", '{\n"instance": "1",\n"labels": []\n}\n', "line 1", "no JSON")
+bad(
+    "JSON: an array",
+    "bad.jsonl",
+    "[" + TAGS.strip() + "]\n",
+    "line 1",
+    "a list",
+    '"labels"',
+)
+bad(
+    "JSON: spread over lines",
+    "bad.jsonl",
+    '{\n"instance": "1",\n"labels": []\n}\n',
+    "line 1",
+    "no JSON",
+)
 bad("JSON: no labels", "bad.jsonl", '{"instance": "1"}\n', "line 1", "no key 'labels'")
 bad(
     "JSON: unknown key",
@@ -163,11 +491,44 @@ bad(
     "'label'",
     "did you mean 'labels'?",
 )
-bad("JSON: key twice", "bad.jsonl", '{"instance": "1", "labels": {"a": 1, "a": 0}}\n', "line 1", "'a' twice")
-bad("JSON: labels are text", "bad.jsonl", '{"instance": "1", "labels": "a"}\n', "line 1", "a text", "a list")
-bad("JSON: a label is a list", "bad.jsonl", '{"instance": "1", "labels": [["a"]]}\n', "line 1", "a list", "text")
-bad("JSON: a label is empty", "bad.jsonl", '{"instance": "1", "labels": [""]}\n', "line 1", "empty text")
-bad("JSON: instance is null", "bad.jsonl", '{"instance": null, "labels": []}\n', "line 1", "instance", "null")
+bad(
+    "JSON: key twice",
+    "bad.jsonl",
+    '{"instance": "1", "labels": {"a": 1, "a": 0}}\n',
+    "line 1",
+    "'a' twice",
+)
+bad(
+    "JSON: labels are text",
+    "bad.jsonl",
+    '{"instance": "1", "labels": "a"}\n',
+    "line 1",
+    "a text",
+    "a list",
+)
+bad(
+    "JSON: a label is a list",
+    "bad.jsonl",
+    '{"instance": "1", "labels": [["a"]]}\n',
+    "line 1",
+    "a list",
+    "text",
+)
+bad(
+    "JSON: a label is empty",
+    "bad.jsonl",
+    '{"instance": "1", "labels": [""]}\n',
+    "line 1",
+    "empty text",
+)
+bad(
+    "JSON: instance is null",
+    "bad.jsonl",
+    '{"instance": null, "labels": []}\n',
+    "line 1",
+    "instance",
+    "null",
+)
 bad(
     "JSON: score is text",
     "bad.jsonl",
@@ -196,7 +557,14 @@ bad(
     SCORES,
 )
 bad("JSON: instance twice", "bad.jsonl", TAGS + TAGS, "line 2", "'1' again", "line 1")
-bad("JSON: label twice", "bad.jsonl", '{"instance": "1", "labels": ["a", "a"]}\n', "line 1", "'a'", "again")
+bad(
+    "JSON: label twice",
+    "bad.jsonl",
+    '{"instance": "1", "labels": ["a", "a"]}\n',
+    "line 1",
+    "'a'",
+    "again",
+)
 bad(
     "JSON: model now and then",
     "bad.jsonl",
@@ -204,25 +572,83 @@ bad(
     "line 2",
     "a model",
 )
-bad("JSON: no label at all", "bad.jsonl", '{"instance": "1", "labels": []}\n', "no label", "at least one")
-bad("JSON: half a surrogate", "bad.jsonl", '{"instance": "1", "labels": ["\\ud800"]}\n', "surrogate", "Unicode")
+bad(
+    "JSON: no label at all",
+    "bad.jsonl",
+    '{"instance": "1", "labels": []}\n',
+    "no label",
+    "at least one",
+)
+bad(
+    "JSON: half a surrogate",
+    "bad.jsonl",
+    '{"instance": "1", "labels": ["\\ud800"]}\n',
+    "surrogate",
+    "Unicode",
+)
 bad("JSON: nested too deep", "bad.jsonl", "[" * 100_000, "line 1", "no JSON")
 
 # NPZ
-bad("NPZ: pickled", "bad.npz", npz_bytes(scores=np.array([[None, 1]], dtype=object)), "pickle")
+bad(
+    "NPZ: pickled",
+    "bad.npz",
+    npz_bytes(scores=np.array([[None, 1]], dtype=object)),
+    "pickle",
+)
 bad("NPZ: a bare pickle", "bad.npz", pickle.dumps({"scores": [[1]]}), "pickle")
-bad("NPZ: pickled names", "bad.npz", npz_bytes(scores=[[1.0]], labels=np.array(["a"], dtype=object)), "pickle")
+bad(
+    "NPZ: pickled names",
+    "bad.npz",
+    npz_bytes(scores=[[1.0]], labels=np.array(["a"], dtype=object)),
+    "pickle",
+)
 bad("NPZ: truncated", "bad.npz", NPZ[:-30], "NPZ")
 bad("NPZ: damaged inside", "bad.npz", NPZ[:300] + bytes(100) + NPZ[400:], "NPZ")
 bad("NPZ: empty file", "bad.npz", b"", "no ZIP file", "NPZ")
 bad("NPZ: one byte", "bad.npz", b"x", "no ZIP file", "NPZ")
 bad("NPZ: a single array", "bad.npz", b"\x93NUMPY", "a single array (NPY)", "NPZ")
-bad("NPZ: other arrays", "bad.npz", npz_bytes(score=[[1.0]]), "score", "did you mean 'scores'?")
-bad("NPZ: one dimension", "bad.npz", npz_bytes(scores=[1.0, 0.0]), "scores", "(2,)", "(n, l)")
-bad("NPZ: above one", "bad.npz", npz_bytes(scores=[[0.0, 2.0]]), "scores[0, 1]", "2", SCORES)
-bad("NPZ: text scores", "bad.npz", npz_bytes(scores=[["x"]]), "scores", "<U1", "numbers")
-bad("NPZ: too few names", "bad.npz", npz_bytes(scores=[[0.0, 1.0]], labels=["a"]), "labels", "for 1", "for 2")
-bad("NPZ: duplicate names", "bad.npz", npz_bytes(scores=[[0.0, 1.0]], labels=["a", "a"]), "labels", "'a'", "once")
+bad(
+    "NPZ: other arrays",
+    "bad.npz",
+    npz_bytes(score=[[1.0]]),
+    "score",
+    "did you mean 'scores'?",
+)
+bad(
+    "NPZ: one dimension",
+    "bad.npz",
+    npz_bytes(scores=[1.0, 0.0]),
+    "scores",
+    "(2,)",
+    "(n, l)",
+)
+bad(
+    "NPZ: above one",
+    "bad.npz",
+    npz_bytes(scores=[[0.0, 2.0]]),
+    "scores[0, 1]",
+    "2",
+    SCORES,
+)
+bad(
+    "NPZ: text scores", "bad.npz", npz_bytes(scores=[["x"]]), "scores", "<U1", "numbers"
+)
+bad(
+    "NPZ: too few names",
+    "bad.npz",
+    npz_bytes(scores=[[0.0, 1.0]], labels=["a"]),
+    "labels",
+    "for 1",
+    "for 2",
+)
+bad(
+    "NPZ: duplicate names",
+    "bad.npz",
+    npz_bytes(scores=[[0.0, 1.0]], labels=["a", "a"]),
+    "labels",
+    "'a'",
+    "once",
+)
 bad("NPZ: no instance", "bad.npz", npz_bytes(scores=np.zeros((0, 2))), "(0, 2)")
 bad(
     "NPZ: no names beside a file with names",
@@ -233,17 +659,61 @@ bad(
 )
 
 # ARFF
-bad("ARFF: no @data", "bad.arff", "@relation r\n@attribute a {0,1}\n", "line 2", "layout")
-bad("ARFF: no list of labels", "bad.arff", ARFF.replace(": -C 2", "") + "1,0\n", "bad.xml", "-C")
-bad("ARFF: -C too large", "bad.arff", ARFF.replace("-C 2", "-C 9") + "1,0\n", "-C 9", "1 to 2")
+bad(
+    "ARFF: no @data",
+    "bad.arff",
+    "@relation r\n@attribute a {0,1}\n",
+    "line 2",
+    "layout",
+)
+bad(
+    "ARFF: no list of labels",
+    "bad.arff",
+    ARFF.replace(": -C 2", "") + "1,0\n",
+    "bad.xml",
+    "-C",
+)
+bad(
+    "ARFF: -C too large",
+    "bad.arff",
+    ARFF.replace("-C 2", "-C 9") + "1,0\n",
+    "-C 9",
+    "1 to 2",
+)
 bad("ARFF: no rows", "bad.arff", ARFF, "no row")
-bad("ARFF: bad attribute", "bad.arff", ARFF.replace("b {0,1}", "b") + "1,0\n", "line 3", "@ATTRIBUTE")
-bad("ARFF: unknown type", "bad.arff", ARFF.replace("b {0,1}", "b relational") + "1,0\n", "line 3", "@ATTRIBUTE type")
+bad(
+    "ARFF: bad attribute",
+    "bad.arff",
+    ARFF.replace("b {0,1}", "b") + "1,0\n",
+    "line 3",
+    "@ATTRIBUTE",
+)
+bad(
+    "ARFF: unknown type",
+    "bad.arff",
+    ARFF.replace("b {0,1}", "b relational") + "1,0\n",
+    "line 3",
+    "@ATTRIBUTE type",
+)
 bad("ARFF: short row", "bad.arff", ARFF + "1,0\n1\n", "line 6", "@DATA", "ARFF")
-bad("ARFF: undeclared value", "bad.arff", ARFF + "{0 1}\n{0 2}\n", "line 6", "2", "nominal")
+bad(
+    "ARFF: undeclared value",
+    "bad.arff",
+    ARFF + "{0 1}\n{0 2}\n",
+    "line 6",
+    "2",
+    "nominal",
+)
 bad("ARFF: position too large", "bad.arff", ARFF + "{0 1}\n{7 1}\n", "line 6", "{7 1}")
 bad("ARFF: unclosed row", "bad.arff", ARFF + "{0 1\n", "line 5")
-bad("ARFF: nominal label", "bad.arff", ARFF.replace("b {0,1}", "b {no,yes}") + "1,no\n", "'b'", "{no,yes}", "{0,1}")
+bad(
+    "ARFF: nominal label",
+    "bad.arff",
+    ARFF.replace("b {0,1}", "b {no,yes}") + "1,no\n",
+    "'b'",
+    "{no,yes}",
+    "{0,1}",
+)
 bad(
     "ARFF: above one",
     "bad.arff",
@@ -256,21 +726,58 @@ bad(
 
 # Compression
 bad("gzip: cut off", "bad.csv.gz", gzip.compress(GOOD * 100)[:-12], "gzip")
-bad("gzip: damaged", "bad.csv.gz", gzip.compress(GOOD)[:12] + b"xx" + gzip.compress(GOOD)[14:], "gzip")
+bad(
+    "gzip: damaged",
+    "bad.csv.gz",
+    gzip.compress(GOOD)[:12] + b"xx" + gzip.compress(GOOD)[14:],
+    "gzip",
+)
 bad("gzip: plain text", "bad.csv.gz", GOOD, "gzip")
 bad("gzip: empty file", "bad.csv.gz", b"", "empty file")
-bad("zstd: cut off", "bad.csv.zst", zstandard.compress(os.urandom(0) + GOOD * 100)[:-5], "zstd")
+bad(
+    "zstd: cut off",
+    "bad.csv.zst",
+    zstandard.compress(os.urandom(0) + GOOD * 100)[:-5],
+    "zstd",
+)
 bad("zstd: plain text", "bad.csv.zst", GOOD, "zstd")
-bad("zstd: bad CSV within", "bad.csv.zst", zstandard.compress(b"instance,a,b\n1,x,0\n"), "line 2", "column 'a'", "'x'")
+bad(
+    "zstd: bad CSV within",
+    "bad.csv.zst",
+    zstandard.compress(b"instance,a,b\n1,x,0\n"),
+    "line 2",
+    "column 'a'",
+    "'x'",
+)
 
 # Names of files and formats
 bad("unknown suffix", "bad.cvs", GOOD, "'.cvs'", "did you mean 'csv'?")
-bad("unknown suffix, compressed", "bad.xlsx.gz", gzip.compress(GOOD), "'.xlsx'", ".parquet")
+bad(
+    "unknown suffix, compressed",
+    "bad.xlsx.gz",
+    gzip.compress(GOOD),
+    "'.xlsx'",
+    ".parquet",
+)
 bad("no suffix", "bad", GOOD, "no suffix", ".csv")
 
 # Panels whose models do not fit together
-bad("no label in common", "bad.csv", "instance,x,y\n1,1,0\n2,0,1\n", "no label", "'x'", "in common")
-bad("no instance in common", "bad.csv", "instance,a,b\nq,1,0\nr,0,1\n", "no instance", "'q'", "in common")
+bad(
+    "no label in common",
+    "bad.csv",
+    "instance,x,y\n1,1,0\n2,0,1\n",
+    "no label",
+    "'x'",
+    "in common",
+)
+bad(
+    "no instance in common",
+    "bad.csv",
+    "instance,a,b\nq,1,0\nr,0,1\n",
+    "no instance",
+    "'q'",
+    "in common",
+)
 
 
 @case("a model in two files", "b.csv", "second model 'm'", "a.csv")
@@ -340,7 +847,9 @@ def _(folder: Path) -> list[Path]:
 @case("XML with another label", "bad.xml", "'c'", "attribute")
 def _(folder: Path) -> list[Path]:
     (folder / "bad.arff").write_text(ARFF + "1,0\n")
-    (folder / "bad.xml").write_text('<labels><label name="a"/><label name="c"/></labels>')
+    (folder / "bad.xml").write_text(
+        '<labels><label name="a"/><label name="c"/></labels>'
+    )
     return [folder / "bad.arff"]
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy import sparse
 
-from mlconsensus.panel.model_tables import ModelTable
+from mlconsensus.predictions.score_tables import ModelTable
 
 LABELS = ["sports", "law, order", 'the "arts"', "énergie", "war"]
 
@@ -29,7 +29,14 @@ def voted_panel(dtype: type[np.generic] = np.bool_) -> list[ModelTable]:
         votes = rng.random((12, 5)) < 0.4
         votes[5] = False
         votes[0] = True
-        tables.append(ModelTable(f"tagger{k}", votes.astype(dtype), [f"{at:03d}" for at in range(12)], LABELS))
+        tables.append(
+            ModelTable(
+                f"tagger{k}",
+                votes.astype(dtype),
+                [f"{at:03d}" for at in range(12)],
+                LABELS,
+            )
+        )
     return tables
 
 

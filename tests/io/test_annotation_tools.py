@@ -8,8 +8,14 @@ import numpy as np
 import pytest
 
 import mlconsensus as mlc
-from mlconsensus.io import FORMATS, read_predictions, read_table, scan_predictions, write_table
-from mlconsensus.panel.model_tables import ModelTable
+from mlconsensus.io import (
+    FORMATS,
+    read_predictions,
+    read_table,
+    scan_predictions,
+    write_table,
+)
+from mlconsensus.predictions.score_tables import ModelTable
 
 DATA = Path(__file__).parent.parent / "data"
 NAN = float("nan")
@@ -19,7 +25,9 @@ both = pytest.mark.parametrize("read", [read_predictions, scan_predictions])
 
 def scores(panel):
     """What each model said, in the order of labels by name."""
-    blocks = [block.select(labels=sorted(panel.labels)).to_array() for block in panel.blocks()]
+    blocks = [
+        block.select(labels=sorted(panel.labels)).to_array() for block in panel.blocks()
+    ]
     return dict(zip(panel.models, np.concatenate(blocks, axis=1).tolist(), strict=True))
 
 
@@ -58,20 +66,46 @@ def test_label_studio_with_all_controls_and_other_ids():
 
 
 def test_label_studio_shapes_of_other_versions(tmp_path):
-    choice = {"from_name": "c", "to_name": "t", "type": "choices", "value": {"choices": ["law"]}}
-    path = {"from_name": "c", "to_name": "t", "type": "taxonomy", "value": {"taxonomy": [["art", "film"]]}}
+    choice = {
+        "from_name": "c",
+        "to_name": "t",
+        "type": "choices",
+        "value": {"choices": ["law"]},
+    }
+    path = {
+        "from_name": "c",
+        "to_name": "t",
+        "type": "taxonomy",
+        "value": {"taxonomy": [["art", "film"]]},
+    }
     tasks = [
-        {"id": 1, "data": {}, "annotations": [{"completed_by": 3, "result": [choice, path]}], "predictions": [7]},
-        {"id": 2, "data": {}, "predictions": [{"result": [choice | {"score": 0.25}], "score": None}]},
+        {
+            "id": 1,
+            "data": {},
+            "annotations": [{"completed_by": 3, "result": [choice, path]}],
+            "predictions": [7],
+        },
+        {
+            "id": 2,
+            "data": {},
+            "predictions": [{"result": [choice | {"score": 0.25}], "score": None}],
+        },
     ]
     (tmp_path / "a.json").write_text(json.dumps(tasks))
     panel = read_predictions(tmp_path / "a.json")
     same(panel, {"3": [[1, 1], [NAN, NAN]], "model": [[NAN, NAN], [0, 0.25]]})
     assert set(panel.labels) == {"law", "art/film"}
-    (tmp_path / "one.json").write_text(json.dumps(tasks[0]))  # as its own storage has it, a task a file
+    (tmp_path / "one.json").write_text(
+        json.dumps(tasks[0])
+    )  # as its own storage has it, a task a file
     assert read_predictions(tmp_path / "one.json").models == ("3",)
-    (tmp_path / "min.json").write_text(json.dumps([{"id": 1, "annotator": 3, "topics": {"choices": ["law", "war"]}}]))
-    same(read_predictions(tmp_path / "min.json", columns={"label": "topics"}), {"3": [[1, 1]]})
+    (tmp_path / "min.json").write_text(
+        json.dumps([{"id": 1, "annotator": 3, "topics": {"choices": ["law", "war"]}}])
+    )
+    same(
+        read_predictions(tmp_path / "min.json", columns={"label": "topics"}),
+        {"3": [[1, 1]]},
+    )
 
 
 @both
@@ -87,9 +121,15 @@ def test_doccano(read, form, strict):
 def test_prodigy(read):
     panel = read(DATA / "prodigy.jsonl")
     assert panel.instances.tolist() == ["1101", "-1102"]
-    same(panel, {"news-ann": [[1, 1, 0], [0, 0, 0]], "news-bob": [[0, 1, 0], [NAN, NAN, NAN]]})
+    same(
+        panel,
+        {"news-ann": [[1, 1, 0], [0, 0, 0]], "news-bob": [[0, 1, 0], [NAN, NAN, NAN]]},
+    )
     texts = read(DATA / "prodigy.jsonl", columns={"instance": "text"})
-    assert texts.instances.tolist() == ["Parliament votes on the budget", "A cup of tea"]
+    assert texts.instances.tolist() == [
+        "Parliament votes on the budget",
+        "A cup of tea",
+    ]
 
 
 @both
@@ -114,14 +154,20 @@ def test_argilla(read):
 
 def test_argilla_with_several_questions():
     rows = [
-        json.loads(line) | {"tone.suggestion": "calm"} for line in (DATA / "argilla.jsonl").read_text().splitlines()
+        json.loads(line) | {"tone.suggestion": "calm"}
+        for line in (DATA / "argilla.jsonl").read_text().splitlines()
     ]
     with pytest.raises(
-        mlc.InputError, match=r"found no argilla \(the questions \['tone', 'topics'\]: --columns label=… says"
+        mlc.InputError,
+        match=r"found no argilla \(the questions \['tone', 'topics'\]: --columns label=… says",
     ):
         mlc.from_dataset(rows)
     assert mlc.from_dataset(rows, columns={"label": "tone"}).labels == ("calm",)
-    assert mlc.from_dataset(rows, columns={"label": "topics"}).models == ("ann-uuid", "bob-uuid", "tagger-v2")
+    assert mlc.from_dataset(rows, columns={"label": "topics"}).models == (
+        "ann-uuid",
+        "bob-uuid",
+        "tagger-v2",
+    )
 
 
 class Dataset(list):
@@ -129,33 +175,52 @@ class Dataset(list):
 
     def __init__(self, rows, **names):
         super().__init__(rows)
-        self.features = {key: SimpleNamespace(feature=SimpleNamespace(names=own)) for key, own in names.items()}
+        self.features = {
+            key: SimpleNamespace(feature=SimpleNamespace(names=own))
+            for key, own in names.items()
+        }
 
 
 def test_datasets_of_rows():
-    rows = [{"text": "a", "labels": [0, 2]}, {"text": "b", "labels": []}, {"text": "c", "labels": None}]
+    rows = [
+        {"text": "a", "labels": [0, 2]},
+        {"text": "b", "labels": []},
+        {"text": "c", "labels": None},
+    ]
     with pytest.warns(
-        mlc.InputWarning, match=r"keys left out: 3 \('text'\); answers without labels read as silence: 1"
+        mlc.InputWarning,
+        match=r"keys left out: 3 \('text'\); answers without labels read as silence: 1",
     ):
-        panel = mlc.Predictions.from_dataset(Dataset(rows, labels=["law", "war", "art"]))
+        panel = mlc.Predictions.from_dataset(
+            Dataset(rows, labels=["law", "war", "art"])
+        )
     assert panel.instances.tolist() == ["0", "1", "2"]
     assert panel.labels == ("law", "art")
     same(panel, {"model": [[1, 1], [0, 0], [np.nan, np.nan]]})
     one = [{"id": "x", "annotator": "ann", "topic": 1}]
-    named = mlc.from_dataset(Dataset(one, topic=["law", "war"]), columns={"label": "topic"})
+    named = mlc.from_dataset(
+        Dataset(one, topic=["law", "war"]), columns={"label": "topic"}
+    )
     assert (named.models, named.labels) == (("ann",), ("war",))
     with pytest.raises(mlc.InputError, match="dataset, row 0: found a text, expected"):
         mlc.from_dataset({"train": rows})
 
 
 def test_a_hugging_face_dataset_itself():
-    datasets = pytest.importorskip("datasets", reason="Hugging Face's datasets is not installed")
+    datasets = pytest.importorskip(
+        "datasets", reason="Hugging Face's datasets is not installed"
+    )
     if not hasattr(datasets, "Dataset"):
         pytest.skip("it is our own folder of tests")
     features = datasets.Features(
-        {"id": datasets.Value("string"), "labels": [datasets.ClassLabel(names=["law", "war"])]}
+        {
+            "id": datasets.Value("string"),
+            "labels": [datasets.ClassLabel(names=["law", "war"])],
+        }
     )
-    rows = datasets.Dataset.from_list([{"id": "a", "labels": [1]}, {"id": "b", "labels": [0, 1]}], features=features)
+    rows = datasets.Dataset.from_list(
+        [{"id": "a", "labels": [1]}, {"id": "b", "labels": [0, 1]}], features=features
+    )
     same(mlc.from_dataset(rows), {"model": [[0, 1], [1, 1]]})
 
 
@@ -203,20 +268,37 @@ def test_annif(read):
     panel = read([DATA / "annif" / "tfidf", DATA / "annif" / "mllm"])
     assert panel.instances.tolist() == ["doc1", "doc2"]
     # mllm lists neither parliaments nor tea, and nothing at all for doc2.
-    same(panel, {"tfidf": [[0.9125, 0.5, 0], [0, 0, 0.25]], "mllm": [[0.75, NAN, NAN], [0, NAN, NAN]]})
+    same(
+        panel,
+        {
+            "tfidf": [[0.9125, 0.5, 0], [0, 0, 0.25]],
+            "mllm": [[0.75, NAN, NAN], [0, NAN, NAN]],
+        },
+    )
     uris = read(DATA / "annif" / "tfidf", columns={"label": "uri"})
     assert uris.labels[0] == "http://www.yso.fi/onto/yso/p1"
 
 
 def test_annif_truth_and_single_files(tmp_path):
     truth = read_table(DATA / "annif" / "gold")
-    assert (truth.instances.tolist(), truth.labels.tolist()) == (["doc1", "doc2"], ["budgets", "parliaments", "tea"])
+    assert (truth.instances.tolist(), truth.labels.tolist()) == (
+        ["doc1", "doc2"],
+        ["budgets", "parliaments", "tea"],
+    )
     np.testing.assert_array_equal(truth.scores, [[1, 1, 0], [0, 0, 1]])
     (tmp_path / "keys.txt").write_text("budgets\ntea\n")
-    assert read_table(tmp_path / "keys.txt", format="annif").labels.tolist() == ["budgets", "tea"]
-    assert read_table(DATA / "annif" / "tfidf" / "doc1.annif").instances.tolist() == ["doc1"]
+    assert read_table(tmp_path / "keys.txt", format="annif").labels.tolist() == [
+        "budgets",
+        "tea",
+    ]
+    assert read_table(DATA / "annif" / "tfidf" / "doc1.annif").instances.tolist() == [
+        "doc1"
+    ]
     (tmp_path / "d.annif").write_text("<http://x/1>\tlaw\thigh\n")
-    with pytest.raises(mlc.InputError, match=r"d\.annif, line 1: found 'high', expected a score after a tab"):
+    with pytest.raises(
+        mlc.InputError,
+        match=r"d\.annif, line 1: found 'high', expected a score after a tab",
+    ):
         read_table(tmp_path / "d.annif")
 
 
@@ -228,7 +310,12 @@ def test_a_folder_of_tables_is_not_annifs(tmp_path):
 
 # What tools import.
 
-TABLE = ModelTable("Filter", np.array([[0.9, 0.6], [1.02, 0.0], [0.1, NAN]]), ["7", "8", "a text"], ["law", "war"])
+TABLE = ModelTable(
+    "Filter",
+    np.array([[0.9, 0.6], [1.02, 0.0], [0.1, NAN]]),
+    ["7", "8", "a text"],
+    ["law", "war"],
+)
 
 
 def test_predictions_for_label_studio(tmp_path):
@@ -237,7 +324,9 @@ def test_predictions_for_label_studio(tmp_path):
     assert [task.get("id") for task in tasks] == [7, 8, None]
     assert [task["data"]["text"] for task in tasks] == ["7", "8", "a text"]
     said = [task["predictions"][0] for task in tasks]
-    assert [one["result"][0]["value"]["choices"] if one["result"] else [] for one in said] == [
+    assert [
+        one["result"][0]["value"]["choices"] if one["result"] else [] for one in said
+    ] == [
         ["law", "war"],
         ["law"],
         [],
@@ -280,10 +369,16 @@ def test_a_consensus_is_saved_for_a_tool(tmp_path):
 
 @pytest.mark.parametrize("form", ["annif", "argilla", "arff"])
 def test_what_is_not_written(tmp_path, form):
-    with pytest.raises(mlc.InputError, match=f"output format: found '{form}', expected one of csv, ") as refused:
+    with pytest.raises(
+        mlc.InputError, match=f"output format: found '{form}', expected one of csv, "
+    ) as refused:
         write_table(tmp_path / "a", TABLE, format=form)
-    assert not {form, "annif", "argilla", "arff"} & set(str(refused.value).split("expected")[1].split(", "))
-    with pytest.raises(mlc.InputError, match=r"a\.odd: found the suffix '\.odd'.*\.npz$"):
+    assert not {form, "annif", "argilla", "arff"} & set(
+        str(refused.value).split("expected")[1].split(", ")
+    )
+    with pytest.raises(
+        mlc.InputError, match=r"a\.odd: found the suffix '\.odd'.*\.npz$"
+    ):
         write_table(tmp_path / "a.odd", TABLE)
     assert list(tmp_path.iterdir()) == []
 

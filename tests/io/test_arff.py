@@ -4,8 +4,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mlconsensus.io import arff, read_table
+from mlconsensus.io import read_table
 from mlconsensus.io.files import InputFile
+from mlconsensus.io.formats.registry import arff
 
 HEAD = r"""@RELATION 'a b: -C -2'
 % made by hand
@@ -46,14 +47,18 @@ def test_names_and_kinds() -> None:
         HEAD.replace("-C -2", "-C -1")
         + "@attribute instance string\n@attribute size {small,'very large'}\n@attribute y2 integer\n"
     )
-    features, labels, *names = loaded(f"{head}@data\n1,0,0,'2020-01-01','very large',1\n")
+    features, labels, *names = loaded(
+        f"{head}@data\n1,0,0,'2020-01-01','very large',1\n"
+    )
     assert names == [["w 1", "it's", "y\\'s", "size"], ["y2"], ["2020-01-01"]]
     assert features.toarray().tolist() == [[1, 0, 0, 1]]
     assert labels.toarray().tolist() == [[1]]
 
 
 def test_missing() -> None:
-    np.testing.assert_array_equal(parsed("{0 ?,1 1}\n{}\n"), [[np.nan, 1, 0], [0, 0, 0]])
+    np.testing.assert_array_equal(
+        parsed("{0 ?,1 1}\n{}\n"), [[np.nan, 1, 0], [0, 0, 0]]
+    )
     np.testing.assert_array_equal(parsed("?,?,0.5\n"), [[np.nan, np.nan, 0.5]])
     assert parsed("{}\n{}\n") == [[0, 0, 0], [0, 0, 0]]
 
@@ -61,7 +66,9 @@ def test_missing() -> None:
 @pytest.mark.parametrize(("option", "labels"), [("-C 2", ["a", "b"]), ("-C -1", ["c"])])
 def test_meka_option(tmp_path: Path, option: str, labels: list[str]) -> None:
     attributes = "".join(f"@attribute {name} {{0,1}}\n" for name in "abc")
-    (tmp_path / "x.arff").write_text(f"@relation 'x: {option}'\n{attributes}@data\n1,0,1\n")
+    (tmp_path / "x.arff").write_text(
+        f"@relation 'x: {option}'\n{attributes}@data\n1,0,1\n"
+    )
     _, _, feature_names, label_names = arff.load(tmp_path / "x.arff")
     assert label_names == labels
     assert sorted(feature_names + labels) == ["a", "b", "c"]
@@ -69,7 +76,9 @@ def test_meka_option(tmp_path: Path, option: str, labels: list[str]) -> None:
 
 def test_mulan_list_wins_and_may_be_nested(tmp_path: Path) -> None:
     attributes = "".join(f"@attribute {name} {{0,1}}\n" for name in "abcd")
-    (tmp_path / "x.arff.gz").write_bytes(gzip.compress(f"@relation 'x: -C 1'\n{attributes}@data\n1,0,1,0\n".encode()))
+    (tmp_path / "x.arff.gz").write_bytes(
+        gzip.compress(f"@relation 'x: -C 1'\n{attributes}@data\n1,0,1,0\n".encode())
+    )
     (tmp_path / "x.xml").write_text(
         '<labels xmlns="http://mulan.sourceforge.net/labels"><label name="d"><label name="b"/></label></labels>'
     )

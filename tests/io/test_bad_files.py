@@ -35,5 +35,7 @@ def test_no_permission(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         raise PermissionError(13, "Permission denied", str(path))
 
     monkeypatch.setattr(Path, "read_bytes", refuse)
-    with pytest.raises(InputError, match=r"secret\.csv: found no permission, expected a file to read"):
+    with pytest.raises(
+        InputError, match=r"secret\.csv: found no permission, expected a file to read"
+    ):
         mlc.io.read_table(tmp_path / "secret.csv")

@@ -25,4 +25,7 @@ def test_bits(sizes: list[int], width: int, start: int, seed: int) -> None:
 def test_bits_beside_what_tells_that_none_is_missing() -> None:
     some = pl.Series("a", [True, None]).fill_null(False)
     frame = pl.DataFrame([some, pl.Series("b", [True, True])])
-    assert matrix(frame, ["id", "a", "b"], PLACE).tolist() == [[True, True], [False, True]]
+    assert matrix(frame, ["id", "a", "b"], PLACE).tolist() == [
+        [True, True],
+        [False, True],
+    ]

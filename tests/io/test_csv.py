@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mlconsensus.io import read_table, read_tables
-from mlconsensus.panel.model_tables import ModelTable
+from mlconsensus.predictions.score_tables import ModelTable
 
 
 def read(folder: Path, text: str | bytes, name: str = "a.csv") -> ModelTable:
@@ -32,16 +32,36 @@ def test_first_column_may_be_called_anything(tmp_path: Path, first: str) -> None
         (["True", "FALSE", "true"], np.float64),
     ],
 )
-def test_types_are_small_where_exact(tmp_path: Path, cells: list[str], dtype: type) -> None:
+def test_types_are_small_where_exact(
+    tmp_path: Path, cells: list[str], dtype: type
+) -> None:
     rows = "".join(f"{at},{cell},1\n" for at, cell in enumerate(cells))
     table = read(tmp_path, f"id,a,b\n{rows}")
     assert table.scores.dtype == dtype
-    expected = [{"": np.nan, "true": 1.0, "false": 0.0}.get(cell.lower(), cell) for cell in cells]
+    expected = [
+        {"": np.nan, "true": 1.0, "false": 0.0}.get(cell.lower(), cell)
+        for cell in cells
+    ]
     np.testing.assert_array_equal(table.scores[:, 0], np.array(expected, dtype=float))
 
 
 @pytest.mark.parametrize(
-    "cell", ["", '""', "NaN", "nan", "NAN", "NA", "na", "N/A", "n/a", "null", "NULL", "None", " NA "]
+    "cell",
+    [
+        "",
+        '""',
+        "NaN",
+        "nan",
+        "NAN",
+        "NA",
+        "na",
+        "N/A",
+        "n/a",
+        "null",
+        "NULL",
+        "None",
+        " NA ",
+    ],
 )
 @pytest.mark.parametrize("column", [0, 1])
 def test_missing_is_spelt_in_many_ways(tmp_path: Path, cell: str, column: int) -> None:
@@ -52,7 +72,10 @@ def test_missing_is_spelt_in_many_ways(tmp_path: Path, cell: str, column: int) -
     assert np.isnan(scores).sum() == 1
 
 
-@pytest.mark.parametrize("cell", ["0.5", ".5", "5e-1", "+0.5", " 0.5", "0.5 ", '"0.5"', "0.50000000000000000"])
+@pytest.mark.parametrize(
+    "cell",
+    ["0.5", ".5", "5e-1", "+0.5", " 0.5", "0.5 ", '"0.5"', "0.50000000000000000"],
+)
 def test_numbers_are_written_in_many_ways(tmp_path: Path, cell: str) -> None:
     assert read(tmp_path, f"id,a,b\n1,{cell},0\n").scores[0, 0] == 0.5
 
@@ -67,7 +90,14 @@ def test_numbers_are_written_in_many_ways(tmp_path: Path, cell: str) -> None:
         b"id,a,b\r\n1,0,1\r\n2,1,0\r\n\r\n",
         b'"id","a","b"\n"1",0,1\n"2","1","0"\n',
     ],
-    ids=["byte order mark", "CRLF", "no last line end", "blank lines last", "blank CRLF lines last", "quotes"],
+    ids=[
+        "byte order mark",
+        "CRLF",
+        "no last line end",
+        "blank lines last",
+        "blank CRLF lines last",
+        "quotes",
+    ],
 )
 def test_other_ways_to_write_the_same(tmp_path: Path, text: bytes) -> None:
     table = read(tmp_path, text)
@@ -77,8 +107,13 @@ def test_other_ways_to_write_the_same(tmp_path: Path, text: bytes) -> None:
 
 
 def test_empty_last_cells_are_not_short_rows(tmp_path: Path) -> None:
-    np.testing.assert_array_equal(read(tmp_path, "id,a,b\n1,0,\n2,,\n").scores, [[0, np.nan], [np.nan, np.nan]])
-    np.testing.assert_array_equal(read(tmp_path, 'id,a,b\n"1\n1",0,\n2,,\n').scores, [[0, np.nan], [np.nan, np.nan]])
+    np.testing.assert_array_equal(
+        read(tmp_path, "id,a,b\n1,0,\n2,,\n").scores, [[0, np.nan], [np.nan, np.nan]]
+    )
+    np.testing.assert_array_equal(
+        read(tmp_path, 'id,a,b\n"1\n1",0,\n2,,\n').scores,
+        [[0, np.nan], [np.nan, np.nan]],
+    )
 
 
 def test_long_file_of_several_models(tmp_path: Path) -> None:
@@ -91,9 +126,19 @@ def test_long_file_of_several_models(tmp_path: Path) -> None:
         "a,1,3,bob\n"
     )
     ann, bob = read_tables(tmp_path / "votes.csv")
-    assert (ann.model, ann.instances.tolist(), ann.labels.tolist()) == ("ann", ["1", "2"], ["a", "b"])
-    np.testing.assert_array_equal(ann.scores, [[0.9, np.nan], [0.2, 0.0]])  # ann knows b and listed 2: 0
-    assert (bob.model, bob.instances.tolist(), bob.labels.tolist()) == ("bob", ["2", "3"], ["a", "c"])
+    assert (ann.model, ann.instances.tolist(), ann.labels.tolist()) == (
+        "ann",
+        ["1", "2"],
+        ["a", "b"],
+    )
+    np.testing.assert_array_equal(
+        ann.scores, [[0.9, np.nan], [0.2, 0.0]]
+    )  # ann knows b and listed 2: 0
+    assert (bob.model, bob.instances.tolist(), bob.labels.tolist()) == (
+        "bob",
+        ["2", "3"],
+        ["a", "c"],
+    )
     np.testing.assert_array_equal(bob.scores, [[0, 1], [1, 0]])
 
 

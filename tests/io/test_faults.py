@@ -18,12 +18,20 @@ from mlconsensus.cli import main
 from mlconsensus.errors import InputError
 from mlconsensus.io import files, write_table
 from mlconsensus.io.files import whole_file
-from mlconsensus.io.writing import write_blocks
-from mlconsensus.panel.model_tables import ModelTable
+from mlconsensus.io.write import write_blocks
+from mlconsensus.predictions.score_tables import ModelTable
 
 NAMES = [f"i{k}" for k in range(300)]
-TABLE = ModelTable("t", np.random.default_rng(0).random((300, 10)), NAMES, list("abcdefghij"))
-CALLS = ("open", "fsync", "close", "link", "replace")  # of `os`, beside what is done to the open file
+TABLE = ModelTable(
+    "t", np.random.default_rng(0).random((300, 10)), NAMES, list("abcdefghij")
+)
+CALLS = (
+    "open",
+    "fsync",
+    "close",
+    "link",
+    "replace",
+)  # of `os`, beside what is done to the open file
 
 
 class Calls:
@@ -74,11 +82,19 @@ def scanned(folder):
 
 WRITES = {
     "csv": lambda folder, force: write_table(folder / "out.csv", TABLE, force=force),
-    "gzip": lambda folder, force: write_table(folder / "out.csv.gz", TABLE, force=force),
-    "zstd": lambda folder, force: write_table(folder / "out.csv.zst", TABLE, force=force),
-    "parquet": lambda folder, force: write_table(folder / "out.parquet", TABLE, force=force),
+    "gzip": lambda folder, force: write_table(
+        folder / "out.csv.gz", TABLE, force=force
+    ),
+    "zstd": lambda folder, force: write_table(
+        folder / "out.csv.zst", TABLE, force=force
+    ),
+    "parquet": lambda folder, force: write_table(
+        folder / "out.parquet", TABLE, force=force
+    ),
     "npz": lambda folder, force: write_table(folder / "out.npz", TABLE, force=force),
-    "state": lambda folder, force: mlc.save(mlc.MajorityVote().fit([[[1, 0]]]), folder / "out.model", force=force),
+    "state": lambda folder, force: mlc.save(
+        mlc.MajorityVote().fit([[[1, 0]]]), folder / "out.model", force=force
+    ),
     "streamed": lambda folder, force: mlc.write_consensus(
         scanned(folder), folder / "out.csv", method="mv", force=force
     ),
@@ -86,12 +102,18 @@ WRITES = {
 
 
 def outputs(folder):
-    return {path.name: path.read_bytes() for path in folder.iterdir() if path.name != "in.csv"}
+    return {
+        path.name: path.read_bytes()
+        for path in folder.iterdir()
+        if path.name != "in.csv"
+    }
 
 
 @pytest.mark.parametrize("force", [False, True], ids=["new", "over another"])
 @pytest.mark.parametrize("kind", WRITES)
-def test_whatever_fails_there_is_all_or_what_was_there(tmp_path, monkeypatch, kind, force):
+def test_whatever_fails_there_is_all_or_what_was_there(
+    tmp_path, monkeypatch, kind, force
+):
     write = WRITES[kind]
     scanned(tmp_path)
     write(tmp_path, force)
@@ -197,10 +219,14 @@ print(sorted(ends))
 
 def test_a_kill_at_each_call_leaves_all_or_what_was_there(tmp_path):
     program = [sys.executable, "-W", "ignore", "-c", textwrap.dedent(KILLED), tmp_path]
-    ran = subprocess.run(program, capture_output=True, text=True, timeout=100, check=False)
+    ran = subprocess.run(
+        program, capture_output=True, text=True, timeout=100, check=False
+    )
     assert ran.stderr == ""
     whole = b"allallall"
-    assert ran.stdout.strip() == str([(False, whole), (True, b""), (True, whole), (True, b"before")])
+    assert ran.stdout.strip() == str(
+        [(False, whole), (True, b""), (True, whole), (True, b"before")]
+    )
 
 
 @pytest.fixture
@@ -221,7 +247,10 @@ def test_a_file_system_that_is_full(small, monkeypatch, kind):
     panel = scanned(small)  # its scratch files are elsewhere
     monkeypatch.setitem(globals(), "scanned", lambda folder: panel)
     (small / "in.csv").unlink()
-    with contextlib.suppress(OSError), (small / "ballast").open("wb", buffering=0) as ballast:
+    with (
+        contextlib.suppress(OSError),
+        (small / "ballast").open("wb", buffering=0) as ballast,
+    ):
         while ballast.write(bytes(4096)):
             pass
     if kind != "state":  # which is small
@@ -236,12 +265,22 @@ def test_a_file_system_that_is_read_only(small, tmp_path, monkeypatch, capsys):
     scanned(small)
     (small / "out.csv").write_text("before")
     subprocess.run(["mount", "-o", "remount,ro", small], check=True)
-    with pytest.raises(InputError, match="found 'read-only file system', expected a place to write to"):
+    with pytest.raises(
+        InputError, match="found 'read-only file system', expected a place to write to"
+    ):
         WRITES["csv"](small, True)
     assert (small / "out.csv").read_text() == "before"
     monkeypatch.setattr("tempfile.tempdir", str(small))  # where scratch files go
     with pytest.raises(SystemExit) as end:
-        main(["combine", str(small / "in.csv"), "--stream", "-o", str(tmp_path / "out.csv")])
+        main(
+            [
+                "combine",
+                str(small / "in.csv"),
+                "--stream",
+                "-o",
+                str(tmp_path / "out.csv"),
+            ]
+        )
     assert end.value.code == 2
     said = capsys.readouterr().err
     assert "found 'read-only file system', expected" in said
@@ -250,9 +289,14 @@ def test_a_file_system_that_is_read_only(small, tmp_path, monkeypatch, capsys):
 
 def test_a_disk_that_is_full_under_workers_is_named(tmp_path):
     def each(*work):
-        raise pl.exceptions.ComputeError("parquet: underlying IO error: File too large (os error 27)")
+        raise pl.exceptions.ComputeError(
+            "parquet: underlying IO error: File too large (os error 27)"
+        )
 
     panel = SimpleNamespace(labels=("x",), each=each)
-    with pytest.raises(InputError, match=r"f\.parquet: found 'file too large', expected a place to write to"):
+    with pytest.raises(
+        InputError,
+        match=r"f\.parquet: found 'file too large', expected a place to write to",
+    ):
         write_blocks(tmp_path / "f.parquet", panel, lambda block: block)
     assert not list(tmp_path.iterdir())

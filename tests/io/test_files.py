@@ -16,7 +16,7 @@ import zstandard
 from mlconsensus.errors import InputError
 from mlconsensus.io import files, read_table, write_table
 from mlconsensus.io.files import read_bytes, whole_file
-from mlconsensus.panel.model_tables import ModelTable
+from mlconsensus.predictions.score_tables import ModelTable
 
 TABLE = ModelTable("t", np.full((3, 2), 0.5), ["1", "2", "3"], ["a", "b"])
 
@@ -24,14 +24,18 @@ TABLE = ModelTable("t", np.full((3, 2), 0.5), ["1", "2", "3"], ["a", "b"])
 def test_compression_is_seen_by_content_too(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_bytes(gzip.compress(b"text"))
     assert read_bytes(tmp_path / "a.csv") == b"text"
-    (tmp_path / "a.csv").write_bytes(zstandard.compress(b"te") + zstandard.compress(b"xt"))
+    (tmp_path / "a.csv").write_bytes(
+        zstandard.compress(b"te") + zstandard.compress(b"xt")
+    )
     assert read_bytes(tmp_path / "a.csv") == b"text"
 
 
 def test_pipe_is_read_once(tmp_path: Path) -> None:
     path = tmp_path / "pipe.csv"
     os.mkfifo(path)
-    writer = threading.Thread(target=path.write_bytes, args=(b"id,a,b\n1,0.5,\n2,x,1\n",))
+    writer = threading.Thread(
+        target=path.write_bytes, args=(b"id,a,b\n1,0.5,\n2,x,1\n",)
+    )
     writer.start()
     with pytest.raises(InputError, match=r"pipe\.csv, line 3, column 'a': found 'x'"):
         read_table(path)
@@ -51,7 +55,9 @@ def test_output_has_the_usual_permissions(tmp_path: Path) -> None:
     with whole_file(tmp_path / "ours"):
         pass
     (tmp_path / "usual").touch()
-    assert stat.S_IMODE((tmp_path / "ours").stat().st_mode) == stat.S_IMODE((tmp_path / "usual").stat().st_mode)
+    assert stat.S_IMODE((tmp_path / "ours").stat().st_mode) == stat.S_IMODE(
+        (tmp_path / "usual").stat().st_mode
+    )
 
 
 def test_an_error_leaves_what_was_there(tmp_path: Path) -> None:
@@ -67,7 +73,8 @@ def test_existing_output_needs_force(tmp_path: Path) -> None:
     path = tmp_path / "out.csv"
     write_table(path, TABLE)
     with pytest.raises(
-        InputError, match=r"found an existing file, expected none \(--force or force=True replaces it\)"
+        InputError,
+        match=r"found an existing file, expected none \(--force or force=True replaces it\)",
     ):
         write_table(path, TABLE)
     write_table(path, TABLE, force=True)
@@ -88,14 +95,19 @@ def test_device_is_written_to_and_not_replaced() -> None:
 
 @pytest.mark.parametrize("name", ["csv", "parquet", "feather", "jsonl", "npz"])
 def test_full_disk(name: str) -> None:
-    big = TABLE._replace(scores=np.random.default_rng(0).random((3000, 20)), instances=None, labels=None)
+    big = TABLE._replace(
+        scores=np.random.default_rng(0).random((3000, 20)), instances=None, labels=None
+    )
     with pytest.raises(
-        InputError, match="/dev/full: found '.*no space left on device.*', expected a place to write to"
+        InputError,
+        match="/dev/full: found '.*no space left on device.*', expected a place to write to",
     ):
         write_table("/dev/full", big, format=name)
 
 
-def test_full_disk_at_the_end_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_disk_at_the_end_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def full(descriptor: int) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
@@ -105,12 +117,16 @@ def test_full_disk_at_the_end_leaves_nothing(tmp_path: Path, monkeypatch: pytest
     assert os.listdir(tmp_path) == []
 
 
-def test_no_permission_to_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_permission_to_write(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def refuse(*args: object) -> int:
         raise PermissionError(errno.EACCES, "Permission denied")
 
     monkeypatch.setattr(files.os, "open", refuse)
-    with pytest.raises(InputError, match=r"out\.csv: found no permission, expected a place to write to"):
+    with pytest.raises(
+        InputError, match=r"out\.csv: found no permission, expected a place to write to"
+    ):
         write_table(tmp_path / "out.csv", TABLE)
 
 
@@ -128,13 +144,23 @@ def test_bad_targets(tmp_path: Path, path: str, words: str) -> None:
 
 
 def test_a_bad_request_writes_nothing(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="layout: found 'tall', expected 'wide', 'long' or 'ranked'"):
+    with pytest.raises(
+        InputError, match="layout: found 'tall', expected 'wide', 'long' or 'ranked'"
+    ):
         write_table(tmp_path / "out.csv", TABLE, layout="tall")  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="format: found 'cvs', expected one of csv, .*; did you mean 'csv'"):
+    with pytest.raises(
+        InputError,
+        match="format: found 'cvs', expected one of csv, .*; did you mean 'csv'",
+    ):
         write_table(tmp_path / "out.csv", TABLE, format="cvs")
-    with pytest.raises(InputError, match=r"out\.arff: found the suffix '\.arff', expected one of \.csv, "):
+    with pytest.raises(
+        InputError,
+        match=r"out\.arff: found the suffix '\.arff', expected one of \.csv, ",
+    ):
         write_table(tmp_path / "out.arff", TABLE)
-    with pytest.raises(InputError, match="output: found an empty name, expected a file to write"):
+    with pytest.raises(
+        InputError, match="output: found an empty name, expected a file to write"
+    ):
         write_table("", TABLE, format="csv")
     with pytest.raises(InputError, match="found no format, expected one of csv"):
         write_table("-", TABLE)
@@ -151,13 +177,17 @@ def test_killed_process_leaves_no_output(tmp_path: Path) -> None:
             print("ready", flush=True)
             time.sleep(60)
     """
-    process = subprocess.Popen([sys.executable, "-c", textwrap.dedent(program)], stdout=subprocess.PIPE)
+    process = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(program)], stdout=subprocess.PIPE
+    )
     assert process.stdout is not None
     with process.stdout:
         assert process.stdout.readline() == b"ready\n"
         process.send_signal(signal.SIGKILL)
         process.wait()
     assert not (tmp_path / "out.csv").exists()
-    with whole_file(tmp_path / "out.csv") as file:  # what is left of the first does not stand in the way
+    with whole_file(
+        tmp_path / "out.csv"
+    ) as file:  # what is left of the first does not stand in the way
         file.write(b"whole")
     assert (tmp_path / "out.csv").read_bytes() == b"whole"

@@ -13,25 +13,38 @@ import numpy as np
 import polars as pl
 import pytest
 import zstandard
+from mlconsensus.io.formats.registry.parquet import structure
 from scipy import sparse
 
 import mlconsensus as mlc
 from mlconsensus.errors import InputError
 from mlconsensus.io import read_predictions, scan_predictions
-from mlconsensus.io.parquet import structure
-from mlconsensus.panel.model_tables import ModelTable
+from mlconsensus.predictions.score_tables import ModelTable
 
-CSR = {"format": b"csr", "shape": [6, 4], "data": [0.5] * 4, "indices": [1, 3, 2, 0], "indptr": [0, 1, 1, 2, 3, 4, 4]}
+CSR = {
+    "format": b"csr",
+    "shape": [6, 4],
+    "data": [0.5] * 4,
+    "indices": [1, 3, 2, 0],
+    "indptr": [0, 1, 1, 2, 3, 4, 4],
+}
 BSR = CSR | {"format": b"bsr", "data": np.full((4, 1, 1), 0.5)}
 SPARSE = {
-    "row outside": CSR | {"format": b"csc", "indices": [1, 22630477, 2, 0], "indptr": [0, 1, 2, 3, 4]},
+    "row outside": CSR
+    | {"format": b"csc", "indices": [1, 22630477, 2, 0], "indptr": [0, 1, 2, 3, 4]},
     "column outside": CSR | {"indices": [1, 4, 2, 0]},
     "column below 0": CSR | {"indices": [1, -1, 2, 0]},
     "indptr ends in 0": CSR | {"indptr": [0, 0, 3, 50331648, 0, 196608, 0]},
     "indptr falls": BSR | {"indptr": [0, 50000000, 1, 2, 3, 4, 4]},
     "indptr falls where nothing is stored": CSR
-    | {"format": b"csc", "data": np.zeros(0), "indices": np.zeros(0, int), "indptr": [0, 50000000, 0, 0, 0]},
-    "positions beyond int64": CSR | {"indices": np.array([1, 2**64 - 1, 2, 0], dtype=np.uint64)},
+    | {
+        "format": b"csc",
+        "data": np.zeros(0),
+        "indices": np.zeros(0, int),
+        "indptr": [0, 50000000, 0, 0, 0],
+    },
+    "positions beyond int64": CSR
+    | {"indices": np.array([1, 2**64 - 1, 2, 0], dtype=np.uint64)},
     "indptr too short": CSR | {"indptr": [0, 4]},
     "fewer values than positions": CSR | {"data": [0.5] * 3},
     "shape of one dimension": CSR | {"shape": [6]},
@@ -63,8 +76,12 @@ def test_sparse_arrays_are_checked_before_compiled_code_sees_them(tmp_path, case
 
 def test_the_sound_matrix_is_read(tmp_path):
     np.savez(tmp_path / "m.npz", _is_array=True, **CSR)
-    expected = sparse.csr_array((CSR["data"], CSR["indices"], CSR["indptr"]), shape=(6, 4)).toarray()
-    np.testing.assert_array_equal(read_predictions(tmp_path / "m.npz").to_array(), [expected])
+    expected = sparse.csr_array(
+        (CSR["data"], CSR["indices"], CSR["indptr"]), shape=(6, 4)
+    ).toarray()
+    np.testing.assert_array_equal(
+        read_predictions(tmp_path / "m.npz").to_array(), [expected]
+    )
 
 
 def test_a_file_at_which_polars_panics(tmp_path):
@@ -76,7 +93,9 @@ def test_decimals_that_polars_cannot_read(tmp_path):
     pa = pytest.importorskip("pyarrow")
     feather = pytest.importorskip("pyarrow.feather")
     wide = pa.array([decimal.Decimal("0.5")], pa.decimal256(50, 3))
-    feather.write_feather(pa.table({"id": ["a"], "x": wide}), str(tmp_path / "a.feather"))
+    feather.write_feather(
+        pa.table({"id": ["a"], "x": wide}), str(tmp_path / "a.feather")
+    )
     assert "Feather" in refused(tmp_path / "a.feather")
 
 
@@ -103,12 +122,18 @@ def test_what_pandas_never_writes(tmp_path, index):
 def test_an_array_larger_than_any_memory(tmp_path):
     head = b"{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000000, 4), }\n"
     with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive:
-        archive.writestr("scores.npy", b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head)
+        archive.writestr(
+            "scores.npy", b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head
+        )
     assert "NPZ" in refused(tmp_path / "a.npz")
 
 
 def test_a_shape_that_is_no_number_of_rows(tmp_path, recwarn):
-    np.savez(tmp_path / "m.npz", _is_array=True, **CSR | {"shape": np.array([6, 4], dtype=np.complex64)})
+    np.savez(
+        tmp_path / "m.npz",
+        _is_array=True,
+        **CSR | {"shape": np.array([6, 4], dtype=np.complex64)},
+    )
     assert "broken sparse matrix" in refused(tmp_path / "m.npz")
     assert not recwarn.list
 
@@ -117,18 +142,28 @@ def test_what_python_2_wrote(tmp_path, recwarn):
     head = b"{'descr': '<f8', 'fortran_order': False, 'shape': (1L, 2L), }\n"
     with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive:
         archive.writestr(
-            "scores.npy", b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head + np.ones(2).tobytes()
+            "scores.npy",
+            b"\x93NUMPY\x01\x00"
+            + struct.pack("<H", len(head))
+            + head
+            + np.ones(2).tobytes(),
         )
-    np.testing.assert_array_equal(read_predictions(tmp_path / "a.npz").to_array(), [[[1, 1]]])
+    np.testing.assert_array_equal(
+        read_predictions(tmp_path / "a.npz").to_array(), [[[1, 1]]]
+    )
     assert not recwarn.list
 
 
 def with_page_of(values: bytes) -> bytes:
     """Write Parquet whose page of scores says that it has another number of them than 2, as Thrift writes numbers."""
     file = io.BytesIO()
-    pl.DataFrame({"id": ["x", "y"], "a": [0.5, 0.25]}).write_parquet(file, compression="uncompressed")
+    pl.DataFrame({"id": ["x", "y"], "a": [0.5, 0.25]}).write_parquet(
+        file, compression="uncompressed"
+    )
     data = file.getvalue()
-    at = data.rindex(b"\x2c\x15\x04", 0, data.index(np.float64(0.25).tobytes())) + 2  # field 5, its field 1: 2
+    at = (
+        data.rindex(b"\x2c\x15\x04", 0, data.index(np.float64(0.25).tobytes())) + 2
+    )  # field 5, its field 1: 2
     return data[:at] + values + data[at + 1 :]
 
 
@@ -136,7 +171,9 @@ def with_page_of(values: bytes) -> bytes:
 def test_a_page_of_other_numbers_than_its_column(tmp_path, values):
     """Of -1, Polars asks for memory for 2**64 - 1 and ends the process: no exception, no panic."""
     (tmp_path / "a.parquet").write_bytes(with_page_of(b"\x04"))
-    np.testing.assert_array_equal(read_predictions(tmp_path / "a.parquet").to_array(), [[[0.5], [0.25]]])
+    np.testing.assert_array_equal(
+        read_predictions(tmp_path / "a.parquet").to_array(), [[[0.5], [0.25]]]
+    )
     (tmp_path / "a.parquet").write_bytes(with_page_of(values))
     assert "found a page of" in refused(tmp_path / "a.parquet")
 
@@ -148,15 +185,21 @@ def test_line_ends_the_wrong_way_round(tmp_path):
 
 @pytest.mark.parametrize("declared", ["numeric", "{0,1}"])
 def test_xml_in_an_unknown_encoding(tmp_path, declared):
-    (tmp_path / "x.arff").write_text(f"@relation r\n@attribute a {declared}\n@data\n1\n")
-    (tmp_path / "x.xml").write_text('<?xml version="1.0" encoding="foo"?><labels><label name="a"/></labels>')
+    (tmp_path / "x.arff").write_text(
+        f"@relation r\n@attribute a {declared}\n@data\n1\n"
+    )
+    (tmp_path / "x.xml").write_text(
+        '<?xml version="1.0" encoding="foo"?><labels><label name="a"/></labels>'
+    )
     with pytest.raises(InputError, match=r"x\.xml: found broken data .*, expected XML"):
         read_predictions(tmp_path / "x.arff")
 
 
 def test_a_key_that_comes_twice_among_many_is_found_fast(tmp_path):
     keys = ",".join(f'"{at}":1' for at in range(100_000))
-    (tmp_path / "a.jsonl").write_text(f'{{"instance":"1","labels":{{{keys},"99999":1}}}}\n')
+    (tmp_path / "a.jsonl").write_text(
+        f'{{"instance":"1","labels":{{{keys},"99999":1}}}}\n'
+    )
     start = time.process_time()
     assert "'99999' twice" in refused(tmp_path / "a.jsonl")
     assert time.process_time() - start < 5
@@ -172,7 +215,9 @@ def csv_inside(pack):
 
 def frame_of(write, **options):
     file = io.BytesIO()
-    frame = pl.DataFrame({"id": pl.zeros(ROWS, pl.Int64, eager=True), "a": pl.zeros(ROWS, eager=True)})
+    frame = pl.DataFrame(
+        {"id": pl.zeros(ROWS, pl.Int64, eager=True), "a": pl.zeros(ROWS, eager=True)}
+    )
     getattr(frame, write)(file, **options)
     return file.getvalue()
 
@@ -191,15 +236,28 @@ def nameless():
     """A billion names of no bytes each."""
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as members:
-        members.writestr("labels.npy", npy(b"{'descr': '<U0', 'fortran_order': False, 'shape': (1000000000,), }\n"))
-        members.writestr("scores.npy", npy(b"{'descr': '<f8', 'fortran_order': False, 'shape': (1, 1), }\n", bytes(8)))
+        members.writestr(
+            "labels.npy",
+            npy(
+                b"{'descr': '<U0', 'fortran_order': False, 'shape': (1000000000,), }\n"
+            ),
+        )
+        members.writestr(
+            "scores.npy",
+            npy(
+                b"{'descr': '<f8', 'fortran_order': False, 'shape': (1, 1), }\n",
+                bytes(8),
+            ),
+        )
     return file.getvalue()
 
 
 def one_long_text(column):
     """A text of 1 MB, which a dictionary holds once, in each of 200 rows."""
     file = io.BytesIO()
-    cells = {"id": [str(row) for row in range(200)], "a": [0.5] * 200} | {column: ["0." + "5" * 2**20] * 200}
+    cells = {"id": [str(row) for row in range(200)], "a": [0.5] * 200} | {
+        column: ["0." + "5" * 2**20] * 200
+    }
     pl.DataFrame(cells).write_parquet(file)
     return file.getvalue()
 
@@ -208,16 +266,28 @@ BOMBS = {
     "a.csv.gz": lambda: csv_inside(gzip.compress),
     "a.csv.zst": lambda: csv_inside(zstandard.compress),
     "cut.csv.zst": lambda: csv_inside(zstandard.compress)[:-10],
-    "a.parquet": lambda: frame_of("write_parquet", row_group_size=ROWS, compression="zstd"),
-    "a.parquet.zst": lambda: zstandard.compress(frame_of("write_parquet", row_group_size=ROWS)),
+    "a.parquet": lambda: frame_of(
+        "write_parquet", row_group_size=ROWS, compression="zstd"
+    ),
+    "a.parquet.zst": lambda: zstandard.compress(
+        frame_of("write_parquet", row_group_size=ROWS)
+    ),
     "a.feather": lambda: frame_of("write_ipc", compression="zstd"),
     "names.parquet": lambda: one_long_text("id"),
     "dense.npz": lambda: archive(scores=np.zeros((ROWS, 2))),
     "rows.npz": lambda: archive(
-        format=b"coo", shape=[2**30, 2], row=np.zeros(1, int), col=np.zeros(1, int), data=[1.0], _is_array=True
+        format=b"coo",
+        shape=[2**30, 2],
+        row=np.zeros(1, int),
+        col=np.zeros(1, int),
+        data=[1.0],
+        _is_array=True,
     ),
     "names.npz": nameless,
-    "crowd.csv": lambda: b"model,instance,label\n" + b"".join(b"m%d,i%d,a\n" % (k, k) for k in range(2000)),
+    "crowd.csv": lambda: (
+        b"model,instance,label\n"
+        + b"".join(b"m%d,i%d,a\n" % (k, k) for k in range(2000))
+    ),
 }
 
 
@@ -229,18 +299,29 @@ def test_sizes_are_known_before_memory_is_taken(tmp_path, monkeypatch, name):
     monkeypatch.setenv(LIMIT, "0.01")
     said = refused(tmp_path / name)
     assert "GB" in said
-    assert f"expected at most 0.01 GB (the variable {LIMIT} sets another number of GB)" in said
+    assert (
+        f"expected at most 0.01 GB (the variable {LIMIT} sets another number of GB)"
+        in said
+    )
 
 
-def test_the_limit_follows_the_memory_that_is_free_and_can_be_raised(tmp_path, monkeypatch):
-    (tmp_path / "a.csv.gz").write_bytes(gzip.compress(b"id,a\n" + b"".join(b"%d,0\n" % k for k in range(100_000))))
-    monkeypatch.setattr("mlconsensus.io.unpacking._STEP", 2**16)
-    monkeypatch.setattr("mlconsensus.engines.machine.available_memory", lambda: 400_000)
+def test_the_limit_follows_the_memory_that_is_free_and_can_be_raised(
+    tmp_path, monkeypatch
+):
+    (tmp_path / "a.csv.gz").write_bytes(
+        gzip.compress(b"id,a\n" + b"".join(b"%d,0\n" % k for k in range(100_000)))
+    )
+    monkeypatch.setattr("mlconsensus.io.compression._STEP", 2**16)
+    monkeypatch.setattr(
+        "mlconsensus.execution.memory.available_memory", lambda: 400_000
+    )
     assert "at most 0.0001 GB" in refused(tmp_path / "a.csv.gz")
     monkeypatch.setenv(LIMIT, "1")
     assert len(read_predictions(tmp_path / "a.csv.gz")) == 100_000
     monkeypatch.setenv(LIMIT, "much")
-    with pytest.raises(InputError, match="MLCONSENSUS_LIMIT: found 'much', expected a number of GB"):
+    with pytest.raises(
+        InputError, match="MLCONSENSUS_LIMIT: found 'much', expected a number of GB"
+    ):
         read_predictions(tmp_path / "a.csv.gz")
 
 
@@ -256,31 +337,52 @@ def test_a_table_that_fits_into_memory_only_in_parts(tmp_path, monkeypatch):
 def test_scores_of_long_text(tmp_path, monkeypatch):
     (tmp_path / "a.parquet").write_bytes(one_long_text("a"))
     monkeypatch.setenv(LIMIT, "0.01")
-    with pytest.raises(InputError, match="column 'a': found 0.21 GB of text, expected at most 0.01 GB"):
+    with pytest.raises(
+        InputError, match="column 'a': found 0.21 GB of text, expected at most 0.01 GB"
+    ):
         read_predictions(tmp_path / "a.parquet")
 
 
 def test_more_scores_than_fit_into_memory(monkeypatch):
     few = sparse.eye_array(2000, format="csr")
     monkeypatch.setenv(LIMIT, "0.01")
-    with pytest.raises(InputError, match="consensus: found 0.032 GB of scores of 2,000 instances × 2,000 labels"):
+    with pytest.raises(
+        InputError,
+        match="consensus: found 0.032 GB of scores of 2,000 instances × 2,000 labels",
+    ):
         mlc.MajorityVote().fit_transform([few, few])
 
 
 def test_a_footer_that_tells_fewer_rows_than_there_are(tmp_path):
     n = 100_000
-    pl.DataFrame({"id": range(n), "a": [0.5] * n}).write_parquet(tmp_path / "a.parquet", row_group_size=n)
+    pl.DataFrame({"id": range(n), "a": [0.5] * n}).write_parquet(
+        tmp_path / "a.parquet", row_group_size=n
+    )
     data = (tmp_path / "a.parquet").read_bytes()
     start = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
-    true, told = b"\xc0\x9a\x0c", b"\x82\x80\x00"  # 100,000 and 1, twice each as Thrift's numbers are
+    true, told = (
+        b"\xc0\x9a\x0c",
+        b"\x82\x80\x00",
+    )  # 100,000 and 1, twice each as Thrift's numbers are
     assert structure(data, start)[0][3] == n
     at = data.index(true, start)
     (tmp_path / "a.parquet").write_bytes(data[:at] + told + data[at + 3 :])
-    assert "found groups of 100,000 rows in all, expected 1, as the footer says" in refused(tmp_path / "a.parquet")
+    assert (
+        "found groups of 100,000 rows in all, expected 1, as the footer says"
+        in refused(tmp_path / "a.parquet")
+    )
 
 
 @pytest.mark.parametrize(
-    "data", [b"", b"\x15", b"\x19\xfc" + b"\xff" * 9, b"\x19\xf1\xff\xff\xff\x7f", b"\x1c" * 5000, b"\x18\xff\x7fa"]
+    "data",
+    [
+        b"",
+        b"\x15",
+        b"\x19\xfc" + b"\xff" * 9,
+        b"\x19\xf1\xff\xff\xff\x7f",
+        b"\x1c" * 5000,
+        b"\x18\xff\x7fa",
+    ],
 )
 def test_footers_that_end_nowhere(data):
     with pytest.raises((IndexError, RecursionError)):
@@ -301,7 +403,9 @@ def test_names_of_files_that_are_not_text(tmp_path):
 def test_names_of_files_that_are_too_long(tmp_path, length):
     path = tmp_path / ("x" * length + ".csv")
     assert "file name too long" in refused(path)
-    with pytest.raises(InputError, match="found 'file name too long', expected a place to write to"):
+    with pytest.raises(
+        InputError, match="found 'file name too long', expected a place to write to"
+    ):
         mlc.io.write_table(path, ModelTable("a", [[0.5]], ["1"], ["x"]))
 
 
@@ -310,7 +414,9 @@ def test_names_of_files_that_are_too_long(tmp_path, length):
     [
         "@relation 'r: -C 1'\n@attribute " + "a" * 60_000 + " \x0b\n@data\n1\n",
         "@relation 'r: -C 1'\n@attribute a {" + "a" * 60_000 + "'}\n@data\n1\n",
-        "@relation 'r: -C 1'\n@attribute a {0,1}\n@attribute b string\n@data\n1," + "'\\" * 30_000 + "\n",
+        "@relation 'r: -C 1'\n@attribute a {0,1}\n@attribute b string\n@data\n1,"
+        + "'\\" * 30_000
+        + "\n",
         "@relation '" + " " * 60_000 + "\n@attribute a {0,1}\n@data\n1\n",
         "@relation 'r: -C " + "9" * 5000 + "'\n@attribute a {0,1}\n@data\n1\n",
     ],
@@ -335,8 +441,17 @@ def test_xml_that_multiplies_itself(tmp_path):
 def test_single_bytes_and_members_that_are_no_arrays(tmp_path):
     (tmp_path / "a.csv").write_bytes(b"\xef")
     refused(tmp_path / "a.csv")
-    for name, content in {"labels": b"a\nb", "labels.npy": npy(b"{'descr': '<f8', 'shape': ((((")}.items():
+    for name, content in {
+        "labels": b"a\nb",
+        "labels.npy": npy(b"{'descr': '<f8', 'shape': (((("),
+    }.items():
         with zipfile.ZipFile(tmp_path / "a.npz", "w") as members:
-            members.writestr("scores.npy", npy(b"{'descr': '|b1', 'fortran_order': False, 'shape': (1, 1), }\n", b"\1"))
+            members.writestr(
+                "scores.npy",
+                npy(
+                    b"{'descr': '|b1', 'fortran_order': False, 'shape': (1, 1), }\n",
+                    b"\1",
+                ),
+            )
             members.writestr(name, content)
         refused(tmp_path / "a.npz")

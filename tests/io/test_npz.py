@@ -11,11 +11,19 @@ PANEL = np.array([[[0.5, 1.0]], [[0.0, np.nan]]])
 
 
 def test_panel_in_one_archive(tmp_path: Path) -> None:
-    np.savez(tmp_path / "p.npz", predictions=PANEL, models=["ann", "bob"], labels=["x", "y"], instances=[7])
+    np.savez(
+        tmp_path / "p.npz",
+        predictions=PANEL,
+        models=["ann", "bob"],
+        labels=["x", "y"],
+        instances=[7],
+    )
     tables = read_tables(tmp_path / "p.npz")
     assert [table.model for table in tables] == ["ann", "bob"]
     assert tables[0].instances.tolist() == ["7"]
-    np.testing.assert_array_equal(read_predictions(tmp_path / "p.npz").to_array(), PANEL)
+    np.testing.assert_array_equal(
+        read_predictions(tmp_path / "p.npz").to_array(), PANEL
+    )
 
 
 def test_panel_without_names(tmp_path: Path) -> None:
@@ -29,12 +37,20 @@ def test_panel_without_names(tmp_path: Path) -> None:
 def test_blank_names_are_none_as_in_every_format(tmp_path: Path) -> None:
     for what in ("instances", "labels"):
         np.savez(tmp_path / "p.npz", scores=np.eye(2), **{what: ["x", " "]})
-        with pytest.raises(InputError, match=f"{what}: found '' at position 1, expected a name"):
+        with pytest.raises(
+            InputError, match=f"{what}: found '' at position 1, expected a name"
+        ):
             read_table(tmp_path / "p.npz")
 
 
 def test_truth_beside_predictions(tmp_path: Path) -> None:
-    np.savez(tmp_path / "p.npz", predictions=PANEL, truth=[[True, False]], models=["ann", "bob"], labels=["x", "y"])
+    np.savez(
+        tmp_path / "p.npz",
+        predictions=PANEL,
+        truth=[[True, False]],
+        models=["ann", "bob"],
+        labels=["x", "y"],
+    )
     truth = read_table(tmp_path / "p.npz")
     assert truth.model == "p"
     np.testing.assert_array_equal(truth.scores, [[True, False]])
@@ -46,4 +62,6 @@ def test_truth_beside_predictions(tmp_path: Path) -> None:
 def test_scipy_files(tmp_path: Path, form: str, kind: type) -> None:
     dense = np.array([[0.0, 0.5], [np.nan, 0.0]])
     sparse.save_npz(tmp_path / "s.npz", kind(dense).asformat(form))
-    np.testing.assert_array_equal(read_table(tmp_path / "s.npz").scores.toarray(), dense)
+    np.testing.assert_array_equal(
+        read_table(tmp_path / "s.npz").scores.toarray(), dense
+    )

@@ -14,10 +14,21 @@ from scipy import sparse
 
 import mlconsensus as mlc
 from mlconsensus.io import FORMATS, read_predictions, read_table, write_table
-from mlconsensus.panel.model_tables import ModelTable
+from mlconsensus.predictions.score_tables import ModelTable
 
-LAYOUTS = {"csv": ("wide", "long"), "tsv": ("wide", "long"), "parquet": ("wide", "long"), "feather": ("wide", "long")}
-LOSSY = ("annif", "label-studio", "doccano", "prodigy", "argilla")  # what tools import has no room for all scores
+LAYOUTS = {
+    "csv": ("wide", "long"),
+    "tsv": ("wide", "long"),
+    "parquet": ("wide", "long"),
+    "feather": ("wide", "long"),
+}
+LOSSY = (
+    "annif",
+    "label-studio",
+    "doccano",
+    "prodigy",
+    "argilla",
+)  # what tools import has no room for all scores
 WRITABLE = [name for name in FORMATS if name not in ("arff", *LOSSY)]
 KINDS = [(name, layout) for name in WRITABLE for layout in LAYOUTS.get(name, ("wide",))]
 PANELS = {
@@ -33,9 +44,14 @@ PANELS = {
 @pytest.mark.parametrize(("name", "layout"), KINDS)
 @pytest.mark.parametrize("panel", PANELS)
 @pytest.mark.parametrize("packed", ["", ".gz", ".zst"])
-def test_same_consensus(tmp_path: Path, name: str, layout: str, panel: str, packed: str) -> None:
+def test_same_consensus(
+    tmp_path: Path, name: str, layout: str, panel: str, packed: str
+) -> None:
     tables = PANELS[panel]
-    paths = [tmp_path / f"{table.model}{FORMATS[name].suffixes[0]}{packed}" for table in tables]
+    paths = [
+        tmp_path / f"{table.model}{FORMATS[name].suffixes[0]}{packed}"
+        for table in tables
+    ]
     for path, table in zip(paths, tables, strict=True):
         write_table(path, table, layout=layout)
     read = read_predictions(paths)
@@ -45,7 +61,9 @@ def test_same_consensus(tmp_path: Path, name: str, layout: str, panel: str, pack
     assert read.labels == panel_in_memory.labels
     np.testing.assert_array_equal(read.to_array(), panel_in_memory.to_array())
     consensus = mlc.MLCMr().fit_transform(read)
-    np.testing.assert_allclose(consensus, mlc.MLCMr().fit_transform(panel_in_memory), rtol=0, atol=1e-12)
+    np.testing.assert_allclose(
+        consensus, mlc.MLCMr().fit_transform(panel_in_memory), rtol=0, atol=1e-12
+    )
 
 
 @pytest.mark.parametrize("name", WRITABLE)
@@ -54,10 +72,14 @@ def test_same_bytes(tmp_path: Path, name: str) -> None:
     for packed, k in itertools.product(("", ".gz", ".zst"), "ab"):
         write_table(tmp_path / f"{k}.{name}{packed}", table, format=name)
     for packed in ("", ".gz", ".zst"):
-        assert (tmp_path / f"a.{name}{packed}").read_bytes() == (tmp_path / f"b.{name}{packed}").read_bytes()
+        assert (tmp_path / f"a.{name}{packed}").read_bytes() == (
+            tmp_path / f"b.{name}{packed}"
+        ).read_bytes()
 
 
-names = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=8).filter(str.strip)
+names = st.text(
+    st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=8
+).filter(str.strip)
 odd = st.sampled_from(
     [
         "007",
@@ -96,14 +118,29 @@ def named_tables(draw: st.DrawFn) -> ModelTable:
     composed = names.map(lambda name: normalize("NFC", name))  # as labels are read
     labels = draw(st.lists(odd | composed, min_size=1, max_size=4, unique=True))
     cell = st.floats(0, 1) | st.just(float("nan"))
-    scores = draw(st.lists(cell, min_size=len(instances) * len(labels), max_size=len(instances) * len(labels)))
-    return ModelTable("t", np.array(scores).reshape(len(instances), len(labels)), instances, labels)
+    scores = draw(
+        st.lists(
+            cell,
+            min_size=len(instances) * len(labels),
+            max_size=len(instances) * len(labels),
+        )
+    )
+    return ModelTable(
+        "t", np.array(scores).reshape(len(instances), len(labels)), instances, labels
+    )
 
 
 @pytest.mark.parametrize(("name", "layout"), KINDS)
-@settings(max_examples=50, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=50,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
 @given(table=named_tables(), as_csr=st.booleans())
-def test_any_names_and_scores(tmp_path: Path, name: str, layout: str, table: ModelTable, as_csr: bool) -> None:
+def test_any_names_and_scores(
+    tmp_path: Path, name: str, layout: str, table: ModelTable, as_csr: bool
+) -> None:
     path = tmp_path / f"t.{name}"
     write_table(
         path,

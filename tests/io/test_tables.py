@@ -28,7 +28,9 @@ WRITERS = {"parquet": pl.DataFrame.write_parquet, "feather": pl.DataFrame.write_
         (pl.Series(["0.5", "NA"]), np.float64),
     ],
 )
-def test_types_are_small_where_exact(tmp_path: Path, name: str, cells: pl.Series, dtype: type) -> None:
+def test_types_are_small_where_exact(
+    tmp_path: Path, name: str, cells: pl.Series, dtype: type
+) -> None:
     path = tmp_path / f"a.{name}"
     WRITERS[name](pl.DataFrame({"id": ["1", "2"], "a": cells}), path)
     scores = read_table(path).scores
@@ -52,12 +54,16 @@ def test_index_of_a_pandas_frame_names_the_instances(tmp_path: Path) -> None:
 
 
 def test_a_range_that_pandas_only_names_is_the_index_too(tmp_path: Path) -> None:
-    frame = pd.DataFrame({"a": [0, 1], "b": [1, 0]}, index=pd.RangeIndex(7, 9, name="id"))
+    frame = pd.DataFrame(
+        {"a": [0, 1], "b": [1, 0]}, index=pd.RangeIndex(7, 9, name="id")
+    )
     frame.to_parquet(tmp_path / "a.parquet")
     table = read_table(tmp_path / "a.parquet")
     assert list(table.instances) == ["7", "8"]
     assert list(table.labels) == ["a", "b"]
-    frame.reset_index().to_parquet(tmp_path / "b.parquet")  # now a column, beside a range that says nothing
+    frame.reset_index().to_parquet(
+        tmp_path / "b.parquet"
+    )  # now a column, beside a range that says nothing
     assert list(read_table(tmp_path / "b.parquet").instances) == ["7", "8"]
 
 
@@ -66,28 +72,38 @@ def test_a_range_that_pandas_only_names_is_the_index_too(tmp_path: Path) -> None
 def test_lists_of_tags_in_a_column(tmp_path: Path, name: str, read) -> None:
     rows = pl.DataFrame({"id": [7, 8, 9], "labels": [["x", "y"], [], None]})
     WRITERS[name](rows, tmp_path / f"a.{name}")
-    with pytest.warns(InputWarning, match="^answers without labels read as silence: 1$"):
+    with pytest.warns(
+        InputWarning, match="^answers without labels read as silence: 1$"
+    ):
         panel = read(tmp_path / f"a.{name}")
     assert (panel.instances.tolist(), panel.labels) == (["7", "8", "9"], ("x", "y"))
-    np.testing.assert_array_equal(next(panel.blocks(9)).to_array(), [[[1, 1], [0, 0], [np.nan, np.nan]]])
+    np.testing.assert_array_equal(
+        next(panel.blocks(9)).to_array(), [[[1, 1], [0, 0], [np.nan, np.nan]]]
+    )
 
 
 @pytest.mark.parametrize("cell", ['"[""x""]"', "x;y", "x|y"])
 def test_lists_of_tags_in_text_are_sent_elsewhere(tmp_path: Path, cell: str) -> None:
     (tmp_path / "a.csv").write_text(f"id,labels\n1,{cell}\n")
-    with pytest.raises(InputError, match="; lists of tags are read from JSON lines and Parquet$"):
+    with pytest.raises(
+        InputError, match="; lists of tags are read from JSON lines and Parquet$"
+    ):
         mlc.read_predictions(tmp_path / "a.csv")
 
 
 def test_what_was_taken_for_ids_is_named(tmp_path: Path) -> None:
     pl.DataFrame({"s": [1, 0, 1], "p": [0, 0, 1]}).write_parquet(tmp_path / "a.parquet")
     with pytest.raises(
-        InputError, match="row 3: found the instance '1' again .*, expected each once in 's', the column"
+        InputError,
+        match="row 3: found the instance '1' again .*, expected each once in 's', the column",
     ):
         mlc.read_predictions(tmp_path / "a.parquet")
 
 
 def test_semicolons_come_with_decimal_commas(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("id;x\n1;0,5\n")
-    with pytest.raises(InputError, match=r"found semicolons between columns, expected commas, and points in numbers"):
+    with pytest.raises(
+        InputError,
+        match=r"found semicolons between columns, expected commas, and points in numbers",
+    ):
         mlc.read_predictions(tmp_path / "a.csv")

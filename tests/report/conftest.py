@@ -9,7 +9,14 @@ from mlconsensus.report import summarise
 @pytest.fixture(scope="session")
 def made():
     return mlc.datasets.make_panel(
-        400, 9, 5, quality=[0.8, 0.8, 0.8, 0.8, 0], shared_errors=0, known_labels=0.8, missing=0.1, random_state=0
+        400,
+        9,
+        5,
+        quality=[0.8, 0.8, 0.8, 0.8, 0],
+        shared_errors=0,
+        known_labels=0.8,
+        missing=0.1,
+        random_state=0,
     )
 
 

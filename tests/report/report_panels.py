@@ -23,9 +23,13 @@ HOSTILE = [
 
 
 def hostile_panel():
-    made, truth = mlc.datasets.make_panel(40, len(HOSTILE), len(HOSTILE), shared_errors=0, random_state=4)
+    made, truth = mlc.datasets.make_panel(
+        40, len(HOSTILE), len(HOSTILE), shared_errors=0, random_state=4
+    )
     instances = [f"{name}{i}" for i in range(4) for name in HOSTILE][:40]
-    return mlc.Predictions(made.to_array(), models=HOSTILE, labels=HOSTILE, instances=instances), truth
+    return mlc.Predictions(
+        made.to_array(), models=HOSTILE, labels=HOSTILE, instances=instances
+    ), truth
 
 
 def one_label():
@@ -37,7 +41,9 @@ def two_models():
 
 
 def many_labels():
-    return mlc.datasets.make_panel(300, 300, 20, cardinality=6, random_state=3).predictions, None
+    return mlc.datasets.make_panel(
+        300, 300, 20, cardinality=6, random_state=3
+    ).predictions, None
 
 
 def no_agreement():

@@ -10,15 +10,35 @@ from report_panels import PANELS, report_of
 import mlconsensus as mlc
 from mlconsensus.cli import main
 
-SECTIONS = ["The panel", "Models", "Labels", "What consensus changed", "Against the truth", "How it was made"]
-NEWS = ["newsroom.csv", "agency.tsv", "archive.parquet", "readers.jsonl", "startup.csv.gz"]
+SECTIONS = [
+    "The panel",
+    "Models",
+    "Labels",
+    "What consensus changed",
+    "Against the truth",
+    "How it was made",
+]
+NEWS = [
+    "newsroom.csv",
+    "agency.tsv",
+    "archive.parquet",
+    "readers.jsonl",
+    "startup.csv.gz",
+]
 
 
 @pytest.fixture(scope="module")
 def browser():
     """One browser for all of these tests, closed after them: its event loop would be in others' way."""
-    api = pytest.importorskip("playwright.sync_api", reason="Playwright for Python is not installed")
-    path = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    api = pytest.importorskip(
+        "playwright.sync_api", reason="Playwright for Python is not installed"
+    )
+    path = next(
+        filter(
+            None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))
+        ),
+        None,
+    )
     if path is None:
         pytest.skip("there is no Chromium here (apt-get install chromium)")
     with api.sync_playwright() as running:
@@ -44,11 +64,28 @@ def files(tmp_path_factory):
             return path
         if name == "demo":
             run("demo", "--output", folder / "demo")
-            panel = [folder / "demo" / f"{model}.csv" for model in ("ana", "bert", "carl", "dora", "emil")]
-            run("report", *panel, "--truth", folder / "demo" / "truth.csv", "--output", path)
+            panel = [
+                folder / "demo" / f"{model}.csv"
+                for model in ("ana", "bert", "carl", "dora", "emil")
+            ]
+            run(
+                "report",
+                *panel,
+                "--truth",
+                folder / "demo" / "truth.csv",
+                "--output",
+                path,
+            )
         elif name == "news":
             news = Path(__file__).parents[2] / "examples" / "news"
-            run("report", *(news / name for name in NEWS), "--truth", news / "truth.csv", "--output", path)
+            run(
+                "report",
+                *(news / name for name in NEWS),
+                "--truth",
+                news / "truth.csv",
+                "--output",
+                path,
+            )
         else:
             report_of(name).save(path)
         return path
@@ -66,8 +103,13 @@ def opened(browser, files):
         pages.append(page)
         page.on("console", lambda message: said.append(message.text))
         page.on("pageerror", lambda error: said.append(str(error)))
-        page.on("dialog", lambda dialog: (said.append(dialog.message), dialog.dismiss()))
-        page.on("request", lambda request: said.append(request.url) if not _own(request.url) else None)
+        page.on(
+            "dialog", lambda dialog: (said.append(dialog.message), dialog.dismiss())
+        )
+        page.on(
+            "request",
+            lambda request: said.append(request.url) if not _own(request.url) else None,
+        )
         page.goto(files(name).as_uri())
         return page
 
@@ -90,7 +132,11 @@ def shown(table):
 def test_a_report(opened, name):
     """Every section, a search and a sort of each kind of table, an explanation; at the width of a phone too."""
     page = opened(name)
-    assert page.locator("h2").all_inner_texts() == ["What to do now", "What was found", *SECTIONS]
+    assert page.locator("h2").all_inner_texts() == [
+        "What to do now",
+        "What was found",
+        *SECTIONS,
+    ]
     assert page.locator("nav a").all_inner_texts() == SECTIONS
     assert page.evaluate("window.ran") is None
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
@@ -113,14 +159,18 @@ def check_explanation(page):
         pushes = reason.locator("tbody > tr > td:nth-child(4)").all_text_contents()
         figures = [float(text.replace("−", "-")) for text in pushes]
         assert sum(figures[:-1]) == pytest.approx(figures[-1], abs=1e-3)
-        assert f"{figures[-1]:.4f} by " in reason.locator("caption").inner_text().replace("−", "-")
+        assert f"{figures[-1]:.4f} by " in reason.locator(
+            "caption"
+        ).inner_text().replace("−", "-")
     button.click()
     assert why.count() == 0
     assert button.get_attribute("aria-expanded") == "false"
 
 
 def check_search(page, what):
-    box = page.locator(f"main .table[data-rows={what}]", has=page.locator("input")).first
+    box = page.locator(
+        f"main .table[data-rows={what}]", has=page.locator("input")
+    ).first
     if not box.count():  # a single row is not searched
         assert page.locator("h1 + .lead").inner_text().count(" 1 label")
         return
@@ -129,10 +179,16 @@ def check_search(page, what):
     box.locator("input").fill(wanted.upper())
     expected = [name for name in names if wanted.lower() in name.lower()]
     assert len(shown(box)) == min(len(expected), 12)
-    assert f"{len(expected)} of {len(names)} {what} found" in box.locator(".status").inner_text()
+    assert (
+        f"{len(expected)} of {len(names)} {what} found"
+        in box.locator(".status").inner_text()
+    )
     box.locator("input").fill("no such name")
     assert shown(box) == []
-    assert box.locator(".status").inner_text() == f"none of the {len(names)} {what} is called that"
+    assert (
+        box.locator(".status").inner_text()
+        == f"none of the {len(names)} {what} is called that"
+    )
     box.locator("input").fill("")
     assert len(shown(box)) == min(len(names), 12)
 
@@ -144,7 +200,12 @@ def check_sort(page):
 
     def figures(column):
         cells = box.locator(f"tbody > tr > td:nth-child({column})")
-        return [float(value) for value in cells.evaluate_all("cells => cells.map((cell) => cell.dataset.v)")]
+        return [
+            float(value)
+            for value in cells.evaluate_all(
+                "cells => cells.map((cell) => cell.dataset.v)"
+            )
+        ]
 
     before = figures(2)
     assert before == sorted(before, reverse=True)
@@ -165,7 +226,9 @@ def test_names_sort_as_people_count(opened):
     assert shown(box) == [f"model_{k}" for k in range(20)]
 
 
-def test_sorting_closes_what_was_explained_and_keeps_each_explanation_with_its_instance(opened):
+def test_sorting_closes_what_was_explained_and_keeps_each_explanation_with_its_instance(
+    opened,
+):
     page = opened("two models")
     page.locator("#instances .why").first.click()
     first = page.locator("#instances tr.reasons").inner_text()
@@ -185,12 +248,21 @@ def test_a_cell_of_a_heat_map_is_read_out(opened):
     svg.hover(position={"x": left + 1.5 * size, "y": top + 0.5 * size})
     names = svg.locator(".r").all_text_contents()
     figure = svg.locator(".t").first.text_content()
-    assert page.locator("#models .readout").inner_text() == f"{names[0]} and {names[1]}: {figure}"
+    assert (
+        page.locator("#models .readout").inner_text()
+        == f"{names[0]} and {names[1]}: {figure}"
+    )
 
 
-def test_on_a_phone_wide_tables_show_that_they_scroll_and_a_tap_opens_what_a_pointer_would(opened):
-    page = opened("demo", viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
-    wide = page.locator(".scroll").evaluate_all("all => all.map((one) => one.scrollWidth > one.clientWidth + 20)")
+def test_on_a_phone_wide_tables_show_that_they_scroll_and_a_tap_opens_what_a_pointer_would(
+    opened,
+):
+    page = opened(
+        "demo", viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True
+    )
+    wide = page.locator(".scroll").evaluate_all(
+        "all => all.map((one) => one.scrollWidth > one.clientWidth + 20)"
+    )
     assert any(wide)
     box = page.locator(".scroll").nth(wide.index(True))
     box.scroll_into_view_if_needed()
@@ -201,11 +273,18 @@ def test_on_a_phone_wide_tables_show_that_they_scroll_and_a_tap_opens_what_a_poi
     heading.scroll_into_view_if_needed()
     heading.locator("button").tap()
     told = page.locator(".table .told").first
-    assert told.inner_text() == f"{heading.text_content()}: {heading.get_attribute('title')}"
+    assert (
+        told.inner_text()
+        == f"{heading.text_content()}: {heading.get_attribute('title')}"
+    )
     svg = page.locator("#models svg.heat")
     left, top, size, _ = map(int, svg.get_attribute("data-frame").split())
-    scale = svg.bounding_box()["width"] / svg.evaluate("one => one.viewBox.baseVal.width")
-    svg.tap(position={"x": (left + 1.5 * size) * scale, "y": (top + 0.5 * size) * scale})
+    scale = svg.bounding_box()["width"] / svg.evaluate(
+        "one => one.viewBox.baseVal.width"
+    )
+    svg.tap(
+        position={"x": (left + 1.5 * size) * scale, "y": (top + 0.5 * size) * scale}
+    )
     assert " and " in page.locator("#models .readout").inner_text()
     page.locator("#instances .why").first.tap()
     assert page.locator("#instances tr.reasons").count() == 1
@@ -239,7 +318,10 @@ def test_on_paper(opened):
     page = opened("two models")
     page.emulate_media(media="print", color_scheme="dark")
     assert not page.locator("nav").is_visible()
-    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert (
+        page.evaluate("getComputedStyle(document.body).backgroundColor")
+        == "rgb(255, 255, 255)"
+    )
     assert page.pdf(format="A4").startswith(b"%PDF")
 
 

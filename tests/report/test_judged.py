@@ -8,8 +8,8 @@ from report_panels import by_all_sets
 from sklearn.metrics import f1_score, precision_recall_curve
 
 import mlconsensus as mlc
-from mlconsensus.report import judged, summarise
-from mlconsensus.report.judged import calibration_error
+from mlconsensus.report import evaluation, summarise
+from mlconsensus.report.evaluation import calibration_error
 
 
 def test_judged(made, consensus, summary):
@@ -25,16 +25,29 @@ def test_judged(made, consensus, summary):
     for name, kind in mlc.COMBINERS.items():
         fitted = kind().fit(panel)
         scores = fitted.transform(panel)
-        fair = mlc.decisions.match_total(scores, int(consensus.labels.sum()))  # as many as the consensus gives
-        assert by_name[name] == mlc.metrics.evaluate(truth, scores, fair if kind.comparable else fitted.predict(panel))
-    assert {name: by_name[name] for name in (*panel.models, "BM")} == mlc.metrics.evaluate_models(truth, panel)
-    literal = [by_all_sets(vote, chosen) for vote, chosen in zip(consensus.vote, consensus.labels, strict=True)]
+        fair = mlc.decision.match_total(
+            scores, int(consensus.labels.sum())
+        )  # as many as the consensus gives
+        assert by_name[name] == mlc.metrics.evaluate(
+            truth, scores, fair if kind.comparable else fitted.predict(panel)
+        )
+    assert {
+        name: by_name[name] for name in (*panel.models, "BM")
+    } == mlc.metrics.evaluate_models(truth, panel)
+    literal = [
+        by_all_sets(vote, chosen)
+        for vote, chosen in zip(consensus.vote, consensus.labels, strict=True)
+    ]
     for j, gain in enumerate(found.labels):
         own, voting = consensus.labels[:, j], consensus.labels[:, j].copy()
         for i, (added, dropped, _) in enumerate(literal):
             voting[i] = (voting[i] and j not in added) or j in dropped
-        assert gain.voting == pytest.approx(f1_score(truth[:, j], voting, zero_division=0))
-        assert gain.consensus == pytest.approx(f1_score(truth[:, j], own, zero_division=0))
+        assert gain.voting == pytest.approx(
+            f1_score(truth[:, j], voting, zero_division=0)
+        )
+        assert gain.consensus == pytest.approx(
+            f1_score(truth[:, j], own, zero_division=0)
+        )
         assert gain.mended == ((voting != truth[:, j]) & (own == truth[:, j])).sum()
         assert gain.spoiled == ((voting == truth[:, j]) & (own != truth[:, j])).sum()
         assert gain.relevant == truth[:, j].sum()
@@ -43,35 +56,55 @@ def test_judged(made, consensus, summary):
 def test_gains_leave_out_what_voting_ties_whatever_the_order_of_labels():
     panel, truth = mlc.datasets.make_panel(400, 9, 5, shared_errors=0, random_state=0)
     summary = summarise(mlc.combine(panel, method="mlcm-a"), truth)
-    turned = summarise(mlc.combine(panel.select(labels=panel.labels[::-1]), method="mlcm-a"), truth[:, ::-1])
+    turned = summarise(
+        mlc.combine(panel.select(labels=panel.labels[::-1]), method="mlcm-a"),
+        truth[:, ::-1],
+    )
     assert summary.changes.n_tied
     assert turned.judged.labels[::-1] == summary.judged.labels
     changed = summary.changes.n_added + summary.changes.n_dropped
-    assert sum(gain.mended + gain.spoiled for gain in summary.judged.labels) == changed > 0
+    assert (
+        sum(gain.mended + gain.spoiled for gain in summary.judged.labels) == changed > 0
+    )
 
 
 def test_clusterings_beside_the_models(made):
     """Voting and the other methods are judged on the models alone, where they cannot use clusterings."""
     panel, truth = made
-    found = mlc.combine(panel.with_clusterings({"halves": [i % 2 for i in range(len(panel))]}), method="mlcm-r")
-    results = {row.name: row.metrics for row in found.report(truth).summary.judged.results}
+    found = mlc.combine(
+        panel.with_clusterings({"halves": [i % 2 for i in range(len(panel))]}),
+        method="mlcm-r",
+    )
+    results = {
+        row.name: row.metrics for row in found.report(truth).summary.judged.results
+    }
     for name in ("MV", "MLCM-a"):
         assert results[name]["ranking_loss"] == mlc.metrics.ranking_loss(
             truth, mlc.COMBINERS[name]().fit_transform(panel)
         )
-    assert results["MLCM-r"]["ranking_loss"] == mlc.metrics.ranking_loss(truth, found.scores)
+    assert results["MLCM-r"]["ranking_loss"] == mlc.metrics.ranking_loss(
+        truth, found.scores
+    )
 
 
 def test_curves(made, consensus, summary):
     curve = summary.judged.precision_recall[0]
-    precision, recall, _ = precision_recall_curve(made.truth.ravel(), consensus.scores.ravel())
+    precision, recall, _ = precision_recall_curve(
+        made.truth.ravel(), consensus.scores.ravel()
+    )
     known = {(round(r, 9), round(p, 9)) for r, p in zip(recall, precision, strict=True)}
     assert 2 < len(curve.recall) <= 80
-    assert {(round(r, 9), round(p, 9)) for r, p in zip(curve.recall, curve.precision, strict=True)} <= known
+    assert {
+        (round(r, 9), round(p, 9))
+        for r, p in zip(curve.recall, curve.precision, strict=True)
+    } <= known
     assert curve.recall[-1] == 1
     found = summary.judged.reliability[0]
     flat, relevant = consensus.scores.ravel(), made.truth.ravel()
-    bins = [(flat >= low) & (flat < high) for low, high in itertools.pairwise([-9, *np.arange(1, 10) / 10, 9])]
+    bins = [
+        (flat >= low) & (flat < high)
+        for low, high in itertools.pairwise([-9, *np.arange(1, 10) / 10, 9])
+    ]
     full = [cells for cells in bins if cells.any()]
     assert found.cells == tuple(int(cells.sum()) for cells in full)
     assert found.score == pytest.approx([flat[cells].mean() for cells in full])
@@ -79,7 +112,7 @@ def test_curves(made, consensus, summary):
 
 
 def test_large_truths_are_sampled(made, consensus, monkeypatch):
-    monkeypatch.setattr(judged, "MOST_CELLS", 9 * 40)
+    monkeypatch.setattr(evaluation, "MOST_CELLS", 9 * 40)
     found = summarise(mlc.combine(made.predictions, method="mlcm-a"), made.truth).judged
     assert (found.n_sampled, found.n_instances) == (40, 400)
     at = np.linspace(0, 399, 40).round().astype(int)
@@ -93,7 +126,10 @@ def test_truth_by_name_about_a_part(made, consensus):
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame(made.truth, columns=consensus.label_names).iloc[10:60, 2:5]
     found = summarise(consensus, frame).judged
-    assert (found.n_instances, [gain.name for gain in found.labels]) == (50, list(consensus.label_names[2:5]))
+    assert (found.n_instances, [gain.name for gain in found.labels]) == (
+        50,
+        list(consensus.label_names[2:5]),
+    )
     empty = int((~frame.to_numpy().any(axis=1)).sum())
     assert empty > 1
     counted = f"{empty} instances without a relevant label: any that is put first there is one error"
@@ -101,13 +137,18 @@ def test_truth_by_name_about_a_part(made, consensus):
 
 
 def test_a_truth_of_another_shape_is_refused(consensus):
-    with pytest.raises(mlc.InputError, match=r"truth: found shape \(3, 2\), expected \(400, 9\)"):
+    with pytest.raises(
+        mlc.InputError, match=r"truth: found shape \(3, 2\), expected \(400, 9\)"
+    ):
         consensus.report(np.zeros((3, 2), dtype=bool))
 
 
 def test_calibration_error_of_probabilities():
     rng = np.random.default_rng(0)
     likely = rng.random((500, 4))
-    right, wrong = (calibration_error(rng.random(likely.shape) < p, likely) for p in (likely, likely / 2))
+    right, wrong = (
+        calibration_error(rng.random(likely.shape) < p, likely)
+        for p in (likely, likely / 2)
+    )
     assert right.low <= right.error < 0.05
     assert wrong.low < 0.25 < wrong.high

@@ -11,9 +11,9 @@ import pytest
 from report_panels import HOSTILE, PANELS, report_of
 
 import mlconsensus as mlc
-from mlconsensus.insight.suspects import Suspect
+from mlconsensus.inspection.model_quality import Suspect
 from mlconsensus.report.findings import actions, findings
-from mlconsensus.report.report import report_format
+from mlconsensus.report.render import report_format
 
 EMPTY = {"meta", "link", "input"}
 ELEMENTS = {
@@ -42,7 +42,9 @@ class Page(HTMLParser):
         name, first = self.open.pop()
         assert name == tag
         if tag in ("bdi", "caption", "h1", "h2", "h3"):
-            self.texts.append((tag, "".join(text for kind, text in self.texts[first:] if kind == "")))
+            self.texts.append(
+                (tag, "".join(text for kind, text in self.texts[first:] if kind == ""))
+            )
 
     def handle_data(self, text):
         self.texts.append(("", text))
@@ -62,7 +64,10 @@ def test_many_instances_are_sampled_and_the_page_stays_small():
     changes = report.summary.changes
     assert (len(changes.instances), changes.n_moved_shown) == (300, 200)
     page = report.to_html()
-    assert "The 200 that moved most, and an even sample of 100 of the others, of 1,000 in all." in page
+    assert (
+        "The 200 that moved most, and an even sample of 100 of the others, of 1,000 in all."
+        in page
+    )
     assert "Shown are the 40 with the strongest ties of 100." in page
     assert len(page.encode()) < 1_000_000  # and no more of ten times as many instances
 
@@ -70,7 +75,10 @@ def test_many_instances_are_sampled_and_the_page_stays_small():
 def test_only_our_own_elements(page):
     assert page.open == []
     assert {tag for tag, _, _ in page.elements} <= ELEMENTS
-    assert [attributes.get("type") for attributes in page.all("script")] == ["application/json", None]
+    assert [attributes.get("type") for attributes in page.all("script")] == [
+        "application/json",
+        None,
+    ]
     for tag, attributes, _ in page.elements:
         assert not [name for name in attributes if name.startswith("on")], tag
         assert "javascript:" not in attributes.get("href", "")
@@ -90,7 +98,9 @@ def test_what_a_screen_reader_needs(page):
     assert len(ids) == len(set(ids))
     assert all(attributes.get("aria-label") for attributes in page.all("svg"))
     assert len(page.all("caption")) == len(page.all("table"))
-    assert all(above[-1] == "label" for tag, _, above in page.elements if tag == "input")
+    assert all(
+        above[-1] == "label" for tag, _, above in page.elements if tag == "input"
+    )
     assert all(attributes.get("scope") for attributes in page.all("th"))
     levels = [int(tag[1]) for tag, _, _ in page.elements if tag in ("h1", "h2", "h3")]
     assert levels[0] == 1
@@ -118,7 +128,9 @@ def test_hostile_names_are_text_and_the_long_one_is_there_in_full():
 
 def test_embedded_data_cannot_end_its_script_and_holds_the_explanations():
     text = report_of("hostile names").to_html()
-    data = re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)[1]
+    data = re.search(
+        r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL
+    )[1]
     assert not set("<>&") & set(data)
     found = json.loads(data)
     assert "</script><script>window.ran = 1</script>" in found["explanations"]["names"]
@@ -136,7 +148,17 @@ def test_a_name_longer_than_reason_is_cut_and_says_so():
 def test_json_is_the_whole_summary():
     report = report_of("hostile names")
     found = json.loads(report.to_json(), parse_constant=pytest.fail)
-    assert list(found) == ["panel", "models", "agreement", "labels", "changes", "judged", "asking", "origin", "note"]
+    assert list(found) == [
+        "panel",
+        "models",
+        "agreement",
+        "labels",
+        "changes",
+        "judged",
+        "asking",
+        "origin",
+        "note",
+    ]
     assert [model["name"] for model in found["panel"]["models"]] == HOSTILE
     assert np.shape(found["models"]["agreement"]) == (11, 11)
     reason = found["changes"]["instances"][0]["reasons"][0]
@@ -148,7 +170,10 @@ def test_json_is_the_whole_summary():
 def test_figures_without_a_value_are_null():
     report = mlc.combine([[[1]]], method="ds").report(np.array([[True]]))
     assert (
-        json.loads(report.to_json(), parse_constant=pytest.fail)["judged"]["results"][0]["metrics"]["micro_auc"] is None
+        json.loads(report.to_json(), parse_constant=pytest.fail)["judged"]["results"][
+            0
+        ]["metrics"]["micro_auc"]
+        is None
     )
     assert "no ranking can be judged" in report.to_text()
 
@@ -156,7 +181,14 @@ def test_figures_without_a_value_are_null():
 @pytest.mark.parametrize("name", PANELS)
 def test_text_has_every_section_and_stays_within_its_lines(name):
     text = report_of(name).to_text()
-    for heading in ("The panel", "Models", "Labels", "What consensus changed", "Against the truth", "How it was made"):
+    for heading in (
+        "The panel",
+        "Models",
+        "Labels",
+        "What consensus changed",
+        "Against the truth",
+        "How it was made",
+    ):
         assert f"\n{heading}\n{'=' * len(heading)}\n" in text
     assert all(line.isprintable() or "\u200d" in line for line in text.splitlines())
     assert max(map(len, text.splitlines())) < 260
@@ -172,19 +204,38 @@ def test_what_a_reader_should_know_first():
     assert f"Krippendorff's α: {alpha} label by label" in several.report().to_text()
     assert f"Krippendorff's α is {alpha} label by label" in several.report().to_html()
     rng = np.random.default_rng(1)
-    four = mlc.datasets.make_panel(2000, 8, 4, quality=0.8, shared_errors=0, random_state=0).predictions.to_array()
-    five = [*four, rng.permuted(four[0], axis=0), rng.permuted(four[1], axis=0), 1 - four[2], four[1]]
-    text = mlc.combine(mlc.Predictions(five, models=list("abcdefgh"))).report().to_text()
-    for said in ("e answers as if at random:", "f answers as", "g says the opposite of the others:", "h answers as b"):
+    four = mlc.datasets.make_panel(
+        2000, 8, 4, quality=0.8, shared_errors=0, random_state=0
+    ).predictions.to_array()
+    five = [
+        *four,
+        rng.permuted(four[0], axis=0),
+        rng.permuted(four[1], axis=0),
+        1 - four[2],
+        four[1],
+    ]
+    text = (
+        mlc.combine(mlc.Predictions(five, models=list("abcdefgh"))).report().to_text()
+    )
+    for said in (
+        "e answers as if at random:",
+        "f answers as",
+        "g says the opposite of the others:",
+        "h answers as b",
+    ):
         assert f"\n- {said} " in text
 
 
 def test_warnings_are_those_of_the_diagnostics():
-    good, _ = mlc.datasets.make_panel(2000, 8, 4, quality=0.8, shared_errors=0, random_state=0)
+    good, _ = mlc.datasets.make_panel(
+        2000, 8, 4, quality=0.8, shared_errors=0, random_state=0
+    )
     rng = np.random.default_rng(1)
     at_random = [rng.permuted(good.to_array()[k % 4], axis=0) for k in range(3)]
     names = [*"abcd", "<b>\n", *"fg"]
-    consensus = mlc.combine(mlc.Predictions([*good.to_array(), *at_random], models=names))
+    consensus = mlc.combine(
+        mlc.Predictions([*good.to_array(), *at_random], models=names)
+    )
     report, found = consensus.report(), consensus.diagnostics
     assert [one.raters for one in found.suspects] == [("<b>\n",), ("f",), ("g",)]
     text, page = report.to_text(), report.to_html()
@@ -192,7 +243,9 @@ def test_warnings_are_those_of_the_diagnostics():
         assert f"\n- {sentence}.\n" in text
         assert f"<li>{escape(sentence)}.</li>" in page
     models = json.loads(report.to_json())["models"]
-    assert [one["sentence"] for one in models["suspects"]] == [one.sentence for one in found.suspects]
+    assert [one["sentence"] for one in models["suspects"]] == [
+        one.sentence for one in found.suspects
+    ]
     assert models["voices"] == found.voices._asdict()
 
 
@@ -212,12 +265,29 @@ def test_a_crowd_is_cut_in_the_table_of_metrics_too():
 def test_ask_is_not_named_where_it_takes_no_such_panel():
     found = report_of("two models").summary._replace(judged=None)
     assert "mlconsensus ask writes" in actions(found)[-1].sentence
-    assert "mlconsensus ask" not in actions(found._replace(note="the 500 labels named most are looked at"))[-1].sentence
+    assert (
+        "mlconsensus ask"
+        not in actions(found._replace(note="the 500 labels named most are looked at"))[
+            -1
+        ].sentence
+    )
 
 
 def test_a_crowd_of_suspects_is_counted():
     one = report_of("two models").summary
-    found = Suspect("random", ("a",), "a answers as if at random", 9, 9, 0.0, -0.1, 0.1, 0.5, 0.0, 0.0)
+    found = Suspect(
+        "random",
+        ("a",),
+        "a answers as if at random",
+        9,
+        9,
+        0.0,
+        -0.1,
+        0.1,
+        0.5,
+        0.0,
+        0.0,
+    )
     models = one.models._replace(suspects=(found,) * 14)
     said = findings(one._replace(models=models))
     assert said.count("a answers as if at random.") == 12
@@ -236,13 +306,22 @@ def test_a_notebook_shows_the_page_in_a_frame():
 
 def test_save(tmp_path):
     report = report_of("two models")
-    for end, text in ((".html", report.to_html()), (".json", report.to_json()), (".txt", report.to_text())):
+    for end, text in (
+        (".html", report.to_html()),
+        (".json", report.to_json()),
+        (".txt", report.to_text()),
+    ):
         report.save(tmp_path / f"report{end}")
         assert (tmp_path / f"report{end}").read_text(encoding="utf-8") == text
     report.save(tmp_path / "report", format="text")
     with pytest.raises(mlc.InputError, match="found an existing file"):
         report.save(tmp_path / "report", format="text")
-    with pytest.raises(mlc.InputError, match=r"report.htlm: found the suffix '.htlm', expected one of .* mean '.htm'"):
+    with pytest.raises(
+        mlc.InputError,
+        match=r"report.htlm: found the suffix '.htlm', expected one of .* mean '.htm'",
+    ):
         report.save(tmp_path / "report.htlm")
-    with pytest.raises(mlc.InputError, match="format: found 'pdf', expected one of html, json, text"):
+    with pytest.raises(
+        mlc.InputError, match="format: found 'pdf', expected one of html, json, text"
+    ):
         report_format("report", "pdf")

@@ -12,12 +12,12 @@ from report_panels import by_all_sets
 from scipy.special import expit
 
 import mlconsensus as mlc
-from mlconsensus.insight import diagnostics
+from mlconsensus.inspection import diagnostics
 from mlconsensus.report import Report, changes, labels, models, summarise
 from mlconsensus.report.changes import departure
 from mlconsensus.report.charts import heat
 from mlconsensus.report.findings import findings
-from mlconsensus.report.origin import hash_predictions
+from mlconsensus.report.provenance import hash_predictions
 from panels import DEGENERATE, panels
 
 
@@ -26,28 +26,46 @@ def test_panel(made, summary):
     for k, found in enumerate(summary.panel.models):
         said = ~np.isnan(scores[k])
         assert found.missing == pytest.approx(1 - said.mean())
-        assert (found.instances, found.labels) == (said.any(axis=1).sum(), said.any(axis=0).sum())
-        assert found.cardinality == pytest.approx(np.nansum(scores[k]) / said.any(axis=1).sum())
+        assert (found.instances, found.labels) == (
+            said.any(axis=1).sum(),
+            said.any(axis=0).sum(),
+        )
+        assert found.cardinality == pytest.approx(
+            np.nansum(scores[k]) / said.any(axis=1).sum()
+        )
         assert found.decides
     assert summary.panel.missing == pytest.approx(np.isnan(scores).mean())
-    assert summary.panel.cardinality == pytest.approx(np.nanmean(scores, axis=0).sum(axis=1).mean())
+    assert summary.panel.cardinality == pytest.approx(
+        np.nanmean(scores, axis=0).sum(axis=1).mean()
+    )
 
 
 def test_scores_are_not_decisions():
     panel = mlc.Predictions([[[0.0, 1.0]], [[0.5, 1.0]]])
-    assert [found.decides for found in summarise(mlc.combine(panel)).panel.models] == [True, False]
+    assert [found.decides for found in summarise(mlc.combine(panel)).panel.models] == [
+        True,
+        False,
+    ]
 
 
 def test_models(made, consensus, summary):
     found = consensus.diagnostics.panel
     at = [found.models.index(name) for name in summary.models.order]
     assert sorted(at) == list(range(5))
-    np.testing.assert_array_equal(summary.models.agreement, found.agreement[np.ix_(at, at)])
+    np.testing.assert_array_equal(
+        summary.models.agreement, found.agreement[np.ix_(at, at)]
+    )
     for k, row in enumerate(summary.models.rows):
-        others = [(found.agreement[k, q], name) for q, name in enumerate(found.models) if q != k]
+        others = [
+            (found.agreement[k, q], name)
+            for q, name in enumerate(found.models)
+            if q != k
+        ]
         assert (row.agreement, row.nearest) == max(others)
         assert row.weight == pytest.approx(consensus.combiner.model_weights_[k])
-    assert [(one.kind, one.raters) for one in summary.models.suspects] == [("random", ("model_4",))]
+    assert [(one.kind, one.raters) for one in summary.models.suspects] == [
+        ("random", ("model_4",))
+    ]
     assert summary.models.rows[4].remark == "answers as if at random"
     pairs = [found.agreement[k, q] for k, q in itertools.combinations(range(5), 2)]
     assert summary.models.mean_agreement == pytest.approx(np.mean(pairs))
@@ -58,25 +76,40 @@ def test_pairs_that_share_few_instances_are_not_named():
     truth = rng.random((200, 6)) < 0.4
     scores = (truth ^ (rng.random((5, 200, 6)) < 0.2)).astype(float)
     scores[0, 4:] = np.nan
-    scores[1, :4] = scores[0, :4]  # four instances that they agree on, and that is all of the first
+    scores[1, :4] = scores[
+        0, :4
+    ]  # four instances that they agree on, and that is all of the first
     panel = mlc.Predictions(scores)
     found = summarise(mlc.combine(panel))
-    near = diagnostics.examine(panel.select(models=panel.models[1:])).agreement - 3 * np.eye(4)
-    assert (found.models.rows[0].nearest, found.models.rows[0].agreement) == (None, None)
+    near = diagnostics.examine(
+        panel.select(models=panel.models[1:])
+    ).agreement - 3 * np.eye(4)
+    assert (found.models.rows[0].nearest, found.models.rows[0].agreement) == (
+        None,
+        None,
+    )
     assert found.models.rows[1].nearest == panel.models[1 + near[0].argmax()]
     one, other = np.unravel_index(near.argmax(), near.shape)
-    assert f"closest are model_{one + 1} and model_{other + 1} ({near.max():.2f})" in findings(found)[0]
+    assert (
+        f"closest are model_{one + 1} and model_{other + 1} ({near.max():.2f})"
+        in findings(found)[0]
+    )
     assert "model_0" not in heat(found.models.order, found.models.agreement).highest
     assert "<td>–</td>" in mlc.combine(panel).report().to_html()
     few = summarise(mlc.combine(panel[:4]))  # where all share few, they are named
     assert few.models.rows[0].nearest == "model_1"
     apart = mlc.Predictions([[[1.0, 0], [np.nan, np.nan]], [[np.nan, np.nan], [1, 0]]])
-    assert "No two models speak about the same instance" in findings(summarise(mlc.combine(apart)))[0]
+    assert (
+        "No two models speak about the same instance"
+        in findings(summarise(mlc.combine(apart)))[0]
+    )
 
 
 def test_models_are_examined_once(made, monkeypatch):
     examined, examine = [], diagnostics.examine
-    monkeypatch.setattr(diagnostics, "examine", lambda *given: examined.append(given) or examine(*given))
+    monkeypatch.setattr(
+        diagnostics, "examine", lambda *given: examined.append(given) or examine(*given)
+    )
     mlc.combine(made.predictions).report(made.truth).to_html()
     assert len(examined) == 1
 
@@ -94,9 +127,16 @@ def test_labels(consensus, summary):
     used = chosen.any(axis=0)
     at = [consensus.label_names.index(name) for name in summary.labels.order]
     assert sorted(at) == np.flatnonzero(used).tolist()
-    np.testing.assert_allclose(summary.labels.correlation, np.corrcoef(chosen[:, at].T.astype(float)), atol=1e-10)
+    np.testing.assert_allclose(
+        summary.labels.correlation,
+        np.corrcoef(chosen[:, at].T.astype(float)),
+        atol=1e-10,
+    )
     for pair in summary.labels.pairs:
-        one, other = (chosen[:, consensus.label_names.index(name)] for name in (pair.one, pair.other))
+        one, other = (
+            chosen[:, consensus.label_names.index(name)]
+            for name in (pair.one, pair.other)
+        )
         assert pair.together == (one & other).sum()
         assert pair.expected == pytest.approx(one.sum() * other.sum() / len(chosen))
         assert pair.correlation == pytest.approx(np.corrcoef(one, other)[0, 1])
@@ -119,7 +159,9 @@ def test_many_labels_are_thinned_to_those_with_the_strongest_ties():
     assert len(found.order) == labels.MOST_LABELS
     assert {f"l{j}" for j in range(60, 80)} <= set(found.order)
     assert len(found.rows) == 120
-    assert {(pair.one, pair.other) for pair in found.pairs[:10]} == {(f"l{j}", f"l{j + 10}") for j in range(60, 70)}
+    assert {(pair.one, pair.other) for pair in found.pairs[:10]} == {
+        (f"l{j}", f"l{j + 10}") for j in range(60, 70)
+    }
 
 
 def test_pairs_are_counted_and_those_that_go_together_least_are_listed():
@@ -130,18 +172,31 @@ def test_pairs_are_counted_and_those_that_go_together_least_are_listed():
     names, none = tuple("abcdefgh"), np.zeros(8, dtype=np.int64)
     found = labels.summarise_labels(names, chosen, none, none, np.zeros(8))
     every = sorted(
-        ((np.corrcoef(chosen[:, i], chosen[:, j])[0, 1], names[i], names[j]) for i in range(8) for j in range(i)),
+        (
+            (np.corrcoef(chosen[:, i], chosen[:, j])[0, 1], names[i], names[j])
+            for i in range(8)
+            for j in range(i)
+        ),
         reverse=True,
     )
     assert (found.n_pairs, len(found.pairs)) == (28, 20)
     kept = [pair.correlation for pair in found.pairs]
     assert kept == pytest.approx([one[0] for one in (*every[:10], *every[-10:])])
-    assert (found.pairs[-1].one, found.pairs[-1].other, found.pairs[-1].together) == ("a", "h", 0)
+    assert (found.pairs[-1].one, found.pairs[-1].other, found.pairs[-1].together) == (
+        "a",
+        "h",
+        0,
+    )
     summary = summarise(mlc.combine([chosen, chosen], method="mv"))
     report = Report(summary._replace(labels=found))
-    assert "The 10 pairs of labels that go together most, and the 10 that do least, of 28" in report.to_html()
+    assert (
+        "The 10 pairs of labels that go together most, and the 10 that do least, of 28"
+        in report.to_html()
+    )
     text = report.to_text()
-    assert "… and 18 between the 5 that go together most and the 5 that do least" in text
+    assert (
+        "… and 18 between the 5 that go together most and the 5 that do least" in text
+    )
     last = ["a", "h", "0", f"{found.pairs[-1].expected:.1f}", f"−{-kept[-1]:.2f}"]
     assert last in [line.split() for line in text.splitlines()]
 
@@ -150,21 +205,35 @@ def test_pairs_are_counted_and_those_that_go_together_least_are_listed():
 def test_added_and_dropped_are_what_no_and_every_best_vote_has(scores):
     consensus = mlc.combine(scores, method="mlcm-a")
     found = departure(consensus.vote, consensus.labels)
-    literal = [by_all_sets(vote, chosen) for vote, chosen in zip(consensus.vote, consensus.labels, strict=True)]
+    literal = [
+        by_all_sets(vote, chosen)
+        for vote, chosen in zip(consensus.vote, consensus.labels, strict=True)
+    ]
     l = scores.shape[2]
-    assert found.added.tolist() == [sum(j in added for added, _, _ in literal) for j in range(l)]
-    assert found.dropped.tolist() == [sum(j in dropped for _, dropped, _ in literal) for j in range(l)]
+    assert found.added.tolist() == [
+        sum(j in added for added, _, _ in literal) for j in range(l)
+    ]
+    assert found.dropped.tolist() == [
+        sum(j in dropped for _, dropped, _ in literal) for j in range(l)
+    ]
     assert found.tied.tolist() == [tied for _, _, tied in literal]
-    assert (found.overruled > 0).tolist() == [bool(added or dropped) for added, dropped, _ in literal]
+    assert (found.overruled > 0).tolist() == [
+        bool(added or dropped) for added, dropped, _ in literal
+    ]
 
 
 def test_changes(consensus, summary):
     found = summary.changes
     rows = {row.name: row for row in found.instances}
-    literal = [by_all_sets(vote, chosen) for vote, chosen in zip(consensus.vote, consensus.labels, strict=True)]
+    literal = [
+        by_all_sets(vote, chosen)
+        for vote, chosen in zip(consensus.vote, consensus.labels, strict=True)
+    ]
     assert found.n_added == sum(len(added) for added, _, _ in literal)
     assert found.n_dropped == sum(len(dropped) for _, dropped, _ in literal)
-    assert found.n_changed == sum(bool(added or dropped) for added, dropped, _ in literal)
+    assert found.n_changed == sum(
+        bool(added or dropped) for added, dropped, _ in literal
+    )
     assert len(rows) == changes.MOST_INSTANCES < len(consensus.scores)
     assert found.n_moved_shown == min(found.n_changed, changes.MOST_MOVED)
     sets = consensus.label_sets()
@@ -172,8 +241,12 @@ def test_changes(consensus, summary):
         if str(name) in rows:
             row = rows[str(name)]
             assert row.labels == sets[i]
-            assert {consensus.label_names.index(label) for label in row.added} == literal[i][0]
-            assert {consensus.label_names.index(label) for label in row.dropped} == literal[i][1]
+            assert {
+                consensus.label_names.index(label) for label in row.added
+            } == literal[i][0]
+            assert {
+                consensus.label_names.index(label) for label in row.dropped
+            } == literal[i][1]
     ranked = [row.overruled for row in found.instances[: found.n_moved_shown]]
     assert ranked == sorted(ranked, reverse=True)
     assert min(ranked) > 0
@@ -188,20 +261,33 @@ def test_reasons_add_up_to_the_score(method, made):
             score = consensus.scores[i, consensus.label_names.index(why.label)]
             assert why.score == pytest.approx(score, abs=1e-10)
             assert why.vote == consensus.vote[i, consensus.label_names.index(why.label)]
-            parts = sum(part.contribution for part in why.parts) + why.others + why.baseline + why.remainder
+            parts = (
+                sum(part.contribution for part in why.parts)
+                + why.others
+                + why.baseline
+                + why.remainder
+            )
             if np.isfinite(parts):
                 assert parts == pytest.approx(why.total, abs=1e-9)
             total = why.total if why.scale == "score" else expit(why.total)
             assert total == pytest.approx(score, abs=1e-9)
-        assert {why.label for why in row.reasons if why.change == "added"} <= set(row.added)
-        assert row.reasons[-1].label == consensus.label_names[consensus.scores[i].argmax()] or "first" not in {
-            why.change for why in row.reasons
-        }
+        assert {why.label for why in row.reasons if why.change == "added"} <= set(
+            row.added
+        )
+        assert row.reasons[-1].label == consensus.label_names[
+            consensus.scores[i].argmax()
+        ] or "first" not in {why.change for why in row.reasons}
 
 
 def test_nothing_changes_where_voting_is_the_method(made):
     found = summarise(mlc.combine(made.predictions, method="mv")).changes
-    assert (found.n_changed, found.n_added, found.n_dropped, found.moved, found.n_moved_shown) == (0, 0, 0, 0, 0)
+    assert (
+        found.n_changed,
+        found.n_added,
+        found.n_dropped,
+        found.moved,
+        found.n_moved_shown,
+    ) == (0, 0, 0, 0, 0)
 
 
 def test_the_hash_tells_panels_apart(made):
@@ -229,9 +315,15 @@ def test_the_same_input_gives_the_same_bytes(tmp_path):
     )
     for seed in ("1", "2"):
         environment = {**os.environ, "PYTHONHASHSEED": seed, "TZ": f"UTC+{seed}"}
-        subprocess.run([sys.executable, "-c", code, str(tmp_path / seed)], check=True, env=environment)
+        subprocess.run(
+            [sys.executable, "-c", code, str(tmp_path / seed)],
+            check=True,
+            env=environment,
+        )
     for end in (".html", ".json", ".txt"):
-        assert (tmp_path / f"1{end}").read_bytes() == (tmp_path / f"2{end}").read_bytes()
+        assert (tmp_path / f"1{end}").read_bytes() == (
+            tmp_path / f"2{end}"
+        ).read_bytes()
         assert str(tmp_path) not in (tmp_path / f"1{end}").read_text(encoding="utf-8")
 
 
@@ -240,7 +332,10 @@ def test_degenerate_panels(name):
     panel = mlc.Predictions(DEGENERATE[name])
     truth = np.zeros(panel.shape[1:], dtype=bool)
     truth[0, 0] = True
-    for report in (mlc.combine(panel).report(truth), mlc.combine(panel, method="ds").report()):
+    for report in (
+        mlc.combine(panel).report(truth),
+        mlc.combine(panel, method="ds").report(),
+    ):
         assert report.to_html().startswith("<!doctype html>")
         assert report.to_json().startswith("{")
         assert report.to_text().startswith("Consensus of ")

@@ -13,19 +13,19 @@ from typing import Any, NoReturn
 import click
 
 from .. import __version__
-from ..engines import progress
-from ..engines.machine import keep_memory
 from ..errors import InputError, InputWarning, one_of
-from ..terminal import safe
+from ..execution import progress
+from ..execution.memory import keep_memory
+from ..text import safe
 
 # Each command's module is imported when it is used: `--help` answers at once.
 _HOME = {
-    "answers": ("ask", "decide"),
-    "combining": ("combine", "explain"),
-    "judging": ("agreement", "compare", "evaluate", "labels"),
-    "reporting": ("report",),
-    "sites": ("apply", "solve", "statistics"),
-    "trying": ("datasets", "demo", "reproduce"),
+    "review": ("ask", "decide"),
+    "combine": ("combine", "explain"),
+    "evaluate": ("agreement", "compare", "evaluate", "labels"),
+    "report": ("report",),
+    "federated": ("apply", "solve", "statistics"),
+    "examples": ("datasets", "demo", "reproduce"),
 }
 _COMMANDS = sorted(name for names in _HOME.values() for name in names)
 
@@ -41,7 +41,9 @@ class _ReaderGoneError(Exception):
 class _Commands(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         try:
-            with warnings.catch_warnings():  # what was done with the input goes into one line
+            with (
+                warnings.catch_warnings()
+            ):  # what was done with the input goes into one line
                 warnings.simplefilter("always", InputWarning)
                 warnings.showwarning = _said  # type: ignore[assignment]
                 return super().invoke(ctx)
@@ -64,10 +66,19 @@ class _Commands(click.Group):
 @click.command(
     cls=_Commands,
     invoke_without_command=True,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100, "show_default": True},
+    context_settings={
+        "help_option_names": ["-h", "--help"],
+        "max_content_width": 100,
+        "show_default": True,
+    },
 )
 @click.version_option(__version__, prog_name="mlconsensus")
-@click.option("--traceback", is_flag=True, hidden=True, help="Show where in the program an error arose.")
+@click.option(
+    "--traceback",
+    is_flag=True,
+    hidden=True,
+    help="Show where in the program an error arose.",
+)
 @click.pass_context
 def cli(ctx: click.Context, traceback: bool) -> None:
     """Combine the predictions of several multilabel models into one better ranking of labels.
@@ -90,10 +101,14 @@ def main(args: list[str] | None = None) -> NoReturn:
         if args is None:  # in a process of our own
             keep_memory()
             # What the terminal's encoding lacks, such as α, is written as an escape.
-            getattr(sys.stdout, "reconfigure", lambda **how: None)(errors="backslashreplace")
+            getattr(sys.stdout, "reconfigure", lambda **how: None)(
+                errors="backslashreplace"
+            )
             for request in {signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)}:
                 if signal.getsignal(request) == signal.SIG_DFL:  # nohup ignores it
-                    signal.signal(request, _stop)  # is heard as Ctrl-C is, so that nothing half done is left
+                    signal.signal(
+                        request, _stop
+                    )  # is heard as Ctrl-C is, so that nothing half done is left
             if not show_traceback:
                 _hush()
         code = cli.main(args, prog_name="mlconsensus", standalone_mode=False)
@@ -101,7 +116,10 @@ def main(args: list[str] | None = None) -> NoReturn:
             sys.stdout.flush()
         sys.exit(code if isinstance(code, int) else 0)
     except (_ReaderGoneError, BrokenPipeError):
-        for stream in (sys.stdout, sys.stderr):  # Python must not complain of it while it exits
+        for stream in (
+            sys.stdout,
+            sys.stderr,
+        ):  # Python must not complain of it while it exits
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
         sys.exit(0)
     except (Exception, KeyboardInterrupt) as error:
@@ -109,7 +127,9 @@ def main(args: list[str] | None = None) -> NoReturn:
             traceback.print_exc()
         message, code = _verdict(error)
         with contextlib.suppress(OSError):  # the terminal may be gone
-            click.echo(f"mlconsensus: {safe(' '.join(message.split()))[:_LONGEST]}", err=True)
+            click.echo(
+                f"mlconsensus: {safe(' '.join(message.split()))[:_LONGEST]}", err=True
+            )
         sys.exit(code)
 
 
@@ -125,9 +145,14 @@ def _hush() -> None:
     os.dup2(os.open(os.devnull, os.O_RDWR), 2)
 
 
-def _said(message: Warning | str, category: type[Warning], filename: str, *where: Any) -> None:
+def _said(
+    message: Warning | str, category: type[Warning], filename: str, *where: Any
+) -> None:
     ours = issubclass(category, InputWarning)
-    click.echo(safe(message if ours else f"{filename}: {category.__name__}: {message}"), err=True)
+    click.echo(
+        safe(message if ours else f"{filename}: {category.__name__}: {message}"),
+        err=True,
+    )
 
 
 def _verdict(error: BaseException) -> tuple[str, int]:
@@ -137,14 +162,23 @@ def _verdict(error: BaseException) -> tuple[str, int]:
     if isinstance(error, click.ClickException):
         return error.format_message(), BAD_INPUT
     if isinstance(error, MemoryError):
-        return "memory: found too little for this panel, expected more, --stream, or --method mv", BAD_INPUT
+        return (
+            "memory: found too little for this panel, expected more, --stream, or --method mv",
+            BAD_INPUT,
+        )
     if isinstance(error, KeyboardInterrupt | click.exceptions.Abort):
-        number, *_ = *(error.__cause__ or error).args, signal.SIGINT  # click wraps the interruption
+        number, *_ = (
+            *(error.__cause__ or error).args,
+            signal.SIGINT,
+        )  # click wraps the interruption
         return "interrupted", 128 + int(number)
     if isinstance(error, OSError) and error.strerror:
         where = error.filename or "system"
         if error.errno in _NO_SPACE and error.filename is None:
             sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - what is left in the buffer has nowhere to go
             where = "standard output"
-        return f"{where}: found {error.strerror.lower()!r}, expected what can be used", BAD_INPUT
+        return (
+            f"{where}: found {error.strerror.lower()!r}, expected what can be used",
+            BAD_INPUT,
+        )
     return f"internal fault, please report it: {type(error).__name__}: {error}", FAULT

@@ -17,11 +17,13 @@ import click
 import mlconsensus as mlc
 
 from ..errors import InputError, expect
-from ..terminal import safe
+from ..text import safe
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-_METRICS = click.Choice(["auto", "ranking-loss", "micro-auc", "one-error", "average-precision"])
+_METRICS = click.Choice(
+    ["auto", "ranking-loss", "micro-auc", "one-error", "average-precision"]
+)
 _CLUSTERING = "A table of instances and their clusters, heard beside the models by mlcm-r and bgcm; repeatable."
 _RESCALE = "Bring scores that live on different scales to one; the method filter does so by itself."
 
@@ -43,15 +45,22 @@ class Given(SimpleNamespace):
     def reading(self) -> Any:
         """Return how the files are to be read, as the readers take it; the truth is read the same way."""
         own = ("vocabulary", "aliases", "ignore_case", "strict", "skip_bad")
-        return {"columns": columns_of(self.columns)} | {name: getattr(self, name) for name in own}
+        return {"columns": columns_of(self.columns)} | {
+            name: getattr(self, name) for name in own
+        }
 
     def matched(self) -> dict[str, Any]:
         """Return how the files are to be read and matched."""
-        return {"format": self.input_format, "instances": self.instances, "labels": self.labels, **self.reading()}
+        return {
+            "format": self.input_format,
+            "instances": self.instances,
+            "labels": self.labels,
+            **self.reading(),
+        }
 
     def read(self, many: bool = False) -> mlc.Predictions:
         """Read the panel, of `many` labels only if told, and say once, in one line, how much of it is missing."""
-        from ..panel import MOST_DENSE
+        from ..predictions import MOST_DENSE
 
         panel = mlc.read_predictions(self.files, **self.matched())
         wanted = f"at most {MOST_DENSE:,} for this command, for example those of a --vocabulary"
@@ -61,7 +70,7 @@ class Given(SimpleNamespace):
 
     def read_to_show(self) -> mlc.Predictions:
         """Read the panel; of many labels, take as many as can be looked at, those that are named most, and say so."""
-        from ..insight.meetings import named_most
+        from ..predictions.sampling import named_most
 
         panel, self.note = named_most(self.read(many=True))
         if self.note:
@@ -70,7 +79,7 @@ class Given(SimpleNamespace):
 
     def known(self, path: str | None, partial: bool = False) -> Any:
         """Read the truth, or (`partial`) as much of it as is known, which must not be one of the models' files."""
-        from ..io.formats import check_apart, expanded
+        from ..io.formats.registry import check_apart, expanded
 
         if path is None:
             return None
@@ -80,7 +89,7 @@ class Given(SimpleNamespace):
     def check_places(self, written: Sequence[str], read: Sequence[str]) -> None:
         """Refuse places that cannot be written to, that are one, or that are, or would be, among what is read."""
         from ..io.files import check_output
-        from ..io.formats import is_read_with
+        from ..io.formats.registry import is_read_with
 
         self.inputs = read
         for at, output in enumerate(written):
@@ -88,7 +97,12 @@ class Given(SimpleNamespace):
             again = os.path.realpath(output) in map(os.path.realpath, written[:at])
             expect(not again, output, "the place of another output", "one for each")
             among = any(is_read_with(output, file) for file in read)
-            expect(not among, output, "among the input files too", "another place for the output")
+            expect(
+                not among,
+                output,
+                "among the input files too",
+                "another place for the output",
+            )
 
     @contextmanager
     def opened(self, check: Callable[[], None] = lambda: None) -> Iterator[Any]:
@@ -96,14 +110,18 @@ class Given(SimpleNamespace):
 
         `check` raises an `InputError` where it cannot stay there; that is an error only if it was asked for.
         """
-        from ..engines.dask import DaskPanel, connected
+        from ..execution.dask import DaskPanel, connected
 
         if not self._stays_on_disk(check):
             yield self.read(many=True)
             return
         gc.freeze()  # what is imported stays, and need not be looked through again and again
         try:
-            with nullcontext() if self.dask is None else connected(None if self.dask == _LOCAL else self.dask):
+            with (
+                nullcontext()
+                if self.dask is None
+                else connected(None if self.dask == _LOCAL else self.dask)
+            ):
                 panel = mlc.scan_predictions(self.files, **self.matched())
                 yield panel if self.dask is None else DaskPanel.from_scanned(panel)
         finally:
@@ -111,38 +129,60 @@ class Given(SimpleNamespace):
 
     def _stays_on_disk(self, check: Callable[[], None]) -> bool:
         """Tell whether to leave the files on disk: as the options say, or as the memory that is free suggests."""
-        from ..engines.machine import available_memory
-        from ..io.scanning import needed_memory
+        from ..execution.memory import available_memory
+        from ..io.scan import needed_memory
 
-        expect(self.dask is None or self.stream is not False, "--dask", "together with --no-stream", "one of the two")
+        expect(
+            self.dask is None or self.stream is not False,
+            "--dask",
+            "together with --no-stream",
+            "one of the two",
+        )
         if self.dask is not None or self.stream:
             check()
             return True
         large = False
-        with suppress(InputError):  # what cannot be walked is read whole; what is wrong with files, the reader says
+        with suppress(
+            InputError
+        ):  # what cannot be walked is read whole; what is wrong with files, the reader says
             check()
-            large = self.stream is None and needed_memory(self.files, self.input_format) > available_memory() / 2
+            large = (
+                self.stream is None
+                and needed_memory(self.files, self.input_format)
+                > available_memory() / 2
+            )
         if large:
             half = "more than half of the memory that is free"
-            say(f"streaming: the files would take {half} (--no-stream reads them whole)")
+            say(
+                f"streaming: the files would take {half} (--no-stream reads them whole)"
+            )
         return large
 
     def settings(self) -> dict[str, Any]:
         """Return what `combine` takes, checked before the work."""
-        from ..estimators import method_named
+        from ..combiners.registry import method_named
 
         method = self.method and method_named(self.method)
-        return {"method": method, "optimize": self.optimize, "weights": weights_of(self.weight)}
+        return {
+            "method": method,
+            "optimize": self.optimize,
+            "weights": weights_of(self.weight),
+        }
 
     def members(self, panel: mlc.Predictions) -> mlc.Predictions:
         """Do what `--rescale` and `--clustering` ask for."""
-        from ..io.clusterings import read_clustering
+        from ..io.formats.clusterings import read_clustering
 
         found: dict[str, Any] = {}
         panel = mlc.rescale(panel) if self.rescale else panel
         for path in self.clustering:
             name = Path(path).name.split(".")[0]
-            expect(name not in found, "--clustering", f"two files called {name!r}", "each name once")
+            expect(
+                name not in found,
+                "--clustering",
+                f"two files called {name!r}",
+                "each name once",
+            )
             found[name] = read_clustering(path)
         return panel.with_clusterings(found)
 
@@ -151,7 +191,11 @@ class Output(click.Path):
     """A place to write to; whatever else is a file is read."""
 
 
-_PATHS = {"FILE": click.Path(), "MODEL": click.Path(), "FOLDER": click.Path(file_okay=False)}
+_PATHS = {
+    "FILE": click.Path(),
+    "MODEL": click.Path(),
+    "FOLDER": click.Path(file_okay=False),
+}
 
 
 class Command(click.Command):
@@ -161,15 +205,22 @@ class Command(click.Command):
         super().__init__(*args, **options)
         for option in self.params:  # so that a shell completes the names of files
             if option.type is click.STRING:
-                option.type = _PATHS.get(str(option.metavar).removesuffix("..."), click.STRING)
+                option.type = _PATHS.get(
+                    str(option.metavar).removesuffix("..."), click.STRING
+                )
 
     def invoke(self, ctx: click.Context) -> Any:
         """Check where the outputs go, and call the function."""
-        given, places = Given(**ctx.params), dict[Any, list[str]]({Output: [], click.Path: []})
+        given, places = (
+            Given(**ctx.params),
+            dict[Any, list[str]]({Output: [], click.Path: []}),
+        )
         for option in self.params:
             if isinstance(option.type, click.Path) and option.type.file_okay:
                 value = ctx.params[str(option.name)]
-                places[type(option.type)] += [value] if isinstance(value, str) else value or ()
+                places[type(option.type)] += (
+                    [value] if isinstance(value, str) else value or ()
+                )
         given.check_places(places[Output], places[click.Path])
         return self.callback and self.callback(given)
 
@@ -179,7 +230,9 @@ command = partial(click.command, cls=Command)
 
 def together(*options: Callable[[F], F]) -> Callable[[F], F]:
     """Make one decorator of several options, which the help lists in this order."""
-    return lambda command: reduce(lambda made, option: option(made), reversed(options), command)
+    return lambda command: reduce(
+        lambda made, option: option(made), reversed(options), command
+    )
 
 
 def format_names(ctx: object, option: object, start: str) -> list[str]:
@@ -187,37 +240,72 @@ def format_names(ctx: object, option: object, start: str) -> list[str]:
     return [name for name in mlc.io.FORMATS if name.startswith(start)]
 
 
-def method_names(ctx: object = None, option: object = None, start: str = "") -> list[str]:
+def method_names(
+    ctx: object = None, option: object = None, start: str = ""
+) -> list[str]:
     """List the methods that begin so, as the command line calls them."""
     from ..combiners import METHODS
 
     # `estimators` knows registered methods too, but imports scikit-learn; if nobody has used it, there are none.
-    estimators = sys.modules.get("mlconsensus.estimators")
+    estimators = sys.modules.get("mlconsensus.combiners.registry")
     names = estimators.COMBINERS if estimators else [method.name for method in METHODS]
     return [name.lower() for name in names if name.lower().startswith(start)]
 
 
-kept = partial(click.option, type=click.Choice(["union", "intersection"]), default="union")
+kept = partial(
+    click.option, type=click.Choice(["union", "intersection"]), default="union"
+)
 format_option = partial(click.option, metavar="NAME", shell_complete=format_names)
 reading_options = together(
     click.option("--columns", metavar="ROLE=COLUMN,...", help=_COLUMNS),
-    click.option("--vocabulary", metavar="FILE", help="The labels that count, one a line; others are left out."),
-    click.option("--aliases", metavar="FILE", help="A table of other names of labels: name, stands for."),
-    click.option("--ignore-case", is_flag=True, help="Labels that differ in upper and lower case are one."),
-    click.option("--strict", is_flag=True, help="Refuse tags and tables that are not exactly as documented."),
-    click.option("--skip-bad", is_flag=True, help="Go on without JSON answers that cannot be read."),
+    click.option(
+        "--vocabulary",
+        metavar="FILE",
+        help="The labels that count, one a line; others are left out.",
+    ),
+    click.option(
+        "--aliases",
+        metavar="FILE",
+        help="A table of other names of labels: name, stands for.",
+    ),
+    click.option(
+        "--ignore-case",
+        is_flag=True,
+        help="Labels that differ in upper and lower case are one.",
+    ),
+    click.option(
+        "--strict",
+        is_flag=True,
+        help="Refuse tags and tables that are not exactly as documented.",
+    ),
+    click.option(
+        "--skip-bad",
+        is_flag=True,
+        help="Go on without JSON answers that cannot be read.",
+    ),
 )
 panel_options = together(
     click.argument("files", nargs=-1, required=True, metavar="FILE..."),
-    format_option("--format", "input_format", help="Format of the files, where suffixes do not tell."),
-    kept("--instances", help="Keep the instances that any model has seen, or those that all have."),
-    kept("--labels", help="Keep the labels that any model knows, or those that all know."),
+    format_option(
+        "--format",
+        "input_format",
+        help="Format of the files, where suffixes do not tell.",
+    ),
+    kept(
+        "--instances",
+        help="Keep the instances that any model has seen, or those that all have.",
+    ),
+    kept(
+        "--labels", help="Keep the labels that any model knows, or those that all know."
+    ),
     reading_options,
 )
 large_options = together(
     panel_options,
     click.option("--stream/--no-stream", default=None, help=_STREAM),
-    click.option("--dask", is_flag=False, flag_value=_LOCAL, metavar="[ADDRESS]", help=_DASK),
+    click.option(
+        "--dask", is_flag=False, flag_value=_LOCAL, metavar="[ADDRESS]", help=_DASK
+    ),
 )
 
 
@@ -227,22 +315,39 @@ class MethodOption(click.Option):
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
         """Return what the help says of this option."""
         record = super().get_help_record(ctx)
-        return record and (record[0], record[1].replace("METHODS", ", ".join(method_names())))
+        return record and (
+            record[0],
+            record[1].replace("METHODS", ", ".join(method_names())),
+        )
 
 
-method_option = partial(click.option, cls=MethodOption, metavar="NAME", shell_complete=method_names)
+method_option = partial(
+    click.option, cls=MethodOption, metavar="NAME", shell_complete=method_names
+)
 
 
 method_options = together(
     method_option("--method", help="Use this method, one of METHODS."),
-    click.option("--optimize", type=_METRICS, default="auto", help="The metric that matters; it chooses the method."),
-    click.option("--weight", multiple=True, metavar="MODEL=NUMBER", help="How much a model counts, not 1; repeatable."),
+    click.option(
+        "--optimize",
+        type=_METRICS,
+        default="auto",
+        help="The metric that matters; it chooses the method.",
+    ),
+    click.option(
+        "--weight",
+        multiple=True,
+        metavar="MODEL=NUMBER",
+        help="How much a model counts, not 1; repeatable.",
+    ),
     click.option("--clustering", multiple=True, metavar="FILE", help=_CLUSTERING),
     click.option("--rescale", is_flag=True, help=_RESCALE),
 )
 
 
-_GOLD = "The truth of some instances or cells, in any format; empty cells are not known."
+_GOLD = (
+    "The truth of some instances or cells, in any format; empty cells are not known."
+)
 _DRAWN = "How the instances with gold were drawn; as ask's column of inclusion probabilities says, unless told."
 gold_options = together(
     click.option("--gold", metavar="FILE", help=_GOLD),
@@ -269,7 +374,9 @@ def weights_of(given: Sequence[str]) -> dict[str, float] | None:
         try:
             found[model] = float(number if model else "")
         except ValueError:
-            raise InputError(f"--weight: found {text!r}, expected a model's name, = and a number") from None
+            raise InputError(
+                f"--weight: found {text!r}, expected a model's name, = and a number"
+            ) from None
     return found or None
 
 
@@ -284,7 +391,12 @@ def columns_of(given: str | None) -> dict[str, str]:
     found: dict[str, str] = {}
     for text in given.split(",") if given else ():
         role, mark, column = (part.strip() for part in text.partition("="))
-        expect(bool(role and mark and column), "--columns", repr(text), "such as label=tag, with commas between")
+        expect(
+            bool(role and mark and column),
+            "--columns",
+            repr(text),
+            "such as label=tag, with commas between",
+        )
         expect(role not in found, "--columns", f"{role!r} twice", "each once")
         found[role] = column
     return found
@@ -303,7 +415,7 @@ def json_of(found: Any) -> str:
     """Write JSON that every parser reads: a figure that has no value is null."""
     import json
 
-    from ..tables import plain
+    from ..metrics.tables import plain
 
     return json.dumps(plain(found), allow_nan=False)
 

@@ -8,7 +8,16 @@ import click
 import mlconsensus as mlc
 
 from ..errors import expect
-from .options import Given, force_option, format_option, json_option, output_option, say_missing, tell, together
+from .options import (
+    Given,
+    force_option,
+    format_option,
+    json_option,
+    output_option,
+    say_missing,
+    tell,
+    together,
+)
 
 _OUTPUT = "Where to write the consensus; - for standard output, as CSV unless --output-format says else."
 _DECIDE = (
@@ -23,25 +32,40 @@ done_option = json_option(help="Print what was done as JSON on standard output."
 
 def check(given: Given) -> None:
     """Refuse options that do not go together; fill in the format of standard output."""
-    from ..io.writing import check_layout
+    from ..io.write import check_layout
 
-    to_screen, expected = given.output == "-", "a file for the consensus, as JSON goes to standard output"
+    to_screen, expected = (
+        given.output == "-",
+        "a file for the consensus, as JSON goes to standard output",
+    )
     expect(not (given.as_json and to_screen), "--json", "no --output", expected)
-    expect(given.threshold is None or given.decide == "threshold", "--threshold", "no --decide threshold", "both")
-    expect(given.empty == "keep" or given.decide is not None, "--empty", "no --decide", "both")
+    expect(
+        given.threshold is None or given.decide == "threshold",
+        "--threshold",
+        "no --decide threshold",
+        "both",
+    )
+    expect(
+        given.empty == "keep" or given.decide is not None,
+        "--empty",
+        "no --decide",
+        "both",
+    )
     given.threshold = 0.5 if given.threshold is None else given.threshold
     if to_screen and given.output_format is None:
         given.output_format = "csv"
-    check_layout(mlc.io.format_of(given.output, given.output_format, written=True), given.layout)
+    check_layout(
+        mlc.io.format_of(given.output, given.output_format, written=True), given.layout
+    )
 
 
 def values(given: Given, scores: Any, panel: Any, best: Any = None) -> Any:
     """Turn the scores of a panel into what is to be written: scores or label sets, `best` or by another rule."""
     import numpy as np
 
-    from ..arithmetic.many import Cells, ManyScores
+    from ..linalg.sparse_scores import Cells, ManyScores
 
-    rules, most = mlc.decisions, given.top_k
+    rules, most = mlc.decision, given.top_k
     if given.decide == "instances":
         counts = np.minimum(rules.cardinalities(panel), most or len(panel.labels))
         return rules.match_instances(scores, counts, empty=given.empty)
@@ -50,10 +74,23 @@ def values(given: Given, scores: Any, panel: Any, best: Any = None) -> Any:
         if given.decide is None:
             return scores.cells(most and np.full(len(scores), most))
         chosen = above(empty=given.empty)
-        return chosen if most is None else rules.match_instances(scores, np.diff(chosen.indptr).clip(max=most))
+        return (
+            chosen
+            if most is None
+            else rules.match_instances(scores, np.diff(chosen.indptr).clip(max=most))
+        )
     kept: Any = True if most is None else rules.top_k(scores, most)
-    if given.decide is None and most is not None and given.layout == "long":  # a row for each that is kept
-        return Cells((scores[kept], np.nonzero(kept)[1], np.append(0, np.cumsum(kept.sum(axis=1)))), shape=kept.shape)
+    if (
+        given.decide is None and most is not None and given.layout == "long"
+    ):  # a row for each that is kept
+        return Cells(
+            (
+                scores[kept],
+                np.nonzero(kept)[1],
+                np.append(0, np.cumsum(kept.sum(axis=1))),
+            ),
+            shape=kept.shape,
+        )
     if given.decide is None:
         return scores if most is None else np.where(kept, scores, np.nan)
     return above(empty=given.empty) & kept
@@ -61,37 +98,64 @@ def values(given: Given, scores: Any, panel: Any, best: Any = None) -> Any:
 
 def check_streamed(given: Given, *in_memory: str) -> None:
     """Refuse what cannot be written block by block, and options that need the panel in memory."""
-    from ..io.writing import streamed_format
+    from ..io.write import streamed_format
 
     streamed_format(given.output, given.output_format)
-    for option in ["--decide f1"] * (given.decide == "f1") + list(in_memory):  # which looks at all instances at once
-        expect(False, option, "with a panel to be streamed", "one that fits into memory")
+    for option in ["--decide f1"] * (given.decide == "f1") + list(
+        in_memory
+    ):  # which looks at all instances at once
+        expect(
+            False, option, "with a panel to be streamed", "one that fits into memory"
+        )
 
 
 def write(given: Given, panel: Any, solved: bool = False, **chosen: Any) -> Any:
     """Combine a panel, or apply the method that is `solved`, and write the consensus: at once or block by block."""
     from ..consensus import Consensus
-    from ..engines.machine import available_memory
-    from ..panel import ModelTable
+    from ..execution.memory import available_memory
+    from ..predictions import ModelTable
     from ..streamed import Written
 
     _, n, l = panel.shape
-    fits = not panel.many or given.layout != "wide" or 16 * n * l < available_memory() / 2
-    expect(fits, "--layout wide", f"{n:,} × {l:,} scores", "--layout ranked or long, for example with --top-k 10")
+    fits = (
+        not panel.many or given.layout != "wide" or 16 * n * l < available_memory() / 2
+    )
+    expect(
+        fits,
+        "--layout wide",
+        f"{n:,} × {l:,} scores",
+        "--layout ranked or long, for example with --top-k 10",
+    )
     form = {"format": given.output_format, "layout": given.layout, "force": given.force}
     if not isinstance(panel, mlc.Predictions):
-        made = None if given.decide is None and given.top_k is None else partial(values, given)
-        done = mlc.write_consensus(panel, given.output, values=made, solved=solved, **form, **chosen)
+        made = (
+            None
+            if given.decide is None and given.top_k is None
+            else partial(values, given)
+        )
+        done = mlc.write_consensus(
+            panel, given.output, values=made, solved=solved, **form, **chosen
+        )
         say_missing(done.n_missing, panel.shape)
         return done
     if solved:
         combiner, names = chosen["method"], (panel.instances, panel.labels)
-        untaught = panel.with_gold(None)  # what is known has taught the method, and is in its scores
-        found = Consensus(combiner.transform(panel), combiner.name, "", combiner, *names, untaught)
+        untaught = panel.with_gold(
+            None
+        )  # what is known has taught the method, and is in its scores
+        found = Consensus(
+            combiner.transform(panel), combiner.name, "", combiner, *names, untaught
+        )
     else:
         found = mlc.combine(panel, **chosen)
-    made = values(given, found.scores, panel, found.sets if given.decide == "f1" else None)
-    mlc.io.write_table(given.output, ModelTable(found.method, made, found.instances, found.label_names), **form)
+    made = values(
+        given, found.scores, panel, found.sets if given.decide == "f1" else None
+    )
+    mlc.io.write_table(
+        given.output,
+        ModelTable(found.method, made, found.instances, found.label_names),
+        **form,
+    )
     return Written(found.method, found.reason, found.combiner, panel.n_missing)
 
 
@@ -105,12 +169,32 @@ def say_done(given: Given, line: str, panel: Any, **facts: Any) -> None:
 
 output_options = together(
     output_option(default="-", help=_OUTPUT),
-    format_option("--output-format", help="Its format, where the suffix does not tell."),
-    click.option("--decide", type=click.Choice(["instances", "f1", "threshold"]), help=_DECIDE),
-    click.option("--threshold", type=click.FloatRange(0, 1), help="For --decide threshold: 0.5 unless told."),
-    click.option("--empty", type=click.Choice(["keep", "top"]), default="keep", help=_EMPTY),
-    click.option("--top-k", type=click.IntRange(1), metavar="K", help="Keep only the K best labels of an instance."),
-    click.option("--layout", type=click.Choice(["wide", "long", "ranked"]), default="wide", help=_LAYOUT),
+    format_option(
+        "--output-format", help="Its format, where the suffix does not tell."
+    ),
+    click.option(
+        "--decide", type=click.Choice(["instances", "f1", "threshold"]), help=_DECIDE
+    ),
+    click.option(
+        "--threshold",
+        type=click.FloatRange(0, 1),
+        help="For --decide threshold: 0.5 unless told.",
+    ),
+    click.option(
+        "--empty", type=click.Choice(["keep", "top"]), default="keep", help=_EMPTY
+    ),
+    click.option(
+        "--top-k",
+        type=click.IntRange(1),
+        metavar="K",
+        help="Keep only the K best labels of an instance.",
+    ),
+    click.option(
+        "--layout",
+        type=click.Choice(["wide", "long", "ranked"]),
+        default="wide",
+        help=_LAYOUT,
+    ),
     force_option,
     done_option,
 )

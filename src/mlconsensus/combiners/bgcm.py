@@ -22,14 +22,23 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from ..arithmetic import patterns, products
-from ..arithmetic.clusters import memberships, pair_sums, reaching
-from ..arithmetic.many import ManyScores, Said, at_cells
-from ..arithmetic.products import FloatArray, connections, folded, label_grams, ratio, row_sums, spoken
-from ..panel import Predictions
-from ..parameters import Weights, positive
+from ..execution.statistics import Axes
+from ..linalg import block_sums, vote_patterns
+from ..linalg.block_sums import (
+    FloatArray,
+    connections,
+    folded,
+    label_grams,
+    ratio,
+    row_sums,
+    spoken,
+)
+from ..linalg.clusters import memberships, pair_sums, reaching
+from ..linalg.sparse_scores import ManyScores, Said, at_cells
+from ..predictions import Predictions
+from ..predictions.validation import Weights, positive
 from .contributions import Contributions, of_label, statements
-from .method import Axes, Method
+from .method import Method
 from .mlcm_r import GOLD
 
 
@@ -42,20 +51,30 @@ class Statistics(NamedTuple):
     yes_yes: Annotated[Any, Axes("l m m", symmetric=True, least=0)]  # Σ a_k a_k' / d
     said_yes: Annotated[Any, Axes("l m m", least=0)]  # Σ s_k a_k' / d
     said_said: Annotated[Any, Axes("l m m", symmetric=True, least=0)]  # Σ s_k s_k' / d
-    yes_in: Annotated[Any, Axes("l m c", least=0)] = 0  # Σ a_k c / d, where the panel has clusterings
+    yes_in: Annotated[Any, Axes("l m c", least=0)] = (
+        0  # Σ a_k c / d, where the panel has clusterings
+    )
     said_in: Annotated[Any, Axes("l m c", least=0)] = 0  # Σ s_k c / d
     in_in: Annotated[Any, Axes("l c c", symmetric=True, least=0)] = 0  # Σ c c' / d
-    to_gold: Annotated[Any, Axes("? m l", least=0)] = 0  # Σ y a / d, Σ y s / d, Σ k a / d, Σ k s / d; k: known
+    to_gold: Annotated[Any, Axes("? m l", least=0)] = (
+        0  # Σ y a / d, Σ y s / d, Σ k a / d, Σ k s / d; k: known
+    )
     in_gold: Annotated[Any, Axes("? c l", least=0)] = 0  # Σ y c / d, Σ k c / d
 
 
 class Solution(NamedTuple):
     """For each label, how likely "yes" is at each group node."""
 
-    yes: Annotated[FloatArray, Axes("m l", least=0, most=1)]  # at the models' "yes" nodes
+    yes: Annotated[
+        FloatArray, Axes("m l", least=0, most=1)
+    ]  # at the models' "yes" nodes
     no: Annotated[FloatArray, Axes("m l", least=0, most=1)]  # at the models' "no" nodes
-    prior: Annotated[FloatArray, Axes("l", least=0, most=1)]  # of an instance without edges
-    clusters: Annotated[FloatArray | None, Axes("c l", least=0, most=1)] = None  # at the clusters
+    prior: Annotated[
+        FloatArray, Axes("l", least=0, most=1)
+    ]  # of an instance without edges
+    clusters: Annotated[FloatArray | None, Axes("c l", least=0, most=1)] = (
+        None  # at the clusters
+    )
 
 
 def statistics(block: Predictions) -> Statistics:
@@ -64,26 +83,50 @@ def statistics(block: Predictions) -> Statistics:
     if block.many:
         return _many_sums(Said.by(block), l)
     if _plain(block):  # s = 1 and d = m
-        if (found := patterns.codes(block)) is not None:
-            who = patterns.bits(m)
+        if (found := vote_patterns.codes(block)) is not None:
+            who = vote_patterns.bits(m)
             both = (who[:, :, None] * who[:, None, :]).reshape(-1, m * m)
-            together = (patterns.counts(found, 2**m) @ both).reshape(l, m, m)
+            together = (vote_patterns.counts(found, 2**m) @ both).reshape(l, m, m)
             yes = np.einsum("jkk->jk", together)  # votes are 0 or 1: Σ a² = Σ a
         else:
             A = connections(block)
-            together, yes = products.own_label_grams(A, l), products.column_sums(A).reshape(m, l).T
-        return Statistics(together / m, np.repeat(yes[:, None, :] / m, m, axis=1), np.full((l, m, m), n / m))
-    A, said, C = products.dense(connections(block)), spoken(block), memberships(block)
-    share = ratio(np.ones((n, l)), folded(said, np.ones((m, l))) + row_sums(C)[:, None], 0.0)
-    grams = Statistics(*(label_grams(one, other, share) for one, other in ((A, A), (said, A), (said, said))))
+            together, yes = (
+                block_sums.own_label_grams(A, l),
+                block_sums.column_sums(A).reshape(m, l).T,
+            )
+        return Statistics(
+            together / m,
+            np.repeat(yes[:, None, :] / m, m, axis=1),
+            np.full((l, m, m), n / m),
+        )
+    A, said, C = block_sums.dense(connections(block)), spoken(block), memberships(block)
+    share = ratio(
+        np.ones((n, l)), folded(said, np.ones((m, l))) + row_sums(C)[:, None], 0.0
+    )
+    grams = Statistics(
+        *(
+            label_grams(one, other, share)
+            for one, other in ((A, A), (said, A), (said, said))
+        )
+    )
     if (gold := block.gold) is not None:
-        sides = [side * share[gold.at] for side in (np.nan_to_num(gold.answers), ~np.isnan(gold.answers))]
-        each = [(X[gold.at].reshape(-1, m, l) * side[:, None]).sum(axis=0) for side in sides for X in (A, said)]
-        inside = [products.product(C[gold.at].T, side) for side in sides]
+        sides = [
+            side * share[gold.at]
+            for side in (np.nan_to_num(gold.answers), ~np.isnan(gold.answers))
+        ]
+        each = [
+            (X[gold.at].reshape(-1, m, l) * side[:, None]).sum(axis=0)
+            for side in sides
+            for X in (A, said)
+        ]
+        inside = [block_sums.product(C[gold.at].T, side) for side in sides]
         grams = grams._replace(to_gold=np.array(each), in_gold=np.array(inside))
     if not block.clusters:
         return grams
-    yes_in, said_in = ((C.T @ (X * np.tile(share, m))).reshape(-1, m, l).transpose(2, 1, 0) for X in (A, said))
+    yes_in, said_in = (
+        (C.T @ (X * np.tile(share, m))).reshape(-1, m, l).transpose(2, 1, 0)
+        for X in (A, said)
+    )
     return grams._replace(yes_in=yes_in, said_in=said_in, in_in=pair_sums(C, share))
 
 
@@ -92,13 +135,20 @@ def _many_sums(found: Said, l: int) -> Statistics:
     m = len(found.parts)
     cells = found.folded(np.ones_like(found.known))
     share = ratio(np.ones(cells.nnz), found.spread(found.known, cells), 0.0)
-    yes = [at_cells(own, cells) * found.known[k][cells.indices] for k, own in enumerate(found.parts)]
+    yes = [
+        at_cells(own, cells) * found.known[k][cells.indices]
+        for k, own in enumerate(found.parts)
+    ]
     rows = np.repeat(np.arange(cells.shape[0]), np.diff(cells.indptr))
     yes_yes, said_yes, said_said = np.zeros((3, l, m, m))
     for k, q in np.ndindex(m, m):
         spoke = found.seen[rows, k] * found.known[k][cells.indices]
         said_yes[:, k, q] = np.bincount(cells.indices, share * spoke * yes[q], l)
-        yes_yes[:, k, q] = np.bincount(cells.indices, share * yes[k] * yes[q], l) if k <= q else yes_yes[:, q, k]
+        yes_yes[:, k, q] = (
+            np.bincount(cells.indices, share * yes[k] * yes[q], l)
+            if k <= q
+            else yes_yes[:, q, k]
+        )
     for seen, at in found.groups():
         spoke = (found.known * seen[:, None]).T  # (l, m)
         per = ratio(np.full(l, float(len(at))), spoke.sum(axis=1), 0.0)
@@ -106,16 +156,22 @@ def _many_sums(found: Said, l: int) -> Statistics:
     return Statistics(yes_yes, said_yes, said_said)
 
 
-def solve(statistics: Statistics, alpha: float = 2.0, weights: FloatArray | None = None) -> Solution:
+def solve(
+    statistics: Statistics, alpha: float = 2.0, weights: FloatArray | None = None
+) -> Solution:
     """Solve the labels' systems of 2m nodes, and one for each cluster, as one batch."""
     alpha = positive(alpha, "alpha")
     yes_yes, said_yes, said_said = statistics[:3]
     l, m, _ = yes_yes.shape
     some = np.flatnonzero(said_yes.any(axis=(1, 2)))
-    if len(some) < l and all(np.ndim(each) == 0 for each in statistics[3:]):  # a walk from no comes to no named yes
+    if len(some) < l and all(
+        np.ndim(each) == 0 for each in statistics[3:]
+    ):  # a walk from no comes to no named yes
         likely, prior = np.repeat([1.0, 0.0], m)[:, None] * np.ones(l), np.zeros(l)
         if len(some):
-            own = solve(Statistics(*(each[some] for each in statistics[:3])), alpha, weights)
+            own = solve(
+                Statistics(*(each[some] for each in statistics[:3])), alpha, weights
+            )
             likely[:, some], prior[some] = np.concatenate(own[:2]), own.prior
         return Solution(likely[:m], likely[m:], prior)
     yes_no = said_yes.transpose(0, 2, 1) - yes_yes  # Σ a_k (s_k' − a_k') / d
@@ -126,8 +182,12 @@ def solve(statistics: Statistics, alpha: float = 2.0, weights: FloatArray | None
     held = anchors * np.repeat([1.0, 0.0], m)  # α times B's column for "yes"
     clustered = np.ndim(statistics.in_in) > 0
     if clustered:
-        to_clusters = np.concatenate([statistics.yes_in, statistics.said_in - statistics.yes_in], axis=1)
-        walk = np.block([[walk, to_clusters], [to_clusters.transpose(0, 2, 1), statistics.in_in]])
+        to_clusters = np.concatenate(
+            [statistics.yes_in, statistics.said_in - statistics.yes_in], axis=1
+        )
+        walk = np.block(
+            [[walk, to_clusters], [to_clusters.transpose(0, 2, 1), statistics.in_in]]
+        )
     degrees = walk.sum(axis=2)  # (l, nodes) the diagonals of D_v
     prior = ratio(degrees[:, :m].sum(axis=1), degrees[:, : 2 * m].sum(axis=1), 0.0)
     if clustered:
@@ -135,15 +195,30 @@ def solve(statistics: Statistics, alpha: float = 2.0, weights: FloatArray | None
         lost = ~reaching(np.asarray(to_clusters.any(axis=1)), statistics.in_in)
         kept = np.concatenate([np.ones((l, 2 * m)), ~lost], axis=1)
         walk, degrees = walk * kept[:, :, None] * kept[:, None, :], degrees * kept
-        anchors, held = np.concatenate([anchors, lost], axis=1), np.concatenate([held, lost * prior[:, None]], axis=1)
+        anchors, held = (
+            np.concatenate([anchors, lost], axis=1),
+            np.concatenate([held, lost * prior[:, None]], axis=1),
+        )
     if np.ndim(statistics.to_gold):
-        of_a, of_s, inside = statistics.to_gold[::2], statistics.to_gold[1::2], statistics.in_gold
-        yes, known = np.concatenate([of_a, of_s - of_a, inside], axis=1).transpose(0, 2, 1)
+        of_a, of_s, inside = (
+            statistics.to_gold[::2],
+            statistics.to_gold[1::2],
+            statistics.in_gold,
+        )
+        yes, known = np.concatenate([of_a, of_s - of_a, inside], axis=1).transpose(
+            0, 2, 1
+        )
         usual = ratio(yes.sum(axis=1), known.sum(axis=1), 0.0)
-        held = held + GOLD * alpha * (yes - usual[:, None] * known)  # γ Aᵀ D_n⁻¹ (y − ȳ)
+        held = held + GOLD * alpha * (
+            yes - usual[:, None] * known
+        )  # γ Aᵀ D_n⁻¹ (y − ȳ)
     system = (anchors + degrees)[:, :, None] * np.eye(walk.shape[1]) - walk
-    likely = np.clip(np.linalg.solve(system, held[..., None])[..., 0].T, 0, 1)  # rounding leaves that range
-    return Solution(likely[:m], likely[m : 2 * m], prior, likely[2 * m :] if clustered else None)
+    likely = np.clip(
+        np.linalg.solve(system, held[..., None])[..., 0].T, 0, 1
+    )  # rounding leaves that range
+    return Solution(
+        likely[:m], likely[m : 2 * m], prior, likely[2 * m :] if clustered else None
+    )
 
 
 def apply(block: Predictions, solution: Solution) -> Any:
@@ -152,26 +227,50 @@ def apply(block: Predictions, solution: Solution) -> Any:
     moved, always = solution.yes - solution.no, solution.no.sum(axis=0)
     if block.many:
         every = Said.by(block)
-        default = np.clip(ratio((every.known * solution.no).sum(axis=0), every.known.sum(axis=0), solution.prior), 0, 1)
+        default = np.clip(
+            ratio(
+                (every.known * solution.no).sum(axis=0),
+                every.known.sum(axis=0),
+                solution.prior,
+            ),
+            0,
+            1,
+        )
         cells = every.folded(every.known * moved)
         likely = cells.data + every.spread(every.known * solution.no, cells)
-        cells.data = np.clip(ratio(likely, every.spread(every.known, cells), 0.0), 0, 1) - default[cells.indices]
+        cells.data = (
+            np.clip(ratio(likely, every.spread(every.known, cells), 0.0), 0, 1)
+            - default[cells.indices]
+        )
         return ManyScores(cells, default)
     share = 1 / m if _plain(block) else 1.0
-    scores = products.dense(patterns.pooled(patterns.answers(block), moved * share))  # a·yes + (s − a)·no
+    scores = block_sums.dense(
+        vote_patterns.pooled(vote_patterns.answers(block), moved * share)
+    )  # a·yes + (s − a)·no
     if _plain(block):
         scores += always * share
         return np.clip(scores, 0, 1, out=scores)
     said, C = spoken(block), memberships(block)
     scores += folded(said, solution.no)
     if block.clusters:
-        scores += products.product(C, np.asarray(solution.clusters))
-    return np.clip(ratio(scores, folded(said, np.ones((m, l))) + row_sums(C)[:, None], solution.prior), 0, 1)
+        scores += block_sums.product(C, np.asarray(solution.clusters))
+    return np.clip(
+        ratio(
+            scores, folded(said, np.ones((m, l))) + row_sums(C)[:, None], solution.prior
+        ),
+        0,
+        1,
+    )
 
 
 def _plain(block: Predictions) -> bool:
     """Tell whether all models spoke everywhere and count alike, and no clusterings stand beside them."""
-    return block.complete and block.weights is None and not block.clusters and block.gold is None
+    return (
+        block.complete
+        and block.weights is None
+        and not block.clusters
+        and block.gold is None
+    )
 
 
 def contributions(block: Predictions, solution: Solution, label: int) -> Contributions:
@@ -182,8 +281,14 @@ def contributions(block: Predictions, solution: Solution, label: int) -> Contrib
     baseline, heard = 0.0 if heard else float(solution.prior[label]), heard or 1.0
     yes, no = scores[:, label], (said - scores)[:, label]
     likely = yes * solution.yes[:, label] + no * solution.no[:, label]
-    clusters = inside * np.asarray(solution.clusters)[:, label] / heard if block.clusters else None
-    return Contributions(baseline, of_label(likely / heard, label, scores.shape), clusters=clusters)
+    clusters = (
+        inside * np.asarray(solution.clusters)[:, label] / heard
+        if block.clusters
+        else None
+    )
+    return Contributions(
+        baseline, of_label(likely / heard, label, scores.shape), clusters=clusters
+    )
 
 
 class BGCM(Method):

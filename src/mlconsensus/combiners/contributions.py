@@ -4,8 +4,8 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from ..arithmetic.products import FloatArray, connections, dense, spoken
-from ..panel import Predictions
+from ..linalg.block_sums import FloatArray, connections, dense, spoken
+from ..predictions import Predictions
 
 Scale = Literal["score", "log-odds"]
 
@@ -15,8 +15,12 @@ class Contributions(NamedTuple):
 
     baseline: float  # where the sum starts before any statement counts
     statements: FloatArray  # (m, l) what each model's statement about each label adds; 0 where it was silent
-    remainder: float = 0.0  # what the method does to the sum in the end, as a floor at 0
-    clusters: FloatArray | None = None  # (c,) what being in each cluster adds; None: the panel has no clusterings
+    remainder: float = (
+        0.0  # what the method does to the sum in the end, as a floor at 0
+    )
+    clusters: FloatArray | None = (
+        None  # (c,) what being in each cluster adds; None: the panel has no clusterings
+    )
     scale: Scale = "score"  # whether all that sums to the score or to its log-odds
 
 

@@ -24,14 +24,15 @@ from typing import Annotated, Any, NamedTuple, Self
 import numpy as np
 from scipy import sparse, special
 
-from ..arithmetic import patterns
-from ..arithmetic.many import ManyScores, Said, at_cells
-from ..arithmetic.products import dense, ratio
 from ..errors import expect
-from ..panel import Array, BoolArray, FloatArray, Predictions
-from ..parameters import Weights, positive, whole
+from ..execution.statistics import Axes
+from ..linalg import vote_patterns
+from ..linalg.block_sums import dense, ratio
+from ..linalg.sparse_scores import ManyScores, Said, at_cells
+from ..predictions import Array, BoolArray, FloatArray, Predictions
+from ..predictions.validation import Weights, positive, whole
 from .contributions import Contributions, of_label, statements
-from .method import Axes, Method
+from .method import Method
 
 _LEAST = 1e-10  # weight that every answer of every model keeps, so that no logarithm is infinite
 _SURE = 1 - 1e-16  # the highest of its rates: a million yes and no no would round to 1
@@ -52,12 +53,14 @@ class PatternCounts:
     """
 
     def __init__(self, rows: Array, counts: FloatArray, shape: tuple[int, int]) -> None:
-        self.rows = rows  # (patterns, bytes), each once
-        self.counts = counts  # (patterns,)
+        self.rows = rows  # (vote_patterns, bytes), each once
+        self.counts = counts  # (vote_patterns,)
         self.shape = shape  # (m, l)
 
     @classmethod
-    def of(cls, rows: Array, shape: tuple[int, int], counts: FloatArray | None = None) -> Self:
+    def of(
+        cls, rows: Array, shape: tuple[int, int], counts: FloatArray | None = None
+    ) -> Self:
         """Count equal rows, each as often as `counts` says (once without)."""
         # Sorting whole numbers is several times as fast as sorting bytes.
         width = rows.shape[1]
@@ -65,26 +68,46 @@ class PatternCounts:
         padded[:, :width] = rows
         keys = padded.view(">u8").astype(np.uint64)
         axis = None if keys.shape[1] == 1 else 0
-        _, first, inverse = np.unique(keys, axis=axis, return_index=True, return_inverse=True)
-        return cls(rows[first], np.bincount(inverse.ravel(), counts, len(first)).astype(np.float64), shape)
+        _, first, inverse = np.unique(
+            keys, axis=axis, return_index=True, return_inverse=True
+        )
+        return cls(
+            rows[first],
+            np.bincount(inverse.ravel(), counts, len(first)).astype(np.float64),
+            shape,
+        )
 
     def __add__(self, other: Self | int) -> Self:
         if isinstance(other, int):  # the empty statistics
             return self
         rows = np.concatenate([self.rows, other.rows])
-        return type(self).of(rows, self.shape, np.concatenate([self.counts, other.counts]))
+        return type(self).of(
+            rows, self.shape, np.concatenate([self.counts, other.counts])
+        )
 
     __radd__ = __add__
 
     def __sub__(self, other: Self) -> Self:
         left = self + type(self)(other.rows, -other.counts, self.shape)
-        expect(left.counts.min(initial=0) >= 0, "patterns", "more than there are", "some that were added")
-        return type(self)(left.rows[left.counts > 0], left.counts[left.counts > 0], self.shape)
+        expect(
+            left.counts.min(initial=0) >= 0,
+            "patterns",
+            "more than there are",
+            "some that were added",
+        )
+        return type(self)(
+            left.rows[left.counts > 0], left.counts[left.counts > 0], self.shape
+        )
 
     def unpacked(self) -> tuple[Array, FloatArray, FloatArray]:
         """Return each pattern's label (p,), who said yes (p, m) and who spoke (p, m)."""
         m, _ = self.shape
-        labels = np.ascontiguousarray(self.rows[:, :_LABEL_BYTES]).view(">u4").ravel().astype(np.intp)
+        labels = (
+            np.ascontiguousarray(self.rows[:, :_LABEL_BYTES])
+            .view(">u4")
+            .ravel()
+            .astype(np.intp)
+        )
         bits = self.rows[:, _LABEL_BYTES:].reshape(len(self.rows), 2, -(-m // 8))
         votes = np.unpackbits(bits, axis=2, count=m).astype(np.float64)
         return labels, votes[:, 0], votes[:, 1]
@@ -94,25 +117,49 @@ class PatternCounts:
         old, *votes = self.unpacked()
         place = np.argsort(labels, kind="stable")[(labels < 0).sum() :]
         yes, spoke = ((each[:, models] > 0) & (models >= 0) for each in votes)
-        return type(self).of(_packed(place[old], yes, spoke), (len(models), len(labels)), self.counts)
+        return type(self).of(
+            _packed(place[old], yes, spoke), (len(models), len(labels)), self.counts
+        )
 
     def arrays(self) -> dict[str, Array]:
         """Return what a file needs to keep."""
         return {"rows": self.rows, "counts": self.counts}
 
     @classmethod
-    def from_arrays(cls, arrays: dict[str, Array], shape: tuple[int, int], where: str) -> Self:
+    def from_arrays(
+        cls, arrays: dict[str, Array], shape: tuple[int, int], where: str
+    ) -> Self:
         """Make counts of what a file kept, after checking that they can be counts of votes."""
         m, l = shape
-        rows, counts = arrays.get("rows", np.empty(0)), arrays.get("counts", np.empty(0))
+        rows, counts = (
+            arrays.get("rows", np.empty(0)),
+            arrays.get("counts", np.empty(0)),
+        )
         expected = (*counts.shape, _LABEL_BYTES + 2 * -(-m // 8))
-        fits = rows.dtype == np.uint8 and counts.dtype == np.float64 and counts.ndim == 1 and rows.shape == expected
-        expect(fits, where, f"rows {rows.shape}, counts {counts.shape}", f"patterns of {m} votes")
-        expect(counts.min(initial=0) >= 0, where, f"{counts.min(initial=0):g}", "no number below 0")
+        fits = (
+            rows.dtype == np.uint8
+            and counts.dtype == np.float64
+            and counts.ndim == 1
+            and rows.shape == expected
+        )
+        expect(
+            fits,
+            where,
+            f"rows {rows.shape}, counts {counts.shape}",
+            f"patterns of {m} votes",
+        )
+        expect(
+            counts.min(initial=0) >= 0,
+            where,
+            f"{counts.min(initial=0):g}",
+            "no number below 0",
+        )
         found = cls(rows, counts, shape)
         labels, yes, spoke = found.unpacked()
         possible = not ((labels >= l).any() or (yes > spoke).any())
-        expect(possible, where, f"patterns that no {m} models can give {l} labels", "votes")
+        expect(
+            possible, where, f"patterns that no {m} models can give {l} labels", "votes"
+        )
         return found
 
 
@@ -125,8 +172,12 @@ def _packed(labels: Array, yes: BoolArray, spoke: BoolArray) -> Array:
 class Statistics(NamedTuple):
     """Sums over instances."""
 
-    patterns: Annotated[Any, PatternCounts]  # at most 3^m patterns for each label, whatever n
-    known_no: Annotated[Any, PatternCounts] = 0  # of cells whose answer is known to be no
+    patterns: Annotated[
+        Any, PatternCounts
+    ]  # at most 3^m patterns for each label, whatever n
+    known_no: Annotated[Any, PatternCounts] = (
+        0  # of cells whose answer is known to be no
+    )
     known_yes: Annotated[Any, PatternCounts] = 0
 
 
@@ -134,9 +185,15 @@ class Solution(NamedTuple):
     """What EM finds out about each label and model."""
 
     prior: Annotated[FloatArray, Axes("l", least=0, most=1)]  # π
-    if_true: Annotated[FloatArray, Axes("m l", least=1e-300, most=_SURE)]  # a, how often the model says yes to true
-    if_false: Annotated[FloatArray, Axes("m l", least=1e-300, most=_SURE)]  # b, how often the model says yes to false
-    weights: Annotated[FloatArray | float, Axes("m", least=0)] = 1.0  # how often each vote counts
+    if_true: Annotated[
+        FloatArray, Axes("m l", least=1e-300, most=_SURE)
+    ]  # a, how often the model says yes to true
+    if_false: Annotated[
+        FloatArray, Axes("m l", least=1e-300, most=_SURE)
+    ]  # b, how often the model says yes to false
+    weights: Annotated[FloatArray | float, Axes("m", least=0)] = (
+        1.0  # how often each vote counts
+    )
 
 
 def statistics(block: Predictions) -> Statistics:
@@ -147,7 +204,9 @@ def statistics(block: Predictions) -> Statistics:
     known, others = block[gold.at], np.setdiff1d(np.arange(len(block)), gold.at)
     sides = np.isnan(gold.answers), gold.answers == 0, gold.answers == 1
     open_cells, no, yes = (_counted(known, side) for side in sides)
-    return Statistics(open_cells + (_counted(block[others]) if len(others) else 0), no, yes)
+    return Statistics(
+        open_cells + (_counted(block[others]) if len(others) else 0), no, yes
+    )
 
 
 def _counted(block: Predictions, some: Any = None) -> PatternCounts:
@@ -155,17 +214,19 @@ def _counted(block: Predictions, some: Any = None) -> PatternCounts:
     m, n, l = block.shape
     if block.many:
         return _many_patterns(Said.by(block.weighted(None)), (m, l))
-    if some is None and (found := patterns.codes(block)) is not None:
-        counts = patterns.counts(found, 2**m)
+    if some is None and (found := vote_patterns.codes(block)) is not None:
+        counts = vote_patterns.counts(found, 2**m)
         labels, kinds = np.nonzero(counts)
-        said_yes = patterns.bits(m)[kinds] > 0
+        said_yes = vote_patterns.bits(m)[kinds] > 0
         rows = _packed(labels, said_yes, np.ones_like(said_yes))
         return PatternCounts(rows, counts[labels, kinds], (m, l))
     yes, spoke = np.empty((2, n, l, m), dtype=np.bool_)
     for k, (values, said) in enumerate(block.cells()):
         yes[:, :, k] = _says_yes(values)
         spoke[:, :, k] = True if said is None else said
-    rows = _packed(np.tile(np.arange(l), n), yes.reshape(n * l, m), spoke.reshape(n * l, m))
+    rows = _packed(
+        np.tile(np.arange(l), n), yes.reshape(n * l, m), spoke.reshape(n * l, m)
+    )
     return PatternCounts.of(rows if some is None else rows[np.ravel(some)], (m, l))
 
 
@@ -176,28 +237,53 @@ def _many_patterns(found: Said, shape: tuple[int, int]) -> PatternCounts:
         spoke = (found.known * seen[:, None]).T > 0  # (l, m)
         cells = found.folded(np.ones_like(found.known), at)
         yes = np.stack([_says_yes(own[at], cells) for own in found.parts], axis=1)
-        rows += [_packed(cells.indices, yes, spoke[cells.indices]), _packed(np.arange(shape[1]), spoke & False, spoke)]
-        counts += [np.ones(cells.nnz), len(at) - np.bincount(cells.indices, minlength=shape[1])]
+        rows += [
+            _packed(cells.indices, yes, spoke[cells.indices]),
+            _packed(np.arange(shape[1]), spoke & False, spoke),
+        ]
+        counts += [
+            np.ones(cells.nnz),
+            len(at) - np.bincount(cells.indices, minlength=shape[1]),
+        ]
     return PatternCounts.of(np.concatenate(rows), shape, np.concatenate(counts))
 
 
-def solve(statistics: Statistics, n_iter: int = 100, tol: float = 1e-5, weights: FloatArray | None = None) -> Solution:
+def solve(
+    statistics: Statistics,
+    n_iter: int = 100,
+    tol: float = 1e-5,
+    weights: FloatArray | None = None,
+) -> Solution:
     """Run EM on the patterns, all labels at once; a label rests when a round gains it less than `tol` for each vote."""
-    sides = [(each, answer) for each, answer in zip(statistics, (np.nan, 0.0, 1.0), strict=True) if each != 0]
-    labels, yes, spoke = map(np.concatenate, zip(*(each.unpacked() for each, _ in sides), strict=True))
+    sides = [
+        (each, answer)
+        for each, answer in zip(statistics, (np.nan, 0.0, 1.0), strict=True)
+        if each != 0
+    ]
+    labels, yes, spoke = map(
+        np.concatenate, zip(*(each.unpacked() for each, _ in sides), strict=True)
+    )
     answer = np.concatenate([np.full(len(each.rows), answer) for each, answer in sides])
     m, l = statistics.patterns.shape
     weights = np.ones(m) if weights is None else weights
     counts, heard = np.concatenate([each.counts for each, _ in sides]), spoke @ weights
-    some = (heard > 0) | ~np.isnan(answer)  # of whom nobody spoke, nothing is to be learned
-    labels, yes, spoke, answer, counts, heard = (each[some] for each in (labels, yes, spoke, answer, counts, heard))
+    some = (heard > 0) | ~np.isnan(
+        answer
+    )  # of whom nobody spoke, nothing is to be learned
+    labels, yes, spoke, answer, counts, heard = (
+        each[some] for each in (labels, yes, spoke, answer, counts, heard)
+    )
     votes = np.hstack([yes, spoke - yes])  # (p, 2m) who said yes, who said no
     # Multiplying by it adds up over each label's patterns.
-    sums = sparse.csr_array((np.ones(len(labels)), (labels, np.arange(len(labels)))), shape=(l, len(labels)))
+    sums = sparse.csr_array(
+        (np.ones(len(labels)), (labels, np.arange(len(labels)))), shape=(l, len(labels))
+    )
     n_votes, n_patterns = sums @ (counts * heard), (sums @ counts)[labels]
 
     # Start from the majority vote; what is known stays.
-    true = np.where(np.isnan(answer), _exact(ratio(yes @ weights, heard, 0.0), n_patterns), answer)
+    true = np.where(
+        np.isnan(answer), _exact(ratio(yes @ weights, heard, 0.0), n_patterns), answer
+    )
     following = _maximise(true, sums, votes, counts, weights)
     found, bound, at = following, np.full(l, -np.inf), np.arange(l)
     active = following.prior > 0  # what nobody has said yes to is never likely
@@ -207,13 +293,20 @@ def solve(statistics: Statistics, n_iter: int = 100, tol: float = 1e-5, weights:
         # Labels that rest are not worked on any more.
         some, left = active[labels], (each[..., active] for each in following[:3])
         following = Solution(*left)._replace(weights=weights)
-        labels, sums = (np.cumsum(active) - 1)[labels[some]], sums[np.flatnonzero(active)][:, np.flatnonzero(some)]
-        votes, counts, answer, n_patterns = (each[some] for each in (votes, counts, answer, n_patterns))
+        labels, sums = (
+            (np.cumsum(active) - 1)[labels[some]],
+            sums[np.flatnonzero(active)][:, np.flatnonzero(some)],
+        )
+        votes, counts, answer, n_patterns = (
+            each[some] for each in (votes, counts, answer, n_patterns)
+        )
         at, bound, n_votes = at[active], bound[active], n_votes[active]
         for field, new in zip(found[:3], following[:3], strict=True):
             field[..., at] = new
         start, if_yes, if_no = _log_odds(following)
-        likely = special.expit(start[labels] + _added(votes, if_yes, if_no, labels))  # E step
+        likely = special.expit(
+            start[labels] + _added(votes, if_yes, if_no, labels)
+        )  # E step
         true = np.where(np.isnan(answer), _exact(likely, n_patterns), answer)
         following = _maximise(true, sums, votes, counts, weights)  # M step
         new_bound = sums @ (counts * _evidence(true, following, labels, votes))
@@ -227,20 +320,35 @@ def apply(block: Predictions, solution: Solution) -> Any:
     start, if_yes, if_no = _log_odds(solution)
     if block.many:
         everything = Said.by(block.weighted(None))
-        default, by_no = special.expit(start + (if_no * everything.known).sum(axis=0)), if_no * everything.known
+        default, by_no = (
+            special.expit(start + (if_no * everything.known).sum(axis=0)),
+            if_no * everything.known,
+        )
         cells = everything.folded(np.ones_like(if_no))
         odds = start[cells.indices] + everything.spread(by_no, cells)
-        for own, moved in zip(everything.parts, (if_yes - if_no) * everything.known, strict=True):
+        for own, moved in zip(
+            everything.parts, (if_yes - if_no) * everything.known, strict=True
+        ):
             odds += _says_yes(own, cells) * moved[cells.indices]
         cells.data = special.expit(odds) - default[cells.indices]
         return ManyScores(cells, default)
-    if (found := patterns.codes(block)) is not None:
-        table = special.expit(start + if_no.sum(axis=0) + patterns.bits(len(if_no)) @ (if_yes - if_no))  # (2**m, l)
-        return dense(patterns.looked_up(found, (table - table[0]).T)) + table[0]
+    if (found := vote_patterns.codes(block)) is not None:
+        table = special.expit(
+            start
+            + if_no.sum(axis=0)
+            + vote_patterns.bits(len(if_no)) @ (if_yes - if_no)
+        )  # (2**m, l)
+        return dense(vote_patterns.looked_up(found, (table - table[0]).T)) + table[0]
     odds = np.broadcast_to(start, (n, l)).copy()
-    for (values, said), for_yes, for_no in zip(block.cells(), if_yes, if_no, strict=True):
+    for (values, said), for_yes, for_no in zip(
+        block.cells(), if_yes, if_no, strict=True
+    ):
         says_yes = _says_yes(values)
-        odds += np.where(says_yes, for_yes, for_no) if said is None else said * np.where(says_yes, for_yes, for_no)
+        odds += (
+            np.where(says_yes, for_yes, for_no)
+            if said is None
+            else said * np.where(says_yes, for_yes, for_no)
+        )
     return np.asarray(special.expit(odds))
 
 
@@ -249,13 +357,23 @@ def contributions(block: Predictions, solution: Solution, label: int) -> Contrib
     start, if_yes, if_no = (each[..., label] for each in _log_odds(solution))
     scores, said = (each[:, label] for each in statements(block.weighted(None)))
     odds = said * np.where(scores >= 0.5, if_yes, if_no)
-    return Contributions(float(start), of_label(odds, label, solution.if_true.shape), scale="log-odds")
+    return Contributions(
+        float(start), of_label(odds, label, solution.if_true.shape), scale="log-odds"
+    )
 
 
-def _added(votes: FloatArray, for_yes: FloatArray, for_no: FloatArray, labels: Array) -> FloatArray:
+def _added(
+    votes: FloatArray, for_yes: FloatArray, for_no: FloatArray, labels: Array
+) -> FloatArray:
     """Add up for each pattern (p,) what its votes count, given (m, l) for a yes and for a no."""
     each = np.vstack([for_yes, for_no])
-    return np.asarray(np.einsum("pk,pk->p", votes, _exact(each, len(each) * np.abs(each).max(axis=0)).T[labels]))
+    return np.asarray(
+        np.einsum(
+            "pk,pk->p",
+            votes,
+            _exact(each, len(each) * np.abs(each).max(axis=0)).T[labels],
+        )
+    )
 
 
 def _exact(values: FloatArray, most: FloatArray) -> FloatArray:
@@ -267,7 +385,13 @@ def _exact(values: FloatArray, most: FloatArray) -> FloatArray:
     return np.asarray(np.round(values / grid) * grid)
 
 
-def _maximise(true: FloatArray, sums: Any, votes: FloatArray, counts: FloatArray, weights: FloatArray) -> Solution:
+def _maximise(
+    true: FloatArray,
+    sums: Any,
+    votes: FloatArray,
+    counts: FloatArray,
+    weights: FloatArray,
+) -> Solution:
     """M step."""
     prior = ratio(sums @ (counts * true), sums @ counts, 0.0)
     rates = []
@@ -281,22 +405,39 @@ def _log_odds(solution: Solution) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Find what is known before any vote, and what a yes and a no of each model add to it."""
     prior, if_true, if_false, weights = solution
     weights = np.reshape(weights, (-1, 1))
-    with np.errstate(divide="ignore"):  # a label that is never, or always, true has infinite odds
+    with np.errstate(
+        divide="ignore"
+    ):  # a label that is never, or always, true has infinite odds
         start = np.log(prior) - np.log1p(-prior)
-    return start, weights * np.log(if_true / if_false), weights * np.log((1 - if_true) / (1 - if_false))
+    return (
+        start,
+        weights * np.log(if_true / if_false),
+        weights * np.log((1 - if_true) / (1 - if_false)),
+    )
 
 
-def _evidence(true: FloatArray, solution: Solution, labels: Array, votes: FloatArray) -> FloatArray:
+def _evidence(
+    true: FloatArray, solution: Solution, labels: Array, votes: FloatArray
+) -> FloatArray:
     """Lower bound of the log-likelihood of one instance with each pattern; EM never lowers it."""
     prior, weights = solution.prior[labels], np.reshape(solution.weights, (-1, 1))
-    logs = [(weights * np.log(says), weights * np.log(1 - says)) for says in solution[1:3]]
+    logs = [
+        (weights * np.log(says), weights * np.log(1 - says)) for says in solution[1:3]
+    ]
     of_votes = [_added(votes, *own, labels) for own in logs]
     sides = zip((true, 1 - true), (prior, 1 - prior), of_votes, strict=True)
-    return np.asarray(sum(t * votes + special.xlogy(t, p) - special.xlogy(t, t) for t, p, votes in sides))
+    return np.asarray(
+        sum(
+            t * votes + special.xlogy(t, p) - special.xlogy(t, t)
+            for t, p, votes in sides
+        )
+    )
 
 
 def _says_yes(values: Any, cells: Any = None) -> BoolArray:
-    return np.asarray((dense(values) if cells is None else at_cells(values, cells)) >= 0.5)
+    return np.asarray(
+        (dense(values) if cells is None else at_cells(values, cells)) >= 0.5
+    )
 
 
 class DawidSkene(Method):
@@ -321,7 +462,9 @@ class DawidSkene(Method):
     name = "DS"
     takes_many = True
 
-    def __init__(self, n_iter: int = 100, tol: float = 1e-5, weights: Weights = None) -> None:
+    def __init__(
+        self, n_iter: int = 100, tol: float = 1e-5, weights: Weights = None
+    ) -> None:
         self.n_iter = n_iter
         self.tol = tol
         self.weights = weights

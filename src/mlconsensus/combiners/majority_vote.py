@@ -12,12 +12,13 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from ..arithmetic.many import Said, many_means
-from ..arithmetic.products import FloatArray, column_sums, dense, mean, ratio, votes
-from ..panel import Predictions
-from ..parameters import Weights
+from ..execution.statistics import Axes
+from ..linalg.block_sums import FloatArray, column_sums, dense, mean, ratio, votes
+from ..linalg.sparse_scores import Said, many_means
+from ..predictions import Predictions
+from ..predictions.validation import Weights
 from .contributions import Contributions, of_label, statements
-from .method import Axes, Method
+from .method import Method
 
 
 class Statistics(NamedTuple):
@@ -30,14 +31,18 @@ class Statistics(NamedTuple):
 class Solution(NamedTuple):
     """What stands in for a mean over nobody."""
 
-    prior: Annotated[FloatArray, Axes("l", least=0, most=1)]  # mean of all that was said about the label
+    prior: Annotated[
+        FloatArray, Axes("l", least=0, most=1)
+    ]  # mean of all that was said about the label
 
 
 def statistics(block: Predictions) -> Statistics:
     """Add up what was said about each label."""
     if block.many:
         found = Said.by(block)
-        return Statistics(found.folded(found.known).sum(axis=0), found.seen.sum(axis=0) @ found.known)
+        return Statistics(
+            found.folded(found.known).sum(axis=0), found.seen.sum(axis=0) @ found.known
+        )
     total, heard = votes(block)
     n, l = total.shape
     return Statistics(column_sums(total), np.broadcast_to(heard, (n, l)).sum(axis=0))
@@ -45,7 +50,9 @@ def statistics(block: Predictions) -> Statistics:
 
 def solve(statistics: Statistics) -> Solution:
     """Find each label's prior."""
-    return Solution(np.clip(ratio(statistics.total, statistics.heard, 0.0), 0, 1))  # rounding leaves that range
+    return Solution(
+        np.clip(ratio(statistics.total, statistics.heard, 0.0), 0, 1)
+    )  # rounding leaves that range
 
 
 def apply(block: Predictions, solution: Solution) -> Any:
@@ -53,7 +60,9 @@ def apply(block: Predictions, solution: Solution) -> Any:
     if block.many:
         return many_means(block, solution.prior)
     scores = dense(mean(votes(block), solution.prior))
-    return scores if block.weights is None else np.clip(scores, 0, 1)  # sums of weights are rounded
+    return (
+        scores if block.weights is None else np.clip(scores, 0, 1)
+    )  # sums of weights are rounded
 
 
 def contributions(block: Predictions, solution: Solution, label: int) -> Contributions:
@@ -61,7 +70,9 @@ def contributions(block: Predictions, solution: Solution, label: int) -> Contrib
     scores, said = statements(block)
     heard = said[:, label].sum()
     baseline = 0.0 if heard else float(solution.prior[label])
-    return Contributions(baseline, of_label(scores[:, label] / (heard or 1.0), label, scores.shape))
+    return Contributions(
+        baseline, of_label(scores[:, label] / (heard or 1.0), label, scores.shape)
+    )
 
 
 class MajorityVote(Method):

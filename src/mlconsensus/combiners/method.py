@@ -3,31 +3,19 @@
 A method knows no engine, file or machine; `estimators` gives each its scikit-learn face.
 """
 
-import math
 import sys
 from collections.abc import Callable
 from functools import partial
 from inspect import signature
-from typing import Any, ClassVar, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple
 
-from ..panel import FloatArray, Predictions, Source
-from ..parameters import Weights
+from ..execution.statistics import S
+from ..predictions import FloatArray, Predictions, Source
+from ..predictions.validation import Weights
 
-S = TypeVar("S", bound=tuple[Any, ...])
-Gather = Callable[[Callable[[Predictions], S]], S]  # one pass over all blocks: the statistics of each, merged
-
-
-class Axes(NamedTuple):
-    """What the axes of a field of `Statistics` or `Solution` run over, for files and for merging by name.
-
-    Beside a field it reads ``Annotated[Any, Axes("m l m l")]``.
-    """
-
-    names: str  # m: models, l: labels, ml: (model, label) pairs, c: clusters, ?: anything; "" is a single number
-    symmetric: bool = False  # whether swapping rows and columns changes nothing
-    least: float = -math.inf  # below which no number can be, unless noise was added
-    most: float = math.inf  # above which no number can be, unless noise was added
-    distribution: bool = False  # whether numbers add up to 1 along the last axis
+Gather = Callable[
+    [Callable[[Predictions], S]], S
+]  # one pass over all blocks: the statistics of each, merged
 
 
 class Round(NamedTuple):
@@ -36,8 +24,12 @@ class Round(NamedTuple):
     Statistics: Any  # NamedTuple of sums over instances
     statistics: Callable[..., Any]  # block, what was `known` before -> Statistics
     Known: Any  # NamedTuple of what is solved from them
-    solve: Callable[[Any, Any], Any]  # merged Statistics, what was known before -> Known
-    told_before: Callable[[Any], Any] = lambda known: None  # the Statistics, where what is known has them; saves a pass
+    solve: Callable[
+        [Any, Any], Any
+    ]  # merged Statistics, what was known before -> Known
+    told_before: Callable[[Any], Any] = lambda known: (
+        None
+    )  # the Statistics, where what is known has them; saves a pass
 
 
 class Method:
@@ -48,23 +40,47 @@ class Method:
     """
 
     name: ClassVar[str]  # what tables, files and the command line call it
-    function_name: ClassVar[str]  # of the function beside the estimator: what the module is called
+    function_name: ClassVar[
+        str
+    ]  # of the function beside the estimator: what the module is called
     Statistics: ClassVar[Any]  # NamedTuple of sums over instances
     Solution: ClassVar[Any]  # NamedTuple of what is solved from them
     statistics: ClassVar[Any]  # block -> Statistics
-    solver: ClassVar[Any] = None  # the module's `solve`: Statistics, and whatever else it names -> Solution
+    solver: ClassVar[Any] = (
+        None  # the module's `solve`: Statistics, and whatever else it names -> Solution
+    )
     apply: ClassVar[Any]  # block, Solution -> scores (n, l)
-    learn: ClassVar[Any] = None  # block of instances with known answers, Solution -> Solution; None: sums have them
-    contributions: ClassVar[Any]  # block of one instance, Solution, label's position -> Contributions
-    rounds: ClassVar[tuple[Round, ...]] = ()  # passes before the last; then `statistics` takes what these tell, too
+    learn: ClassVar[Any] = (
+        None  # block of instances with known answers, Solution -> Solution; None: sums have them
+    )
+    contributions: ClassVar[
+        Any
+    ]  # block of one instance, Solution, label's position -> Contributions
+    rounds: ClassVar[
+        tuple[Round, ...]
+    ] = ()  # passes before the last; then `statistics` takes what these tell, too
     uses_clusterings: ClassVar[bool] = False
-    takes_many: ClassVar[bool] = False  # whether blocks of many labels may come, of which only what was said is kept
-    pairs_labels: ClassVar[bool] = False  # whether it then adds up products of two labels
-    pairs_models: ClassVar[bool] = False  # and whether it adds up products of two models for each label
-    comparable: ClassVar[bool] = True  # whether scores of different instances can be compared
-    additive: ClassVar[bool] = True  # whether a statement moves the score by its own contribution alone
-    in_float32: ClassVar[tuple[str, ...]] = ()  # fields of the solution to work with where float32 is asked for
-    one_thread_below: ClassVar[int] = 0  # number of labels below which BLAS solves faster with one thread
+    takes_many: ClassVar[bool] = (
+        False  # whether blocks of many labels may come, of which only what was said is kept
+    )
+    pairs_labels: ClassVar[bool] = (
+        False  # whether it then adds up products of two labels
+    )
+    pairs_models: ClassVar[bool] = (
+        False  # and whether it adds up products of two models for each label
+    )
+    comparable: ClassVar[bool] = (
+        True  # whether scores of different instances can be compared
+    )
+    additive: ClassVar[bool] = (
+        True  # whether a statement moves the score by its own contribution alone
+    )
+    in_float32: ClassVar[
+        tuple[str, ...]
+    ] = ()  # fields of the solution to work with where float32 is asked for
+    one_thread_below: ClassVar[int] = (
+        0  # number of labels below which BLAS solves faster with one thread
+    )
 
     weights: Weights = None
 
@@ -73,8 +89,18 @@ class Method:
         module = sys.modules.get(cls.__module__)
         if "name" not in cls.__dict__:  # an estimator, whose method has them
             return
-        cls.function_name, cls.solver = cls.__module__.rpartition(".")[2], getattr(module, "solve", cls.solver)
-        for name in ("Statistics", "Solution", "statistics", "apply", "learn", "contributions"):
+        cls.function_name, cls.solver = (
+            cls.__module__.rpartition(".")[2],
+            getattr(module, "solve", cls.solver),
+        )
+        for name in (
+            "Statistics",
+            "Solution",
+            "statistics",
+            "apply",
+            "learn",
+            "contributions",
+        ):
             own = getattr(module, name, None)
             if name not in cls.__dict__ and own is not None:
                 setattr(cls, name, own if isinstance(own, type) else staticmethod(own))
@@ -90,12 +116,22 @@ class Method:
         """Go through the rounds before the last, given what is known already."""
         for each in self.rounds:
             told = each.told_before(known)
-            known = each.solve(gather(partial(each.statistics, known=known)) if told is None else told, known)
+            known = each.solve(
+                gather(partial(each.statistics, known=known)) if told is None else told,
+                known,
+            )
         return known
 
     def rounds_behind(self, known: Any) -> int:
         """Tell how many rounds told what is known; as many as there are in `rounds` once `prepare` is through."""
-        return next((at + 1 for at, each in enumerate(self.rounds) if isinstance(known, each.Known)), 0)
+        return next(
+            (
+                at + 1
+                for at, each in enumerate(self.rounds)
+                if isinstance(known, each.Known)
+            ),
+            0,
+        )
 
     def sums(self, block: Predictions, prepared: Any) -> Any:
         """Return the statistics of a block in the round that follows what is known."""
@@ -103,7 +139,9 @@ class Method:
         if behind < len(self.rounds):
             return self.rounds[behind].statistics(block, prepared)
         kind = type(self)
-        return kind.statistics(block, prepared) if self.rounds else kind.statistics(block)
+        return (
+            kind.statistics(block, prepared) if self.rounds else kind.statistics(block)
+        )
 
     def saw(self, solution: Any) -> str:
         """Say in a few words what the solution shows of the panel; "": nothing."""
@@ -116,25 +154,11 @@ class Method:
         """
         solver = type(self).solver
         given = vars(self) | {"weights": weights, "known": prepared}
-        return solver(statistics, **{name: given[name] for name in signature(solver).parameters if name in given})
-
-
-def merged(a: S, b: S) -> S:
-    """Add two statistics, field by field: associative and commutative.
-
-    Parameters
-    ----------
-    a, b
-        Statistics of one method, of different instances.
-
-    Returns
-    -------
-    Those of all instances.
-
-    Examples
-    --------
-    >>> from mlconsensus.combiners.majority_vote import Statistics
-    >>> merged(Statistics(1, 2), Statistics(10, 20))
-    Statistics(total=11, heard=22)
-    """
-    return type(a)(*(x + y for x, y in zip(a, b, strict=True)))
+        return solver(
+            statistics,
+            **{
+                name: given[name]
+                for name in signature(solver).parameters
+                if name in given
+            },
+        )

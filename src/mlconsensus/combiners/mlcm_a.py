@@ -41,17 +41,29 @@ from typing import Annotated, Any, NamedTuple, Self
 import numpy as np
 from scipy import linalg, sparse
 
-from ..arithmetic.grams import Gram, as_gram
-from ..arithmetic.many import ManyScores, Said, best, many_means, telling
-from ..arithmetic.products import FloatArray, column_sums, dense, gram, mean, product, ratio, votes
-from ..arithmetic.shrinking import Headed, among_tail, head_first, shrunk, single, with_head
 from ..errors import expect
-from ..panel import Matrix, Predictions
-from ..parameters import Weights, whole
+from ..execution.statistics import Axes
+from ..linalg.block_sums import (
+    FloatArray,
+    column_sums,
+    dense,
+    gram,
+    mean,
+    product,
+    ratio,
+    votes,
+)
+from ..linalg.gram import Gram, as_gram
+from ..linalg.label_map import Headed, among_tail, head_first, shrunk, single, with_head
+from ..linalg.sparse_scores import ManyScores, Said, best, many_means, telling
+from ..predictions import Matrix, Predictions
+from ..predictions.validation import Weights, whole
 from .contributions import Contributions, statements
-from .method import Axes, Method
+from .method import Method
 
-_TAUS = tuple(np.geomspace(1e5, 200, 26))  # instances that the truth-free filter may count as
+_TAUS = tuple(
+    np.geomspace(1e5, 200, 26)
+)  # instances that the truth-free filter may count as
 _NOISE = 0.05  # a label's squared errors, beside those that are seen
 
 
@@ -59,14 +71,20 @@ class Statistics(NamedTuple):
     """Sums over instances; `z` is ȳ with 0 where nobody spoke, `u` is 1 there and 0 elsewhere."""
 
     n_instances: Annotated[Any, Axes("", least=0)]
-    spoken: Annotated[Any, Axes("", least=0)]  # how many of the m·n·l cells were spoken about, times models' weights
+    spoken: Annotated[
+        Any, Axes("", least=0)
+    ]  # how many of the m·n·l cells were spoken about, times models' weights
     known: Annotated[Any, Axes("l", least=0)]  # instances about which somebody spoke
     total: Annotated[Any, Axes("l", least=0)]  # Σ z
     known_gram: Annotated[Any, Axes("l l", symmetric=True, least=0)]  # Σ zᵀz
     cross_gram: Annotated[Any, Axes("l l", least=0)] = 0  # Σ uᵀz; 0 where u is
-    unknown_gram: Annotated[Any, Axes("l l", symmetric=True, least=0)] = 0  # Σ uᵀu; 0 where u is
+    unknown_gram: Annotated[Any, Axes("l l", symmetric=True, least=0)] = (
+        0  # Σ uᵀu; 0 where u is
+    )
     gold: Annotated[Any, Axes("", least=0)] = 0  # how many instances are known whole
-    gold_gram: Annotated[Any, Axes("l l", symmetric=True, least=0)] = 0  # S, unheard cells as 0
+    gold_gram: Annotated[Any, Axes("l l", symmetric=True, least=0)] = (
+        0  # S, unheard cells as 0
+    )
     gold_cross: Annotated[Any, Axes("l l", least=0)] = 0  # C
     gold_yes: Annotated[Any, Axes("l", least=0)] = 0  # Σ y
 
@@ -74,44 +92,73 @@ class Statistics(NamedTuple):
         """Say that nobody spoke about some labels (l,) of bool, whose sums are 0: u is 1 there, for every instance."""
         gap, rows = self.n_instances - self.known, labels[:, None]
         unknown = np.where(rows, gap, np.where(labels, gap[:, None], self.unknown_gram))
-        return self._replace(cross_gram=np.where(rows, self.total, self.cross_gram), unknown_gram=unknown)
+        return self._replace(
+            cross_gram=np.where(rows, self.total, self.cross_gram), unknown_gram=unknown
+        )
 
 
 class Solution(NamedTuple):
     """The linear map from the mean prediction to the consensus."""
 
     filter: Annotated[Any, Axes("l l")]  # V diag(h_T) Vᵀ, or W; `Headed` of many labels
-    prior: Annotated[FloatArray, Axes("l", least=0, most=1)]  # in place of a mean over no models
+    prior: Annotated[
+        FloatArray, Axes("l", least=0, most=1)
+    ]  # in place of a mean over no models
 
 
 def statistics(block: Predictions) -> Statistics:
     """Add up the products of the mean predictions, and apart those of instances that are known whole."""
     found, gold = _of_means(block), block.gold
-    whole = np.zeros(0, dtype=np.bool_) if gold is None else ~np.isnan(gold.answers).any(axis=1)
+    whole = (
+        np.zeros(0, dtype=np.bool_)
+        if gold is None
+        else ~np.isnan(gold.answers).any(axis=1)
+    )
     if gold is None or not whole.any():
         return found
-    average, y = dense(mean(votes(block[gold.at[whole]]), np.zeros(len(block.labels)))), gold.answers[whole]
-    return found._replace(gold=len(y), gold_gram=gram(average), gold_cross=average.T @ y, gold_yes=y.sum(axis=0))
+    average, y = (
+        dense(mean(votes(block[gold.at[whole]]), np.zeros(len(block.labels)))),
+        gold.answers[whole],
+    )
+    return found._replace(
+        gold=len(y),
+        gold_gram=gram(average),
+        gold_cross=average.T @ y,
+        gold_yes=y.sum(axis=0),
+    )
 
 
 def _of_means(block: Predictions) -> Statistics:
     _, n, l = block.shape
     if block.many:  # where nobody spoke, the mean is taken for 0
         every_one, average = Said.by(block), many_means(block, np.zeros(l)).above
-        known = sum(len(rows) * ((seen @ every_one.known) > 0) for seen, rows in every_one.groups())
+        known = sum(
+            len(rows) * ((seen @ every_one.known) > 0)
+            for seen, rows in every_one.groups()
+        )
         spoken = float((every_one.seen.sum(axis=0) @ every_one.known).sum())
         return Statistics(n, spoken, known, average.sum(axis=0), telling(average))
     said = votes(block)
     heard = said.heard
     if isinstance(heard, float):
         every = np.full(l, float(n))
-        return Statistics(n, heard * n * l, every, column_sums(said.total) / heard, _products(said.total, heard))
+        return Statistics(
+            n,
+            heard * n * l,
+            every,
+            column_sums(said.total) / heard,
+            _products(said.total, heard),
+        )
     average = mean(said, np.zeros(l))
     silent = (heard == 0).astype(np.float64)
-    found = Statistics(n, heard.sum(), n - silent.sum(axis=0), column_sums(average), Gram.of(average))
+    found = Statistics(
+        n, heard.sum(), n - silent.sum(axis=0), column_sums(average), Gram.of(average)
+    )
     if not silent.any():
         return found
-    return found._replace(cross_gram=np.asarray(silent.T @ average), unknown_gram=gram(silent))
+    return found._replace(
+        cross_gram=np.asarray(silent.T @ average), unknown_gram=gram(silent)
+    )
 
 
 def _products(total: Matrix, m: float) -> Gram:
@@ -135,42 +182,75 @@ def solve(statistics: Statistics, n_iter: int | None = 1) -> Solution:
         for some, own in with_head(rows, order, size):
             head[some] = own * (m / n)
         diagonal = rows.power(2).sum(axis=0)[order[size:]] * (m / n)
-        found = shrunk(order, head, diagonal, ((at, own * (m / n)) for at, (own,) in among_tail(order, size, rows)))
-        together = f"labels beside the {size:,} most frequent that go together too often"
-        expect(np.isfinite(found.bound), "MLCM-a", together, "fewer of these; --method filter takes such panels")
+        found = shrunk(
+            order,
+            head,
+            diagonal,
+            ((at, own * (m / n)) for at, (own,) in among_tail(order, size, rows)),
+        )
+        together = (
+            f"labels beside the {size:,} most frequent that go together too often"
+        )
+        expect(
+            np.isfinite(found.bound),
+            "MLCM-a",
+            together,
+            "fewer of these; --method filter takes such panels",
+        )
         return Solution(found, prior)
     rows = as_gram(statistics.known_gram).rows
-    if rows is not None and rows.shape[0] < l and np.ndim(statistics.unknown_gram) == 0 and n_iter != 0:
+    if (
+        rows is not None
+        and rows.shape[0] < l
+        and np.ndim(statistics.unknown_gram) == 0
+        and n_iter != 0
+    ):
         # Fewer instances than labels: their singular values are all there is, and the rest of `h` is 0.
         _, singular, directions = linalg.svd(dense(rows), full_matrices=False)
         g, V = singular**2 / n, directions.T
     else:
         # Ȳ = Z + U diag(prior), multiplied out.
         cross = prior[:, None] * statistics.cross_gram
-        second = np.asarray(statistics.known_gram) + cross + cross.T + np.outer(prior, prior) * statistics.unknown_gram
+        second = (
+            np.asarray(statistics.known_gram)
+            + cross
+            + cross.T
+            + np.outer(prior, prior) * statistics.unknown_gram
+        )
         g, V = linalg.eigh(second / n, overwrite_a=True)
     h = _limit(m * g) if n_iter is None else _rounds(m * g, whole(n_iter, "n_iter", 0))
     filter = (V * h) @ V.T
     # Labels that never go together have 0 here, up to rounding that would rank them by chance: make it 0 again.
     filter[np.abs(filter) < 10 * l * np.finfo(np.float64).eps * h.max()] = 0.0
-    return Solution(_fitted(filter, statistics, g, V) if statistics.gold else filter, prior)
+    return Solution(
+        _fitted(filter, statistics, g, V) if statistics.gold else filter, prior
+    )
 
 
-def _fitted(filter: FloatArray, sums: Statistics, g: FloatArray, V: FloatArray) -> FloatArray:
+def _fitted(
+    filter: FloatArray, sums: Statistics, g: FloatArray, V: FloatArray
+) -> FloatArray:
     """Fit the filter to instances that are known, in directions in which G is 1 and S diagonal."""
     some = g > 1e-10 * max(float(g.max()), 1e-300)
     whitened = V[:, some] / np.sqrt(g[some])
     s, turned = linalg.eigh(whitened.T @ sums.gold_gram @ whitened)
     s, directions = np.maximum(s, 0), whitened @ turned
     passed = sums.gold_gram @ filter
-    scale = max(float(ratio((filter * sums.gold_cross).sum(), (filter * passed).sum(), 1.0)), 1e-3)
+    scale = max(
+        float(ratio((filter * sums.gold_cross).sum(), (filter * passed).sum(), 1.0)),
+        1e-3,
+    )
     filter, wrong = scale * filter, sums.gold_cross - scale * passed
     along = directions.T @ wrong
-    left = sums.gold_yes - (filter * (sums.gold_cross + wrong)).sum(axis=0)  # Σ (y − ȳ c F)²
+    left = sums.gold_yes - (filter * (sums.gold_cross + wrong)).sum(
+        axis=0
+    )  # Σ (y − ȳ c F)²
 
     def evidence(tau: float) -> float:
         noise = np.maximum(left - (1 / (s + tau)) @ along**2, 0) + _NOISE
-        return float(-len(filter) * np.log1p(s / tau).sum() - sums.gold * np.log(noise).sum())
+        return float(
+            -len(filter) * np.log1p(s / tau).sum() - sums.gold * np.log(noise).sum()
+        )
 
     tau = max(_TAUS, key=evidence)
     return np.asarray(filter + directions @ (along / (s + tau)[:, None]))
@@ -179,9 +259,17 @@ def _fitted(filter: FloatArray, sums: Statistics, g: FloatArray, V: FloatArray) 
 def apply(block: Predictions, solution: Solution) -> Any:
     """Filter the mean prediction; Eq. averaging_omega."""
     if isinstance(solution.filter, Headed):
-        average, default = many_means(block, np.zeros(len(solution.prior))).above, np.zeros(len(solution.prior))
+        average, default = (
+            many_means(block, np.zeros(len(solution.prior))).above,
+            np.zeros(len(solution.prior)),
+        )
         cells = average[:, solution.filter.labels]
-        return ManyScores(solution.filter.applied(cells, default, lambda moved, _: best(moved, default)), default)
+        return ManyScores(
+            solution.filter.applied(
+                cells, default, lambda moved, _: best(moved, default)
+            ),
+            default,
+        )
     return product(mean(votes(block), solution.prior), solution.filter)
 
 
@@ -189,7 +277,11 @@ def contributions(block: Predictions, solution: Solution, label: int) -> Contrib
     """Take the filtered mean of the block's one instance apart; where nobody spoke, the prior is filtered too."""
     scores, said = statements(block)
     heard, many = said.sum(axis=0), isinstance(solution.filter, Headed)
-    passed = solution.filter.column(label, scores.shape[1]) if many else solution.filter[:, label]
+    passed = (
+        solution.filter.column(label, scores.shape[1])
+        if many
+        else solution.filter[:, label]
+    )
     unheard = (solution.prior * passed)[heard == 0].sum()
     return Contributions(float(unheard), ratio(scores, heard, 0.0) * passed)
 

@@ -41,16 +41,24 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from ..arithmetic.clusters import memberships, reaching
-from ..arithmetic.grams import Gram, as_gram
-from ..arithmetic.many import MOST_NAMED, ManyScores, Said, best
-from ..arithmetic.products import FloatArray, connections, product, ratio, row_sums, scaled
 from ..errors import expect
-from ..panel import Predictions
-from ..parameters import Weights, fraction, positive
+from ..execution.statistics import Axes
+from ..linalg.block_sums import (
+    FloatArray,
+    connections,
+    product,
+    ratio,
+    row_sums,
+    scaled,
+)
+from ..linalg.clusters import memberships, reaching
+from ..linalg.gram import Gram, as_gram
+from ..linalg.random_walk import Walked, solved, walked
+from ..linalg.sparse_scores import MOST_NAMED, ManyScores, Said, best
+from ..predictions import Predictions
+from ..predictions.validation import Weights, fraction, positive
 from .contributions import Contributions, statements
-from .method import Axes, Method
-from .walk_system import Walked, solved, walked
+from .method import Method
 
 GOLD = 0.5  # γ/α: how loud a known instance is beside the mean group node
 _FAINT = 1e-30  # a sum of scores below it
@@ -59,19 +67,31 @@ _FAINT = 1e-30  # a sum of scores below it
 class Statistics(NamedTuple):
     """Sums over instances."""
 
-    walk: Annotated[Any, Axes("m l m l", symmetric=True, least=0)]  # Aᵀ D_n⁻¹ A, or pieces of D_n^-½ A; row sums: D_v
-    to_clusters: Annotated[Any, Axes("ml c", least=0)] = 0  # Aᵀ D_n⁻¹ C, where the panel has clusterings
+    walk: Annotated[
+        Any, Axes("m l m l", symmetric=True, least=0)
+    ]  # Aᵀ D_n⁻¹ A, or pieces of D_n^-½ A; row sums: D_v
+    to_clusters: Annotated[Any, Axes("ml c", least=0)] = (
+        0  # Aᵀ D_n⁻¹ C, where the panel has clusterings
+    )
     clusters: Annotated[Any, Axes("c c", symmetric=True, least=0)] = 0  # Cᵀ D_n⁻¹ C
-    to_gold: Annotated[Any, Axes("ml l", least=0)] = 0  # Aᵀ D_n⁻¹ Y, where answers are known
+    to_gold: Annotated[Any, Axes("ml l", least=0)] = (
+        0  # Aᵀ D_n⁻¹ Y, where answers are known
+    )
     clusters_to_gold: Annotated[Any, Axes("c l", least=0)] = 0  # Cᵀ D_n⁻¹ Y
 
 
 class Solution(NamedTuple):
     """The distributions over labels of all that can be walked from."""
 
-    groups: Annotated[Any, Axes("ml l", least=0, most=1, distribution=True)]  # Q, of each group node; or `Walked`
-    prior: Annotated[FloatArray, Axes("l", least=0, most=1, distribution=True)]  # of an instance without edges
-    clusters: Annotated[FloatArray | None, Axes("c l", least=0, most=1, distribution=True)] = None  # Q, of each cluster
+    groups: Annotated[
+        Any, Axes("ml l", least=0, most=1, distribution=True)
+    ]  # Q, of each group node; or `Walked`
+    prior: Annotated[
+        FloatArray, Axes("l", least=0, most=1, distribution=True)
+    ]  # of an instance without edges
+    clusters: Annotated[
+        FloatArray | None, Axes("c l", least=0, most=1, distribution=True)
+    ] = None  # Q, of each cluster
 
 
 def statistics(block: Predictions) -> Statistics:
@@ -79,42 +99,69 @@ def statistics(block: Predictions) -> Statistics:
     m, _, l = block.shape
     if block.many:
         edges = _edges(block, np.sqrt)
-        few = np.flatnonzero(sum(np.diff(own.indptr) for own in edges) <= MOST_NAMED * m)
+        few = np.flatnonzero(
+            sum(np.diff(own.indptr) for own in edges) <= MOST_NAMED * m
+        )
         return Statistics((tuple(own[few] for own in edges),))
     A, C = connections(block), memberships(block)
     per_edge = _per_edge(row_sums(A) + row_sums(C), np.float64)
     found = Statistics(Gram.of(scaled(A, np.sqrt(per_edge)), (m, l, m, l)))
     weighted = scaled(C, per_edge).T
     if block.clusters:
-        found = found._replace(to_clusters=product(weighted, A).T, clusters=product(weighted, C))
+        found = found._replace(
+            to_clusters=product(weighted, A).T, clusters=product(weighted, C)
+        )
     if (gold := block.gold) is not None:
         Y = np.nan_to_num(gold.answers)
         shared = ratio(Y, Y.sum(axis=1, keepdims=True), 0.0) * per_edge[gold.at, None]
-        found = found._replace(to_gold=product(A[gold.at].T, shared), clusters_to_gold=product(C[gold.at].T, shared))
+        found = found._replace(
+            to_gold=product(A[gold.at].T, shared),
+            clusters_to_gold=product(C[gold.at].T, shared),
+        )
     return found
 
 
 def solve(
-    statistics: Statistics, alpha: float = 2.0, restart: float | None = None, weights: FloatArray | None = None
+    statistics: Statistics,
+    alpha: float = 2.0,
+    restart: float | None = None,
+    weights: FloatArray | None = None,
 ) -> Solution:
     """Solve Eq. cm_closed_sol_q as one symmetric positive definite system."""
     many, walk = isinstance(statistics.walk, tuple), statistics.walk
     m, l = (len(walk[0]), walk[0][0].shape[1]) if many else walk.shape[:2]
-    alpha, each, v = positive(alpha, "alpha"), np.ones(m) if weights is None else weights, m * l
+    alpha, each, v = (
+        positive(alpha, "alpha"),
+        np.ones(m) if weights is None else weights,
+        m * l,
+    )
 
     def anchors_of(nodes: Any, degrees: FloatArray) -> FloatArray:
-        found = alpha * each[nodes // l] if restart is None else degrees * _per_degree(restart)
-        return np.where(found > 1e-300, found, 1.0)  # a node without edges stays at home whatever α is
+        found = (
+            alpha * each[nodes // l]
+            if restart is None
+            else degrees * _per_degree(restart)
+        )
+        return np.where(
+            found > 1e-300, found, 1.0
+        )  # a node without edges stays at home whatever α is
 
     if many:
-        rows = sparse.hstack([sparse.vstack(own) for own in zip(*walk, strict=True)], format="csr")
+        rows = sparse.hstack(
+            [sparse.vstack(own) for own in zip(*walk, strict=True)], format="csr"
+        )
         found = walked(rows, l, anchors_of)
         return Solution(found, found.usual)
     walk = as_gram(walk)
     clustered = np.ndim(statistics.clusters) > 0
     if clustered:
         between = np.asarray(walk).reshape(v, v)
-        between = np.block([[between, statistics.to_clusters], [statistics.to_clusters.T, statistics.clusters]])
+        between = np.block(
+            [
+                [between, statistics.to_clusters],
+                [statistics.to_clusters.T, statistics.clusters],
+            ]
+        )
         walk = as_gram(between)
     degrees = walk.sums()  # the diagonal of D_v
     edges = degrees[:v].reshape(m, l).sum(axis=0)
@@ -126,14 +173,21 @@ def solve(
         lost = ~reaching(statistics.to_clusters.any(axis=0), statistics.clusters)
         between[v:][lost] = 0
         between[:, v:][:, lost] = 0
-        anchors, held = np.append(anchors, lost), np.concatenate([held, lost[:, None] * prior])
+        anchors, held = (
+            np.append(anchors, lost),
+            np.concatenate([held, lost[:, None] * prior]),
+        )
     if np.ndim(statistics.to_gold) > 0:
         to_gold = np.concatenate([statistics.to_gold, statistics.clusters_to_gold])
         usual = ratio(to_gold.sum(axis=0), np.full(l, to_gold.sum()), 0.0)
         gamma = GOLD * anchors[:v].sum() / (l * each.sum())
-        held += gamma * (to_gold - np.outer(to_gold.sum(axis=1), usual))  # γ Aᵀ D_n⁻¹ (Y − Ȳ)
+        held += gamma * (
+            to_gold - np.outer(to_gold.sum(axis=1), usual)
+        )  # γ Aᵀ D_n⁻¹ (Y − Ȳ)
     groups = np.maximum(solved(walk, anchors, held), 0)
-    groups /= groups.sum(axis=1, keepdims=True)  # rows are distributions; rounding shows most in their sums
+    groups /= groups.sum(
+        axis=1, keepdims=True
+    )  # rows are distributions; rounding shows most in their sums
     return Solution(groups[:v], prior, groups[v:] if clustered else None)
 
 
@@ -141,8 +195,15 @@ def _edges(block: Predictions, root: Any) -> list[Any]:
     """Return the connections of a block of many labels, m CSR matrices (n, l), divided by (the root of) row sums."""
     found = Said.by(block)
     weights = np.max(found.known, axis=1)
-    per_edge = _per_edge(root(sum(w * row_sums(own) for own, w in zip(found.parts, weights, strict=True))), np.float64)
-    return [scaled(own, w * per_edge) for own, w in zip(found.parts, weights, strict=True)]
+    per_edge = _per_edge(
+        root(
+            sum(w * row_sums(own) for own, w in zip(found.parts, weights, strict=True))
+        ),
+        np.float64,
+    )
+    return [
+        scaled(own, w * per_edge) for own, w in zip(found.parts, weights, strict=True)
+    ]
 
 
 def _per_degree(restart: float) -> float:
@@ -160,7 +221,9 @@ def _per_edge(degrees: FloatArray, kind: Any) -> FloatArray:
 def apply(block: Predictions, solution: Solution) -> Any:
     """Mix the distributions of the group nodes that each instance is connected to; Eq. cm_closed_sol_u."""
     if isinstance(solution.groups, Walked):
-        return _apply_many(sparse.hstack(_edges(block, np.asarray), format="csr"), solution.groups)
+        return _apply_many(
+            sparse.hstack(_edges(block, np.asarray), format="csr"), solution.groups
+        )
     kind = solution.groups.dtype
     A, C = connections(block, kind), memberships(block)
     degrees = row_sums(A) + row_sums(C)
@@ -178,7 +241,10 @@ def _apply_many(edges: Any, found: Walked) -> ManyScores:
     tail[found.map.labels[h:]] = found.usual[found.map.labels[h:]]
 
     def finished(moved: Any, rows: slice) -> Any:
-        moved.data += np.repeat(rest[rows], np.diff(moved.indptr)) * tail[moved.indices] - found.usual[moved.indices]
+        moved.data += (
+            np.repeat(rest[rows], np.diff(moved.indptr)) * tail[moved.indices]
+            - found.usual[moved.indices]
+        )
         return best(moved, found.usual)
 
     return ManyScores(found.map.applied(cells, tail, finished), found.usual)
@@ -191,10 +257,20 @@ def contributions(block: Predictions, solution: Solution, label: int) -> Contrib
     degree = scores.sum() + inside.sum()
     if degree <= _FAINT:
         return Contributions(float(solution.prior[label]), np.zeros_like(scores))
-    clusters = inside * np.asarray(solution.clusters)[:, label] / degree if block.clusters else None
+    clusters = (
+        inside * np.asarray(solution.clusters)[:, label] / degree
+        if block.clusters
+        else None
+    )
     many = isinstance(solution.groups, Walked)
-    likely = solution.groups.column(label, scores.size) if many else solution.groups[:, label]
-    return Contributions(0.0, scores * likely.reshape(scores.shape) / degree, clusters=clusters)
+    likely = (
+        solution.groups.column(label, scores.size)
+        if many
+        else solution.groups[:, label]
+    )
+    return Contributions(
+        0.0, scores * likely.reshape(scores.shape) / degree, clusters=clusters
+    )
 
 
 class MLCMr(Method):
@@ -227,7 +303,9 @@ class MLCMr(Method):
     comparable = False  # they add up to 1 in each instance
     in_float32 = ("groups", "prior", "clusters")
 
-    def __init__(self, alpha: float = 2.0, restart: float | None = None, weights: Weights = None) -> None:
+    def __init__(
+        self, alpha: float = 2.0, restart: float | None = None, weights: Weights = None
+    ) -> None:
         self.alpha = alpha
         self.restart = restart
         self.weights = weights

@@ -1,6 +1,6 @@
 """Data to try the methods on: the paper's six data sets, and synthetic panels made on the spot."""
 
-from .catalogue import Dataset, Entry, fetch, load, registry
+from .registry import Dataset, Entry, fetch, load, registry
 from .synthetic import Panel, make_panel
 
 __all__ = ["Dataset", "Entry", "Panel", "fetch", "load", "make_panel", "registry"]

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import expect
-from ..panel import Predictions
-from ..parameters import fraction, positive, whole
+from ..predictions import Predictions
+from ..predictions.validation import fraction, positive, whole
 
 
 class Panel(NamedTuple):
@@ -78,9 +78,16 @@ def make_panel(
     correlation = fraction(correlation, "correlation")
     shared_errors = fraction(shared_errors, "shared_errors")
     cardinality = positive(cardinality, "cardinality")
-    expect(cardinality <= l, "cardinality", cardinality, f"at most the number of labels, {l}")
+    expect(
+        cardinality <= l,
+        "cardinality",
+        cardinality,
+        f"at most the number of labels, {l}",
+    )
     qualities = np.asarray(quality, dtype=np.float64)
-    right = qualities.shape in ((), (m,)) and bool(((qualities >= 0) & (qualities <= 1)).all())
+    right = qualities.shape in ((), (m,)) and bool(
+        ((qualities >= 0) & (qualities <= 1)).all()
+    )
     expect(right, "quality", repr(quality), f"a number in [0, 1] or {m} of them")
     rng = np.random.default_rng(random_state)
 
@@ -88,7 +95,9 @@ def make_panel(
     weights = rng.normal(size=(n_topics, l)) ** 3  # a few strong ties, most weak
     weights /= np.linalg.norm(weights, axis=0)
     shared = rng.normal(size=(n, n_topics)) @ weights
-    relevance = np.sqrt(correlation) * shared + np.sqrt(1 - correlation) * rng.normal(size=(n, l))
+    relevance = np.sqrt(correlation) * shared + np.sqrt(1 - correlation) * rng.normal(
+        size=(n, l)
+    )
     thresholds = _thresholds(relevance, rng.permutation(_frequencies(l, cardinality)))
 
     scores = np.empty((m, n, l))
@@ -97,7 +106,14 @@ def make_panel(
         noise = in_common + np.sqrt(1 - shared_errors) * rng.normal(size=(n, l))
         margin = np.sqrt(q) * relevance + np.sqrt(1 - q) * noise - thresholds
         scores[k] = 1 / (1 + np.exp(-3 * margin)) if probabilities else margin >= 0
-    scores[_silence(rng, (m, n, l), fraction(known_labels, "known_labels"), fraction(missing, "missing"))] = np.nan
+    scores[
+        _silence(
+            rng,
+            (m, n, l),
+            fraction(known_labels, "known_labels"),
+            fraction(missing, "missing"),
+        )
+    ] = np.nan
     return Panel(Predictions(scores), relevance >= thresholds)
 
 
@@ -107,19 +123,31 @@ def _frequencies(n_labels: int, cardinality: float) -> NDArray[np.float64]:
     low, high = 0.0, float(n_labels)
     for _ in range(60):
         scale = (low + high) / 2
-        low, high = (scale, high) if np.minimum(scale * frequency, 1).sum() < cardinality else (low, scale)
+        low, high = (
+            (scale, high)
+            if np.minimum(scale * frequency, 1).sum() < cardinality
+            else (low, scale)
+        )
     return np.minimum(high * frequency, 1)
 
 
-def _thresholds(relevance: NDArray[np.float64], frequency: NDArray[np.float64]) -> NDArray[np.float64]:
+def _thresholds(
+    relevance: NDArray[np.float64], frequency: NDArray[np.float64]
+) -> NDArray[np.float64]:
     """Find the relevance that the wanted share of instances reaches, label by label."""
     descending = -np.sort(-relevance, axis=0)
-    wanted = np.clip(np.round(frequency * len(relevance)).astype(int), 1, len(relevance))
+    wanted = np.clip(
+        np.round(frequency * len(relevance)).astype(int), 1, len(relevance)
+    )
     return np.asarray(descending[wanted - 1, np.arange(len(frequency))])
 
 
-def _silence(rng: np.random.Generator, shape: tuple[int, int, int], known: float, missing: float) -> NDArray[np.bool_]:
+def _silence(
+    rng: np.random.Generator, shape: tuple[int, int, int], known: float, missing: float
+) -> NDArray[np.bool_]:
     m, _, l = shape
     n_known = max(1, round(known * l))
-    knows = np.array([np.isin(range(l), rng.choice(l, n_known, replace=False)) for _ in range(m)])
+    knows = np.array(
+        [np.isin(range(l), rng.choice(l, n_known, replace=False)) for _ in range(m)]
+    )
     return np.asarray(~knows[:, None] | (rng.random(shape) < missing))

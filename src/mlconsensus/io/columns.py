@@ -9,11 +9,11 @@ from typing import Any, NoReturn
 import numpy as np
 import polars as pl
 
-from ..engines.machine import check_size
 from ..errors import InputError, expect, nearest
-from ..panel import Array, first_again
+from ..execution.memory import check_size
+from ..predictions import Array, first_again
 from .files import Place
-from .rules import Rules
+from .options import Rules
 
 # What plays which part in a long table, and what people call it.
 ROLES = {
@@ -26,14 +26,23 @@ _ROLE = {name: role for role, usual in ROLES.items() for name in usual}
 _LONG = frozenset({"instance", "label", "score"})
 
 _ROWS = 2**20  # names that are looked at at a time
-MISSING = ("", "na", "n/a", "nan", "null", "none")  # in any case, with or without spaces around
+MISSING = (
+    "",
+    "na",
+    "n/a",
+    "nan",
+    "null",
+    "none",
+)  # in any case, with or without spaces around
 
 # Whether what is read is the truth or a consensus. Predictions are in [0, 1]; what was made of them need not be.
 judged: ContextVar[bool] = ContextVar("judged", default=False)
 _LARGEST = float(np.finfo(np.float64).max)
 
 
-def roles(columns: Sequence[str], rules: Rules = Rules(), name: str = "") -> list[str | None]:  # noqa: B008
+def roles(
+    columns: Sequence[str], rules: Rules = Rules(), name: str = ""
+) -> list[str | None]:
     """Tell what part each column plays in a long table, ``None``: none; an empty list if the table is a wide one.
 
     A table is a long one if it has the columns that the rules name, or if every column is called as is usual for
@@ -52,22 +61,43 @@ def roles(columns: Sequence[str], rules: Rules = Rules(), name: str = "") -> lis
     ranked = ["instance", "rank", "label", "score"]
     if list(columns) == ranked:
         return ["instance", None, "label", "score"]
-    usual = [column if rules.strict and column in ROLES else _ROLE.get(column.strip().lower()) for column in columns]
+    usual = [
+        column
+        if rules.strict and column in ROLES
+        else _ROLE.get(column.strip().lower())
+        for column in columns
+    ]
     if not named:
         known = {role for role in usual if role}
-        whole = len(known) == len(columns) and known >= {"instance", "label"} and len(known) > 2
+        whole = (
+            len(known) == len(columns)
+            and known >= {"instance", "label"}
+            and len(known) > 2
+        )
         if rules.strict:
             whole = whole and list(columns) == usual and known >= _LONG
         return usual if whole else []
     absent = next((column for column in given if column not in columns), None)
-    expect(absent is None, name, f"no column {absent!r}", f"it, as columns says{nearest(str(absent), columns)}")
+    expect(
+        absent is None,
+        name,
+        f"no column {absent!r}",
+        f"it, as columns says{nearest(str(absent), columns)}",
+    )
     found = [given.get(column) for column in columns]
     for role in set(ROLES) - set(given.values()):
-        same = [at for at, other in enumerate(usual) if other == role and found[at] is None]
+        same = [
+            at for at, other in enumerate(usual) if other == role and found[at] is None
+        ]
         if len(same) == 1:
             found[same[0]] = role
     for role in ("instance", "label"):
-        expect(role in found, name, f"no column for the {role}", f"columns to say which ({role}=…)")
+        expect(
+            role in found,
+            name,
+            f"no column for the {role}",
+            f"columns to say which ({role}=…)",
+        )
     return found
 
 
@@ -84,13 +114,24 @@ def check_columns(columns: Sequence[str], name: str) -> None:
     if again := first_again(columns[1:]):
         first, second = again
         column = columns[first + 1]
-        hint = "; is the header line missing?" if column.replace(".", "", 1).isdigit() else ""
+        hint = (
+            "; is the header line missing?"
+            if column.replace(".", "", 1).isdigit()
+            else ""
+        )
         where = f"{name}, columns {first + 2} and {second + 2}"
-        raise InputError(f"{where}: found {column!r} twice, expected each label once{hint}")
+        raise InputError(
+            f"{where}: found {column!r} twice, expected each label once{hint}"
+        )
     only = f"only the column {columns[0]!r}" if columns else "no column"
     expect(len(columns) > 1, name, only, "an instance id and at least one label")
     for at, column in enumerate(columns[1:], 2):
-        expect(bool(column.strip()), f"{name}, column {at}", "an empty name", "that of a label")
+        expect(
+            bool(column.strip()),
+            f"{name}, column {at}",
+            "an empty name",
+            "that of a label",
+        )
 
 
 def row_size(rows: pl.DataFrame | pl.LazyFrame) -> int:
@@ -102,7 +143,10 @@ def row_size(rows: pl.DataFrame | pl.LazyFrame) -> int:
     25
     """
     kinds = rows.lazy().collect_schema().dtypes()
-    return sum(16 if kind == pl.String else 1 if kind in (pl.Boolean, pl.UInt8, pl.Int8) else 8 for kind in kinds)
+    return sum(
+        16 if kind == pl.String else 1 if kind in (pl.Boolean, pl.UInt8, pl.Int8) else 8
+        for kind in kinds
+    )
 
 
 def matrix(frame: pl.DataFrame, columns: Sequence[str], place: Place) -> Array:
@@ -129,7 +173,9 @@ def matrix(frame: pl.DataFrame, columns: Sequence[str], place: Place) -> Array:
     out = np.empty((frame.height, frame.width), dtype=kind, order="F")
     for at, label in enumerate(columns[1:]):
         # Column by column, letting go of each: the whole is never there twice.
-        out[:, at] = scores_of(frame.drop_in_place(str(at + 1)), label, place, columns).to_numpy()
+        out[:, at] = scores_of(
+            frame.drop_in_place(str(at + 1)), label, place, columns
+        ).to_numpy()
     return out
 
 
@@ -147,7 +193,9 @@ def _from_bits(frame: pl.DataFrame) -> Array:
     width = -(-n // 512) * 64
     if len(data) - at - 8 != width * frame.width:  # more is kept than bits
         return frame.to_numpy()
-    bits = np.unpackbits(data[at:-8].reshape(-1, width), axis=1, count=n, bitorder="little")
+    bits = np.unpackbits(
+        data[at:-8].reshape(-1, width), axis=1, count=n, bitorder="little"
+    )
     return bits.view(np.bool_).T
 
 
@@ -162,7 +210,12 @@ def text_of(cells: pl.Series, column: str, place: Place) -> pl.Series:
     if cells.dtype in (pl.Categorical, pl.Enum) or cells.dtype.is_integer():
         cells = cells.cast(pl.String)
     text = cells.dtype == pl.String
-    expect(text, f"{place.file}, column {column!r}", f"{cells.dtype} values", "text or whole numbers")
+    expect(
+        text,
+        f"{place.file}, column {column!r}",
+        f"{cells.dtype} values",
+        "text or whole numbers",
+    )
     return cells
 
 
@@ -175,16 +228,24 @@ def names(cells: pl.Series, column: str, place: Place) -> pl.Series:
     ['7', '8']
     """
     cells = text_of(cells, column, place)
-    check_size(int(cells.str.len_bytes().sum()), f"{place.file}, column {column!r}", "of text")
-    for start in range(0, len(cells), _ROWS):  # in pieces: ten million names take memory
+    check_size(
+        int(cells.str.len_bytes().sum()), f"{place.file}, column {column!r}", "of text"
+    )
+    for start in range(
+        0, len(cells), _ROWS
+    ):  # in pieces: ten million names take memory
         blank = cells[start : start + _ROWS].fill_null("").str.strip_chars() == ""
         if blank.any():
             where = place(start + int(blank.to_numpy().argmax()))
-            raise InputError(f"{where}, column {column!r}: found nothing, expected a name")
+            raise InputError(
+                f"{where}, column {column!r}: found nothing, expected a name"
+            )
     return cells
 
 
-def scores_of(cells: pl.Series, column: str, place: Place, columns: Sequence[str]) -> pl.Series:
+def scores_of(
+    cells: pl.Series, column: str, place: Place, columns: Sequence[str]
+) -> pl.Series:
     """Check one column of scores; text becomes numbers.
 
     Examples
@@ -194,14 +255,25 @@ def scores_of(cells: pl.Series, column: str, place: Place, columns: Sequence[str
     """
     where = f"column {column!r}"
     if cells.dtype == pl.String:
-        check_size(int(cells.str.len_bytes().sum()), f"{place.file}, {where}", "of text")
+        check_size(
+            int(cells.str.len_bytes().sum()), f"{place.file}, {where}", "of text"
+        )
         numbers, bad = _from_text(cells)
         if bad is not None:
             raise_bad_score(f"{place(bad)}, {where}", cells[bad], meant_long(columns))
     else:
         right = cells.dtype.is_numeric() or cells.dtype in (pl.Boolean, pl.Null)
-        expect(right, f"{place.file}, {where}", f"{cells.dtype} values", "numbers from 0 to 1")
-        numbers = cells.cast(pl.Float64) if cells.dtype.is_decimal() or cells.dtype == pl.Null else cells
+        expect(
+            right,
+            f"{place.file}, {where}",
+            f"{cells.dtype} values",
+            "numbers from 0 to 1",
+        )
+        numbers = (
+            cells.cast(pl.Float64)
+            if cells.dtype.is_decimal() or cells.dtype == pl.Null
+            else cells
+        )
     outside = _first_outside(numbers)
     if outside is not None:
         raise_bad_score(f"{place(outside)}, {where}", cells[outside])
@@ -219,7 +291,11 @@ def meant_long(columns: Sequence[str]) -> str:
     if roles(columns):
         return ""
     known = {_ROLE.get(column.strip().lower()) for column in columns} - {None}
-    return "; a long file has the columns instance, label, score, or --columns names them" if len(known) >= 2 else ""
+    return (
+        "; a long file has the columns instance, label, score, or --columns names them"
+        if len(known) >= 2
+        else ""
+    )
 
 
 def _dtype(frame: pl.DataFrame) -> type[np.generic]:
@@ -276,10 +352,16 @@ def raise_bad_score(where: str, found: object, hint: str = "") -> NoReturn:
         lists = "; lists of tags are read from JSON lines and Parquet" * (
             found[:1] == "[" or ";" in found or "|" in found
         )
-        raise InputError(f"{where}: found {found[:40]!r}, expected a number from 0 to 1{others}{hint or lists}")
-    too_large = " (or a number too large)" if found in (float("inf"), float("-inf")) else ""
+        raise InputError(
+            f"{where}: found {found[:40]!r}, expected a number from 0 to 1{others}{hint or lists}"
+        )
+    too_large = (
+        " (or a number too large)" if found in (float("inf"), float("-inf")) else ""
+    )
     # Text is parsed as floats; a whole number shall look like one.
-    raise InputError(f"{where}: found {str(found).removesuffix('.0')}{too_large}, expected a number from 0 to 1")
+    raise InputError(
+        f"{where}: found {str(found).removesuffix('.0')}{too_large}, expected a number from 0 to 1"
+    )
 
 
 def _from_text(cells: pl.Series) -> tuple[pl.Series, int | None]:
@@ -309,7 +391,11 @@ def _first_outside(cells: pl.Series) -> int | None:
         return None
     if not any(outside(end) for end in (cells.min(), cells.max()) if end is not None):
         return None
-    bad = outside(cells) & cells.is_not_nan() if cells.dtype.is_float() else outside(cells)
+    bad = (
+        outside(cells) & cells.is_not_nan()
+        if cells.dtype.is_float()
+        else outside(cells)
+    )
     return int(bad.fill_null(False).arg_max())
 
 
@@ -323,9 +409,20 @@ def check_array(scores: Array, name: str) -> None:
     ...
     mlconsensus.errors.InputError: a.npz, scores[0, 1]: found 7, expected a number from 0 to 1
     """
-    expect(scores.dtype.kind in "biuf", name, f"{scores.dtype} values", "numbers from 0 to 1")
+    expect(
+        scores.dtype.kind in "biuf",
+        name,
+        f"{scores.dtype} values",
+        "numbers from 0 to 1",
+    )
     if scores.dtype.kind == "b" or scores.size == 0:
         return
-    if any(outside(end) for end in (np.fmin.reduce(scores, axis=None), np.fmax.reduce(scores, axis=None))):
+    if any(
+        outside(end)
+        for end in (
+            np.fmin.reduce(scores, axis=None),
+            np.fmax.reduce(scores, axis=None),
+        )
+    ):
         at = tuple(int(k) for k in np.argwhere(outside(scores))[0])
         raise_bad_score(f"{name}[{', '.join(map(str, at))}]", scores[at].item())

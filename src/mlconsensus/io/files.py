@@ -14,9 +14,9 @@ from types import SimpleNamespace
 from typing import IO, Any, NamedTuple, Self
 
 from ..errors import InputError, expect, nearest
-from ..terminal import safe
-from .rules import AS_THEY_ARE, Rules
-from .unpacking import GZIP, ZSTD, unpacked
+from ..text import safe
+from .compression import GZIP, ZSTD, unpacked
+from .options import AS_THEY_ARE, Rules
 
 AnyPath = str | PathLike[str]
 Paths = AnyPath | Sequence[AnyPath]  # of a panel
@@ -38,13 +38,19 @@ class InputFile(NamedTuple):
 
     name: str  # as messages say it
     model: str  # what the file's name says the model is called
-    read: Callable[[], bytes]  # a call, so that the reader alone holds the bytes and can let go of them
+    read: Callable[
+        [], bytes
+    ]  # a call, so that the reader alone holds the bytes and can let go of them
     path: Path | None = None
     rules: Rules = AS_THEY_ARE  # how to read it
 
     def content(self) -> bytes | Path:
         """Return the file itself if a library can read it as it is, which spares memory, else its bytes."""
-        return self.path.absolute() if self.path is not None and is_plain(self.path) else self.read()
+        return (
+            self.path.absolute()
+            if self.path is not None and is_plain(self.path)
+            else self.read()
+        )
 
 
 class Place(NamedTuple):
@@ -103,13 +109,26 @@ def raw_bytes(path: AnyPath) -> bytes:
     mlconsensus.errors.InputError: no/such/folder: found no such file, expected a file to read
     """
     shown = display(path)
-    expect(os.fspath(path) != STANDARD or sys.stdin is not None, shown, "it closed", "it open")
+    expect(
+        os.fspath(path) != STANDARD or sys.stdin is not None,
+        shown,
+        "it closed",
+        "it open",
+    )
     try:
-        return sys.stdin.buffer.read() if os.fspath(path) == STANDARD else Path(path).read_bytes()
+        return (
+            sys.stdin.buffer.read()
+            if os.fspath(path) == STANDARD
+            else Path(path).read_bytes()
+        )
     except FileNotFoundError:
-        raise InputError(f"{shown}: found no such file, expected a file to read{_neighbour(Path(path))}") from None
+        raise InputError(
+            f"{shown}: found no such file, expected a file to read{_neighbour(Path(path))}"
+        ) from None
     except (OSError, ValueError) as fault:
-        raise InputError(f"{shown}: found {_reason(fault)}, expected a file to read") from None
+        raise InputError(
+            f"{shown}: found {_reason(fault)}, expected a file to read"
+        ) from None
 
 
 def display(path: AnyPath) -> str:
@@ -139,8 +158,18 @@ def check_output(path: AnyPath, force: bool = False) -> None:
     shown, target = display(path), Path(os.path.realpath(path))
     with writable(path):  # names can be too long
         expect(not target.is_dir(), shown, "a folder", "a file to write")
-        expect(target.parent.is_dir(), shown, f"no folder {str(target.parent)!r}", "it to exist")
-        expect(force or not target.is_file(), shown, "an existing file", "none (--force or force=True replaces it)")
+        expect(
+            target.parent.is_dir(),
+            shown,
+            f"no folder {str(target.parent)!r}",
+            "it to exist",
+        )
+        expect(
+            force or not target.is_file(),
+            shown,
+            "an existing file",
+            "none (--force or force=True replaces it)",
+        )
 
 
 @contextlib.contextmanager
@@ -167,14 +196,22 @@ def whole_file(path: AnyPath, force: bool = False) -> Iterator[IO[bytes]]:
         yield buffer
         shown = buffer.getvalue()
         if sys.stdout.buffer.isatty():
-            shown = "\n".join(map(safe, shown.decode(errors="backslashreplace").split("\n"))).encode()
+            shown = "\n".join(
+                map(safe, shown.decode(errors="backslashreplace").split("\n"))
+            ).encode()
         sys.stdout.buffer.write(shown)
         sys.stdout.buffer.flush()
         return
     with writable(path):
-        target = Path(os.path.realpath(path))  # a link stays a link: what it points at is replaced
+        target = Path(
+            os.path.realpath(path)
+        )  # a link stays a link: what it points at is replaced
         check_output(path, force)
-        with _written_directly(target) if target.exists() and not target.is_file() else _renamed(target, force) as file:
+        with (
+            _written_directly(target)
+            if target.exists() and not target.is_file()
+            else _renamed(target, force) as file
+        ):
             yield file
 
 
@@ -194,11 +231,19 @@ class guarded(contextlib.AbstractContextManager[Any]):  # noqa: N801 - used as a
     def __init__(self, name: str, kind: str, found: str = "broken data") -> None:
         self.name, self.kind, self.found = name, kind, found
 
-    def __exit__(self, kind: object, fault: BaseException | None, trace: object) -> None:
-        if fault is None or isinstance(fault, InputError | KeyboardInterrupt | SystemExit | GeneratorExit):
+    def __exit__(
+        self, kind: object, fault: BaseException | None, trace: object
+    ) -> None:
+        if fault is None or isinstance(
+            fault, InputError | KeyboardInterrupt | SystemExit | GeneratorExit
+        ):
             return
-        why = first_line(fault) if isinstance(fault, Exception) else "its reader panicked"
-        raise InputError(f"{self.name}: found {self.found} ({why}), expected {self.kind}") from None
+        why = (
+            first_line(fault) if isinstance(fault, Exception) else "its reader panicked"
+        )
+        raise InputError(
+            f"{self.name}: found {self.found} ({why}), expected {self.kind}"
+        ) from None
 
 
 @contextlib.contextmanager
@@ -216,7 +261,9 @@ def writable(path: AnyPath) -> Iterator[None]:
     try:
         yield
     except OSError as fault:
-        raise InputError(f"{display(path)}: found {_reason(fault)}, expected a place to write to") from None
+        raise InputError(
+            f"{display(path)}: found {_reason(fault)}, expected a place to write to"
+        ) from None
 
 
 @contextlib.contextmanager
@@ -236,7 +283,9 @@ def compressed(file: IO[bytes], path: AnyPath) -> Iterator[IO[bytes]]:
     if suffix not in COMPRESSIONS:
         yield file
         return
-    packer: Any = zlib.compressobj(6, wbits=31)  # gzip, with neither a time nor a name in its header
+    packer: Any = zlib.compressobj(
+        6, wbits=31
+    )  # gzip, with neither a time nor a name in its header
     if suffix == ".zst":
         import zstandard
 
@@ -272,7 +321,9 @@ def part_of(target: Path) -> Path:
 def _renamed(target: Path, force: bool) -> Iterator[IO[bytes]]:
     part = part_of(target)
     try:
-        with part.open("xb") as file:  # not tempfile: it shall get the permissions that any new file gets
+        with part.open(
+            "xb"
+        ) as file:  # not tempfile: it shall get the permissions that any new file gets
             yield file
         put_in_place(part, target, force)
     finally:
@@ -328,7 +379,9 @@ def is_plain(path: Path) -> bool:
     """
     with contextlib.suppress(OSError):
         # Polars takes no name that is not UTF-8.
-        named = str(path.absolute()).encode(errors="ignore") == os.fsencode(path.absolute())
+        named = str(path.absolute()).encode(errors="ignore") == os.fsencode(
+            path.absolute()
+        )
         if named and path.suffix.lower() not in COMPRESSIONS and path.is_file():
             with path.open("rb") as file:
                 return not file.read(4).startswith((GZIP, ZSTD))
@@ -347,14 +400,22 @@ def opened(content: bytes | Path) -> IO[bytes]:
 
 
 def _reason(fault: Exception) -> str:
-    plain: dict[type, str] = {IsADirectoryError: "a folder", PermissionError: "no permission"}
-    return plain.get(type(fault)) or repr((getattr(fault, "strerror", None) or str(fault)).lower())
+    plain: dict[type, str] = {
+        IsADirectoryError: "a folder",
+        PermissionError: "no permission",
+    }
+    return plain.get(type(fault)) or repr(
+        (getattr(fault, "strerror", None) or str(fault)).lower()
+    )
 
 
 def _neighbour(path: Path) -> str:
     """Suggest the file in the same folder whose name is closest."""
     with contextlib.suppress(OSError):
-        return nearest(path.name, [entry.name for entry in path.parent.iterdir() if entry.is_file()])
+        return nearest(
+            path.name,
+            [entry.name for entry in path.parent.iterdir() if entry.is_file()],
+        )
     return ""
 
 

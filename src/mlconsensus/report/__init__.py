@@ -1,6 +1,6 @@
 """Reports people open: summarise once, render many."""
 
-from .report import Report
+from .render import Report
 from .summary import Summary, summarise
 
 __all__ = ["Report", "Summary", "summarise"]

@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ..evaluation.ranks import over_rows
-from ..insight.explanations import Explanation, Part, explain
-from ..panel import Array, BoolArray, FloatArray, IntArray
+from ..inspection.explanations import Explanation, Part, explain
+from ..metrics._rank_counts import over_rows
+from ..predictions import Array, BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
     from ..consensus import Consensus
@@ -86,10 +86,20 @@ def departure(vote: FloatArray, chosen: BoolArray) -> Departure:
 
     def of_some(rows: slice) -> tuple[Array, ...]:
         lacking, spare, tied = overruling(vote[rows], chosen[rows])
-        return (lacking + spare).sum(axis=1), tied, (lacking > 0).sum(axis=0), (spare > 0).sum(axis=0)
+        return (
+            (lacking + spare).sum(axis=1),
+            tied,
+            (lacking > 0).sum(axis=0),
+            (spare > 0).sum(axis=0),
+        )
 
     overruled, tied, added, dropped = zip(*over_rows(vote.shape, of_some), strict=True)
-    return Departure(np.concatenate(overruled), np.concatenate(tied), np.sum(added, axis=0), np.sum(dropped, axis=0))
+    return Departure(
+        np.concatenate(overruled),
+        np.concatenate(tied),
+        np.sum(added, axis=0),
+        np.sum(dropped, axis=0),
+    )
 
 
 def summarise_changes(consensus: "Consensus", found: Departure) -> ChangesSummary:
@@ -107,13 +117,21 @@ def summarise_changes(consensus: "Consensus", found: Departure) -> ChangesSummar
     n_changed = int((found.overruled > 0).sum())
     moved = np.argsort(-found.overruled, kind="stable")[: min(MOST_MOVED, n_changed)]
     others = np.setdiff1d(np.arange(len(found.overruled)), moved)
-    shown = np.concatenate([moved, others[evenly(len(others), MOST_INSTANCES - len(moved))]])
-    added, dropped, tied = (int(part.sum()) for part in (found.added, found.dropped, found.tied))
+    shown = np.concatenate(
+        [moved, others[evenly(len(others), MOST_INSTANCES - len(moved))]]
+    )
+    added, dropped, tied = (
+        int(part.sum()) for part in (found.added, found.dropped, found.tied)
+    )
     first = consensus.diagnostics.moved
-    return ChangesSummary(n_changed, added, dropped, tied, first, len(moved), _rows(consensus, shown))
+    return ChangesSummary(
+        n_changed, added, dropped, tied, first, len(moved), _rows(consensus, shown)
+    )
 
 
-def overruling(vote: FloatArray, chosen: BoolArray) -> tuple[FloatArray, FloatArray, BoolArray]:
+def overruling(
+    vote: FloatArray, chosen: BoolArray
+) -> tuple[FloatArray, FloatArray, BoolArray]:
     """Find the votes (n, l) that each added label lacks, and that each dropped one has to spare; 0 for all others.
 
     And whether voting cannot decide which labels of an instance come last (n,).
@@ -124,9 +142,18 @@ def overruling(vote: FloatArray, chosen: BoolArray) -> tuple[FloatArray, FloatAr
     (array([[0.  , 0.  , 0.25]]), array([[0.  , 0.25, 0.  ]]), array([False]))
     """
     # The votes of the last label in and of the first out, if voting gives as many as the consensus does.
-    ranked = np.pad(-np.sort(-vote, axis=1), ((0, 0), (1, 1)), constant_values=((0, 0), (np.inf, -np.inf)))
-    last_in, first_out = np.take_along_axis(ranked, chosen.sum(axis=1)[:, None] + np.arange(2), axis=1).T[:, :, None]
-    apart = np.where(chosen, last_in - vote, 0.0), np.where(chosen, 0.0, vote - first_out)
+    ranked = np.pad(
+        -np.sort(-vote, axis=1),
+        ((0, 0), (1, 1)),
+        constant_values=((0, 0), (np.inf, -np.inf)),
+    )
+    last_in, first_out = np.take_along_axis(
+        ranked, chosen.sum(axis=1)[:, None] + np.arange(2), axis=1
+    ).T[:, :, None]
+    apart = (
+        np.where(chosen, last_in - vote, 0.0),
+        np.where(chosen, 0.0, vote - first_out),
+    )
     lacking, spare = (np.where(votes > _SAME, votes, 0.0) for votes in apart)
     return lacking, spare, (last_in <= first_out + _SAME)[:, 0]
 
@@ -139,26 +166,49 @@ def evenly(count: int, most: int) -> IntArray:
     >>> evenly(9, 3).tolist(), evenly(2, 3).tolist()
     ([0, 4, 8], [0, 1])
     """
-    return np.arange(count) if count <= most else np.linspace(0, count - 1, max(most, 0)).round().astype(np.int64)
+    return (
+        np.arange(count)
+        if count <= most
+        else np.linspace(0, count - 1, max(most, 0)).round().astype(np.int64)
+    )
 
 
 def _rows(consensus: "Consensus", shown: IntArray) -> tuple[InstanceRow, ...]:
     """Describe the instances that stand at some positions."""
-    scores, vote, chosen = consensus.scores[shown], consensus.vote[shown], consensus.labels[shown]
+    scores, vote, chosen = (
+        consensus.scores[shown],
+        consensus.vote[shown],
+        consensus.labels[shown],
+    )
     lacking, spare, tied = overruling(vote, chosen)
     added, dropped, overruled = lacking > 0, spare > 0, lacking + spare
     order = np.argsort(-scores, axis=1, kind="stable")
     panel, labels = consensus.predictions[shown], consensus.label_names
     rows = []
     for i, name in enumerate(panel.instances.tolist()):
-        own, more, less = (tuple(labels[j] for j in order[i] if kind[i, j]) for kind in (chosen, added, dropped))
-        changed = [j for j in np.argsort(-overruled[i], kind="stable") if overruled[i, j] > 0]
+        own, more, less = (
+            tuple(labels[j] for j in order[i] if kind[i, j])
+            for kind in (chosen, added, dropped)
+        )
+        changed = [
+            j for j in np.argsort(-overruled[i], kind="stable") if overruled[i, j] > 0
+        ]
         reasons = []
         for j in dict.fromkeys([*changed[: _MOST_EXPLAINED - 1], order[i, 0]]):
             change = "added" if added[i, j] else "dropped" if dropped[i, j] else "first"
             why = explain(consensus.combiner, panel[[i]], name, labels[j])
             reasons.append(_reason(why, change, float(vote[i, j])))
-        rows.append(InstanceRow(str(name), own, more, less, float(overruled[i].sum()), bool(tied[i]), tuple(reasons)))
+        rows.append(
+            InstanceRow(
+                str(name),
+                own,
+                more,
+                less,
+                float(overruled[i].sum()),
+                bool(tied[i]),
+                tuple(reasons),
+            )
+        )
     return tuple(rows)
 
 
@@ -167,4 +217,13 @@ def _reason(why: Explanation, change: str, vote: float) -> Reason:
     parts = why.largest(_MOST_PARTS)
     others = int(why.counts.sum()) + len(why.clusters) - len(parts)
     figures = (why.scale, why.baseline, why.remainder, why.total)
-    return Reason(why.label, change, why.score, vote, *figures, tuple(parts), others, why.rest(parts))
+    return Reason(
+        why.label,
+        change,
+        why.score,
+        vote,
+        *figures,
+        tuple(parts),
+        others,
+        why.rest(parts),
+    )

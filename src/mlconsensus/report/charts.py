@@ -5,15 +5,24 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..panel import FloatArray
-from ..terminal import shown
+from ..predictions import FloatArray
+from ..text import shown
+from .evaluation import PrecisionRecall, ReliabilityCurve
 from .findings import figure
-from .judged import PrecisionRecall, ReliabilityCurve
 
 _STEPS = 5  # shades on either side of 0
-SHADES = [*(f"n{step}" for step in range(_STEPS, 0, -1)), "z", *(f"p{step}" for step in range(1, _STEPS + 1))]
+SHADES = [
+    *(f"n{step}" for step in range(_STEPS, 0, -1)),
+    "z",
+    *(f"p{step}" for step in range(1, _STEPS + 1)),
+]
 _WITH_FIGURES = 12  # rows up to which squares show their figures
-_KINDS = ("other", "dots", "two", "one")  # classes of the style sheet; what is drawn last is on top
+_KINDS = (
+    "other",
+    "dots",
+    "two",
+    "one",
+)  # classes of the style sheet; what is drawn last is on top
 
 
 class Heat(NamedTuple):
@@ -23,7 +32,9 @@ class Heat(NamedTuple):
     cell: int  # width of a square
     margin: int  # of the names, left and above
     limit: float  # at which the shades end
-    squares: dict[str, list[tuple[int, int, float]]]  # by shade: row, column and correlation
+    squares: dict[
+        str, list[tuple[int, int, float]]
+    ]  # by shade: row, column and correlation
     with_figures: bool
     highest: str  # the pair and its correlation
     lowest: str
@@ -46,10 +57,14 @@ def heat(names: Sequence[str], values: FloatArray, limit: float | None = None) -
     squares: dict[str, list[tuple[int, int, float]]] = {}
     for i, j in apart:
         step = int(np.clip(np.rint(values[i, j] / limit * _STEPS), -_STEPS, _STEPS))
-        squares.setdefault(SHADES[step + _STEPS], []).append((i, j, float(values[i, j])))
+        squares.setdefault(SHADES[step + _STEPS], []).append(
+            (i, j, float(values[i, j]))
+        )
     low, high = (
         f"{shown(names[i], 24)} and {shown(names[j], 24)}, {figure(values[i, j])}"
-        for i, j in (choose(apart, key=lambda at: values[at[0], at[1]]) for choose in (min, max))
+        for i, j in (
+            choose(apart, key=lambda at: values[at[0], at[1]]) for choose in (min, max)
+        )
     )
     texts = [shown(name, 18) for name in names]
     cell = 46 if k <= 8 else 38 if k <= _WITH_FIGURES else 18 if k <= 24 else 15
@@ -69,8 +84,13 @@ def lines(
     """
     drawn = []
     for curve in found:
-        kind = {"consensus": "one", "model": "dots"}.get(curve.kind, "two" if curve.name == "MV" else "other")
+        kind = {"consensus": "one", "model": "dots"}.get(
+            curve.kind, "two" if curve.name == "MV" else "other"
+        )
         across, up = (np.clip(getattr(curve, axis), 0, 1).tolist() for axis in (x, y))
-        points = [(f"{260 * a:.4g}", f"{200 - 200 * b:.4g}") for a, b in zip(across, up, strict=True)]
+        points = [
+            (f"{260 * a:.4g}", f"{200 - 200 * b:.4g}")
+            for a, b in zip(across, up, strict=True)
+        ]
         drawn.append((kind, points))
     return sorted(drawn, key=lambda line: _KINDS.index(line[0]))

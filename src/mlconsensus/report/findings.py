@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..terminal import plural, shown
-from .judged import JudgedSummary, Judgement
+from ..text import plural, shown
+from .evaluation import JudgedSummary, Judgement
 from .models import ModelsSummary
 from .summary import Summary
 
@@ -29,7 +29,12 @@ def findings(summary: Summary) -> list[str]:
     """
     said = summary.models.voices
     voices = [f"{said}."] if said.sentence else []
-    first = [*filter(None, [summary.note]), _agreement(summary), *voices, *warnings(summary.models)]
+    first = [
+        *filter(None, [summary.note]),
+        _agreement(summary),
+        *voices,
+        *warnings(summary.models),
+    ]
     return [*first, changed(summary), _disputed(summary), *_quality(summary)]
 
 
@@ -53,20 +58,39 @@ def actions(summary: Summary) -> list[Action]:
     """
     models, asking, judged = summary.models, summary.asking, summary.judged
     found, known = [], judged is not None and not np.isnan(judged.chance.value)
-    if not known and models.mean_agreement is not None and models.mean_agreement < _HARDLY:
-        found.append(Action("Do not combine these models before you know why they hardly agree.", "models"))
+    if (
+        not known
+        and models.mean_agreement is not None
+        and models.mean_agreement < _HARDLY
+    ):
+        found.append(
+            Action(
+                "Do not combine these models before you know why they hardly agree.",
+                "models",
+            )
+        )
     if models.suspects:
-        names = list(dict.fromkeys(name for suspect in models.suspects for name in suspect.raters))
+        names = list(
+            dict.fromkeys(
+                name for suspect in models.suspects for name in suspect.raters
+            )
+        )
         more = f" and {len(names) - 3:,} more" if len(names) > 3 else ""
         against = f"the evidence is against {'them' if len(names) > 1 else 'it'}."
-        found.append(Action(f"Look at {', '.join(map(shown, names[:3]))}{more}: {against}", "models"))
+        found.append(
+            Action(
+                f"Look at {', '.join(map(shown, names[:3]))}{more}: {against}", "models"
+            )
+        )
     if judged is not None and known:
         return [*found, Action(_verdict(judged), "truth")]
     if not asking.instances:
         return [*found, Action("Trust it: every instance has an answer.", "changes")]
     first = ", ".join(map(shown, asking.instances[:3]))
     ask = f"Ask a person about {plural(asking.budget, 'instance')} before you rely on it, first about {first}"
-    writes = "" if summary.note else ": mlconsensus ask writes the table to fill in"  # it takes no more than are shown
+    writes = (
+        "" if summary.note else ": mlconsensus ask writes the table to fill in"
+    )  # it takes no more than are shown
     return [*found, Action(f"{ask}{writes}.", "changes")]
 
 
@@ -74,7 +98,9 @@ def _verdict(judged: JudgedSummary) -> str:
     """Say whether the truth bears the consensus out: beyond chance, and beside voting and the best model."""
     auc, title = judged.results[0].metrics["micro_auc"], _TITLES[judged.metric]
     if not judged.beyond_chance:
-        alone = f"each label's mean score alone has {figure(auc - judged.chance.value, 3)}"
+        alone = (
+            f"each label's mean score alone has {figure(auc - judged.chance.value, 3)}"
+        )
         return f"Do not use it: it ranks no better than chance (microAUC {figure(auc, 3)}; {alone}, a coin 0.500)."
     beside = []
     for name, kind, gain in judged.rivals:
@@ -92,16 +118,30 @@ def warnings(models: ModelsSummary) -> list[str]:
     """Say which models should be looked at."""
     found = [f"{suspect.sentence}." for suspect in models.suspects]
     more = len(found) - _MOST_WARNINGS
-    return [*found[:_MOST_WARNINGS], f"The report as JSON has {plural(more, 'more warning')}."] if more > 0 else found
+    return (
+        [
+            *found[:_MOST_WARNINGS],
+            f"The report as JSON has {plural(more, 'more warning')}.",
+        ]
+        if more > 0
+        else found
+    )
 
 
 def changed(summary: Summary) -> str:
     """Say how far the label sets of the consensus depart from those of voting."""
     found, n = summary.changes, summary.panel.n_instances
-    tied = f" Voting could not decide on the labels of {_of(found.n_tied, n)}." if found.n_tied else ""
+    tied = (
+        f" Voting could not decide on the labels of {_of(found.n_tied, n)}."
+        if found.n_tied
+        else ""
+    )
     if not found.n_changed:
         return f"The consensus gives every instance the labels that voting gives it in sets of the same sizes.{tied}"
-    which, labels = _of(found.n_changed, n), f"{found.n_added:,} added, {found.n_dropped:,} dropped"
+    which, labels = (
+        _of(found.n_changed, n),
+        f"{found.n_added:,} added, {found.n_dropped:,} dropped",
+    )
     return f"The consensus gives other labels than voting in sets of the same sizes to {which}: {labels}.{tied}"
 
 
@@ -127,7 +167,11 @@ def _agreement(summary: Summary) -> str:
     mean = summary.models.mean_agreement
     met = [row for row in summary.models.rows if row.agreement is not None]
     if not met:
-        who = "There is one model alone" if mean is None else "No two models speak about the same instance"
+        who = (
+            "There is one model alone"
+            if mean is None
+            else "No two models speak about the same instance"
+        )
         return f"{who}, and there is nothing to compare."
     best = max(met, key=lambda row: row.agreement or 0.0)
     closest = f"the closest are {shown(best.name)} and {shown(best.nearest)} ({figure(best.agreement)})"
@@ -140,7 +184,13 @@ def _disputed(summary: Summary) -> str:
     rows = sorted(summary.labels.rows, key=lambda row: -row.dispute)[:3]
     if not rows or rows[0].dispute == 0:
         return "The models differ on no label."
-    return "Most disputed: " + ", ".join(f"{shown(row.name)} ({row.dispute:.2f})" for row in rows if row.dispute) + "."
+    return (
+        "Most disputed: "
+        + ", ".join(
+            f"{shown(row.name)} ({row.dispute:.2f})" for row in rows if row.dispute
+        )
+        + "."
+    )
 
 
 def _quality(summary: Summary) -> list[str]:
@@ -149,10 +199,22 @@ def _quality(summary: Summary) -> list[str]:
     judged = summary.judged
     if np.isnan(judged.chance.value):
         return ["All cells of the truth are alike, so that no ranking can be judged."]
-    method, metric, title = judged.results[0].name, judged.metric, _TITLES[judged.metric]
-    results = {row.name: row.metrics[metric] for row in judged.results if row.kind != "model"}
+    method, metric, title = (
+        judged.results[0].name,
+        judged.metric,
+        _TITLES[judged.metric],
+    )
+    results = {
+        row.name: row.metrics[metric] for row in judged.results if row.kind != "model"
+    }
     own, voting = results[method], results["MV"]
-    verdict = "the same as" if own == voting else "better than" if own > voting else "worse than"
+    verdict = (
+        "the same as"
+        if own == voting
+        else "better than"
+        if own > voting
+        else "worse than"
+    )
     beside = "" if method == "MV" else f", {verdict} that of voting ({voting:.4f})"
     sentence = f"Against the truth, the {title} is {own:.4f}{beside}; the models' mean is {results['BM']:.4f}"
     return [
@@ -163,9 +225,17 @@ def _quality(summary: Summary) -> list[str]:
 
 def _label_sets(results: Sequence[Judgement]) -> list[str]:
     """Say that a model alone has the better label sets, as is so where scores add up to too many labels."""
-    f1 = [(row.metrics["micro_f1"], row.consensus["micro_f1"], row.name) for row in results if row.consensus]
-    best, own, name = max(f1, key=lambda each: each[0] - each[1], default=(0.0, 0.0, ""))
+    f1 = [
+        (row.metrics["micro_f1"], row.consensus["micro_f1"], row.name)
+        for row in results
+        if row.consensus
+    ]
+    best, own, name = max(
+        f1, key=lambda each: each[0] - each[1], default=(0.0, 0.0, "")
+    )
     if best < own + _CLEARLY:
         return []
     figures = f"micro F1 {own:.3f}, {shown(name)} alone {best:.3f}"
-    return [f"Its label sets are behind those of a model ({figures}): known answers would tell how many to give."]
+    return [
+        f"Its label sets are behind those of a model ({figures}): known answers would tell how many to give."
+    ]

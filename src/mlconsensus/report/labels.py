@@ -8,8 +8,8 @@ from scipy import sparse
 from scipy.cluster.hierarchy import leaves_list, linkage
 from scipy.spatial.distance import squareform
 
-from ..arithmetic.products import ratio
-from ..panel import BoolArray, FloatArray, IntArray
+from ..linalg.block_sums import ratio
+from ..predictions import BoolArray, FloatArray, IntArray
 
 MOST_LABELS = 40  # in the heat map; more would not be readable
 _MOST_PAIRS = 10  # at either end
@@ -42,12 +42,18 @@ class LabelsSummary(NamedTuple):
     rows: tuple[LabelRow, ...]
     order: tuple[str, ...]  # rows and columns of the heat map, like beside like
     correlation: FloatArray
-    pairs: tuple[Pair, ...]  # those that go together most, closest first, and of many those that do least
+    pairs: tuple[
+        Pair, ...
+    ]  # those that go together most, closest first, and of many those that do least
     n_pairs: int  # that are frequent enough to tell; the others are between these
 
 
 def summarise_labels(
-    names: tuple[str, ...], chosen: BoolArray, added: IntArray, dropped: IntArray, dispute: FloatArray
+    names: tuple[str, ...],
+    chosen: BoolArray,
+    added: IntArray,
+    dropped: IntArray,
+    dispute: FloatArray,
 ) -> LabelsSummary:
     """Correlate the labels of the consensus.
 
@@ -73,27 +79,41 @@ def summarise_labels(
     sets = sparse.csr_array(chosen, dtype=np.float64)  # few labels each
     together = (sets.T @ sets).toarray()
     count = together.diagonal()
-    size = np.sqrt(count * (n - count))  # of a label's column once it is centred, times √n
+    size = np.sqrt(
+        count * (n - count)
+    )  # of a label's column once it is centred, times √n
     # Correlation of columns of 0 and 1; 0 where one is constant.
-    correlation = np.minimum(ratio(n * together - np.outer(count, count), np.outer(size, size), 0.0), 1.0)
+    correlation = np.minimum(
+        ratio(n * together - np.outer(count, count), np.outer(size, size), 0.0), 1.0
+    )
     np.fill_diagonal(correlation, 1.0)
     expected = np.outer(count, count) / n
     enough = np.maximum(together, expected) >= _LEAST_TOGETHER
     kept = np.flatnonzero(count > 0)
     if len(kept) > MOST_LABELS:
-        kept = kept[strongest(np.where(enough, correlation, 0)[np.ix_(kept, kept)], MOST_LABELS)]
+        kept = kept[
+            strongest(np.where(enough, correlation, 0)[np.ix_(kept, kept)], MOST_LABELS)
+        ]
     kept = kept[ordered(correlation[np.ix_(kept, kept)])]
     # A label that all instances have goes with none more than with another.
     at = np.argwhere(np.triu(enough & np.outer(size, size).astype(bool), k=1))
     closest = at[np.argsort(-correlation[at[:, 0], at[:, 1]], kind="stable")].tolist()
     pairs = (
-        Pair(names[i], names[j], int(together[i, j]), float(expected[i, j]), float(correlation[i, j]))
+        Pair(
+            names[i],
+            names[j],
+            int(together[i, j]),
+            float(expected[i, j]),
+            float(correlation[i, j]),
+        )
         for i, j in ends(closest, 2 * _MOST_PAIRS)
     )
     columns = (count.astype(np.int64), added, dropped, dispute)
     rows = map(LabelRow, names, *(column.tolist() for column in columns))
     order = tuple(names[j] for j in kept)
-    return LabelsSummary(tuple(rows), order, correlation[np.ix_(kept, kept)], tuple(pairs), len(closest))
+    return LabelsSummary(
+        tuple(rows), order, correlation[np.ix_(kept, kept)], tuple(pairs), len(closest)
+    )
 
 
 def ends(rows: Sequence[Any], most: int) -> list[Any]:
@@ -119,7 +139,9 @@ def ordered(similarity: FloatArray) -> IntArray:
         return np.arange(len(similarity))
     apart = np.maximum(1 - (similarity + similarity.T) / 2, 0)
     np.fill_diagonal(apart, 0)
-    tree = linkage(squareform(apart, checks=False), method="average", optimal_ordering=True)
+    tree = linkage(
+        squareform(apart, checks=False), method="average", optimal_ordering=True
+    )
     return np.asarray(leaves_list(tree), dtype=np.intp)
 
 

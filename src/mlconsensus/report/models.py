@@ -5,12 +5,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from ..estimators import Combiner
-from ..insight.diagnostics import Examined
-from ..insight.meetings import FEW
-from ..insight.suspects import Suspect
-from ..insight.voices import Voices
-from ..panel import FloatArray, Predictions
+from ..combiners.registry import Combiner
+from ..inspection.diagnostics import Examined
+from ..inspection.effective_models import Voices
+from ..inspection.model_quality import Suspect
+from ..inspection.pairwise import FEW
+from ..predictions import FloatArray, Predictions
 from .labels import ordered, strongest
 
 MOST_MODELS = 40  # in the agreement matrix; more would not be readable
@@ -47,20 +47,27 @@ def summarise_panel(predictions: Predictions, cardinality: Any) -> PanelSummary:
     >>> import numpy as np
     >>> import mlconsensus as mlc
     >>> panel = mlc.Predictions({"a": np.array([[1, 0], [1, 1]]), "b": np.array([[0.5, np.nan], [np.nan, np.nan]])})
-    >>> found = summarise_panel(panel, mlc.decisions.cardinalities(panel))
+    >>> found = summarise_panel(panel, mlc.decision.cardinalities(panel))
     >>> found.missing, found.models[1]
     (0.375, ModelGlance(name='b', instances=1, labels=1, missing=0.75, cardinality=0.5, decides=False))
     """
     m, n, l = predictions.shape
     models = []
-    for name, (values, spoken) in zip(predictions.models, predictions.brought(), strict=True):
+    for name, (values, spoken) in zip(
+        predictions.models, predictions.brought(), strict=True
+    ):
         spoken = np.ones(values.shape, dtype=np.bool_) if spoken is None else spoken
         seen, known = (int(spoken.any(axis=axis).sum()) for axis in (1, 0))
         silent = 1 - int(spoken.sum()) / (n * l)
         mean = float(values.sum(dtype=np.float64)) / max(seen, 1)
         models.append(ModelGlance(name, seen, known, silent, mean, _decides(values)))
-    missing, labels = float(np.mean([model.missing for model in models])), float(np.mean(cardinality))
-    return PanelSummary(m, n, l, missing, labels, tuple(models), predictions.members.shape[1])
+    missing, labels = (
+        float(np.mean([model.missing for model in models])),
+        float(np.mean(cardinality)),
+    )
+    return PanelSummary(
+        m, n, l, missing, labels, tuple(models), predictions.members.shape[1]
+    )
 
 
 def _decides(values: Any) -> bool:
@@ -74,7 +81,9 @@ class ModelRow(NamedTuple):
     name: str
     reliability: float  # correlation of what it says with what models have in common
     weight: float | None  # as the method learned it, if it learns any
-    nearest: str | None  # the model with which it agrees most; None if it shares few instances with any
+    nearest: (
+        str | None
+    )  # the model with which it agrees most; None if it shares few instances with any
     agreement: float | None  # with the nearest
     remark: str  # what should be looked at; empty if nothing
 
@@ -86,8 +95,12 @@ class ModelsSummary(NamedTuple):
     order: tuple[str, ...]  # rows and columns of the agreement matrix, like beside like
     agreement: FloatArray  # correlation of what two models say, over all labels together; 0 where they share few
     mean_agreement: float | None  # over pairs of different models
-    suspects: tuple[Suspect, ...]  # models that look random, inverted or copied, with the evidence and a sentence
-    voices: Voices  # how many models with errors of their own the panel is worth at most
+    suspects: tuple[
+        Suspect, ...
+    ]  # models that look random, inverted or copied, with the evidence and a sentence
+    voices: (
+        Voices  # how many models with errors of their own the panel is worth at most
+    )
 
 
 def summarise_models(found: Examined, combiner: Combiner) -> ModelsSummary:
@@ -108,9 +121,22 @@ def summarise_models(found: Examined, combiner: Combiner) -> ModelsSummary:
     nearest = np.where(enough, agreement, -2.0).argmax(axis=1)
     rows = []
     for k, name in enumerate(names):
-        beside, correlation = (names[nearest[k]], float(agreement[k, nearest[k]])) if enough[k].any() else (None, None)
+        beside, correlation = (
+            (names[nearest[k]], float(agreement[k, nearest[k]]))
+            if enough[k].any()
+            else (None, None)
+        )
         reliability = float(found.reliability[k])
-        rows.append(ModelRow(name, reliability, weights[k], beside, correlation, _remark(found.suspects, name)))
+        rows.append(
+            ModelRow(
+                name,
+                reliability,
+                weights[k],
+                beside,
+                correlation,
+                _remark(found.suspects, name),
+            )
+        )
     kept = strongest(agreement, MOST_MODELS)
     kept = kept[ordered(agreement[np.ix_(kept, kept)])]
     order, shown = tuple(names[k] for k in kept), agreement[np.ix_(kept, kept)]
@@ -126,4 +152,8 @@ def _remark(suspects: tuple[Suspect, ...], name: str) -> str:
     if "inverted" in kinds:
         return "says the opposite of the others"
     alike = [other for found in own for other in found.raters if other != name]
-    return f"makes the same errors as {' and '.join(alike[:3])}, as copies do" if alike else ""
+    return (
+        f"makes the same errors as {' and '.join(alike[:3])}, as copies do"
+        if alike
+        else ""
+    )

@@ -4,14 +4,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..evaluation.truth import as_matched
-from ..insight.agreement import Agreement, agreement
-from ..insight.questions import questions
+from ..active_learning.query import questions
+from ..inspection.agreement import Agreement, agreement
+from ..metrics.ground_truth import as_matched
 from .changes import ChangesSummary, departure, evenly, summarise_changes
-from .judged import MOST_CELLS, JudgedSummary, judge
+from .evaluation import MOST_CELLS, JudgedSummary, judge
 from .labels import LabelsSummary, summarise_labels
 from .models import ModelsSummary, PanelSummary, summarise_models, summarise_panel
-from .origin import Input, Origin, summarise_origin
+from .provenance import Input, Origin, summarise_origin
 
 if TYPE_CHECKING:
     from ..consensus import Consensus
@@ -41,7 +41,12 @@ class Summary(NamedTuple):
 
 
 def summarise(
-    consensus: "Consensus", truth: Any = None, *, command: str = "", inputs: tuple[Input, ...] = (), note: str = ""
+    consensus: "Consensus",
+    truth: Any = None,
+    *,
+    command: str = "",
+    inputs: tuple[Input, ...] = (),
+    note: str = "",
 ) -> Summary:
     """Gather all that a report says.
 
@@ -67,14 +72,26 @@ def summarise(
     (5, 'Filter')
     """
     # Before the work: a truth that does not fit is refused at once.
-    matched = None if truth is None else as_matched(truth, consensus.instances, consensus.label_names)
+    matched = (
+        None
+        if truth is None
+        else as_matched(truth, consensus.instances, consensus.label_names)
+    )
     found = departure(consensus.vote, consensus.labels)
     examined = consensus.diagnostics.panel
     return Summary(
         summarise_panel(consensus.predictions, consensus.cardinality),
         summarise_models(examined, consensus.combiner),
-        agreement(consensus.predictions) if len(consensus.predictions.models) > 1 else None,
-        summarise_labels(consensus.label_names, consensus.labels, found.added, found.dropped, examined.dispute),
+        agreement(consensus.predictions)
+        if len(consensus.predictions.models) > 1
+        else None,
+        summarise_labels(
+            consensus.label_names,
+            consensus.labels,
+            found.added,
+            found.dropped,
+            examined.dispute,
+        ),
         summarise_changes(consensus, found),
         None if matched is None else judge(consensus, matched),
         _asking(consensus),
@@ -88,10 +105,22 @@ def _asking(consensus: "Consensus") -> Asking:
     n, l = consensus.scores.shape
     rows = evenly(n, max(1, MOST_CELLS // l))
     gold = consensus.gold
-    known = np.zeros(len(rows), dtype=np.bool_) if gold is None else ~np.asarray(np.isnan(gold[rows]).all(axis=1))
+    known = (
+        np.zeros(len(rows), dtype=np.bool_)
+        if gold is None
+        else ~np.asarray(np.isnan(gold[rows]).all(axis=1))
+    )
     budget = min(_BUDGET, max(len(rows) // 4, 1), int((~known).sum()))
     if not budget:
         return Asking(0, ())
-    found = questions(consensus.scores[rows], consensus.probabilities[rows], known, budget, "consensus")
-    names = tuple(str(name) for name in consensus.instances[rows[found.at[:12]]].tolist())
+    found = questions(
+        consensus.scores[rows],
+        consensus.probabilities[rows],
+        known,
+        budget,
+        "consensus",
+    )
+    names = tuple(
+        str(name) for name in consensus.instances[rows[found.at[:12]]].tolist()
+    )
     return Asking(budget, names)

@@ -1,0 +1,85 @@
+from . import datasets, decision, io, metrics
+from .combiners.registry import (
+    BGCM,
+    COMBINERS,
+    DawidSkene,
+    MajorityVote,
+    MLCMa,
+    MLCMr,
+    WeightedConsensus,
+    bgcm,
+    dawid_skene,
+    majority_vote,
+    mlcm_a,
+    mlcm_r,
+    register,
+    rescale,
+    weighted_consensus,
+)
+from .consensus import Consensus, combine
+from .decision.risk_control import decide
+from .ensemble import ConsensusClassifier
+from .errors import InputError, InputWarning
+from .execution.dask import from_dask
+from .federated import privacy
+from .federated.merge import load, merge, save, save_statistics, subtract
+from .inspection.agreement import Agreement, agreement
+from .inspection.explanations import Explanation, explain
+from .io import from_dataset, from_long, read_predictions, scan_predictions
+from .model_selection.comparison import Comparison, compare, leave_out
+from .model_selection.held_out_models import referee
+from .predictions.predictions import Predictions
+from .query_selection import ask
+from .streamed import write_consensus
+
+__version__: str
+
+__all__ = [
+    "BGCM",
+    "COMBINERS",
+    "Agreement",
+    "Comparison",
+    "Consensus",
+    "ConsensusClassifier",
+    "DawidSkene",
+    "Explanation",
+    "InputError",
+    "InputWarning",
+    "MLCMa",
+    "MLCMr",
+    "MajorityVote",
+    "Predictions",
+    "WeightedConsensus",
+    "agreement",
+    "ask",
+    "bgcm",
+    "combine",
+    "compare",
+    "datasets",
+    "dawid_skene",
+    "decide",
+    "decision",
+    "explain",
+    "from_dask",
+    "from_dataset",
+    "from_long",
+    "io",
+    "leave_out",
+    "load",
+    "majority_vote",
+    "merge",
+    "metrics",
+    "mlcm_a",
+    "mlcm_r",
+    "privacy",
+    "read_predictions",
+    "referee",
+    "register",
+    "rescale",
+    "save",
+    "save_statistics",
+    "scan_predictions",
+    "subtract",
+    "weighted_consensus",
+    "write_consensus",
+]

@@ -1,0 +1,1 @@
+"""Which instances a person should label next."""

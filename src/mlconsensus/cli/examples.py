@@ -1,0 +1,172 @@
+"""To try it out: a demonstration, the paper's data sets and its experiment."""
+
+import shlex
+import shutil
+import sys
+from pathlib import Path
+
+import click
+
+from ..errors import expect
+from ..text import safe, table
+from .options import Given, command, force_option, say, written_option
+
+
+@command("demo", short_help="Make a panel, combine it, and show how well it went.")
+@click.option(
+    "--output", "folder", default="mlconsensus-demo", help="New folder for its files."
+)
+@click.option("--seed", type=int, default=0, help="Another seed makes another panel.")
+def demo(given: Given) -> None:
+    """Write a synthetic panel as CSV files, combine it with every method, and print how well each does.
+
+    \b
+    Example:
+      mlconsensus demo --output my-demo
+    """
+    from .demo import run
+
+    ran = "mlconsensus" if shutil.which("mlconsensus") == sys.argv[0] else sys.argv[0]
+    told = run(
+        given.folder,
+        given.seed,
+        shlex.join([sys.executable, ran] if ran.endswith(".py") else [ran]),
+    )
+    click.echo("\n".join(map(safe, told.split("\n"))))
+
+
+@click.group(
+    "datasets",
+    short_help="List or fetch the paper's data sets.",
+    invoke_without_command=True,
+)
+@click.pass_context
+def datasets(ctx: click.Context) -> None:
+    """List or fetch the data sets that the paper's experiment runs on.
+
+    Files in the folder that the variable MLCONSENSUS_DATA names are used first; what is downloaded goes to the user's
+    cache, or to the folder that MLCONSENSUS_CACHE names.
+
+    \b
+    Example:
+      mlconsensus datasets list
+      mlconsensus datasets fetch medical enron
+    """
+    if ctx.invoked_subcommand is None:
+        ctx.invoke(list_command)
+
+
+@datasets.command("list")
+def list_command() -> None:
+    """Print the data sets, their sizes, licences and sources.
+
+    \b
+    Example:
+      mlconsensus datasets list
+    """
+    from ..datasets.registry import is_here, registry
+
+    heads = ("name", "here", "about", "instances", "in paper", "features", "labels")
+    rows = []
+    for name, e in registry().items():
+        sizes = (f"{size:,}" for size in (e.instances, e.paper, e.features, e.labels))
+        rows.append((name, "yes" if is_here(name) else "no", e.about, *sizes))
+    click.echo(f"{table(heads, rows, left=3)}\n")
+    for name, e in registry().items():
+        click.echo(f"{name}: {e.citation}. Licence: {e.licence}. {e.public[0].address}")
+
+
+@datasets.command("fetch")
+@click.argument("names", nargs=-1, required=True, metavar="NAME...")
+def fetch_command(names: tuple[str, ...]) -> None:
+    """Download data sets into the user's cache, unless they are on this machine already.
+
+    \b
+    Example:
+      mlconsensus datasets fetch medical enron
+    """
+    from ..datasets.registry import entry, fetch, is_here
+
+    for name in [entry(name).name for name in names]:
+        if not is_here(name):
+            say(f"fetching {name} …")
+        for path in fetch(name):
+            click.echo(path)
+
+
+@command(
+    "reproduce", short_help="Run the paper's experiment and compare with its tables."
+)
+@click.argument("names", nargs=-1, metavar="[DATASET]...")
+@click.option("--repeats", type=int, default=10, help="How often all is done anew.")
+@click.option(
+    "--models", type=click.IntRange(1), help="Base models of a repeat.  [default: 10]"
+)
+@click.option(
+    "--folds",
+    type=click.IntRange(2),
+    help="Folds of the cross-validation.  [default: 10]",
+)
+@click.option(
+    "--learner", default="svm", metavar="NAME", help="Kind of base models; see above."
+)
+@click.option(
+    "--full",
+    is_flag=True,
+    help="Use all instances, not as many (the first ones) as the paper did.",
+)
+@click.option("--seed", type=int, default=0, help="Another seed shuffles otherwise.")
+@click.option("--jobs", type=int, default=-1, help="Processes; -1: one for each core.")
+@written_option("--json", "json_file", help="Write the figures as JSON.")
+@written_option("--markdown", help="Write the tables as Markdown.")
+@click.option(
+    "--cache",
+    metavar="FOLDER",
+    help="Where base predictions are kept, instead of the user's cache.",
+)
+@force_option
+def reproduce(given: Given) -> None:
+    """Repeat the paper's experiment on its data sets (all six by default) and print its tables beside ours.
+
+    A base model is the out-of-fold predictions of one shuffle and cross-validation. Base predictions are kept on disk:
+    a run that was interrupted, or that asks for more, goes on where it was.
+
+    \b
+    Learners: svm (the paper's figures are closest to it), trees, logistic, chains, labelsets,
+    and the panels mixed and views of models that differ in kind.
+
+    \b
+    Example:
+      mlconsensus reproduce medical --repeats 1
+      mlconsensus reproduce --json results.json --markdown tables.md
+    """
+    from ..datasets.registry import cache_folder, entry, registry
+    from ..io.files import whole_file
+    from ..reproduction import Settings, as_json, as_markdown, as_text, reproduce
+
+    chosen = list(dict.fromkeys(entry(name).name for name in given.names)) or list(
+        registry()
+    )
+    own = (
+        given.learner,
+        given.repeats,
+        given.models or 0,
+        given.folds or 0,
+        given.seed,
+        given.full,
+    )
+    settings, jobs = Settings(*own).checked(), given.jobs
+    expect(
+        jobs == -1 or jobs > 0,
+        "jobs",
+        jobs,
+        "a number of processes, or -1 for one for each core",
+    )
+    wanted = (given.json_file, as_json), (given.markdown, as_markdown)
+    outputs = [(file, render) for file, render in wanted if file is not None]
+    folder = Path(given.cache) if given.cache else cache_folder() / "base-models"
+    results = reproduce(chosen, settings, folder, jobs, say)
+    for file, render in outputs:
+        with whole_file(file, given.force) as output:
+            output.write(render(results).encode())
+    click.echo(as_text(results), nl=False)

@@ -1,0 +1,1 @@
+"""The default method until `WeightedConsensus` is written from its derivation; it will be deleted."""

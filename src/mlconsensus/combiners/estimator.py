@@ -1,0 +1,513 @@
+"""The base of all estimators: joins a method and whichever engine has the predictions."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.utils._set_output import _get_output_config
+from sklearn.utils.validation import check_is_fitted
+
+from ..decision.label_sets import cardinalities, match_instances
+from ..errors import expect
+from ..execution import local
+from ..execution.passes import gather, spread
+from ..execution.statistics import merged
+from ..metrics.ranking import average_precision
+from ..predictions import (
+    Array,
+    BoolArray,
+    FloatArray,
+    ModelTable,
+    Predictions,
+    as_predictions,
+    is_frame,
+)
+from ..predictions.validation import model_weights
+from . import METHODS, Method
+from .gold_instances import known_instances
+from .memory import that_fits
+
+
+class Combiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[misc]
+    """Base of all estimators; each adds a method's settings.
+
+    Attributes
+    ----------
+    statistics_
+        Sums over the fitted instances; all that `fit` learns. A solved model that was loaded from a file has none.
+    models_, labels_
+        Names that `transform` expects, in this order.
+    weights_
+        How much each model counts (m,), as it was fitted; ``None``: all alike.
+    n_instances_
+        How many instances have been fitted; ``None`` where statistics are private, which withhold it.
+    solution_
+        What the statistics were solved to.
+    """
+
+    statistics_: Any
+    models_: tuple[str, ...]
+    labels_: tuple[str, ...]
+    clusters_: tuple[str, ...] = ()  # names of the fitted panel's clusters
+    weights_: FloatArray | None = None
+    n_instances_: int | None
+    prepared_: Any = None  # what `prepare` found in passes before the sums
+    privacy_: Any = None  # what the statistics guarantee, where they are private
+    parts_: tuple[
+        str, ...
+    ] = ()  # digests of the files' sums that were added up, where they came from files
+    many_: bool | None = None  # whether blocks were those of a panel of many labels
+    _solved: tuple[str, Any] | None = (
+        None  # the settings it was solved for, and the solution
+    )
+
+    def fit(self, predictions: Any, y: object = None) -> Self:
+        """Gather the statistics of `predictions`, in place of any fitted before.
+
+        Parameters
+        ----------
+        predictions
+            `Predictions`, or anything that its constructor takes.
+        y
+            Ignored; here for scikit-learn's conventions.
+
+        Returns
+        -------
+        The estimator itself.
+        """
+        panel = self.checked_panel(predictions)
+        self._fitted(panel, self.prepare(panel, partial(gather, panel)))
+        return (
+            self
+            if type(self).learn is None or panel.gold is None
+            else self.teach(panel)
+        )
+
+    def teach(self, predictions: Any) -> Self:
+        """Correct what was fitted by the known answers of a panel, as `fit` does with its own.
+
+        A model that sites solved together learns so from the answers that one of them has.
+
+        Parameters
+        ----------
+        predictions
+            `Predictions` with gold; the models and labels that were fitted.
+
+        Returns
+        -------
+        The estimator itself.
+        """
+        panel, learn = self.in_fitted_order(predictions), type(self).learn
+        expect(
+            learn is not None,
+            "teach",
+            f"{self.name}, whose sums hold what known answers tell",
+            "Filter",
+        )
+        expect(panel.gold is not None, "teach", "no known answer", "a panel with gold")
+        self._solved = (
+            self._settings(),
+            learn(known_instances(panel).weighted(self.weights_), self.solution_),
+        )
+        return self
+
+    def fit_round(self, predictions: Any, known: Any = None) -> Self:
+        """Gather the sums of one round alone, as a site does that has some of the instances; see docs/sites.md.
+
+        Parameters
+        ----------
+        predictions
+            `Predictions`, or anything that its constructor takes.
+        known
+            What the rounds before told (`next_known`), from the sums of all sites; ``None``: this is the first.
+
+        Returns
+        -------
+        The estimator itself, whose `statistics_` can be added to those of other sites.
+        """
+        panel = self.checked_panel(predictions)
+        if hasattr(self, "models_") and known is not None:
+            panel = self.in_fitted_order(panel)
+        return self._fitted(panel, known)
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether rounds are still to come before there is a solution."""
+        return self._solved is None and self.rounds_behind(self.prepared_) < len(
+            self.rounds
+        )
+
+    def next_known(self) -> Any:
+        """Solve the sums of a round before the last to what the next one needs."""
+        return self.rounds[self.rounds_behind(self.prepared_)].solve(
+            self.statistics_, self.prepared_
+        )
+
+    def partial_fit(self, predictions: Any, y: object = None) -> Self:
+        """Add the statistics of `predictions` to those fitted before; in the end as if all had come at once.
+
+        Weights stay those of the `fit` that came before. Methods that go over all instances several times refuse it.
+
+        Parameters
+        ----------
+        predictions
+            More instances of the same models and labels.
+        y
+            Ignored.
+
+        Returns
+        -------
+        The estimator itself.
+        """
+        panel = self.checked_panel(predictions)
+        several = f"{type(self).__name__}, which goes over all instances {len(self.rounds) + 1} times"
+        expect(
+            not self.rounds,
+            "partial_fit",
+            several,
+            "fit, or a method that adds up pieces",
+        )
+        if not hasattr(self, "models_"):
+            return self._fitted(panel, None)
+        summed = hasattr(self, "statistics_")
+        expect(
+            summed,
+            "partial_fit",
+            "a solved model, which has no statistics",
+            "some to add to",
+        )
+        exact = self.privacy_ is None
+        expect(
+            exact,
+            "partial_fit",
+            "private statistics",
+            "exact ones, as what is added is exact",
+        )
+        panel = self.in_fitted_order(panel)
+        self.statistics_ = merged(
+            self.statistics_, self._gathered(panel, self.weights_, self.prepared_)
+        )
+        self.n_instances_ = (self.n_instances_ or 0) + len(panel)
+        self._solved, self.parts_ = None, ()
+        return self
+
+    def transform(self, predictions: Any, dtype: Any = np.float64) -> Any:
+        """Return consensus scores, also of instances never seen in `fit`.
+
+        Parameters
+        ----------
+        predictions
+            `Predictions`, or anything that its constructor takes; the models and labels that were fitted.
+        dtype
+            What the scores are returned as; ``numpy.float32`` takes half the memory, and linear methods are worked out
+            in it.
+
+        Returns
+        -------
+        ndarray (n, l), higher = more relevant; a lazy Dask array where the predictions are Dask's; a DataFrame after
+        ``set_output(transform="pandas")``.
+        """
+        panel = self.in_fitted_order(predictions)
+        scores = spread(panel, self.applying(dtype), dtype)
+        asked_for = _get_output_config("transform", self)["dense"]
+        if asked_for == "pandas":  # scikit-learn would not keep the instances' names
+            return ModelTable(
+                self.name, scores, panel.instances, self.labels_
+            ).to_frame()
+        return scores
+
+    def fit_transform(
+        self, predictions: Any, y: object = None, **fit_params: Any
+    ) -> FloatArray:
+        """Fit to `predictions` and return their consensus scores.
+
+        Parameters
+        ----------
+        predictions
+            `Predictions`, or anything that its constructor takes.
+        y, **fit_params
+            Ignored; here for scikit-learn's conventions.
+
+        Returns
+        -------
+        ndarray (n, l), higher = more relevant.
+        """
+        panel = as_predictions(predictions)
+        scores: FloatArray = self.fit(panel).transform(panel)
+        return scores
+
+    def predict(self, predictions: Any) -> BoolArray:
+        """Return label sets: for each instance as many top labels as the models gave it on average.
+
+        Parameters
+        ----------
+        predictions
+            `Predictions`, or anything that its constructor takes; the models and labels that were fitted.
+
+        Returns
+        -------
+        ndarray (n, l) of bool.
+        """
+        panel = self.in_fitted_order(predictions)
+        return spread(panel, partial(_top_labels, self.applying()), bool)
+
+    def score(self, predictions: Any, y: Any) -> float:
+        """Return the average precision of the consensus scores, what `cross_val_score` and `GridSearchCV` go by.
+
+        Parameters
+        ----------
+        predictions
+            `Predictions`, or anything that its constructor takes; the models and labels that were fitted.
+        y
+            The relevant labels (n, l) in the order of `labels_`; a DataFrame is matched by its names.
+
+        Returns
+        -------
+        A number in [0, 1], higher = better.
+        """
+        panel = as_predictions(predictions)
+        scores = spread(self.in_fitted_order(panel), self.applying())
+        table = ModelTable(self.name, scores, panel.instances, self.labels_)
+        return average_precision(y, table.to_frame() if is_frame(y) else scores)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array, tags.input_tags.three_d_array = False, True
+        tags.input_tags.sparse = tags.input_tags.allow_nan = True
+        tags.transformer_tags.preserves_dtype = []
+        return tags
+
+    def applying(self, dtype: Any = np.float64) -> Callable[[Predictions], FloatArray]:
+        """Return what turns a block into its scores, light enough to be sent to another process."""
+        solution = self.solution_
+        if np.dtype(dtype) == np.float32 and not self.many_:
+            parts = ((name, getattr(solution, name)) for name in self.in_float32)
+            solution = solution._replace(
+                **{name: a.astype(np.float32) for name, a in parts if a is not None}
+            )
+        return partial(_apply, type(self).apply, self.weights_, solution)
+
+    @classmethod
+    def from_statistics(
+        cls,
+        statistics: Any,
+        *,
+        models: Sequence[str],
+        labels: Sequence[str],
+        n_instances: int,
+        **parameters: Any,
+    ) -> Self:
+        """Make a fitted estimator of statistics that were gathered elsewhere.
+
+        Parameters
+        ----------
+        statistics
+            What another estimator of this class has as `statistics_`, or a sum of such.
+        models, labels
+            Their names, in the order of the statistics.
+        n_instances
+            How many instances the statistics are of.
+        **parameters
+            What the constructor takes.
+
+        Returns
+        -------
+        The estimator, fitted.
+
+        Examples
+        --------
+        >>> import mlconsensus as mlc
+        >>> panel, _ = mlc.datasets.make_panel(random_state=0)
+        >>> here, there = mlc.MLCMr().fit(panel[:400]), mlc.MLCMr().fit(panel[400:])
+        >>> both = mlc.MLCMr.from_statistics(
+        ...     merged(here.statistics_, there.statistics_), models=panel.models, labels=panel.labels, n_instances=1000
+        ... )
+        >>> abs(both.transform(panel) - mlc.mlcm_r(panel)).max() < 1e-10
+        np.True_
+        """
+        return cls(**parameters).take(
+            n_instances,
+            models=tuple(models),
+            labels=tuple(labels),
+            statistics=statistics,
+        )
+
+    def take(self, n_instances: int | None, solution: Any = None, **found: Any) -> Self:
+        """Take what `fit` would have found: statistics, or only a solution.
+
+        Parameters
+        ----------
+        n_instances
+            How many instances were fitted; ``None`` where that is private.
+        solution
+            What the statistics were solved to, where there are none.
+        **found
+            What becomes the attribute of that name, which ends in _: ``models``, ``labels`` and ``clusters``, tuples of
+            names in the order of the statistics or the solution; ``statistics``; ``prepared``, what `prepare` found;
+            ``privacy``, what private statistics guarantee (its `cleared` takes mere noise off them before they are
+            solved).
+
+        Returns
+        -------
+        The estimator itself.
+        """
+        self.check()
+        found = {
+            "clusters": (),
+            "prepared": None,
+            "privacy": None,
+            "parts": (),
+            "n_instances": n_instances,
+        } | found
+        for name, value in found.items():
+            setattr(self, f"{name}_", value)
+        self.weights_ = model_weights(self.weights, self.models_)
+        self._solved = None if solution is None else (self._settings(), solution)
+        return self
+
+    def get_feature_names_out(
+        self, input_features: Sequence[str] | None = None
+    ) -> Array:
+        """Return the names of the columns that `transform` gives: the labels."""
+        check_is_fitted(self, "models_")
+        return np.array(self.labels_, dtype=object)
+
+    @property
+    def solution_(self) -> Any:
+        """What the statistics are solved to; worked out when first needed, since pieces may still arrive."""
+        check_is_fitted(self, "models_")
+        settings = self._settings()
+        if self._solved is None or self._solved[0] != settings:
+            summed = hasattr(self, "statistics_")
+            told = "what earlier rounds told, and no sums"
+            expect(
+                summed or self.prepared_ is None,
+                "statistics",
+                told,
+                "a solved model, or sums of the last round",
+            )
+            expect(
+                not self.unfinished,
+                "statistics",
+                self.progress(),
+                "sums of the last round",
+            )
+            others, same = (
+                "others than the model was solved for",
+                "the same, as it has no statistics",
+            )
+            expect(summed, "parameters", others, same)
+            sums = (
+                self.statistics_
+                if self.privacy_ is None
+                else self.privacy_.cleared(self)
+            )
+            work = partial(self.solve, sums, self.weights_, self.prepared_)
+            self._solved = (
+                settings,
+                local.solve(work, len(self.labels_) < self.one_thread_below),
+            )
+        return self._solved[1]
+
+    @property
+    def model_weights_(self) -> FloatArray:
+        """How reliable each model is over all labels (m,), where the method finds that out."""
+        if not hasattr(self.Solution, "overall"):
+            raise AttributeError(f"{type(self).__name__} does not rate models")
+        return np.asarray(self.solution_.overall)
+
+    def progress(self) -> str:
+        """Say which round the statistics are of."""
+        return (
+            f"round {self.rounds_behind(self.prepared_) + 1} of {len(self.rounds) + 1}"
+        )
+
+    def in_fitted_order(self, predictions: Any) -> Predictions:
+        """Return predictions with models and labels, matched by name, in the fitted order; refuse others."""
+        check_is_fitted(self, "models_")
+        panel = as_predictions(predictions)
+        for what, found, fitted in (
+            ("models", panel.models, self.models_),
+            ("labels", panel.labels, self.labels_),
+        ):
+            if found != fitted:  # sets of 10,000,000 names take 10 s
+                strange, absent = (
+                    sorted({*found} - {*fitted}),
+                    sorted({*fitted} - {*found}),
+                )
+                lacking, silent = (
+                    ", ".join(map(repr, absent[:5])),
+                    f"Predictions.with_{what} makes what lacks silent",
+                )
+                fit = f"the {len(fitted):,} that were fitted"
+                expect(
+                    not strange,
+                    what,
+                    repr("".join(strange[:1])),
+                    f"{absent[0]!r} as was fitted" if absent else fit,
+                )
+                expect(not absent, what, f"no {lacking}", f"{fit}; {silent}")
+        same = panel.clusters == self.clusters_
+        expect(
+            same,
+            "clusters",
+            len(panel.clusters),
+            f"the same {len(self.clusters_)} that were fitted",
+        )
+        panel = panel.select(models=self.models_, labels=self.labels_)
+        return panel if self.many_ in (None, panel.many) else panel.as_block(self.many_)
+
+    def checked_panel(self, predictions: Any) -> Any:
+        """Return predictions that this method can be fitted to; refuse others, and settings that make no sense."""
+        self.check()
+        panel = as_predictions(predictions)
+        able = " or ".join(
+            method.__name__ for method in METHODS if method.uses_clusterings
+        )
+        right = self.uses_clusterings or not panel.clusters
+        expect(right, type(self).__name__, "clusterings, which it cannot use", able)
+        return that_fits(self, panel) if panel.many else panel
+
+    def _fitted(self, panel: Any, prepared: Any) -> Self:
+        sums = self._gathered(
+            panel, model_weights(self.weights, panel.models), prepared
+        )
+        names = {
+            "models": panel.models,
+            "labels": panel.labels,
+            "clusters": panel.clusters,
+        }
+        self.many_ = panel.many
+        return self.take(len(panel), **names, statistics=sums, prepared=prepared)
+
+    def _gathered(self, panel: Any, weights: FloatArray | None, prepared: Any) -> Any:
+        # A clone has no sums in it: it is sent to where the blocks are.
+        return gather(panel, partial(_block_sums, clone(self), weights, prepared))
+
+    def _settings(self) -> str:
+        """Tell apart settings that are solved for; weights count from the next `fit` on."""
+        return repr(
+            sorted(
+                (name, value)
+                for name, value in self.get_params().items()
+                if name != "weights"
+            )
+        )
+
+
+def _block_sums(method: Method, weights: Any, prepared: Any, block: Predictions) -> Any:
+    return method.sums(block.weighted(weights), prepared)
+
+
+def _apply(
+    apply: Callable[..., FloatArray], weights: Any, solution: Any, block: Predictions
+) -> Any:
+    return block.answered(apply(block.weighted(weights), solution))
+
+
+def _top_labels(
+    apply: Callable[[Predictions], FloatArray], block: Predictions
+) -> BoolArray:
+    return block.answered(match_instances(apply(block), cardinalities(block)))

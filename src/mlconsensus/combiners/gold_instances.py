@@ -1,0 +1,33 @@
+"""The instances of which answers are known, brought together from wherever a panel is."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..execution.passes import gather
+from ..predictions import Gold, Predictions, Source, joined
+
+
+class _Known(NamedTuple):
+    blocks: tuple[Predictions, ...]
+
+
+def known_instances(panel: Source) -> Predictions:
+    """Return the instances of which answers are known, in one pass; there must be some.
+
+    Examples
+    --------
+    >>> import mlconsensus as mlc
+    >>> known_instances(mlc.Predictions([[[1, 0], [1, 1]]]).with_gold([[np.nan, np.nan], [0, 1]]))
+    <Predictions: 1 model × 1 instance × 2 labels>
+    """
+    blocks = gather(panel, _of_block).blocks
+    whole, answers = (
+        joined(blocks),
+        [block.gold.answers for block in blocks if block.gold],
+    )
+    return whole.with_gold_at(Gold(np.arange(len(whole)), np.concatenate(answers)))
+
+
+def _of_block(block: Predictions) -> _Known:
+    return _Known(() if (gold := block.gold) is None else (block[gold.at],))

@@ -1,1 +1,0 @@
-"""Metrics, decisions (label sets from scores), and truth matched to what it judges."""

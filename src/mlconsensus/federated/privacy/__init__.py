@@ -1,0 +1,5 @@
+"""Statistics with differential privacy."""
+
+from .mechanism import Guarantee, fit
+
+__all__ = ["Guarantee", "fit"]

@@ -1,0 +1,1 @@
+"""File formats, one module each; `registry` chooses the module by the file's suffix."""

@@ -1,0 +1,214 @@
+"""Parquet, wide or long; a folder called ``….parquet`` is one table in parts."""
+
+import json
+from collections.abc import Mapping
+from mmap import ACCESS_READ, mmap
+from typing import IO, Any
+
+import polars as pl
+
+from ...errors import expect
+from ...execution.memory import check_size
+from ...predictions import ModelTable
+from .. import layouts
+from ..columns import row_size
+from ..files import InputFile, Place, opened
+from ..layouts import Layout
+from .registry import Keep, NamedFrame, parts
+
+_SIZES = {
+    1: 0,
+    2: 0,
+    3: 1,
+    7: 8,
+}  # of Thrift's true, false, byte and float, in bytes; a text says its own
+
+
+def read(file: InputFile, keep: Keep = pl.LazyFrame.collect) -> NamedFrame:
+    """Read the rows of a Parquet file; those of a plain file stay where they are.
+
+    Examples
+    --------
+    >>> import io
+    >>> import numpy as np
+    >>> packed = io.BytesIO()
+    >>> write(packed, ModelTable("a", np.array([[True, False]]), ["007"], ["sports", "law"]), "long")
+    >>> read(InputFile("a.parquet", "a", packed.getvalue)).rows.rows()
+    [('007', 'sports', True), ('007', 'law', False)]
+    """
+    content: Any = (
+        file.content()
+        if file.path is None or not file.path.is_dir()
+        else parts(file.path.absolute())
+    )
+    rows = pl.scan_parquet(content, glob=False, hive_partitioning=False)
+    columns = rows.collect_schema().names()
+    _check_groups(content if isinstance(content, list) else [content], rows, file.name)
+    index = pandas_index(
+        pl.read_parquet_metadata(content[0] if isinstance(content, list) else content)
+    )
+    if isinstance(index, range) and isinstance(content, list):
+        index = None  # each part counts for itself
+    if isinstance(index, range):
+        n = rows.select(pl.len()).collect().item()
+        expect(
+            len(index) == n,
+            file.name,
+            f"an index of {len(index)}",
+            f"{n}, as many as rows",
+        )
+        rows = rows.with_row_index("\0").with_columns(
+            pl.col("\0").cast(pl.Int64) * index.step + index.start
+        )
+        columns = ["\0", *columns]
+    order = sorted(
+        columns, key=lambda column: column != index
+    )  # the index first, where it is a column
+    rows = rows.rename({column: str(order.index(column)) for column in columns})
+    rows = rows.select(str(at) for at in range(len(order)))
+    if isinstance(content, bytes):
+        rows = keep(rows)
+    return NamedFrame(rows, order, Place(file.name, "row", lambda row: row + 1))
+
+
+def write(file: IO[bytes], table: ModelTable, layout: Layout) -> None:
+    """Write one table as Parquet.
+
+    Examples
+    --------
+    >>> import io
+    >>> import numpy as np
+    >>> file = io.BytesIO()
+    >>> write(file, ModelTable("a", np.array([[0.5]]), ["007"], ["sports"]), "wide")
+    >>> pl.read_parquet(file.getvalue()).columns
+    ['instance', 'sports']
+    """
+    pl.concat(layouts.blocks(table, layout)).write_parquet(file)
+
+
+def _check_groups(content: list[Any], rows: pl.LazyFrame, name: str) -> None:
+    """Refuse groups of rows that do not fit into memory: each is decoded whole, also where a file is streamed.
+
+    A few bytes can stand for any number of rows, and the number that a footer gives for all need not be theirs.
+    """
+    groups: list[
+        Any
+    ] = []  # of each, 1 are the columns, 2 is the size in bytes and 3 the number of rows
+    pages = [0]
+    for part in content:
+        with opened(part) as file:
+            data = memoryview(
+                part
+                if isinstance(part, bytes)
+                else mmap(file.fileno(), 0, access=ACCESS_READ)
+            )
+        own = structure(data, len(data) - 8 - int.from_bytes(data[-8:-4], "little"))[0][
+            4
+        ]
+        pages += [
+            _largest_page(data, column[3], name) for group in own for column in group[1]
+        ]
+        groups += own
+    largest = max(
+        (max(group[2], group[3] * row_size(rows)) for group in groups), default=0
+    )
+    check_size(max(largest, *pages), name, "in one group of rows")
+    n, said = sum(group[3] for group in groups), rows.select(pl.len()).collect().item()
+    expect(
+        n == said, name, f"groups of {n:,} rows in all", f"{said:,}, as the footer says"
+    )
+
+
+def _largest_page(data: memoryview, column: dict[int, Any], name: str) -> int:
+    """Return how many bytes the largest page of a column in a group says that it unpacks to.
+
+    Polars takes memory for as many values as a page says it has, and ends the process if there is none: no page may
+    have more than its column (5), which begins at its dictionary (11) or, without one, at its first page (9).
+    """
+    at, left, largest = column.get(11, column[9]), column[5], 0
+    while left > 0:
+        page, at = structure(data, at)
+        # A page of values, a dictionary, or a page as Parquet 2 has it.
+        values, most = (
+            (page.get(5) or page.get(7) or page[8])[1],
+            page[2] if 7 in page else left,
+        )
+        expect(
+            0 <= values <= most and page[3] >= 0,
+            name,
+            f"a page of {values:,} values",
+            f"at most {most:,}",
+        )
+        at, left, largest = (
+            at + page[3],
+            left - (0 if 7 in page else values),
+            max(largest, page[2]),
+        )
+    return largest
+
+
+def structure(data: bytes | memoryview, at: int = 0) -> tuple[Any, int]:
+    r"""Read the numbers of a Parquet file's footer, which Polars does not show: Thrift's compact protocol.
+
+    Parameters
+    ----------
+    data, at
+        Bytes, and where among them it begins.
+
+    Returns
+    -------
+    The fields by their numbers, where what is no number, list or structure is ``None``; and where it ends.
+
+    Examples
+    --------
+    >>> structure(b"\x15\x04\x19\x25\x02\x04\x00")
+    ({1: 2, 2: [1, 2]}, 7)
+    """
+
+    def whole() -> int:
+        nonlocal at
+        found = shift = 0
+        while (byte := data[at]) > 127 and shift < 63:
+            found, shift, at = found | (byte & 127) << shift, shift + 7, at + 1
+        at += 1
+        return found | byte << shift
+
+    def value(kind: int) -> Any:
+        nonlocal at
+        if kind in (4, 5, 6):
+            return (found := whole()) >> 1 ^ -(found & 1)
+        if kind == 12:
+            fields, number = {}, 0
+            while head := data[at]:
+                number, at = number + (head >> 4), at + 1
+                fields[number] = value(head & 15)
+            at += 1
+            return fields
+        size = _SIZES.get(kind)
+        if kind == 9:
+            head, at = data[at], at + 1
+            size = whole() if head > 239 else head >> 4
+            if head & 15 > 2:
+                return [value(head & 15) for _ in range(size)]
+        size = whole() if size is None else size
+        at += size
+        return None
+
+    return value(12), at
+
+
+def pandas_index(metadata: Mapping[str, str]) -> str | range | None:
+    """Return the column that holds a pandas frame's index, which pandas writes last, or a range that it only names.
+
+    An unnamed range from 0 is what a frame has that was given no index: it says nothing.
+
+    Examples
+    --------
+    >>> pandas_index({"pandas": '{"index_columns": ["id"]}'})
+    'id'
+    """
+    columns = json.loads(metadata.get("pandas", "{}")).get("index_columns", [])
+    if len(columns) != 1 or isinstance(columns[0], str):
+        return columns[0] if columns else None
+    index = range(columns[0]["start"], columns[0]["stop"], columns[0]["step"])
+    return None if columns[0]["name"] is None and index == range(len(index)) else index

@@ -1,0 +1,372 @@
+"""Files → tables and panels, in memory or left on disk: one way for both."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, Unpack
+
+import numpy as np
+import polars as pl
+
+from ..errors import expect
+from ..predictions import How, ModelTable, Predictions, as_array, as_polars, with_names
+from . import long_table, on_disk
+from .columns import judging, roles
+from .files import AnyPath, InputFile, Paths, Place, display, guarded
+from .formats import jsonl
+from .formats.registry import Format, NamedFrame, format_of, input_file, input_files
+from .label_names import Reading, relabelled, rules_of
+
+_LONG = "columns=… or names such as instance, label, and model or score"
+
+
+def read_tables(
+    path: AnyPath, *, format: str | None = None, **reading: Unpack[Reading]
+) -> list[ModelTable]:
+    r"""Read one file: a table for each model in it.
+
+    Parameters
+    ----------
+    path
+        A file, or ``-`` for standard input.
+    format
+        One of `FORMATS`; by default what the suffix says, also before ``.gz`` and ``.zst``.
+    reading
+        As in `read_predictions`.
+
+    Returns
+    -------
+    list of ModelTable
+        `instances` or `labels` is ``None`` where the file does not name them.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "votes.csv"
+    >>> _ = path.write_text("instance,label,score,model\n7,law,0.9,ann\n7,law,0.2,bob\n")
+    >>> [(table.model, table.scores.tolist()) for table in read_tables(path)]
+    [('ann', [[0.9]]), ('bob', [[0.2]])]
+    """
+    with rules_of(reading) as rules:
+        tables = _tables(input_file(path, rules), format_of(path, format))
+    return [_with_arrays(table) for table in tables]
+
+
+def read_table(
+    path: AnyPath, *, format: str | None = None, **reading: Unpack[Reading]
+) -> ModelTable:
+    """Read a file that holds one table: the truth, or a consensus, whose scores may be any finite numbers.
+
+    Of an NPZ that holds ``truth`` beside predictions, it reads the truth.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "truth.jsonl"
+    >>> _ = path.write_text('{"instance": "7", "labels": ["law"]}')
+    >>> read_table(path).labels.tolist()
+    ['law']
+    """
+    with rules_of(reading) as rules, judging():
+        tables = _tables(input_file(path, rules), format_of(path, format))
+        models = ", ".join(repr(table.model) for table in tables[:3]) + (
+            ", …" if len(tables) > 3 else ""
+        )
+        expect(
+            len(tables) == 1, display(path), f"{len(tables)} models ({models})", "one"
+        )
+    return _with_arrays(tables[0])
+
+
+def read_predictions(
+    paths: Paths,
+    *,
+    format: str | None = None,
+    instances: How = "union",
+    labels: How = "union",
+    models: Sequence[str] | None = None,
+    **reading: Unpack[Reading],
+) -> Predictions:
+    r"""Read what several models said, from one file or several, of any formats.
+
+    Models are matched by the names of instances and labels. A model is called what its file says, else by the
+    file's name without suffixes, with the folder before it where two files have the same name.
+
+    Parameters
+    ----------
+    paths
+        Files, or folders of them; ``-`` is standard input. A folder called ``….parquet`` is one table in parts.
+    format
+        One of `FORMATS`, for files whose suffix does not say it (or for all, if all suffixes do).
+    instances, labels
+        ``"union"`` keeps all (what a model lacks is missing), ``"intersection"`` those that all models have.
+    models
+        What to call the models, in the order of the files.
+    reading
+        How to read what is not as documented, and what labels are to be called: ``columns={"model": "annotator"}``
+        says which columns of long tables are which; ``strict=True`` refuses what is else read with a warning that says
+        what was done; ``skip_bad=True`` goes on without answers that cannot be read; ``vocabulary`` is a list of the
+        labels that count or a file of them; ``aliases`` a mapping of other names to labels, or a table of them;
+        ``ignore_case=True`` makes labels one that differ in case.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import mlconsensus as mlc
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> _ = (folder / "ann.csv").write_text("id,law,war\n7,1,0\n8,0,1\n")
+    >>> _ = (folder / "bob.jsonl").write_text('{"instance": "7", "labels": ["law", "art"]}')
+    >>> read_predictions([folder / "ann.csv", folder / "bob.jsonl"])
+    <Predictions: 2 models × 2 instances × 3 labels, 6 cells missing>
+    """
+    with rules_of(reading) as rules:
+        tables = panel_tables(input_files(paths, format, rules), models)
+    return Predictions.from_tables(tables, instances=instances, labels=labels)
+
+
+def from_long(frame: Any, **reading: Unpack[Reading]) -> Predictions:
+    """Make a panel of a long table in memory: a row for each statement of a model, worker or annotator.
+
+    Parameters
+    ----------
+    frame
+        A DataFrame of pandas or Polars with a column for the instance, for the label, and for the model or the score or
+        both, such as crowd-kit's ``task``, ``worker``, ``label``. Without a score, each row is a yes; a row without a
+        label says that an instance was seen.
+    reading
+        As in `read_predictions`, such as ``columns={"instance": "text_id"}`` for other names.
+
+    Examples
+    --------
+    >>> frame = pl.DataFrame({"task": [7, 7, 8], "worker": ["ann", "bob", "ann"], "label": ["law", "law", None]})
+    >>> from_long(frame).to_array()
+    array([[[ 1.], [ 0.]],
+           [[ 1.], [nan]]])
+    """
+    with rules_of(reading) as rules, guarded("frame", "a long table"):
+        if hasattr(frame, "iloc"):
+            cells = [
+                own.astype(object).where(own.notna(), None).tolist()
+                for _, own in frame.items()
+            ]
+        else:
+            frame = as_polars(frame, "frame")
+            cells = frame.get_columns()
+        columns = [str(column) for column in frame.columns]
+        rows = pl.DataFrame({str(at): own for at, own in enumerate(cells)})
+        told = rules.columns.values()
+        expect(
+            not told or not set(told).isdisjoint(columns),
+            "columns",
+            "none of those named in the frame",
+            "some",
+        )
+        expect(
+            bool(roles(columns, rules, "frame")),
+            "frame",
+            f"the columns {', '.join(columns)}",
+            _LONG,
+        )
+        found = NamedFrame(rows, columns, Place("frame", "row", lambda row: row))
+        tables = [
+            relabelled(table, rules)
+            for table in long_table.tables(found, "model", rules)
+        ]
+    return Predictions.from_tables(tables)
+
+
+def from_dataset(rows: Iterable[Any], **reading: Unpack[Reading]) -> Predictions:
+    """Make a panel of rows that are dicts, as Hugging Face's and Argilla's datasets give them, or a list of such.
+
+    Parameters
+    ----------
+    rows
+        Each has a key for the labels (a list of names, names with scores, or the numbers of a `ClassLabel` feature),
+        perhaps one for the instance (else rows are numbered) and one for the model or annotator. Records of annotation
+        tools are recognised, such as those of Argilla's ``dataset.records.to_datasets()``.
+    reading
+        As in `read_predictions`, such as ``columns={"label": "topics"}`` for other names.
+
+    Examples
+    --------
+    >>> rows = [{"id": 7, "annotator": "ann", "labels": ["law"]}, {"id": 8, "annotator": "ann", "labels": []}]
+    >>> from_dataset(rows).to_array()
+    array([[[1.], [0.]]])
+    """
+    features = getattr(rows, "features", None) or {}
+    named = {
+        key: getattr(getattr(feature, "feature", feature), "names", None)
+        for key, feature in features.items()
+    }
+    with rules_of(reading) as rules, guarded("dataset", "rows that are dicts"):
+        entries = (
+            (at, jsonl.named_row(row, at, named, rules)) for at, row in enumerate(rows)
+        )
+        found = jsonl.frame_of(
+            entries, "row", InputFile("dataset", "model", bytes, None, rules)
+        )
+        expect(
+            not rules.unnamed, "columns", "none of those named in the dataset", "some"
+        )
+        tables = [
+            relabelled(table, rules)
+            for table in long_table.tables(found, "model", rules)
+        ]
+    return Predictions.from_tables(tables)
+
+
+def label_counts(
+    paths: Paths, *, format: str | None = None, **reading: Unpack[Reading]
+) -> dict[str, int]:
+    r"""Count how often each label is given, with a score of at least 0.5, in files whose labels need not match.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "ann.csv"
+    >>> _ = path.write_text("id,law,war\n7,1,0\n8,1,0\n")
+    >>> label_counts(path)
+    {'law': 2, 'war': 0}
+    """
+    used: Counter[str] = Counter()
+    with rules_of(reading) as rules:
+        for table in (
+            table
+            for one in input_files(paths, format, rules)
+            for table in _tables(*one)
+        ):
+            labels = (
+                range(table.scores.shape[1]) if table.labels is None else table.labels
+            )
+            given = np.ravel((table.scores >= 0.5).sum(axis=0)).tolist()
+            used.update(
+                {
+                    str(label): int(times)
+                    for label, times in zip(labels, given, strict=True)
+                }
+            )
+    return dict(used)
+
+
+def panel_tables(
+    files: Sequence[tuple[InputFile, Format]],
+    models: Sequence[str] | None = None,
+    scratch: Path | None = None,
+) -> list[ModelTable]:
+    """Read the tables of a panel, each model with a name of its own, and all or none of them with names.
+
+    Parameters
+    ----------
+    files
+        What `input_files` gives; it may be walked only once.
+    models
+        What to call the models.
+    scratch
+        A folder for what is to stay on disk; ``None``: everything goes into memory.
+
+    Examples
+    --------
+    >>> panel_tables([], models=["ann"])
+    Traceback (most recent call last):
+    ...
+    mlconsensus.errors.InputError: models: found names for 1, expected for 0, as there are in the files
+    """
+    found: list[ModelTable] = []
+    fuller: list[str] = []  # names for models that would have the same
+    told = False  # whether any file has any of the columns that are named
+    for k, (file, form) in enumerate(files):
+        before = found[-1].instances if found else None
+        for table in _tables(file, form, scratch and scratch / str(k), like=before):
+            found.append(table)
+            own = (
+                table.model != file.model or file.path is None
+            )  # whether the file itself names the model
+            fuller.append(
+                table.model
+                if own
+                else f"{file.path.absolute().parent.name}/{table.model}"
+            )  # type: ignore[union-attr]
+        told = told or file.name not in file.rules.unnamed
+    expect(told or not found, "columns", "none of those named in any file", "some")
+    return with_names(_renamed(found, fuller, models))
+
+
+def _tables(
+    file: InputFile, form: Format, scratch: Path | None = None, like: Any = None
+) -> list[ModelTable]:
+    keep: Callable[[pl.LazyFrame], Any] = (
+        pl.LazyFrame.collect if scratch is None else partial(on_disk.sunk, scratch)
+    )
+    with guarded(file.name, form.title):
+        found = form.module.read(file, keep, **form.options)
+        if (
+            isinstance(found, NamedFrame)
+            and pl.List(pl.String) in found.rows.lazy().collect_schema().dtypes()
+        ):
+            rows = found.rows.lazy().collect().iter_rows()  # lists of tags, as in JSON
+            entries = (dict(zip(found.columns, row, strict=True)) for row in rows)
+            found = jsonl.frame_of(enumerate(entries, 1), "row", file)
+        named = file.rules.columns.values()
+        if (
+            named
+            and isinstance(found, NamedFrame)
+            and not found.bare
+            and not set(named) & set(found.columns)
+        ):
+            file.rules.unnamed.add(file.name)
+        tables = (
+            found
+            if isinstance(found, list)
+            else long_table.tables(found, file.model, file.rules, scratch, like)
+        )
+        tables = [relabelled(table, file.rules) for table in tables]
+        if scratch is None:
+            return tables
+        return [
+            on_disk.table_on_disk(table, scratch / f"table-{k}")
+            for k, table in enumerate(tables)
+        ]
+
+
+def _with_arrays(table: ModelTable) -> ModelTable:
+    return (
+        table
+        if table.instances is None
+        else table._replace(instances=as_array(table.instances))
+    )
+
+
+def _renamed(
+    found: list[ModelTable], fuller: list[str], models: Sequence[str] | None
+) -> list[ModelTable]:
+    """Give every model its own name: those in `models`, or what the files say."""
+    if models is not None:
+        expect(
+            not isinstance(models, str),
+            "models",
+            f"the single text {models!r}",
+            "a list of names",
+        )
+        names = [str(name) for name in models]
+        there = f"for {len(found)}, as there are in the files"
+        expect(len(names) == len(found), "models", f"names for {len(names)}", there)
+    else:
+        times = Counter(table.model for table in found)
+        names = [
+            longer if times[table.model] > 1 else table.model
+            for table, longer in zip(found, fuller, strict=True)
+        ]
+    first: dict[str, int] = {}
+    for k, name in enumerate(names):
+        shown, before = (
+            found[k].model if models is None else name,
+            first.setdefault(name, k),
+        )
+        second = f"a second model {shown!r} (the first is in {found[before].file})"
+        expect(
+            before == k, str(found[k].file), second, "each model to have its own name"
+        )
+    return [
+        table._replace(model=name) for name, table in zip(names, found, strict=True)
+    ]

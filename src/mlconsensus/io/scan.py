@@ -1,0 +1,222 @@
+"""Files → a panel that stays on disk and is walked block by block."""
+
+import shutil
+import tempfile
+import weakref
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Unpack
+
+import numpy as np
+import polars as pl
+
+from ..execution.progress import track
+from ..predictions import (
+    How,
+    LazySource,
+    ModelScores,
+    Names,
+    Predictions,
+    aligned,
+    as_array,
+    prepared,
+)
+from . import on_disk
+from .columns import roles
+from .files import AnyPath, Paths, guarded, is_plain
+from .formats.registry import input_files, parts
+from .label_names import Reading, Relabelled, rules_of
+from .read import panel_tables
+
+_STATEMENT = 64  # bytes that one row of a long table takes while it is read
+_CELL = 24  # bytes that a score of the consensus takes: itself, on its way to the file, and what is written
+
+
+class Scratch:
+    """A folder for scratch files; a temporary one vanishes with the panels that need it."""
+
+    def __init__(self, folder: AnyPath | None) -> None:
+        self.folder = (
+            Path(tempfile.mkdtemp(prefix="mlconsensus-"))
+            if folder is None
+            else Path(folder)
+        )
+        if folder is None:
+            weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Scratch, (self.folder,)  # another process does not remove it
+
+
+class ScannedPanel(LazySource):
+    """Predictions in files, which `scan_predictions` found to belong together; blocks are read when they are needed."""
+
+    def __init__(
+        self,
+        front: Predictions,
+        scores: Sequence[ModelScores],
+        names: on_disk.Walk,
+        n: int,
+        scratch: Scratch,
+    ) -> None:
+        super().__init__(front)
+        self._scanned = (
+            self.models,
+            self.labels,
+        )  # as they stand in the files, whatever is selected
+        self._scores, self._names, self._n = tuple(scores), names, n
+        self._scratch = scratch  # which is there as long as this is
+
+    def __len__(self) -> int:
+        return self._n
+
+    @property
+    def block_size(self) -> int:
+        """How many instances `blocks` gives at a time unless told."""
+        most = super().block_size // (
+            1 if self.many else 4 if self.has_scores else 2
+        )  # floats take more memory
+        return most // 128 * 128 or max(
+            1, most
+        )  # bits that begin with a byte, also in half a block, are sooner read
+
+    @property
+    def n_said(self) -> int:
+        """How many numbers the models' matrices hold: of sparse ones, those that are not 0."""
+        return sum(own.n_said for own in self._scores)
+
+    @property
+    def instances(self) -> Names:  # type: ignore[override]
+        """The names of all instances."""
+        return as_array(self.names(0, len(self)))
+
+    def read(self, start: int, stop: int) -> Predictions:
+        """Read the instances from one position to another; they are called by their positions."""
+        at = slice(start, min(stop, len(self)))
+        models, labels = self._scanned
+        parts = [own.take(at) for own in self._scores]
+        found = Predictions.from_parts(
+            models, np.arange(at.start, at.stop), labels, parts
+        )
+        return prepared(found.as_block(self.many), self._steps)
+
+    def named_blocks(
+        self, start: int, stop: int, size: int
+    ) -> Iterator[tuple[Predictions, pl.Series]]:
+        """Walk the instances from one position to another, `size` at a time, with their names."""
+        for at in range(start, stop, size):
+            end = min(stop, at + size)
+            yield self.read(at, end), self.names(at, end)
+
+    def names(self, start: int, stop: int) -> pl.Series:
+        """Read the names of the instances from one position to another."""
+        return self._names.rows(start, min(stop, len(self))).to_series()
+
+
+def scan_predictions(
+    paths: Paths,
+    *,
+    format: str | None = None,
+    instances: How = "union",
+    labels: How = "union",
+    models: Sequence[str] | None = None,
+    scratch: AnyPath | None = None,
+    **reading: Unpack[Reading],
+) -> ScannedPanel:
+    r"""Find out what several models said, as `read_predictions` does, without reading it into memory.
+
+    Wide Parquet tables that list the same instances in the same order are walked where they are. Other files are put
+    into scratch files first: text, statements of long tables, tables of another order. Files of other formats than
+    Parquet, CSV and TSV, and compressed ones, are read whole for that, one at a time.
+
+    Parameters
+    ----------
+    paths, format, instances, labels, models, reading
+        As in `read_predictions`.
+    scratch
+        An existing folder for scratch files, which stay; by default the system's place for temporary files, from which
+        they vanish with the panel.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import mlconsensus as mlc
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> _ = (folder / "ann.csv").write_text("id,law,war\n7,1,0\n8,0,1\n")
+    >>> _ = (folder / "bob.csv").write_text("id,war,law\n8,1,0\n7,0,1\n")
+    >>> panel = scan_predictions([folder / "ann.csv", folder / "bob.csv"])
+    >>> panel
+    <ScannedPanel: 2 models × 2 instances × 2 labels>
+    >>> mlc.MajorityVote().fit_transform(panel)
+    array([[1., 0.],
+           [0., 1.]])
+    """
+    held = Scratch(scratch)
+    with rules_of(reading) as rules:
+        files = input_files(paths, format, rules)
+        tables = panel_tables(
+            list(track(files, len(files), "scanning")), models, held.folder
+        )
+    called, names, known, scores = aligned(tables, instances, labels)
+    scores = tuple(
+        _in_any_order(own, held.folder / f"rows-{k}") for k, own in enumerate(scores)
+    )
+    path = held.folder / "instances.parquet"
+    pl.Series("0", names).cast(pl.String).to_frame().write_parquet(
+        path, row_group_size=2**17
+    )
+    walk = on_disk.Walk(pl.scan_parquet(path, glob=False), "the panel")
+    like = [np.zeros((1, len(known)), own.matrix.dtype) for own in scores]
+    return ScannedPanel(
+        Predictions(like, models=called, labels=known), scores, walk, len(names), held
+    )
+
+
+def _in_any_order(own: ModelScores, path: Path) -> ModelScores:
+    """Make a table fit to be read in the panel's order, and keep that order in a file."""
+    if own.rows is None:
+        return own
+    matrix = own.matrix
+    if (
+        isinstance(matrix, on_disk.ParquetMatrix | Relabelled)
+        and not (np.diff(own.rows[own.rows >= 0]) > 0).all()
+    ):
+        matrix = on_disk.DenseFile.of(matrix, path.with_suffix(".scores.npy"))
+    order: Any = on_disk.DenseFile.of(own.rows, path.with_suffix(".npy"))
+    return own._replace(matrix=matrix, rows=order)
+
+
+def needed_memory(paths: Paths, format: str | None = None) -> int:
+    """Estimate how many bytes of memory it takes to combine files without streaming them, from a look at them.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "a.parquet"
+    >>> pl.DataFrame({"id": ["7"] * 1000, "x": [0.5] * 1000}).write_parquet(path)
+    >>> needed_memory(path)
+    32000
+    """
+    held, cells = [0.0], [0.0]
+    for file, form in input_files(paths, format):
+        path = file.path
+        if path is None or not path.exists():  # what is wrong with it, the reader says
+            continue
+        if form.name == "parquet" and (path.is_dir() or is_plain(path)):
+            with guarded(file.name, form.title):
+                scan = pl.scan_parquet(parts(path), glob=False, hive_partitioning=False)
+                schema, rows = (
+                    scan.collect_schema(),
+                    scan.select(pl.len()).collect().item(),
+                )
+            widths = [
+                1 if kind == pl.Boolean or kind.is_integer() else 8
+                for kind in schema.dtypes()[1:]
+            ]
+            held.append(rows * (_STATEMENT if roles(list(schema)) else sum(widths)))
+            cells.append(rows * len(widths))
+        else:
+            times = 1.2 if form.name in ("csv", "tsv") and is_plain(path) else 8.0
+            held.append(times * path.stat().st_size)
+            cells.append(path.stat().st_size / 4)
+    return int(sum(held) + _CELL * max(cells))

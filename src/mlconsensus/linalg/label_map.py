@@ -1,0 +1,331 @@
+r"""Linear maps of many labels: exact for the head, the labels that are named most, and to first order for the rest.
+
+The map :math:`F = K (I + K)^{-1}` of a symmetric `K` without negative eigenvalues, divided into the head `H` and the
+tail `T`: with :math:`B = K_{TH}`, :math:`E = K_{TT}`, `D` the diagonal of :math:`I + E`, and
+:math:`X = (I + E)^{-1} B \approx D^{-1} B`, the Schur complement :math:`S = I + K_{HH} - B^\top X` gives
+
+.. math:: F_{HH} = I - S^{-1}, \quad F_{TH} = X S^{-1}, \quad
+    F_{TT} \approx I - D^{-1} + D^{-1} (E - \operatorname{diag} E) D^{-1} - X S^{-1} X^\top .
+
+What is left out is of the order of :math:`\|E - \operatorname{diag} E\|^2`; without a tail there is nothing. A row is
+multiplied by the map where it can matter: all labels of the head get their scores, those of the tail that the row has,
+and others as far as labels of the tail bring them up.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import linalg, sparse
+
+from ..execution.threads import heeded, on_threads
+from ..predictions import MOST_DENSE, Array, FloatArray
+from .sparse_scores import KEPT, in_pieces, kth_best
+
+EXACT = MOST_DENSE  # up to so many labels all are in the head, and nothing is left out
+HEAD = 1024  # beyond, so many are: with 2,048 the best labels were hardly others (docs/decisions/0043)
+NEIGHBOURS = (
+    50  # of the tail that a label of the tail brings up, and as many by way of the head
+)
+_NEAR = 4096  # labels of the tail that hear of each other by way of the head
+LEAST = 1e-5  # smaller entries between labels of the tail are not stored
+_EXACT = 1e-9  # what rounding leaves
+_AT_ONCE = 2**22  # entries of the head's rows that are worked out at a time
+_TABLE = 2**20  # places in which is noted which cells are named
+
+
+class Headed(NamedTuple):
+    """A linear map to labels, those of the head first."""
+
+    labels: Any  # (c,) positions of the labels that it knows; the first h are the head
+    columns: Array  # (r, h) what each row of the map adds to the head
+    tail: Any  # CSR (r, c) what it adds to others
+    symmetric: bool = True  # whether rows are labels, too, and what the tail gets from the head stands in `columns`
+    bound: float = np.inf  # on the error of an entry, before scales
+    before: FloatArray | float = 1.0  # (c,) by what is multiplied what comes in,
+    after: FloatArray | float = 1.0  # (c,) and what comes out
+
+    def applied(
+        self, cells: Any, base: FloatArray, finish: Callable[[Any, slice], Any]
+    ) -> Any:
+        """Multiply the rows of a CSR matrix (n, r) by the map: CSR (n, l) of what `finish` leaves of each piece.
+
+        Labels are stored that the row has, and those that can be among its best once `base` (l,) is added.
+        """
+        # In the map's own precision, and indices of one size: SciPy would turn all of the map to them for every piece.
+        data, tail = (
+            (cells.data * _at(self.before, cells.indices)).astype(self.columns.dtype),
+            self.tail,
+        )
+        cells = sparse.csr_array((data, cells.indices, cells.indptr), shape=cells.shape)
+        tail = sparse.csr_array(
+            (tail.data.astype(data.dtype), tail.indices, tail.indptr), shape=tail.shape
+        )
+        starts = np.append(0, np.cumsum(np.diff(tail.indptr)[cells.indices]))[
+            cells.indptr
+        ]
+        pieces = in_pieces(np.diff(starts) + self.columns.shape[1])
+        parts = [
+            finish(heeded(self._applied(cells[rows], tail, base)), rows)
+            for rows in pieces
+        ]
+        return sparse.vstack(parts, format="csr")
+
+    def column(self, label: int, l: int) -> FloatArray:
+        """Return what each of `l` labels adds to one (l,)."""
+        out = np.zeros(l)
+        for place in np.flatnonzero(self.labels == label):
+            h = self.columns.shape[1]
+            own = (
+                self.columns[:, place]
+                if place < h
+                else self.tail[:, [place]].toarray()[:, 0]
+            )
+            if place >= h:
+                own[:h] = self.columns[place]
+            out[self.labels] = self.before * own * _at(self.after, place)
+        return out
+
+    def whole(self, row: FloatArray) -> FloatArray:
+        """Multiply one row (l,) by the map, all of it."""
+        h, given = (
+            self.columns.shape[1],
+            (self.before * row[self.labels]).astype(self.columns.dtype),
+        )
+        found = self.tail.T @ given
+        found[:h] = given @ self.columns
+        found[h:] += self.columns[h:] @ given[:h]
+        out = np.zeros_like(row)
+        out[self.labels] = self.after * found
+        return out
+
+    def _applied(self, cells: Any, tail: Any, base: FloatArray) -> Any:
+        n, h, own = (
+            cells.shape[0],
+            self.columns.shape[1],
+            base[self.labels].astype(self.columns.dtype),
+        )
+        shown, rows = (
+            cells @ self.columns,
+            np.repeat(np.arange(n), np.diff(cells.indptr)),
+        )
+        shown *= _at(self.after, slice(h))
+        # The best of every four labels are enough to tell what none of the best is below.
+        rank, four = shown + own[:h], 4 if h > 8 * KEPT else 1
+        few = rank[:, : h // four * four].reshape(n, four, -1).max(axis=1)
+        last = max(0, few.shape[1] - KEPT)
+        least = np.partition(few, last, axis=1)[:, last]
+        stored = (np.maximum(rank, own[:h], out=rank) >= least[:, None]) & (shown != 0)
+        moved = cells @ tail
+        moved.data *= _at(self.after, moved.indices)
+        at, found = np.repeat(np.arange(n), np.diff(moved.indptr)), []
+        kept = np.maximum(moved.data, 0) + own[moved.indices] >= least[at]
+        if self.symmetric:
+            inside = cells.indices < h
+            stored[rows[inside], cells.indices[inside]] = True
+            row, label = rows[~inside], cells.indices[~inside]
+            named = np.zeros(_TABLE, dtype=np.bool_)  # may take others for named, too
+            named[_key(row, label)] = True
+            kept |= named[_key(at, moved.indices)]
+            found.append(
+                (
+                    self._brought(cells[:, :h], row, label) * _at(self.after, label),
+                    row,
+                    label,
+                )
+            )
+        i, k = np.divmod(np.flatnonzero(stored), h)
+        found += [
+            (moved.data[kept], at[kept], moved.indices[kept]),
+            (shown[i, k], i, k),
+        ]
+        data, row, label = (np.concatenate(each) for each in zip(*found, strict=True))
+        return sparse.csr_array((data, (row, self.labels[label])), shape=(n, len(base)))
+
+    def _brought(self, heads: Any, rows: Any, labels: Any) -> FloatArray:
+        """Add up what named labels of the head, CSR (n, h), add to named labels of the tail in some rows."""
+        added = np.zeros(len(rows), dtype=heads.dtype)
+        for some in in_pieces(np.diff(heads.indptr)[rows]):
+            pairs = heads[rows[some]]
+            pairs.data *= self.columns[
+                np.repeat(labels[some], np.diff(pairs.indptr)), pairs.indices
+            ]
+            added[some] = pairs.sum(axis=1)
+        return added
+
+
+def head_size(named: int) -> int:
+    """Tell how many of so many named labels are in the head.
+
+    Examples
+    --------
+    >>> head_size(2000), head_size(100_000)
+    (2000, 1024)
+    """
+    return named if named <= EXACT else HEAD
+
+
+def head_first(counts: Any) -> tuple[Any, int]:
+    """Order labels by how often each was named, those never named left out, and say how many are in the head.
+
+    Examples
+    --------
+    >>> head_first(np.array([0, 1, 5]))
+    (array([2, 1]), 2)
+    """
+    order = np.argsort(-counts, kind="stable")[: max(1, np.count_nonzero(counts))]
+    return order, head_size(len(order))
+
+
+def with_head(rows: Any, order: Any, h: int) -> Iterator[tuple[slice, FloatArray]]:
+    """Walk the Gram matrix of CSR rows, some labels of the head at a time: which these are, and their rows (k, c).
+
+    Examples
+    --------
+    >>> [(some, own.tolist()) for some, own in with_head(sparse.csr_array([[1.0, 2.0, 0.0]]), np.array([1, 0]), 1)]
+    [(slice(0, 1, None), [[4.0, 2.0]])]
+    """
+    own = rows[:, order]
+    across, size = own[:, :h].T.tocsr(), max(1, _AT_ONCE // len(order))
+    pieces = (slice(at, min(h, at + size)) for at in range(0, h, size))
+    return on_threads(
+        lambda some: (some, heeded((across[some] @ own).toarray())), pieces
+    )
+
+
+def single(h: int, c: int) -> Any:
+    """Tell in which precision the map of c labels is kept: with a tail, rounding is less than what first order leaves.
+
+    Examples
+    --------
+    >>> single(2, 2).__name__, single(2, 3).__name__
+    ('float64', 'float32')
+    """
+    return np.float32 if c > h else np.float64
+
+
+def among_tail(
+    order: Any, h: int, *each: Any
+) -> Iterator[tuple[slice, tuple[Any, ...]]]:
+    """Walk the Gram matrices of some CSR rows among labels of the tail, some labels at a time, as CSR (k, c - h).
+
+    Examples
+    --------
+    >>> [own.toarray().tolist() for _, (own,) in among_tail(np.array([1, 0]), 1, sparse.csr_array([[3.0, 2.0]]))]
+    [[[9.0]]]
+    """
+    tails = [rows[:, order[h:]] for rows in each]
+    across, sizes = [own.T.tocsr() for own in tails], np.diff(tails[0].indptr)
+
+    def multiplied(some: slice) -> tuple[slice, tuple[Any, ...]]:
+        return some, tuple(
+            heeded((left[some] @ own).tocsr())
+            for left, own in zip(across, tails, strict=True)
+        )
+
+    return on_threads(
+        multiplied,
+        in_pieces(
+            np.bincount(tails[0].indices, np.repeat(sizes, sizes), len(order) - h)
+        ),
+    )
+
+
+def shrunk(
+    labels: Any,
+    head: FloatArray,
+    diagonal: FloatArray,
+    tail: Iterable[tuple[slice, Any]],
+) -> Headed:
+    """Work out K (I + K)⁻¹, given what the head has with all labels (h, c), and the tail's diagonal and rows as CSR.
+
+    Examples
+    --------
+    >>> K = sparse.csr_array([[1.0, 0.1, 0.0], [0.1, 0.05, 0.0], [0.0, 0.0, 0.02]])
+    >>> exact = K.toarray() @ np.linalg.inv(np.eye(3) + K.toarray())
+    >>> found = shrunk(np.arange(3), K[:1].toarray(), K.diagonal()[1:], [(slice(0, 2), K[1:, 1:])])
+    >>> bool(abs(found.column(1, 3) - exact[:, 1]).max() <= found.bound < 0.02)
+    True
+    """
+    h, c = head.shape
+    kind, own = single(h, c), 1 / (1 + diagonal)  # D⁻¹
+    less, factor, rho, left_out = 1.0, None, 0.0, LEAST
+    pieces = in_pieces(np.full(c - h, h))
+
+    def spread_to(some: Any) -> Any:  # rows of X
+        return (less * own[some, None] * head[:, h:].T[some]).astype(kind)
+
+    explained = sum(
+        (heeded(head[:, h:][:, some] @ spread_to(some)) for some in pieces),
+        np.zeros((h, h)),
+    )  # Bᵀ X
+    while factor is None:
+        try:
+            factor = linalg.cho_factor(
+                np.eye(h) + head[:, :h] - less * explained, check_finite=False
+            )  # S
+        except (
+            linalg.LinAlgError
+        ):  # the tail's first order is too much: it counts for less
+            less *= 0.5
+    inverse = linalg.cho_solve(factor, np.eye(h), check_finite=False)
+    columns, size = np.empty((c, h), dtype=kind), np.empty(c - h)
+    columns[:h] = np.eye(h) - inverse
+    inverse = inverse.astype(kind)
+    for some in pieces:
+        columns[h:][some] = heeded((part := spread_to(some)) @ inverse)
+        size[some] = np.sqrt((part**2).sum(axis=1))
+    near = np.argsort(-size, kind="stable")[:_NEAR]
+    near = near[size[near] * size.max(initial=0) > LEAST]
+    beyond = float(np.delete(size, near).max(initial=0)) * float(size.max(initial=0))
+    by_head = columns[h + near] @ spread_to(near).T
+    strong = np.abs(by_head)
+    least = np.maximum(
+        kth_best(np.arange(len(near) + 1) * len(near), strong.ravel(), NEIGHBOURS),
+        LEAST,
+    )
+    strong[strong < least[:, None]] = 0
+    dropped, (i, j) = (
+        float((np.abs(by_head) - strong).max(initial=LEAST)),
+        np.nonzero(strong),
+    )
+    among = [
+        (-by_head[i, j], near[i], near[j]),
+        (1 - own, np.arange(c - h), np.arange(c - h)),
+    ]
+    for some, rows in tail:
+        at = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
+        row = np.arange(c - h)[some][at]
+        found = np.where(row == rows.indices, 0, rows.data * own[row])
+        rho = max(rho, float(np.bincount(row, np.abs(found), 1).max()))
+        found *= own[rows.indices]
+        kept = (
+            np.abs(found)
+            >= np.maximum(kth_best(rows.indptr, np.abs(found), NEIGHBOURS), LEAST)[at]
+        )
+        left_out = max(left_out, float(np.abs(found[~kept]).max(initial=LEAST)))
+        among.append((found[kept], row[kept], rows.indices[kept]))
+    data, row, column = (np.concatenate(each) for each in zip(*among, strict=True))
+    tail = sparse.csr_array((data.astype(kind), (h + row, h + column)), shape=(c, c))
+    # What is left of (I + E)⁻¹ is at most ρ² where it stands alone, and less where it is multiplied.
+    left = rho**2 / (1 - rho) if rho < 0.5 else np.inf
+    bound = (
+        (
+            dropped
+            + left_out
+            + beyond
+            + left
+            + 2 * rho * float(np.abs(columns[h:]).max())
+        )
+        if c > h
+        else _EXACT
+    )
+    return Headed(labels, columns, tail, bound=bound)
+
+
+def _at(scale: FloatArray | float, places: Any) -> Any:
+    return scale[places] if isinstance(scale, np.ndarray) else scale
+
+
+def _key(rows: Any, labels: Any) -> Any:
+    return (rows * 1009 + labels) & (_TABLE - 1)

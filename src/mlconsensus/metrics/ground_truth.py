@@ -1,0 +1,292 @@
+"""Truth matched by name to what it is to judge, and checked."""
+
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+from scipy import sparse
+
+from ..errors import expect
+from ..linalg.block_sums import BoolArray, dense
+from ..linalg.sparse_scores import ManyScores
+from ..predictions import (
+    MOST_DENSE,
+    IntArray,
+    ModelTable,
+    as_matrix,
+    canonical_csr,
+    positions_of,
+    table_of,
+    truth_table,
+    with_names,
+)
+from ..text import plural
+
+
+class Matched(NamedTuple):
+    """The truth about the instances and labels that both sides have, and where these stand in what is judged."""
+
+    truth: Any  # (n', l') of bool; CSR where labels are many
+    rows: IntArray  # (n',)
+    columns: IntArray  # (l',)
+    note: str  # what was left out, in one sentence; empty if nothing was
+
+    def of(self, values: Any) -> Any:
+        """Take from scores or label sets (n, l) those that the truth is about.
+
+        Examples
+        --------
+        >>> as_matched([[1, 0]], np.array(["i"]), ("x", "y")).of(np.array([[0.9, 0.1]])).tolist()
+        [[0.9, 0.1]]
+        """
+        if isinstance(values, ManyScores):
+            return ManyScores(
+                values.above[self.rows][:, self.columns], values.default[self.columns]
+            )
+        return values[self.rows][:, self.columns]
+
+    def within(self, rows: BoolArray, columns: BoolArray) -> "Matched":
+        """Restrict it to some of the instances (n,) and labels (l,) that are judged.
+
+        Examples
+        --------
+        >>> as_matched([[1, 0]], np.array(["i"]), ("x", "y")).within(np.array([True]), np.array([False, True])).truth
+        array([[False]])
+        """
+        at, of = np.flatnonzero(rows[self.rows]), np.flatnonzero(columns[self.columns])
+        return Matched(
+            self.truth[at][:, of], self.rows[at], self.columns[of], self.note
+        )
+
+
+def match_truth(table: ModelTable, instances: Any, labels: Any) -> Matched:
+    """Restrict the truth to the instances and labels that are judged.
+
+    Examples
+    --------
+    >>> table = ModelTable("truth", [[0, 1], [1, 1]], ["i", "j"], ["x", "y"])
+    >>> found = match_truth(table, ["j", "k"], ["y", "x", "z"])
+    >>> found.truth.tolist(), found.rows.tolist(), found.columns.tolist()
+    ([[True, True]], [0], [0, 1])
+    >>> found.note
+    'judged on 1 of 2 instances and 2 of 3 labels; the truth has 1 more instance'
+    """
+    known: Any = (
+        sparse.csr_array(table.scores)
+        if sparse.issparse(table.scores)
+        else np.asarray(table.scores)
+    )
+    expect(
+        0 not in known.shape,
+        table.model,
+        f"shape {known.shape}",
+        "at least one instance and one label",
+    )
+    expect(
+        known.dtype.kind in "biuf",
+        table.model,
+        known.dtype,
+        "only 0 and 1 in the truth",
+    )
+    said = known.data if sparse.issparse(known) else known
+    strange = said[(said != 0) & (said != 1)]
+    expect(
+        not strange.size,
+        table.model,
+        next(iter(strange), None),
+        "only 0 and 1 in the truth",
+    )
+    judged = ModelTable("judged", None, instances, labels, "what is judged")
+    table = with_names(
+        [judged, table._replace(scores=known, file=table.file or table.model)]
+    )[1]
+    table = with_never_given(table, judged)
+    rows, true_rows = _common(instances, table.instances, table.model)
+    columns, true_columns = _common(labels, table.labels, table.model)
+    n, l = table.scores.shape
+    sides = (
+        ("instance", len(rows), len(instances), n),
+        ("label", len(columns), len(labels), l),
+    )
+    truth = table.scores[true_rows][:, true_columns].astype(np.bool_)
+    return Matched(
+        truth if len(columns) > MOST_DENSE else dense(truth),
+        rows,
+        columns,
+        _note(*sides),
+    )
+
+
+def with_never_given(table: ModelTable, other: ModelTable) -> ModelTable:
+    """Give a list the labels of another table that it never names: it says no to them. Other tables stay as they are.
+
+    Examples
+    --------
+    >>> truth = ModelTable("truth", [[1, 1]], ["i"], ["x", "y"])
+    >>> with_never_given(ModelTable("a", sparse.csr_array([[1]]), ["i"], ["x"], named=[1]), truth).scores.toarray()
+    array([[1, 0]])
+    """
+    if table.named is None or other.labels is None:
+        return table
+    more = np.flatnonzero(positions_of(other.labels, table.labels) < 0)
+    if len(more) == len(
+        other.labels
+    ):  # they have nothing in common, which is said where they are matched
+        return table
+    labels = [*map(str, table.labels), *(str(other.labels[at]) for at in more)]
+    none = sparse.csr_array(
+        (table.scores.shape[0], len(more)), dtype=table.scores.dtype
+    )
+    return table._replace(
+        scores=sparse.hstack([table.scores, none], format="csr"), labels=labels
+    )
+
+
+def without_labels(truth: Any) -> str:
+    """Say of how many instances (n, l) no label is relevant (NaN: not known); nothing if of none.
+
+    Examples
+    --------
+    >>> without_labels(np.array([[0, 0], [0, 1]]))
+    '1 instance without a relevant label: any that is put first there is one error'
+    """
+    empty = int((truth.sum(axis=1) == 0).sum())
+    return (
+        f"{plural(empty, 'instance')} without a relevant label: any that is put first there is one error"
+        * (empty > 0)
+    )
+
+
+def as_matched(truth: Any, instances: Any, labels: Any) -> Matched:
+    """Match whatever holds the truth: a DataFrame by its names, an array (n, l) by position.
+
+    Examples
+    --------
+    >>> as_matched([[1, 0]], np.array(["i"]), ("x", "y")).truth.tolist()
+    [[True, False]]
+    """
+    if isinstance(truth, Matched):
+        return truth
+    return match_truth(
+        truth_table(truth, "truth", instances, labels), instances, labels
+    )
+
+
+def _note(*sides: tuple[str, int, int, int]) -> str:
+    """Say what was left out on either side: (noun, in common, judged, in the truth)."""
+    judged = [f"{common:,} of {judged:,} {noun}s" for noun, common, judged, _ in sides]
+    more = [
+        plural(known - common, f"more {noun}")
+        for noun, common, _, known in sides
+        if known > common
+    ]
+    said = (
+        [f"judged on {' and '.join(judged)}"]
+        if any(side[1] < side[2] for side in sides)
+        else []
+    )
+    return "; ".join(said + ([f"the truth has {' and '.join(more)}"] if more else []))
+
+
+def _common(given: Any, truth: Any, where: str) -> tuple[IntArray, IntArray]:
+    """Find where the names that both sides have stand in each."""
+    if given is truth:
+        return np.arange(len(given)), np.arange(len(given))
+    at = positions_of(given, truth, where)
+    none = f"none of the names that are judged (it has {str(truth[0])!r}, …)"
+    expect(bool((at >= 0).any()), where, none, f"some such as {str(given[0])!r}")
+    return np.flatnonzero(at >= 0), at[at >= 0]
+
+
+def _by_name(truth: Any, scores: Any) -> tuple[Any, Any]:
+    """Return both as matrices, the truth in the scores' order: by name where both have some, else by position."""
+    true, judged = (
+        table_of(truth, "truth", "truth"),
+        table_of(scores, "scores", "scores"),
+    )
+    truth, scores = as_matrix(true.scores, "truth"), judged.scores
+    scores = scores if isinstance(scores, ManyScores) else as_matrix(scores, "scores")
+    for axis, what in enumerate(("instances", "labels")):
+        own, known = getattr(judged, what), getattr(true, what)
+        if own is not None and known is not None:
+            at = positions_of(own, known, f"{what} of truth and scores")
+            same = len(at) == truth.shape[axis] and bool((at >= 0).all())
+            expect(same, "scores", f"other {what} than the truth has", "the same names")
+            truth = truth.take(at, axis)
+    return truth, scores
+
+
+def known_and_scores(truth: Any, scores: Any) -> tuple[Any, Any]:
+    """Check truth and scores as `truth_and_scores` does, but that truth may be NaN, not known; give both as floats."""
+    truth, scores = map(dense, _by_name(truth, scores))
+    expect(
+        truth.shape == scores.shape,
+        "truth",
+        f"shape {truth.shape}",
+        f"{scores.shape} as the scores have",
+    )
+    known, scores = truth_and_scores(np.nan_to_num(truth), scores)
+    return np.where(np.isnan(truth), np.nan, known), scores.astype(np.float64)
+
+
+def truth_and_scores(truth: Any, scores: Any) -> tuple[Any, Any]:
+    """Check that truth is binary, scores are finite, and both have one shape; give truth as bool, scores as floats.
+
+    Of sparse scores, which become `ManyScores`, and of those the truth is CSR.
+    """
+    truth, scores = _by_name(truth, scores)
+    if sparse.issparse(scores):
+        scores = ManyScores(
+            canonical_csr(scores).astype(np.float64), np.zeros(scores.shape[1])
+        )
+    many = isinstance(scores, ManyScores)
+    known, found = (
+        _binary(truth, "truth", many),
+        cast("Any", scores if many else np.asarray(scores)),
+    )
+    expect(
+        known.ndim == 2,
+        "truth",
+        f"shape {known.shape}",
+        "two dimensions: instances, labels",
+    )
+    expect(
+        found.shape == known.shape,
+        "scores",
+        f"shape {found.shape}",
+        f"{known.shape} as the truth has",
+    )
+    expect(
+        0 not in found.shape,
+        "scores",
+        f"shape {found.shape}",
+        "at least one instance and one label",
+    )
+    values = found.above.data if many else found
+    expect(values.dtype.kind in "biuf", "scores", f"{values.dtype} values", "numbers")
+    finite = values.dtype.kind != "f" or bool(
+        np.isfinite([values.min(initial=0), values.max(initial=0)]).all()
+    )
+    expect(finite, "scores", "NaN or infinity", "finite numbers")
+    as_they_are = many or found.dtype in (np.float32, np.float64)
+    return known, found if as_they_are else found.astype(np.float64)
+
+
+def truth_and_sets(truth: Any, label_sets: Any) -> tuple[Any, Any]:
+    """Check that truth and label sets are binary and have one shape; give both as bool, CSR where label sets are."""
+    many = sparse.issparse(label_sets)
+    known, found = truth_and_scores(truth, label_sets)
+    return known, _binary(label_sets if many else found, "label sets", many)
+
+
+def _binary(given: Any, what: str, many: bool) -> Any:
+    """Check that a matrix is one of 0 and 1, and return it as bool, or as CSR of bool."""
+    matrix: Any = sparse.csr_array(given) if many else dense(given)
+    values = matrix.data if many else matrix
+    binary = values.dtype.kind == "b" or (
+        values.dtype.kind in "iuf" and bool(((values == 0) | (values == 1)).all())
+    )
+    expect(binary, what, "values other than 0 and 1", "a binary matrix (n, l)")
+    matrix = matrix.astype(np.bool_, copy=many)
+    if many:
+        matrix.eliminate_zeros()
+    return matrix

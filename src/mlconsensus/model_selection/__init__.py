@@ -1,0 +1,1 @@
+"""Comparison of methods by held-out models, gold labels and ground truth."""

@@ -1,0 +1,76 @@
+"""What was said: predictions of models, matched by name, with silence; the only place where data is validated.
+
+What other rooms use of this one they import from here.
+"""
+
+from .alignment import (
+    Array,
+    BoolArray,
+    FloatArray,
+    How,
+    IntArray,
+    Names,
+    as_array,
+    as_names,
+    first_again,
+    positions_of,
+)
+from .gold_labels import CHANCE, Gold, gold_of, split_chances, truth_table
+from .model_scores import Matrix, ModelScores, StoredMatrix, as_matrix
+from .predictions import Predictions, as_predictions, joined
+from .quantile_normalization import Scales
+from .score_tables import (
+    ModelTable,
+    aligned,
+    as_polars,
+    canonical_csr,
+    is_frame,
+    table_of,
+    tables_of,
+    with_names,
+)
+from .source import MOST_DENSE, LazySource, Source, Steps, positions, prepared
+
+__all__ = [
+    "CHANCE",
+    "MOST_DENSE",
+    "Array",
+    "BoolArray",
+    "FloatArray",
+    "Gold",
+    "How",
+    "IntArray",
+    "LazySource",
+]
+__all__ += [
+    "Matrix",
+    "ModelScores",
+    "ModelTable",
+    "Names",
+    "Predictions",
+    "Scales",
+    "Source",
+    "Steps",
+    "StoredMatrix",
+]
+__all__ += [
+    "aligned",
+    "as_array",
+    "as_names",
+    "as_predictions",
+    "canonical_csr",
+    "first_again",
+    "gold_of",
+    "is_frame",
+]
+__all__ += [
+    "joined",
+    "positions",
+    "positions_of",
+    "prepared",
+    "split_chances",
+    "table_of",
+    "tables_of",
+    "truth_table",
+]
+__all__ += ["as_matrix", "as_polars", "with_names"]

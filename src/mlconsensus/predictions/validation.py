@@ -1,0 +1,119 @@
+"""Checks of the numbers that users set."""
+
+import math
+from collections.abc import Mapping, Sequence
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InputError, expect, nearest
+
+Weights = Mapping[str, float] | Sequence[float] | NDArray[np.float64] | None
+
+
+def positive(value: object, name: str) -> float:
+    """Return `value` as a finite float above 0.
+
+    Examples
+    --------
+    >>> positive(2, "alpha")
+    2.0
+    """
+    number = _as_number(value)
+    expect(0 < number < math.inf, name, repr(value), "a finite number above 0")
+    return number
+
+
+def whole(value: object, name: str, least: int, most: int = 10**9) -> int:
+    """Return `value` as an int of at least `least` and at most `most`.
+
+    Examples
+    --------
+    >>> whole(3, "k", 1)
+    3
+    """
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
+        raise InputError(
+            f"{name}: found {value!r}, expected a whole number of at least {least}"
+        )
+    expect(value <= most, name, repr(value), f"at most {most:,}")
+    return int(value)
+
+
+def fraction(value: object, name: str) -> float:
+    """Return `value` as a float in [0, 1].
+
+    Examples
+    --------
+    >>> fraction(0.5, "threshold")
+    0.5
+    """
+    number = _as_number(value)
+    expect(0 <= number <= 1, name, repr(value), "a number in [0, 1]")
+    return number
+
+
+def model_weights(
+    weights: Weights, models: Sequence[str]
+) -> NDArray[np.float64] | None:
+    """Return how much each model counts (m,), given in their order or by name; ``None``: all alike.
+
+    Examples
+    --------
+    >>> model_weights({"b": 0.5}, ["a", "b"])
+    array([1. , 0.5])
+    """
+    if weights is None:
+        return None
+    given: Any = weights
+    if hasattr(given, "iloc") and [*given.index] != [
+        *range(len(given))
+    ]:  # a Series of pandas, by name
+        expect(given.index.is_unique, "weights", "a name that comes again", "each once")
+        weights = dict(given.items())
+    if isinstance(weights, Mapping):
+        for name in weights:
+            hint = nearest(str(name), models)
+            expect(
+                name in models, "weights", f"one for {name!r}", f"names of models{hint}"
+            )
+        weights = [weights.get(name, 1.0) for name in models]
+    expect(
+        hasattr(weights, "__iter__"),
+        "weights",
+        repr(weights),
+        f"one for each of {len(models)} models",
+    )
+    given = list(weights)
+    expect(
+        len(given) == len(models),
+        "weights",
+        len(given),
+        f"one for each of {len(models)} models",
+    )
+    for weight, model in zip(given, models, strict=True):
+        where = f"weights, model {model!r}"
+        expect(
+            0 <= _as_number(weight) < math.inf,
+            where,
+            repr(weight),
+            "a finite number of at least 0",
+        )
+        # Products of two must neither vanish nor overflow, in float32 either.
+        expect(
+            not weight or 1e-15 <= weight <= 1e15,
+            where,
+            repr(weight),
+            "0 or a number from 1e-15 to 1e15",
+        )
+    expect(any(given), "weights", "0 for every model", "at least one above 0")
+    return np.array(given, dtype=np.float64)
+
+
+def _as_number(value: object) -> float:
+    usual = (
+        isinstance(value, Real) and not isinstance(value, bool) and abs(value) <= 1e308
+    )  # type: ignore[operator]
+    return float(value) if usual else math.nan  # type: ignore[arg-type]

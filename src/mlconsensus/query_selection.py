@@ -1,0 +1,80 @@
+"""`ask`: combine what there is, and choose what a person should answer next."""
+
+from typing import Any
+
+import numpy as np
+
+from .active_learning.query import Goal, Questions, questions
+from .consensus import combine
+from .model_selection.comparison import chances
+from .predictions import CHANCE, Gold, ModelTable
+
+
+def ask(
+    predictions: Any,
+    budget: int,
+    goal: Goal = "consensus",
+    *,
+    gold: Any = None,
+    seed: int = 0,
+) -> Questions:
+    """Choose which instances a person should answer next.
+
+    Parameters
+    ----------
+    predictions
+        `Predictions`, or anything that its constructor takes.
+    budget
+        How many instances to ask about.
+    goal
+        ``"consensus"``: for a better consensus; ``"figures"``: for figures with narrower intervals.
+    gold
+        Answers so far, as `combine` takes them; a table that `ask` wrote before, filled in, as it is.
+    seed
+        Instances are drawn by it.
+
+    Returns
+    -------
+    Questions
+        ``at`` are the positions of the instances, ``table`` what to fill in.
+
+    Examples
+    --------
+    >>> import mlconsensus as mlc
+    >>> panel, truth = mlc.datasets.make_panel(random_state=0)
+    >>> found = mlc.ask(panel, 50)
+    >>> answers = found.table.scores.copy()
+    >>> answers[:, 1:] = truth[found.at]  # the first column is the inclusion probability
+    >>> mlc.combine(panel, gold=found.table._replace(scores=answers)).gold.shape
+    (1000, 20)
+    """
+    found = combine(predictions, gold=gold)
+    panel = found.predictions
+    known = panel.gold or Gold(
+        np.empty(0, dtype=np.int64), np.empty((0, panel.shape[2]))
+    )
+    answered, mixed, earlier = (
+        np.isin(np.arange(len(panel)), known.at),
+        0.0,
+        np.ones(len(known.at)),
+    )
+    given = None if gold is None else found.gold
+    if (
+        given is not None
+        and (chance := chances(gold, None, given, panel.instances)[0]) is not None
+    ):
+        # Rounds are averaged: the first, for all instances, and the second, for those that had no answer by then.
+        mixed = len(known.at) / (len(known.at) + budget)
+        earlier = np.minimum(1 / (mixed / chance[known.at] + 1 - mixed), 1.0)
+    asked = questions(found.scores, found.probabilities, answered, budget, goal, seed)
+    new = np.column_stack(
+        [
+            np.minimum(asked.chance / (1 - mixed), 1.0),
+            np.full((len(asked.at), panel.shape[2]), np.nan),
+        ]
+    )
+    cells = np.concatenate([new, np.column_stack([earlier, known.answers])])
+    names = panel.instances[np.concatenate([asked.at, known.at])]
+    return asked._replace(
+        table=ModelTable("questions", cells, names, (CHANCE, *panel.labels))
+    )

@@ -1,0 +1,161 @@
+"""A run's results for reading: text, Markdown, JSON."""
+
+import json
+from collections.abc import Sequence
+
+from ..metrics.ranking import RANKING_METRICS
+from ..metrics.tables import TITLES, best_rows, plain, title
+from ..text import table as aligned
+from .paper import tables as printed_tables
+from .protocol import Results, Table, judge_claims
+
+_NOTE = (
+    "BM: mean of the base models; MV: majority voting; * best of its column, ours and the paper's each; "
+    "± standard deviation over the repeats; diff: ours − paper."
+)
+_CLAIMS = ("claim", "verdict", "ours", "paper's tables")
+_MISPRINT = "The paper's {metrics} of {name} is misprinted (it repeats another column): in parentheses, not compared."
+
+
+def as_json(results: Results) -> str:
+    """Render as JSON: settings, and data set → method → metric → mean, std, paper, runs.
+
+    Examples
+    --------
+    >>> from mlconsensus.reproduction import Settings
+    >>> as_json(Results(Settings(), {}, {})).splitlines()[1]
+    '  "settings": {'
+    """
+    settings = results.settings._asdict() | {
+        "about": results.settings.how.about,
+        "instances": results.instances,
+        "seeds": "numpy SeedSequence of (seed, repeat, model, …)",
+    }
+    claims = judge_claims(results) if results.tables else []
+    found = plain({"settings": settings, **results.tables, "claims": claims})
+    return json.dumps(found, indent=2, ensure_ascii=False) + "\n"
+
+
+def as_text(results: Results) -> str:
+    """Render for a terminal.
+
+    Examples
+    --------
+    >>> from mlconsensus.reproduction import Settings
+    >>> as_text(Results(Settings(repeats=3).checked(), {}, {})).splitlines()[0]
+    '3 repeats of 10 models in 10 folds, seed 0; binary relevance with linear SVMs (squared hinge, C = 1)'
+    """
+    parts = [_headline(results)]
+    for name, table in results.tables.items():
+        rows = _cells(name, table)
+        parts += [
+            f"{name}, {results.instances[name]:,} instances",
+            aligned(_heads(), rows, left=len(_heads())),
+        ]
+        if results.settings.repeats > 1:
+            largest = max(
+                figure.std for row in table.values() for figure in row.values()
+            )
+            parts.append(f"Standard deviation over the repeats: at most {largest:.4f}.")
+        parts += _misprints(name)
+    if results.tables:
+        parts += [
+            "The paper's claims",
+            aligned(_CLAIMS, judge_claims(results), left=len(_CLAIMS)),
+        ]
+        parts.append(_NOTE.replace("± standard deviation over the repeats; ", ""))
+    return "\n\n".join(parts) + "\n"
+
+
+def as_markdown(results: Results) -> str:
+    """Render as Markdown tables.
+
+    Examples
+    --------
+    >>> from mlconsensus.reproduction import Settings
+    >>> as_markdown(Results(Settings(), {}, {})).splitlines()[0]
+    '# Reproduction with `svm`'
+    """
+    parts = [
+        f"# Reproduction with `{results.settings.learner}`",
+        _headline(results) + ".",
+        _NOTE,
+    ]
+    for name, table in results.tables.items():
+        rows = _cells(name, table, with_std=results.settings.repeats > 1)
+        parts += [
+            f"## {name}, {results.instances[name]:,} instances",
+            _piped(_heads(), rows),
+            *_misprints(name),
+        ]
+    if results.tables:
+        parts += ["## The paper's claims", _piped(_CLAIMS, judge_claims(results))]
+    return "\n\n".join(parts) + "\n"
+
+
+def _headline(results: Results) -> str:
+    s = results.settings
+    repeats = f"{s.repeats} repeat{'s' * (s.repeats != 1)}"
+    return f"{repeats} of {s.models} models in {s.folds} folds, seed {s.seed}; {s.how.about}"
+
+
+def _heads() -> list[str]:
+    return [
+        "method",
+        *(
+            head
+            for metric in RANKING_METRICS
+            for head in (title(metric), "paper", "diff")
+        ),
+    ]
+
+
+def _cells(name: str, table: Table, with_std: bool = False) -> list[list[str]]:
+    """Lay out one row a method: for each metric ours, the paper's and the difference."""
+    means = {
+        method: {metric: figure.mean for metric, figure in row.items()}
+        for method, row in table.items()
+    }
+    printed = printed_tables()[name].cells
+    rows = []
+    for method, row in table.items():
+        cells = [method]
+        for metric, figure in row.items():
+            ours = f"{figure.mean:.4f}{'*' * (method in best_rows(means, metric))}"
+            papers, difference = "", ""
+            if method in printed:
+                papers = f"({printed[method][metric]:.4f})"
+            if figure.paper is not None:
+                papers = (
+                    f"{figure.paper:.4f}{'*' * (method in best_rows(printed, metric))}"
+                )
+                difference = f"{round(figure.mean - figure.paper, 4) + 0.0:+.4f}"
+            cells += [
+                f"{ours} ± {figure.std:.4f}" if with_std else ours,
+                papers,
+                difference,
+            ]
+        rows.append(cells)
+    return rows
+
+
+def _misprints(name: str) -> list[str]:
+    found = printed_tables()[name].misprinted
+    return (
+        [
+            _MISPRINT.format(
+                metrics=", ".join(TITLES[metric] for metric in sorted(found)), name=name
+            )
+        ]
+        if found
+        else []
+    )
+
+
+def _piped(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [
+        heads,
+        ["---"] * len(heads),
+        *([cell.replace("*", "\\*") for cell in row] for row in rows),
+    ]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)

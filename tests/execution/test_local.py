@@ -1,0 +1,94 @@
+"""The local engine with many blocks at once: the same answer, in order, whatever their size and number."""
+
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+import mlconsensus as mlc
+from mlconsensus.execution import local
+
+
+@pytest.fixture(params=[1, 7, 64])
+def small_blocks(request, monkeypatch):
+    """Blocks of a few instances, so that a small panel has many."""
+    monkeypatch.setattr(
+        mlc.Predictions, "block_size", property(lambda panel: request.param)
+    )
+
+
+@pytest.mark.usefixtures("small_blocks")
+@pytest.mark.parametrize("threads", ["1", "3"])
+@pytest.mark.parametrize("name", mlc.COMBINERS)
+def test_block_size_and_threads_do_not_matter(name, threads, monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", threads)
+    panel, _ = mlc.datasets.make_panel(
+        200, 6, 4, missing=0.2, probabilities=True, random_state=0
+    )
+    matrices = [sparse.csr_array(scores) for scores in panel.to_array()]
+    for given in (panel.to_array(), matrices):
+        blocked = mlc.COMBINERS[name]().fit_transform(given)
+        with monkeypatch.context() as patch:
+            patch.setattr(mlc.Predictions, "block_size", property(len))
+            whole = mlc.COMBINERS[name]().fit_transform(given)
+        np.testing.assert_allclose(blocked, whole, rtol=0, atol=1e-10)
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_an_error_in_one_block_ends_the_pass():
+    panel = mlc.Predictions(np.zeros((2, 300, 3)))
+
+    def broken(block):
+        if block.instances[0] > 100:
+            raise ValueError("block at fault")
+        return np.zeros((len(block), 3))
+
+    with pytest.raises(ValueError, match="block at fault"):
+        local.spread(panel, broken)
+
+
+def test_threads_follow_the_users_wish(monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    assert local.cores() == 1
+    for nonsense in ("", "0", "many"):
+        monkeypatch.setenv("OMP_NUM_THREADS", nonsense)
+        assert local.cores() >= 1
+
+
+def test_what_numpy_is_to_ignore_is_ignored_while_solving():
+    with np.errstate(divide="ignore"):
+        assert local.solve(lambda: np.log(np.zeros(1)))[0] == -np.inf
+    with pytest.raises(RuntimeWarning, match="divide by zero"):
+        local.solve(lambda: np.log(np.zeros(1)))
+
+
+WAITING = """
+import os, signal, sys, time
+import polars  # whose handler of signals leaves who waits for a thread asleep
+from mlconsensus.execution.threads import granted
+from mlconsensus.execution import local
+def work(*_):
+    os.write(1, b"ready\\n")  # in one piece, whichever thread is first
+    for _ in range(600):
+        if granted().stop.is_set():
+            return
+        time.sleep(0.1)
+try:
+    local.solve(work) if sys.argv[1] == "solve" else list(local.each([1, 2], work, 2, "gathering"))
+except KeyboardInterrupt:
+    print("heard")
+"""
+
+
+@pytest.mark.parametrize("where", ["solve", "blocks"])
+def test_an_interruption_is_heard_while_threads_work(where):
+    process = subprocess.Popen(
+        [sys.executable, "-c", WAITING, where], stdout=subprocess.PIPE
+    )
+    assert process.stdout.readline() == b"ready\n"
+    process.send_signal(signal.SIGINT)
+    said, _ = process.communicate(timeout=30)  # a third of what the work takes
+    assert said.splitlines()[-1] == b"heard"

@@ -1,0 +1,95 @@
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given
+
+import mlconsensus as mlc
+from mlconsensus.inspection import pairwise
+from mlconsensus.inspection.pairwise import common_factor, departing, meet
+from mlconsensus.linalg.annotations import sheets
+from mlconsensus.predictions.sampling import looked_at
+from panels import panels
+
+
+@given(scores=panels())
+def test_sums_are_those_of_plain_loops(scores):
+    found = meet(sheets(mlc.Predictions(scores)))
+    m, n, _ = scores.shape
+    said = ~np.isnan(scores)
+    a = np.where(said, scores, 0)
+    mean = a.sum(axis=1) / np.maximum(said.sum(axis=1), 1)
+    x = np.where(said, a - mean[:, None], 0)
+    with_others = np.zeros(m)
+    pairs = {
+        name: np.zeros((m, m))
+        for name in ("products", "squares", "cells", "instances", "spread")
+    }
+    for i in range(n):
+        speakers = [k for k in range(m) if said[k, i].any()]
+        if len(speakers) < 2:
+            continue
+        for k in speakers:
+            with_others[k] += sum(x[k, i] @ x[q, i] for q in speakers if q != k) ** 2
+        for k, q in product(speakers, speakers):
+            both = said[k, i] & said[q, i]
+            pairs["products"][k, q] += x[k, i] @ x[q, i]
+            pairs["squares"][k, q] += (x[k, i, both] ** 2).sum()
+            pairs["cells"][k, q] += both.sum()
+            pairs["instances"][k, q] += both.any()
+            pairs["spread"][k, q] += ((x[k, i, both] - x[q, i, both]) ** 2).sum() ** 2
+    for name, expected in pairs.items():
+        np.testing.assert_allclose(getattr(found, name), expected, atol=1e-10)
+    np.testing.assert_allclose(found.with_others, with_others, atol=1e-10)
+
+
+def test_departures_are_counted_from_the_majority():
+    votes = np.array(
+        [[[1], [1], [1], [0]], [[0], [0], [0], [0]], [[1], [1], [0], [0]]], dtype=float
+    )  # (n, m, l)
+    spoke = np.full((3, 1), 4.0)
+    cells, far, square, both = departing(spoke, votes.sum(axis=1), votes.sum(axis=1))[
+        :, :, 0
+    ]
+    np.testing.assert_allclose(
+        cells, [1, 2]
+    )  # the majority says no once; a tie counts as yes
+    np.testing.assert_allclose(far, [0, 1 / 4 + 2 / 4])
+    np.testing.assert_allclose(square, far)
+    np.testing.assert_allclose(
+        both, [0, 0 + 2 / 12]
+    )  # of twelve ordered pairs, two depart together in the tie
+
+
+def test_three_raters_tell_nothing_about_departures():
+    assert not departing(np.full((1, 1), 3.0), np.ones((1, 1)), np.ones((1, 1))).any()
+
+
+def test_reliabilities_multiply_to_agreement():
+    rng = np.random.default_rng(0)
+    true = np.array([0.9, 0.7, 0.5, 0.3, -0.6])
+    signal, own = rng.normal(size=(4000, 5)), rng.normal(size=(5, 4000, 5))
+    seen = true[:, None, None] * signal + np.sqrt(1 - true**2)[:, None, None] * own
+    found = common_factor(meet(sheets(mlc.Predictions(1 / (1 + np.exp(-0.2 * seen))))))
+    np.testing.assert_allclose(found.of_each, true, atol=0.03)
+    np.testing.assert_allclose(
+        found.without[~np.eye(5, dtype=bool)], np.repeat(true, 4), atol=0.06
+    )
+
+
+def test_large_panels_are_looked_at_in_part(monkeypatch):
+    panel = mlc.Predictions(np.zeros((2, 100, 3), dtype=bool))
+    monkeypatch.setattr(pairwise, "MOST_CELLS", 150)
+    assert looked_at(panel).instances.tolist() == list(range(0, 100, 4))
+
+
+@pytest.mark.parametrize("at_once", [1, 64])
+def test_steps_add_up(monkeypatch, at_once):
+    rng = np.random.default_rng(0)
+    scores = rng.random((4, 60, 3))
+    scores[rng.random((4, 60)) < 0.3] = np.nan
+    said = sheets(mlc.Predictions(scores))
+    whole = meet(said)
+    monkeypatch.setattr(pairwise, "_AT_ONCE", at_once)
+    for one, other in zip(whole, meet(said), strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-10)

@@ -1,0 +1,49 @@
+"""Arithmetic on a block gives the same whichever way it is done, and leaves the block as it is."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from mlconsensus import Predictions
+from mlconsensus.linalg import block_sums as kernels
+
+
+@pytest.mark.parametrize("fill", [0.0, 0.01, 0.04, 0.5])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_sums_of_votes_times_a_matrix(fill, dtype):
+    rng = np.random.default_rng(0)
+    m, n, l = 4, 60, 30
+    dense = np.where(rng.random((n, m * l)) < fill, rng.random((n, m * l)), 0).astype(
+        dtype
+    )
+    weights, B = rng.random((m, l)).astype(dtype), rng.random((l, l)).astype(dtype)
+    expected = sum(dense[:, k * l : (k + 1) * l] * weights[k] for k in range(m)) @ B
+    A = sparse.csr_array(dense)
+    tolerance = 1e-12 if dtype is np.float64 else 1e-5
+    for given in (A, dense):
+        found = kernels.product(kernels.folded(given, weights), B)
+        assert found.dtype == dtype
+        np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance)
+    assert (A.toarray() == dense).all()
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("shape", [(1, 1), (13, 7), (64, 2), (40, 30)])
+def test_decisions_in_bits_add_up_as_scores_do(order, shape):
+    said = np.random.default_rng(0).random((3, *shape)) < 0.3
+    expected = (
+        said.sum(axis=1),
+        said.sum(axis=1),
+        np.einsum("kil,qil->kq", said.astype(int), said.astype(int)),
+    )
+    mixed = [
+        np.asarray(said[0], order=order),
+        np.asfortranarray(said[1]),
+        np.ascontiguousarray(said[2]),
+    ]
+    csr = [sparse.csr_array(own.astype(float)) for own in said]
+    for matrices in (mixed, [own.astype(float) for own in mixed], csr):
+        for found, sums in zip(
+            kernels.model_sums(Predictions(matrices)), expected, strict=True
+        ):
+            np.testing.assert_array_equal(found, sums)

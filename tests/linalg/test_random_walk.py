@@ -1,0 +1,110 @@
+"""All three ways to solve the walk's system find the same, and what plain inversion finds."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+import mlconsensus as mlc
+from mlconsensus.combiners import mlcm_r
+from mlconsensus.execution import threads
+from mlconsensus.linalg import random_walk
+from mlconsensus.linalg.gram import Gram, as_gram
+
+RNG = np.random.default_rng(0)
+
+
+def literal(rows, anchors, held):
+    walk = rows.T @ rows
+    return np.linalg.inv(np.diag(anchors + walk.sum(axis=1)) - walk) @ held
+
+
+@pytest.mark.parametrize(
+    "form", [np.asarray, sparse.csr_array], ids=["dense", "sparse"]
+)
+@pytest.mark.parametrize("n", [1, 7, 19, 20, 60])
+def test_every_side_finds_the_same(form, n, monkeypatch):
+    rows = RNG.random((n, 20)) * (RNG.random((n, 20)) < 0.4)
+    anchors, held = RNG.random(20) + 0.1, RNG.random((20, 3))
+    expected = literal(rows, anchors, held)
+    few = Gram.of(form(rows))
+    assert (few.rows is None) == (n >= 20)
+    np.testing.assert_allclose(
+        random_walk.solved(few, anchors, held.copy()), expected, atol=1e-10
+    )
+    np.testing.assert_allclose(
+        random_walk.solved(as_gram(rows.T @ rows), anchors, held.copy()),
+        expected,
+        atol=1e-10,
+    )
+    monkeypatch.setattr(threads, "_granted", threads.Budget(0))
+    kept = Gram.of(form(rows))
+    assert kept.rows is not None
+    np.testing.assert_allclose(
+        random_walk.solved(kept, anchors, held.copy()), expected, atol=1e-10
+    )
+
+
+@pytest.mark.parametrize("alpha", [1e-3, 2.0, 1e3])
+@pytest.mark.parametrize("scores", ["dense", "sparse"])
+def test_mlcm_r_without_room_for_the_matrix(alpha, scores, monkeypatch):
+    panel, _ = mlc.datasets.make_panel(
+        n_instances=400, n_labels=12, n_models=4, random_state=1
+    )
+    given = (
+        [sparse.csr_array(matrix) for matrix in panel.to_array()]
+        if scores == "sparse"
+        else panel
+    )
+    exact = mlc.mlcm_r(given, alpha=alpha)
+    monkeypatch.setattr("mlconsensus.execution.local.available_memory", lambda: 0)
+    monkeypatch.setattr(threads, "_granted", threads.Budget(0))
+    assert mlcm_r.statistics(panel).walk.rows is not None
+    np.testing.assert_allclose(mlc.mlcm_r(given, alpha=alpha), exact, atol=1e-10)
+
+
+def test_labels_are_worked_out_in_portions(monkeypatch):
+    rows, anchors, held = RNG.random((30, 20)), np.ones(20), np.eye(20)[:, :7]
+    monkeypatch.setattr(
+        threads, "_granted", threads.Budget(0, 2)
+    )  # one label at a time
+    np.testing.assert_allclose(
+        random_walk.solved(Gram.of(rows), anchors, held.copy()),
+        literal(rows, anchors, held),
+        atol=1e-10,
+    )
+
+
+def test_fewer_instances_than_nodes_take_no_matrix_of_nodes(monkeypatch):
+    panel, _ = mlc.datasets.make_panel(
+        n_instances=10, n_labels=12, n_models=4, random_state=1
+    )
+    walk = mlcm_r.statistics(panel).walk
+    assert walk.rows.shape == (10, 48)
+    exact = mlcm_r.solve(mlcm_r.Statistics(np.asarray(walk)))
+    np.testing.assert_allclose(
+        mlcm_r.solve(mlcm_r.Statistics(walk)).groups, exact.groups, atol=1e-10
+    )
+
+
+def test_conjugate_gradients_that_do_not_converge_say_so(monkeypatch):
+    monkeypatch.setattr(threads, "_granted", threads.Budget(0))
+    monkeypatch.setattr(random_walk, "_ERROR", 0.0)  # which rounding never reaches
+    with pytest.raises(mlc.InputError, match="found no solution"):
+        random_walk.solved(
+            Gram.of(RNG.random((30, 20))), np.ones(20), RNG.random((20, 3))
+        )
+
+
+def test_a_walk_that_takes_many_steps_is_followed_to_its_end(monkeypatch):
+    """A chain of nodes, of which hardly any is anchored: conjugate gradients need about a round for each."""
+    v = 200
+    rows = np.zeros((2 * v, v))
+    rows[np.arange(v - 1), np.arange(v - 1)] = rows[
+        np.arange(v - 1), np.arange(1, v)
+    ] = 1.0
+    anchors, held = np.full(v, 1e-4), np.eye(v)[:, :2]
+    monkeypatch.setattr(threads, "_granted", threads.Budget(0))
+    kept = Gram.of(rows)
+    assert kept.rows is not None
+    found = random_walk.solved(kept, anchors, held.copy())
+    np.testing.assert_allclose(found, literal(rows, anchors, held), rtol=1e-6)

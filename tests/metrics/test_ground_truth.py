@@ -1,0 +1,53 @@
+import numpy as np
+import pytest
+from scipy import sparse
+
+import mlconsensus as mlc
+from mlconsensus.metrics.ground_truth import match_truth
+from mlconsensus.predictions.score_tables import ModelTable
+
+
+def test_names_decide_not_positions():
+    table = ModelTable(
+        "truth", sparse.csr_array([[1, 0], [0, 1]]), ["b", "a"], ["y", "x"]
+    )
+    found = match_truth(table, ["a", "b"], ["x", "y"])
+    np.testing.assert_array_equal(found.truth, [[True, False], [False, True]])
+    assert (found.rows.tolist(), found.columns.tolist(), found.note) == (
+        [0, 1],
+        [0, 1],
+        "",
+    )
+
+
+def test_a_truth_without_names_fits_positions_only():
+    table = ModelTable("truth", np.array([[1, 0], [0, 1]]))
+    assert match_truth(table, [0, 1], ["label_0", "label_1"]).truth.tolist() == [
+        [True, False],
+        [False, True],
+    ]
+    with pytest.raises(mlc.InputError, match="truth: found no names of instances"):
+        match_truth(table, ["1", "2"], ["label_0", "label_1"])
+    with pytest.raises(mlc.InputError, match="truth: found no names of labels"):
+        match_truth(table, ["0", "1"], ["x", "y"])
+
+
+@pytest.mark.parametrize(
+    "truth", [[[1, 0], [1]], np.ma.masked_array([[1, 0], [0, 1]], [[1, 0], [0, 0]])]
+)
+def test_ragged_or_masked_truth_is_refused(truth):
+    panel = mlc.Predictions([[[1, 0], [0, 1]]])
+    judges = (
+        mlc.combine(panel).evaluate,
+        mlc.combine(panel).report,
+        lambda t: mlc.metrics.evaluate_models(t, panel),
+    )
+    for judge in (*judges, lambda t: mlc.metrics.micro_auc(t, [[0.9, 0], [0, 1]])):
+        with pytest.raises(mlc.InputError, match="^truth: found "):
+            judge(truth)
+
+
+def test_truth_without_instances_is_refused():
+    found = mlc.combine([[[1, 0], [0, 1]]])
+    with pytest.raises(mlc.InputError, match=r"^truth: found shape \(0, 2\)"):
+        found.evaluate(found.to_frame()[:0])

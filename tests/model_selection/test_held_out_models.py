@@ -1,0 +1,338 @@
+"""Held-out raters as judges: right where raters err on their own, silent where they cannot know."""
+
+import numpy as np
+import pytest
+
+import mlconsensus as mlc
+from mlconsensus.model_selection import held_out_models as module
+
+METRICS = mlc.metrics.RANKING_METRICS
+SIGN = {"micro_auc": 1, "one_error": -1, "ranking_loss": -1, "average_precision": 1}
+
+
+def raters(n=800, l=12, m=6, seed=0, hit=(0.4, 0.95), alarm=(0.02, 0.2)):
+    """Answers (m, n, l) that depend on nothing but the truth, and the truth."""
+    rng = np.random.default_rng(seed)
+    _, truth = mlc.datasets.make_panel(n, l, 1, cardinality=2.5, random_state=seed)
+    hits, alarms = (rng.uniform(*of, m)[:, None, None] for of in (hit, alarm))
+    drawn = rng.random((m, n, l))
+    return np.where(truth, drawn < hits, drawn < alarms), truth
+
+
+class Reversed(mlc.MajorityVote):
+    """A method that is always wrong: what was voted for least comes first."""
+
+    name = "Reversed"
+
+    def transform(self, predictions, dtype=np.float64):
+        return -super().transform(predictions, dtype)
+
+
+class OfFirst(mlc.MajorityVote):
+    """Believe the first model, where it is among those that are combined."""
+
+    def transform(self, predictions, dtype=np.float64):
+        return np.asarray(
+            predictions.select(models=[min(predictions.models)]).to_array()[0], dtype
+        )
+
+
+def close(found, other, within=1e-12):
+    for name, own in found.gains.items():
+        for metric, gain in own.items():
+            assert gain == pytest.approx(other.gains[name][metric], abs=within)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_signs_are_right_where_raters_err_on_their_own(seed):
+    said, truth = raters(seed=seed)
+    found = mlc.referee(said)
+    assert (found.n_raters, found.n_groups, found.n_folds) == (6, 6, 5)
+    assert found.verdict is not None
+    vote = mlc.metrics.evaluate(truth, mlc.majority_vote(said))
+    clear, right = 0, 0
+    for name, own in found.gains.items():
+        true = mlc.metrics.evaluate(truth, mlc.COMBINERS[name]().fit_transform(said))
+        for metric in METRICS:
+            gain, real = own[metric], SIGN[metric] * (true[metric] - vote[metric])
+            # One rater in five is missing where it is judged: what is nearly 0 with all of them may have either sign.
+            if abs(gain.expected) > 2 * gain.error and abs(real) > 0.005:
+                clear, right = clear + 1, right + (gain.expected * real > 0)
+    assert clear >= 8
+    assert right >= 0.9 * clear
+
+
+def test_what_is_always_wrong_is_far_behind_and_voting_is_even():
+    said, _ = raters()
+    found = mlc.referee(said, methods={"wrong": Reversed(), "vote": mlc.MajorityVote()})
+    for metric in METRICS:
+        assert found.gains["wrong"][metric].high < -0.3
+        assert found.gains["vote"][metric] == module.Gain(0, 0, 0, 0)
+    assert found.verdict == "MV"
+    assert "no method is clearly ahead" in found.sentence
+
+
+def test_what_knows_the_truth_is_ahead():
+    said, truth = raters()
+
+    class Oracle(mlc.MajorityVote):
+        def transform(self, predictions, dtype=np.float64):
+            return truth[predictions.instances].astype(float)
+
+    found = mlc.referee(said, "one-error", methods={"oracle": Oracle()})
+    assert found.metric == "one_error"
+    assert found.verdict == "oracle"
+    assert "In one error, oracle is ahead of voting by" in found.sentence
+    assert all(found.gains["oracle"][metric].low > 0 for metric in METRICS)
+
+
+def test_figures_are_those_of_the_metrics():
+    """Three raters of equal weight, all instances judged: means over folds of what `metrics` say."""
+    said, _ = raters(n=40, m=3, l=5, hit=(0.8, 0.8), alarm=(0.1, 0.1))
+    panel = mlc.Predictions(said)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            module,
+            "_answers",
+            lambda said, vote: (said.scores > 0, np.ones(len(said.rater))),
+        )
+        found = mlc.referee(panel, methods=["ds"])
+    totals = {metric: np.zeros(2) for metric in METRICS}
+    for held in range(3):
+        rest = np.delete(said, held, axis=0)
+        ranked = (said[held].any(axis=1)) & ~said[held].all(axis=1)
+        scores = [mlc.DawidSkene().fit_transform(rest), mlc.majority_vote(rest)]
+        for metric in METRICS:
+            rows = slice(None) if metric == "micro_auc" else ranked
+            weight = said[held].sum() if metric == "micro_auc" else ranked.sum()
+            one, vote = (
+                getattr(mlc.metrics, metric)(said[held][rows], own[rows])
+                for own in scores
+            )
+            totals[metric] += [weight * SIGN[metric] * (one - vote), weight]
+    for metric, (gain, weight) in totals.items():
+        assert found.gains["DS"][metric].expected == pytest.approx(gain / weight)
+
+
+def test_the_jackknife_leaves_out_a_part_at_a_time():
+    rng = np.random.default_rng(0)
+    scores, yes, no = (
+        rng.integers(0, 9, (600, 4)) / 9,
+        rng.random((600, 4)),
+        rng.random((600, 4)),
+    )
+
+    def pairs(rows):
+        s, of_yes, of_no = (values[rows].ravel() for values in (scores, yes, no))
+        return of_yes @ ((s[:, None] > s) + (s[:, None] == s) / 2) @ of_no
+
+    found = module._pairs(scores, yes, no)
+    for part in (0, 7, 20):  # the last leaves nothing out
+        assert found[part] == pytest.approx(
+            pairs(np.arange(600) % 20 != part), rel=1e-4 if part < 20 else 1e-12
+        )
+
+
+def test_a_random_rater_changes_nothing():
+    said, truth = raters(m=5)
+    noise = np.random.default_rng(1).random((1, *truth.shape)) < 0.3
+    before, after = (
+        mlc.referee(panel, methods=["mlcm-a"])
+        for panel in (said, np.concatenate([said, noise]))
+    )
+    assert after.n_groups == 6
+    _, trust = module._answers(
+        module.sheets(mlc.Predictions(noise)), mlc.majority_vote(said)
+    )
+    _, of_others = module._answers(
+        module.sheets(mlc.Predictions(said[:1])), mlc.majority_vote(said[1:])
+    )
+    assert trust.max() < 0.01 * of_others.min()
+    assert before.verdict == after.verdict
+
+
+@pytest.mark.parametrize("flipped", [0.0, 0.005])
+def test_copies_are_held_out_together(flipped):
+    said, _ = raters(m=5)
+    near = said[:1] ^ (np.random.default_rng(2).random(said[:1].shape) < flipped)
+    found = mlc.referee(np.concatenate([said, near]), methods=["mlcm-a"])
+    assert (found.n_raters, found.n_groups) == (6, 5)
+
+
+def test_named_groups_are_held_out_together():
+    said, _ = raters(m=5)
+    names = ["ann", "bob", "cy", "dan", "eve"]
+    panel = mlc.Predictions(said, models=names)
+    found = mlc.referee(
+        panel, methods=["ds"], groups={"ann": "x", "bob": "x", "cy": "dan"}
+    )
+    assert (found.n_groups, found.n_folds) == (
+        4,
+        4,
+    )  # the group 'dan' is not the rater dan
+    with pytest.raises(mlc.InputError, match="groups: found 'zoe', expected some of"):
+        mlc.referee(panel, groups={"zoe": "x"})
+
+
+@pytest.mark.parametrize("m", [1, 2])
+def test_too_few_raters_are_told(m):
+    found = mlc.referee(raters(m=m)[0])
+    assert found.gains == {}
+    assert found.verdict is None
+    assert str(found) == found.sentence
+    assert found.sentence == (
+        f"No verdict: copies and kin counted once, {m} of {m} raters are independent, and it takes 3 to judge."
+    )
+
+
+def test_copies_of_two_raters_are_too_few():
+    found = mlc.referee(np.repeat(raters(m=2)[0], 4, axis=0))
+    assert (found.n_raters, found.n_groups, found.verdict) == (8, 2, None)
+
+
+def test_too_few_instances_are_told():
+    found = mlc.referee(raters(n=5, m=4)[0])
+    assert found.verdict is None
+    assert "too few instances" in found.sentence
+
+
+def test_replicas_of_one_learner_are_told():
+    rng = np.random.default_rng(0)
+    _, truth = raters(m=1)
+    learner = truth ^ (rng.random(truth.shape) < np.where(truth, 0.3, 0.05))
+    doubtful = rng.random(truth.shape) < 0.15  # where replicas differ
+    replicas = learner ^ (doubtful & (rng.random((8, *truth.shape)) < 0.4))
+    found = mlc.referee(replicas, methods=["mlcm-a"])
+    assert found.n_groups > 2
+    assert found.verdict is None
+    assert "err together" in found.sentence
+    assert found.gains
+    unjudged = mlc.referee(replicas, methods=["mlcm-a"], even_in_doubt=False)
+    assert unjudged.gains == {}
+    assert unjudged.sentence == found.sentence
+    assert found.gains
+
+
+def test_scores_become_the_share_of_yes_that_their_mean_says():
+    rng = np.random.default_rng(0)
+    scores = rng.random((1, 400, 5)) ** 3
+    decided, _ = module._answers(module.sheets(mlc.Predictions(scores)), scores[0])
+    assert decided.mean() == pytest.approx(scores.mean(), abs=0.001)
+    assert scores[0][decided].min() > scores[0][~decided].max()
+
+
+def test_silence_is_not_judged():
+    """Labels that a held-out rater never speaks about may have any score."""
+    said, _ = raters(m=4)
+    panel = said.astype(float)
+    panel[:, :, :3] = np.nan
+    panel[:, ::2, 4] = np.nan
+
+    class Mad(mlc.MajorityVote):
+        def transform(self, predictions, dtype=np.float64):
+            scores = super().transform(predictions, dtype)
+            scores[:, :3] = 7
+            return np.where(np.isnan(predictions.to_array()).all(axis=0), 9.0, scores)
+
+    found = mlc.referee(panel, methods={"mad": Mad()})
+    for metric in METRICS:
+        assert found.gains["mad"][metric].expected == pytest.approx(0, abs=1e-12)
+
+
+def test_the_order_of_raters_does_not_matter():
+    panel, _ = mlc.datasets.make_panel(
+        300, 6, 7, missing=0.2, probabilities=True, random_state=0
+    )
+    said = panel.to_array()
+    close(mlc.referee(said), mlc.referee(said[[3, 0, 6, 1, 5, 2, 4]]))
+
+
+def test_the_cost_does_not_grow_with_the_instances():
+    fitted = []
+
+    class Counting(mlc.MajorityVote):
+        def fit(self, predictions, y=None):
+            fitted.append(len(predictions))
+            return super().fit(predictions)
+
+        def transform(self, predictions, dtype=np.float64):
+            fitted.append(len(predictions))
+            return super().transform(predictions, dtype)
+
+    said, _ = raters(n=30_000, l=3, m=4)
+    mlc.referee(said, methods={"counting": Counting()})
+    assert sorted(fitted) == [600] * 4 + [2000] * 4  # applied to, fitted to
+
+
+def test_hundreds_of_raters_with_few_instances_each():
+    said, _ = raters(n=1500, l=4, m=200)
+    panel = np.where(
+        np.random.default_rng(0).random((200, 1500, 1)) < 0.02, said, np.nan
+    )
+    found = mlc.referee(panel, methods=["mlcm-a"])
+    assert (found.n_groups, found.n_folds) == (200, 5)
+    assert found.verdict is not None
+    assert all(np.isfinite(gain).all() for gain in found.gains["MLCM-a"].values())
+
+
+def test_other_metrics_and_methods_are_refused():
+    said, _ = raters(n=20, m=3)
+    with pytest.raises(
+        mlc.InputError, match="optimize: found 'f1', expected auto, micro_auc"
+    ):
+        mlc.referee(said, "f1")
+    with pytest.raises(mlc.InputError, match="method: found 'nope'"):
+        mlc.referee(said, methods=["nope"])
+
+
+def test_the_table():
+    said, _ = raters()
+    found = mlc.referee(said, methods=["mv", "ds", "mlcm-a"])
+    lines = str(found).splitlines()
+    assert lines[0].split() == [
+        "method",
+        "microAUC",
+        "one",
+        "error",
+        "ranking",
+        "loss",
+        "avg",
+        "precision",
+        "mean",
+    ]
+    assert [line.split()[0] for line in lines[1:3]] == ["DS", "MLCM-a"]
+    assert lines[-1] == found.sentence
+
+
+def test_known_answers_are_the_best_rater_there_is():
+    """Raters copy one another's errors in pairs that look strange to each other; what is known is not fooled."""
+    said, truth = raters(n=500, m=5, seed=3)
+    lie = raters(n=500, m=5, seed=4)[1]  # what all raters but one mean
+    said[1:] = raters(n=500, m=4, seed=5)[0] & lie | (said[1:] & ~truth)
+    gold = np.where(np.arange(500)[:, None] % 2 == 0, truth, np.nan)
+    of_first = {"first": OfFirst()}
+    without, found = (
+        mlc.referee(panel, methods=of_first)
+        for panel in (said, mlc.Predictions(said).with_gold(gold))
+    )
+    assert (
+        found.gains["first"]["mean"].expected
+        > without.gains["first"]["mean"].expected + 0.1
+    )
+
+
+def test_known_answers_judge_and_are_not_fitted_with():
+    said, truth = raters(n=300)
+    panel = mlc.Predictions(said)
+    fitted = []
+
+    class Watched(mlc.MajorityVote):
+        def fit(self, X, y=None):
+            fitted.append(X.gold)
+            return super().fit(X, y)
+
+    found = mlc.referee(
+        panel.with_gold(truth.astype(float)), methods={"vote": Watched()}
+    )
+    assert fitted == [None] * found.n_folds
+    assert found.gains["vote"]["mean"].expected == 0

@@ -1,0 +1,158 @@
+import errno
+import os
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from mlconsensus.datasets import Dataset
+from mlconsensus.errors import InputError
+from mlconsensus.reproduction import base_models
+from mlconsensus.reproduction.base_models import Settings, base_predictions
+
+SMALL = Settings("trees", repeats=2, models=2, folds=3).checked()
+DAMAGED = "found a damaged file of the cache; it is made anew"
+
+
+@pytest.fixture
+def data():
+    rng = np.random.default_rng(0)
+    return Dataset(
+        "toy",
+        sparse.csr_array(rng.random((30, 8)) < 0.4, dtype=float),
+        sparse.csr_array(rng.random((30, 20)) < 0.3),
+        (),
+        (),
+    )
+
+
+def made(data, settings, folder, **options):
+    return np.stack(list(base_predictions(data, settings, folder, 1, **options)))
+
+
+def stamps(folder):
+    return {path: path.stat().st_mtime_ns for path in folder.rglob("*.npz")}
+
+
+@pytest.mark.parametrize("learner", ["svm", "trees", "labelsets"])
+def test_the_same_settings_give_the_same_predictions(data, tmp_path, learner):
+    settings = SMALL._replace(learner=learner)
+    first = made(data, settings, tmp_path / "a")
+    assert first.shape == (2, 2, 30, 20)
+    np.testing.assert_array_equal(first, made(data, settings, tmp_path / "b"))
+    assert (
+        len({model.tobytes() for repeat in first for model in repeat}) == 4
+    )  # each from a shuffle of its own
+
+
+def test_what_is_there_is_not_made_again(data, tmp_path):
+    known = made(data, SMALL, tmp_path)
+    before = stamps(tmp_path)
+    assert len(before) == 4  # 2 repeats × 2 models
+    more = made(data, SMALL._replace(repeats=3, models=3), tmp_path)
+    np.testing.assert_array_equal(more[:2, :2], known)
+    after = stamps(tmp_path)
+    assert len(after) == 9
+    assert before.items() <= after.items()
+
+
+@pytest.mark.parametrize("change", [{"seed": 1}, {"folds": 4}, {"learner": "logistic"}])
+def test_other_settings_are_other_files(data, tmp_path, change):
+    made(data, SMALL, tmp_path)
+    before = stamps(tmp_path)
+    made(data, SMALL._replace(**change), tmp_path)
+    assert len(stamps(tmp_path)) == 2 * len(before)
+
+
+def test_other_data_of_the_same_name_are_other_files(data, tmp_path):
+    first = made(data, SMALL, tmp_path)
+    other = data._replace(labels=data.labels[::-1])
+    assert not np.array_equal(first, made(other, SMALL, tmp_path))
+
+
+def test_an_interrupted_run_goes_on_where_it_was(data, tmp_path, monkeypatch):
+    real = base_models.out_of_fold
+
+    def interrupted(*arguments):
+        if len(stamps(tmp_path)) == 3:
+            raise KeyboardInterrupt
+        return real(*arguments)
+
+    monkeypatch.setattr(base_models, "out_of_fold", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        made(data, SMALL, tmp_path)
+    before = stamps(tmp_path)
+    assert len(before) == 3
+    monkeypatch.setattr(base_models, "out_of_fold", real)
+    finished = made(data, SMALL, tmp_path)
+    assert before.items() <= stamps(tmp_path).items()
+    np.testing.assert_array_equal(finished, made(data, SMALL, tmp_path / "whole"))
+
+
+def noticed(data, folder, path):
+    """Whether the cache says that a file is damaged; the predictions must be right anyway."""
+    known = made(data, SMALL, folder / "known")
+    said = []
+    np.testing.assert_array_equal(made(data, SMALL, folder, say=said.append), known)
+    assert said in ([], [f"{path}: {DAMAGED}"])
+    again = []
+    made(data, SMALL, folder, say=again.append)
+    assert again == []
+    return bool(said)
+
+
+@pytest.fixture
+def cached(data, tmp_path):
+    made(data, SMALL, tmp_path)
+    return sorted(tmp_path.rglob("*.npz"))[1]
+
+
+@pytest.mark.parametrize("keep", [0, 1, 50, -40, -1])
+def test_a_file_cut_short_is_made_anew(data, tmp_path, cached, keep):
+    cached.write_bytes(cached.read_bytes()[:keep])
+    assert noticed(data, tmp_path, cached)
+
+
+@pytest.mark.parametrize(
+    "content", [{"bits": np.zeros(3)}, {"predictions": np.zeros((30, 19), dtype=bool)}]
+)
+def test_other_content_is_made_anew(data, tmp_path, cached, content):
+    np.savez(cached, **content)
+    assert noticed(data, tmp_path, cached)
+
+
+def test_a_changed_byte_never_changes_predictions(cached):
+    """Such bytes as a time in the archive's header may change; all others must be noticed."""
+    whole, known = cached.read_bytes(), base_models._read(cached)
+    silent = 0
+    for at in range(len(whole)):
+        cached.write_bytes(whole[:at] + bytes([whole[at] ^ 0xFF]) + whole[at + 1 :])
+        if base_models._is_good(cached, known.shape, lambda _: None):
+            np.testing.assert_array_equal(base_models._read(cached), known)
+            silent += 1
+    assert 0 < silent < len(whole) / 3
+
+
+def test_processes_give_what_one_process_gives(data, tmp_path):
+    known = made(data, SMALL, tmp_path / "one")
+    several = np.stack(list(base_predictions(data, SMALL, tmp_path / "two", 2)))
+    np.testing.assert_array_equal(known, several)
+
+
+def test_a_full_disk_leaves_nothing(data, tmp_path, monkeypatch):
+    def full(descriptor):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(
+        InputError,
+        match="npz: found 'no space left on device', expected a place to write to",
+    ):
+        made(data, SMALL, tmp_path)
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+
+
+def test_a_folder_that_cannot_be_made(data, tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(InputError, match="expected a place to write to"):
+        made(data, SMALL, tmp_path / "file" / "below")
