@@ -1,9 +1,10 @@
 """How long `mlconsensus combine` takes on wide CSV files, beside the time the table library takes to read them.
 
-    python benchmarks/combine_csv.py [--models 5] [--instances 1000000] [--labels 100] [--folder FOLDER] [--scores]
+    python benchmarks/combine_csv.py [--models 5] [--instances 1000000] [--labels 100]
+    [--folder FOLDER] [--scores]
 
-Both run in processes of their own, one after the other; prints wall time, CPU time and peak memory as one JSON object.
-`make bench` runs it as its section ``csv``.
+Both run in processes of their own, one after the other; prints wall time, CPU time and
+peak memory as one JSON object. `make bench` runs it as its section ``csv``.
 """
 
 import json
@@ -24,11 +25,10 @@ def make(path: Path, n: int, l: int, seed: int, scores: bool) -> None:
     with path.open("wb") as file:
         for start in range(0, n, 50_000):
             rows = min(50_000, n - start)
-            values = (
-                rng.random((rows, l)).round(4)
-                if scores
-                else (rng.random((rows, l)) < FILL).astype(np.uint8)
-            )
+            if scores:
+                values = rng.random((rows, l)).round(4)
+            else:
+                values = (rng.random((rows, l)) < FILL).astype(np.uint8)
             frame = pl.DataFrame(values, schema=[f"label_{j}" for j in range(l)])
             ids = pl.Series("id", [f"item-{i}" for i in range(start, start + rows)])
             frame.insert_column(0, ids).write_csv(file, include_header=start == 0)
@@ -42,8 +42,12 @@ def main() -> None:
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         folder = given.folder or Path(temporary)
-        pattern = "scores_{}.csv" if given.scores else "votes_{}.csv"
-        n, l = given.instances, given.labels
+        if given.scores:
+            pattern = "scores_{}.csv"
+        else:
+            pattern = "votes_{}.csv"
+        n = given.instances
+        l = given.labels
         paths = files(
             folder,
             pattern,

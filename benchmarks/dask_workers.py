@@ -1,10 +1,12 @@
 """How much faster two Dask workers are than one.
 
-    python benchmarks/dask_workers.py [--instances 2000000] [--labels 200] [--models 5] [--method mlcm-r]
+    python benchmarks/dask_workers.py [--instances 2000000] [--labels 200] [--models 5]
+    [--method mlcm-r]
 
-Workers are processes with one thread each on this machine, as `combine --dask` starts them, and make their own chunks
-of decisions, 2.5 % of them yes, so that nothing has to be sent to them. `fit` gathers the statistics, `transform` adds
-up the scores where they are. The bar: two workers are at least 1.5 times as fast as one.
+Workers are processes with one thread each on this machine, as `combine --dask` starts
+them, and make their own chunks of decisions, 2.5 % of them yes, so that nothing has to
+be sent to them. `fit` gathers the statistics, `transform` adds up the scores where they
+are. The bar: two workers are at least 1.5 times as fast as one.
 """
 
 import argparse
@@ -18,7 +20,7 @@ import numpy as np
 from distributed import Client
 
 import mlconsensus as mlc
-from mlconsensus.combiners.registry import method_named
+from mlconsensus.combiners.registry import find_method_name
 from mlconsensus.execution.dask import local_cluster
 
 FILL = 0.025
@@ -35,7 +37,8 @@ def votes(model: int, block_info: Any = None) -> np.ndarray:
 
 
 def measured(workers: int, options: argparse.Namespace) -> dict[str, float]:
-    n, l = options.instances, options.labels
+    n = options.instances
+    l = options.labels
     with local_cluster(workers) as cluster, Client(cluster):
         arrays = [
             da.map_blocks(
@@ -47,7 +50,7 @@ def measured(workers: int, options: argparse.Namespace) -> dict[str, float]:
             for k in range(options.models)
         ]
         panel = mlc.from_dask(arrays)
-        kind = mlc.COMBINERS[method_named(options.method)]
+        kind = mlc.COMBINERS[find_method_name(options.method)]
         small = mlc.from_dask([array[: options.rows * workers] for array in arrays])
         kind().fit(small).transform(
             small

@@ -1,11 +1,14 @@
 """Panels of many labels of which each instance has a few: how long each method takes, with how much memory.
 
-    python benchmarks/many_labels.py [--instances 50000] [--labels 20000] [--models 5] [--each 10] [--method mv ...]
-    python benchmarks/many_labels.py --growth        # from 1,000 to 100,000 labels, from 12,500 to 100,000 instances
+    python benchmarks/many_labels.py [--instances 50000] [--labels 20000] [--models 5]
+    [--each 10] [--method mv ...] python benchmarks/many_labels.py --growth        #
+    from 1,000 to 100,000 labels, from 12,500 to 100,000 instances
 
-Labels are as frequent as Zipf has it and come in families of which an instance has several; every model gives each
-instance the same number of them, with scores. A run reads one long Parquet file and writes a ranked one, the ten best
-labels of each instance, in a process of its own. Beside it stands the time of adding up the models' sparse matrices.
+Labels are as frequent as Zipf has it and come in families of which an instance has
+several; every model gives each instance the same number of them, with scores. A run
+reads one long Parquet file and writes a ranked one, the ten best labels of each
+instance, in a process of its own. Beside it stands the time of adding up the models'
+sparse matrices.
 """
 
 import argparse
@@ -27,7 +30,8 @@ METHODS = ("mv", "ds", "bgcm", "mlcm-r", "mlcm-a", "filter")
 def make(n: int, l: int, m: int, each: int, seed: int = 0) -> tuple[Any, list[Any]]:
     """Return the truth and what the models say, as CSR matrices (n, l)."""
     rng = np.random.default_rng(seed)
-    names, families = rng.permutation(l), max(1, l // FAMILY)
+    names = rng.permutation(l)
+    families = max(1, l // FAMILY)
 
     def zipf(size: tuple[int, ...]) -> Any:
         return np.minimum(np.exp(rng.random(size) * np.log(l)).astype(np.int64), l - 1)

@@ -2,8 +2,9 @@
 
     python benchmarks/run.py [SECTION ...] [--keep] [--page]
 
-Results are in benchmarks/results, one JSON file a section, written after each case: an interrupted run goes on with
---keep, which measures only what is not there yet. --page measures nothing and only writes docs/performance.md.
+Results are in benchmarks/results, one JSON file a section, written after each case: an
+interrupted run goes on with --keep, which measures only what is not there yet. --page
+measures nothing and only writes docs/performance.md.
 """
 
 import argparse
@@ -50,7 +51,10 @@ def main():
 
 def measure(section, keep):
     path = RESULTS / f"{section}.json"
-    kept = json.loads(path.read_text())["cases"] if keep and path.exists() else {}
+    if keep and path.exists():
+        kept = json.loads(path.read_text())["cases"]
+    else:
+        kept = {}
     cases = {}
     for name, run in SECTIONS[section]():
         began = time.perf_counter()

@@ -1,12 +1,14 @@
 """How long `mlconsensus combine --stream` takes on Parquet files, and with how much memory, beside plain scans of them.
 
-    python benchmarks/streaming.py [--instances 10000000] [--labels 100] [--models 5] [--method filter] [--folder F]
+    python benchmarks/streaming.py [--instances 10000000] [--labels 100] [--models 5]
+    [--method filter] [--folder F]
 
-A plain scan reads every row group of every file with the table library and turns it into a NumPy array, which is the
-least that any program must do that computes with all of it. `decode` leaves out the arrays. `write` writes as many
-scores as the consensus has, block by block, without computing any. Each runs in a process of its own and reports wall
-time, CPU time and peak memory. The bar: at most 2.5 times as long as two plain scans, below 1 GiB; what was seen of
-it is in docs/decisions/0032.
+A plain scan reads every row group of every file with the table library and turns it
+into a NumPy array, which is the least that any program must do that computes with all
+of it. `decode` leaves out the arrays. `write` writes as many scores as the consensus
+has, block by block, without computing any. Each runs in a process of its own and
+reports wall time, CPU time and peak memory. The bar: at most 2.5 times as long as two
+plain scans, below 1 GiB; what was seen of it is in docs/decisions/0032.
 """
 
 import json
@@ -81,7 +83,8 @@ def main() -> None:
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         folder = given.folder or Path(temporary)
-        n, l = given.instances, given.labels
+        n = given.instances
+        l = given.labels
         paths = files(
             folder,
             "model_{}.parquet",

@@ -1,9 +1,11 @@
 """Break files, give them to the command line, and say what it did wrong: `make fuzz SECONDS=60`.
 
-Each file follows from the seed and its number alone. A worker takes them one after the other, within limits of time and
-memory, and is replaced if it dies. What is wrong: any exit code but 0 and 2, a warning of Python's, a traceback, a
-refusal that says nothing, more than 10 s of processor time or 2 GB, an output where a file was refused, and streaming
-that decides or writes otherwise than memory. Such a file is kept in `fuzz/found`; it belongs into `tests/fuzz_corpus`.
+Each file follows from the seed and its number alone. A worker takes them one after the
+other, within limits of time and memory, and is replaced if it dies. What is wrong: any
+exit code but 0 and 2, a warning of Python's, a traceback, a refusal that says nothing,
+more than 10 s of processor time or 2 GB, an output where a file was refused, and
+streaming that decides or writes otherwise than memory. Such a file is kept in
+`fuzz/found`; it belongs into `tests/fuzz_corpus`.
 """
 
 import argparse
@@ -31,10 +33,14 @@ from mlconsensus.cli import main
 from mlconsensus.text import safe
 
 KINDS = ("memory", "streamed", "state")
-SECONDS, BYTES = 10, 2 * 2**30  # that one file may take
+# that one file may take
+SECONDS = 10
+BYTES = 2 * 2**30
 METHODS = ("mv", "mv", "mv", "filter", "ds", "bgcm", "mlcm-r", "mlcm-a")
 FOUND = Path(__file__).parent / "found"
-LIFE = 500  # files after which a worker is replaced: Polars keeps the stacks of what panicked, 2 MB of addresses each
+# files after which a worker is replaced: Polars keeps the stacks of what panicked, 2 MB
+# of addresses each
+LIFE = 500
 
 
 def case(
@@ -57,27 +63,34 @@ def run(*words: object) -> tuple[int, str]:
         try:
             main([str(word) for word in words])
         except SystemExit as end:
-            code = end.code if isinstance(end.code, int) else 1
+            if isinstance(end.code, int):
+                code = end.code
+            else:
+                code = 1
     return code, said.getvalue()
 
 
 def wrong(kind: str, path: Path, rng: random.Random) -> str:
     """Give a file to the commands that read such files; return what they did wrong, "": nothing."""
-    out, good = path.with_name("out.csv"), path.with_name("beside.csv")
+    out = path.with_name("out.csv")
+    good = path.with_name("beside.csv")
     good.write_bytes(seeds.GOOD)
     if kind == "state":
-        model, panel = path.with_name("out.model"), path.with_name("beside.npz")
+        model = path.with_name("out.model")
+        panel = path.with_name("beside.npz")
         command = ["solve", path, "-o", model]
         if path.suffix != ".stats":
             applied = ["apply", path, panel, "-o", out]
-            command = (
-                applied
-                if path.suffix == ".model"
-                else ["statistics", panel, "--after", path, "-o", model]
-            )
+            if path.suffix == ".model":
+                command = applied
+            else:
+                command = ["statistics", panel, "--after", path, "-o", model]
         return _judged(run(*command, "--force"))
     method = rng.choice(METHODS)
-    beside = [good] if rng.random() < 0.5 else []
+    if rng.random() < 0.5:
+        beside = [good]
+    else:
+        beside = []
     strict = ["--strict"] * (rng.random() < 0.2)
     command = [
         "combine",
@@ -118,27 +131,36 @@ def _numbers(path: Path) -> tuple[list[str], np.ndarray]:
     if not path.exists():
         return [], np.empty(0)
     table = pl.read_csv(path, infer_schema=False)
-    scores = (
-        table[:, 1:].cast(pl.Float64).to_numpy() if table.width > 1 else np.empty(0)
-    )
+    if table.width > 1:
+        scores = table[:, 1:].cast(pl.Float64).to_numpy()
+    else:
+        scores = np.empty(0)
     return [*table.columns, *table[:, 0]], scores
 
 
 def _judged(ended: tuple[int, str]) -> str:
     code, said = ended
-    last = said.splitlines()[-1] if said else ""
+    if said:
+        last = said.splitlines()[-1]
+    else:
+        last = ""
     if code not in (0, 2) or "Traceback" in said or "Warning: " in said:
         return f"exit code {code}: {last}"
     if code == 2 and (not last.startswith("mlconsensus: ") or "found" not in last):
         return f"no sentence that says what was found: {said!r}"
     hidden = [line for line in said.splitlines() if safe(line) != line]
-    return f"what a terminal obeys: {hidden[0]!r}" if hidden else ""
+    if hidden:
+        return f"what a terminal obeys: {hidden[0]!r}"
+    return ""
 
 
 def work(kind: str, seed: int, numbers: range, pipe) -> None:
     """Take files one after the other; say of each, before and after, which it is and how it went."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # panics
-    originals = seeds.states() if kind == "state" else seeds.files()
+    if kind == "state":
+        originals = seeds.states()
+    else:
+        originals = seeds.files()
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     folder = Path(tempfile.mkdtemp(prefix="fuzz-"))
     tempfile.tempdir = str(folder)
@@ -160,7 +182,8 @@ def work(kind: str, seed: int, numbers: range, pipe) -> None:
         except BaseException as unexpected:
             fault = f"{type(unexpected).__name__}: {unexpected}"
         signal.setitimer(signal.ITIMER_PROF, 0)
-        took, most = time.process_time() - start, _most_memory()
+        took = time.process_time() - start
+        most = _most_memory()
         fault = (
             fault
             or (f"{took:.1f} s" if took > SECONDS else "")
@@ -173,7 +196,10 @@ def work(kind: str, seed: int, numbers: range, pipe) -> None:
 
 def _first(folder: Path, kind: str, originals: dict[str, bytes]) -> Path:
     """Write a file that is whole."""
-    name = "Filter.stats" if kind == "state" else "scores-wide.csv"
+    if kind == "state":
+        name = "Filter.stats"
+    else:
+        name = "scores-wide.csv"
     (folder / name).write_bytes(originals[name])
     return folder / name
 
@@ -194,8 +220,14 @@ def explore(
 ) -> tuple[int, Counter[str], float, float]:
     """Run files until there are enough, or the time is over; keep those with which something went wrong."""
     spawn = multiprocessing.get_context("spawn")
-    next_one, faults, slowest, largest = first, Counter[str](), 0.0, 0.0
-    originals = seeds.states() if kind == "state" else seeds.files()
+    next_one = first
+    faults = Counter[str]()
+    slowest = 0.0
+    largest = 0.0
+    if kind == "state":
+        originals = seeds.states()
+    else:
+        originals = seeds.files()
     while next_one < first + count and time.monotonic() < until:
         ours, theirs = spawn.Pipe()
         numbers = range(next_one, min(first + count, next_one + LIFE))
@@ -215,16 +247,16 @@ def explore(
                 at = news[1]
                 if news[0] == "done":
                     next_one = at + 1
-                    slowest, largest = max(slowest, news[3]), max(largest, news[4])
+                    slowest = max(slowest, news[3])
+                    largest = max(largest, news[4])
                     if news[2]:
                         faults[_kept(kind, seed, at, originals, news[2])] += 1
         except EOFError:
             worker.join(5)
-            ended = (
-                "the process hung"
-                if worker.exitcode is None
-                else f"the process ended with {worker.exitcode}"
-            )
+            if worker.exitcode is None:
+                ended = "the process hung"
+            else:
+                ended = f"the process ended with {worker.exitcode}"
             faults[_kept(kind, seed, at, originals, ended)] += 1
             next_one = at + 1
         worker.kill()
@@ -256,7 +288,8 @@ def cli() -> None:
         "--files", type=int, default=10**9, help="of each kind, at most"
     )
     given = parser.parse_args()
-    failed, end = False, time.monotonic() + given.seconds
+    failed = False
+    end = time.monotonic() + given.seconds
     for at, kind in enumerate(given.kinds):
         now = time.monotonic()
         until = now + (end - now) / (len(given.kinds) - at)

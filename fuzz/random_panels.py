@@ -1,8 +1,8 @@
 """Random panels, most of them odd, and what every method owes each of them.
 
-`python fuzz/random_panels.py 10000` draws as many and prints whatever breaks a promise; `--first` starts elsewhere.
-The tests go through the first of them. A panel is drawn from its number alone, so that one that fails can be drawn
-again.
+`python fuzz/random_panels.py 10000` draws as many and prints whatever breaks a promise;
+`--first` starts elsewhere. The tests go through the first of them. A panel is drawn
+from its number alone, so that one that fails can be drawn again.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 from scipy import sparse
 
 import mlconsensus as mlc
-from mlconsensus.execution.statistics import merged
+from mlconsensus.execution.statistics import merge_statistics
 
 ERROR = 1e-8  # by which scores may hang on the order of things
 # The lowest and highest score that docs/theory.md promises, given the number of labels.
@@ -120,7 +120,8 @@ def draw(number: int) -> Panel:
     weights = None
     if sometimes("weights", 0.25):
         weights = rng.choice([0.0, 1.0, 0.5, 3.0, 1e-6, 1e6], m)
-        weights = weights if weights.any() else weights + 1
+        if not (weights.any()):
+            weights = weights + 1
     return Panel(said, weights, f"{m} × {n} × {l}, {', '.join(kinds)}")
 
 
@@ -129,7 +130,7 @@ def fitted(method: Any, pieces: list[mlc.Predictions], weights: Any) -> Any:
     pieces = [piece.weighted(weights) for piece in pieces]
 
     def gather(statistics: Any) -> Any:
-        return reduce(merged, map(statistics, pieces))
+        return reduce(merge_statistics, map(statistics, pieces))
 
     known = method.prepare(pieces[0], gather)
     return method.solve(
@@ -141,7 +142,8 @@ def combined(
     method: Any, panel: mlc.Predictions, weights: Any, solution: Any = None
 ) -> Any:
     """Apply a solution to a panel, its own by default."""
-    solution = fitted(method, [panel], weights) if solution is None else solution
+    if solution is None:
+        solution = fitted(method, [panel], weights)
     return type(method).apply(panel.weighted(weights), solution)
 
 
@@ -153,7 +155,10 @@ def faults(panel: Panel, method: Any, seed: int) -> list[str]:
     solution = fitted(method, [given], weights)
     whole = combined(method, given, weights, solution)
     low, high = RANGES[method.name](scores.shape[2])
-    found = [] if np.isfinite(whole).all() else ["not finite"]
+    if np.isfinite(whole).all():
+        found = []
+    else:
+        found = ["not finite"]
     if whole.min() < low or whole.max() > high:
         found.append(f"out of range: {whole.min()!r} to {whole.max()!r}")
 
@@ -228,11 +233,9 @@ def faults_of_default(panel: Panel, seed: int) -> list[str]:
         scores[np.ix_(*at)], weights=None if weights is None else weights[at[0]]
     )
     apart = float(np.abs(whole.scores[np.ix_(*at[1:])] - other.scores).max())
-    return (
-        []
-        if apart <= ERROR
-        else [f"order: {apart:.1e}, {whole.method} and {other.method}"]
-    )
+    if apart <= ERROR:
+        return []
+    return [f"order: {apart:.1e}, {whole.method} and {other.method}"]
 
 
 def main(how_many: int, first: int) -> int:

@@ -17,7 +17,7 @@ from scipy import sparse
 
 import mlconsensus as mlc
 from mlconsensus.io import write_table
-from mlconsensus.predictions.score_tables import ModelTable
+from mlconsensus.predictions.score_tables import ScoreTable
 
 SCORES = np.array(
     [
@@ -28,7 +28,8 @@ SCORES = np.array(
     ]
 )
 SETS = SCORES >= 0.5
-INSTANCES, LABELS = ["i0", "i1", "i2", "naïve"], ["sport", "politics", "law", "体育"]
+INSTANCES = ["i0", "i1", "i2", "naïve"]
+LABELS = ["sport", "politics", "law", "体育"]
 
 GOOD = b"id,sport,politics,law\ni0,1,0,0\ni1,0,1,0\ni2,1,0,1\n"
 ARFF = """@relation 'r: -C 3'
@@ -87,7 +88,7 @@ def files() -> dict[str, bytes]:
                 ):
                     path = Path(folder) / f"{name}-{layout}.{suffix}"
                     write_table(
-                        path, ModelTable(name, scores, INSTANCES, LABELS), layout=layout
+                        path, ScoreTable(name, scores, INSTANCES, LABELS), layout=layout
                     )
                     found[path.name] = path.read_bytes()
     frame = pl.DataFrame(
@@ -98,7 +99,10 @@ def files() -> dict[str, bytes]:
             frame.write_parquet, compression=packing, row_group_size=2
         )
     for packing in ("uncompressed", "lz4", "zstd"):
-        old = pl.CompatLevel.oldest() if packing == "lz4" else None
+        if packing == "lz4":
+            old = pl.CompatLevel.oldest()
+        else:
+            old = None
         found[f"{packing}.feather"] = _written(
             frame.write_ipc, compression=packing, compat_level=old
         )
@@ -175,7 +179,10 @@ def states() -> dict[str, bytes]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "state"
         for name, kind in mlc.COMBINERS.items():
-            combiner = kind(rescale=False) if name == "Filter" else kind()
+            if name == "Filter":
+                combiner = kind(rescale=False)
+            else:
+                combiner = kind()
             fitted = combiner.fit(panel)
             mlc.save_statistics(fitted, path, force=True)
             found[f"{name}.stats"] = path.read_bytes()
@@ -195,7 +202,8 @@ def states() -> dict[str, bytes]:
 def _of_arrow(table: pa.Table) -> dict[str, bytes]:
     """Return Parquet and Feather as others write them: pages of version 2, deltas, split bytes, what we refuse."""
     plain = {"use_dictionary": False, "data_page_version": "2.0"}
-    text, number = table.schema.names[0], table.schema.names[1]
+    text = table.schema.names[0]
+    number = table.schema.names[1]
     table = table.set_column(0, text, table[text].cast("string"))
     some = {"deltas": plain | {"column_encoding": {text: "DELTA_BYTE_ARRAY"}}}
     some["lengths"] = plain | {

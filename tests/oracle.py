@@ -1,7 +1,8 @@
 """The paper's equations to the letter, with loops and explicit inverses: what the package is checked against.
 
-Silence (NaN) follows docs/theory.md: no edge in a walk, no voice in a mean. Where an equation has no value
-(an instance without edges, a mean over nobody) the stated prior stands in.
+Silence (NaN) follows docs/theory.md: no edge in a walk, no voice in a mean. Where an
+equation has no value (an instance without edges, a mean over nobody) the stated prior
+stands in.
 """
 
 import numpy as np
@@ -17,7 +18,10 @@ def majority_vote(scores):
     out = np.empty((n, l))
     for label in range(l):
         n_said = said[:, :, label].sum()
-        prior = value[:, :, label].sum() / n_said if n_said else 0.0
+        if n_said:
+            prior = value[:, :, label].sum() / n_said
+        else:
+            prior = 0.0
         for i in range(n):
             voices = [value[k, i, label] for k in range(m) if said[k, i, label]]
             out[i, label] = sum(voices) / len(voices) if voices else prior
@@ -27,11 +31,16 @@ def majority_vote(scores):
 def _walk(A, B, alpha, prior, restart=None):
     """Eqs. cm_closed_sol_q and cm_closed_sol_u; 0/0 in a transition from a node without edges is no transition."""
     n, v = A.shape
-    d_v, d_n = A.sum(axis=0), A.sum(axis=1)
+    d_v = A.sum(axis=0)
+    d_n = A.sum(axis=1)
     anchored = B.sum(axis=1) > 0  # clusters stand for no label
-    stop = alpha / (alpha + d_v) if restart is None else np.where(d_v > 0, restart, 1.0)
+    if restart is None:
+        stop = alpha / (alpha + d_v)
+    else:
+        stop = np.where(d_v > 0, restart, 1.0)
     stop = np.where(anchored, stop, 0.0)
-    D_lambda, D_1_lambda = np.diag(1 - stop), np.diag(stop)
+    D_lambda = np.diag(1 - stop)
+    D_1_lambda = np.diag(stop)
     inv_d_v = np.diag([1 / d if d > 0 else 0.0 for d in d_v])
     inv_d_n = np.diag([1 / d if d > 0 else 0.0 for d in d_n])
     Q = (
@@ -49,7 +58,8 @@ def _walk(A, B, alpha, prior, restart=None):
 def mlcm_r(scores, alpha=2.0, restart=None, clusters=None):
     m, n, l = scores.shape
     _, value = _says(scores)
-    clusters = np.zeros((n, 0)) if clusters is None else clusters
+    if clusters is None:
+        clusters = np.zeros((n, 0))
     A = np.concatenate([np.zeros((n, m * l)), clusters], axis=1)
     B = np.zeros((A.shape[1], l))
     for k in range(m):
@@ -57,14 +67,18 @@ def mlcm_r(scores, alpha=2.0, restart=None, clusters=None):
             A[:, k * l + label] = value[k, :, label]
             B[k * l + label, label] = 1
     edges = value.sum(axis=(0, 1))
-    prior = edges / edges.sum() if edges.sum() > 0 else np.full(l, 1 / l)
+    if edges.sum() > 0:
+        prior = edges / edges.sum()
+    else:
+        prior = np.full(l, 1 / l)
     return _walk(A, B, alpha, prior, restart)[1]
 
 
 def bgcm(scores, alpha=2.0, clusters=None):
     m, n, l = scores.shape
     said, value = _says(scores)
-    clusters = np.zeros((n, 0)) if clusters is None else clusters
+    if clusters is None:
+        clusters = np.zeros((n, 0))
     out = np.empty((n, l))
     for label in range(l):
         A = np.concatenate([np.zeros((n, 2 * m)), clusters], axis=1)
@@ -73,8 +87,12 @@ def bgcm(scores, alpha=2.0, clusters=None):
             A[:, 2 * k] = value[k, :, label]
             A[:, 2 * k + 1] = np.where(said[k, :, label], 1 - value[k, :, label], 0.0)
             B[2 * k, 0] = B[2 * k + 1, 1] = 1
-        yes, everything = A[:, : 2 * m : 2].sum(), A[:, : 2 * m].sum()
-        prior = yes / everything if everything > 0 else 0.0
+        yes = A[:, : 2 * m : 2].sum()
+        everything = A[:, : 2 * m].sum()
+        if everything > 0:
+            prior = yes / everything
+        else:
+            prior = 0.0
         out[:, label] = _walk(A, B, alpha, np.array([prior, 1 - prior]))[1][:, 0]
     return out
 
@@ -127,7 +145,8 @@ def _maximise(true, heard, yes):
 def dawid_skene(scores, n_iter=100, tol=1e-5, gold=None):
     """EM label by label with loops; stops a label when its evidence bound gains less than `tol` a vote."""
     m, n, l = scores.shape
-    gold = np.full((n, l), np.nan) if gold is None else gold
+    if gold is None:
+        gold = np.full((n, l), np.nan)
     said, value = _says(scores)
     out = np.zeros((n, l))
     for label in range(l):
@@ -174,14 +193,16 @@ def dawid_skene(scores, n_iter=100, tol=1e-5, gold=None):
 def walk_with_gold(A, B, alpha, gamma, Y, rounds=20000):
     """Descend Eq. cm_objective less 2 gamma <u, y - mean y> of known instances, one coordinate after the other.
 
-    Instances (n,) and group nodes (v,) of edges A (n, v) are means of their neighbours; a node is held to its label B
-    (v, l) by `alpha` (none: 0). Rows of Y (n, l) add up to 1 or are 0: not known.
+    Instances (n,) and group nodes (v,) of edges A (n, v) are means of their neighbours;
+    a node is held to its label B (v, l) by `alpha` (none: 0). Rows of Y (n, l) add up
+    to 1 or are 0: not known.
     """
     n, v = A.shape
     held = alpha * (B.sum(axis=1) > 0)
     known = [i for i in range(n) if Y[i].sum() > 0 and A[i].sum() > 0]
     usual = sum(Y[i] for i in known) / len(known)
-    U, Q = np.zeros((n, B.shape[1])), np.array(B, dtype=float)
+    U = np.zeros((n, B.shape[1]))
+    Q = np.array(B, dtype=float)
     for _ in range(rounds):
         before = Q.copy()
         for i in range(n):
@@ -199,7 +220,8 @@ def walk_with_gold(A, B, alpha, gamma, Y, rounds=20000):
 
 def mlcm_r_with_gold(scores, gold, gamma, alpha=2.0, clusters=None):
     m, n, l = scores.shape
-    clusters = np.zeros((n, 0)) if clusters is None else clusters
+    if clusters is None:
+        clusters = np.zeros((n, 0))
     A = np.concatenate([*np.nan_to_num(scores), clusters], axis=1)
     B = np.concatenate([*[np.eye(l)] * m, np.zeros((clusters.shape[1], l))])
     Y = np.nan_to_num(gold)
@@ -212,10 +234,12 @@ def mlcm_r_with_gold(scores, gold, gamma, alpha=2.0, clusters=None):
 def bgcm_with_gold(scores, gold, gamma, alpha=2.0, clusters=None):
     m, n, l = scores.shape
     said, value = _says(scores)
-    clusters = np.zeros((n, 0)) if clusters is None else clusters
+    if clusters is None:
+        clusters = np.zeros((n, 0))
     out = np.empty((n, l))
     for label in range(l):
-        yes, no = value[:, :, label].T, (said * (1 - value))[:, :, label].T
+        yes = value[:, :, label].T
+        no = (said * (1 - value))[:, :, label].T
         A = np.concatenate([yes, no, clusters], axis=1)
         B = np.array(
             [[1.0, 0.0]] * m + [[0.0, 1.0]] * m + [[0.0, 0.0]] * clusters.shape[1]
@@ -234,8 +258,10 @@ def mlcm_a_with_gold(scores, gold, taus, extra):
     G = mean.T @ mean / n
     F = m * np.linalg.inv(np.linalg.inv(G) + m * np.eye(l))
     known = ~np.isnan(gold).any(axis=1)
-    X, Y = mean[known], gold[known]
-    best, c = None, (X @ F * Y).sum() / (X @ F * (X @ F)).sum()
+    X = mean[known]
+    Y = gold[known]
+    best = None
+    c = (X @ F * Y).sum() / (X @ F * (X @ F)).sum()
     F = c * F
     for tau in taus:
         spread = (
@@ -258,7 +284,8 @@ def mlcm_a_with_gold(scores, gold, taus, extra):
 def learned(starts, said, answers, rounds, spread):
     """Pólya–Gamma EM of docs/theory.md with loops: the correction's common part and each label's own."""
     g, l = starts.shape
-    usual, p = starts.mean(axis=0), 2 + len(said)
+    usual = starts.mean(axis=0)
+    p = 2 + len(said)
     z = np.array(
         [
             [[1, (starts[i, j] - usual[j]) / 2, *said[:, i, j]] for i in range(g)]
@@ -266,13 +293,13 @@ def learned(starts, said, answers, rounds, spread):
         ]
     )
     kind = [0, 1] + [2] * len(said)
-    T, T_all = (
-        np.array([spread[k] for k in kind]),
-        np.array([(1, 1, 0.1)[k] for k in kind]),
-    )
-    common, own = np.zeros(p), np.zeros((l, p))
+    T = np.array([spread[k] for k in kind])
+    T_all = np.array([(1, 1, 0.1)[k] for k in kind])
+    common = np.zeros(p)
+    own = np.zeros((l, p))
     for _ in range(rounds):
-        H, c = np.zeros((l, p, p)), np.zeros((l, p))
+        H = np.zeros((l, p, p))
+        c = np.zeros((l, p))
         for j in range(l):
             for i in range(g):
                 if not np.isnan(answers[i, j]):
@@ -280,7 +307,8 @@ def learned(starts, said, answers, rounds, spread):
                     omega = np.tanh(eta / 2) / (2 * eta)
                     H[j] += omega * np.outer(z[j, i], z[j, i])
                     c[j] += z[j, i] * (answers[i, j] - 0.5 - omega * starts[i, j])
-        # Common and own parts together are one large least squares problem; b and each d have a prior of their own.
+        # Common and own parts together are one large least squares problem; b and each
+        # d have a prior of their own.
         big = np.zeros((p + l * p, p + l * p))
         right = np.concatenate([c.sum(axis=0), c.ravel()])
         big[:p, :p] = H.sum(axis=0) + np.diag(1 / T_all)
@@ -289,7 +317,8 @@ def learned(starts, said, answers, rounds, spread):
             big[:p, at] = big[at, :p] = H[j]
             big[at, at] = H[j] + np.diag(1 / T)
         found = np.linalg.solve(big, right)
-        common, own = found[:p], found[p:].reshape(l, p)
+        common = found[:p]
+        own = found[p:].reshape(l, p)
         given = [np.linalg.inv(H[j] + np.diag(1 / T)) for j in range(l)]
         whole = np.linalg.inv(big)[:p, :p]
         for k in range(3):

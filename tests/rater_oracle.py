@@ -11,7 +11,9 @@ from scipy import stats
 
 
 def over(a, b):
-    return a / b if b else 0.0
+    if b:
+        return a / b
+    return 0.0
 
 
 def drawn(found, expected, chance, least=1e-5):
@@ -31,7 +33,8 @@ def drawn(found, expected, chance, least=1e-5):
 
 def voices(agreed, precision, overlap, r):
     """Whose errors correlate by more than a half shares that much of its voice; clearly, by two standard errors."""
-    m, found = len(r), []
+    m = len(r)
+    found = []
     for k in range(m):
         shared = 0.0
         for q in range(m):
@@ -58,17 +61,18 @@ def reliability(agreed, precision, overlap):
         return [0.98] * m, [1.0] * m
     all_precision = sum(precision[k][q] for k, q in pairs)
     usual = sum(precision[k][q] * agreed[k][q] for k, q in pairs) / all_precision
-    r, spread = [math.sqrt(max(usual, 1e-4))] * m, 0.05
+    r = [math.sqrt(max(usual, 1e-4))] * m
+    spread = 0.05
     voice = [1.0] * m
     for at in range(200):
         if at % 5 == 0:
             now = voices(agreed, precision, overlap, r)
-            voice = (
-                [(v + own) / 2 for v, own in zip(voice, now, strict=True)]
-                if at
-                else now
-            )
-        known, weighted = [0.0] * m, [0.0] * m
+            if at:
+                voice = [(v + own) / 2 for v, own in zip(voice, now, strict=True)]
+            else:
+                voice = now
+        known = [0.0] * m
+        weighted = [0.0] * m
         for k, q in pairs:
             weight = precision[k][q] / (
                 1 + abs(agreed[k][q] - r[k] * r[q]) / chance_of(precision[k][q])
@@ -143,7 +147,8 @@ def erring_together(Y, r):
             )
             for size in (1, 2, 3, 4)
         ]
-        mean, told = raw[0], told + len(cells)
+        mean = raw[0]
+        told = told + len(cells)
         v = raw[1] - mean**2
         if v <= 1e-9:
             continue
@@ -157,18 +162,24 @@ def erring_together(Y, r):
                 moments="sk"
             )
             expected += len(cells) * v**3 * (kurtosis + 3 - skewness**2 - 1)
-    return (
-        min(max(found / expected, 0), 1) if expected > 1e-12 * told else float(spread)
-    )
+    if expected > 1e-12 * told:
+        return min(max(found / expected, 0), 1)
+    return float(spread)
 
 
 def rater_filter(Y, weights=None):
     m, n, l = Y.shape
-    K, N, L = range(m), range(n), range(l)
+    K = range(m)
+    N = range(n)
+    L = range(l)
     said = ~np.isnan(Y)
     y = np.where(said, Y, 0.0)
-    given = np.ones(m) if weights is None else np.asarray(weights, dtype=float)
-    heard, total = said.sum(axis=1).astype(float), y.sum(axis=1)
+    if weights is None:
+        given = np.ones(m)
+    else:
+        given = np.asarray(weights, dtype=float)
+    heard = said.sum(axis=1).astype(float)
+    total = y.sum(axis=1)
     frequency = np.array([over(total[:, j].sum(), heard[:, j].sum()) for j in L])
     mean = (total + frequency) / (heard + 1)
     x = np.where(said, y - mean[:, None, :], 0.0)
@@ -195,12 +206,15 @@ def rater_filter(Y, weights=None):
     for k in K:
         for q in K:
             shared = said[k] & said[q]
-            own, other, both = x[k][shared], x[q][shared], shared.sum() / l
+            own = x[k][shared]
+            other = x[q][shared]
+            both = shared.sum() / l
             size = math.sqrt((own**2).sum() * (other**2).sum())
             agreed[k, q] = min(max(over((own * other).sum(), size), -1), 1)
             precision[k, q] = both * labels if k != q else 0
             part = both / max(count[k], 1) / max(count[q], 1)
-            # McNemar: where both answered by how they differ, elsewhere by the variance of each.
+            # McNemar: where both answered by how they differ, elsewhere by the variance
+            # of each.
             chance = over(((own - other) ** 2).sum(), both) * part
             chance += variance[k].sum() * (1 / max(count[k], 1) - part)
             chance += variance[q].sum() * (1 / max(count[q], 1) - part)
@@ -243,7 +257,8 @@ def rater_filter(Y, weights=None):
         voice[:, None] * each
         for each in pooling(np.sign(r)[:, None] * np.minimum(np.abs(r)[:, None], bound))
     )
-    Z, I = (u[:, None] * x).sum(axis=0), (b[:, None] * said).sum(axis=0)
+    Z = (u[:, None] * x).sum(axis=0)
+    I = (b[:, None] * said).sum(axis=0)
     read = np.array([sum(I[i, j] > 1e-9 for i in N) for j in L])
     at = [j for j in L if read[j] * b[:, j].sum() > 1e-9]
     v = np.array(
@@ -255,7 +270,8 @@ def rater_filter(Y, weights=None):
     signal = np.zeros((l, l))
     for j in L:
         for g in L:
-            whole, informed = Z[:, j] @ Z[:, g], max(I[:, j] @ I[:, g], 1e-12)
+            whole = Z[:, j] @ Z[:, g]
+            informed = max(I[:, j] @ I[:, g], 1e-12)
             alone = sum(u[k, j] * u[k, g] * (x[k, :, j] @ x[k, :, g]) for k in K)
             own = sum(
                 b[k, j] * b[k, g] * (said[k, :, j] & said[k, :, g]).sum() for k in K
@@ -275,7 +291,9 @@ def rater_filter(Y, weights=None):
         np.sign(r)[:, None] * np.minimum(np.abs(r)[:, None], bound) * d, -0.99, 0.99
     )
     for k in K:
-        some, found, chance = [], [], []
+        some = []
+        found = []
+        chance = []
         for j in at:
             others = sum(I[i, j] - b[k, j] for i in N if said[k, i, j])
             if others > 1e-9 and deviation[k, j] > 0:
@@ -366,6 +384,9 @@ def rater_filter(Y, weights=None):
             f[at] += (z @ np.linalg.solve(Phi + N_at, Phi)) * gain[at]
         for j in L:
             spoke = (ballot * said[:, i, j]).sum()
-            voted = (ballot * y[:, i, j]).sum() / spoke if spoke else frequency[j]
+            if spoke:
+                voted = (ballot * y[:, i, j]).sum() / spoke
+            else:
+                voted = frequency[j]
             scores[i, j] = (max(f[j], 0) + h * voted + 1e-6 * frequency[j]) / (1 + h)
     return scores

@@ -8,7 +8,7 @@ from mlconsensus import choosing
 from mlconsensus.choosing import choose
 from mlconsensus.metrics.ranking import RANKING_METRICS
 from mlconsensus.model_selection.held_out_models import Gain, Referee, referee
-from mlconsensus.predictions.sampling import sampled
+from mlconsensus.predictions.sampling import subsample_instances
 
 
 def of_its_own_errors(truth, n_raters, error, seed=0):
@@ -97,7 +97,8 @@ def test_whoever_cannot_be_judged_gets_the_filter(unrelated):
 )
 def test_known_answers_decide_where_raters_would_vote(unrelated, place):
     """Those of one rater teach the filter to believe it; those of the vote cannot be ranked better than by voting."""
-    some, panel = np.arange(1500)[:, None] % 30 == 0, place(unrelated)
+    some = np.arange(1500)[:, None] % 30 == 0
+    panel = place(unrelated)
     of_one, of_vote = (
         np.where(some, answers, np.nan)
         for answers in (unrelated[0], unrelated.mean(axis=0) > 0.5)
@@ -156,7 +157,8 @@ def test_the_same_is_chosen_wherever_a_panel_is(name, request, tmp_path):
     )
     for other in (scanned, arrays):
         np.testing.assert_array_equal(
-            sampled(other, 1000).to_array(), sampled(panel, 1000).to_array()
+            subsample_instances(other, 1000).to_array(),
+            subsample_instances(panel, 1000).to_array(),
         )
         assert choose(other).combiner.name == choose(panel).combiner.name
         assert choose(other).reason == choose(panel).reason

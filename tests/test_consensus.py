@@ -32,7 +32,8 @@ def test_a_method_may_be_asked_for():
     found = mlc.combine(PANEL, method=mlc.MLCMr(alpha=0.5))
     assert found.method == "MLCM-r"
     np.testing.assert_allclose(found.scores, mlc.mlcm_r(PANEL, alpha=0.5))
-    # Its scores add up to 1 in each instance, so that those of different instances cannot be compared.
+    # Its scores add up to 1 in each instance, so that those of different instances
+    # cannot be compared.
     np.testing.assert_array_equal(found.labels, found.combiner.predict(PANEL))
 
 
@@ -63,9 +64,10 @@ def test_a_consensus_is_saved_and_read_again(tmp_path, name):
     found = mlc.combine(PANEL)
     found.save(tmp_path / name)
     table = read_table(tmp_path / name)
-    scores = (
-        table.scores.toarray() if hasattr(table.scores, "toarray") else table.scores
-    )
+    if hasattr(table.scores, "toarray"):
+        scores = table.scores.toarray()
+    else:
+        scores = table.scores
     np.testing.assert_array_equal(scores, found.scores)
     with pytest.raises(mlc.InputError, match="found an existing file"):
         found.save(tmp_path / name)

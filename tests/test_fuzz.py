@@ -23,9 +23,11 @@ def given(folder: Path, name: str, data: bytes) -> Path:
 @pytest.mark.parametrize("path", CORPUS, ids=lambda path: path.name)
 def test_what_was_ever_found(path, tmp_path, monkeypatch):
     monkeypatch.setattr(fuzz.tempfile, "tempdir", str(tmp_path))
-    kind = (
-        "state" if path.suffix in (".stats", ".model", ".round") else "streamed"
-    )  # which reads it into memory too
+    # which reads it into memory too
+    if path.suffix in (".stats", ".model", ".round"):
+        kind = "state"
+    else:
+        kind = "streamed"
     for chance in range(4):  # of methods and options
         assert (
             fuzz.wrong(
@@ -40,7 +42,10 @@ def test_what_was_ever_found(path, tmp_path, monkeypatch):
 @pytest.mark.parametrize("kind", fuzz.KINDS)
 def test_a_few_broken_files(kind, tmp_path, monkeypatch):
     monkeypatch.setattr(fuzz.tempfile, "tempdir", str(tmp_path))
-    originals = seeds.states() if kind == "state" else seeds.files()
+    if kind == "state":
+        originals = seeds.states()
+    else:
+        originals = seeds.files()
     changed = 0
     for number in range(40):
         name, data, rng = fuzz.case(kind, 0, number, originals)

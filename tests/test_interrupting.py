@@ -7,7 +7,8 @@ import time
 
 import pytest
 
-# Each makes a solve that takes far longer than the test may: 20 s of LAPACK, and rounds that do not end.
+# Each makes a solve that takes far longer than the test may: 20 s of LAPACK, and rounds
+# that do not end.
 LAPACK = """
 rows = np.random.default_rng(0).random((4000, 4000))
 fitted = mlc.MLCMa.from_statistics(

@@ -7,10 +7,11 @@ import pytest
 from scipy import sparse
 
 import mlconsensus as mlc
-from mlconsensus.execution.threads import Budget
+from mlconsensus.execution.threads import ResourceLimits
 from mlconsensus.linalg import sparse_scores
 
-N, L = 60, 3000
+N = 60
+L = 3000
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +50,7 @@ def test_scores_are_an_array_where_they_fit(found, monkeypatch):
     assert (table.shape, table.dtype) == ((N, L), np.float64)
     np.testing.assert_array_equal(table, found.scores.toarray())
     assert np.asarray(found.scores, np.float32).dtype == np.float32
-    monkeypatch.setattr(sparse_scores, "granted", lambda: Budget(1, 2**10))
+    monkeypatch.setattr(sparse_scores, "get_limits", lambda: ResourceLimits(1, 2**10))
     with pytest.raises(
         mlc.InputError, match="scores: found 60 × 3,000, expected fewer for one array"
     ):

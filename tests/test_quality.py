@@ -1,6 +1,7 @@
 """Pinned quality on panels of real models: the bars are what prototypes of others reached, not our own output.
 
-The figures are those of the table in ../shared/panels/README.md: microAUC, one error, ranking loss, average precision.
+The figures are those of the table in ../shared/panels/README.md: microAUC, one error,
+ranking loss, average precision.
 """
 
 import numpy as np
@@ -74,9 +75,7 @@ def test_methods_without_choices_reach_just_what_the_prototype_did(panel, method
 
 def test_the_default_is_ahead_of_voting(panel):
     _, predictions, truth = panel
-    voting, default = (
-        judged(truth, mlc.majority_vote(predictions)),
-        judged(truth, mlc.combine(predictions).scores),
-    )
+    voting = judged(truth, mlc.majority_vote(predictions))
+    default = judged(truth, mlc.combine(predictions).scores)
     for metric, sign in SIGN.items():
         assert sign * (default[metric] - voting[metric]) > 0, metric

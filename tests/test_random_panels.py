@@ -6,7 +6,8 @@ import random_panels
 
 from mlconsensus.linalg.block_sums import dense
 
-# Copies of different weights, opposite camps, -0, subnormal scores, models that only rounding could tell apart, …
+# Copies of different weights, opposite camps, -0, subnormal scores, models that only
+# rounding could tell apart, …
 ONCE_BROKEN = (
     13,
     25,

@@ -153,10 +153,8 @@ def test_lists_of_probabilities_are_taken():
 
 
 def test_frames_without_a_common_label_are_refused():
-    a, b = (
-        pd.DataFrame([[1, 0]], columns=["x", "y"]),
-        pd.DataFrame([[1, 0]], columns=["X", "Y"]),
-    )
+    a = pd.DataFrame([[1, 0]], columns=["x", "y"])
+    b = pd.DataFrame([[1, 0]], columns=["X", "Y"])
     with pytest.raises(
         mlc.InputError,
         match="model 'b': found no label in model 'b' that another model has",
@@ -166,7 +164,8 @@ def test_frames_without_a_common_label_are_refused():
 
 def test_metrics_match_frames_by_name():
     scores = pd.DataFrame(mlc.majority_vote(PANEL), columns=list("abcdef"))
-    sets, truth = scores >= 0.3, pd.DataFrame(TRUTH, columns=list("abcdef"))
+    sets = scores >= 0.3
+    truth = pd.DataFrame(TRUTH, columns=list("abcdef"))
     straight = mlc.metrics.evaluate(TRUTH, scores, sets)
     mixed = mlc.metrics.evaluate(
         truth.iloc[::-1, [2, 0, 1, 5, 4, 3]], scores, sets.iloc[:, ::-1]

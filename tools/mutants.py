@@ -1,13 +1,15 @@
 """Mutation tests: how often does a test fail when the mathematics is changed in one place? `make mutants` runs it.
 
-A mutant is a file of `combiners`, `arithmetic` or `evaluation` in which one operator, comparison, number, condition or
-call is another. There are thousands, so a random sample is tried, the same for the same seed; the share that tests
-notice is an estimate, printed with its 95 % interval. Tests are collected once, and once it is looked which lines each
-of them reaches; each mutant then meets those that reach its line, the quickest first, in a process that is forked with
-all loaded and gets the changed code. Results are kept in a file, so that a run goes on where another ended.
+A mutant is a file of `combiners`, `arithmetic` or `evaluation` in which one operator,
+comparison, number, condition or call is another. There are thousands, so a random
+sample is tried, the same for the same seed; the share that tests notice is an estimate,
+printed with its 95 % interval. Tests are collected once, and once it is looked which
+lines each of them reaches; each mutant then meets those that reach its line, the
+quickest first, in a process that is forked with all loaded and gets the changed code.
+Results are kept in a file, so that a run goes on where another ended.
 
-Mutants that no test can notice, since they change nothing that is promised, are named in tools/equivalent_mutants.txt
-with a reason each, and left out of the score.
+Mutants that no test can notice, since they change nothing that is promised, are named
+in tools/equivalent_mutants.txt with a reason each, and left out of the score.
 """
 
 from __future__ import annotations

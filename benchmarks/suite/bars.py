@@ -98,19 +98,15 @@ def _rest(cases):
 
 
 def _least(what, measured, limit, unit):
-    return (
-        None
-        if measured is None
-        else Bar(what, f"at least {limit} {unit}".strip(), measured, measured >= limit)
-    )
+    if measured is None:
+        return None
+    return Bar(what, f"at least {limit} {unit}".strip(), measured, measured >= limit)
 
 
 def _most(what, measured, limit, unit):
-    return (
-        None
-        if measured is None
-        else Bar(what, f"at most {limit} {unit}".strip(), measured, measured <= limit)
-    )
+    if measured is None:
+        return None
+    return Bar(what, f"at most {limit} {unit}".strip(), measured, measured <= limit)
 
 
 def points(found, axis, method):
@@ -124,7 +120,9 @@ def points(found, axis, method):
 def exponent(found, axis, method):
     """Fit the exponent of time by least squares over all sizes."""
     curve = points(found, axis, method)
-    return float(np.polyfit(*np.log(curve).T, 1)[0]) if len(curve) > 2 else None
+    if len(curve) > 2:
+        return float(np.polyfit(*np.log(curve).T, 1)[0])
+    return None
 
 
 def seconds(cases, name):
@@ -132,4 +130,6 @@ def seconds(cases, name):
 
 
 def over(a, b):
-    return a / b if a and b else None
+    if a and b:
+        return a / b
+    return None

@@ -1,6 +1,7 @@
 """One measurement in a process of its own: best time, peak memory beyond input and output, quality.
 
-    python -m suite.case '{"what": "ours", "method": "MLCM-a", "shape": [10, 5000, 50], "form": "bool"}'
+    python -m suite.case '{"what": "ours", "method": "MLCM-a", "shape": [10, 5000, 50],
+    "form": "bool"}'
 
 `what` is "ours", "floor" or "literal". Prints one JSON object.
 """
@@ -18,7 +19,9 @@ from mlconsensus import floor, panels
 
 TESTS = Path(__file__).parents[2] / "tests"
 MOST_MEMORY = 20 * 2**30
-ENOUGH_SECONDS, FEWEST_RUNS, MOST_RUNS = 3.0, 3, 20
+ENOUGH_SECONDS = 3.0
+FEWEST_RUNS = 3
+MOST_RUNS = 20
 LONG = 15.0  # seconds after which once is enough
 
 
@@ -26,9 +29,8 @@ def main():
     case = json.loads(sys.argv[1])
     votes, truth = panels.load(case["shape"])
     for axis, size in enumerate(case.get("part", ())):
-        votes = (
-            votes.take(range(size), axis=axis) if size < votes.shape[axis] else votes
-        )
+        if size < votes.shape[axis]:
+            votes = votes.take(range(size), axis=axis)
     truth = truth[: votes.shape[1], : votes.shape[2]]
     resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
     try:
@@ -76,10 +78,13 @@ def measure(given, function):
     """Run until time is up; the input is made before, and neither it nor the scores count as memory used."""
     before = _memory("RSS")
     Path("/proc/self/clear_refs").write_text("5")  # forget the peak so far
-    runs, cpu, scores = [], [], None
+    runs = []
+    cpu = []
+    scores = None
     while not _enough(runs):
         scores = None
-        began, worked = time.perf_counter(), time.process_time()
+        began = time.perf_counter()
+        worked = time.process_time()
         scores = function(given)
         runs.append(time.perf_counter() - began)
         cpu.append(time.process_time() - worked)

@@ -1,8 +1,9 @@
 """The floor of each method: its unavoidable arithmetic with NumPy and SciPy, on complete votes in their best form.
 
-`FLOORS` has for each method a function that brings votes, bool (m, n, l), into that form, a NumPy array or SciPy
-matrices, which is not timed, and one that does the arithmetic. Nothing is checked or named, and all cores are used.
-tests/test_floors.py holds the results to the package's.
+`FLOORS` has for each method a function that brings votes, bool (m, n, l), into that
+form, a NumPy array or SciPy matrices, which is not timed, and one that does the
+arithmetic. Nothing is checked or named, and all cores are used. tests/test_floors.py
+holds the results to the package's.
 """
 
 import os
@@ -28,8 +29,12 @@ def majority_vote(votes):
 
 def mlcm_a(votes):
     m, n, l = votes.shape
-    # Sums of counts are whole numbers, which float32 holds exactly while they are small.
-    narrow = np.float32 if m * m * _at_once(n, l) < 2**24 else np.float64
+    # Sums of counts are whole numbers, which float32 holds exactly while they are
+    # small.
+    if m * m * _at_once(n, l) < 2**24:
+        narrow = np.float32
+    else:
+        narrow = np.float64
 
     def second(rows):
         counts = _counts(votes, rows).astype(narrow)
@@ -89,7 +94,8 @@ def bgcm(votes):
     likely = np.linalg.solve(
         system, np.broadcast_to(ALPHA * np.repeat([1.0, 0.0], m), (l, 2 * m))[..., None]
     )[..., 0]
-    gain, base = likely[:, :m] - likely[:, m:], likely[:, m:].sum(axis=1, keepdims=True)
+    gain = likely[:, :m] - likely[:, m:]
+    base = likely[:, m:].sum(axis=1, keepdims=True)
     return _looked_up(votes, cells, (base + gain @ bits.T) / m)
 
 
@@ -100,7 +106,8 @@ def dawid_skene(votes, n_iter=100, tol=1e-5):
     def maximise(true):
         says = []
         for weight in (counts * true, counts * (1 - true)):
-            yes, total = weight @ bits, weight.sum(axis=1, keepdims=True)
+            yes = weight @ bits
+            total = weight.sum(axis=1, keepdims=True)
             yes, no = np.maximum(yes, 1e-10), np.maximum(total - yes, 1e-10)
             says.append(yes / (yes + no))
         return (counts * true).sum(axis=1, keepdims=True) / n, *says
@@ -126,7 +133,9 @@ def dawid_skene(votes, n_iter=100, tol=1e-5):
         )
 
     following = maximise(np.broadcast_to(bits.mean(axis=1), counts.shape))
-    found, bound, active = following, np.full(l, -np.inf), np.ones(l, dtype=bool)
+    found = following
+    bound = np.full(l, -np.inf)
+    active = np.ones(l, dtype=bool)
     for _ in range(n_iter):
         found = [
             np.where(active[:, None], new, old)

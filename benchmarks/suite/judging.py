@@ -45,7 +45,8 @@ CASES = {
 
 def main():
     rng = np.random.default_rng(0)
-    scores, truth = rng.random(SHAPE), rng.random(SHAPE) < FILL
+    scores = rng.random(SHAPE)
+    truth = rng.random(SHAPE) < FILL
     if sys.argv[1].endswith(" with ties"):
         np.round(scores * LEVELS, out=scores)
     found = case.measure((truth, scores), CASES[sys.argv[1]])

@@ -51,7 +51,9 @@ def _machine(results):
         f"{name.replace('_gib', '')} {value}{' GiB' if name.endswith('_gib') else ''}"
         for name, value in max(found, default=())
     )
-    return f"## The machine\n\n{fill(text, 120)}.\n" if found else ""
+    if found:
+        return f"## The machine\n\n{fill(text, 120)}.\n"
+    return ""
 
 
 def _bars(cases):
@@ -60,11 +62,11 @@ def _bars(cases):
         [bar.what, bar.bar, _number(bar.measured), "yes" if bar.met else "**no**"]
         for bar in found
     ]
-    return (
-        "\n".join(["## The bars\n", _table(["", "bar", "measured", "met"], rows), ""])
-        if rows
-        else ""
-    )
+    if rows:
+        return "\n".join(
+            ["## The bars\n", _table(["", "bar", "measured", "met"], rows), ""]
+        )
+    return ""
 
 
 def _size(cases, section):
@@ -88,7 +90,8 @@ def _size(cases, section):
     ]
     head += ["literal", "times faster"] if literal else []
     head += ["microAUC ↑", "ranking loss ↓"]
-    rows, missing = [], []
+    rows = []
+    missing = []
     for method in METHODS:
         ours = found.get(f"ours {method}", {"failed": "not measured"})
         if "failed" in ours:
@@ -117,18 +120,18 @@ def _size(cases, section):
 
 
 def _peers(found):
-    rows, labels = [], SMALL[2]
+    rows = []
+    labels = SMALL[2]
     for peer, name in PEER_NAMES.items():
         case = found.get(f"peer {peer}", {"failed": "not measured"})
         if "failed" in case:
             rows.append([name, case["failed"], "", "", ""])
             continue
         measured = case["labels_measured"]
-        part = (
-            ""
-            if measured == labels
-            else f"; {measured} of {labels} labels measured, and scaled"
-        )
+        if measured == labels:
+            part = ""
+        else:
+            part = f"; {measured} of {labels} labels measured, and scaled"
         quality = [f"{value:.4f}" for value in case.get("quality", {}).values()] or [
             "",
             "",
@@ -157,11 +160,10 @@ def _peer_plot(found):
     for name, case in found.items():
         what, which = name.split(" ", 1)
         if "failed" not in case:
-            shown = (
-                f"{which}, {what}"
-                if what != "peer"
-                else PEER_NAMES[which].split(",")[0].replace("BinaryRelevance", "")
-            )
+            if what != "peer":
+                shown = f"{which}, {what}"
+            else:
+                shown = PEER_NAMES[which].split(",")[0].replace("BinaryRelevance", "")
             rows.append((shown, case["seconds"], colours[what]))
     rows.sort(key=lambda row: row[1])
     (PLOTS / "small.svg").write_text(plots.bars(SIZES["small"], rows, "seconds"))
@@ -215,10 +217,8 @@ def _metrics(found):
     ):
         row = [name, f"one {yardstick}"]
         for ties in ("", " with ties"):
-            ours, least = (
-                bars.seconds(found, name + ties),
-                bars.seconds(found, yardstick + ties),
-            )
+            ours = bars.seconds(found, name + ties)
+            least = bars.seconds(found, yardstick + ties)
             row += [_number(ours), _number(least), _number(bars.over(ours, least))]
         rows.append([*row, _number(found.get(name, {}).get("peak_mib"))])
     head = [
@@ -282,11 +282,9 @@ def _number(value, digits=2):
         return ""
     if value >= 100:
         return f"{value:,.0f}"
-    return (
-        f"{value:.{max(0, digits - 1 - math.floor(math.log10(value)))}f}"
-        if value
-        else "0"
-    )
+    if value:
+        return f"{value:.{max(0, digits - 1 - math.floor(math.log10(value)))}f}"
+    return "0"
 
 
 def _table(head, rows):

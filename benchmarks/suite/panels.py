@@ -1,6 +1,7 @@
 """Panels to measure on: votes of models of different quality on labels that go together, 2.5 % filled, and the truth.
 
-The model is that of `mlconsensus.datasets.make_panel`, made a block of instances at a time so that large panels fit.
+The model is that of `mlconsensus.datasets.make_panel`, made a block of instances at a
+time so that large panels fit.
 """
 
 from pathlib import Path
@@ -10,8 +11,11 @@ from scipy import sparse, special
 
 DATA = Path(__file__).parents[1] / ".data"
 FILL = 0.025
-CORRELATION, SHARED_ERRORS = 0.8, 0.5
-WORST, BEST = 0.4, 0.8  # quality of the models
+CORRELATION = 0.8
+SHARED_ERRORS = 0.5
+# quality of the models
+WORST = 0.4
+BEST = 0.8
 _AT_ONCE = 20_000
 
 
@@ -42,7 +46,8 @@ def make(m, n, l, seed=0):
     threshold = special.ndtri(1 - frequency * FILL / frequency.mean()).astype(
         np.float32
     )
-    votes, truth = np.empty((m, n, l), dtype=bool), np.empty((n, l), dtype=bool)
+    votes = np.empty((m, n, l), dtype=bool)
+    truth = np.empty((n, l), dtype=bool)
     for first in range(0, n, _AT_ONCE):
         rows = slice(first, min(first + _AT_ONCE, n))
         size = (rows.stop - first, l)

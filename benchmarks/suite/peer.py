@@ -2,8 +2,9 @@
 
     PEER_PYTHON suite/peer.py crowdkit-ds votes.npy scores.npy LABELS
 
-Works on the first LABELS labels, writes their scores (n, LABELS), and prints one JSON object: seconds without imports
-and without bringing votes into the peer's form, scaled to all labels; peak memory; version.
+Works on the first LABELS labels, writes their scores (n, LABELS), and prints one JSON
+object: seconds without imports and without bringing votes into the peer's form, scaled
+to all labels; peak memory; version.
 """
 
 import importlib.metadata

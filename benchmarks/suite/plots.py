@@ -18,7 +18,9 @@ _TEXT = 'font-family="sans-serif" font-size="12"'
 
 def bars(title, rows, unit):
     """Draw a bar for each (name, value, colour)."""
-    left, right, height = 210, 600, 20
+    left = 210
+    right = 600
+    height = 20
     low, high = _decades([value for _, value, _ in rows])
     across = _scale(low, high, left, right)
     bottom = 36 + height * len(rows)
@@ -43,7 +45,10 @@ def bars(title, rows, unit):
 
 def lines(title, series, x_name, y_name):
     """Draw a line for each {name: [(x, y), …]}."""
-    left, right, top, bottom = 60, 470, 36, 330
+    left = 60
+    right = 470
+    top = 36
+    bottom = 330
     x_values = sorted({x for points in series.values() for x, _ in points})
     low, high = _decades([y for points in series.values() for _, y in points])
     across = _scale(math.log10(x_values[0]), math.log10(x_values[-1]), left, right)
@@ -95,15 +100,20 @@ def _decades(values):
 
 def _apart(places, least):
     """Move labels apart that would cover each other, keeping their order."""
-    moved, last = [0.0] * len(places), -math.inf
+    moved = [0.0] * len(places)
+    last = -math.inf
     for at in sorted(range(len(places)), key=places.__getitem__):
         last = moved[at] = max(places[at], last + least)
     return moved
 
 
 def _power(at):
-    return f"{10**at:,}" if at >= 0 else f"{10.0**at:.{-at}f}"
+    if at >= 0:
+        return f"{10**at:,}"
+    return f"{10.0**at:.{-at}f}"
 
 
 def _short(value):
-    return f"{value:.3g}" if value < 1000 else f"{value:,.0f}"
+    if value < 1000:
+        return f"{value:.3g}"
+    return f"{value:,.0f}"

@@ -18,12 +18,10 @@ PEERS = HERE / ".peers"
 MOST_SECONDS = 600
 
 METHODS = tuple(COMBINERS)
-SMALL, LARGE, LONG, WIDE = (
-    (10, 5_000, 50),
-    (10, 100_000, 200),
-    (5, 1_000_000, 100),
-    (10, 20_000, 2_000),
-)
+SMALL = (10, 5_000, 50)
+LARGE = (10, 100_000, 200)
+LONG = (5, 1_000_000, 100)
+WIDE = (10, 20_000, 2_000)
 LITERAL = ("MV", "BGCM", "MLCM-r", "MLCM-a")
 PEER_ENVIRONMENTS = {
     "crowdkit-mv": "crowdkit",
@@ -118,7 +116,8 @@ SECTIONS = {
 
 
 def _of_size(shape):
-    # Ours and its floor one after the other, so that a ratio compares what ran under the same conditions.
+    # Ours and its floor one after the other, so that a ratio compares what ran under
+    # the same conditions.
     for method in METHODS:
         for what in ("ours", "floor") if method in floor.FLOORS else ("ours",):
             yield (
@@ -195,4 +194,6 @@ def _imports():
 def _csv():
     with tempfile.TemporaryDirectory() as folder:
         found = _answer([sys.executable, HERE / "combine_csv.py", "--folder", folder])
-    return found if "failed" not in found else {name: found for name, _ in csv()}
+    if "failed" not in found:
+        return found
+    return {name: found for name, _ in csv()}

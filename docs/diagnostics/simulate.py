@@ -1,9 +1,11 @@
 """Count false and true accusations on simulated panels, with and without copies, random and inverted raters.
 
-    python docs/diagnostics/simulate.py [PANELS]      200 of each kind without and 200 with unless told
+    python docs/diagnostics/simulate.py [PANELS]      200 of each kind without and 200
+    with unless told
 
-The table of docs/diagnostics.md is what it prints. Honest raters differ in quality and in how readily they say yes,
-have part of their errors in common, and find some instances hard.
+The table of docs/diagnostics.md is what it prints. Honest raters differ in quality and
+in how readily they say yes, have part of their errors in common, and find some
+instances hard.
 """
 
 import sys

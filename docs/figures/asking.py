@@ -2,13 +2,15 @@
 
     python docs/figures/asking.py FOLDER CACHE
 
-FOLDER has panels as for docs/quality/panels.py; of large ones, 600 instances are taken for all. Random asking gets 60
-answers; asking by `ask` gets a share of these, and what share is needed is read off between those tried. Results of
-each panel are kept in CACHE. Writes the table of docs/gold-figures.md.
+FOLDER has panels as for docs/quality/panels.py; of large ones, 600 instances are taken
+for all. Random asking gets 60 answers; asking by `ask` gets a share of these, and what
+share is needed is read off between those tried. Results of each panel are kept in
+CACHE. Writes the table of docs/gold-figures.md.
 
-Which instances are drawn by chance tells much of a few dozen answers. So shares are also reckoned without drawing: an
-answered instance gets its metrics right, so that each brings what it was wrong by, times its chance to be asked about
-(what the fit learns is left out). By these the powers of the worth are chosen, for each data set on the others.
+Which instances are drawn by chance tells much of a few dozen answers. So shares are
+also reckoned without drawing: an answered instance gets its metrics right, so that each
+brings what it was wrong by, times its chance to be asked about (what the fit learns is
+left out). By these the powers of the worth are chosen, for each data set on the others.
 """
 
 import itertools

@@ -2,9 +2,10 @@
 
     python docs/figures/coverage.py FOLDER [DRAWS] [random | asked]
 
-FOLDER has panels as for docs/quality/panels.py; DRAWS (2,000) are spread over them. Gold is drawn at random, and as
-`ask` draws it for consensus and for figures (a third of the draws each), or in one of the two ways alone. Writes the
-tables of docs/gold-figures.md into that page.
+FOLDER has panels as for docs/quality/panels.py; DRAWS (2,000) are spread over them.
+Gold is drawn at random, and as `ask` draws it for consensus and for figures (a third of
+the draws each), or in one of the two ways alone. Writes the tables of
+docs/gold-figures.md into that page.
 """
 
 import re

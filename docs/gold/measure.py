@@ -2,13 +2,16 @@
 
     python docs/gold/measure.py FOLDER CACHE [--draws 10]
 
-FOLDER has panels as NPZ files, as docs/quality/panels.py reads them. For each panel and number of gold instances (at
-most three quarters of those of which some truth is known), gold is drawn at random ten times; what is judged are the
-instances that are not gold (at most 1,500 of them, drawn at random too), by four metrics. Results of each panel are
-kept in CACHE. Writes gold.json beside this file and the tables of docs/gold.md into that page.
+FOLDER has panels as NPZ files, as docs/quality/panels.py reads them. For each panel and
+number of gold instances (at most three quarters of those of which some truth is known),
+gold is drawn at random ten times; what is judged are the instances that are not gold
+(at most 1,500 of them, drawn at random too), by four metrics. Results of each panel are
+kept in CACHE. Writes gold.json beside this file and the tables of docs/gold.md into
+that page.
 
-Stacking is logistic regression on the raters' answers, label by label, as scikit-learn has it by default; an answer
-that a rater did not give is its mean on the label; labels of which all gold answers are alike get their rate.
+Stacking is logistic regression on the raters' answers, label by label, as scikit-learn
+has it by default; an answer that a rater did not give is its mean on the label; labels
+of which all gold answers are alike get their rate.
 """
 
 import argparse
@@ -35,7 +38,9 @@ MOST_JUDGED = 1500
 LARGE, FEW = (
     4e6,
     3,
-)  # cells of panels of which fewer draws are taken; and where the default is not the filter
+    # cells of panels of which fewer draws are taken; and where the default is not the
+    # filter
+)
 BEYOND = (
     1.0,
     2.0,
@@ -82,7 +87,8 @@ def stacked(answers, truth, known, judged):
 def of_panel(path, draws):
     """Metrics of every draw: size, draw, and for each of `without`, `stacking` and a gate in BEYOND four figures.
 
-    `without` is what `combine` makes of the panel, a gate what it makes of it with gold.
+    `without` is what `combine` makes of the panel, a gate what it makes of it with
+    gold.
     """
     scores, truth, known = quality.read(path)
     panel = as_predictions(scores)

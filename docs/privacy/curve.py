@@ -2,8 +2,9 @@
 
     python docs/privacy/curve.py
 
-A panel of 5 models and 20 labels is made, statistics of its first n instances are released with noise, and 5,000 other
-instances are judged. Means of 10 releases; each draws new noise, so that another run differs in the last digit or two.
+A panel of 5 models and 20 labels is made, statistics of its first n instances are
+released with noise, and 5,000 other instances are judged. Means of 10 releases; each
+draws new noise, so that another run differs in the last digit or two.
 """
 
 from __future__ import annotations

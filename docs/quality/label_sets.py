@@ -2,10 +2,11 @@
 
     python docs/quality/label_sets.py FOLDER…
 
-Each FOLDER has panels as NPZ files, as for panels.py; `annotators` are simulated here. Prints, for all panels of a
-folder, the mean micro F1, F1 by instance, macro F1 and Hamming loss of each rule, and in how many panels its micro F1
-is below that of a majority (in brackets: by more than two standard errors, from the paired jackknife over 20 groups of
-instances). Instances whose truth was given as gold are not judged.
+Each FOLDER has panels as NPZ files, as for panels.py; `annotators` are simulated here.
+Prints, for all panels of a folder, the mean micro F1, F1 by instance, macro F1 and
+Hamming loss of each rule, and in how many panels its micro F1 is below that of a
+majority (in brackets: by more than two standard errors, from the paired jackknife over
+20 groups of instances). Instances whose truth was given as gold are not judged.
 """
 
 import itertools

@@ -2,9 +2,9 @@
 
     python docs/quality/panels.py FOLDER
 
-FOLDER has panels as NPZ files (`predictions` (m, n, l) with NaN for silence, `truth`, and `truth_mask` or
-`verified_mask` where some of it is not known), at any depth. Writes panels.json beside this file, and the tables of
-docs/quality.md into that page.
+FOLDER has panels as NPZ files (`predictions` (m, n, l) with NaN for silence, `truth`,
+and `truth_mask` or `verified_mask` where some of it is not known), at any depth. Writes
+panels.json beside this file, and the tables of docs/quality.md into that page.
 """
 
 import itertools
@@ -30,7 +30,8 @@ HERE = Path(__file__).parent
 METRICS = ("microAUC", "one error", "ranking loss", "average precision")
 SIGN = np.array([1, -1, -1, 1])
 PARTS = 20  # of instances, for the jackknife
-# Constants that were chosen with truth in view: what votes count, the most noise, how far rare labels are raised.
+# Constants that were chosen with truth in view: what votes count, the most noise, how
+# far rare labels are raised.
 CONSTANTS = (
     (rater_filter, "_VOTING"),
     (rater_filter, "_MOST_NOISE"),

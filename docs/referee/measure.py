@@ -1,14 +1,17 @@
 """Compare what held-out raters say of each method with what the truth says, on panels with truth.
 
-    python docs/referee/measure.py [FOLDER WITH PANELS]        ../shared/panels unless told
+    python docs/referee/measure.py [FOLDER WITH PANELS]        ../shared/panels unless
+    told
 
-One line a panel, four figures each (microAUC, one error, ranking loss, average precision): rank correlation, over
-methods, of held-out and true gains over voting; how many held-out gains are beyond two standard errors, and at how many
-of these the true gain has the other sign beyond two of its own; both gains of the filter; what the verdict names, were
-it asked for each metric, and its true gain; the doubt, if there is one. Then the same by kinds of panels, with how
-often the verdict leaves voting, is behind it, and is so by more than two standard errors. It takes two minutes.
-Before that, the same of simulated raters whose answers depend on nothing but the truth (conditional independence) and
-of some that find the same cells hard.
+One line a panel, four figures each (microAUC, one error, ranking loss, average
+precision): rank correlation, over methods, of held-out and true gains over voting; how
+many held-out gains are beyond two standard errors, and at how many of these the true
+gain has the other sign beyond two of its own; both gains of the filter; what the
+verdict names, were it asked for each metric, and its true gain; the doubt, if there is
+one. Then the same by kinds of panels, with how often the verdict leaves voting, is
+behind it, and is so by more than two standard errors. It takes two minutes. Before
+that, the same of simulated raters whose answers depend on nothing but the truth
+(conditional independence) and of some that find the same cells hard.
 """
 
 import sys

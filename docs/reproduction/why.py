@@ -1,6 +1,7 @@
 """Two tables of docs/reproduction/README.md: what ties and what empty instances do to the figures.
 
-python docs/reproduction/why.py [--cache FOLDER] [DATASET]...  # after `mlconsensus reproduce`, with its base models
+python docs/reproduction/why.py [--cache FOLDER] [DATASET]...  # after `mlconsensus
+reproduce`, with its base models
 """
 
 from __future__ import annotations

@@ -2,8 +2,9 @@
 
     python run.py
 
-Six taggers have labelled 500 tickets. An expert answers 25 tickets a round: those that `ask` chooses, with the answers
-so far in view. Beside it stands an expert who is asked about random tickets.
+Six taggers have labelled 500 tickets. An expert answers 25 tickets a round: those that
+`ask` chooses, with the answers so far in view. Beside it stands an expert who is asked
+about random tickets.
 """
 
 import numpy as np

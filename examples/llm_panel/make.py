@@ -1,7 +1,8 @@
 """Make the file of this example: three language models tag the same support tickets, as lists of tags.
 
-Run `python make.py` in this folder; the files come out the same every time. The tags are drawn from a synthetic panel,
-and not from real models, so that the example can be checked against a truth.
+Run `python make.py` in this folder; the files come out the same every time. The tags
+are drawn from a synthetic panel, and not from real models, so that the example can be
+checked against a truth.
 """
 
 import json

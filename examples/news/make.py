@@ -9,7 +9,7 @@ import numpy as np
 
 import mlconsensus as mlc
 from mlconsensus.io import write_table
-from mlconsensus.predictions.score_tables import ModelTable
+from mlconsensus.predictions.score_tables import ScoreTable
 
 LABELS = [
     "politics",
@@ -24,7 +24,9 @@ LABELS = [
     "sports",
 ]
 LABELS += ["football", "culture", "music"]
-TAGGERS = {  # name: (file, layout, labels it does not know, share of articles it has not seen, gives scores)
+# name: (file, layout, labels it does not know, share of articles it has not seen, gives
+# scores)
+TAGGERS = {
     "newsroom": ("newsroom.csv", "wide", [], 0.3, False),
     "agency": ("agency.tsv", "long", ["football", "music"], 0.1, True),
     "archive": ("archive.parquet", "wide", ["climate", "elections"], 0.0, False),
@@ -53,17 +55,17 @@ def main(folder: Path) -> None:
         columns = [j for j, label in enumerate(LABELS) if label not in unknown]
         own = scores[np.ix_(rows, columns)]
         values = own.round(3) if probabilities else own > 0.5
-        table = ModelTable(name, values, ids[rows], [LABELS[j] for j in columns])
+        table = ScoreTable(name, values, ids[rows], [LABELS[j] for j in columns])
         write_table(folder / file, table, layout=layout, force=True)
     write_table(
-        folder / "truth.csv", ModelTable("truth", truth, ids, LABELS), force=True
+        folder / "truth.csv", ScoreTable("truth", truth, ids, LABELS), force=True
     )
     asked = np.sort(
         rng.choice(len(ids), 80, replace=False)
     )  # what an expert has answered: articles drawn at random
     write_table(
         folder / "answers.csv",
-        ModelTable("answers", truth[asked], ids[asked], LABELS),
+        ScoreTable("answers", truth[asked], ids[asked], LABELS),
         force=True,
     )
 

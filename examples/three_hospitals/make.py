@@ -10,7 +10,7 @@ import numpy as np
 
 import mlconsensus as mlc
 from mlconsensus.io import write_table
-from mlconsensus.predictions.score_tables import ModelTable
+from mlconsensus.predictions.score_tables import ScoreTable
 
 HOSPITALS = {"north": 1200, "south": 3000, "west": 1800}  # patients of each
 VENDORS = {"acme": 0.75, "bolt": 0.6, "core": 0.4}  # how good each one's model is
@@ -54,11 +54,11 @@ def main(folder: Path) -> None:
         columns = rng.permutation(len(FINDINGS))  # each in an order of its own
         labels = [FINDINGS[at] for at in columns]
         for vendor, scores in zip(VENDORS, panel.to_array() > 0.5, strict=True):
-            table = ModelTable(
+            table = ScoreTable(
                 vendor, scores[np.ix_(rows, columns)], patients[rows], labels
             )
             write_table(folder / place / f"{vendor}.csv", table, force=True)
-        table = ModelTable(
+        table = ScoreTable(
             "truth", truth[np.ix_(rows, columns)], patients[rows], labels
         )
         write_table(folder / place / "truth.csv", table, force=True)

@@ -9,6 +9,7 @@ def main() -> None:
     usual = signal.getsignal(signal.SIGINT)
     if usual is signal.default_int_handler:  # else it is ignored
         signal.signal(signal.SIGINT, _interrupted)
+
     from .cli import main as run
 
     signal.signal(signal.SIGINT, usual)

@@ -2,14 +2,14 @@
 
 from typing import Any, Literal, NamedTuple, get_args
 
-from .combiners.gold_instances import known_instances
-from .combiners.registry import COMBINERS, Combiner, method_named
+from .combiners.gold_instances import collect_gold_instances
+from .combiners.registry import COMBINERS, BaseCombiner, find_method_name
 from .errors import expect, one_of
 from .metrics.ranking import RANKING_METRICS
 from .model_selection.comparison import compare
 from .model_selection.held_out_models import referee
 from .predictions import as_predictions, joined
-from .predictions.sampling import MOST_CELLS, sampled
+from .predictions.sampling import MOST_CELLS, subsample_instances
 from .predictions.validation import Weights
 
 Optimize = Literal[
@@ -17,7 +17,7 @@ Optimize = Literal[
 ]
 METRICS = get_args(Optimize)
 Method = (
-    str | Combiner | None
+    str | BaseCombiner | None
 )  # a name, a combiner with its settings, or whichever is best
 _LOOKED_AT, _FEWEST = (
     600,
@@ -33,7 +33,7 @@ _RIVAL, _CLEARLY = (
 class Chosen(NamedTuple):
     """A combiner, and why it is the one to use."""
 
-    combiner: Combiner
+    combiner: BaseCombiner
     reason: str
     panel: Any  # to fit it to
 
@@ -54,11 +54,13 @@ def choose(
     """
     if isinstance(method, str):
         return Chosen(
-            COMBINERS[method_named(method)](weights=weights), "it was asked for", panel
+            COMBINERS[find_method_name(method)](weights=weights),
+            "it was asked for",
+            panel,
         )
     if method is not None:
         expect(
-            isinstance(method, Combiner),
+            isinstance(method, BaseCombiner),
             "method",
             repr(method),
             "a name or a combiner, such as MLCMa()",
@@ -109,7 +111,7 @@ def _by_held_out_raters(panel: Any) -> tuple[str, str]:
     if panel.many or panel.clusters or fitting < _FEWEST:
         return default
     found = referee(
-        sampled(panel, min(_LOOKED_AT, fitting)),
+        subsample_instances(panel, min(_LOOKED_AT, fitting)),
         methods=[DEFAULT, _RIVAL],
         even_in_doubt=False,
     )
@@ -136,14 +138,17 @@ def _by_held_out_raters(panel: Any) -> tuple[str, str]:
 
 def _known_answers_prefer_the_default(panel: Any, name: str, weights: Weights) -> bool:
     """Tell whether the default, which learns from known answers, ranks others of them better than what raters chose."""
-    known, others = known_instances(panel), sampled(panel.with_gold(None), _LOOKED_AT)
+    known, others = (
+        collect_gold_instances(panel),
+        subsample_instances(panel.with_gold(None), _LOOKED_AT),
+    )
     judged = joined([known.with_gold(None), others]).with_gold_at(known.gold)
     methods = {each: COMBINERS[each](weights=weights) for each in (name, DEFAULT)}
     gains = compare(judged, methods=methods).gains[DEFAULT].values()
     return all(gain.value >= 0 for gain in gains) and any(gain.sure for gain in gains)
 
 
-def with_what_it_saw(reason: str, combiner: Combiner) -> str:
+def with_what_it_saw(reason: str, combiner: BaseCombiner) -> str:
     """Add to a reason what the fitted combiner saw in the panel."""
     saw = combiner.saw(combiner.solution_)
     return f"{reason}: {saw}" if saw else reason

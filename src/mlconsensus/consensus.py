@@ -10,29 +10,29 @@ import numpy as np
 from sklearn.base import clone
 
 from .choosing import DEFAULT, Method, Optimize, choose, with_what_it_saw
-from .combiners.registry import Combiner, majority_vote
+from .combiners.registry import BaseCombiner, majority_vote
 from .decision.calibration import calibrated
 from .decision.expected_f1 import best_sets
 from .decision.label_sets import Empty, Top, best_f1, cardinalities, top_labels
 from .decision.risk_control import Decided, decide
-from .errors import InputWarning, expect
+from .errors import InputError, InputWarning
 from .inspection.diagnostics import Diagnostics, diagnose, leave_one_model_out
 from .inspection.explanations import Explanation, explain
-from .linalg.sparse_scores import ManyScores
+from .linalg.sparse_scores import SparseScores
 from .metrics import ranking
 from .metrics.ground_truth import as_matched
 from .model_selection.comparison import cross_fitted
 from .predictions import (
-    MOST_DENSE,
+    MAX_DENSE_LABELS,
     FloatArray,
-    ModelTable,
     Names,
     Predictions,
+    ScoreTable,
     as_predictions,
     is_frame,
     truth_table,
 )
-from .predictions.sampling import named_most
+from .predictions.sampling import select_frequent_labels
 from .predictions.validation import Weights
 from .text import plural, sizes
 
@@ -47,7 +47,8 @@ class Consensus:
     Attributes
     ----------
     scores
-        Consensus scores (n, l), higher = more relevant; `ManyScores` of a panel of many labels (docs/many-labels.md).
+        Consensus scores (n, l), higher = more relevant; `SparseScores` of a panel of
+        many labels (docs/many-labels.md).
     method, reason
         Name of the method, and why it was chosen.
     combiner
@@ -68,7 +69,7 @@ class Consensus:
     scores: Any
     method: str
     reason: str
-    combiner: Combiner
+    combiner: BaseCombiner
     instances: Names
     label_names: tuple[str, ...]
     predictions: Predictions
@@ -77,11 +78,9 @@ class Consensus:
     def gold(self) -> FloatArray | None:
         """The answers that were known (n, l), NaN where none was; ``None``: there were none."""
         unknown = np.full(self.scores.shape, np.nan)
-        return (
-            None
-            if self.predictions.gold is None
-            else self.predictions.answered(unknown)
-        )
+        if self.predictions.gold is None:
+            return None
+        return self.predictions.answered(unknown)
 
     @cached_property
     def cardinality(self) -> FloatArray:
@@ -92,8 +91,8 @@ class Consensus:
     def labels(self) -> Any:
         """Label sets (n, l) of bool or CSR that promise the highest F1: the best scores of all instances.
 
-        As many as the votes lead to expect (`insight.totals`), or as known answers say. `decisions` has other rules.
-        What labels are called is in `label_names`.
+        As many as the votes lead to expect (`insight.totals`), or as known answers say.
+        `decisions` has other rules. What labels are called is in `label_names`.
         """
         return self.sets()
 
@@ -101,27 +100,26 @@ class Consensus:
     def probabilities(self) -> FloatArray:
         """How likely each label is relevant (n, l); docs/gold-figures.md says how far that can be trusted.
 
-        With gold, calibrated by it. Without, as the agreement of the models suggests: the rater filter's scores, cut to
-        [0, 1], are what one more trusted rater would say; another method's scores are brought to the scale of the vote.
+        With gold, calibrated by it. Without, as the agreement of the models suggests:
+        the rater filter's scores, cut to [0, 1], are what one more trusted rater would
+        say; another method's scores are brought to the scale of the vote.
         """
         self._expect_few("probabilities")
         known = self.gold
-        fair = (
-            self.scores
-            if known is None
-            else cross_fitted(self.combiner, self.predictions)
-        )
+        if known is None:
+            fair = self.scores
+        else:
+            fair = cross_fitted(self.combiner, self.predictions)
+
         own, fair = (
             np.clip(scores, 0, 1)
             if self.method == DEFAULT
             else calibrated(scores, scores, self.vote)
             for scores in (self.scores, fair)
         )
-        return (
-            own
-            if known is None
-            else self.predictions.answered(calibrated(own, fair, known))
-        )
+        if known is None:
+            return own
+        return self.predictions.answered(calibrated(own, fair, known))
 
     @cached_property
     def vote(self) -> FloatArray:
@@ -141,9 +139,11 @@ class Consensus:
         Parameters
         ----------
         truth
-            The relevant labels, to judge with: an array (n, l), or a DataFrame that is matched by its names.
+            The relevant labels, to judge with: an array (n, l), or a DataFrame that is
+            matched by its names.
 
-        Of many labels the 500 named most are combined anew, by the same method, and looked at.
+        Of many labels the 500 named most are combined anew, by the same method, and
+        looked at.
 
         Returns
         -------
@@ -156,20 +156,22 @@ class Consensus:
         >>> mlc.combine(panel).report(truth)
         <Report: 5 models × 100 instances × 20 labels by Filter>
         """
-        from .report import Report, summarise
+        from .report import Report, summarize
 
-        panel, note = named_most(self.predictions)
-        found = (
-            replace(combine(panel, method=clone(self.combiner)), reason=self.reason)
-            if note
-            else self
-        )
-        known = (
-            None
-            if truth is None
-            else truth_table(truth, "truth", self.instances, self.label_names)
-        )
-        return Report(summarise(found, known, note=note))
+        panel, note = select_frequent_labels(self.predictions)
+        if note:
+            found = replace(
+                combine(panel, method=clone(self.combiner)), reason=self.reason
+            )
+        else:
+            found = self
+
+        if truth is None:
+            known = None
+        else:
+            known = truth_table(truth, "truth", self.instances, self.label_names)
+
+        return Report(summarize(found, known, note=note))
 
     def explain(self, instance: int | str, label: int | str) -> Explanation:
         """Say which model's which statement raised or lowered a score, and by how much, against plain voting.
@@ -181,7 +183,8 @@ class Consensus:
 
         Returns
         -------
-        An exact sum over statements, and whether the label is in the instance's label set.
+        An exact sum over statements, and whether the label is in the instance's label
+        set.
         """
         found = explain(self.combiner, self.predictions, instance, label)
         at = (
@@ -195,19 +198,20 @@ class Consensus:
 
         Returns
         -------
-        The lowest and the highest score (n, l) of each cell when any one model is left out.
+        The lowest and the highest score (n, l) of each cell when any one model is left
+        out.
         """
         self._expect_few("intervals")
         return leave_one_model_out(self.predictions, self.combiner)
 
     def _expect_few(self, what: str) -> None:
-        few = not isinstance(self.scores, ManyScores)
-        expect(
-            few,
-            what,
-            sizes(self.predictions.shape),
-            f"at most {MOST_DENSE:,} labels: see Predictions.select",
-        )
+        few = not isinstance(self.scores, SparseScores)
+        if not (few):
+            raise InputError(
+                where=what,
+                found=sizes(self.predictions.shape),
+                expected=f"at most {MAX_DENSE_LABELS:,} labels: see Predictions.select",
+            )
 
     def top(self, k: int = 10) -> Top:
         """Name the `k` best labels of each instance, best first, with their scores; see `decisions.top_labels`."""
@@ -216,13 +220,14 @@ class Consensus:
     def sets(self, empty: Empty = "keep") -> Any:
         """Give the label sets of `labels`; an instance without labels keeps none, or gets its ``"top"`` one."""
         if self.predictions.gold is not None and not isinstance(
-            self.scores, ManyScores
+            self.scores, SparseScores
         ):
             chosen = best_f1(self.probabilities, empty=empty)
         else:
             chosen = best_sets(
                 self.scores, self.predictions, self.combiner.comparable, empty
             )
+
         return self.predictions.answered(chosen)
 
     def label_sets(self) -> list[tuple[str, ...]]:
@@ -248,7 +253,8 @@ class Consensus:
         Parameters
         ----------
         truth
-            The relevant labels: an array or sparse matrix (n, l), or a DataFrame that is matched by its names.
+            The relevant labels: an array or sparse matrix (n, l), or a DataFrame that
+            is matched by its names.
 
         Returns
         -------
@@ -256,6 +262,7 @@ class Consensus:
         """
         if not is_frame(truth):
             return ranking.evaluate(truth, self.scores, self.labels)
+
         matched = as_matched(truth, self.instances, self.label_names)
         if matched.note:
             warnings.warn(matched.note, InputWarning, 2)
@@ -269,9 +276,11 @@ class Consensus:
         Parameters
         ----------
         gold
-            Truth of instances that were drawn at random, as `combine` takes it; what was combined with unless told.
+            Truth of instances that were drawn at random, as `combine` takes it; what
+            was combined with unless told.
         promises
-            As in `mlc.decide`, which says what each means. The scores are those of a fit without the gold.
+            As in `mlc.decide`, which says what each means. The scores are those of a
+            fit without the gold.
 
         Examples
         --------
@@ -283,8 +292,13 @@ class Consensus:
         Left to people: 0 of 20,000 cells in 0 of 1,000 instances.
         """
         self._expect_few("decide")
-        panel = self.predictions if gold is None else self.predictions.with_gold(gold)
-        unknown, scores = self.predictions.with_gold(None), self.scores
+        if gold is None:
+            panel = self.predictions
+        else:
+            panel = self.predictions.with_gold(gold)
+
+        unknown = self.predictions.with_gold(None)
+        scores = self.scores
         if self.gold is not None:
             scores = clone(self.combiner).fit(unknown).transform(unknown)
         return decide(scores, panel.answered(np.full(scores.shape, np.nan)), **promises)
@@ -295,7 +309,8 @@ class Consensus:
         Parameters
         ----------
         library
-            ``"pandas"``: instances are the index; ``"polars"``: they are the first column.
+            ``"pandas"``: instances are the index; ``"polars"``: they are the first
+            column.
 
         Returns
         -------
@@ -323,7 +338,7 @@ class Consensus:
         """
         from .io import write_table
 
-        many = isinstance(self.scores, ManyScores)
+        many = isinstance(self.scores, SparseScores)
         write_table(
             path,
             self._table(),
@@ -332,11 +347,13 @@ class Consensus:
             force=force,
         )
 
-    def _table(self) -> ModelTable:
-        scores = (
-            self.scores.cells() if isinstance(self.scores, ManyScores) else self.scores
-        )
-        return ModelTable(self.method, scores, self.instances, self.label_names)
+    def _table(self) -> ScoreTable:
+        if isinstance(self.scores, SparseScores):
+            scores = self.scores.cells()
+        else:
+            scores = self.scores
+
+        return ScoreTable(self.method, scores, self.instances, self.label_names)
 
 
 def combine(
@@ -354,20 +371,23 @@ def combine(
     predictions
         `Predictions`, or anything that its constructor takes.
     optimize
-        The metric that matters: ``"ranking_loss"``, ``"micro_auc"``, ``"one_error"``, ``"average_precision"``, or
-        ``"auto"`` for the method to use without knowing.
+        The metric that matters: ``"ranking_loss"``, ``"micro_auc"``, ``"one_error"``,
+        ``"average_precision"``, or ``"auto"`` for the method to use without knowing.
     method
         A method's name or a combiner, in place of the one that `optimize` would choose.
     weights
-        How much each model counts: a number for each, in their order or by name; ``None``: all alike.
+        How much each model counts: a number for each, in their order or by name;
+        ``None``: all alike.
     gold
-        Answers that are known, of some instances or some cells, for the method to learn from (docs/gold.md): an array
-        (n, l) of 1, 0 and NaN (not known), or a DataFrame that is matched by its names. They stand as they are in the
-        scores, as 1 and 0, and in the label sets.
+        Answers that are known, of some instances or some cells, for the method to learn
+        from (docs/gold.md): an array (n, l) of 1, 0 and NaN (not known), or a DataFrame
+        that is matched by its names. They stand as they are in the scores, as 1 and 0,
+        and in the label sets.
 
     Returns
     -------
-    Scores (n, l), label sets, the method and why it was chosen; it can explain and report itself.
+    Scores (n, l), label sets, the method and why it was chosen; it can explain and
+    report itself.
 
     Examples
     --------
@@ -381,12 +401,12 @@ def combine(
     True
     """
     panel = as_predictions(predictions)
-    panel = panel if gold is None else panel.with_gold(gold)
+    if gold is not None:
+        panel = panel.with_gold(gold)
+
     combiner, reason, fitted = choose(panel, optimize, method, weights)
-    scores, names = (
-        combiner.fit(fitted).transform(panel),
-        (panel.instances, panel.labels),
-    )
+    scores = combiner.fit(fitted).transform(panel)
+    names = (panel.instances, panel.labels)
     return Consensus(
         scores,
         combiner.name,

@@ -17,29 +17,33 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from .choosing import choose
-from .errors import expect
+from .errors import InputError
 from .predictions import Array, FloatArray, Predictions
 
-_LEAST = 1e-12  # no label is impossible or certain, so that logarithms of probabilities are finite
+# no label is impossible or certain, so that logarithms of probabilities are finite
+_LEAST = 1e-12
 
 
 class ConsensusClassifier(ClassifierMixin, _BaseHeterogeneousEnsemble):  # type: ignore[misc]
     """Fit multilabel classifiers and combine what they say, where `VotingClassifier` takes no multilabel `y`.
 
-    A `y` with one class for each instance is taken too; the classes are then what is ranked.
+    A `y` with one class for each instance is taken too; the classes are then what is
+    ranked.
 
-    What each says is taken from its `predict_proba`, in either form that scikit-learn has; else from its
-    `decision_function`, through the logistic function; else from `predict`.
+    What each says is taken from its `predict_proba`, in either form that scikit-learn
+    has; else from its `decision_function`, through the logistic function; else from
+    `predict`.
 
     Parameters
     ----------
     estimators
-        Pairs (name, classifier). Clones of them are fitted; ``"drop"`` in place of a classifier leaves it out.
+        Pairs (name, classifier). Clones of them are fitted; ``"drop"`` in place of a
+        classifier leaves it out.
     combiner
         A combiner, or the name of its method; ``None``: what `combine` would choose.
     prefit
-        Whether the classifiers are fitted already and stay as they are. `fit` then only fits the combiner, to what they
-        say of its `X`; it needs no `y`.
+        Whether the classifiers are fitted already and stay as they are. `fit` then only
+        fits the combiner, to what they say of its `X`; it needs no `y`.
 
     Attributes
     ----------
@@ -50,7 +54,8 @@ class ConsensusClassifier(ClassifierMixin, _BaseHeterogeneousEnsemble):  # type:
     labels_
         Names of the labels: columns of the `y` that was fitted, if it was a DataFrame.
     classes_
-        For each label, that it can be 0 or 1, as scikit-learn's multilabel classifiers have it; or the classes (l,).
+        For each label, that it can be 0 or 1, as scikit-learn's multilabel classifiers
+        have it; or the classes (l,).
 
     Examples
     --------
@@ -82,11 +87,11 @@ class ConsensusClassifier(ClassifierMixin, _BaseHeterogeneousEnsemble):  # type:
         X
             Features (n, …), whatever the classifiers take.
         y
-            Relevant labels (n, l), 0/1 or bool, dense or scipy.sparse, or a DataFrame; or classes (n,). Not needed with
-            `prefit`.
+            Relevant labels (n, l), 0/1 or bool, dense or scipy.sparse, or a DataFrame;
+            or classes (n,). Not needed with `prefit`.
         **fit_params
-            For the `fit` of every classifier, such as `sample_weight`; of those that ask for it, if metadata routing is
-            enabled.
+            For the `fit` of every classifier, such as `sample_weight`; of those that
+            ask for it, if metadata routing is enabled.
 
         Returns
         -------
@@ -98,19 +103,24 @@ class ConsensusClassifier(ClassifierMixin, _BaseHeterogeneousEnsemble):  # type:
             for name, one in zip(names, given, strict=True)
             if not isinstance(one, str)
         }
-        known = None if self.prefit and y is None else self._target(y)
+        if self.prefit and y is None:
+            known = None
+        else:
+            known = self._target(y)
+
         if not self.prefit:
-            routed = (
-                process_routing(self, "fit", **fit_params)
-                if get_config()["enable_metadata_routing"]
-                else None
-            )
+            if get_config()["enable_metadata_routing"]:
+                routed = process_routing(self, "fit", **fit_params)
+            else:
+                routed = None
+
             members = {
                 name: clone(one).fit(
                     X, known, **(routed[name].fit if routed else fit_params)
                 )
                 for name, one in members.items()
             }
+
         self.estimators_, self.named_estimators_ = (
             list(members.values()),
             Bunch(**dict(self.estimators) | members),
@@ -119,27 +129,30 @@ class ConsensusClassifier(ClassifierMixin, _BaseHeterogeneousEnsemble):  # type:
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(first, name):
                 setattr(self, name, getattr(first, name))
+
         several = (first.predict(X) if known is None else known).ndim == 2
-        labels = (
-            [str(name) for name in y.columns]
-            if several and hasattr(y, "columns")
-            else None
-        )
+        if several and hasattr(y, "columns"):
+            labels = [str(name) for name in y.columns]
+        else:
+            labels = None
+
         panel = Predictions(
             [self._said(one, X) for one in self.estimators_],
             models=list(members),
             labels=labels,
         )
-        wanted = (
-            self.combiner
-            if self.combiner is None or isinstance(self.combiner, str)
-            else clone(self.combiner)
-        )
+        if self.combiner is None or isinstance(self.combiner, str):
+            wanted = self.combiner
+        else:
+            wanted = clone(self.combiner)
+
         self.combiner_ = choose(panel, method=wanted).combiner.fit(panel)
         self.labels_ = panel.labels
-        self.classes_ = (
-            [np.array([0, 1])] * len(panel.labels) if several else first.classes_
-        )
+        if several:
+            self.classes_ = [np.array([0, 1])] * len(panel.labels)
+        else:
+            self.classes_ = first.classes_
+
         return self
 
     def panel(self, X: Any) -> Predictions:
@@ -168,7 +181,8 @@ class ConsensusClassifier(ClassifierMixin, _BaseHeterogeneousEnsemble):  # type:
 
         Returns
         -------
-        ndarray (n, l); the class of highest score (n,), if `fit` saw a `y` with one class for each instance.
+        ndarray (n, l); the class of highest score (n,), if `fit` saw a `y` with one
+        class for each instance.
         """
         check_is_fitted(self)
         if isinstance(self.classes_, list):
@@ -185,14 +199,13 @@ class ConsensusClassifier(ClassifierMixin, _BaseHeterogeneousEnsemble):  # type:
 
         Returns
         -------
-        ndarray (n, l); rows sum to 1, if `fit` saw a `y` with one class for each instance.
+        ndarray (n, l); rows sum to 1, if `fit` saw a `y` with one class for each
+        instance.
         """
         scores = np.clip(self._scores(X), _LEAST, 1 - _LEAST)
-        return (
-            scores
-            if isinstance(self.classes_, list)
-            else scores / scores.sum(axis=1, keepdims=True)
-        )
+        if isinstance(self.classes_, list):
+            return scores
+        return scores / scores.sum(axis=1, keepdims=True)
 
     def decision_function(self, X: Any) -> FloatArray:
         """Return consensus scores, higher = more relevant.
@@ -204,14 +217,17 @@ class ConsensusClassifier(ClassifierMixin, _BaseHeterogeneousEnsemble):  # type:
 
         Returns
         -------
-        ndarray (n, l). If `fit` saw a `y` with one class for each instance: what `predict_proba` gives, of two classes
-        their difference (n,).
+        ndarray (n, l). If `fit` saw a `y` with one class for each instance: what
+        `predict_proba` gives, of two classes their difference (n,).
         """
         check_is_fitted(self)
         if isinstance(self.classes_, list):
             return self._scores(X)
+
         found = self.predict_proba(X)
-        return found if len(self.classes_) != 2 else found[:, 1] - found[:, 0]
+        if len(self.classes_) != 2:
+            return found
+        return found[:, 1] - found[:, 0]
 
     def _scores(self, X: Any) -> FloatArray:
         panel = self.panel(X)  # which says so first if nothing is fitted
@@ -236,12 +252,13 @@ class ConsensusClassifier(ClassifierMixin, _BaseHeterogeneousEnsemble):  # type:
         kind = type_of_target(y, input_name="y")
         if kind == "multilabel-indicator":
             return np.asarray(y.toarray() if sparse.issparse(y) else y).astype(np.int64)
-        expect(
-            kind in ("binary", "multiclass"),
-            "y",
-            f"a {kind} target",
-            "a binary matrix (n, l), or classes (n,)",
-        )
+        if kind not in ("binary", "multiclass"):
+            raise InputError(
+                where="y",
+                found=f"a {kind} target",
+                expected="a binary matrix (n, l), or classes (n,)",
+            )
+
         return np.asarray(column_or_1d(y, warn=True))
 
     def _said(self, estimator: Any, X: Any) -> Array:
@@ -260,10 +277,13 @@ class ConsensusClassifier(ClassifierMixin, _BaseHeterogeneousEnsemble):  # type:
                 )
         elif hasattr(estimator, "decision_function"):
             found = special.expit(estimator.decision_function(X))
-            found = np.stack([1 - found, found], axis=1) if found.ndim == 1 else found
+            if found.ndim == 1:
+                found = np.stack([1 - found, found], axis=1)
         else:
             found = estimator.predict(X)
-            found = found[:, None] == estimator.classes_ if found.ndim == 1 else found
+            if found.ndim == 1:
+                found = found[:, None] == estimator.classes_
+
         return np.asarray(
             np.clip(found.toarray() if sparse.issparse(found) else found, 0, 1)
         )

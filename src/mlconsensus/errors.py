@@ -7,7 +7,18 @@ from typing import Any
 
 
 class InputError(ValueError):
-    """What the user gave cannot be used; the message says where, what was found and what was expected.
+    """Raised for input that cannot be used.
+
+    Parameters
+    ----------
+    message : str, default=None
+        A whole sentence, for messages that are not about data.
+    where : str, default=None
+        The place in the input, such as a file and its row.
+    found : object, default=None
+        What is there.
+    expected : str, default=None
+        What should be there.
 
     Examples
     --------
@@ -17,6 +28,19 @@ class InputError(ValueError):
     ...
     mlconsensus.errors.InputError: model 'model_0', instance 0, label 'label_1': found 1.5, expected ...
     """
+
+    def __init__(
+        self,
+        message: str | None = None,
+        *,
+        where: str | None = None,
+        found: object = None,
+        expected: str | None = None,
+    ) -> None:
+        if message is None:
+            message = f"{where}: found {found}, expected {expected}"
+
+        super().__init__(message)
 
 
 class InputWarning(UserWarning):

@@ -7,7 +7,7 @@ import numpy as np
 from .active_learning.query import Goal, Questions, questions
 from .consensus import combine
 from .model_selection.comparison import chances
-from .predictions import CHANCE, Gold, ModelTable
+from .predictions import CHANCE, Gold, ScoreTable
 
 
 def ask(
@@ -27,9 +27,11 @@ def ask(
     budget
         How many instances to ask about.
     goal
-        ``"consensus"``: for a better consensus; ``"figures"``: for figures with narrower intervals.
+        ``"consensus"``: for a better consensus; ``"figures"``: for figures with
+        narrower intervals.
     gold
-        Answers so far, as `combine` takes them; a table that `ask` wrote before, filled in, as it is.
+        Answers so far, as `combine` takes them; a table that `ask` wrote before, filled
+        in, as it is.
     seed
         Instances are drawn by it.
 
@@ -53,19 +55,23 @@ def ask(
     known = panel.gold or Gold(
         np.empty(0, dtype=np.int64), np.empty((0, panel.shape[2]))
     )
-    answered, mixed, earlier = (
-        np.isin(np.arange(len(panel)), known.at),
-        0.0,
-        np.ones(len(known.at)),
-    )
-    given = None if gold is None else found.gold
+    answered = np.isin(np.arange(len(panel)), known.at)
+    mixed = 0.0
+    earlier = np.ones(len(known.at))
+    if gold is None:
+        given = None
+    else:
+        given = found.gold
+
     if (
         given is not None
         and (chance := chances(gold, None, given, panel.instances)[0]) is not None
     ):
-        # Rounds are averaged: the first, for all instances, and the second, for those that had no answer by then.
+        # Rounds are averaged: the first, for all instances, and the second, for those
+        # that had no answer by then.
         mixed = len(known.at) / (len(known.at) + budget)
         earlier = np.minimum(1 / (mixed / chance[known.at] + 1 - mixed), 1.0)
+
     asked = questions(found.scores, found.probabilities, answered, budget, goal, seed)
     new = np.column_stack(
         [
@@ -76,5 +82,5 @@ def ask(
     cells = np.concatenate([new, np.column_stack([earlier, known.answers])])
     names = panel.instances[np.concatenate([asked.at, known.at])]
     return asked._replace(
-        table=ModelTable("questions", cells, names, (CHANCE, *panel.labels))
+        table=ScoreTable("questions", cells, names, (CHANCE, *panel.labels))
     )

@@ -6,8 +6,8 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from .choosing import Method, Optimize, choose, with_what_it_saw
-from .combiners.registry import Combiner
-from .linalg.sparse_scores import ManyScores
+from .combiners.registry import BaseCombiner
+from .linalg.sparse_scores import SparseScores
 from .predictions import Array, FloatArray, Predictions
 from .predictions.validation import Weights
 
@@ -17,7 +17,7 @@ class Written(NamedTuple):
 
     method: str
     reason: str  # why that method
-    combiner: Combiner  # fitted
+    combiner: BaseCombiner  # fitted
     n_missing: int  # of all predictions
 
 
@@ -41,7 +41,8 @@ def write_consensus(
     panel
         What `scan_predictions` or `from_dask` gives.
     path
-        Where to write: Parquet, CSV or TSV. It appears when it is whole. Dask's workers write Parquet as a folder.
+        Where to write: Parquet, CSV or TSV. It appears when it is whole. Dask's workers
+        write Parquet as a folder.
     optimize, method, weights
         As in `combine`.
     format
@@ -49,11 +50,13 @@ def write_consensus(
     layout
         As in `io.write_table`.
     values
-        Turns the scores of a block into what is to be written; by default the scores themselves.
+        Turns the scores of a block into what is to be written; by default the scores
+        themselves.
     force
         Whether to replace a file that exists.
     solved
-        Whether `method` is a combiner that was fitted or loaded before, and is only to be applied.
+        Whether `method` is a combiner that was fitted or loaded before, and is only to
+        be applied.
 
     Returns
     -------
@@ -80,9 +83,11 @@ def write_consensus(
     streamed_format(path, format)  # before the work, not after
     check_output(path, force)
     combiner, reason, fitted = choose(panel, optimize, method, weights)
-    panel = combiner.in_fitted_order(panel) if solved else panel
+    if solved:
+        panel = combiner.in_fitted_order(panel)
     if not solved:
         combiner.fit(fitted)
+
     made = partial(_written, combiner.applying(), values)
     missing = write_blocks(path, panel, made, format=format, layout=layout, force=force)
     return Written(combiner.name, with_what_it_saw(reason, combiner), combiner, missing)
@@ -91,5 +96,8 @@ def write_consensus(
 def _written(apply: Any, values: Any, block: Predictions) -> Any:
     scores = apply(block)
     if values is None:
-        return scores.cells() if isinstance(scores, ManyScores) else scores
+        if isinstance(scores, SparseScores):
+            return scores.cells()
+        return scores
+
     return values(scores, block)

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 
-_JOINERS = "\u200c\u200d"  # they are not printable by themselves, but words and emoji fall apart without them
+# they are not printable by themselves, but words and emoji fall apart without them
+_JOINERS = "\u200c\u200d"
 
 
 def safe(text: object) -> str:
@@ -34,6 +35,7 @@ def shown(name: object, most: int = 40) -> str:
     text = safe(name)
     if cell_len(text) <= most:
         return text
+
     end = next(
         text[at:]
         for at in range(len(text) - most // 4, len(text) + 1)
@@ -74,7 +76,8 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[object]], left: int = 1)
     rows
         Cells; what is no safe text is escaped.
     left
-        How many columns, the first ones, stand at the left of their space; the others stand at the right.
+        How many columns, the first ones, stand at the left of their space; the others
+        stand at the right.
 
     Examples
     --------
@@ -96,4 +99,5 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[object]], left: int = 1)
             for at, (cell, most) in enumerate(zip(row, widths, strict=True))
         ]
         lines.append("  ".join(aligned).rstrip())
+
     return "\n".join(lines)

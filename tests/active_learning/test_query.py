@@ -28,7 +28,8 @@ def test_shares_add_up_and_none_is_above_one():
 def test_instances_are_chosen_as_often_as_is_said():
     rng = np.random.default_rng(0)
     likely = rng.beta(0.5, 2, (30, 5))
-    times, said = np.zeros(30), {}
+    times = np.zeros(30)
+    said = {}
     for seed in range(600):
         found = questions(
             likely, likely, np.zeros(30, dtype=bool), 8, "consensus", seed
@@ -58,7 +59,8 @@ def test_answers_to_what_was_asked_bring_more_than_answers_at_random(asked_panel
         )
 
     asked = [loss(filled(mlc.ask(panel, 60, seed=seed), truth)) for seed in range(4)]
-    rng, at_random = np.random.default_rng(0), []
+    rng = np.random.default_rng(0)
+    at_random = []
     for _ in range(4):
         gold = np.full(truth.shape, np.nan)
         at = rng.choice(400, 60, replace=False)
@@ -100,10 +102,8 @@ def test_asking_for_figures_gives_narrower_intervals(asked_panel):
 def test_answers_asked_for_consensus_judge_as_surely_as_others():
     """A fifth of them is drawn evenly: a tenth, as before, covered one error in 76 %."""
     panel, truth = mlc.datasets.make_panel(n_instances=1500, random_state=0)
-    vote, likely = (
-        mlc.majority_vote(panel),
-        np.clip(mlc.weighted_consensus(panel), 0, 1),
-    )
+    vote = mlc.majority_vote(panel)
+    likely = np.clip(mlc.weighted_consensus(panel), 0, 1)
     true = judge(truth, vote).value
     chance = chances(likely, likely, 300, "consensus")
     assert chance.sum() == pytest.approx(300)
@@ -143,7 +143,9 @@ def test_nobody_is_left_to_ask():
 def test_instances_that_most_likely_have_no_label_are_not_asked_about_first():
     """Whatever is put first there is wrong, and no answer changes that; one of two that are equally likely can be."""
     rng = np.random.default_rng(0)
-    nothing, doubtful, plain = [0.1, 0.01, 0, 0], [0.5, 0.49, 0.02, 0.02], [1, 0, 0, 0]
+    nothing = [0.1, 0.01, 0, 0]
+    doubtful = [0.5, 0.49, 0.02, 0.02]
+    plain = [1, 0, 0, 0]
     likely = np.repeat([nothing, doubtful, plain], [50, 50, 100], axis=0)
     likely = np.clip(likely + rng.uniform(0, 0.005, likely.shape), 0, 1)
     chance = chances(likely, likely, 40, "consensus")

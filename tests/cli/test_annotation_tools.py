@@ -37,7 +37,8 @@ def test_every_export_is_combined(run, stream):
 
 
 def test_label_studio_and_back(run, tmp_path):
-    export, columns = DATA / "label_studio.json", "label=topics,instance=text"
+    export = DATA / "label_studio.json"
+    columns = "label=topics,instance=text"
     ran = run(
         "combine",
         export,

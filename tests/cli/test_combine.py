@@ -8,7 +8,7 @@ from bad_files import BAD_FILES
 
 import mlconsensus as mlc
 from mlconsensus.io import write_table
-from mlconsensus.predictions.score_tables import ModelTable
+from mlconsensus.predictions.score_tables import ScoreTable
 
 
 def _expected(method):
@@ -129,7 +129,10 @@ def test_label_sets_by_f1_are_those_of_the_library(
     pl.DataFrame(answers[:30].astype(int), list(panel.labels)).insert_column(
         0, pl.Series("instance", names[:30])
     ).write_csv("gold.csv")
-    known = [] if gold is None else ["--gold", gold]
+    if gold is None:
+        known = []
+    else:
+        known = ["--gold", gold]
     files = [f"{model}.csv" for model in panel.models]
     assert (
         run(
@@ -268,7 +271,7 @@ def test_models_that_look_wrong_are_named(run, tmp_path):
     for name, scores in zip("abcd", panel.to_array(), strict=True):
         write_table(
             tmp_path / f"{name}.csv",
-            ModelTable(name, scores, [f"i{i}" for i in range(500)], list("uvwxyz")),
+            ScoreTable(name, scores, [f"i{i}" for i in range(500)], list("uvwxyz")),
         )
     ran = run("combine", "a.csv", "b.csv", "c.csv", "d.csv", "-o", "out.csv")
     assert ran.err.startswith(

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-# How each shell is started without anybody's settings, and what it has to be told first.
+# How each shell is started without anybody's settings, and what it has to be told
+# first.
 SHELLS = {
     "bash": (
         ["bash", "--norc", "--noprofile", "-i"],
@@ -51,7 +52,8 @@ class Terminal:
     def send(self, text, until, most=20.0):
         """Type something and wait for a pattern; what came is returned."""
         os.write(self.line, text.encode())
-        said, end = "", time.monotonic() + most
+        said = ""
+        end = time.monotonic() + most
         while time.monotonic() < end and not re.search(until, said):
             if select.select([self.line], [], [], 0.1)[0]:
                 said += os.read(self.line, 65536).decode(errors="replace")
@@ -87,7 +89,8 @@ def test_a_shell_completes_files_methods_formats_and_options(shell, tmp_path):
         )
         assert "ready" in ready
         for typed, expected in LINES.items():
-            # The line that Tab has made is not run but shown: Ctrl-A goes to its beginning.
+            # The line that Tab has made is not run but shown: Ctrl-A goes to its
+            # beginning.
             terminal.send(typed + "\t", re.escape(expected[len(typed) :]), 10)
             said = terminal.send("\x01echo GO''T \r", "GOT mlcon[^\n]*\n")
             assert [

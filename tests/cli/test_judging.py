@@ -529,11 +529,10 @@ def test_labels_that_a_list_never_gives_are_not_given(run, tmp_path, monkeypatch
     for file, f1 in (("tags.jsonl", 6 / 7), ("tags.csv", 6 / 7), ("wide.csv", 1)):
         ran = run("evaluate", file, "--truth", "truth.csv", "--json")
         assert json.loads(ran.out)["micro_f1"] == pytest.approx(f1)
-        said = (
-            f"1 label of the truth never given in {file}: counted as not given"
-            if f1 < 1
-            else "has 1 more label\n"
-        )
+        if f1 < 1:
+            said = f"1 label of the truth never given in {file}: counted as not given"
+        else:
+            said = "has 1 more label\n"
         assert said in ran.err
     (tmp_path / "tags.csv").write_text("item,label,annotator\n1,x,eve\n2,y,eve\n")
     assert (

@@ -16,7 +16,8 @@ def rows(text):
 
 
 def same_scores(one, other):
-    (head, *found), (expected_head, *expected) = rows(one), rows(other)
+    (head, *found) = rows(one)
+    (expected_head, *expected) = rows(other)
     assert head == expected_head
     assert [row[0] for row in found] == [row[0] for row in expected]
     cells = [

@@ -166,7 +166,9 @@ def _places():
 
 
 def _option(option, value):
-    return [value] if isinstance(option, click.Argument) else [option.opts[0], value]
+    if isinstance(option, click.Argument):
+        return [value]
+    return [option.opts[0], value]
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,8 @@ from mlconsensus.linalg.block_sums import dense
 def votes(tmp_path):
     """Write a long file of three models, 200 instances and 4,000 labels, of which each instance gets some."""
     rng = np.random.default_rng(0)
-    n, l = 200, 4000
+    n = 200
+    l = 4000
     true = np.minimum(rng.zipf(1.3, (n, 4)), l) - 1
     frames = [
         pl.DataFrame(
@@ -75,10 +76,10 @@ def test_streamed_is_the_same_as_in_memory(votes, tmp_path, method):
 
 
 def test_workers_of_a_cluster_know_how_little_was_said(votes):
-    from mlconsensus.execution.dask import DaskPanel
+    from mlconsensus.execution.dask import DaskPredictions
 
     scanned = mlc.scan_predictions(votes)
-    panel = DaskPanel.from_scanned(scanned)
+    panel = DaskPredictions.from_scanned(scanned)
     assert panel.many
     assert (
         panel.n_said == scanned.n_said < 5 * 200 * 4000 / 100
@@ -102,9 +103,10 @@ def test_a_ranked_file_reads_back(votes, tmp_path):
     table = mlc.io.read_table(tmp_path / "top.csv")
     found = mlc.combine(mlc.read_predictions(votes)).top(3)
     at = {name: j for j, name in enumerate(table.labels.tolist())}
-    scores = (
-        table.scores.toarray() if hasattr(table.scores, "toarray") else table.scores
-    )
+    if hasattr(table.scores, "toarray"):
+        scores = table.scores.toarray()
+    else:
+        scores = table.scores
     rows = [
         [scores[i, at[name]] for name in names]
         for i, names in enumerate(found.labels.tolist())
@@ -234,10 +236,8 @@ def test_label_sets_of_many_labels_by_a_threshold(votes, tmp_path):
         "mv",
     )
     assert run("combine", votes, *options, "-o", tmp_path / "sets.csv") == 0
-    sets, scores = (
-        pl.read_csv(tmp_path / "sets.csv"),
-        mlc.majority_vote(mlc.read_predictions(votes)).toarray(),
-    )
+    sets = pl.read_csv(tmp_path / "sets.csv")
+    scores = mlc.majority_vote(mlc.read_predictions(votes)).toarray()
     assert len(sets) == (scores >= 0.5).sum()
     assert (
         run("combine", votes, *options, "--top-k", 1, "-o", tmp_path / "first.csv") == 0
@@ -269,14 +269,13 @@ def test_label_sets_of_many_labels_by_f1(votes, tmp_path, method):
 def test_label_sets_of_many_labels_hold_what_is_known(votes, tmp_path):
     panel = mlc.read_predictions(votes)
     row, column = np.argwhere(mlc.combine(panel, method="mv").labels.toarray())[0]
-    instance, label = panel.instances[row], panel.labels[column]
+    instance = panel.instances[row]
+    label = panel.labels[column]
     (tmp_path / "gold.csv").write_text(
         f"instance,{label}\n{instance},0\n"
     )  # where the vote says yes
-    known, form = (
-        ("--gold", tmp_path / "gold.csv"),
-        ("--layout", "long", "-o", tmp_path / "s.csv"),
-    )
+    known = ("--gold", tmp_path / "gold.csv")
+    form = ("--layout", "long", "-o", tmp_path / "s.csv")
     assert run("combine", votes, "--decide", "f1", "--method", "mv", *known, *form) == 0
     said = {cells[:2]: cells[-1] for cells in pl.read_csv(tmp_path / "s.csv").rows()}
     assert len(said) > 1

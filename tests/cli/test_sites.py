@@ -8,7 +8,7 @@ import pytest
 
 import mlconsensus as mlc
 from mlconsensus.io import read_table, write_table
-from mlconsensus.predictions.score_tables import ModelTable
+from mlconsensus.predictions.score_tables import ScoreTable
 
 LABELS = ["flu", "cold", "cough", "fever"]
 MODELS = ["ann", "bob", "carl"]
@@ -32,7 +32,7 @@ def sites(tmp_path):
             for at in range(rows.start or 0, rows.stop)
         ]
         for model, scores in zip(MODELS, panel.to_array(), strict=True):
-            table = ModelTable(
+            table = ScoreTable(
                 model, scores[rows][:, columns], ids, [LABELS[at] for at in columns]
             )
             write_table(tmp_path / place / f"{model}.csv", table)
@@ -64,7 +64,10 @@ def test_sites_give_what_pooled_data_give(run, sites, method):
             == 0
         )
         last = at == len(mlc.COMBINERS[name].rounds)
-        output = "both.model" if last else f"{at}.round"
+        if last:
+            output = "both.model"
+        else:
+            output = f"{at}.round"
         ran = run("solve", "n.stats", "s.stats", "--output", output)
         assert (ran.code, ran.out) == (0, "")
         how = ["--after", output]
@@ -219,7 +222,7 @@ def test_scores_are_taken_as_they_are_by_the_filter(run, sites):
     for model, scores in zip(MODELS, panel.to_array(), strict=True):
         write_table(
             sites / f"{model}.csv",
-            ModelTable(model, scores, [str(at) for at in range(40)], LABELS),
+            ScoreTable(model, scores, [str(at) for at in range(40)], LABELS),
         )
     ran = run("statistics", *[f"{model}.csv" for model in MODELS], "-o", "x.stats")
     assert "scores are taken as they are" in ran.err
@@ -549,7 +552,10 @@ def test_a_filter_of_sites_with_other_raters(run, sites):
     """The rounds of a method that has several: from the second on, a site's silent raters are there too."""
     own = {"north": files("north"), "south": files("south", MODELS[:2])}
     for at in (1, 2, 3):
-        after = [] if at == 1 else ["--after", f"round.{at - 1}"]
+        if at == 1:
+            after = []
+        else:
+            after = ["--after", f"round.{at - 1}"]
         for site in own:
             assert run("statistics", *own[site], *after, "-o", f"{site}.{at}").code == 0
         assert run("solve", f"north.{at}", f"south.{at}", "-o", f"round.{at}").code == 0
@@ -559,16 +565,17 @@ def test_a_filter_of_sites_with_other_raters(run, sites):
 
 def test_the_site_that_has_answers_corrects_the_model_of_all(run, tmp_path):
     panel, truth = mlc.datasets.make_panel(300, 4, 3, cardinality=1.5, random_state=0)
-    scores, ids = panel.to_array().copy(), [str(at) for at in range(300)]
+    scores = panel.to_array().copy()
+    ids = [str(at) for at in range(300)]
     scores[1:] = (np.random.default_rng(0).random((300, 4)) < 0.3) ^ (
         np.random.default_rng(1).random((2, 300, 4)) < 0.1
     )
     scores[0] = truth
     for model, own in zip(MODELS, scores, strict=True):
-        write_table(tmp_path / f"{model}.csv", ModelTable(model, own, ids, LABELS))
+        write_table(tmp_path / f"{model}.csv", ScoreTable(model, own, ids, LABELS))
     write_table(
         tmp_path / "gold.csv",
-        ModelTable("gold", truth[:120].astype(float), ids[:120], LABELS),
+        ScoreTable("gold", truth[:120].astype(float), ids[:120], LABELS),
     )
     mlc.save(
         mlc.WeightedConsensus().fit(mlc.Predictions(scores, MODELS, LABELS)),

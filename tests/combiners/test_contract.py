@@ -15,7 +15,9 @@ from panels import DEGENERATE, NAN, panels
 
 def without_rescaling(kind):
     """Bringing scores to one scale takes a pass over all instances first, and has tests of its own."""
-    return kind(rescale=False) if "rescale" in kind().get_params() else kind()
+    if "rescale" in kind().get_params():
+        return kind(rescale=False)
+    return kind()
 
 
 # Every registered method as it is, and settings that take another way through the code.
@@ -24,7 +26,8 @@ COMBINERS = [
     mlc.MLCMr(restart=0.5),
     mlc.MLCMa(n_iter=None),
 ]
-# Settings that change figures only: compared with the equations, and left out elsewhere.
+# Settings that change figures only: compared with the equations, and left out
+# elsewhere.
 OTHERS = [
     mlc.BGCM(alpha=0.3),
     mlc.DawidSkene(n_iter=4),
@@ -32,7 +35,8 @@ OTHERS = [
     mlc.MLCMa(n_iter=0),
     mlc.MLCMa(n_iter=4),
 ]
-# The equations written out with loops; methods of our own have none that somebody else wrote.
+# The equations written out with loops; methods of our own have none that somebody else
+# wrote.
 LITERAL = {
     "MV": oracle.majority_vote,
     "BGCM": oracle.bgcm,
@@ -110,7 +114,10 @@ def test_shares_stay_between_0_and_1(combiner, form):
         scores[rng.random(scores.shape) < 0.1] = NAN
     if form == "one label":
         scores = rng.random((29, 500, 1)) < 0.3
-    weights = rng.random(100) if form == "weighted" else None
+    if form == "weighted":
+        weights = rng.random(100)
+    else:
+        weights = None
     fitted = clone(combiner).set_params(weights=weights).fit(scores)
     found = fitted.transform(
         scores, dtype=np.float32 if form == "float32" else np.float64
@@ -140,7 +147,8 @@ def test_order_does_not_matter(combiner, scores, seed):
 @in_one_round
 @given(scores=panels(), sizes=st.lists(st.integers(1, 5), min_size=9, max_size=9))
 def test_pieces_of_any_size_give_what_the_whole_gives(combiner, scores, sizes):
-    in_pieces, start = clone(combiner), 0
+    in_pieces = clone(combiner)
+    start = 0
     for size in sizes:
         if start < scores.shape[1]:
             in_pieces.partial_fit(scores[:, start : start + size])
@@ -281,7 +289,10 @@ def test_parameters_may_change_after_fit(combiner):
     fitted = clone(combiner).fit(DEGENERATE["scores"])
     fitted.transform(DEGENERATE["scores"])
     for name in literal_parameters(combiner):
-        value = 0.25 if name in ("restart", "tol") else 3
+        if name in ("restart", "tol"):
+            value = 0.25
+        else:
+            value = 3
         fitted.set_params(**{name: value})
         changed = clone(fitted)
         close(
@@ -362,7 +373,8 @@ def test_scores_as_float32(combiner, scores):
     fitted = clone(combiner).fit(scores)
     half = fitted.transform(scores, dtype=np.float32)
     assert half.dtype == np.float32
-    # A few dozen terms of the size of the largest score, each rounded to 2⁻²⁴ of itself, some 6e-8.
+    # A few dozen terms of the size of the largest score, each rounded to 2⁻²⁴ of
+    # itself, some 6e-8.
     whole = fitted.transform(scores)
     np.testing.assert_allclose(
         half, whole, rtol=0, atol=5e-6 * max(1, np.abs(whole).max())
@@ -374,7 +386,10 @@ def test_scores_as_float32(combiner, scores):
     "combiner", [mlc.MLCMa(), mlc.MLCMr(), mlc.WeightedConsensus()], ids=repr
 )
 def test_linear_methods_work_in_float32_where_asked(combiner, form):
-    missing = 0.1 if form == "silence" else 0.0
+    if form == "silence":
+        missing = 0.1
+    else:
+        missing = 0.0
     panel, truth = mlc.datasets.make_panel(
         400, 30, probabilities=form == "scores", missing=missing, random_state=0
     )

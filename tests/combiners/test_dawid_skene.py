@@ -63,7 +63,8 @@ def test_counts_of_patterns_in_another_order_are_those_of_the_panel_in_that_orde
     rng = np.random.default_rng(0)
     scores = (rng.random((3, 40, 4)) < 0.4).astype(float)
     scores[rng.random(scores.shape) < 0.3] = np.nan
-    models, labels = np.array([2, 0, 1]), np.array([3, 1, 0, 2])
+    models = np.array([2, 0, 1])
+    labels = np.array([3, 1, 0, 2])
     straight = (
         mlc.DawidSkene().fit(scores).statistics_.patterns.reordered(models, labels)
     )
@@ -90,7 +91,8 @@ def counted(scores):
 
 def test_patterns_that_are_taken_away_leave_those_of_the_rest():
     scores = (np.random.default_rng(0).random((3, 40, 4)) < 0.4).astype(float)
-    rest, expected = counted(scores) - counted(scores[:, 25:]), counted(scores[:, :25])
+    rest = counted(scores) - counted(scores[:, 25:])
+    expected = counted(scores[:, :25])
     assert rest.rows.tolist() == expected.rows.tolist()
     assert rest.counts.tolist() == expected.counts.tolist()
     with pytest.raises(mlc.InputError, match="patterns: found more than there are"):

@@ -7,7 +7,7 @@ import mlconsensus as mlc
 import oracle
 from mlconsensus.combiners import mlcm_a
 from mlconsensus.combiners._old_default import learning
-from mlconsensus.execution.statistics import merged
+from mlconsensus.execution.statistics import merge_statistics
 from panels import NAN
 
 EVERY = [kind() for kind in mlc.COMBINERS.values()]
@@ -150,7 +150,8 @@ def test_mlcm_a_fits_known_instances_and_is_drawn_to_its_filter(taus, monkeypatc
 
 def test_the_correction_is_the_equation_written_out():
     rng = np.random.default_rng(2)
-    starts, said = rng.normal(size=(12, 3)), rng.normal(size=(2, 12, 3))
+    starts = rng.normal(size=(12, 3))
+    said = rng.normal(size=(2, 12, 3))
     answers = (rng.random((12, 3)) < 0.4).astype(float)
     answers[3, 1] = answers[5] = NAN
     found = learning._fitted(starts, said, answers, np.ones(2, dtype=bool))
@@ -168,7 +169,7 @@ def test_the_correction_is_the_equation_written_out():
 @in_one_round
 def test_sums_of_parts_are_those_of_the_whole(combiner, scores, gold):
     panel = mlc.Predictions(scores).with_gold(gold)
-    parts = merged(
+    parts = merge_statistics(
         *(type(combiner)().fit(part).statistics_ for part in (panel[:6], panel[6:]))
     )
     sums = {"models": panel.models, "labels": panel.labels, "n_instances": 9}
@@ -214,7 +215,8 @@ def biased_panel():
 def test_the_default_learns_whom_to_believe():
     panel, truth = biased_panel()
     known = np.where(np.arange(400)[:, None] < 100, truth, NAN)
-    without, found = mlc.combine(panel), mlc.combine(panel, gold=known)
+    without = mlc.combine(panel)
+    found = mlc.combine(panel, gold=known)
     assert mlc.metrics.micro_auc(truth[100:], without.scores[100:]) < 0.8
     assert mlc.metrics.micro_auc(truth[100:], found.scores[100:]) > 0.9
     assert "known answers correct it" in found.reason
@@ -227,7 +229,8 @@ def test_answers_that_teach_nothing_leave_the_default_as_it_is():
         np.random.default_rng(0).random((300, 20)) < 0.1,
         NAN,
     )
-    without, found = mlc.combine(panel), mlc.combine(panel, gold=noise)
+    without = mlc.combine(panel)
+    found = mlc.combine(panel, gold=noise)
     np.testing.assert_array_equal(found.scores[40:], without.scores[40:])
     assert "known answers show nothing that would be better" in found.reason
 

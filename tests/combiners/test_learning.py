@@ -9,7 +9,8 @@ from mlconsensus.combiners.contributions import Contributions
 def test_instances_with_known_answers_are_judged_as_scikit_learn_does():
     """Those without a pair to rank are left out, and labels that are not known."""
     rng = np.random.default_rng(0)
-    scores, answers = rng.random((40, 5)), (rng.random((40, 5)) < 0.4).astype(float)
+    scores = rng.random((40, 5))
+    answers = (rng.random((40, 5)) < 0.4).astype(float)
     answers[rng.random(answers.shape) < 0.2] = np.nan
     found = learning._ranked(scores, answers)
     for own, truth, (top, pairs, precision) in zip(scores, answers, found, strict=True):
@@ -45,10 +46,8 @@ def test_a_few_known_answers_teach_nothing(answers):
 def test_parts_of_a_corrected_score_sum_to_it():
     """Of statements, of what stands for none of them, and of what a rater's answer is worth beyond its agreement."""
     found = Contributions(0.3, np.array([[0.1, 0.05], [-0.02, 0.0]]), 0.2)
-    said, learned = (
-        np.array([[0.4, -0.1], [0.5, 0.2]]),
-        np.array([[0.1, 0.2], [0.8, 1.3], [0.7, -0.2], [0.3, 0.6]]),
-    )
+    said = np.array([[0.4, -0.1], [0.5, 0.2]])
+    learned = np.array([[0.1, 0.2], [0.8, 1.3], [0.7, -0.2], [0.3, 0.6]])
     for label in (0, 1):
         parts = learning.revised_parts(found, said, learned, label)
         odds = np.log(
@@ -76,10 +75,8 @@ def test_what_does_not_hold_elsewhere_teaches_nothing():
     taught = 0
     for seed in range(8):
         rng = np.random.default_rng(seed)
-        said, answers = (
-            rng.random((12, 15, 3)) - 0.5,
-            (rng.random((15, 3)) < 0.5).astype(float),
-        )
+        said = rng.random((12, 15, 3)) - 0.5
+        answers = (rng.random((15, 3)) < 0.5).astype(float)
         taught += (
             learning.correction(rng.uniform(0.4, 0.6, (15, 3)), said, answers)
             is not None

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import mlconsensus as mlc
-from mlconsensus.linalg.sparse_scores import ManyScores
+from mlconsensus.linalg.sparse_scores import SparseScores
 from mlconsensus.predictions.predictions import Predictions
-from mlconsensus.predictions.score_tables import ModelTable
+from mlconsensus.predictions.score_tables import ScoreTable
 
 EXACT = ("MV", "DS", "BGCM")
 
@@ -32,23 +32,34 @@ def small_panel(
         scores = np.where(
             truth ^ (rng.random((n, l)) < 0.1), 0.3 + 0.7 * rng.random((n, l)), 0.0
         )
-        scores = (scores > 0).astype(float) if decide else np.round(scores, 3)
-        rows = np.flatnonzero(rng.random(n) < 0.9) if gaps else np.arange(n)
-        columns = np.flatnonzero(rng.random(l) < 0.9) if gaps else np.arange(l)
+        if decide:
+            scores = (scores > 0).astype(float)
+        else:
+            scores = np.round(scores, 3)
+        if gaps:
+            rows = np.flatnonzero(rng.random(n) < 0.9)
+        else:
+            rows = np.arange(n)
+        if gaps:
+            columns = np.flatnonzero(rng.random(l) < 0.9)
+        else:
+            columns = np.arange(l)
         rows, columns = (at if len(at) else np.arange(1) for at in (rows, columns))
         rows[0] = columns[0] = 0
-        rows, columns = np.unique(rows), np.unique(columns)
+        rows = np.unique(rows)
+        columns = np.unique(columns)
         own = sparse.csr_array(scores[np.ix_(rows, columns)])
         tables.append(
-            ModelTable(
+            ScoreTable(
                 f"m{k}", own, [f"i{i}" for i in rows], [f"l{j}" for j in columns]
             )
         )
     return Predictions.from_tables(tables)
 
 
-def both_ways(panel: Predictions, name: str) -> tuple[np.ndarray, ManyScores]:
-    dense, many = panel.as_block(False), panel.as_block(True)
+def both_ways(panel: Predictions, name: str) -> tuple[np.ndarray, SparseScores]:
+    dense = panel.as_block(False)
+    many = panel.as_block(True)
     return mlc.COMBINERS[name]().fit_transform(dense), mlc.COMBINERS[
         name
     ]().fit_transform(many)
@@ -102,7 +113,8 @@ def test_the_filter_finds_the_same_covariances(gaps):
     one, other = (
         mlc.WeightedConsensus().fit(panel.as_block(many)) for many in (False, True)
     )
-    expected, at = raters.signals(*one.statistics_[:4]), np.arange(12)
+    expected = raters.signals(*one.statistics_[:4])
+    at = np.arange(12)
     raw = [
         sum((own.T @ own).toarray() for own in rows) for rows in other.statistics_[:2]
     ]
@@ -139,10 +151,8 @@ def test_the_walk_is_within_its_bound(seed, n, gaps, head, settings, most):
         changed.setattr("mlconsensus.linalg.random_walk._MOST", most)
         combiner = mlc.MLCMr(**settings).fit(panel.as_block(True))
         many = combiner.transform(panel)
-    dense, found = (
-        mlc.MLCMr(**settings).fit_transform(panel.as_block(False)),
-        many.stored.tocoo(),
-    )
+    dense = mlc.MLCMr(**settings).fit_transform(panel.as_block(False))
+    found = many.stored.tocoo()
     bound = combiner.solution_.groups.bound
     assert (np.abs(found.data - dense[found.row, found.col]) <= bound[found.col]).all()
 
@@ -203,7 +213,7 @@ def test_blocks_and_order_change_nothing(name):
     combiner = mlc.COMBINERS[name]().fit(panel)
     whole = combiner.transform(panel)
     from mlconsensus.execution import local
-    from mlconsensus.execution.statistics import merged
+    from mlconsensus.execution.statistics import merge_statistics
 
     if not combiner.rounds:
         parts = [combiner.sums(panel[at : at + 20], None) for at in (0, 20, 40)]
@@ -213,7 +223,7 @@ def test_blocks_and_order_change_nothing(name):
             60,
             models=panel.models,
             labels=panel.labels,
-            statistics=merged(merged(*parts[:2]), parts[2]),
+            statistics=merge_statistics(merge_statistics(*parts[:2]), parts[2]),
         )
         np.testing.assert_allclose(
             pieces.transform(panel).toarray(), whole.toarray(), atol=1e-10
@@ -245,7 +255,7 @@ def test_a_panel_of_many_labels_takes_the_sparse_route_and_others_do_not():
     assert not Predictions([np.ones((4, 3000))]).many
     found = mlc.combine(panel)
     assert found.method == "Filter"
-    assert isinstance(found.scores, ManyScores)
+    assert isinstance(found.scores, SparseScores)
     best = found.top(3)
     assert best.labels.shape == (60, 3)
     assert (np.diff(best.scores, axis=1) <= 0).all()
@@ -291,12 +301,14 @@ def test_an_instance_with_all_labels_says_nothing_of_which_go_together():
         sparse.vstack([own, sparse.csr_array((1, 3000))]).tocsr() for own in parts[1:]
     ]
     scores = mlc.mlcm_a(Predictions([parts[0], *others]))
-    assert isinstance(scores, ManyScores)
+    assert isinstance(scores, SparseScores)
     assert np.isfinite(scores.stored.data).all()
 
 
 def hostile(kind: str) -> Predictions:
-    rng, n, l = np.random.default_rng(0), 40, 3000
+    rng = np.random.default_rng(0)
+    n = 40
+    l = 3000
     if kind == "nobody names a label":
         return Predictions([sparse.csr_array((n, l))] * 3)
     if kind == "one instance has all labels":
@@ -333,7 +345,7 @@ def hostile(kind: str) -> Predictions:
 )  # fmt: skip
 def test_hostile_panels_are_answered(kind, name):
     found = mlc.combine(hostile(kind), method=name)
-    assert isinstance(found.scores, ManyScores)
+    assert isinstance(found.scores, SparseScores)
     assert np.isfinite(found.top(10).scores).all()
     assert len(found.label_sets()) == 40
 
@@ -347,7 +359,8 @@ def test_hostile_panels_are_answered(kind, name):
 )
 def test_labels_that_nobody_names_are_not_worked_on(name, step, monkeypatch):
     module, _, function = step.rpartition(".")
-    usual, sizes = getattr(import_module(module), function), []
+    usual = getattr(import_module(module), function)
+    sizes = []
 
     def counted(first, *others):
         sizes.append(len(first))

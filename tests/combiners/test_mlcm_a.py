@@ -20,7 +20,8 @@ def test_equals_algorithm_1_as_printed_where_omega_can_be_inverted(n_iter):
 
 @given(scores=panels(missing=False))
 def test_many_rounds_come_to_the_limit(scores):
-    # At m·g = 4 exactly the rounds creep, so a panel whose eigenvalues come near it is not asked.
+    # At m·g = 4 exactly the rounds creep, so a panel whose eigenvalues come near it is
+    # not asked.
     mg = len(scores) * np.linalg.eigvalsh(
         scores.mean(axis=0).T @ scores.mean(axis=0) / scores.shape[1]
     )

@@ -44,11 +44,10 @@ def test_near_copies_do_not_carry_the_panel(copies, silent):
 
 def without_a_signal(form):
     rng = np.random.default_rng(0)
-    scores = (
-        rng.random((7, 500, 6))
-        if form == "scores"
-        else (rng.random((7, 500, 6)) < 0.2).astype(float)
-    )
+    if form == "scores":
+        scores = rng.random((7, 500, 6))
+    else:
+        scores = (rng.random((7, 500, 6)) < 0.2).astype(float)
     if form == "silence":
         scores[rng.random(scores.shape) < 0.3] = np.nan
         scores[:, 3] = np.nan
@@ -69,8 +68,11 @@ def test_without_a_signal_scores_are_votes(form, weights):
     scores = without_a_signal(form)
     weights = weights and weights[: len(scores)]
     found = mlc.combine(scores, method="filter", weights=weights)
-    heeded = scores if weights is None else scores[np.array(weights) > 0]
-    spoken = ~np.isnan(heeded).all(axis=0)
+    if weights is None:
+        check_interrupted = scores
+    else:
+        check_interrupted = scores[np.array(weights) > 0]
+    spoken = ~np.isnan(check_interrupted).all(axis=0)
     vote = mlc.majority_vote(scores, weights=weights)
     np.testing.assert_allclose(found.scores[spoken], vote[spoken], rtol=0, atol=1e-12)
     assert "do not agree beyond chance, so the scores are votes" in found.reason
@@ -103,9 +105,9 @@ def test_a_signal_in_a_few_hundred_cells_is_found(reliable):
     rng = np.random.default_rng(0)
     truth = rng.random((60, 6)) < 0.3
     at_random = rng.random((len(reliable), 60, 6)) < 0.3
-    heeded = rng.random(at_random.shape) < np.abs(reliable)[:, None, None]
+    check_interrupted = rng.random(at_random.shape) < np.abs(reliable)[:, None, None]
     scores = np.where(
-        heeded, truth ^ (np.array(reliable) < 0)[:, None, None], at_random
+        check_interrupted, truth ^ (np.array(reliable) < 0)[:, None, None], at_random
     )
     found = mlc.WeightedConsensus().fit(scores).model_weights_
     assert (
@@ -157,7 +159,8 @@ def test_models_that_answer_at_random_leave_the_consensus_almost_as_it_is():
     noise = np.stack(
         [rng.random(truth.shape) < truth.mean(axis=0) for _ in range(3)]
     ).astype(float)
-    alone, among = fitted(scores), fitted(np.concatenate([scores, noise]))
+    alone = fitted(scores)
+    among = fitted(np.concatenate([scores, noise]))
     assert np.corrcoef(alone.ravel(), among.ravel())[0, 1] > 0.99
     voting = [
         mlc.majority_vote(given) for given in (scores, np.concatenate([scores, noise]))
@@ -195,9 +198,11 @@ def drawn_panel(seed, m, n, l, right, form):
     rng = np.random.default_rng(seed)
     truth = rng.random((n, 1)) < rng.uniform(0.1, 0.6, (n, l))  # labels go together
     shape = (m, n, l)
-    heeded = rng.random(shape) < np.abs(right)[:, None, None]
+    check_interrupted = rng.random(shape) < np.abs(right)[:, None, None]
     answers = np.where(
-        heeded, truth ^ (np.array(right) < 0)[:, None, None], rng.random(shape) < 0.3
+        check_interrupted,
+        truth ^ (np.array(right) < 0)[:, None, None],
+        rng.random(shape) < 0.3,
     ).astype(float)
     if form == "scores":
         answers = 0.7 * answers + 0.3 * rng.random(shape)

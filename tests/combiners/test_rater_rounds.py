@@ -22,11 +22,10 @@ def drawn(form, size):
     scores = np.where(rng.random((4, 9, 3)) < 0.6, rng.random((4, 9, 3)) * size, 0.0)
     scores[3, :, 2] = 0.25 * size  # one never changes its mind
     given = FORMS[form](scores)
-    said = (
-        np.array([own.toarray() for own in given])
-        if form == "sparse"
-        else np.asarray(given)
-    )
+    if form == "sparse":
+        said = np.array([own.toarray() for own in given])
+    else:
+        said = np.asarray(given)
     return mlc.Predictions(given), said
 
 
@@ -58,7 +57,8 @@ def test_how_often_raters_say_yes(form, size):
 def test_sums_over_pairs_of_raters(form, size):
     panel, said = drawn(form, size)
     means = rater_rounds.means(rater_rounds.rates(panel, None), None)
-    found, told = rater_rounds.pairs(panel, means), rater_rounds.pairs_told(means)
+    found = rater_rounds.pairs(panel, means)
+    told = rater_rounds.pairs_told(means)
     assert (told is None) == (form == "silent")
     for sums in [found, *([] if told is None else [told])]:
         for k in range(4):

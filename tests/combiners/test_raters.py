@@ -74,7 +74,8 @@ def test_near_copies_count_as_one_whose_reliability_others_show(strangers, copie
     )
     np.testing.assert_allclose(found, np.r_[reliable, copies * [0.6]], atol=0.05)
     np.testing.assert_allclose(voice[:strangers], 1.0)
-    # 1 − ε = (1 − 0.95)/(1 − 0.6²), less two standard errors of 0.01; what goes beyond ½ is shared with each other one.
+    # 1 − ε = (1 − 0.95)/(1 − 0.6²), less two standard errors of 0.01; what goes beyond
+    # ½ is shared with each other one.
     shared = 2 * (0.95 - 0.02 - 0.36) / (1 - 0.36) - 1
     np.testing.assert_allclose(
         voice[strangers:], 1 / (1 + (copies - 1) * shared), rtol=0.1
@@ -209,7 +210,8 @@ def test_annotators_of_equal_rates_who_err_each_on_its_own_are_no_replicas(
 ):
     """Each knows some answers and guesses the rest by the label's frequency, so that votes are all there is to know.
 
-    Ties are broken by frequency, which costs a little here; taken for replicas they lost 0.07.
+    Ties are broken by frequency, which costs a little here; taken for replicas they
+    lost 0.07.
     """
     rng = np.random.default_rng(1)
     frequency = rng.uniform(0.02, 0.6, 40)

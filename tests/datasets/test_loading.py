@@ -44,7 +44,8 @@ def test_sizes_are_checked(toy, server, monkeypatch):
 
 @pytest.mark.parametrize("name", registry())
 def test_the_papers_data_sets(data_folder, name):
-    data, entry = load(name), registry()[name]
+    data = load(name)
+    entry = registry()[name]
     assert data.features.shape == (entry.instances, entry.features)
     assert data.labels.shape == (entry.instances, entry.labels)
     assert round(data.labels.sum() / entry.instances, 3) == CARDINALITY[name]

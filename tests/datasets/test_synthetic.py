@@ -6,10 +6,8 @@ from mlconsensus.datasets import make_panel
 
 
 def test_the_same_seed_gives_the_same_panel():
-    one, other = (
-        make_panel(30, 5, 3, random_state=3),
-        make_panel(30, 5, 3, random_state=3),
-    )
+    one = make_panel(30, 5, 3, random_state=3)
+    other = make_panel(30, 5, 3, random_state=3)
     np.testing.assert_array_equal(
         one.predictions.to_array(), other.predictions.to_array()
     )

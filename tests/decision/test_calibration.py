@@ -49,10 +49,8 @@ def test_order_of_scores_within_a_label_is_kept():
 def test_probabilities_of_a_consensus(method):
     panel, truth = mlc.datasets.make_panel(n_instances=300, random_state=0)
     gold = np.where(np.arange(300)[:, None] < 100, truth, np.nan)
-    plain, known = (
-        mlc.combine(panel, method=method).probabilities,
-        mlc.combine(panel, method=method, gold=gold),
-    )
+    plain = mlc.combine(panel, method=method).probabilities
+    known = mlc.combine(panel, method=method, gold=gold)
     assert 0 <= plain.min() <= plain.max() <= 1
     np.testing.assert_array_equal(known.probabilities[:100], truth[:100])
     rest = truth[100:]
@@ -76,8 +74,10 @@ def test_it_is_where_the_posterior_is_highest():
     c_sum = base.sum() / (
         1 + 8 * 3
     )  # a = 8 Σ c, since all answers together move a as they move the c
-    a, c = 8 * c_sum, base - 8 * c_sum
-    x, known = np.log(gold / (1 - gold)), ~np.isnan(truth)
+    a = 8 * c_sum
+    c = base - 8 * c_sum
+    x = np.log(gold / (1 - gold))
+    known = ~np.isnan(truth)
     over = np.where(known, 1 / (1 + np.exp(-(a + b * x + c))) - np.nan_to_num(truth), 0)
     assert over.sum() + a == pytest.approx(0, abs=1e-3)
     assert (over * x).sum() + 4 * (b - 1) == pytest.approx(0, abs=1e-3)

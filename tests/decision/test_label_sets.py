@@ -7,7 +7,7 @@ from scipy import sparse
 
 import mlconsensus as mlc
 from mlconsensus.decision import label_sets
-from mlconsensus.linalg.sparse_scores import ManyScores
+from mlconsensus.linalg.sparse_scores import SparseScores
 from mlconsensus.metrics import _rank_counts
 from panels import panels
 
@@ -120,7 +120,7 @@ def test_the_one_best_label_can_be_named():
 
 
 def test_instances_of_many_labels_that_would_get_none():
-    scores = ManyScores(
+    scores = SparseScores(
         sparse.csr_array([[0.5, 0.9, 0.0], [0.0, 0.2, 0.0]]), np.array([0.1, 0.0, 0.3])
     )
     kept = label_sets.match_instances(scores, [2, 0])
@@ -176,7 +176,7 @@ def test_the_best_f1_of_true_probabilities_is_ahead_of_other_rules():
     total=st.integers(0, 12),
 )
 def test_totals_of_many_labels_are_those_of_their_table(stored, default, total):
-    scores = ManyScores(sparse.csr_array(stored), default)
+    scores = SparseScores(sparse.csr_array(stored), default)
     named = stored > 0
     found = label_sets.match_total(scores, total).toarray()
     table = label_sets.match_total(
@@ -192,7 +192,8 @@ def test_totals_of_many_labels_are_those_of_their_table(stored, default, total):
     total=st.integers(0, 15),
 )
 def test_as_many_labels_in_all_as_were_wanted(scores, total):
-    kept, wanted = label_sets.match_total(scores, total), min(total, 12)
+    kept = label_sets.match_total(scores, total)
+    wanted = min(total, 12)
     assert not (~kept & (scores >= scores[kept].min(initial=np.inf))).any()
     # As near to the number as sets can come that cut no group of equal scores.
     possible = {0, *((scores >= at).sum() for at in scores.ravel())}

@@ -28,7 +28,8 @@ def drawn(truth, size, rng):
 )
 def test_promises_are_kept_in_nine_of_ten_draws(scored, wanted):
     truth, scores = scored
-    rng, kept = np.random.default_rng(0), []
+    rng = np.random.default_rng(0)
+    kept = []
     for _ in range(60):
         promise = mlc.decide(scores, drawn(truth, 100, rng), **wanted).promises[0]
         given = scores >= promise.threshold
@@ -126,10 +127,8 @@ def test_a_consensus_decides_by_scores_that_do_not_know_the_gold():
 def test_precision_is_false_discovery_said_the_other_way_round(scored):
     truth, scores = scored
     gold = drawn(truth, 100, np.random.default_rng(3))
-    one, other = (
-        mlc.decide(scores, gold, precision=0.75),
-        mlc.decide(scores, gold, false_discovery=0.25),
-    )
+    one = mlc.decide(scores, gold, precision=0.75)
+    other = mlc.decide(scores, gold, false_discovery=0.25)
     np.testing.assert_array_equal(one.sets, other.sets)
     assert (
         "At least 75% of an instance's labels are relevant" in one.promises[0].sentence
@@ -139,7 +138,9 @@ def test_precision_is_false_discovery_said_the_other_way_round(scored):
 
 def literal_chance(x, alpha, n, delta):
     """One bet after the other, as Waudby-Smith and Ramdas have it: 1 over the most that the capital ever was."""
-    capital, most, seen = 1.0, 0.0, []
+    capital = 1.0
+    most = 0.0
+    seen = []
     errors = []
     for s, loss in enumerate(x, start=1):
         null = (n * alpha - sum(seen)) / (n - s + 1)
@@ -191,7 +192,8 @@ def test_losses_of_a_few_instances():
 
 def test_recall_is_of_instances_that_have_a_relevant_label():
     """Of a hundred instances some 18 have one; kept without loss where there is none, it was 71 % for 90 %."""
-    rng, found = np.random.default_rng(3), []
+    rng = np.random.default_rng(3)
+    found = []
     truth = rng.random((1000, 10)) < 0.02
     some = truth.any(axis=1)
     scores = np.where(truth, rng.beta(3, 1, truth.shape), rng.beta(1, 4, truth.shape))
@@ -242,12 +244,17 @@ def test_the_threshold_is_the_last_before_one_fails(wanted, certainty):
         scores, np.where(known[:, None], truth, np.nan), **wanted, certainty=certainty
     ).promises[0]
     order = np.random.default_rng(0).permutation(120)
-    alpha = level if about == "false_discovery" else 1 - level
+    if about == "false_discovery":
+        alpha = level
+    else:
+        alpha = 1 - level
     last = None
     for at in sorted(set(scores.ravel()), reverse=about != "recall"):
-        given, losses = scores >= at, []
+        given = scores >= at
+        losses = []
         for i in order:
-            named, right = given[i].sum(), (given[i] & truth[i]).sum()
+            named = given[i].sum()
+            right = (given[i] & truth[i]).sum()
             lost, of = (
                 (truth[i].sum() - right, truth[i].sum())
                 if about == "recall"

@@ -14,8 +14,8 @@ import pytest
 import mlconsensus as mlc
 from mlconsensus.execution import dask as engine
 from mlconsensus.federated.statistics_files import to_arrays
-from mlconsensus.io import ScannedPanel, read_table, write_table
-from mlconsensus.predictions.score_tables import ModelTable
+from mlconsensus.io import FilePredictions, read_table, write_table
+from mlconsensus.predictions.score_tables import ScoreTable
 
 da = pytest.importorskip("dask.array")
 delayed = pytest.importorskip("dask").delayed
@@ -65,7 +65,7 @@ def as_files(panel, folder):
     for model, scores in zip(panel.models, panel.to_array(), strict=True):
         write_table(
             folder / f"{model}.parquet",
-            ModelTable(model, scores, instances, panel.labels),
+            ScoreTable(model, scores, instances, panel.labels),
         )
     return [folder / f"{model}.parquet" for model in panel.models]
 
@@ -88,8 +88,8 @@ def test_every_method_gives_the_same_as_in_memory(
     np.testing.assert_array_equal(
         fitted.predict(arrays).compute(), whole.predict(panel)
     )
-    monkeypatch.setattr(ScannedPanel, "block_size", 16)
-    scanned = engine.DaskPanel.from_scanned(
+    monkeypatch.setattr(FilePredictions, "block_size", 16)
+    scanned = engine.DaskPredictions.from_scanned(
         mlc.scan_predictions(as_files(panel, tmp_path))
     )
     for suffix in ("parquet", "csv"):
@@ -157,8 +157,8 @@ def test_the_client_gets_nothing_that_grows_with_instances(
     client, panel, tmp_path, monkeypatch
 ):
     """All that is brought here is counted."""
-    monkeypatch.setattr(ScannedPanel, "block_size", 4)
-    scanned = engine.DaskPanel.from_scanned(
+    monkeypatch.setattr(FilePredictions, "block_size", 4)
+    scanned = engine.DaskPredictions.from_scanned(
         mlc.scan_predictions(as_files(panel, tmp_path))
     )
     brought = []
@@ -190,8 +190,8 @@ def _slow(statistics):
 @pytest.mark.parametrize("client", [2], indirect=True)
 @pytest.mark.parametrize("during", ["sums", "apply"])
 def test_a_killed_worker_changes_nothing(client, panel, tmp_path, monkeypatch, during):
-    monkeypatch.setattr(ScannedPanel, "block_size", 2)
-    scanned = engine.DaskPanel.from_scanned(
+    monkeypatch.setattr(FilePredictions, "block_size", 2)
+    scanned = engine.DaskPredictions.from_scanned(
         mlc.scan_predictions(as_files(panel, tmp_path))
     )
 
@@ -226,9 +226,9 @@ def test_a_killed_worker_changes_nothing(client, panel, tmp_path, monkeypatch, d
 def test_without_any_worker_left_there_is_an_error_and_no_output(
     panel, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(ScannedPanel, "block_size", 2)
+    monkeypatch.setattr(FilePredictions, "block_size", 2)
     monkeypatch.setattr(engine, "_PATIENCE", 1.0)
-    scanned = engine.DaskPanel.from_scanned(
+    scanned = engine.DaskPredictions.from_scanned(
         mlc.scan_predictions(as_files(panel, tmp_path))
     )
 
@@ -329,7 +329,8 @@ def command(client, panel, tmp_path, monkeypatch):
 
     monkeypatch.chdir(tmp_path)
     files = [path.name for path in as_files(panel, tmp_path)]
-    used, computed = [], engine._computed
+    used = []
+    computed = engine._computed
     monkeypatch.setattr(
         engine,
         "_computed",
@@ -394,5 +395,6 @@ def test_private_statistics_on_a_cluster(command, panel):
         "1e-6",
         "private.stats",
     )
-    found, exact = mlc.load("private.stats"), mlc.MLCMr().fit(panel)
+    found = mlc.load("private.stats")
+    exact = mlc.MLCMr().fit(panel)
     np.testing.assert_allclose(found.statistics_.walk, exact.statistics_.walk, atol=0.5)

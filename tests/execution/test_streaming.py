@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 
 import mlconsensus as mlc
-from mlconsensus.io import ScannedPanel, read_table, write_table
-from mlconsensus.predictions.score_tables import ModelTable
+from mlconsensus.io import FilePredictions, read_table, write_table
+from mlconsensus.predictions.score_tables import ScoreTable
 
 
 def written(folder, panel, suffix="parquet"):
@@ -20,7 +20,7 @@ def written(folder, panel, suffix="parquet"):
         paths.append(folder / f"{model}.{suffix}")
         write_table(
             paths[-1],
-            ModelTable(
+            ScoreTable(
                 model, scores, [f"i{at}" for at in range(len(panel))], panel.labels
             ),
         )
@@ -42,7 +42,7 @@ def paths(tmp_path, panel):
 
 @pytest.fixture
 def small_blocks(monkeypatch):
-    monkeypatch.setattr(ScannedPanel, "block_size", 7)
+    monkeypatch.setattr(FilePredictions, "block_size", 7)
 
 
 def names(folder):
@@ -54,7 +54,7 @@ def names(folder):
 def test_every_method_gives_the_same_as_in_memory(
     tmp_path, panel, paths, method, size, monkeypatch
 ):
-    monkeypatch.setattr(ScannedPanel, "block_size", size)
+    monkeypatch.setattr(FilePredictions, "block_size", size)
     scanned = mlc.scan_predictions(paths)
     whole = mlc.COMBINERS[method]().fit(panel)
     fitted = mlc.COMBINERS[method]().fit(scanned)
@@ -104,7 +104,7 @@ def test_a_streamed_file_is_what_would_be_written_at_once(
         method="mv",
         layout=layout,
     )
-    vote = ModelTable(
+    vote = ScoreTable(
         "MV", mlc.majority_vote(panel), [f"i{at}" for at in range(150)], panel.labels
     )
     write_table(tmp_path / f"whole.{suffix}", vote, layout=layout)
@@ -119,7 +119,8 @@ def test_a_streamed_file_is_what_would_be_written_at_once(
 
 
 def same_tables(one, other):
-    found, expected = read_table(one), read_table(other)
+    found = read_table(one)
+    expected = read_table(other)
     assert found.instances.tolist() == expected.instances.tolist()
     assert found.labels.tolist() == expected.labels.tolist()
     np.testing.assert_allclose(found.scores, expected.scores, rtol=0, atol=1e-10)
@@ -128,7 +129,8 @@ def same_tables(one, other):
 @pytest.mark.usefixtures("small_blocks")
 @pytest.mark.parametrize("at", [1, 10, 30, 40])
 def test_an_interruption_leaves_nothing(tmp_path, paths, monkeypatch, at):
-    read, left = ScannedPanel.read, [at]
+    read = FilePredictions.read
+    left = [at]
 
     def interrupted(panel, start, stop):
         left[0] -= 1
@@ -136,7 +138,7 @@ def test_an_interruption_leaves_nothing(tmp_path, paths, monkeypatch, at):
             raise KeyboardInterrupt
         return read(panel, start, stop)
 
-    monkeypatch.setattr(ScannedPanel, "read", interrupted)
+    monkeypatch.setattr(FilePredictions, "read", interrupted)
     with pytest.raises(KeyboardInterrupt):
         mlc.write_consensus(
             mlc.scan_predictions(paths), tmp_path / "out.parquet", method="mlcm-r"

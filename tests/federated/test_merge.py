@@ -13,7 +13,7 @@ from sklearn.tree import DecisionTreeClassifier
 from states import PANEL, combiner_named, every_method, saved
 
 import mlconsensus as mlc
-from mlconsensus.execution.statistics import merged
+from mlconsensus.execution.statistics import merge_statistics
 from mlconsensus.federated.statistics_files import read_state
 from panels import DEGENERATE, panels
 
@@ -30,19 +30,18 @@ def test_sites_give_what_pooled_data_give(name, scores, cut, tmp_path_factory):
     folder = tmp_path_factory.mktemp("sites")
     panel = mlc.Predictions(scores)
     parts = [part for part in (panel[:cut], panel[cut:]) if len(part)]
-    site, known = combiner_named(name), None
+    site = combiner_named(name)
+    known = None
     for _ in range(len(site.rounds) + 1):
         for at, part in enumerate(parts):
-            turned = (
-                part.select(models=part.models[::-1], labels=part.labels[::-1])
-                if at
-                else part
-            )
-            site = (
-                combiner_named(name)
-                if known is None
-                else mlc.load(folder / "all.model")
-            )
+            if at:
+                turned = part.select(models=part.models[::-1], labels=part.labels[::-1])
+            else:
+                turned = part
+            if known is None:
+                site = combiner_named(name)
+            else:
+                site = mlc.load(folder / "all.model")
             mlc.save_statistics(
                 site.fit_round(turned, known), folder / f"{at}.stats", force=True
             )
@@ -113,7 +112,7 @@ def test_statistics_sent_some_other_way():
         mlc.MLCMr(alpha=0.5).fit(part).statistics_ for part in (panel[:30], panel[30:])
     )
     whole = mlc.MLCMr.from_statistics(
-        merged(one, other),
+        merge_statistics(one, other),
         models=panel.models,
         labels=panel.labels,
         n_instances=100,
@@ -144,7 +143,8 @@ def test_parameters_and_weights_are_kept(tmp_path):
     mlc.save_statistics(
         mlc.MLCMr(alpha=0.5, weights=[0.5, 2.0, 1.0]).fit(turned), tmp_path / "b.stats"
     )
-    a, b = mlc.load(tmp_path / "a.stats"), mlc.load(tmp_path / "b.stats")
+    a = mlc.load(tmp_path / "a.stats")
+    b = mlc.load(tmp_path / "b.stats")
     assert a.get_params() == {
         "alpha": 0.5,
         "restart": None,

@@ -33,7 +33,10 @@ PANEL, TRUTH = mlc.datasets.make_panel(3000, 6, 3, random_state=0)
 
 def vector(kind, scores, clip=1.0, weights=None):
     """What a panel gives before the noise."""
-    weights = np.ones(len(scores)) if weights is None else np.array(weights)
+    if weights is None:
+        weights = np.ones(len(scores))
+    else:
+        weights = np.array(weights)
     return to_vector(METHODS[kind].sums(weights, clip, mlc.Predictions(scores)))
 
 
@@ -49,13 +52,17 @@ def private(kind, epsilon=1.0, panel=PANEL, **options):
     scores=panels(), clip=st.sampled_from([0.01, 0.5, 1.0, 3.0]), weighted=st.booleans()
 )
 def test_one_instance_adds_no_more_than_the_sensitivity(kind, scores, clip, weighted):
-    weights = np.linspace(0.5, 4.0, len(scores)) if weighted else None
+    if weighted:
+        weights = np.linspace(0.5, 4.0, len(scores))
+    else:
+        weights = None
     whole = vector(kind, scores, clip, weights)
     for i in range(scores.shape[1]):
         rest = np.delete(scores, i, axis=1)
-        others = (
-            vector(kind, rest, clip, weights) if rest.shape[1] else np.zeros_like(whole)
-        )
+        if rest.shape[1]:
+            others = vector(kind, rest, clip, weights)
+        else:
+            others = np.zeros_like(whole)
         assert np.linalg.norm(whole - others) <= METHODS[kind].sensitivity
 
 
@@ -152,7 +159,8 @@ def test_the_scale_is_no_less_than_the_guarantee_needs_and_hardly_more(epsilon, 
     """The closed form of δ(ε) for Gaussian noise (Balle and Wang 2018) is met; with a fifth less noise it is not."""
 
     def exact_delta(scale):
-        a, b = 1 / (2 * scale), epsilon * scale
+        a = 1 / (2 * scale)
+        b = epsilon * scale
         return stats.norm.cdf(a - b) - np.exp(epsilon) * stats.norm.cdf(-a - b)
 
     scale = noise.noise_scale(epsilon, delta, 1.0, 100)
@@ -173,7 +181,8 @@ def test_noise_has_the_scale_that_the_guarantee_says():
 
 @every_method
 def test_what_is_released_differs_from_the_sums_by_such_noise(kind):
-    found, method = private(kind, clip=1.0), METHODS[kind]
+    found = private(kind, clip=1.0)
+    method = METHODS[kind]
     assert found.privacy_.sensitivity == method.sensitivity
     assert found.privacy_.scale == pytest.approx(
         noise.noise_scale(1.0, 1e-6, method.sensitivity, 500), rel=1e-6
@@ -182,7 +191,10 @@ def test_what_is_released_differs_from_the_sums_by_such_noise(kind):
     released = released_vector(found)
     low, high = stats.chi2.ppf([5e-13, 1 - 5e-13], len(exact))
     assert low < ((released - exact) ** 2).sum() / found.privacy_.scale**2 < high
-    products = "walk" if kind is mlc.MLCMr else "known_gram"
+    if kind is mlc.MLCMr:
+        products = "walk"
+    else:
+        products = "known_gram"
     again = getattr(private(kind).statistics_, products)
     assert (
         again != getattr(found.statistics_, products)
@@ -191,7 +203,8 @@ def test_what_is_released_differs_from_the_sums_by_such_noise(kind):
 
 def released_vector(found):
     statistics = found.statistics_
-    m, l = len(found.models_), len(found.labels_)
+    m = len(found.models_)
+    l = len(found.labels_)
     if isinstance(found, mlc.MLCMr):
         return to_vector(
             PrivateSums(np.empty(0), statistics.walk.reshape(m * l, m * l))
@@ -414,7 +427,8 @@ def test_a_guarantee_for_another_method_is_refused(tmp_path):
 
 @every_method
 def test_flipped_bytes_under_a_right_checksum_are_refused_or_harmless(kind, tmp_path):
-    path, panel = tmp_path / "a.stats", PANEL[:20].select(labels=PANEL.labels[:2])
+    path = tmp_path / "a.stats"
+    panel = PANEL[:20].select(labels=PANEL.labels[:2])
     mlc.save_statistics(private(kind, 100.0, panel), path)
     content = path.read_bytes()[:-32]
     rng = np.random.default_rng(0)

@@ -26,7 +26,8 @@ def framed(outer, content):
 def rewritten(path, change):
     """Change our own header as text, whatever comes of it."""
     data = path.read_bytes()
-    outer, start = outer_header(data), 8 + int.from_bytes(data[:8], "little")
+    outer = outer_header(data)
+    start = 8 + int.from_bytes(data[:8], "little")
     own = json.loads(outer["__metadata__"]["mlconsensus"])
     own["header"] = change(own["header"])
     outer["__metadata__"]["mlconsensus"] = json.dumps(own)
@@ -317,7 +318,8 @@ def test_patterns_that_cannot_be_are_refused(tmp_path, change, words):
     mlc.save_statistics(mlc.DawidSkene().fit(panel), path)
     header, arrays = read_state(path)
     rows, counts = change(arrays["patterns.rows"], arrays["patterns.counts"])
-    rows = rows.astype(np.uint8) if rows.dtype.kind == "i" else rows
+    if rows.dtype.kind == "i":
+        rows = rows.astype(np.uint8)
     saved(path, header, {"patterns.rows": rows, "patterns.counts": counts})
     assert words in refused(path)
 

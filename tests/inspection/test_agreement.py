@@ -101,7 +101,8 @@ def test_kappa_of_pairs_is_cohens_over_shared_items():
 def test_a_rater_stands_beside_each_of_the_others():
     scores = crowd(l=1)
     for k, one in enumerate(mlc.agreement(scores).raters):
-        own, others = [], []
+        own = []
+        others = []
         for q in range(len(scores)):
             shared = (q != k) & ~np.isnan(scores[k, :, 0]) & ~np.isnan(scores[q, :, 0])
             own += scores[k, shared, 0].tolist()
@@ -124,7 +125,8 @@ def test_intervals_are_those_of_a_bootstrap_that_reads_all_again():
     scores = crowd(seed=1, n=1000)
     found = mlc.agreement(scores)
     assert found.alpha.low < found.alpha.value < found.alpha.high
-    rng, again = np.random.default_rng(5), []
+    rng = np.random.default_rng(5)
+    again = []
     for _ in range(60):
         one = mlc.agreement(scores[:, rng.integers(1000, size=1000)])
         again.append(
@@ -154,16 +156,14 @@ def test_a_sparse_crowd_is_the_same_as_silence():
         rows = np.flatnonzero(~np.isnan(scores[k]).all(axis=1))
         scores[k, rows] = own[rows]
         tables[f"model_{k}"] = (sparse.csr_array(own[rows]), rows)
-    from mlconsensus.predictions.score_tables import ModelTable
+    from mlconsensus.predictions.score_tables import ScoreTable
 
     panel = mlc.Predictions.from_tables(
-        [ModelTable(k, v, rows, list("abcd")) for k, (v, rows) in tables.items()]
+        [ScoreTable(k, v, rows, list("abcd")) for k, (v, rows) in tables.items()]
     )
     ordered = scores[:, panel.instances]
-    a, b = (
-        mlc.agreement(panel),
-        mlc.agreement(mlc.Predictions(ordered, labels=list("abcd"))),
-    )
+    a = mlc.agreement(panel)
+    b = mlc.agreement(mlc.Predictions(ordered, labels=list("abcd")))
     assert a == b
 
 

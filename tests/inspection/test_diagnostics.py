@@ -36,7 +36,8 @@ def test_random_inverted_and_copied_models_are_named(four):
         "m5 says the opposite of the others",
     ]
     assert found.warnings()[2].startswith("m6 answers as m1 does in 9")
-    either, both = (four[1] + copied > 0).sum(), (four[1] * copied).sum()
+    either = (four[1] + copied > 0).sum()
+    both = (four[1] * copied).sum()
     assert (
         f"{both / either:.1%} of {either:,} cells where either says yes (2,000 shared instances)"
         in found.warnings()[2]
@@ -113,7 +114,8 @@ def test_degenerate_panels(name):
 def test_pairs_that_never_met_do_not_lower_the_mean_agreement():
     """Of 60 workers three look at each item: most pairs share none, and those that do agree."""
     panel, _ = mlc.datasets.make_panel(400, 8, 60, quality=0.9, random_state=0)
-    said, rng = panel.to_array(), np.random.default_rng(0)
+    said = panel.to_array()
+    rng = np.random.default_rng(0)
     said[rng.random((60, 400)).argsort(axis=0).argsort(axis=0) >= 3] = np.nan
     found = mlc.combine(said).diagnostics.panel
     assert (found.shared == 0).mean() > 0.2

@@ -4,8 +4,8 @@ import pytest
 import mlconsensus as mlc
 from mlconsensus.inspection.diagnostics import examine
 from mlconsensus.inspection.effective_models import count_voices
-from mlconsensus.inspection.pairwise import meet
-from mlconsensus.linalg.annotations import sheets
+from mlconsensus.inspection.pairwise import compute_pairwise_statistics
+from mlconsensus.linalg.annotations import make_annotations
 
 
 def _raters(m, error, seed, n=500, l=6):
@@ -39,14 +39,19 @@ def test_two_families_of_copies_are_two():
 def test_intervals_hold_the_known_number():
     """Errors go together because some cells are hard: p ~ Beta(2, 38) correlates them by 1 / (2 + 38 + 1).
 
-    The majority is hardly ever wrong there; where it is, the number is too high (docs/diagnostics.md).
+    The majority is hardly ever wrong there; where it is, the number is too high
+    (docs/diagnostics.md).
     """
-    m, known = 10, 10 / (1 + 9 / 41)
+    m = 10
+    known = 10 / (1 + 9 / 41)
     held = 0
     for seed in range(100):
         hard = np.random.default_rng(1000 + seed).beta(2, 38, (300, 4))
         found = count_voices(
-            m, meet(sheets(mlc.Predictions(_raters(m, hard, seed, 300, 4)))).departures
+            m,
+            compute_pairwise_statistics(
+                make_annotations(mlc.Predictions(_raters(m, hard, seed, 300, 4)))
+            ).departures,
         )
         held += found.low <= known <= found.high
     assert held >= 88
@@ -81,6 +86,9 @@ def test_an_interval_from_one_voice_to_nearly_all_is_not_told():
     for text in (two.report().to_text(), two.report().to_html(), str(two.diagnostics)):
         assert "independent voices" not in text
     known = count_voices(
-        60, meet(sheets(mlc.Predictions(_raters(60, 0.1, 0, 400)))).departures
+        60,
+        compute_pairwise_statistics(
+            make_annotations(mlc.Predictions(_raters(60, 0.1, 0, 400)))
+        ).departures,
     )
     assert known.sentence.startswith("60 models speak with at most ")

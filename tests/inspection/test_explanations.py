@@ -11,8 +11,8 @@ from sklearn.exceptions import NotFittedError
 
 import mlconsensus as mlc
 import oracle
-from mlconsensus.combiners.registry import Combiner
-from mlconsensus.predictions.source import LazySource, prepared
+from mlconsensus.combiners.registry import BaseCombiner
+from mlconsensus.predictions.source import LazyPredictions, prepared
 from panels import DEGENERATE, NAN, panels
 
 COMBINERS = [
@@ -35,7 +35,10 @@ def assert_sums_to(why, score):
     """The parts make up the score: the array's and the listed ones, as it is and as JSON holds it."""
     assert why.score == pytest.approx(score, abs=1e-10)
     with np.errstate(over="ignore"):
-        to_score = special.expit if why.scale == "log-odds" else float
+        if why.scale == "log-odds":
+            to_score = special.expit
+        else:
+            to_score = float
         added = (
             why.baseline
             + why.contributions.sum()
@@ -55,7 +58,8 @@ def assert_sums_to(why, score):
 def assert_is_consistent(combiner, scores):
     panel = mlc.Predictions(scores)
     fitted = clone(combiner).fit(panel)
-    consensus, vote = fitted.transform(panel), mlc.majority_vote(panel)
+    consensus = fitted.transform(panel)
+    vote = mlc.majority_vote(panel)
     for i, label in cells(scores):
         why = mlc.explain(fitted, panel, i, label)
         assert_sums_to(why, consensus[i, label])
@@ -108,7 +112,8 @@ def test_constant_models(combiner):
 
 @every_combiner
 def test_new_instances_in_another_order_of_models_and_labels(combiner):
-    models, labels = ["x", "y", "z"], ["a", "b", "c", "d"]
+    models = ["x", "y", "z"]
+    labels = ["a", "b", "c", "d"]
     fitted = clone(combiner).fit(mlc.Predictions(DEGENERATE["scores"], models, labels))
     new = mlc.Predictions(
         np.random.default_rng(1).random((3, 2, 4)), models, labels, ["new", "newer"]
@@ -283,7 +288,7 @@ def literal_majority_vote(scores, i, label):
         (mlc.MLCMr(alpha=0.7), lambda *cell: literal_mlcm_r(*cell, alpha=0.7)),
         (mlc.MLCMa(), literal_mlcm_a),
     ],
-    ids=lambda value: repr(value) if isinstance(value, Combiner) else "",
+    ids=lambda value: repr(value) if isinstance(value, BaseCombiner) else "",
 )
 def test_parts_are_the_terms_of_the_equations(combiner, literal):
     scores = np.random.default_rng(5).random((3, 9, 4)).round(1)
@@ -315,7 +320,10 @@ def test_dawid_skene_adds_log_likelihood_ratios():
     known = ~np.isnan(scores[0, :, 0])
     for k in range(2):
         yes = scores[k, :, 0] == 1
-        says = yes if yes[0] else ~yes
+        if yes[0]:
+            says = yes
+        else:
+            says = ~yes
         # At the maximum, rates are those of the posterior; EM stops a little before it.
         ratio = (
             (posterior * says)[known].sum()
@@ -412,7 +420,7 @@ def test_instances_are_found_by_number_or_text(names):
         mlc.explain(fitted, panel, 0, 0)
 
 
-class Elsewhere(LazySource):
+class Elsewhere(LazyPredictions):
     """A panel that only shows a block at a time."""
 
     def __init__(self, panel):

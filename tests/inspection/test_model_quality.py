@@ -35,7 +35,8 @@ def test_hardly_anybody_is_accused_in_200_panels_without_suspects():
 
 
 def test_suspects_are_found_in_200_panels_with_one():
-    found, falsely = Counter(), Counter()
+    found = Counter()
+    falsely = Counter()
     for name in SPARSE + DENSE:
         for seed in range(25):
             what = simulate.PLANTED[seed % 4]

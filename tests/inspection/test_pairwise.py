@@ -6,15 +6,19 @@ from hypothesis import given
 
 import mlconsensus as mlc
 from mlconsensus.inspection import pairwise
-from mlconsensus.inspection.pairwise import common_factor, departing, meet
-from mlconsensus.linalg.annotations import sheets
-from mlconsensus.predictions.sampling import looked_at
+from mlconsensus.inspection.pairwise import (
+    common_factor,
+    compute_pairwise_statistics,
+    departing,
+)
+from mlconsensus.linalg.annotations import make_annotations
+from mlconsensus.predictions.sampling import subsample_for_diagnostics
 from panels import panels
 
 
 @given(scores=panels())
 def test_sums_are_those_of_plain_loops(scores):
-    found = meet(sheets(mlc.Predictions(scores)))
+    found = compute_pairwise_statistics(make_annotations(mlc.Predictions(scores)))
     m, n, _ = scores.shape
     said = ~np.isnan(scores)
     a = np.where(said, scores, 0)
@@ -68,9 +72,14 @@ def test_three_raters_tell_nothing_about_departures():
 def test_reliabilities_multiply_to_agreement():
     rng = np.random.default_rng(0)
     true = np.array([0.9, 0.7, 0.5, 0.3, -0.6])
-    signal, own = rng.normal(size=(4000, 5)), rng.normal(size=(5, 4000, 5))
+    signal = rng.normal(size=(4000, 5))
+    own = rng.normal(size=(5, 4000, 5))
     seen = true[:, None, None] * signal + np.sqrt(1 - true**2)[:, None, None] * own
-    found = common_factor(meet(sheets(mlc.Predictions(1 / (1 + np.exp(-0.2 * seen))))))
+    found = common_factor(
+        compute_pairwise_statistics(
+            make_annotations(mlc.Predictions(1 / (1 + np.exp(-0.2 * seen))))
+        )
+    )
     np.testing.assert_allclose(found.of_each, true, atol=0.03)
     np.testing.assert_allclose(
         found.without[~np.eye(5, dtype=bool)], np.repeat(true, 4), atol=0.06
@@ -80,7 +89,7 @@ def test_reliabilities_multiply_to_agreement():
 def test_large_panels_are_looked_at_in_part(monkeypatch):
     panel = mlc.Predictions(np.zeros((2, 100, 3), dtype=bool))
     monkeypatch.setattr(pairwise, "MOST_CELLS", 150)
-    assert looked_at(panel).instances.tolist() == list(range(0, 100, 4))
+    assert subsample_for_diagnostics(panel).instances.tolist() == list(range(0, 100, 4))
 
 
 @pytest.mark.parametrize("at_once", [1, 64])
@@ -88,8 +97,8 @@ def test_steps_add_up(monkeypatch, at_once):
     rng = np.random.default_rng(0)
     scores = rng.random((4, 60, 3))
     scores[rng.random((4, 60)) < 0.3] = np.nan
-    said = sheets(mlc.Predictions(scores))
-    whole = meet(said)
+    said = make_annotations(mlc.Predictions(scores))
+    whole = compute_pairwise_statistics(said)
     monkeypatch.setattr(pairwise, "_AT_ONCE", at_once)
-    for one, other in zip(whole, meet(said), strict=True):
+    for one, other in zip(whole, compute_pairwise_statistics(said), strict=True):
         np.testing.assert_allclose(one, other, atol=1e-10)

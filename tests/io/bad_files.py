@@ -1,7 +1,8 @@
 """Files that must be refused, each with words that the one-line message must hold.
 
-``BAD_FILES`` is a list of ``(name, make, words)``; ``make(folder)`` writes what the case needs there and returns the
-paths to give to a command or a reader, in order. The fault is always in the last of them unless the words say so.
+``BAD_FILES`` is a list of ``(name, make, words)``; ``make(folder)`` writes what the
+case needs there and returns the paths to give to a command or a reader, in order. The
+fault is always in the last of them unless the words say so.
 """
 
 import gzip

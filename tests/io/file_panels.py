@@ -3,12 +3,12 @@
 import numpy as np
 from scipy import sparse
 
-from mlconsensus.predictions.score_tables import ModelTable
+from mlconsensus.predictions.score_tables import ScoreTable
 
 LABELS = ["sports", "law, order", 'the "arts"', "énergie", "war"]
 
 
-def scored_panel() -> list[ModelTable]:
+def scored_panel() -> list[ScoreTable]:
     """Three models with float scores, single missing cells, and their own instances and labels."""
     rng = np.random.default_rng(7)
     tables = []
@@ -17,11 +17,11 @@ def scored_panel() -> list[ModelTable]:
         scores[rng.random(scores.shape) < 0.1] = np.nan
         scores[0, 0], scores[1, 1], scores[2, 0] = 0.0, 1.0, 5e-324
         ids = [f"{at + k:03d}" for at in range(n)]
-        tables.append(ModelTable(f"tagger{k}", scores, ids, labels))
+        tables.append(ScoreTable(f"tagger{k}", scores, ids, labels))
     return tables
 
 
-def voted_panel(dtype: type[np.generic] = np.bool_) -> list[ModelTable]:
+def voted_panel(dtype: type[np.generic] = np.bool_) -> list[ScoreTable]:
     """Three models of yes and no; each uses every label that it knows."""
     rng = np.random.default_rng(8)
     tables = []
@@ -30,7 +30,7 @@ def voted_panel(dtype: type[np.generic] = np.bool_) -> list[ModelTable]:
         votes[5] = False
         votes[0] = True
         tables.append(
-            ModelTable(
+            ScoreTable(
                 f"tagger{k}",
                 votes.astype(dtype),
                 [f"{at:03d}" for at in range(12)],
@@ -40,5 +40,5 @@ def voted_panel(dtype: type[np.generic] = np.bool_) -> list[ModelTable]:
     return tables
 
 
-def as_sparse(tables: list[ModelTable]) -> list[ModelTable]:
+def as_sparse(tables: list[ScoreTable]) -> list[ScoreTable]:
     return [table._replace(scores=sparse.csr_array(table.scores)) for table in tables]

@@ -15,7 +15,7 @@ from mlconsensus.io import (
     scan_predictions,
     write_table,
 )
-from mlconsensus.predictions.score_tables import ModelTable
+from mlconsensus.predictions.score_tables import ScoreTable
 
 DATA = Path(__file__).parent.parent / "data"
 NAN = float("nan")
@@ -47,7 +47,8 @@ def same(panel, expected):
 def test_label_studio(read, form):
     panel = read(DATA / "label_studio.json", format=form, columns={"label": "topics"})
     assert panel.instances.tolist() == ["101", "102"]
-    # Bob never chose economy, but it was there to choose; task 102 he skipped. Ann chose nothing there.
+    # Bob never chose economy, but it was there to choose; task 102 he skipped. Ann
+    # chose nothing there.
     same(
         panel,
         {
@@ -310,7 +311,7 @@ def test_a_folder_of_tables_is_not_annifs(tmp_path):
 
 # What tools import.
 
-TABLE = ModelTable(
+TABLE = ScoreTable(
     "Filter",
     np.array([[0.9, 0.6], [1.02, 0.0], [0.1, NAN]]),
     ["7", "8", "a text"],
@@ -332,7 +333,8 @@ def test_predictions_for_label_studio(tmp_path):
         [],
     ]
     assert {one["model_version"] for one in said} == {"Filter"}
-    # 0.1 + 0.4 labels of the first are expected to be wrong, none of the second, 0.1 of the third.
+    # 0.1 + 0.4 labels of the first are expected to be wrong, none of the second, 0.1 of
+    # the third.
     assert [one["score"] for one in said] == pytest.approx([1 / 1.5, 1.0, 1 / 1.1])
     assert read_table(tmp_path / "a.json").instances.tolist() == ["7", "8", "a text"]
 

@@ -11,7 +11,7 @@ from bad_files import BAD_FILES, BadFile
 import mlconsensus as mlc
 from mlconsensus.errors import InputError, InputWarning
 from mlconsensus.io import read_predictions, read_table, scan_predictions, write_table
-from mlconsensus.predictions.score_tables import ModelTable
+from mlconsensus.predictions.score_tables import ScoreTable
 
 ANSWERS = Path(__file__).parent.parent / "data" / "answers.jsonl"
 # Instances d1, …, d8 (d5 and d6 got no answer); labels sports, politics, weather.
@@ -65,7 +65,10 @@ def test_answers_are_read_and_what_was_done_is_said(tmp_path: Path, form, read) 
     with pytest.warns(InputWarning) as said:
         panel = read(form(tmp_path))
     (line,) = [str(warning.message) for warning in said]
-    keys = [] if form is as_object else ["keys left out: 2 ('reasoning')"]
+    if form is as_object:
+        keys = []
+    else:
+        keys = ["keys left out: 2 ('reasoning')"]
     assert sorted(line.split("; ")) == sorted(
         [
             *keys,
@@ -366,7 +369,8 @@ def test_a_folder_takes_json_only_where_there_is_nothing_else(tmp_path: Path) ->
 
 LABELS = ["Politics", "politics", "sports ", "colour", "mistake"]
 WANTED = {"Politics": 0, "politics": 0, "sports ": 1, "colour": 2}
-VOCABULARY, ALIASES = ["Politics", "Sports", "Color"], {"COLOUR": "color"}
+VOCABULARY = ["Politics", "Sports", "Color"]
+ALIASES = {"COLOUR": "color"}
 
 
 @pytest.mark.parametrize(
@@ -378,7 +382,7 @@ def test_vocabulary_aliases_and_case_in_every_format(
     tmp_path: Path, name: str, read
 ) -> None:
     scores = np.array([[0.5, 0.25, 1, 0, 1], [0, 1, np.nan, 0.5, 1], [0, 0, 0, 0, 0.5]])
-    table = ModelTable("a", scores, ["1", "2", "3"], LABELS)
+    table = ScoreTable("a", scores, ["1", "2", "3"], LABELS)
     write_table(tmp_path / name, table, layout="long" if "long" in name else "wide")
     options = {"vocabulary": VOCABULARY, "aliases": ALIASES, "ignore_case": True}
     with pytest.warns(InputWarning) as said:
@@ -397,7 +401,7 @@ def test_labels_in_another_order_stream_as_they_are_read(tmp_path: Path) -> None
         scores = np.array([[1, 0], [0, 1], [1, 1]])[order]
         write_table(
             tmp_path / f"{name}.parquet",
-            ModelTable(name, scores, np.array(list("123"))[order], ["X", "x"]),
+            ScoreTable(name, scores, np.array(list("123"))[order], ["X", "x"]),
         )
     paths = [tmp_path / "a.parquet", tmp_path / "b.parquet"]
     with pytest.warns(InputWarning, match="labels called otherwise: 2 "):

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from mlconsensus.io import read_table, read_tables
-from mlconsensus.predictions.score_tables import ModelTable
+from mlconsensus.predictions.score_tables import ScoreTable
 
 
-def read(folder: Path, text: str | bytes, name: str = "a.csv") -> ModelTable:
+def read(folder: Path, text: str | bytes, name: str = "a.csv") -> ScoreTable:
     (folder / name).write_bytes(text if isinstance(text, bytes) else text.encode())
     return read_table(folder / name)
 

@@ -5,7 +5,7 @@ import pytest
 from mlconsensus.errors import InputError
 from mlconsensus.io import read_predictions, read_table, scan_predictions, write_table
 from mlconsensus.io.scan import needed_memory
-from mlconsensus.predictions.score_tables import ModelTable
+from mlconsensus.predictions.score_tables import ScoreTable
 
 TEXT = 'id,x,"a ""label"""\r\n1,0.5,1\r\n"two\r\nlines",0,\r\n3,1,0.25\r\n"4, and more",,1\r\n'
 
@@ -58,7 +58,7 @@ def test_needed_memory_grows_with_the_file(tmp_path, suffix):
         path = tmp_path / f"{n}.{suffix}"
         write_table(
             path,
-            ModelTable(
+            ScoreTable(
                 "a", [[0.5, 0.25]] * n, [f"i{at}" for at in range(n)], ["x", "y"]
             ),
         )

@@ -17,12 +17,12 @@ import mlconsensus as mlc
 from mlconsensus.cli import main
 from mlconsensus.errors import InputError
 from mlconsensus.io import files, write_table
-from mlconsensus.io.files import whole_file
+from mlconsensus.io.files import atomic_write
 from mlconsensus.io.write import write_blocks
-from mlconsensus.predictions.score_tables import ModelTable
+from mlconsensus.predictions.score_tables import ScoreTable
 
 NAMES = [f"i{k}" for k in range(300)]
-TABLE = ModelTable(
+TABLE = ScoreTable(
     "t", np.random.default_rng(0).random((300, 10)), NAMES, list("abcdefghij")
 )
 CALLS = (
@@ -120,7 +120,10 @@ def test_whatever_fails_there_is_all_or_what_was_there(
     whole = outputs(tmp_path)
     (name,) = whole
     (tmp_path / name).unlink()
-    before = {name: b"before"} if force else {}
+    if force:
+        before = {name: b"before"}
+    else:
+        before = {}
     refused = 0
     for number in (errno.ENOSPC, errno.EIO, errno.EINTR):
         for at in range(200):
@@ -153,14 +156,14 @@ def test_whatever_fails_there_is_all_or_what_was_there(
 
 def test_who_is_second_does_not_win(tmp_path):
     path = tmp_path / "out.csv"
-    late = whole_file(path)
+    late = atomic_write(path)
     late.__enter__().write(b"late")
-    with whole_file(path) as early:
+    with atomic_write(path) as early:
         early.write(b"early")
     with pytest.raises(InputError, match=r"out\.csv: found 'file exists', expected"):
         late.__exit__(None, None, None)
     assert outputs(tmp_path) == {"out.csv": b"early"}
-    with whole_file(path, force=True) as file:
+    with atomic_write(path, force=True) as file:
         file.write(b"late")
     assert outputs(tmp_path) == {"out.csv": b"late"}
 
@@ -176,7 +179,8 @@ def test_a_file_system_without_links(tmp_path, monkeypatch):
     assert list(outputs(tmp_path)) == ["out.csv"]
 
 
-# Each child ends itself at another call; one process forks them all, which spares them the imports.
+# Each child ends itself at another call; one process forks them all, which spares them
+# the imports.
 KILLED = """
 import os, signal, sys
 from pathlib import Path

@@ -15,10 +15,10 @@ import zstandard
 
 from mlconsensus.errors import InputError
 from mlconsensus.io import files, read_table, write_table
-from mlconsensus.io.files import read_bytes, whole_file
-from mlconsensus.predictions.score_tables import ModelTable
+from mlconsensus.io.files import atomic_write, read_bytes
+from mlconsensus.predictions.score_tables import ScoreTable
 
-TABLE = ModelTable("t", np.full((3, 2), 0.5), ["1", "2", "3"], ["a", "b"])
+TABLE = ScoreTable("t", np.full((3, 2), 0.5), ["1", "2", "3"], ["a", "b"])
 
 
 def test_compression_is_seen_by_content_too(tmp_path: Path) -> None:
@@ -44,7 +44,7 @@ def test_pipe_is_read_once(tmp_path: Path) -> None:
 
 def test_output_appears_only_at_the_end(tmp_path: Path) -> None:
     path = tmp_path / "out.csv"
-    with whole_file(path) as file:
+    with atomic_write(path) as file:
         file.write(b"some")
         assert not path.exists()
     assert path.read_bytes() == b"some"
@@ -52,7 +52,7 @@ def test_output_appears_only_at_the_end(tmp_path: Path) -> None:
 
 
 def test_output_has_the_usual_permissions(tmp_path: Path) -> None:
-    with whole_file(tmp_path / "ours"):
+    with atomic_write(tmp_path / "ours"):
         pass
     (tmp_path / "usual").touch()
     assert stat.S_IMODE((tmp_path / "ours").stat().st_mode) == stat.S_IMODE(
@@ -63,7 +63,7 @@ def test_output_has_the_usual_permissions(tmp_path: Path) -> None:
 def test_an_error_leaves_what_was_there(tmp_path: Path) -> None:
     path = tmp_path / "out.csv"
     path.write_text("before")
-    with pytest.raises(TypeError), whole_file(path, force=True) as file:
+    with pytest.raises(TypeError), atomic_write(path, force=True) as file:
         file.write(b"half") + file.write("text")  # type: ignore[arg-type]
     assert path.read_text() == "before"
     assert os.listdir(tmp_path) == ["out.csv"]
@@ -186,7 +186,7 @@ def test_killed_process_leaves_no_output(tmp_path: Path) -> None:
         process.send_signal(signal.SIGKILL)
         process.wait()
     assert not (tmp_path / "out.csv").exists()
-    with whole_file(
+    with atomic_write(
         tmp_path / "out.csv"
     ) as file:  # what is left of the first does not stand in the way
         file.write(b"whole")

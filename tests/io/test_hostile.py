@@ -19,7 +19,7 @@ from scipy import sparse
 import mlconsensus as mlc
 from mlconsensus.errors import InputError
 from mlconsensus.io import read_predictions, scan_predictions
-from mlconsensus.predictions.score_tables import ModelTable
+from mlconsensus.predictions.score_tables import ScoreTable
 
 CSR = {
     "format": b"csr",
@@ -360,10 +360,9 @@ def test_a_footer_that_tells_fewer_rows_than_there_are(tmp_path):
     )
     data = (tmp_path / "a.parquet").read_bytes()
     start = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
-    true, told = (
-        b"\xc0\x9a\x0c",
-        b"\x82\x80\x00",
-    )  # 100,000 and 1, twice each as Thrift's numbers are
+    # 100,000 and 1, twice each as Thrift's numbers are
+    true = b"\xc0\x9a\x0c"
+    told = b"\x82\x80\x00"
     assert structure(data, start)[0][3] == n
     at = data.index(true, start)
     (tmp_path / "a.parquet").write_bytes(data[:at] + told + data[at + 3 :])
@@ -406,7 +405,7 @@ def test_names_of_files_that_are_too_long(tmp_path, length):
     with pytest.raises(
         InputError, match="found 'file name too long', expected a place to write to"
     ):
-        mlc.io.write_table(path, ModelTable("a", [[0.5]], ["1"], ["x"]))
+        mlc.io.write_table(path, ScoreTable("a", [[0.5]], ["1"], ["x"]))
 
 
 @pytest.mark.parametrize(

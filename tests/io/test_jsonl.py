@@ -7,7 +7,7 @@ import pytest
 from mlconsensus import Predictions
 from mlconsensus.errors import InputError
 from mlconsensus.io import read_predictions, read_tables, scan_predictions, write_table
-from mlconsensus.predictions.score_tables import ModelTable
+from mlconsensus.predictions.score_tables import ScoreTable
 
 
 def test_lists_scores_and_models_in_one_file(tmp_path: Path) -> None:
@@ -33,7 +33,7 @@ def test_lists_scores_and_models_in_one_file(tmp_path: Path) -> None:
 
 
 def test_label_sets_are_written_as_lists(tmp_path: Path) -> None:
-    table = ModelTable(
+    table = ScoreTable(
         "t", np.array([[True, False], [False, False]]), ["1", "2"], ["a", "é"]
     )
     write_table(tmp_path / "sets.jsonl", table)

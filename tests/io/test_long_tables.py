@@ -10,11 +10,12 @@ import pytest
 import mlconsensus as mlc
 from mlconsensus.errors import InputError, InputWarning
 from mlconsensus.io import read_table, read_tables, write_table
-from mlconsensus.predictions.score_tables import ModelTable
+from mlconsensus.predictions.score_tables import ScoreTable
 
 DATA = Path(__file__).parent.parent / "data"
 NAN = np.nan
-# Models ann and bob; instances d1, d2, d3; labels sports, politics. Ann has seen d2 and gave it no label.
+# Models ann and bob; instances d1, d2, d3; labels sports, politics. Ann has seen d2 and
+# gave it no label.
 ANNOTATORS = [[[1, 1], [0, 0], [NAN, NAN]], [[1, 0], [0, 1], [0, 1]]]
 
 
@@ -143,11 +144,10 @@ def test_frames_of_crowd_kit(library) -> None:
     np.testing.assert_array_equal(
         panel.to_array(), [[[1, NAN], [0, NAN]], [[NAN, 1], [NAN, 1]]]
     )
-    renamed = (
-        frame.rename(columns={"task": "t"})
-        if library is pd
-        else frame.rename({"task": "t"})
-    )
+    if library is pd:
+        renamed = frame.rename(columns={"task": "t"})
+    else:
+        renamed = frame.rename({"task": "t"})
     with pytest.raises(
         InputError, match="frame: found the columns t, worker, label, expected"
     ):
@@ -282,7 +282,7 @@ def test_other_headers_stay_wide(tmp_path: Path, header: str) -> None:
 
 
 def test_labels_called_as_columns_are_read_back(tmp_path: Path) -> None:
-    table = ModelTable("a", np.array([[0.5, 1.0]]), ["7"], ["worker", "label"])
+    table = ScoreTable("a", np.array([[0.5, 1.0]]), ["7"], ["worker", "label"])
     write_table(tmp_path / "a.csv", table)
     (read,) = read_tables(tmp_path / "a.csv")
     assert read.labels.tolist() == ["worker", "label"]

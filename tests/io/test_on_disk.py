@@ -19,9 +19,11 @@ FRAME = pl.DataFrame({"1": range(1000)})
     )
 )
 def test_rows_in_any_order(asked: list[tuple[int, bool, int]]) -> None:
-    walk, at = on_disk.Walk(FRAME.lazy(), "a.parquet"), 0
+    walk = on_disk.Walk(FRAME.lazy(), "a.parquet")
+    at = 0
     for start, goes_on, size in asked:
-        at = at if goes_on and at <= 900 else start
+        if not (goes_on and at <= 900):
+            at = start
         assert walk.rows(at, at + size).equals(FRAME[at : at + size])
         at += size
 

@@ -14,7 +14,7 @@ from scipy import sparse
 
 import mlconsensus as mlc
 from mlconsensus.io import FORMATS, read_predictions, read_table, write_table
-from mlconsensus.predictions.score_tables import ModelTable
+from mlconsensus.predictions.score_tables import ScoreTable
 
 LAYOUTS = {
     "csv": ("wide", "long"),
@@ -113,7 +113,7 @@ odd = st.sampled_from(
 
 
 @st.composite
-def named_tables(draw: st.DrawFn) -> ModelTable:
+def named_tables(draw: st.DrawFn) -> ScoreTable:
     instances = draw(st.lists(odd | names, min_size=1, max_size=4, unique=True))
     composed = names.map(lambda name: normalize("NFC", name))  # as labels are read
     labels = draw(st.lists(odd | composed, min_size=1, max_size=4, unique=True))
@@ -125,7 +125,7 @@ def named_tables(draw: st.DrawFn) -> ModelTable:
             max_size=len(instances) * len(labels),
         )
     )
-    return ModelTable(
+    return ScoreTable(
         "t", np.array(scores).reshape(len(instances), len(labels)), instances, labels
     )
 
@@ -139,7 +139,7 @@ def named_tables(draw: st.DrawFn) -> ModelTable:
 )
 @given(table=named_tables(), as_csr=st.booleans())
 def test_any_names_and_scores(
-    tmp_path: Path, name: str, layout: str, table: ModelTable, as_csr: bool
+    tmp_path: Path, name: str, layout: str, table: ScoreTable, as_csr: bool
 ) -> None:
     path = tmp_path / f"t.{name}"
     write_table(
@@ -152,7 +152,10 @@ def test_any_names_and_scores(
     read = read_table(path, format=name)
     order = [list(read.labels).index(label) for label in table.labels]
     rows = [list(read.instances).index(instance) for instance in table.instances]
-    dense = read.scores.toarray() if sparse.issparse(read.scores) else read.scores
+    if sparse.issparse(read.scores):
+        dense = read.scores.toarray()
+    else:
+        dense = read.scores
     assert dense.shape == table.scores.shape
     np.testing.assert_array_equal(dense[np.ix_(rows, order)], table.scores)
 

@@ -8,7 +8,7 @@ from bad_files import BAD_FILES
 
 import mlconsensus as mlc
 from mlconsensus.io import read_predictions, scan_predictions, write_table
-from mlconsensus.predictions.score_tables import ModelTable
+from mlconsensus.predictions.score_tables import ScoreTable
 
 FORMATS = ["parquet", "csv", "tsv", "feather", "jsonl", "npz", "csv.gz"]
 
@@ -16,14 +16,11 @@ FORMATS = ["parquet", "csv", "tsv", "feather", "jsonl", "npz", "csv.gz"]
 def files(folder, seed):
     """Write one to four tables that differ in instances, order, labels, kind of scores, format and layout."""
     rng = np.random.default_rng(seed)
-    n, order = (
-        int(rng.integers(3, 60)),
-        seed % 3,
-    )  # the same instances; some of them; some in any order
-    instances, labels = (
-        [f"i{k}" for k in range(n)],
-        [f"l{j}" for j in range(rng.integers(1, 6))],
-    )
+    # the same instances; some of them; some in any order
+    n = int(rng.integers(3, 60))
+    order = seed % 3
+    instances = [f"i{k}" for k in range(n)]
+    labels = [f"l{j}" for j in range(rng.integers(1, 6))]
     paths = []
     for k in range(rng.integers(1, 5)):
         own = np.arange(n)
@@ -40,11 +37,14 @@ def files(folder, seed):
             np.where(cells < 0.1, np.nan, cells < 0.4),
         ][rng.integers(3)]
         suffix = rng.choice(FORMATS)
-        layout = "wide" if suffix in ("npz", "jsonl") or rng.random() < 0.5 else "long"
+        if suffix in ("npz", "jsonl") or rng.random() < 0.5:
+            layout = "wide"
+        else:
+            layout = "long"
         paths.append(folder / f"m{k}.{suffix}")
         write_table(
             paths[-1],
-            ModelTable(f"m{k}", scores, [instances[i] for i in own], known),
+            ScoreTable(f"m{k}", scores, [instances[i] for i in own], known),
             layout=layout,
         )
     return paths
@@ -56,10 +56,8 @@ def files(folder, seed):
 @pytest.mark.parametrize("seed", range(24))
 def test_blocks_of_any_size_are_what_reading_gives(tmp_path, seed, options):
     paths = files(tmp_path, seed)
-    read, scanned = (
-        read_predictions(paths, **options),
-        scan_predictions(paths, **options),
-    )
+    read = read_predictions(paths, **options)
+    scanned = scan_predictions(paths, **options)
     assert (scanned.models, scanned.labels, scanned.shape) == (
         read.models,
         read.labels,

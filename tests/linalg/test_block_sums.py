@@ -12,14 +12,20 @@ from mlconsensus.linalg import block_sums as kernels
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_sums_of_votes_times_a_matrix(fill, dtype):
     rng = np.random.default_rng(0)
-    m, n, l = 4, 60, 30
+    m = 4
+    n = 60
+    l = 30
     dense = np.where(rng.random((n, m * l)) < fill, rng.random((n, m * l)), 0).astype(
         dtype
     )
-    weights, B = rng.random((m, l)).astype(dtype), rng.random((l, l)).astype(dtype)
+    weights = rng.random((m, l)).astype(dtype)
+    B = rng.random((l, l)).astype(dtype)
     expected = sum(dense[:, k * l : (k + 1) * l] * weights[k] for k in range(m)) @ B
     A = sparse.csr_array(dense)
-    tolerance = 1e-12 if dtype is np.float64 else 1e-5
+    if dtype is np.float64:
+        tolerance = 1e-12
+    else:
+        tolerance = 1e-5
     for given in (A, dense):
         found = kernels.product(kernels.folded(given, weights), B)
         assert found.dtype == dtype

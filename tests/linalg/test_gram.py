@@ -32,11 +32,11 @@ def test_rows_are_kept_while_they_are_few():
 
 
 def test_rows_are_kept_where_the_product_would_not_fit(monkeypatch):
-    monkeypatch.setattr(threads, "_granted", threads.Budget(3 * 8 * 25 - 1))
+    monkeypatch.setattr(threads, "_granted", threads.ResourceLimits(3 * 8 * 25 - 1))
     many = Gram.of(ROWS[:6]) + Gram.of(ROWS[6:])
     np.testing.assert_array_equal(many.rows, ROWS)
     np.testing.assert_allclose(many.sums(), (ROWS.T @ ROWS).sum(axis=1))
-    monkeypatch.setattr(threads, "_granted", threads.Budget(3 * 8 * 25))
+    monkeypatch.setattr(threads, "_granted", threads.ResourceLimits(3 * 8 * 25))
     assert (many + Gram.of(ROWS[:1])).rows is None
 
 
@@ -47,7 +47,8 @@ def test_shape_is_how_it_is_seen():
 
 
 def test_arrays_and_nothing_can_be_added():
-    own, given = Gram.of(ROWS[:2]), np.eye(5)
+    own = Gram.of(ROWS[:2])
+    given = np.eye(5)
     for total in (own + given, as_gram(given) + own):
         np.testing.assert_allclose(np.asarray(total), ROWS[:2].T @ ROWS[:2] + np.eye(5))
     assert own + 0 is own

@@ -24,7 +24,8 @@ def literal(rows, anchors, held):
 @pytest.mark.parametrize("n", [1, 7, 19, 20, 60])
 def test_every_side_finds_the_same(form, n, monkeypatch):
     rows = RNG.random((n, 20)) * (RNG.random((n, 20)) < 0.4)
-    anchors, held = RNG.random(20) + 0.1, RNG.random((20, 3))
+    anchors = RNG.random(20) + 0.1
+    held = RNG.random((20, 3))
     expected = literal(rows, anchors, held)
     few = Gram.of(form(rows))
     assert (few.rows is None) == (n >= 20)
@@ -36,7 +37,7 @@ def test_every_side_finds_the_same(form, n, monkeypatch):
         expected,
         atol=1e-10,
     )
-    monkeypatch.setattr(threads, "_granted", threads.Budget(0))
+    monkeypatch.setattr(threads, "_granted", threads.ResourceLimits(0))
     kept = Gram.of(form(rows))
     assert kept.rows is not None
     np.testing.assert_allclose(
@@ -50,22 +51,23 @@ def test_mlcm_r_without_room_for_the_matrix(alpha, scores, monkeypatch):
     panel, _ = mlc.datasets.make_panel(
         n_instances=400, n_labels=12, n_models=4, random_state=1
     )
-    given = (
-        [sparse.csr_array(matrix) for matrix in panel.to_array()]
-        if scores == "sparse"
-        else panel
-    )
+    if scores == "sparse":
+        given = [sparse.csr_array(matrix) for matrix in panel.to_array()]
+    else:
+        given = panel
     exact = mlc.mlcm_r(given, alpha=alpha)
     monkeypatch.setattr("mlconsensus.execution.local.available_memory", lambda: 0)
-    monkeypatch.setattr(threads, "_granted", threads.Budget(0))
+    monkeypatch.setattr(threads, "_granted", threads.ResourceLimits(0))
     assert mlcm_r.statistics(panel).walk.rows is not None
     np.testing.assert_allclose(mlc.mlcm_r(given, alpha=alpha), exact, atol=1e-10)
 
 
 def test_labels_are_worked_out_in_portions(monkeypatch):
-    rows, anchors, held = RNG.random((30, 20)), np.ones(20), np.eye(20)[:, :7]
+    rows = RNG.random((30, 20))
+    anchors = np.ones(20)
+    held = np.eye(20)[:, :7]
     monkeypatch.setattr(
-        threads, "_granted", threads.Budget(0, 2)
+        threads, "_granted", threads.ResourceLimits(0, 2)
     )  # one label at a time
     np.testing.assert_allclose(
         random_walk.solved(Gram.of(rows), anchors, held.copy()),
@@ -87,7 +89,7 @@ def test_fewer_instances_than_nodes_take_no_matrix_of_nodes(monkeypatch):
 
 
 def test_conjugate_gradients_that_do_not_converge_say_so(monkeypatch):
-    monkeypatch.setattr(threads, "_granted", threads.Budget(0))
+    monkeypatch.setattr(threads, "_granted", threads.ResourceLimits(0))
     monkeypatch.setattr(random_walk, "_ERROR", 0.0)  # which rounding never reaches
     with pytest.raises(mlc.InputError, match="found no solution"):
         random_walk.solved(
@@ -102,8 +104,9 @@ def test_a_walk_that_takes_many_steps_is_followed_to_its_end(monkeypatch):
     rows[np.arange(v - 1), np.arange(v - 1)] = rows[
         np.arange(v - 1), np.arange(1, v)
     ] = 1.0
-    anchors, held = np.full(v, 1e-4), np.eye(v)[:, :2]
-    monkeypatch.setattr(threads, "_granted", threads.Budget(0))
+    anchors = np.full(v, 1e-4)
+    held = np.eye(v)[:, :2]
+    monkeypatch.setattr(threads, "_granted", threads.ResourceLimits(0))
     kept = Gram.of(rows)
     assert kept.rows is not None
     found = random_walk.solved(kept, anchors, held.copy())

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from mlconsensus.errors import InputError
-from mlconsensus.execution.threads import Budget
+from mlconsensus.execution.threads import ResourceLimits
 from mlconsensus.linalg import label_map, sparse_scores
-from mlconsensus.linalg.sparse_scores import ManyScores
+from mlconsensus.linalg.sparse_scores import SparseScores
 
 
 @settings(max_examples=60, deadline=None)
@@ -20,7 +20,7 @@ def test_the_best_labels_are_those_of_the_whole_table(seed, k, fill):
     rng = np.random.default_rng(seed)
     above = np.round(rng.normal(size=(6, 9)), 1) * (rng.random((6, 9)) < fill)
     default = np.round(rng.random(9), 1)  # with ties
-    scores = ManyScores(sparse.csr_array(above), default)
+    scores = SparseScores(sparse.csr_array(above), default)
     table = scores.toarray()
     labels, found = scores.top(k)
     expected = np.argsort(-table, axis=1, kind="stable")[:, :k]
@@ -32,18 +32,14 @@ def test_the_best_labels_are_those_of_the_whole_table(seed, k, fill):
 @given(seed=st.integers(0, 10**6))
 def test_what_is_left_out_is_not_among_the_best(seed):
     rng = np.random.default_rng(seed)
-    above, default = (
-        rng.normal(size=(5, 20)) * (rng.random((5, 20)) < 0.7),
-        rng.random(20),
-    )
+    above = rng.normal(size=(5, 20)) * (rng.random((5, 20)) < 0.7)
+    default = rng.random(20)
     with pytest.MonkeyPatch.context() as changed:
         changed.setattr(sparse_scores, "KEPT", 4)
         kept = sparse_scores.best(sparse.csr_array(above), default)
     assert kept.nnz < np.count_nonzero(above)
-    whole, some = (
-        ManyScores(sparse.csr_array(above), default),
-        ManyScores(kept, default),
-    )
+    whole = SparseScores(sparse.csr_array(above), default)
+    some = SparseScores(kept, default)
     np.testing.assert_allclose(some.top(4)[1], whole.top(4)[1])
 
 
@@ -52,34 +48,33 @@ def test_what_is_left_out_is_not_among_the_best(seed):
 def test_the_kth_best_of_rows_of_all_sizes(seed, k):
     rng = np.random.default_rng(seed)
     sizes = rng.integers(0, 20, 30) ** 2
-    starts, scores = (
-        np.append(0, np.cumsum(sizes)),
-        np.round(rng.random(sizes.sum()), 1),
-    )
+    starts = np.append(0, np.cumsum(sizes))
+    scores = np.round(rng.random(sizes.sum()), 1)
     rows = [np.sort(scores[a:b])[::-1] for a, b in pairwise(starts)]
     expected = [row[k - 1] if len(row) > k else -np.inf for row in rows]
-    looked_at, usual = [], np.partition
+    subsample_for_diagnostics = []
+    usual = np.partition
     with pytest.MonkeyPatch.context() as changed:
         changed.setattr(
             np,
             "partition",
             lambda table, *more, **how: (
-                looked_at.append(table.size),
+                subsample_for_diagnostics.append(table.size),
                 usual(table, *more, **how),
             )[1],
         )
         np.testing.assert_array_equal(
             sparse_scores.kth_best(starts, scores, k), expected
         )
-    assert sum(looked_at) <= 2 * len(
+    assert sum(subsample_for_diagnostics) <= 2 * len(
         scores
     )  # one long row does not make all others long
 
 
 def test_tables_that_do_not_fit_are_refused(monkeypatch):
-    monkeypatch.setattr(sparse_scores, "granted", lambda: Budget(memory=8))
+    monkeypatch.setattr(sparse_scores, "get_limits", lambda: ResourceLimits(memory=8))
     with pytest.raises(InputError, match="top\\(k\\) gives the best"):
-        ManyScores(sparse.csr_array((2, 2)), np.zeros(2)).toarray()
+        SparseScores(sparse.csr_array((2, 2)), np.zeros(2)).toarray()
 
 
 @settings(max_examples=30, deadline=None)

@@ -52,8 +52,10 @@ def test_there_are_none(scores):
 
 @pytest.mark.parametrize("votes", [VOTES, FEW], ids=["many", "few"])
 def test_counts_and_what_is_looked_up(votes):
-    found, (m, _, l) = vote_patterns.codes(mlc.Predictions(votes)), votes.shape
-    counted, cells = vote_patterns.counts(found, 2**m), dense(found)
+    found = vote_patterns.codes(mlc.Predictions(votes))
+    (m, _, l) = votes.shape
+    counted = vote_patterns.counts(found, 2**m)
+    cells = dense(found)
     for label in range(l):
         for kind in np.unique(cells):
             assert counted[label, kind] == (cells[:, label] == kind).sum()
@@ -70,10 +72,8 @@ def test_counts_and_what_is_looked_up(votes):
     "votes", [VOTES, FEW, VOTES[:, :31]], ids=["many", "few", "too few instances"]
 )
 def test_patterns_and_connections_add_up_to_the_same(votes, kind):
-    A, (m, _, l) = (
-        vote_patterns.answers(mlc.Predictions(votes.astype(kind))),
-        votes.shape,
-    )
+    A = vote_patterns.answers(mlc.Predictions(votes.astype(kind)))
+    (m, _, l) = votes.shape
     assert (A.shape[1] == l) == (kind is np.bool_ and votes.shape[1] != 31)
     weights = RNG.random((m, l))
     expected = np.einsum("kil,kl->il", votes.astype(float), weights)

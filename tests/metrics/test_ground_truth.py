@@ -4,11 +4,11 @@ from scipy import sparse
 
 import mlconsensus as mlc
 from mlconsensus.metrics.ground_truth import match_truth
-from mlconsensus.predictions.score_tables import ModelTable
+from mlconsensus.predictions.score_tables import ScoreTable
 
 
 def test_names_decide_not_positions():
-    table = ModelTable(
+    table = ScoreTable(
         "truth", sparse.csr_array([[1, 0], [0, 1]]), ["b", "a"], ["y", "x"]
     )
     found = match_truth(table, ["a", "b"], ["x", "y"])
@@ -21,7 +21,7 @@ def test_names_decide_not_positions():
 
 
 def test_a_truth_without_names_fits_positions_only():
-    table = ModelTable("truth", np.array([[1, 0], [0, 1]]))
+    table = ScoreTable("truth", np.array([[1, 0], [0, 1]]))
     assert match_truth(table, [0, 1], ["label_0", "label_1"]).truth.tolist() == [
         [True, False],
         [False, True],

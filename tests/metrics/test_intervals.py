@@ -47,7 +47,8 @@ def test_unknown_cells_do_not_count(judged_panel):
 
 def test_influence_on_a_metric_is_its_derivative(judged_panel):
     truth, scores = judged_panel
-    truth, own = truth[:60], scores["MV"][:60]
+    truth = truth[:60]
+    own = scores["MV"][:60]
     weights = np.random.default_rng(0).uniform(1, 3, 60)
     found = judge(truth, own, None, 1 / weights)
     for at in (0, 17, 59):
@@ -61,7 +62,9 @@ def test_influence_on_a_metric_is_its_derivative(judged_panel):
 
 def test_standard_errors_are_those_of_the_bootstrap(judged_panel):
     truth, scores = judged_panel
-    truth, own, rng = truth[:150], scores["Filter"][:150], np.random.default_rng(0)
+    truth = truth[:150]
+    own = scores["Filter"][:150]
+    rng = np.random.default_rng(0)
     draws = [
         ranking.evaluate(truth[at], own[at])
         for at in rng.integers(150, size=(400, 150))
@@ -76,9 +79,11 @@ def test_intervals_of_figures_and_differences_cover_and_foreseeing_narrows_them(
     judged_panel,
 ):
     truth, scores = judged_panel
-    n, rng = len(truth), np.random.default_rng(1)
+    n = len(truth)
+    rng = np.random.default_rng(1)
     target = {name: ranking.evaluate(truth, own) for name, own in scores.items()}
-    covered, width = [], []
+    covered = []
+    width = []
     for _ in range(40):
         gold = some(truth, rng.choice(n, 100, replace=False))
         chance = np.full(n, 100 / n)
@@ -88,7 +93,8 @@ def test_intervals_of_figures_and_differences_cover_and_foreseeing_narrows_them(
         )
         ahead = found["Filter"].ahead_of(found["MV"]).figures()
         for name, sign in zip(RANKING_METRICS, (1, -1, -1, 1), strict=True):
-            own, true = found["MV"].figures()[name], target["MV"][name]
+            own = found["MV"].figures()[name]
+            true = target["MV"][name]
             gain = sign * (target["Filter"][name] - true)
             covered.append(
                 (
@@ -106,7 +112,8 @@ def test_intervals_of_figures_and_differences_cover_and_foreseeing_narrows_them(
 
 def test_what_foresees_nothing_is_left_alone(judged_panel):
     truth, scores = judged_panel
-    gold, chance = some(truth, np.arange(50)), np.full(len(truth), 50 / len(truth))
+    gold = some(truth, np.arange(50))
+    chance = np.full(len(truth), 50 / len(truth))
     same = np.full(truth.shape, 0.3)
     for name, figure in judge(gold, scores["MV"], same, chance).figures().items():
         if name in ("one_error", "micro_auc"):
@@ -117,11 +124,13 @@ def test_what_foresees_nothing_is_left_alone(judged_panel):
 
 def test_inclusion_probabilities_weigh(judged_panel):
     truth, scores = judged_panel
-    each, rng = of_instances(truth, ~truth, scores["MV"])[1], np.random.default_rng(0)
+    each = of_instances(truth, ~truth, scores["MV"])[1]
+    rng = np.random.default_rng(0)
     chance = np.where(
         each > np.median(each), 0.3, 0.1
     )  # hard instances are asked about more often
-    values, plain = [], []
+    values = []
+    plain = []
     for _ in range(60):
         gold = some(truth, rng.random(len(truth)) < chance)
         values.append(
@@ -142,7 +151,8 @@ def test_all_instances_leave_no_doubt(judged_panel):
 
 
 def test_no_error_seen_is_not_no_error():
-    truth, scores = np.array([[1.0, 0.0]] * 30), np.array([[0.9, 0.1]] * 30)
+    truth = np.array([[1.0, 0.0]] * 30)
+    scores = np.array([[0.9, 0.1]] * 30)
     figure = judge(truth, scores).figures()["one_error"]
     assert figure.value == figure.low == 0
     assert figure.high == pytest.approx(
@@ -175,7 +185,8 @@ def test_a_method_is_not_ahead_of_itself(judged_panel):
 
 def figure_by_loops(value, psi, shift, foreseen, w, pi):
     """The estimate and its error as the equation has them, instance by instance."""
-    g, all_of = len(w), sum(w)
+    g = len(w)
+    all_of = sum(w)
     spread = [(1 - pi[i]) * w[i] ** 2 / all_of**2 for i in range(g)]
     tuned = sum(s * a * b for s, a, b in zip(spread, psi, foreseen, strict=True))
     tuned /= sum(s * b * b for s, b in zip(spread, foreseen, strict=True))
@@ -213,7 +224,8 @@ def test_figures_equal_the_equations_written_with_loops(seed):
         0.02 if seed % 2 else 0.5,
         1.0,
     )  # one that stands for many, and one for itself alone
-    value, shift = rng.uniform(0.3, 0.6, 4), rng.normal(0, 0.05, 4)
+    value = rng.uniform(0.3, 0.6, 4)
+    shift = rng.normal(0, 0.05, 4)
     share = seed < 3
     found = Judged(value, psi, shift, foreseen, 1 / pi, 1 - pi, share).figures()
     for at, name in enumerate(RANKING_METRICS):
@@ -227,7 +239,8 @@ def test_figures_equal_the_equations_written_with_loops(seed):
         t = stats.t.ppf(0.95, max(effective - 1, 1))
         if share:
             p = min(max(theta, min(error, 0.5)), 1 - min(error, 0.5))
-            odds, half = math.log(p / (1 - p)), t * error / (p * (1 - p))
+            odds = math.log(p / (1 - p))
+            half = t * error / (p * (1 - p))
             within = (
                 theta - t * error > 0,
                 theta + t * error < 1,
@@ -243,12 +256,12 @@ def test_figures_equal_the_equations_written_with_loops(seed):
 
 
 def test_what_is_foreseen_of_a_few_labels():
-    likely, scores = (
-        np.array([[0.5, 0.25, 1.0], [0.0, 0.0, 0.0]]),
-        np.array([[0.9, 0.1, 0.5], [0.3, 0.2, 0.1]]),
-    )
-    # Ranked: 0.5, 1, 0.25. Wrong pairs: 1·(1 − 0.5) + 0.25·(2 − 1.5); pairs: 1.75 relevant times 1.25 that are not.
-    wrong, pairs = 1 * 0.5 + 0.25 * 0.5, 1.75 * 1.25
+    likely = np.array([[0.5, 0.25, 1.0], [0.0, 0.0, 0.0]])
+    scores = np.array([[0.9, 0.1, 0.5], [0.3, 0.2, 0.1]])
+    # Ranked: 0.5, 1, 0.25. Wrong pairs: 1·(1 − 0.5) + 0.25·(2 − 1.5); pairs: 1.75
+    # relevant times 1.25 that are not.
+    wrong = 1 * 0.5 + 0.25 * 0.5
+    pairs = 1.75 * 1.25
     precision = (0.5 * 1 + 1 * 1.5 / 2 + 0.25 * 2.5 / 3) / 1.75
     np.testing.assert_allclose(
         foreseen_metrics(likely, scores), [[0.5, 1], [wrong / pairs, 0], [precision, 1]]
@@ -257,9 +270,13 @@ def test_what_is_foreseen_of_a_few_labels():
 
 def test_a_difference_is_ahead_where_its_figure_is_better(judged_panel):
     truth, scores = judged_panel
-    one, other = judge(truth, scores["Filter"]), judge(truth, scores["MV"])
+    one = judge(truth, scores["Filter"])
+    other = judge(truth, scores["MV"])
     for name, ahead in one.ahead_of(other).figures().items():
-        sign = -1 if name in ranking.LOWER_IS_BETTER else 1
+        if name in ranking.LOWER_IS_BETTER:
+            sign = -1
+        else:
+            sign = 1
         apart = one.figures()[name].value - other.figures()[name].value
         assert ahead.value == pytest.approx(sign * apart)
         assert ahead.low < ahead.value < ahead.high
@@ -269,7 +286,8 @@ def test_a_difference_is_ahead_where_its_figure_is_better(judged_panel):
 def test_cells_that_are_not_known_move_one_error_no_further_than_its_interval(blank):
     """Where no relevant label of an instance was among its known cells, whatever came first counted as wrong."""
     panel, truth = mlc.datasets.make_panel(1500, 8, 5, cardinality=1.5, random_state=1)
-    scores, rng = mlc.weighted_consensus(panel), np.random.default_rng(0)
+    scores = mlc.weighted_consensus(panel)
+    rng = np.random.default_rng(0)
     gold = np.where(rng.random(truth.shape) < blank, np.nan, truth)
     found = judge(gold, scores, scores, np.ones(len(truth))).figures()
     true = mlc.metrics.evaluate(truth, scores)
@@ -294,14 +312,10 @@ def test_figures_are_within_their_intervals_which_cover_where_raters_are_good():
             for hit in (0.95, 0.9, 0.85, 0.85, 0.8)
         ]
     )
-    vote, likely = (
-        panel.mean(axis=0),
-        np.clip(mlc.weighted_consensus(panel.astype(float)), 0, 1),
-    )
-    true, chance = (
-        judge(truth, vote).value,
-        query.chances(likely, likely, 50, "consensus"),
-    )
+    vote = panel.mean(axis=0)
+    likely = np.clip(mlc.weighted_consensus(panel.astype(float)), 0, 1)
+    true = judge(truth, vote).value
+    chance = query.chances(likely, likely, 50, "consensus")
     covered = np.zeros((100, 4))
     for seed in range(100):
         at = query.drawn(chance, np.random.default_rng(seed))

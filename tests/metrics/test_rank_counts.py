@@ -10,7 +10,8 @@ from mlconsensus.metrics import _rank_counts, ranking
 
 @st.composite
 def judged(draw):
-    n, l = draw(st.integers(1, 6)), draw(st.integers(1, 9))
+    n = draw(st.integers(1, 6))
+    l = draw(st.integers(1, 9))
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     levels = draw(st.sampled_from([1, 2, 3, 1000]))
     scores = (rng.integers(0, levels, (n, l)) / levels - 0.5).astype(
@@ -26,7 +27,8 @@ def test_groups_are_those_of_a_count(given, order):
     expected = []
     for i, (z, s) in enumerate(zip(truth, scores, strict=True)):
         for value in sorted({float(v) for v in s[z]}, reverse=True):
-            above, tied = s > value, s == value
+            above = s > value
+            tied = s == value
             expected.append(
                 (i, above.sum(), tied.sum(), (above & z).sum(), (tied & z).sum())
             )
@@ -40,7 +42,8 @@ def test_pairs_are_those_of_a_count(given, order, size):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_rank_counts, "_SORTED_AT_ONCE", size)
         found = _rank_counts.pairs_of_cells(truth, np.asarray(scores, order=order))
-    positive, negative = scores[truth], scores[~truth]
+    positive = scores[truth]
+    negative = scores[~truth]
     pairs = [(p > q, p == q) for p in positive for q in negative]
     assert found == (
         len(pairs),
@@ -59,7 +62,8 @@ def test_metrics_do_not_depend_on_the_blocks(given, size):
 
 def test_long_rows_and_tied_blocks():
     rng = np.random.default_rng(0)
-    truth, scores = rng.random((3, 5000)) < 0.3, rng.integers(0, 40, (3, 5000)) / 40
+    truth = rng.random((3, 5000)) < 0.3
+    scores = rng.integers(0, 40, (3, 5000)) / 40
     found = _rank_counts.groups(truth, scores)
     for i, above, size in zip(found.instance, found.above, found.size, strict=True):
         value = -np.sort(-scores[i])[int(above)]

@@ -11,14 +11,15 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import mlconsensus as mlc
-from mlconsensus.linalg.sparse_scores import ManyScores
+from mlconsensus.linalg.sparse_scores import SparseScores
 from mlconsensus.metrics import ground_truth as truth_checks
 from mlconsensus.metrics import ranking
 
 
 @st.composite
 def judged(draw, min_labels=1, max_labels=5):
-    n, l = draw(st.integers(1, 5)), draw(st.integers(min_labels, max_labels))
+    n = draw(st.integers(1, 5))
+    l = draw(st.integers(min_labels, max_labels))
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     levels = draw(st.sampled_from([1, 2, 3, 1000]))
     return rng.random((n, l)) < draw(st.sampled_from([0.2, 0.5, 0.9])), rng.integers(
@@ -52,12 +53,16 @@ def _ranking_loss(ranked):
         for b in range(len(ranked))
         if ranked[a] and not ranked[b]
     ]
-    return np.mean([a > b for a, b in pairs]) if pairs else 0.0
+    if pairs:
+        return np.mean([a > b for a, b in pairs])
+    return 0.0
 
 
 def _average_precision(ranked):
     found = [sum(ranked[: s + 1]) / (s + 1) for s in range(len(ranked)) if ranked[s]]
-    return np.mean(found) if found else 1.0
+    if found:
+        return np.mean(found)
+    return 1.0
 
 
 def _average_precision_printed(ranked):
@@ -80,7 +85,8 @@ def test_is_the_mean_over_the_orders_of_ties(metric, of_order, given):
 
 
 def _cell_pairs(truth, scores, tied):
-    positive, negative = scores[truth], scores[~truth]
+    positive = scores[truth]
+    negative = scores[~truth]
     if not (positive.size and negative.size):
         return np.nan
     return np.mean([(p > q) + tied * (p == q) for p in positive for q in negative])
@@ -105,7 +111,8 @@ def test_printed_ranking_loss_is_scikit_learns_times_n(given):
 
 def test_without_ties_scikit_learn_agrees():
     rng = np.random.default_rng(0)
-    truth, scores = rng.random((200, 30)) < 0.1, rng.random((200, 30))
+    truth = rng.random((200, 30)) < 0.1
+    scores = rng.random((200, 30))
     assert ranking.ranking_loss(truth, scores) == pytest.approx(
         sklearn.metrics.label_ranking_loss(truth, scores)
     )
@@ -133,7 +140,9 @@ def test_label_sets(given):
     )
 
     def f1(z, y):
-        return 2 * (z & y).sum() / (z.sum() + y.sum()) if z.sum() + y.sum() else 0.0
+        if z.sum() + y.sum():
+            return 2 * (z & y).sum() / (z.sum() + y.sum())
+        return 0.0
 
     assert ranking.micro_f1(truth, sets) == pytest.approx(f1(truth, sets))
     by_label = [f1(truth[:, j], sets[:, j]) for j in range(truth.shape[1])]
@@ -141,7 +150,8 @@ def test_label_sets(given):
 
 
 def test_evaluate_takes_label_sets_or_a_threshold():
-    truth, scores = np.array([[1, 0]]), np.array([[0.4, 0.1]])
+    truth = np.array([[1, 0]])
+    scores = np.array([[0.4, 0.1]])
     assert ranking.evaluate(truth, scores)["micro_f1"] == 0
     assert ranking.evaluate(truth, scores, [[True, False]])["micro_f1"] == 1
     assert list(ranking.evaluate(truth, scores)) == [
@@ -151,7 +161,8 @@ def test_evaluate_takes_label_sets_or_a_threshold():
 
 
 def test_evaluate_checks_what_it_is_given_once(monkeypatch):
-    checked, check = [], truth_checks._binary
+    checked = []
+    check = truth_checks._binary
     monkeypatch.setattr(
         truth_checks,
         "_binary",
@@ -206,11 +217,9 @@ def test_label_sets_must_be_binary():
 def test_models_are_judged_on_what_they_have_seen():
     rng = np.random.default_rng(0)
     truth = rng.random((50, 4)) < 0.4
-    full, part, none = (
-        (truth ^ (rng.random(truth.shape) < 0.1)).astype(float),
-        truth.astype(float),
-        np.full((50, 4), np.nan),
-    )
+    full = (truth ^ (rng.random(truth.shape) < 0.1)).astype(float)
+    part = truth.astype(float)
+    none = np.full((50, 4), np.nan)
     part[10:] = np.nan
     part[3, 1] = np.nan  # of an instance that it has seen: not put forward
     found = ranking.evaluate_models(truth, {"full": full, "part": part, "none": none})
@@ -287,7 +296,7 @@ def test_scores_of_many_labels_are_judged_as_the_whole_table_is(n, l, seed):
         (rng.random((n, l)) < 0.5) * rng.choice([1.0, 1.25, 1.5, 0.75], (n, l))
     )
     stored.data -= 1.0
-    scores = ManyScores(stored, rng.choice([0.0, 0.25, 0.4], l))
+    scores = SparseScores(stored, rng.choice([0.0, 0.25, 0.4], l))
     truth, sets = rng.random((2, n, l)) < 0.4
     found = ranking.evaluate(sparse.csr_array(truth), scores, sparse.csr_array(sets))
     assert found == pytest.approx(
@@ -301,10 +310,8 @@ def test_scores_of_many_labels_are_judged_as_the_whole_table_is(n, l, seed):
 
 def test_sparse_scores_are_judged_as_dense_ones():
     rng = np.random.default_rng(0)
-    truth, scores = (
-        rng.random((30, 8)) < 0.3,
-        rng.random((30, 8)) * (rng.random((30, 8)) < 0.4),
-    )
+    truth = rng.random((30, 8)) < 0.3
+    scores = rng.random((30, 8)) * (rng.random((30, 8)) < 0.4)
     found = ranking.evaluate(truth, sparse.csc_array(scores))
     assert found == pytest.approx(ranking.evaluate(truth, scores))
     with pytest.raises(mlc.InputError, match="scores: found NaN or infinity"):

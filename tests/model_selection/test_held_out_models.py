@@ -50,14 +50,18 @@ def test_signs_are_right_where_raters_err_on_their_own(seed):
     assert (found.n_raters, found.n_groups, found.n_folds) == (6, 6, 5)
     assert found.verdict is not None
     vote = mlc.metrics.evaluate(truth, mlc.majority_vote(said))
-    clear, right = 0, 0
+    clear = 0
+    right = 0
     for name, own in found.gains.items():
         true = mlc.metrics.evaluate(truth, mlc.COMBINERS[name]().fit_transform(said))
         for metric in METRICS:
-            gain, real = own[metric], SIGN[metric] * (true[metric] - vote[metric])
-            # One rater in five is missing where it is judged: what is nearly 0 with all of them may have either sign.
+            gain = own[metric]
+            real = SIGN[metric] * (true[metric] - vote[metric])
+            # One rater in five is missing where it is judged: what is nearly 0 with all
+            # of them may have either sign.
             if abs(gain.expected) > 2 * gain.error and abs(real) > 0.005:
-                clear, right = clear + 1, right + (gain.expected * real > 0)
+                clear = clear + 1
+                right = right + (gain.expected * real > 0)
     assert clear >= 8
     assert right >= 0.9 * clear
 
@@ -103,8 +107,14 @@ def test_figures_are_those_of_the_metrics():
         ranked = (said[held].any(axis=1)) & ~said[held].all(axis=1)
         scores = [mlc.DawidSkene().fit_transform(rest), mlc.majority_vote(rest)]
         for metric in METRICS:
-            rows = slice(None) if metric == "micro_auc" else ranked
-            weight = said[held].sum() if metric == "micro_auc" else ranked.sum()
+            if metric == "micro_auc":
+                rows = slice(None)
+            else:
+                rows = ranked
+            if metric == "micro_auc":
+                weight = said[held].sum()
+            else:
+                weight = ranked.sum()
             one, vote = (
                 getattr(mlc.metrics, metric)(said[held][rows], own[rows])
                 for own in scores
@@ -116,11 +126,9 @@ def test_figures_are_those_of_the_metrics():
 
 def test_the_jackknife_leaves_out_a_part_at_a_time():
     rng = np.random.default_rng(0)
-    scores, yes, no = (
-        rng.integers(0, 9, (600, 4)) / 9,
-        rng.random((600, 4)),
-        rng.random((600, 4)),
-    )
+    scores = rng.integers(0, 9, (600, 4)) / 9
+    yes = rng.random((600, 4))
+    no = rng.random((600, 4))
 
     def pairs(rows):
         s, of_yes, of_no = (values[rows].ravel() for values in (scores, yes, no))
@@ -142,10 +150,10 @@ def test_a_random_rater_changes_nothing():
     )
     assert after.n_groups == 6
     _, trust = module._answers(
-        module.sheets(mlc.Predictions(noise)), mlc.majority_vote(said)
+        module.make_annotations(mlc.Predictions(noise)), mlc.majority_vote(said)
     )
     _, of_others = module._answers(
-        module.sheets(mlc.Predictions(said[:1])), mlc.majority_vote(said[1:])
+        module.make_annotations(mlc.Predictions(said[:1])), mlc.majority_vote(said[1:])
     )
     assert trust.max() < 0.01 * of_others.min()
     assert before.verdict == after.verdict
@@ -216,7 +224,9 @@ def test_replicas_of_one_learner_are_told():
 def test_scores_become_the_share_of_yes_that_their_mean_says():
     rng = np.random.default_rng(0)
     scores = rng.random((1, 400, 5)) ** 3
-    decided, _ = module._answers(module.sheets(mlc.Predictions(scores)), scores[0])
+    decided, _ = module._answers(
+        module.make_annotations(mlc.Predictions(scores)), scores[0]
+    )
     assert decided.mean() == pytest.approx(scores.mean(), abs=0.001)
     assert scores[0][decided].min() > scores[0][~decided].max()
 

@@ -10,7 +10,7 @@ import pytest
 
 import mlconsensus as mlc
 from mlconsensus.predictions.gold_labels import CHANCE, Gold, gold_of, split_chances
-from mlconsensus.predictions.score_tables import ModelTable
+from mlconsensus.predictions.score_tables import ScoreTable
 
 UNKNOWN = np.nan
 NAMES = {"labels": ["x", "y", "z"], "instances": ["a", "b", "c", "d"]}
@@ -51,7 +51,7 @@ def test_an_array_is_matched_by_position_and_rows_without_an_answer_are_left_out
 
 def test_instances_that_are_positions_are_matched_by_number_or_text() -> None:
     panel = mlc.Predictions(np.zeros((1, 12, 2)))
-    table = ModelTable("gold", np.array([[0.0, 1.0]]), ["10"], ["label_1", "label_0"])
+    table = ScoreTable("gold", np.array([[0.0, 1.0]]), ["10"], ["label_1", "label_0"])
     gold = panel.with_gold(table).gold
     assert gold is not None
     assert gold.at.tolist() == [10]
@@ -135,7 +135,7 @@ def test_arrays_of_another_shape_are_refused(panel: mlc.Predictions) -> None:
 
 
 def test_gold_of_sorts_by_position() -> None:
-    table = ModelTable("gold", np.array([[1.0], [0.0]]), ["b", "a"], ["x"])
+    table = ScoreTable("gold", np.array([[1.0], [0.0]]), ["b", "a"], ["x"])
     found = gold_of(table, ["a", "b"], ("x",))
     assert isinstance(found, Gold)
     assert found.at.tolist() == [0, 1]
@@ -148,5 +148,5 @@ def test_a_probability_that_no_weight_can_stand_for(chance: float) -> None:
         mlc.InputError, match=f"column '{CHANCE}': found 0, nothing or less than one in"
     ):
         split_chances(
-            ModelTable("gold", [[0.5, 1.0], [chance, 0.0]], ["i", "k"], [CHANCE, "x"])
+            ScoreTable("gold", [[0.5, 1.0], [chance, 0.0]], ["i", "k"], [CHANCE, "x"])
         )

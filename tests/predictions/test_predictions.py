@@ -9,7 +9,7 @@ from numpy import nan
 from scipy import sparse
 
 import mlconsensus as mlc
-from mlconsensus.predictions.score_tables import ModelTable
+from mlconsensus.predictions.score_tables import ScoreTable
 from panels import panels
 
 
@@ -94,20 +94,16 @@ class TestFrames:
 
     def test_whole_floats_in_an_index_are_whole_numbers(self):
         """A join or a gap turns pandas' integers to floats; they are the same instances still."""
-        a, b = (
-            pd.DataFrame({"x": [1, 0]}),
-            pd.DataFrame({"x": [1, 0]}, index=[1.0, 0.0]),
-        )
+        a = pd.DataFrame({"x": [1, 0]})
+        b = pd.DataFrame({"x": [1, 0]}, index=[1.0, 0.0])
         assert mlc.Predictions({"a": a, "b": b}).to_array().tolist() == [
             [[1], [0]],
             [[0], [1]],
         ]
 
     def test_models_that_share_no_instance_are_refused(self):
-        a, b = (
-            pd.DataFrame({"x": [1]}, index=["i"]),
-            pd.DataFrame({"x": [1]}, index=["j"]),
-        )
+        a = pd.DataFrame({"x": [1]}, index=["i"])
+        b = pd.DataFrame({"x": [1]}, index=["j"])
         with pytest.raises(
             mlc.InputError,
             match="model 'b': found no instance in model 'b' that another model has",
@@ -142,8 +138,8 @@ class TestFrames:
 
 class TestTables:
     def test_intersection(self):
-        a = ModelTable("a", np.eye(2), ["i", "j"], ["x", "y"])
-        b = ModelTable(
+        a = ScoreTable("a", np.eye(2), ["i", "j"], ["x", "y"])
+        b = ScoreTable(
             "b", sparse.csr_array(np.eye(3)), ["j", "k", "i"], ["z", "y", "w"]
         )
         panel = mlc.Predictions.from_tables(
@@ -157,7 +153,7 @@ class TestTables:
     def test_no_common_name(self):
         known = {"a": ["x", "y"], "b": ["y", "z"], "c": ["z", "x"]}
         tables = [
-            ModelTable(name, [[1, 0]], ["i"], labels) for name, labels in known.items()
+            ScoreTable(name, [[1, 0]], ["i"], labels) for name, labels in known.items()
         ]
         with pytest.raises(
             mlc.InputError, match="labels: found none that all models share"
@@ -165,7 +161,7 @@ class TestTables:
             mlc.Predictions.from_tables(tables, labels="intersection")
 
     def test_how_must_be_known(self):
-        table = ModelTable("a", [[1]], ["i"], ["x"])
+        table = ScoreTable("a", [[1]], ["i"], ["x"])
         with pytest.raises(
             mlc.InputError,
             match="labels: found 'Union', expected 'union' or 'intersection'",
@@ -173,7 +169,7 @@ class TestTables:
             mlc.Predictions.from_tables([table], labels="Union")
 
     def test_names_in_one_model_only(self):
-        tables = [ModelTable("a", [[1]], ["i"], ["x"]), ModelTable("b", [[1]], ["i"])]
+        tables = [ScoreTable("a", [[1]], ["i"], ["x"]), ScoreTable("b", [[1]], ["i"])]
         with pytest.raises(
             mlc.InputError,
             match="labels: found names in model 'a' and none in model 'b'",
@@ -197,7 +193,7 @@ class TestTables:
             own = scores[k][np.ix_(rows, columns)]
             expected[k][np.ix_(rows, columns)] = own
             tables.append(
-                ModelTable(
+                ScoreTable(
                     f"m{k}", sparse.csr_array(own) if as_sparse else own, rows, columns
                 )
             )
@@ -422,8 +418,8 @@ def test_bad_input(name):
 def test_labels_that_nobody_spoke_of_are_added_and_others_refused():
     """Also where models know labels of their own, in an order of their own."""
     tables = [
-        ModelTable("a", [[1, 0]], ["i"], ["x", "y"]),
-        ModelTable("b", [[1, 1]], ["i"], ["z", "y"]),
+        ScoreTable("a", [[1, 0]], ["i"], ["x", "y"]),
+        ScoreTable("b", [[1, 1]], ["i"], ["z", "y"]),
     ]
     panel = mlc.Predictions.from_tables(tables).with_labels(["new", "z", "y", "x"])
     np.testing.assert_array_equal(
@@ -444,10 +440,8 @@ def test_a_name_that_is_no_text():
 
 
 def test_names_in_a_message_are_names():
-    one, other = (
-        pd.DataFrame({"x": [1, 0]}, index=[0, 1]),
-        pd.DataFrame({"x": [1, 0]}, index=[7, 8]),
-    )
+    one = pd.DataFrame({"x": [1, 0]}, index=[0, 1])
+    other = pd.DataFrame({"x": [1, 0]}, index=[7, 8])
     with pytest.raises(
         mlc.InputError,
         match=r"\(such as '0'; its own are such as '7'\), expected some in common",

@@ -118,7 +118,8 @@ def test_the_filter_does_not_mind_what_scale_a_model_lives_on():
     )
     odd = panel.to_array()
     odd[0], odd[1] = odd[0] ** 6, odd[1] / 200
-    plain, by_itself = mlc.weighted_consensus(panel), mlc.weighted_consensus(odd)
+    plain = mlc.weighted_consensus(panel)
+    by_itself = mlc.weighted_consensus(odd)
     without = abs(
         mlc.weighted_consensus(odd, rescale=False)
         - mlc.weighted_consensus(panel, rescale=False)

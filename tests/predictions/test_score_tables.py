@@ -9,7 +9,8 @@ import pytest
 import mlconsensus as mlc
 
 CELLS = np.array([[1.0, 0, 1], [0, 1, 0], [1, 1, 0], [0, 0, 1]])
-NAMES, LABELS = list("klmn"), ["cat", "dog", "emu"]
+NAMES = list("klmn")
+LABELS = ["cat", "dog", "emu"]
 FRAME = pd.DataFrame(CELLS, index=NAMES, columns=LABELS)
 POLARS = pl.DataFrame({"document": NAMES}).hstack(pl.DataFrame(CELLS, schema=LABELS))
 MIXED = POLARS[[2, 0, 3, 1]].select("document", "emu", "cat", "dog")
@@ -259,7 +260,8 @@ HASHES = [2**63 + 1, 2]  # as Polars' hash() gives them, beyond int64
     [HASHES, np.array(HASHES, dtype=np.uint64), pl.Series(HASHES, dtype=pl.UInt64)],
 )
 def test_whole_numbers_beyond_int64_keep_every_digit(ids):
-    said, texts = np.array([[1], [0]]), [str(name) for name in HASHES[::-1]]
+    said = np.array([[1], [0]])
+    texts = [str(name) for name in HASHES[::-1]]
     panel = mlc.Predictions([said], instances=ids, labels=["x"])
     assert panel.instances.tolist() == texts[::-1]
     both = mlc.Predictions(

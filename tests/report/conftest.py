@@ -3,7 +3,7 @@
 import pytest
 
 import mlconsensus as mlc
-from mlconsensus.report import summarise
+from mlconsensus.report import summarize
 
 
 @pytest.fixture(scope="session")
@@ -27,4 +27,4 @@ def consensus(made):
 
 @pytest.fixture(scope="session")
 def summary(consensus, made):
-    return summarise(consensus, made.truth)
+    return summarize(consensus, made.truth)

@@ -96,7 +96,8 @@ def files(tmp_path_factory):
 @pytest.fixture
 def opened(browser, files):
     """Open a report in a new page; in the end nothing may have been said on the console or asked of the network."""
-    said, pages = [], []
+    said = []
+    pages = []
 
     def opened(name, **settings):
         page = browser.new_page(**settings)

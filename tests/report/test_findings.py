@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import mlconsensus as mlc
-from mlconsensus.report import summarise
+from mlconsensus.report import summarize
 from mlconsensus.report.findings import actions, findings
 
 
@@ -88,7 +88,7 @@ def test_nobody_is_compared_on_few_instances_and_all_on_the_same():
     ).astype(float)
     said[3, 6:] = said[4, hard] = np.nan
     said[3, :6] = truth[:6]
-    found = summarise(mlc.combine(said), truth)
+    found = summarize(mlc.combine(said), truth)
     rows = {row.name: row for row in found.judged.results}
     assert rows["model_3"].consensus is None
     assert rows["model_3"].metrics["micro_f1"] == 1
@@ -128,7 +128,7 @@ def test_a_model_with_better_label_sets_is_named():
         for name in ("ann", "bob", "cleo")
     }
     found = findings(
-        summarise(
+        summarize(
             mlc.combine(said | {"dora": truth ^ (rng.random(truth.shape) < 0.01)}),
             truth,
         )
@@ -140,5 +140,5 @@ def test_a_model_with_better_label_sets_is_named():
     own = {
         name: truth ^ (rng.random(truth.shape) < 0.1) for name in ("ann", "bob", "cleo")
     }
-    good = findings(summarise(mlc.combine(own), truth))
+    good = findings(summarize(mlc.combine(own), truth))
     assert not any("label sets are behind" in line for line in good)

@@ -8,7 +8,7 @@ from report_panels import by_all_sets
 from sklearn.metrics import f1_score, precision_recall_curve
 
 import mlconsensus as mlc
-from mlconsensus.report import evaluation, summarise
+from mlconsensus.report import evaluation, summarize
 from mlconsensus.report.evaluation import calibration_error
 
 
@@ -39,7 +39,8 @@ def test_judged(made, consensus, summary):
         for vote, chosen in zip(consensus.vote, consensus.labels, strict=True)
     ]
     for j, gain in enumerate(found.labels):
-        own, voting = consensus.labels[:, j], consensus.labels[:, j].copy()
+        own = consensus.labels[:, j]
+        voting = consensus.labels[:, j].copy()
         for i, (added, dropped, _) in enumerate(literal):
             voting[i] = (voting[i] and j not in added) or j in dropped
         assert gain.voting == pytest.approx(
@@ -55,8 +56,8 @@ def test_judged(made, consensus, summary):
 
 def test_gains_leave_out_what_voting_ties_whatever_the_order_of_labels():
     panel, truth = mlc.datasets.make_panel(400, 9, 5, shared_errors=0, random_state=0)
-    summary = summarise(mlc.combine(panel, method="mlcm-a"), truth)
-    turned = summarise(
+    summary = summarize(mlc.combine(panel, method="mlcm-a"), truth)
+    turned = summarize(
         mlc.combine(panel.select(labels=panel.labels[::-1]), method="mlcm-a"),
         truth[:, ::-1],
     )
@@ -100,7 +101,8 @@ def test_curves(made, consensus, summary):
     } <= known
     assert curve.recall[-1] == 1
     found = summary.judged.reliability[0]
-    flat, relevant = consensus.scores.ravel(), made.truth.ravel()
+    flat = consensus.scores.ravel()
+    relevant = made.truth.ravel()
     bins = [
         (flat >= low) & (flat < high)
         for low, high in itertools.pairwise([-9, *np.arange(1, 10) / 10, 9])
@@ -113,7 +115,7 @@ def test_curves(made, consensus, summary):
 
 def test_large_truths_are_sampled(made, consensus, monkeypatch):
     monkeypatch.setattr(evaluation, "MOST_CELLS", 9 * 40)
-    found = summarise(mlc.combine(made.predictions, method="mlcm-a"), made.truth).judged
+    found = summarize(mlc.combine(made.predictions, method="mlcm-a"), made.truth).judged
     assert (found.n_sampled, found.n_instances) == (40, 400)
     at = np.linspace(0, 399, 40).round().astype(int)
     fitted = mlc.MLCMa().fit(made.predictions)
@@ -125,7 +127,7 @@ def test_large_truths_are_sampled(made, consensus, monkeypatch):
 def test_truth_by_name_about_a_part(made, consensus):
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame(made.truth, columns=consensus.label_names).iloc[10:60, 2:5]
-    found = summarise(consensus, frame).judged
+    found = summarize(consensus, frame).judged
     assert (found.n_instances, [gain.name for gain in found.labels]) == (
         50,
         list(consensus.label_names[2:5]),

@@ -236,9 +236,11 @@ def test_warnings_are_those_of_the_diagnostics():
     consensus = mlc.combine(
         mlc.Predictions([*good.to_array(), *at_random], models=names)
     )
-    report, found = consensus.report(), consensus.diagnostics
+    report = consensus.report()
+    found = consensus.diagnostics
     assert [one.raters for one in found.suspects] == [("<b>\n",), ("f",), ("g",)]
-    text, page = report.to_text(), report.to_html()
+    text = report.to_text()
+    page = report.to_html()
     for sentence in (found.voices.sentence, *(one.sentence for one in found.suspects)):
         assert f"\n- {sentence}.\n" in text
         assert f"<li>{escape(sentence)}.</li>" in page

@@ -13,7 +13,7 @@ from scipy.special import expit
 
 import mlconsensus as mlc
 from mlconsensus.inspection import diagnostics
-from mlconsensus.report import Report, changes, labels, models, summarise
+from mlconsensus.report import Report, changes, labels, models, summarize
 from mlconsensus.report.changes import departure
 from mlconsensus.report.charts import heat
 from mlconsensus.report.findings import findings
@@ -42,7 +42,7 @@ def test_panel(made, summary):
 
 def test_scores_are_not_decisions():
     panel = mlc.Predictions([[[0.0, 1.0]], [[0.5, 1.0]]])
-    assert [found.decides for found in summarise(mlc.combine(panel)).panel.models] == [
+    assert [found.decides for found in summarize(mlc.combine(panel)).panel.models] == [
         True,
         False,
     ]
@@ -80,7 +80,7 @@ def test_pairs_that_share_few_instances_are_not_named():
         0, :4
     ]  # four instances that they agree on, and that is all of the first
     panel = mlc.Predictions(scores)
-    found = summarise(mlc.combine(panel))
+    found = summarize(mlc.combine(panel))
     near = diagnostics.examine(
         panel.select(models=panel.models[1:])
     ).agreement - 3 * np.eye(4)
@@ -96,17 +96,18 @@ def test_pairs_that_share_few_instances_are_not_named():
     )
     assert "model_0" not in heat(found.models.order, found.models.agreement).highest
     assert "<td>–</td>" in mlc.combine(panel).report().to_html()
-    few = summarise(mlc.combine(panel[:4]))  # where all share few, they are named
+    few = summarize(mlc.combine(panel[:4]))  # where all share few, they are named
     assert few.models.rows[0].nearest == "model_1"
     apart = mlc.Predictions([[[1.0, 0], [np.nan, np.nan]], [[np.nan, np.nan], [1, 0]]])
     assert (
         "No two models speak about the same instance"
-        in findings(summarise(mlc.combine(apart)))[0]
+        in findings(summarize(mlc.combine(apart)))[0]
     )
 
 
 def test_models_are_examined_once(made, monkeypatch):
-    examined, examine = [], diagnostics.examine
+    examined = []
+    examine = diagnostics.examine
     monkeypatch.setattr(
         diagnostics, "examine", lambda *given: examined.append(given) or examine(*given)
     )
@@ -169,7 +170,8 @@ def test_pairs_are_counted_and_those_that_go_together_least_are_listed():
     rng = np.random.default_rng(0)
     chosen = rng.random((500, 8)) < 0.3
     chosen[:, 7] &= ~chosen[:, 0]
-    names, none = tuple("abcdefgh"), np.zeros(8, dtype=np.int64)
+    names = tuple("abcdefgh")
+    none = np.zeros(8, dtype=np.int64)
     found = labels.summarise_labels(names, chosen, none, none, np.zeros(8))
     every = sorted(
         (
@@ -187,7 +189,7 @@ def test_pairs_are_counted_and_those_that_go_together_least_are_listed():
         "h",
         0,
     )
-    summary = summarise(mlc.combine([chosen, chosen], method="mv"))
+    summary = summarize(mlc.combine([chosen, chosen], method="mv"))
     report = Report(summary._replace(labels=found))
     assert (
         "The 10 pairs of labels that go together most, and the 10 that do least, of 28"
@@ -255,7 +257,7 @@ def test_changes(consensus, summary):
 @pytest.mark.parametrize("method", mlc.COMBINERS)
 def test_reasons_add_up_to_the_score(method, made):
     consensus = mlc.combine(made.predictions[:60], method=method)
-    for row in summarise(consensus).changes.instances:
+    for row in summarize(consensus).changes.instances:
         i = consensus.instances.tolist().index(int(row.name))
         for why in row.reasons:
             score = consensus.scores[i, consensus.label_names.index(why.label)]
@@ -269,7 +271,10 @@ def test_reasons_add_up_to_the_score(method, made):
             )
             if np.isfinite(parts):
                 assert parts == pytest.approx(why.total, abs=1e-9)
-            total = why.total if why.scale == "score" else expit(why.total)
+            if why.scale == "score":
+                total = why.total
+            else:
+                total = expit(why.total)
             assert total == pytest.approx(score, abs=1e-9)
         assert {why.label for why in row.reasons if why.change == "added"} <= set(
             row.added
@@ -280,7 +285,7 @@ def test_reasons_add_up_to_the_score(method, made):
 
 
 def test_nothing_changes_where_voting_is_the_method(made):
-    found = summarise(mlc.combine(made.predictions, method="mv")).changes
+    found = summarize(mlc.combine(made.predictions, method="mv")).changes
     assert (
         found.n_changed,
         found.n_added,

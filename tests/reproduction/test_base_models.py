@@ -123,7 +123,8 @@ def test_other_content_is_made_anew(data, tmp_path, cached, content):
 
 def test_a_changed_byte_never_changes_predictions(cached):
     """Such bytes as a time in the archive's header may change; all others must be noticed."""
-    whole, known = cached.read_bytes(), base_models._read(cached)
+    whole = cached.read_bytes()
+    known = base_models._read(cached)
     silent = 0
     for at in range(len(whole)):
         cached.write_bytes(whole[:at] + bytes([whole[at] ^ 0xFF]) + whole[at + 1 :])

@@ -12,7 +12,9 @@ from mlconsensus.reproduction.learners import (
     out_of_fold,
 )
 
-N, D, L = 60, 20, 5
+N = 60
+D = 20
+L = 5
 
 
 @pytest.fixture(scope="module")
@@ -53,10 +55,8 @@ def test_the_same_again(easy, name):
 def test_models_are_not_trained_on_what_they_predict():
     """Labels without any connection to the features cannot be predicted out of fold, only learnt by heart."""
     rng = np.random.default_rng(0)
-    features, truth = (
-        sparse.csr_array(rng.normal(size=(150, 50))),
-        rng.random((150, 4)) < 0.5,
-    )
+    features = sparse.csr_array(rng.normal(size=(150, 50)))
+    truth = rng.random((150, 4)) < 0.5
     for name in ("svm", "trees", "logistic"):
         assert (
             abs((predicted(name, (features, truth), folds=5) == truth).mean() - 0.5)

@@ -7,7 +7,7 @@ from mlconsensus.metrics.ranking import RANKING_METRICS, average_precision, rank
 from mlconsensus.model_selection.comparison import side_by_side
 from mlconsensus.predictions import Predictions
 from mlconsensus.reproduction import Settings, reproduce
-from mlconsensus.reproduction.protocol import summarise
+from mlconsensus.reproduction.protocol import summarize
 
 pytest_plugins = ["shared_data"]
 
@@ -36,11 +36,11 @@ def test_every_method_is_judged(panel):
 
 def test_mean_and_deviation():
     runs = [{"BM": dict.fromkeys(RANKING_METRICS, value)} for value in (0.1, 0.2, 0.6)]
-    figure = summarise(runs, "enron")["BM"]["one_error"]
+    figure = summarize(runs, "enron")["BM"]["one_error"]
     assert figure.mean == pytest.approx(0.3)
     assert figure.std == pytest.approx(np.std([0.1, 0.2, 0.6]))
     assert figure.paper == 0.5024
-    assert summarise(runs, "rcv1subset2")["BM"]["ranking_loss"].paper is None
+    assert summarize(runs, "rcv1subset2")["BM"]["ranking_loss"].paper is None
 
 
 @pytest.mark.parametrize(

@@ -28,15 +28,16 @@ _GOLD = "Answers that are known, of some instances or cells, to learn from; empt
 def combine(given: Given) -> None:
     """Combine the predictions in FILE... (one or more models each) into one consensus.
 
-    Models are matched by instance id and label name. What a model has not seen or does not know counts as silence.
+    Models are matched by instance id and label name. What a model has not seen or does
+    not know counts as silence.
 
     \b
     Examples:
       mlconsensus combine a.csv b.parquet c.jsonl --output consensus.csv
-      mlconsensus combine *.csv --optimize ranking-loss --layout ranked --top-k 3 -o top.csv
-      mlconsensus combine *.csv --decide f1 -o tags.jsonl
-      mlconsensus combine *.csv --gold answers.csv -o consensus.csv
-      mlconsensus combine models/*.parquet --stream -o consensus.parquet
+      mlconsensus combine *.csv --optimize ranking-loss --layout ranked --top-k 3 -o
+      top.csv mlconsensus combine *.csv --decide f1 -o tags.jsonl mlconsensus combine
+      *.csv --gold answers.csv -o consensus.csv mlconsensus combine models/*.parquet
+      --stream -o consensus.parquet
     """
     from ..inspection.diagnostics import examine
 
@@ -45,12 +46,17 @@ def combine(given: Given) -> None:
     settings = given.settings()  # before the work, not after
     in_memory = [*given.clustering, *["--rescale"] * given.rescale]
     with given.opened(lambda: output.check_streamed(given, *in_memory)) as panel:
-        panel = given.members(panel) if in_memory else panel
-        panel = panel if known is None else panel.with_gold(known)
+        if in_memory:
+            panel = given.members(panel)
+        if known is not None:
+            panel = panel.with_gold(known)
+
         done = output.write(given, panel, **settings)
         warnings = examine(panel).warnings()
+
     for warning in warnings:
         say(warning)
+
     facts = {
         "method": done.method,
         "reason": done.reason,
@@ -89,13 +95,15 @@ _TOP = "Without --label: explain the K labels that the consensus puts first."
 def explain(given: Given) -> None:
     """Combine the panel in FILE... and say why labels of one instance have their scores.
 
-    A table for each label tells which model's statement about which label raised or lowered its score and by how much,
-    and what the same statement counts in plain voting. The contributions sum to the score.
+    A table for each label tells which model's statement about which label raised or
+    lowered its score and by how much, and what the same statement counts in plain
+    voting. The contributions sum to the score.
 
     \b
     Examples:
       mlconsensus explain a.csv b.csv c.csv --instance 42
-      mlconsensus explain a.csv b.csv c.csv --instance 42 --label sport --method mlcm-r --json
+      mlconsensus explain a.csv b.csv c.csv --instance 42 --label sport --method mlcm-r
+      --json
     """
     from ..inspection.explanations import label_position, one_instance
 
@@ -114,6 +122,7 @@ def explain(given: Given) -> None:
             .labels[0]
             .tolist()
         )
+
     explained = [found.explain(given.instance, label) for label in chosen]
     text = "\n\n".join(one.to_text() for one in explained)
     click.echo(json_of([one.to_dict() for one in explained]) if given.as_json else text)

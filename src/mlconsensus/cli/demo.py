@@ -4,11 +4,11 @@ import shlex
 from pathlib import Path
 
 from ..datasets import make_panel
-from ..errors import expect
+from ..errors import InputError
 from ..io import write_table
 from ..metrics.tables import metrics_table
 from ..model_selection.comparison import side_by_side
-from ..predictions import ModelTable, Predictions
+from ..predictions import Predictions, ScoreTable
 
 _LABELS = [
     "politics", "economy", "banking", "trade", "energy", "climate", "science", "health", "medicine", "education",
@@ -21,7 +21,8 @@ _MODELS = ("ana", "bert", "carl", "dora", "emil")
 def run(folder: str | Path, seed: int = 0, program: str = "mlconsensus") -> str:
     """Write the panel into `folder`, which must not exist or be empty, and return what to print.
 
-    What to try next can be pasted into a shell, where our own command is called `program`.
+    What to try next can be pasted into a shell, where our own command is called
+    `program`.
 
     Examples
     --------
@@ -32,12 +33,13 @@ def run(folder: str | Path, seed: int = 0, program: str = "mlconsensus") -> str:
     """
     folder = Path(folder)
     free = not folder.exists() or (folder.is_dir() and not any(folder.iterdir()))
-    expect(
-        free,
-        str(folder),
-        "something there already",
-        "a new or empty folder (see --output)",
-    )
+    if not (free):
+        raise InputError(
+            where=str(folder),
+            found="something there already",
+            expected="a new or empty folder (see --output)",
+        )
+
     made, truth = make_panel(
         2000, len(_LABELS), len(_MODELS), cardinality=2.5, random_state=seed
     )
@@ -48,8 +50,9 @@ def run(folder: str | Path, seed: int = 0, program: str = "mlconsensus") -> str:
 
     folder.mkdir(parents=True, exist_ok=True)
     for model, (scores, _) in zip(panel.models, panel.cells(), strict=True):
-        write_table(folder / f"{model}.csv", ModelTable(model, scores, ids, _LABELS))
-    write_table(folder / "truth.csv", ModelTable("truth", truth, ids, _LABELS))
+        write_table(folder / f"{model}.csv", ScoreTable(model, scores, ids, _LABELS))
+
+    write_table(folder / "truth.csv", ScoreTable("truth", truth, ids, _LABELS))
 
     files = shlex.join(f"{folder / model}.csv" for model in _MODELS)
     known = shlex.quote(f"{folder / 'truth.csv'}")

@@ -6,7 +6,7 @@ import click
 
 import mlconsensus as mlc
 
-from ..errors import expect
+from ..errors import InputError
 from ..text import plural, table
 from . import options
 
@@ -17,8 +17,9 @@ from . import options
 def agreement(given: options.Given) -> None:
     """Say how far the models or annotators in FILE... agree: Krippendorff's α, Cohen's κ and percent agreement.
 
-    Figures are over what at least two of them have spoken about, for each label, each rater and pairs of raters, with
-    95 % intervals from the bootstrap over instances. Those that agree least come first.
+    Figures are over what at least two of them have spoken about, for each label, each
+    rater and pairs of raters, with 95 % intervals from the bootstrap over instances.
+    Those that agree least come first.
 
     \b
     Example:
@@ -39,7 +40,8 @@ def agreement(given: options.Given) -> None:
 def labels(given: options.Given) -> None:
     """Point out labels in FILE... that look like one another, such as Politics and politics, color and colour.
 
-    The name that is used more often stands for the others. What --suggest writes is read by --aliases of all commands.
+    The name that is used more often stands for the others. What --suggest writes is
+    read by --aliases of all commands.
 
     \b
     Example:
@@ -74,15 +76,17 @@ def labels(given: options.Given) -> None:
         )
     else:
         options.say(f"no two of {plural(len(used), 'label')} look alike")
+
     if given.suggest is not None:
         columns = {
             "name": [alias.name for alias in found],
             "stands for": [alias.stands_for for alias in found],
         }
-        with mlc.io.whole_file(given.suggest, given.force) as file:
+        with mlc.io.atomic_write(given.suggest, given.force) as file:
             pl.DataFrame(columns, schema=dict.fromkeys(columns, pl.String)).write_csv(
                 file
             )
+
         options.say(
             f"{plural(len(found), 'suggestion')} → {given.suggest}; look through them before you use them"
         )
@@ -115,18 +119,22 @@ def labels(given: options.Given) -> None:
 def compare(given: options.Given) -> None:
     """Combine the panel in FILE... with every method and print how well each agrees with the truth.
 
-    The truth is used to judge, never to combine. BM is the mean of the base models' own metrics, each on the instances
-    and labels that it has spoken about; one that has spoken about less than half of all is never marked as best.
+    The truth is used to judge, never to combine. BM is the mean of the base models' own
+    metrics, each on the instances and labels that it has spoken about; one that has
+    spoken about less than half of all is never marked as best.
 
-    With --gold, the truth of some instances judges: each metric has a 90 % interval, and differences to voting are
-    paired. Methods learn from the gold too, but never from the part that judges them.
+    With --gold, the truth of some instances judges: each metric has a 90 % interval,
+    and differences to voting are paired. Methods learn from the gold too, but never
+    from the part that judges them.
 
     --leave-out compares the rater filter without each rater with that of all.
 
-    Without either, some raters are held out in turn: what is printed is how much better than voting each method ranks
-    what they said, with 90 % intervals, and whether that can be relied on.
+    Without either, some raters are held out in turn: what is printed is how much better
+    than voting each method ranks what they said, with 90 % intervals, and whether that
+    can be relied on.
 
-    A last line says how many raters with errors of their own the panel is worth at most, if it can tell.
+    A last line says how many raters with errors of their own the panel is worth at
+    most, if it can tell.
 
     \b
     Examples:
@@ -140,55 +148,68 @@ def compare(given: options.Given) -> None:
     from ..metrics.ground_truth import match_truth, without_labels
     from ..metrics.tables import metrics_table, plain
 
-    truth, gold, groups = given.truth, given.gold, given.groups
-    expect(
-        truth is not None or not given.each_model,
-        "--each-model",
-        "no --truth",
-        "one to judge models by",
-    )
-    expect(
-        truth is None or groups is None,
-        "--groups",
-        "--truth beside it",
-        "one of the two",
-    )
-    expect(
-        gold is None or (truth or groups) is None,
-        "--gold",
-        "--truth or --groups beside it",
-        "one of them",
-    )
-    expect(
-        gold is not None or not given.leave_out,
-        "--leave-out",
-        "no --gold",
-        "one to judge by",
-    )
-    known, answers = given.known(truth), given.known(gold, partial=True)
-    panel = (
-        given.read_to_show()
-        if known is None and answers is None
-        else given.read(many=known is not None)
-    )
-    if known is None:
-        by_gold = mlc.leave_out if given.leave_out else mlc.compare
-        apart = None if groups is None else read_clustering(groups)
-        found = (
-            mlc.referee(panel, groups=apart)
-            if answers is None
-            else by_gold(panel, answers, given.drawn)
+    truth = given.truth
+    gold = given.gold
+    groups = given.groups
+    if not (truth is not None or not given.each_model):
+        raise InputError(
+            where="--each-model", found="no --truth", expected="one to judge models by"
         )
-        results, text, nothing = plain(found), str(found), ""
+    if not (truth is None or groups is None):
+        raise InputError(
+            where="--groups", found="--truth beside it", expected="one of the two"
+        )
+    if not (gold is None or (truth or groups) is None):
+        raise InputError(
+            where="--gold",
+            found="--truth or --groups beside it",
+            expected="one of them",
+        )
+    if not (gold is not None or not given.leave_out):
+        raise InputError(
+            where="--leave-out", found="no --gold", expected="one to judge by"
+        )
+
+    known = given.known(truth)
+    answers = given.known(gold, partial=True)
+    if known is None and answers is None:
+        panel = given.read_to_show()
+    else:
+        panel = given.read(many=known is not None)
+
+    if known is None:
+        if given.leave_out:
+            by_gold = mlc.leave_out
+        else:
+            by_gold = mlc.compare
+
+        if groups is None:
+            apart = None
+        else:
+            apart = read_clustering(groups)
+
+        if answers is None:
+            found = mlc.referee(panel, groups=apart)
+        else:
+            found = by_gold(panel, answers, given.drawn)
+
+        results = plain(found)
+        text = str(found)
+        nothing = ""
     else:
         matched = match_truth(known, panel.instances, panel.labels)
         if matched.note:
             options.say(matched.note)
+
         judged = panel[matched.rows].select(
             labels=[panel.labels[j] for j in matched.columns]
         )
         models = mlc.metrics.evaluate_models(matched.truth, judged)
-        results = models if given.each_model else {"BM": models["BM"]}
+        if given.each_model:
+            results = models
+        else:
+            results = {"BM": models["BM"]}
+
         for name, kind in track(mlc.COMBINERS.items(), len(mlc.COMBINERS), "comparing"):
             combiner = kind().fit(panel)
             scores, sets = (
@@ -196,14 +217,17 @@ def compare(given: options.Given) -> None:
                 for values in (combiner.transform(panel), combiner.predict(panel))
             )
             results[name] = mlc.metrics.evaluate(matched.truth, scores, sets)
+
         text = f"{metrics_table(results)}\n\nBM: mean of the base models; * best of its column."
         nothing = without_labels(matched.truth)
+
     voices = examine(panel).voices
     text += "".join(f"\n{said}." for said in (voices.sentence, nothing) if said)
     click.echo(options.json_of(results | {"voices": voices}) if given.as_json else text)
 
 
-_MOST_CELLS = 20_000_000  # of the truth, beyond which intervals would take longer than all else, and be hairs
+# of the truth, beyond which intervals would take longer than all else, and be hairs
+_MOST_CELLS = 20_000_000
 
 
 @options.command("evaluate", short_help="Judge a file of scores against the truth.")
@@ -218,11 +242,12 @@ _MOST_CELLS = 20_000_000  # of the truth, beyond which intervals would take long
 def evaluate(given: options.Given) -> None:
     """Print the metrics of the scores in FILE, with 90 % intervals.
 
-    Instances and labels are matched by name. If all scores are 0 or 1, they are judged as label sets too (with --json
-    always, scores of at least 0.5 as chosen).
+    Instances and labels are matched by name. If all scores are 0 or 1, they are judged
+    as label sets too (with --json always, scores of at least 0.5 as chosen).
 
-    With --gold in place of --truth, some cells may be unknown, and where the instances were drawn at random, or as ask
-    chose them, the figures are of all instances in FILE. Gold must not be what the scores were found with.
+    With --gold in place of --truth, some cells may be unknown, and where the instances
+    were drawn at random, or as ask chose them, the figures are of all instances in
+    FILE. Gold must not be what the scores were found with.
 
     \b
     Examples:
@@ -246,30 +271,37 @@ def evaluate(given: options.Given) -> None:
     from ..model_selection.comparison import chances
     from ..predictions import gold_of
 
-    truth, gold, scores = given.truth, given.gold, given.scores
-    expect(
-        (truth is None) != (gold is None),
-        "evaluate",
-        "both or none of --truth and --gold",
-        "one of the two",
-    )
+    truth = given.truth
+    gold = given.gold
+    scores = given.scores
+    if truth is None == gold is None:
+        raise InputError(
+            where="evaluate",
+            found="both or none of --truth and --gold",
+            expected="one of the two",
+        )
+
     reading: Any = {"format": given.input_format, **given.reading()}
     judged = mlc.io.read_table(scores, **reading)
     table = mlc.io.read_table(truth or gold or "", **reading, partial=gold is not None)
     given_labels = judged.scores.shape[1]
-    judged = judged if truth is None else with_never_given(judged, table)
+    if truth is not None:
+        judged = with_never_given(judged, table)
     if more := judged.scores.shape[1] - given_labels:
         options.say(
             f"{plural(more, 'label')} of the truth never given in {scores}: counted as not given"
         )
-    names, values, found, figures, drawn_from = (
-        named(judged),
-        judged.scores.astype(float),
-        {},
-        {},
-        "",
-    )
-    cells = values.data if sparse.issparse(values) else values
+
+    names = named(judged)
+    values = judged.scores.astype(float)
+    found = {}
+    figures = {}
+    drawn_from = ""
+    if sparse.issparse(values):
+        cells = values.data
+    else:
+        cells = values
+
     decided = np.isin(cells, (0, 1)).all()
     cells[np.isnan(cells)] = (
         np.nanmin(cells, initial=0.0) - 1
@@ -278,10 +310,12 @@ def evaluate(given: options.Given) -> None:
         matched = match_truth(table, *names)
         if matched.note:
             options.say(matched.note)
+
         found = mlc.metrics.evaluate(matched.truth, matched.of(values))
     else:
         at, answers = gold_of(table, list(names[0]), tuple(map(str, names[1])))
         matched = Matched(answers, at, np.arange(answers.shape[1]), "")
+
     nothing = without_labels(matched.truth)
     if gold or np.prod(values.shape) <= _MOST_CELLS:
         check_size(
@@ -291,14 +325,16 @@ def evaluate(given: options.Given) -> None:
         known = np.full(whole.shape, np.nan)
         known[np.ix_(matched.rows, matched.columns)] = dense(matched.truth)
         same = gold and not decided and bool((whole == known)[~np.isnan(known)].all())
-        expect(
-            not same,
-            scores,
-            "the answers themselves, which it was combined with",
-            "scores without this gold",
-        )
+        if same:
+            raise InputError(
+                where=scores,
+                found="the answers themselves, which it was combined with",
+                expected="scores without this gold",
+            )
+
         chance, drawn_from = chances(table, given.drawn, known, names[0])
         figures = judge(known, whole, whole, chance).figures()
+
     found = {metric: figure.value for metric, figure in figures.items()} | found
     ends = [
         {metric: getattr(figure, end) for metric, figure in figures.items()}
@@ -311,6 +347,7 @@ def evaluate(given: options.Given) -> None:
             )
         )
         return
+
     rows = {judged.model: found} | (
         dict(zip(("90 % from", "to"), ends, strict=True)) if figures else {}
     )
@@ -325,6 +362,7 @@ def evaluate(given: options.Given) -> None:
                 mark=False,
             )
         )
+
     said = [nothing and f"{nothing}.", drawn_from if gold or given.drawn else ""]
     if any(said):
         click.echo("\n" + "\n".join(filter(None, said)))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from ..errors import expect
+from ..errors import InputError
 from ..text import safe, table
 from .options import Given, command, force_option, say, written_option
 
@@ -26,7 +26,11 @@ def demo(given: Given) -> None:
     """
     from .demo import run
 
-    ran = "mlconsensus" if shutil.which("mlconsensus") == sys.argv[0] else sys.argv[0]
+    if shutil.which("mlconsensus") == sys.argv[0]:
+        ran = "mlconsensus"
+    else:
+        ran = sys.argv[0]
+
     told = run(
         given.folder,
         given.seed,
@@ -44,8 +48,8 @@ def demo(given: Given) -> None:
 def datasets(ctx: click.Context) -> None:
     """List or fetch the data sets that the paper's experiment runs on.
 
-    Files in the folder that the variable MLCONSENSUS_DATA names are used first; what is downloaded goes to the user's
-    cache, or to the folder that MLCONSENSUS_CACHE names.
+    Files in the folder that the variable MLCONSENSUS_DATA names are used first; what is
+    downloaded goes to the user's cache, or to the folder that MLCONSENSUS_CACHE names.
 
     \b
     Example:
@@ -71,6 +75,7 @@ def list_command() -> None:
     for name, e in registry().items():
         sizes = (f"{size:,}" for size in (e.instances, e.paper, e.features, e.labels))
         rows.append((name, "yes" if is_here(name) else "no", e.about, *sizes))
+
     click.echo(f"{table(heads, rows, left=3)}\n")
     for name, e in registry().items():
         click.echo(f"{name}: {e.citation}. Licence: {e.licence}. {e.public[0].address}")
@@ -90,6 +95,7 @@ def fetch_command(names: tuple[str, ...]) -> None:
     for name in [entry(name).name for name in names]:
         if not is_here(name):
             say(f"fetching {name} …")
+
         for path in fetch(name):
             click.echo(path)
 
@@ -128,12 +134,13 @@ def fetch_command(names: tuple[str, ...]) -> None:
 def reproduce(given: Given) -> None:
     """Repeat the paper's experiment on its data sets (all six by default) and print its tables beside ours.
 
-    A base model is the out-of-fold predictions of one shuffle and cross-validation. Base predictions are kept on disk:
-    a run that was interrupted, or that asks for more, goes on where it was.
+    A base model is the out-of-fold predictions of one shuffle and cross-validation.
+    Base predictions are kept on disk: a run that was interrupted, or that asks for
+    more, goes on where it was.
 
     \b
-    Learners: svm (the paper's figures are closest to it), trees, logistic, chains, labelsets,
-    and the panels mixed and views of models that differ in kind.
+    Learners: svm (the paper's figures are closest to it), trees, logistic, chains,
+    labelsets, and the panels mixed and views of models that differ in kind.
 
     \b
     Example:
@@ -141,7 +148,7 @@ def reproduce(given: Given) -> None:
       mlconsensus reproduce --json results.json --markdown tables.md
     """
     from ..datasets.registry import cache_folder, entry, registry
-    from ..io.files import whole_file
+    from ..io.files import atomic_write
     from ..reproduction import Settings, as_json, as_markdown, as_text, reproduce
 
     chosen = list(dict.fromkeys(entry(name).name for name in given.names)) or list(
@@ -155,18 +162,25 @@ def reproduce(given: Given) -> None:
         given.seed,
         given.full,
     )
-    settings, jobs = Settings(*own).checked(), given.jobs
-    expect(
-        jobs == -1 or jobs > 0,
-        "jobs",
-        jobs,
-        "a number of processes, or -1 for one for each core",
-    )
+    settings = Settings(*own).checked()
+    jobs = given.jobs
+    if not (jobs == -1 or jobs > 0):
+        raise InputError(
+            where="jobs",
+            found=jobs,
+            expected="a number of processes, or -1 for one for each core",
+        )
+
     wanted = (given.json_file, as_json), (given.markdown, as_markdown)
     outputs = [(file, render) for file, render in wanted if file is not None]
-    folder = Path(given.cache) if given.cache else cache_folder() / "base-models"
+    if given.cache:
+        folder = Path(given.cache)
+    else:
+        folder = cache_folder() / "base-models"
+
     results = reproduce(chosen, settings, folder, jobs, say)
     for file, render in outputs:
-        with whole_file(file, given.force) as output:
+        with atomic_write(file, given.force) as output:
             output.write(render(results).encode())
+
     click.echo(as_text(results), nl=False)

@@ -6,7 +6,7 @@ import click
 
 import mlconsensus as mlc
 
-from ..errors import expect
+from ..errors import InputError
 from ..text import plural, sizes
 from . import output
 from .options import (
@@ -50,65 +50,81 @@ _CLIP = "With --epsilon, for mlcm-a; see docs/privacy.md.  [default: 1.5]"
 def statistics(given: Given) -> None:
     """Add up what the panel in FILE... says into one file of sums, in which no instance is listed.
 
-    'mlconsensus solve' adds up the files of all sites and makes one model of them, 'mlconsensus apply' applies it where
-    the data is.
+    'mlconsensus solve' adds up the files of all sites and makes one model of them,
+    'mlconsensus apply' applies it where the data is.
 
     \b
     Examples:
       mlconsensus statistics site_a/*.parquet --method mlcm-r --output a.stats
-      mlconsensus statistics *.csv --method mlcm-r --epsilon 1 --delta 1e-6 --output a.stats
+      mlconsensus statistics *.csv --method mlcm-r --epsilon 1 --delta 1e-6 --output
+      a.stats
     """
-    from ..combiners.registry import method_named
+    from ..combiners.registry import find_method_name
     from ..federated.privacy.mechanism import check
     from ..io.label_names import read_names
 
-    epsilon, delta, clip = given.epsilon, given.delta, given.clip
-    before = None if given.after is None else mlc.load(given.after)
-    name = (
-        before.name
-        if before is not None and given.method is None
-        else method_named(given.method or "filter")
-    )
-    expect(
-        before is None or before.name == name,
-        "--method",
-        name,
-        f"{before and before.name} as in {given.after}",
-    )
+    epsilon = given.epsilon
+    delta = given.delta
+    clip = given.clip
+    if given.after is None:
+        before = None
+    else:
+        before = mlc.load(given.after)
+
+    if before is not None and given.method is None:
+        name = before.name
+    else:
+        name = find_method_name(given.method or "filter")
+
+    if not (before is None or before.name == name):
+        raise InputError(
+            where="--method",
+            found=name,
+            expected=f"{before and before.name} as in {given.after}",
+        )
+
     kind = mlc.COMBINERS[name]
-    # Scores stay on their own scales: which of them is every site's is not known before the first round.
+    # Scores stay on their own scales: which of them is every site's is not known before
+    # the first round.
     combiner = before or (
         kind(rescale=False) if "rescale" in kind().get_params() else kind()
     )
     goes_on = before is None or not (
         hasattr(before, "statistics_") or before.prepared_ is None
     )
-    expect(
-        goes_on,
-        str(given.after),
-        "no round to go on from",
-        "what 'solve' made of sites' statistics",
-    )
-    expect(
-        delta is None or epsilon is not None,
-        "--delta",
-        "no --epsilon beside it",
-        "both",
-    )
-    expect(
-        epsilon is None or delta is not None,
-        "--epsilon",
-        "no --delta beside it",
-        "both",
-    )
+    if not (goes_on):
+        raise InputError(
+            where=str(given.after),
+            found="no round to go on from",
+            expected="what 'solve' made of sites' statistics",
+        )
+    if not (delta is None or epsilon is not None):
+        raise InputError(
+            where="--delta", found="no --epsilon beside it", expected="both"
+        )
+    if not (epsilon is None or delta is not None):
+        raise InputError(
+            where="--epsilon", found="no --delta beside it", expected="both"
+        )
+
     clips = clip is None or (epsilon is not None and name == "MLCM-a")
-    expect(clips, "--clip", "without --epsilon and --method mlcm-a", "both beside it")
+    if not (clips):
+        raise InputError(
+            where="--clip",
+            found="without --epsilon and --method mlcm-a",
+            expected="both beside it",
+        )
+
     budget: Any = {"epsilon": epsilon, "delta": delta} | (
         {} if clip is None else {"clip": clip}
     )
     if epsilon is not None:
         check(kind, **budget)
-    names = None if given.label_names is None else read_names(given.label_names)
+    if given.label_names is None:
+        names = None
+    else:
+        names = read_names(given.label_names)
+
     with given.opened() as panel:
         if names is not None:
             panel = panel.with_labels(names)
@@ -122,16 +138,20 @@ def statistics(given: Given) -> None:
             combiner.fit_round(panel, combiner.prepared_)
         else:
             mlc.privacy.fit(combiner, panel, **budget)
+
     mlc.save_statistics(combiner, given.output, force=given.force)
-    guarantee, progress = (
-        combiner.privacy_,
-        f", {combiner.progress()}," if combiner.rounds else "",
-    )
+    guarantee = combiner.privacy_
+    if combiner.rounds:
+        progress = f", {combiner.progress()},"
+    else:
+        progress = ""
+
     line = f"gathered statistics{progress} of {sizes(panel.shape)} for {name} → {given.output}"
     if guarantee is not None:
         size = f"{plural(len(panel.models), 'model')} × {plural(len(panel.labels), 'label')}"
         public = "the names of models and labels are in it, the exact number of instances is not"
         line = f"gathered private statistics ({guarantee}) of {size} for {name} → {given.output}; {public}"
+
     done = {
         "method": name,
         "round": combiner.progress(),
@@ -165,29 +185,41 @@ def statistics(given: Given) -> None:
 def solve(given: Given) -> None:
     """Add up the statistics in FILE..., one file a site, and write the model that they give.
 
-    The model equals the one that all sites' data together would give. It has no statistics in it.
+    The model equals the one that all sites' data together would give. It has no
+    statistics in it.
 
     \b
     Examples:
       mlconsensus solve a.stats b.stats c.stats --output consensus.model
-      mlconsensus solve week.stats today.stats --without monday.stats --sums new.stats -o consensus.model
+      mlconsensus solve week.stats today.stats --without monday.stats --sums new.stats
+      -o consensus.model
     """
-    files, without = given.files, given.without
+    files = given.files
+    without = given.without
     combined = mlc.merge([mlc.load(file) for file in files], files)
     for file in without:
         once = [*files, *without].count(file) == 1
-        expect(
-            once,
-            file,
-            "it given twice",
-            "each once: what is not to count is left out of FILE...",
-        )
+        if not (once):
+            raise InputError(
+                where=file,
+                found="it given twice",
+                expected="each once: what is not to count is left out of FILE...",
+            )
+
         combined = mlc.subtract(combined, mlc.load(file), ("the sum", file))
+
     if given.sums is not None:
         mlc.save_statistics(combined, given.sums, force=given.force)
+
     mlc.save(combined, given.output, force=given.force)
-    going_on = combined.progress() if combined.unfinished else None
-    m, l, n = len(combined.models_), len(combined.labels_), combined.n_instances_
+    if combined.unfinished:
+        going_on = combined.progress()
+    else:
+        going_on = None
+
+    m = len(combined.models_)
+    l = len(combined.labels_)
+    n = combined.n_instances_
     done = {
         "method": combined.name,
         "models": combined.models_,
@@ -200,12 +232,16 @@ def solve(given: Given) -> None:
         "unfinished": going_on,
         "output": given.output,
     }
-    of = (
-        plural(n or 0, "instance")
-        if combined.privacy_ is None
-        else f"private statistics ({combined.privacy_})"
-    )
-    what = combined.name if going_on is None else f"{going_on} of {combined.name}"
+    if combined.privacy_ is None:
+        of = plural(n or 0, "instance")
+    else:
+        of = f"private statistics ({combined.privacy_})"
+
+    if going_on is None:
+        what = combined.name
+    else:
+        what = f"{going_on} of {combined.name}"
+
     sites = plural(len(files), "file") + (
         f", without {plural(len(without), 'file')}," if without else ""
     )
@@ -228,21 +264,26 @@ def solve(given: Given) -> None:
 def apply(given: Given) -> None:
     """Combine the predictions in FILE... by the MODEL that 'mlconsensus solve' wrote.
 
-    The panel may lack some of the models and labels that it was solved for: they count as silence.
+    The panel may lack some of the models and labels that it was solved for: they count
+    as silence.
 
     \b
     Examples:
       mlconsensus apply consensus.model site_a/*.parquet --output consensus.parquet
-      mlconsensus apply consensus.model site_a/*.parquet --gold answers.csv --output consensus.parquet
+      mlconsensus apply consensus.model site_a/*.parquet --gold answers.csv --output
+      consensus.parquet
     """
     output.check(given)
-    combiner, known = mlc.load(given.model), given.known(given.gold, partial=True)
+    combiner = mlc.load(given.model)
+    known = given.known(given.gold, partial=True)
     with given.opened(lambda: output.check_streamed(given)) as panel:
         panel = panel.with_labels(combiner.labels_).with_models(combiner.models_)
         if known is not None:
             panel = panel.with_gold(known)
             combiner.teach(panel)
+
         done = output.write(given, panel, solved=True, method=combiner)
+
     facts = {
         "method": done.method,
         "models": list(combiner.models_),

@@ -29,7 +29,8 @@ _HOME = {
 }
 _COMMANDS = sorted(name for names in _HOME.values() for name in names)
 
-BAD_INPUT, FAULT = 2, 1
+BAD_INPUT = 2
+FAULT = 1
 _LONGEST = 2000  # characters of a message
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
 
@@ -55,7 +56,9 @@ class _Commands(click.Group):
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         home = next((home for home, names in _HOME.items() if name in names), None)
-        return getattr(import_module(f".{home}", __package__), name) if home else None
+        if home:
+            return getattr(import_module(f".{home}", __package__), name)
+        return None
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         if args and not args[0].startswith("-"):
@@ -109,11 +112,14 @@ def main(args: list[str] | None = None) -> NoReturn:
                     signal.signal(
                         request, _stop
                     )  # is heard as Ctrl-C is, so that nothing half done is left
+
             if not show_traceback:
                 _hush()
+
         code = cli.main(args, prog_name="mlconsensus", standalone_mode=False)
         if sys.stdout is not None:  # as it is where the shell has closed it
             sys.stdout.flush()
+
         sys.exit(code if isinstance(code, int) else 0)
     except (_ReaderGoneError, BrokenPipeError):
         for stream in (
@@ -121,15 +127,18 @@ def main(args: list[str] | None = None) -> NoReturn:
             sys.stderr,
         ):  # Python must not complain of it while it exits
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
         sys.exit(0)
     except (Exception, KeyboardInterrupt) as error:
         if show_traceback:
             traceback.print_exc()
+
         message, code = _verdict(error)
         with contextlib.suppress(OSError):  # the terminal may be gone
             click.echo(
                 f"mlconsensus: {safe(' '.join(message.split()))[:_LONGEST]}", err=True
             )
+
         sys.exit(code)
 
 
@@ -172,13 +181,16 @@ def _verdict(error: BaseException) -> tuple[str, int]:
             signal.SIGINT,
         )  # click wraps the interruption
         return "interrupted", 128 + int(number)
+
     if isinstance(error, OSError) and error.strerror:
         where = error.filename or "system"
         if error.errno in _NO_SPACE and error.filename is None:
             sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - what is left in the buffer has nowhere to go
             where = "standard output"
+
         return (
             f"{where}: found {error.strerror.lower()!r}, expected what can be used",
             BAD_INPUT,
         )
+
     return f"internal fault, please report it: {type(error).__name__}: {error}", FAULT

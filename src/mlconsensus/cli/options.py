@@ -16,7 +16,7 @@ import click
 
 import mlconsensus as mlc
 
-from ..errors import InputError, expect
+from ..errors import InputError
 from ..text import safe
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -37,7 +37,8 @@ _DASK = "Let the workers of a Dask cluster do the work; without an address, one 
 class Given(SimpleNamespace):
     """What a command is given, an attribute for each argument and option, and what several commands make of it.
 
-    That is the files of a panel, read and matched as `panel_options` say, and what `method_options` ask for.
+    That is the files of a panel, read and matched as `panel_options` say, and what
+    `method_options` ask for.
     """
 
     note = ""  # what of the panel is looked at, where it is not all
@@ -60,19 +61,23 @@ class Given(SimpleNamespace):
 
     def read(self, many: bool = False) -> mlc.Predictions:
         """Read the panel, of `many` labels only if told, and say once, in one line, how much of it is missing."""
-        from ..predictions import MOST_DENSE
+        from ..predictions import MAX_DENSE_LABELS
 
         panel = mlc.read_predictions(self.files, **self.matched())
-        wanted = f"at most {MOST_DENSE:,} for this command, for example those of a --vocabulary"
-        expect(many or not panel.many, "labels", f"{len(panel.labels):,}", wanted)
+        wanted = f"at most {MAX_DENSE_LABELS:,} for this command, for example those of a --vocabulary"
+        if not (many or not panel.many):
+            raise InputError(
+                where="labels", found=f"{len(panel.labels):,}", expected=wanted
+            )
+
         say_missing(panel.n_missing, panel.shape)
         return panel
 
     def read_to_show(self) -> mlc.Predictions:
         """Read the panel; of many labels, take as many as can be looked at, those that are named most, and say so."""
-        from ..predictions.sampling import named_most
+        from ..predictions.sampling import select_frequent_labels
 
-        panel, self.note = named_most(self.read(many=True))
+        panel, self.note = select_frequent_labels(self.read(many=True))
         if self.note:
             say(self.note)
         return panel
@@ -83,6 +88,7 @@ class Given(SimpleNamespace):
 
         if path is None:
             return None
+
         check_apart(path, expanded(self.files), copies=partial)
         return mlc.io.read_table(path, **self.reading(), partial=partial)
 
@@ -95,27 +101,36 @@ class Given(SimpleNamespace):
         for at, output in enumerate(written):
             check_output(output, force=self.force)
             again = os.path.realpath(output) in map(os.path.realpath, written[:at])
-            expect(not again, output, "the place of another output", "one for each")
+            if again:
+                raise InputError(
+                    where=output,
+                    found="the place of another output",
+                    expected="one for each",
+                )
+
             among = any(is_read_with(output, file) for file in read)
-            expect(
-                not among,
-                output,
-                "among the input files too",
-                "another place for the output",
-            )
+            if among:
+                raise InputError(
+                    where=output,
+                    found="among the input files too",
+                    expected="another place for the output",
+                )
 
     @contextmanager
     def opened(self, check: Callable[[], None] = lambda: None) -> Iterator[Any]:
         """Read the panel, or scan it where it is to stay on disk, to be walked here or by the workers of a cluster.
 
-        `check` raises an `InputError` where it cannot stay there; that is an error only if it was asked for.
+        `check` raises an `InputError` where it cannot stay there; that is an error only
+        if it was asked for.
         """
-        from ..execution.dask import DaskPanel, connected
+        from ..execution.dask import DaskPredictions, connected
 
         if not self._stays_on_disk(check):
             yield self.read(many=True)
             return
-        gc.freeze()  # what is imported stays, and need not be looked through again and again
+
+        # what is imported stays, and need not be looked through again and again
+        gc.freeze()
         try:
             with (
                 nullcontext()
@@ -123,7 +138,9 @@ class Given(SimpleNamespace):
                 else connected(None if self.dask == _LOCAL else self.dask)
             ):
                 panel = mlc.scan_predictions(self.files, **self.matched())
-                yield panel if self.dask is None else DaskPanel.from_scanned(panel)
+                yield (
+                    panel if self.dask is None else DaskPredictions.from_scanned(panel)
+                )
         finally:
             gc.unfreeze()  # a program of somebody else's may call us
 
@@ -132,37 +149,41 @@ class Given(SimpleNamespace):
         from ..execution.memory import available_memory
         from ..io.scan import needed_memory
 
-        expect(
-            self.dask is None or self.stream is not False,
-            "--dask",
-            "together with --no-stream",
-            "one of the two",
-        )
+        if not (self.dask is None or self.stream is not False):
+            raise InputError(
+                where="--dask",
+                found="together with --no-stream",
+                expected="one of the two",
+            )
         if self.dask is not None or self.stream:
             check()
             return True
+
         large = False
         with suppress(
             InputError
-        ):  # what cannot be walked is read whole; what is wrong with files, the reader says
+            # what cannot be walked is read whole; what is wrong with files, the reader says
+        ):
             check()
             large = (
                 self.stream is None
                 and needed_memory(self.files, self.input_format)
                 > available_memory() / 2
             )
+
         if large:
             half = "more than half of the memory that is free"
             say(
                 f"streaming: the files would take {half} (--no-stream reads them whole)"
             )
+
         return large
 
     def settings(self) -> dict[str, Any]:
         """Return what `combine` takes, checked before the work."""
-        from ..combiners.registry import method_named
+        from ..combiners.registry import find_method_name
 
-        method = self.method and method_named(self.method)
+        method = self.method and find_method_name(self.method)
         return {
             "method": method,
             "optimize": self.optimize,
@@ -174,16 +195,20 @@ class Given(SimpleNamespace):
         from ..io.formats.clusterings import read_clustering
 
         found: dict[str, Any] = {}
-        panel = mlc.rescale(panel) if self.rescale else panel
+        if self.rescale:
+            panel = mlc.rescale(panel)
+
         for path in self.clustering:
             name = Path(path).name.split(".")[0]
-            expect(
-                name not in found,
-                "--clustering",
-                f"two files called {name!r}",
-                "each name once",
-            )
+            if name in found:
+                raise InputError(
+                    where="--clustering",
+                    found=f"two files called {name!r}",
+                    expected="each name once",
+                )
+
             found[name] = read_clustering(path)
+
         return panel.with_clusterings(found)
 
 
@@ -211,16 +236,15 @@ class Command(click.Command):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Check where the outputs go, and call the function."""
-        given, places = (
-            Given(**ctx.params),
-            dict[Any, list[str]]({Output: [], click.Path: []}),
-        )
+        given = Given(**ctx.params)
+        places = dict[Any, list[str]]({Output: [], click.Path: []})
         for option in self.params:
             if isinstance(option.type, click.Path) and option.type.file_okay:
                 value = ctx.params[str(option.name)]
                 places[type(option.type)] += (
                     [value] if isinstance(value, str) else value or ()
                 )
+
         given.check_places(places[Output], places[click.Path])
         return self.callback and self.callback(given)
 
@@ -246,9 +270,14 @@ def method_names(
     """List the methods that begin so, as the command line calls them."""
     from ..combiners import METHODS
 
-    # `estimators` knows registered methods too, but imports scikit-learn; if nobody has used it, there are none.
+    # `estimators` knows registered methods too, but imports scikit-learn; if nobody has
+    # used it, there are none.
     estimators = sys.modules.get("mlconsensus.combiners.registry")
-    names = estimators.COMBINERS if estimators else [method.name for method in METHODS]
+    if estimators:
+        names = estimators.COMBINERS
+    else:
+        names = [method.name for method in METHODS]
+
     return [name.lower() for name in names if name.lower().startswith(start)]
 
 
@@ -370,13 +399,18 @@ def weights_of(given: Sequence[str]) -> dict[str, float] | None:
     found: dict[str, float] = {}
     for text in given:
         model, _, number = text.rpartition("=")
-        expect(model not in found, "--weight", f"{model!r} twice", "each model once")
+        if model in found:
+            raise InputError(
+                where="--weight", found=f"{model!r} twice", expected="each model once"
+            )
+
         try:
             found[model] = float(number if model else "")
         except ValueError:
             raise InputError(
                 f"--weight: found {text!r}, expected a model's name, = and a number"
             ) from None
+
     return found or None
 
 
@@ -391,14 +425,19 @@ def columns_of(given: str | None) -> dict[str, str]:
     found: dict[str, str] = {}
     for text in given.split(",") if given else ():
         role, mark, column = (part.strip() for part in text.partition("="))
-        expect(
-            bool(role and mark and column),
-            "--columns",
-            repr(text),
-            "such as label=tag, with commas between",
-        )
-        expect(role not in found, "--columns", f"{role!r} twice", "each once")
+        if not (bool(role and mark and column)):
+            raise InputError(
+                where="--columns",
+                found=repr(text),
+                expected="such as label=tag, with commas between",
+            )
+        if role in found:
+            raise InputError(
+                where="--columns", found=f"{role!r} twice", expected="each once"
+            )
+
         found[role] = column
+
     return found
 
 
@@ -424,6 +463,7 @@ def tell(as_json: bool, *lines: str, **facts: Any) -> None:
     """Tell the user what was done: as JSON on standard output, or in lines on standard error."""
     for line in () if as_json else lines:
         say(line)
+
     if as_json:
         click.echo(json_of(facts))
 

@@ -7,7 +7,7 @@ import click
 
 import mlconsensus as mlc
 
-from ..errors import expect
+from ..errors import InputError
 from .options import (
     Given,
     force_option,
@@ -34,26 +34,24 @@ def check(given: Given) -> None:
     """Refuse options that do not go together; fill in the format of standard output."""
     from ..io.write import check_layout
 
-    to_screen, expected = (
-        given.output == "-",
-        "a file for the consensus, as JSON goes to standard output",
-    )
-    expect(not (given.as_json and to_screen), "--json", "no --output", expected)
-    expect(
-        given.threshold is None or given.decide == "threshold",
-        "--threshold",
-        "no --decide threshold",
-        "both",
-    )
-    expect(
-        given.empty == "keep" or given.decide is not None,
-        "--empty",
-        "no --decide",
-        "both",
-    )
-    given.threshold = 0.5 if given.threshold is None else given.threshold
+    to_screen = given.output == "-"
+    expected = "a file for the consensus, as JSON goes to standard output"
+    if given.as_json and to_screen:
+        raise InputError(where="--json", found="no --output", expected=expected)
+    if not (given.threshold is None or given.decide == "threshold"):
+        raise InputError(
+            where="--threshold", found="no --decide threshold", expected="both"
+        )
+    if not (given.empty == "keep" or given.decide is not None):
+        raise InputError(where="--empty", found="no --decide", expected="both")
+    if given.threshold is None:
+        given.threshold = 0.5
+    else:
+        given.threshold = given.threshold
+
     if to_screen and given.output_format is None:
         given.output_format = "csv"
+
     check_layout(
         mlc.io.format_of(given.output, given.output_format, written=True), given.layout
     )
@@ -63,22 +61,24 @@ def values(given: Given, scores: Any, panel: Any, best: Any = None) -> Any:
     """Turn the scores of a panel into what is to be written: scores or label sets, `best` or by another rule."""
     import numpy as np
 
-    from ..linalg.sparse_scores import Cells, ManyScores
+    from ..linalg.sparse_scores import Cells, SparseScores
 
-    rules, most = mlc.decision, given.top_k
+    rules = mlc.decision
+    most = given.top_k
     if given.decide == "instances":
         counts = np.minimum(rules.cardinalities(panel), most or len(panel.labels))
         return rules.match_instances(scores, counts, empty=given.empty)
+
     above = best or partial(rules.threshold, scores, given.threshold)
-    if isinstance(scores, ManyScores):
+    if isinstance(scores, SparseScores):
         if given.decide is None:
             return scores.cells(most and np.full(len(scores), most))
+
         chosen = above(empty=given.empty)
-        return (
-            chosen
-            if most is None
-            else rules.match_instances(scores, np.diff(chosen.indptr).clip(max=most))
-        )
+        if most is None:
+            return chosen
+        return rules.match_instances(scores, np.diff(chosen.indptr).clip(max=most))
+
     kept: Any = True if most is None else rules.top_k(scores, most)
     if (
         given.decide is None and most is not None and given.layout == "long"
@@ -92,7 +92,10 @@ def values(given: Given, scores: Any, panel: Any, best: Any = None) -> Any:
             shape=kept.shape,
         )
     if given.decide is None:
-        return scores if most is None else np.where(kept, scores, np.nan)
+        if most is None:
+            return scores
+        return np.where(kept, scores, np.nan)
+
     return above(empty=given.empty) & kept
 
 
@@ -104,8 +107,10 @@ def check_streamed(given: Given, *in_memory: str) -> None:
     for option in ["--decide f1"] * (given.decide == "f1") + list(
         in_memory
     ):  # which looks at all instances at once
-        expect(
-            False, option, "with a panel to be streamed", "one that fits into memory"
+        raise InputError(
+            where=option,
+            found="with a panel to be streamed",
+            expected="one that fits into memory",
         )
 
 
@@ -113,33 +118,36 @@ def write(given: Given, panel: Any, solved: bool = False, **chosen: Any) -> Any:
     """Combine a panel, or apply the method that is `solved`, and write the consensus: at once or block by block."""
     from ..consensus import Consensus
     from ..execution.memory import available_memory
-    from ..predictions import ModelTable
+    from ..predictions import ScoreTable
     from ..streamed import Written
 
     _, n, l = panel.shape
     fits = (
         not panel.many or given.layout != "wide" or 16 * n * l < available_memory() / 2
     )
-    expect(
-        fits,
-        "--layout wide",
-        f"{n:,} × {l:,} scores",
-        "--layout ranked or long, for example with --top-k 10",
-    )
+    if not (fits):
+        raise InputError(
+            where="--layout wide",
+            found=f"{n:,} × {l:,} scores",
+            expected="--layout ranked or long, for example with --top-k 10",
+        )
+
     form = {"format": given.output_format, "layout": given.layout, "force": given.force}
     if not isinstance(panel, mlc.Predictions):
-        made = (
-            None
-            if given.decide is None and given.top_k is None
-            else partial(values, given)
-        )
+        if given.decide is None and given.top_k is None:
+            made = None
+        else:
+            made = partial(values, given)
+
         done = mlc.write_consensus(
             panel, given.output, values=made, solved=solved, **form, **chosen
         )
         say_missing(done.n_missing, panel.shape)
         return done
+
     if solved:
-        combiner, names = chosen["method"], (panel.instances, panel.labels)
+        combiner = chosen["method"]
+        names = (panel.instances, panel.labels)
         untaught = panel.with_gold(
             None
         )  # what is known has taught the method, and is in its scores
@@ -148,12 +156,13 @@ def write(given: Given, panel: Any, solved: bool = False, **chosen: Any) -> Any:
         )
     else:
         found = mlc.combine(panel, **chosen)
+
     made = values(
         given, found.scores, panel, found.sets if given.decide == "f1" else None
     )
     mlc.io.write_table(
         given.output,
-        ModelTable(found.method, made, found.instances, found.label_names),
+        ScoreTable(found.method, made, found.instances, found.label_names),
         **form,
     )
     return Written(found.method, found.reason, found.combiner, panel.n_missing)
@@ -163,7 +172,11 @@ def say_done(given: Given, line: str, panel: Any, **facts: Any) -> None:
     """Say what was done, in one line or as JSON."""
     _, n, l = panel.shape
     size = {"models": panel.models, "instances": n, "labels": l}
-    where = "" if given.output == "-" else f" → {given.output}"
+    if given.output == "-":
+        where = ""
+    else:
+        where = f" → {given.output}"
+
     tell(given.as_json, line + where, **size | facts, output=given.output)
 
 

@@ -47,8 +47,8 @@ _NOT_SAID = (
 def report(given: Given) -> None:
     """Combine the panel in FILE... and write a report of it: one HTML file, which needs no network.
 
-    It shows how models agree, how labels go together, what consensus changed against voting and why, and with
-    --truth how good every method and model is.
+    It shows how models agree, how labels go together, what consensus changed against
+    voting and why, and with --truth how good every method and model is.
 
     \b
     Examples:
@@ -57,17 +57,20 @@ def report(given: Given) -> None:
     """
     from ..io.formats.registry import expanded
     from ..metrics.ground_truth import match_truth
-    from ..report import Report, summarise
+    from ..report import Report, summarize
     from ..report.provenance import hash_files
     from ..report.render import report_format
 
-    output, settings = given.output, given.settings()  # before the work, not after
-    form, used = report_format(output, given.output_format), expanded(given.inputs)
+    # before the work, not after
+    output = given.output
+    settings = given.settings()
+    form = report_format(output, given.output_format)
+    used = expanded(given.inputs)
     table = given.known(given.truth)
     panel = given.members(given.read_to_show())
     known = table and match_truth(table, panel.instances, panel.labels)
     found = mlc.combine(panel, **settings)
-    summary = summarise(
+    summary = summarize(
         found, known, command=_line(), inputs=hash_files(used, panel), note=given.note
     )
     Report(summary).save(output, format=form, force=given.force)
@@ -77,14 +80,17 @@ def report(given: Given) -> None:
 
 def _line() -> str:
     """Write down what was asked for; without folders and output, which say nothing about the report."""
-    ctx, words = click.get_current_context(), ["mlconsensus", "report"]
+    ctx = click.get_current_context()
+    words = ["mlconsensus", "report"]
     for option in ctx.command.params:
-        name, given = str(option.name), ctx.params[str(option.name)]
+        name = str(option.name)
+        given = ctx.params[str(option.name)]
         if (
             name in _NOT_SAID
             or ctx.get_parameter_source(name) is not ParameterSource.COMMANDLINE
         ):
             continue
+
         for value in given if isinstance(given, tuple) else (given,):
             words += [] if name == "files" else [option.opts[0]]
             if not isinstance(value, bool):
@@ -93,4 +99,5 @@ def _line() -> str:
                     if isinstance(option.type, click.Path)
                     else value
                 )
+
     return shlex.join(words)

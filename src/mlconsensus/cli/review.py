@@ -4,7 +4,7 @@ import click
 
 import mlconsensus as mlc
 
-from ..errors import expect
+from ..errors import InputError
 from ..text import sizes
 from .options import (
     Given,
@@ -49,8 +49,8 @@ _FOR = "For a better consensus, or for figures with narrower intervals."
 def ask(given: Given) -> None:
     """Choose instances of the panel in FILE... that a person should answer, and write a table to fill in: 1 or 0.
 
-    The table keeps with what probability each instance was chosen, so that its answers can also judge. combine,
-    compare, evaluate and ask take it back as --gold, as it is.
+    The table keeps with what probability each instance was chosen, so that its answers
+    can also judge. combine, compare, evaluate and ask take it back as --gold, as it is.
 
     \b
     Example:
@@ -101,33 +101,44 @@ _LEVEL = click.FloatRange(0, 1, min_open=True, max_open=True)
 def decide(given: Given) -> None:
     """Combine the panel in FILE... and write label sets (1, 0) that keep a promise: 1 where a label is given.
 
-    With --recall beside another promise, cells that neither allows to decide are left to people: they stay empty.
+    With --recall beside another promise, cells that neither allows to decide are left
+    to people: they stay empty.
 
     \b
     Examples:
-      mlconsensus decide a.csv b.csv c.csv --gold answers.csv --recall 0.9 --output tags.csv
-      mlconsensus decide a.csv b.csv c.csv --gold answers.csv --recall 0.9 --precision 0.8 --output tags.csv
+      mlconsensus decide a.csv b.csv c.csv --gold answers.csv --recall 0.9 --output
+      tags.csv mlconsensus decide a.csv b.csv c.csv --gold answers.csv --recall 0.9
+      --precision 0.8 --output tags.csv
     """
-    from ..predictions import ModelTable, split_chances
+    from ..predictions import ScoreTable, split_chances
 
-    output, file = given.output, "a file, as JSON goes to standard output"
-    expect(not (given.as_json and output == "-"), "--json", "no --output", file)
-    settings, answers = given.settings(), given.known(given.gold, partial=True)
+    output = given.output
+    file = "a file, as JSON goes to standard output"
+    if given.as_json and output == "-":
+        raise InputError(where="--json", found="no --output", expected=file)
+
+    settings = given.settings()
+    answers = given.known(given.gold, partial=True)
     asked = answers and split_chances(answers)[1]
     uneven = asked is not None and bool(asked.max() > asked.min())
     drawn = "some drawn at random; compare and evaluate take these"
-    expect(
-        not uneven,
-        given.gold,
-        "instances that were asked about with unequal probabilities",
-        drawn,
-    )
+    if uneven:
+        raise InputError(
+            where=given.gold,
+            found="instances that were asked about with unequal probabilities",
+            expected=drawn,
+        )
+
     panel = given.members(given.read())
     found = mlc.combine(panel, **settings)
     promises = ("recall", "precision", "false_discovery", "certainty")
     decided = found.decide(answers, **{name: getattr(given, name) for name in promises})
-    sets = decided.sets if decided.n_cells else decided.sets.astype(bool)
-    table = ModelTable(found.method, sets, found.instances, found.label_names)
+    if decided.n_cells:
+        sets = decided.sets
+    else:
+        sets = decided.sets.astype(bool)
+
+    table = ScoreTable(found.method, sets, found.instances, found.label_names)
     mlc.io.write_table(
         output, table, format="csv" if output == "-" else None, force=given.force
     )

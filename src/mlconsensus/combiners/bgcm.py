@@ -1,21 +1,23 @@
 r"""BGCM, label by label: one bipartite graph for each label, its group nodes the (model, class) pairs.
 
-For label :math:`\ell` an instance is connected to the "yes" node of model `k` by the score `a` that the model
-gives it, and to its "no" node by :math:`1 - a`; to neither where the model was silent. The optimum of Eq.
-cm_objective is that of MLCM-r's system, with :math:`v = 2m` group nodes and :math:`d_i` the number of models
-that spoke:
+For label :math:`\ell` an instance is connected to the "yes" node of model `k` by the
+score `a` that the model gives it, and to its "no" node by :math:`1 - a`; to neither
+where the model was silent. The optimum of Eq. cm_objective is that of MLCM-r's system,
+with :math:`v = 2m` group nodes and :math:`d_i` the number of models that spoke:
 
 .. math:: (\alpha I + D_v - A^\top D_n^{-1} A)\, Q = \alpha B, \qquad U = D_n^{-1} A Q
 
-The `l` systems are solved as one batch, and the score is `U`'s share of "yes". An instance that no model spoke
-about has no edge; it gets the label's prior, the share of all that was said which was "yes" (0 where nothing
-was). A model of weight `w` has edges and anchors `w` times as strong. Clusterings are group nodes without an
-anchor, and each counts among the models that spoke.
+The `l` systems are solved as one batch, and the score is `U`'s share of "yes". An
+instance that no model spoke about has no edge; it gets the label's prior, the share of
+all that was said which was "yes" (0 where nothing was). A model of weight `w` has edges
+and anchors `w` times as strong. Clusterings are group nodes without an anchor, and each
+counts among the models that spoke.
 
-Known answers are sources, as in `mlcm_r`: :math:`\gamma A^\top D_n^{-1} (y - \bar y)` is added to :math:`\alpha B`.
+Known answers are sources, as in `mlcm_r`: :math:`\gamma A^\top D_n^{-1} (y - \bar y)`
+is added to :math:`\alpha B`.
 
-Gao, Liang, Fan, Sun, Han: Graph-based consensus maximization among multiple supervised and unsupervised models.
-Xie, Kong, Gao, Fan, Yu: Multilabel Consensus Classification.
+Gao, Liang, Fan, Sun, Han: Graph-based consensus maximization among multiple supervised
+and unsupervised models. Xie, Kong, Gao, Fan, Yu: Multilabel Consensus Classification.
 """
 
 from typing import Annotated, Any, NamedTuple
@@ -34,7 +36,7 @@ from ..linalg.block_sums import (
     spoken,
 )
 from ..linalg.clusters import memberships, pair_sums, reaching
-from ..linalg.sparse_scores import ManyScores, Said, at_cells
+from ..linalg.sparse_scores import Said, SparseScores, at_cells
 from ..predictions import Predictions
 from ..predictions.validation import Weights, positive
 from .contributions import Contributions, of_label, statements
@@ -45,7 +47,8 @@ from .mlcm_r import GOLD
 class Statistics(NamedTuple):
     """Sums over instances, for each label and pair of models; `a` is a score, `s` is 1 where the model spoke.
 
-    Both are multiplied by the model's weight; `c` is 1 for the clusters that the instance is in.
+    Both are multiplied by the model's weight; `c` is 1 for the clusters that the
+    instance is in.
     """
 
     yes_yes: Annotated[Any, Axes("l m m", symmetric=True, least=0)]  # Σ a_k a_k' / d
@@ -90,16 +93,18 @@ def statistics(block: Predictions) -> Statistics:
             yes = np.einsum("jkk->jk", together)  # votes are 0 or 1: Σ a² = Σ a
         else:
             A = connections(block)
-            together, yes = (
-                block_sums.own_label_grams(A, l),
-                block_sums.column_sums(A).reshape(m, l).T,
-            )
+            together = block_sums.own_label_grams(A, l)
+            yes = block_sums.column_sums(A).reshape(m, l).T
+
         return Statistics(
             together / m,
             np.repeat(yes[:, None, :] / m, m, axis=1),
             np.full((l, m, m), n / m),
         )
-    A, said, C = block_sums.dense(connections(block)), spoken(block), memberships(block)
+
+    A = block_sums.dense(connections(block))
+    said = spoken(block)
+    C = memberships(block)
     share = ratio(
         np.ones((n, l)), folded(said, np.ones((m, l))) + row_sums(C)[:, None], 0.0
     )
@@ -121,8 +126,10 @@ def statistics(block: Predictions) -> Statistics:
         ]
         inside = [block_sums.product(C[gold.at].T, side) for side in sides]
         grams = grams._replace(to_gold=np.array(each), in_gold=np.array(inside))
+
     if not block.clusters:
         return grams
+
     yes_in, said_in = (
         (C.T @ (X * np.tile(share, m))).reshape(-1, m, l).transpose(2, 1, 0)
         for X in (A, said)
@@ -149,10 +156,12 @@ def _many_sums(found: Said, l: int) -> Statistics:
             if k <= q
             else yes_yes[:, q, k]
         )
+
     for seen, at in found.groups():
         spoke = (found.known * seen[:, None]).T  # (l, m)
         per = ratio(np.full(l, float(len(at))), spoke.sum(axis=1), 0.0)
         said_said += per[:, None, None] * spoke[:, :, None] * spoke[:, None, :]
+
     return Statistics(yes_yes, said_yes, said_said)
 
 
@@ -167,13 +176,17 @@ def solve(
     if len(some) < l and all(
         np.ndim(each) == 0 for each in statistics[3:]
     ):  # a walk from no comes to no named yes
-        likely, prior = np.repeat([1.0, 0.0], m)[:, None] * np.ones(l), np.zeros(l)
+        likely = np.repeat([1.0, 0.0], m)[:, None] * np.ones(l)
+        prior = np.zeros(l)
         if len(some):
             own = solve(
                 Statistics(*(each[some] for each in statistics[:3])), alpha, weights
             )
-            likely[:, some], prior[some] = np.concatenate(own[:2]), own.prior
+            likely[:, some] = np.concatenate(own[:2])
+            prior[some] = own.prior
+
         return Solution(likely[:m], likely[m:], prior)
+
     yes_no = said_yes.transpose(0, 2, 1) - yes_yes  # Σ a_k (s_k' − a_k') / d
     no_no = said_said - said_yes - said_yes.transpose(0, 2, 1) + yes_yes
     walk = np.block([[yes_yes, yes_no], [yes_no.transpose(0, 2, 1), no_no]])
@@ -188,23 +201,22 @@ def solve(
         walk = np.block(
             [[walk, to_clusters], [to_clusters.transpose(0, 2, 1), statistics.in_in]]
         )
+
     degrees = walk.sum(axis=2)  # (l, nodes) the diagonals of D_v
     prior = ratio(degrees[:, :m].sum(axis=1), degrees[:, : 2 * m].sum(axis=1), 0.0)
     if clustered:
         # Clusters that no walk to a model's node leaves from hold to the prior.
         lost = ~reaching(np.asarray(to_clusters.any(axis=1)), statistics.in_in)
         kept = np.concatenate([np.ones((l, 2 * m)), ~lost], axis=1)
-        walk, degrees = walk * kept[:, :, None] * kept[:, None, :], degrees * kept
-        anchors, held = (
-            np.concatenate([anchors, lost], axis=1),
-            np.concatenate([held, lost * prior[:, None]], axis=1),
-        )
+        walk = walk * kept[:, :, None] * kept[:, None, :]
+        degrees = degrees * kept
+        anchors = np.concatenate([anchors, lost], axis=1)
+        held = np.concatenate([held, lost * prior[:, None]], axis=1)
+
     if np.ndim(statistics.to_gold):
-        of_a, of_s, inside = (
-            statistics.to_gold[::2],
-            statistics.to_gold[1::2],
-            statistics.in_gold,
-        )
+        of_a = statistics.to_gold[::2]
+        of_s = statistics.to_gold[1::2]
+        inside = statistics.in_gold
         yes, known = np.concatenate([of_a, of_s - of_a, inside], axis=1).transpose(
             0, 2, 1
         )
@@ -212,6 +224,7 @@ def solve(
         held = held + GOLD * alpha * (
             yes - usual[:, None] * known
         )  # γ Aᵀ D_n⁻¹ (y − ȳ)
+
     system = (anchors + degrees)[:, :, None] * np.eye(walk.shape[1]) - walk
     likely = np.clip(
         np.linalg.solve(system, held[..., None])[..., 0].T, 0, 1
@@ -224,7 +237,8 @@ def solve(
 def apply(block: Predictions, solution: Solution) -> Any:
     """Average over the models that spoke how likely "yes" is at the nodes that they chose."""
     m, _, l = block.shape
-    moved, always = solution.yes - solution.no, solution.no.sum(axis=0)
+    moved = solution.yes - solution.no
+    always = solution.no.sum(axis=0)
     if block.many:
         every = Said.by(block)
         default = np.clip(
@@ -242,15 +256,22 @@ def apply(block: Predictions, solution: Solution) -> Any:
             np.clip(ratio(likely, every.spread(every.known, cells), 0.0), 0, 1)
             - default[cells.indices]
         )
-        return ManyScores(cells, default)
-    share = 1 / m if _plain(block) else 1.0
+        return SparseScores(cells, default)
+
+    if _plain(block):
+        share = 1 / m
+    else:
+        share = 1.0
+
     scores = block_sums.dense(
         vote_patterns.pooled(vote_patterns.answers(block), moved * share)
     )  # a·yes + (s − a)·no
     if _plain(block):
         scores += always * share
         return np.clip(scores, 0, 1, out=scores)
-    said, C = spoken(block), memberships(block)
+
+    said = spoken(block)
+    C = memberships(block)
     scores += folded(said, solution.no)
     if block.clusters:
         scores += block_sums.product(C, np.asarray(solution.clusters))
@@ -278,14 +299,20 @@ def contributions(block: Predictions, solution: Solution, label: int) -> Contrib
     scores, said = statements(block)
     inside = memberships(block[:1]).toarray()[0]
     heard = said[:, label].sum() + inside.sum()
-    baseline, heard = 0.0 if heard else float(solution.prior[label]), heard or 1.0
-    yes, no = scores[:, label], (said - scores)[:, label]
+    if heard:
+        baseline = 0.0
+    else:
+        baseline = float(solution.prior[label])
+
+    heard = heard or 1.0
+    yes = scores[:, label]
+    no = (said - scores)[:, label]
     likely = yes * solution.yes[:, label] + no * solution.no[:, label]
-    clusters = (
-        inside * np.asarray(solution.clusters)[:, label] / heard
-        if block.clusters
-        else None
-    )
+    if block.clusters:
+        clusters = inside * np.asarray(solution.clusters)[:, label] / heard
+    else:
+        clusters = None
+
     return Contributions(
         baseline, of_label(likely / heard, label, scores.shape), clusters=clusters
     )

@@ -14,7 +14,8 @@ class Contributions(NamedTuple):
     """What the score of one cell is the sum of."""
 
     baseline: float  # where the sum starts before any statement counts
-    statements: FloatArray  # (m, l) what each model's statement about each label adds; 0 where it was silent
+    # (m, l) what each model's statement about each label adds; 0 where it was silent
+    statements: FloatArray
     remainder: float = (
         0.0  # what the method does to the sum in the end, as a floor at 0
     )

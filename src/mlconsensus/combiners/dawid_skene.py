@@ -1,7 +1,8 @@
 r"""Dawid–Skene, label by label: how often each model says yes to true and to false, by expectation maximisation.
 
-For each label by itself, an instance has it with probability :math:`\pi`, and model `k` says yes with probability
-:math:`a_k` if it does and :math:`b_k` if it does not, independently of the other models. EM alternates
+For each label by itself, an instance has it with probability :math:`\pi`, and model `k`
+says yes with probability :math:`a_k` if it does and :math:`b_k` if it does not,
+independently of the other models. EM alternates
 
 .. math::
 
@@ -9,14 +10,15 @@ For each label by itself, an instance has it with probability :math:`\pi`, and m
     \pi = \overline{t}, \; a_k = \frac{\sum_i t_i y_{ik}}{\sum_i t_i s_{ik}}, \;
     b_k = \frac{\sum_i (1 - t_i) y_{ik}}{\sum_i (1 - t_i) s_{ik}} \quad\text{(M)}
 
-from the majority vote, sums taken over what was said (`s`). Scores of at least 0.5 are a yes. All that EM needs to know
-of the instances is how often each pattern of votes occurs, and these counts add up: one pass gathers them, and all
-rounds run in `solve`. Votes of a model of weight `w` count `w` times. An instance that no model spoke about gets
-:math:`\pi`; a label that nobody spoke about gets 0. Where the answer is known, :math:`t_i` is that answer in every
-round: patterns of such cells are counted apart.
+from the majority vote, sums taken over what was said (`s`). Scores of at least 0.5 are
+a yes. All that EM needs to know of the instances is how often each pattern of votes
+occurs, and these counts add up: one pass gathers them, and all rounds run in `solve`.
+Votes of a model of weight `w` count `w` times. An instance that no model spoke about
+gets :math:`\pi`; a label that nobody spoke about gets 0. Where the answer is known,
+:math:`t_i` is that answer in every round: patterns of such cells are counted apart.
 
-A. P. Dawid, A. M. Skene: Maximum likelihood estimation of observer error-rates using the EM algorithm.
-doi:10.2307/2346806
+A. P. Dawid, A. M. Skene: Maximum likelihood estimation of observer error-rates using
+the EM algorithm. doi:10.2307/2346806
 """
 
 from typing import Annotated, Any, NamedTuple, Self
@@ -24,17 +26,18 @@ from typing import Annotated, Any, NamedTuple, Self
 import numpy as np
 from scipy import sparse, special
 
-from ..errors import expect
+from ..errors import InputError
 from ..execution.statistics import Axes
 from ..linalg import vote_patterns
 from ..linalg.block_sums import dense, ratio
-from ..linalg.sparse_scores import ManyScores, Said, at_cells
+from ..linalg.sparse_scores import Said, SparseScores, at_cells
 from ..predictions import Array, BoolArray, FloatArray, Predictions
 from ..predictions.validation import Weights, positive, whole
 from .contributions import Contributions, of_label, statements
 from .method import Method
 
-_LEAST = 1e-10  # weight that every answer of every model keeps, so that no logarithm is infinite
+# weight that every answer of every model keeps, so that no logarithm is infinite
+_LEAST = 1e-10
 _SURE = 1 - 1e-16  # the highest of its rates: a million yes and no no would round to 1
 _LABEL_BYTES = 4
 
@@ -42,7 +45,8 @@ _LABEL_BYTES = 4
 class PatternCounts:
     """How often each pattern of votes occurs for each label; adding two gives the counts of both.
 
-    A pattern is a row of bytes: the label's position, a bit for each model that said yes, a bit for each that spoke.
+    A pattern is a row of bytes: the label's position, a bit for each model that said
+    yes, a bit for each that spoke.
 
     Examples
     --------
@@ -67,7 +71,11 @@ class PatternCounts:
         padded = np.zeros((len(rows), -(-width // 8) * 8), dtype=np.uint8)
         padded[:, :width] = rows
         keys = padded.view(">u8").astype(np.uint64)
-        axis = None if keys.shape[1] == 1 else 0
+        if keys.shape[1] == 1:
+            axis = None
+        else:
+            axis = 0
+
         _, first, inverse = np.unique(
             keys, axis=axis, return_index=True, return_inverse=True
         )
@@ -80,6 +88,7 @@ class PatternCounts:
     def __add__(self, other: Self | int) -> Self:
         if isinstance(other, int):  # the empty statistics
             return self
+
         rows = np.concatenate([self.rows, other.rows])
         return type(self).of(
             rows, self.shape, np.concatenate([self.counts, other.counts])
@@ -89,12 +98,13 @@ class PatternCounts:
 
     def __sub__(self, other: Self) -> Self:
         left = self + type(self)(other.rows, -other.counts, self.shape)
-        expect(
-            left.counts.min(initial=0) >= 0,
-            "patterns",
-            "more than there are",
-            "some that were added",
-        )
+        if not (left.counts.min(initial=0) >= 0):
+            raise InputError(
+                where="patterns",
+                found="more than there are",
+                expected="some that were added",
+            )
+
         return type(self)(
             left.rows[left.counts > 0], left.counts[left.counts > 0], self.shape
         )
@@ -131,10 +141,8 @@ class PatternCounts:
     ) -> Self:
         """Make counts of what a file kept, after checking that they can be counts of votes."""
         m, l = shape
-        rows, counts = (
-            arrays.get("rows", np.empty(0)),
-            arrays.get("counts", np.empty(0)),
-        )
+        rows = arrays.get("rows", np.empty(0))
+        counts = arrays.get("counts", np.empty(0))
         expected = (*counts.shape, _LABEL_BYTES + 2 * -(-m // 8))
         fits = (
             rows.dtype == np.uint8
@@ -142,24 +150,29 @@ class PatternCounts:
             and counts.ndim == 1
             and rows.shape == expected
         )
-        expect(
-            fits,
-            where,
-            f"rows {rows.shape}, counts {counts.shape}",
-            f"patterns of {m} votes",
-        )
-        expect(
-            counts.min(initial=0) >= 0,
-            where,
-            f"{counts.min(initial=0):g}",
-            "no number below 0",
-        )
+        if not (fits):
+            raise InputError(
+                where=where,
+                found=f"rows {rows.shape}, counts {counts.shape}",
+                expected=f"patterns of {m} votes",
+            )
+        if not (counts.min(initial=0) >= 0):
+            raise InputError(
+                where=where,
+                found=f"{counts.min(initial=0):g}",
+                expected="no number below 0",
+            )
+
         found = cls(rows, counts, shape)
         labels, yes, spoke = found.unpacked()
         possible = not ((labels >= l).any() or (yes > spoke).any())
-        expect(
-            possible, where, f"patterns that no {m} models can give {l} labels", "votes"
-        )
+        if not (possible):
+            raise InputError(
+                where=where,
+                found=f"patterns that no {m} models can give {l} labels",
+                expected="votes",
+            )
+
         return found
 
 
@@ -201,7 +214,9 @@ def statistics(block: Predictions) -> Statistics:
     gold = block.gold
     if gold is None:
         return Statistics(_counted(block))
-    known, others = block[gold.at], np.setdiff1d(np.arange(len(block)), gold.at)
+
+    known = block[gold.at]
+    others = np.setdiff1d(np.arange(len(block)), gold.at)
     sides = np.isnan(gold.answers), gold.answers == 0, gold.answers == 1
     open_cells, no, yes = (_counted(known, side) for side in sides)
     return Statistics(
@@ -220,10 +235,12 @@ def _counted(block: Predictions, some: Any = None) -> PatternCounts:
         said_yes = vote_patterns.bits(m)[kinds] > 0
         rows = _packed(labels, said_yes, np.ones_like(said_yes))
         return PatternCounts(rows, counts[labels, kinds], (m, l))
+
     yes, spoke = np.empty((2, n, l, m), dtype=np.bool_)
     for k, (values, said) in enumerate(block.cells()):
         yes[:, :, k] = _says_yes(values)
         spoke[:, :, k] = True if said is None else said
+
     rows = _packed(
         np.tile(np.arange(l), n), yes.reshape(n * l, m), spoke.reshape(n * l, m)
     )
@@ -232,7 +249,8 @@ def _counted(block: Predictions, some: Any = None) -> PatternCounts:
 
 def _many_patterns(found: Said, shape: tuple[int, int]) -> PatternCounts:
     """Count the patterns of the cells that somebody named, and of each label's others by who could have spoken."""
-    rows, counts = [], []
+    rows = []
+    counts = []
     for seen, at in found.groups():
         spoke = (found.known * seen[:, None]).T > 0  # (l, m)
         cells = found.folded(np.ones_like(found.known), at)
@@ -245,6 +263,7 @@ def _many_patterns(found: Said, shape: tuple[int, int]) -> PatternCounts:
             np.ones(cells.nnz),
             len(at) - np.bincount(cells.indices, minlength=shape[1]),
         ]
+
     return PatternCounts.of(np.concatenate(rows), shape, np.concatenate(counts))
 
 
@@ -265,8 +284,11 @@ def solve(
     )
     answer = np.concatenate([np.full(len(each.rows), answer) for each, answer in sides])
     m, l = statistics.patterns.shape
-    weights = np.ones(m) if weights is None else weights
-    counts, heard = np.concatenate([each.counts for each, _ in sides]), spoke @ weights
+    if weights is None:
+        weights = np.ones(m)
+
+    counts = np.concatenate([each.counts for each, _ in sides])
+    heard = spoke @ weights
     some = (heard > 0) | ~np.isnan(
         answer
     )  # of whom nobody spoke, nothing is to be learned
@@ -278,31 +300,37 @@ def solve(
     sums = sparse.csr_array(
         (np.ones(len(labels)), (labels, np.arange(len(labels)))), shape=(l, len(labels))
     )
-    n_votes, n_patterns = sums @ (counts * heard), (sums @ counts)[labels]
+    n_votes = sums @ (counts * heard)
+    n_patterns = (sums @ counts)[labels]
 
     # Start from the majority vote; what is known stays.
     true = np.where(
         np.isnan(answer), _exact(ratio(yes @ weights, heard, 0.0), n_patterns), answer
     )
     following = _maximise(true, sums, votes, counts, weights)
-    found, bound, at = following, np.full(l, -np.inf), np.arange(l)
+    found = following
+    bound = np.full(l, -np.inf)
+    at = np.arange(l)
     active = following.prior > 0  # what nobody has said yes to is never likely
     for _ in range(whole(n_iter, "n_iter", 1)):
         if not active.any():
             break
+
         # Labels that rest are not worked on any more.
-        some, left = active[labels], (each[..., active] for each in following[:3])
+        some = active[labels]
+        left = (each[..., active] for each in following[:3])
         following = Solution(*left)._replace(weights=weights)
-        labels, sums = (
-            (np.cumsum(active) - 1)[labels[some]],
-            sums[np.flatnonzero(active)][:, np.flatnonzero(some)],
-        )
+        labels = (np.cumsum(active) - 1)[labels[some]]
+        sums = sums[np.flatnonzero(active)][:, np.flatnonzero(some)]
         votes, counts, answer, n_patterns = (
             each[some] for each in (votes, counts, answer, n_patterns)
         )
-        at, bound, n_votes = at[active], bound[active], n_votes[active]
+        at = at[active]
+        bound = bound[active]
+        n_votes = n_votes[active]
         for field, new in zip(found[:3], following[:3], strict=True):
             field[..., at] = new
+
         start, if_yes, if_no = _log_odds(following)
         likely = special.expit(
             start[labels] + _added(votes, if_yes, if_no, labels)
@@ -310,7 +338,9 @@ def solve(
         true = np.where(np.isnan(answer), _exact(likely, n_patterns), answer)
         following = _maximise(true, sums, votes, counts, weights)  # M step
         new_bound = sums @ (counts * _evidence(true, following, labels, votes))
-        active, bound = new_bound - bound >= positive(tol, "tol") * n_votes, new_bound
+        active = new_bound - bound >= positive(tol, "tol") * n_votes
+        bound = new_bound
+
     return found
 
 
@@ -320,18 +350,18 @@ def apply(block: Predictions, solution: Solution) -> Any:
     start, if_yes, if_no = _log_odds(solution)
     if block.many:
         everything = Said.by(block.weighted(None))
-        default, by_no = (
-            special.expit(start + (if_no * everything.known).sum(axis=0)),
-            if_no * everything.known,
-        )
+        default = special.expit(start + (if_no * everything.known).sum(axis=0))
+        by_no = if_no * everything.known
         cells = everything.folded(np.ones_like(if_no))
         odds = start[cells.indices] + everything.spread(by_no, cells)
         for own, moved in zip(
             everything.parts, (if_yes - if_no) * everything.known, strict=True
         ):
             odds += _says_yes(own, cells) * moved[cells.indices]
+
         cells.data = special.expit(odds) - default[cells.indices]
-        return ManyScores(cells, default)
+        return SparseScores(cells, default)
+
     if (found := vote_patterns.codes(block)) is not None:
         table = special.expit(
             start
@@ -339,6 +369,7 @@ def apply(block: Predictions, solution: Solution) -> Any:
             + vote_patterns.bits(len(if_no)) @ (if_yes - if_no)
         )  # (2**m, l)
         return dense(vote_patterns.looked_up(found, (table - table[0]).T)) + table[0]
+
     odds = np.broadcast_to(start, (n, l)).copy()
     for (values, said), for_yes, for_no in zip(
         block.cells(), if_yes, if_no, strict=True
@@ -349,6 +380,7 @@ def apply(block: Predictions, solution: Solution) -> Any:
             if said is None
             else said * np.where(says_yes, for_yes, for_no)
         )
+
     return np.asarray(special.expit(odds))
 
 
@@ -379,7 +411,8 @@ def _added(
 def _exact(values: FloatArray, most: FloatArray) -> FloatArray:
     """Round to a grid on which sums of up to `most` are exact.
 
-    Models that are alike then stay so to the last bit, whatever their order: EM may part them by rounding alone.
+    Models that are alike then stay so to the last bit, whatever their order: EM may
+    part them by rounding alone.
     """
     grid = np.exp2(np.ceil(np.log2(np.maximum(most, 1e-290))) - 52)
     return np.asarray(np.round(values / grid) * grid)
@@ -398,6 +431,7 @@ def _maximise(
     for weight in (counts * true, counts * (1 - true)):
         yes, no = np.split(np.maximum(sums @ (weight[:, None] * votes), _LEAST).T, 2)
         rates.append(np.minimum(yes / (yes + no), _SURE))
+
     return Solution(prior, rates[0], rates[1], weights)
 
 
@@ -409,6 +443,7 @@ def _log_odds(solution: Solution) -> tuple[FloatArray, FloatArray, FloatArray]:
         divide="ignore"
     ):  # a label that is never, or always, true has infinite odds
         start = np.log(prior) - np.log1p(-prior)
+
     return (
         start,
         weights * np.log(if_true / if_false),
@@ -420,7 +455,8 @@ def _evidence(
     true: FloatArray, solution: Solution, labels: Array, votes: FloatArray
 ) -> FloatArray:
     """Lower bound of the log-likelihood of one instance with each pattern; EM never lowers it."""
-    prior, weights = solution.prior[labels], np.reshape(solution.weights, (-1, 1))
+    prior = solution.prior[labels]
+    weights = np.reshape(solution.weights, (-1, 1))
     logs = [
         (weights * np.log(says), weights * np.log(1 - says)) for says in solution[1:3]
     ]
@@ -448,7 +484,8 @@ class DawidSkene(Method):
     n_iter
         Rounds of EM at the most.
     tol
-        A label rests when a round raises its log-likelihood by less than this for each vote.
+        A label rests when a round raises its log-likelihood by less than this for each
+        vote.
     weights
         How much each model counts, in their order or by name; ``None``: all alike.
 

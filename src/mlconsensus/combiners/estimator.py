@@ -10,39 +10,41 @@ from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted
 
 from ..decision.label_sets import cardinalities, match_instances
-from ..errors import expect
+from ..errors import InputError
 from ..execution import local
 from ..execution.passes import gather, spread
-from ..execution.statistics import merged
+from ..execution.statistics import merge_statistics
 from ..metrics.ranking import average_precision
 from ..predictions import (
     Array,
     BoolArray,
     FloatArray,
-    ModelTable,
     Predictions,
+    ScoreTable,
     as_predictions,
     is_frame,
 )
 from ..predictions.validation import model_weights
 from . import METHODS, Method
-from .gold_instances import known_instances
-from .memory import that_fits
+from .gold_instances import collect_gold_instances
+from .memory import check_fits_memory
 
 
-class Combiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[misc]
+class BaseCombiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[misc]
     """Base of all estimators; each adds a method's settings.
 
     Attributes
     ----------
     statistics_
-        Sums over the fitted instances; all that `fit` learns. A solved model that was loaded from a file has none.
+        Sums over the fitted instances; all that `fit` learns. A solved model that was
+        loaded from a file has none.
     models_, labels_
         Names that `transform` expects, in this order.
     weights_
         How much each model counts (m,), as it was fitted; ``None``: all alike.
     n_instances_
-        How many instances have been fitted; ``None`` where statistics are private, which withhold it.
+        How many instances have been fitted; ``None`` where statistics are private,
+        which withhold it.
     solution_
         What the statistics were solved to.
     """
@@ -79,16 +81,15 @@ class Combiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[misc]
         """
         panel = self.checked_panel(predictions)
         self._fitted(panel, self.prepare(panel, partial(gather, panel)))
-        return (
-            self
-            if type(self).learn is None or panel.gold is None
-            else self.teach(panel)
-        )
+        if type(self).learn is None or panel.gold is None:
+            return self
+        return self.teach(panel)
 
     def teach(self, predictions: Any) -> Self:
         """Correct what was fitted by the known answers of a panel, as `fit` does with its own.
 
-        A model that sites solved together learns so from the answers that one of them has.
+        A model that sites solved together learns so from the answers that one of them
+        has.
 
         Parameters
         ----------
@@ -99,17 +100,24 @@ class Combiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[misc]
         -------
         The estimator itself.
         """
-        panel, learn = self.in_fitted_order(predictions), type(self).learn
-        expect(
-            learn is not None,
-            "teach",
-            f"{self.name}, whose sums hold what known answers tell",
-            "Filter",
-        )
-        expect(panel.gold is not None, "teach", "no known answer", "a panel with gold")
+        panel = self.in_fitted_order(predictions)
+        learn = type(self).learn
+        if learn is None:
+            raise InputError(
+                where="teach",
+                found=f"{self.name}, whose sums hold what known answers tell",
+                expected="Filter",
+            )
+        if panel.gold is None:
+            raise InputError(
+                where="teach", found="no known answer", expected="a panel with gold"
+            )
+
         self._solved = (
             self._settings(),
-            learn(known_instances(panel).weighted(self.weights_), self.solution_),
+            learn(
+                collect_gold_instances(panel).weighted(self.weights_), self.solution_
+            ),
         )
         return self
 
@@ -121,7 +129,8 @@ class Combiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[misc]
         predictions
             `Predictions`, or anything that its constructor takes.
         known
-            What the rounds before told (`next_known`), from the sums of all sites; ``None``: this is the first.
+            What the rounds before told (`next_known`), from the sums of all sites;
+            ``None``: this is the first.
 
         Returns
         -------
@@ -148,7 +157,8 @@ class Combiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[misc]
     def partial_fit(self, predictions: Any, y: object = None) -> Self:
         """Add the statistics of `predictions` to those fitted before; in the end as if all had come at once.
 
-        Weights stay those of the `fit` that came before. Methods that go over all instances several times refuse it.
+        Weights stay those of the `fit` that came before. Methods that go over all
+        instances several times refuse it.
 
         Parameters
         ----------
@@ -163,30 +173,33 @@ class Combiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[misc]
         """
         panel = self.checked_panel(predictions)
         several = f"{type(self).__name__}, which goes over all instances {len(self.rounds) + 1} times"
-        expect(
-            not self.rounds,
-            "partial_fit",
-            several,
-            "fit, or a method that adds up pieces",
-        )
+        if self.rounds:
+            raise InputError(
+                where="partial_fit",
+                found=several,
+                expected="fit, or a method that adds up pieces",
+            )
         if not hasattr(self, "models_"):
             return self._fitted(panel, None)
+
         summed = hasattr(self, "statistics_")
-        expect(
-            summed,
-            "partial_fit",
-            "a solved model, which has no statistics",
-            "some to add to",
-        )
+        if not (summed):
+            raise InputError(
+                where="partial_fit",
+                found="a solved model, which has no statistics",
+                expected="some to add to",
+            )
+
         exact = self.privacy_ is None
-        expect(
-            exact,
-            "partial_fit",
-            "private statistics",
-            "exact ones, as what is added is exact",
-        )
+        if not (exact):
+            raise InputError(
+                where="partial_fit",
+                found="private statistics",
+                expected="exact ones, as what is added is exact",
+            )
+
         panel = self.in_fitted_order(panel)
-        self.statistics_ = merged(
+        self.statistics_ = merge_statistics(
             self.statistics_, self._gathered(panel, self.weights_, self.prepared_)
         )
         self.n_instances_ = (self.n_instances_ or 0) + len(panel)
@@ -199,23 +212,25 @@ class Combiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[misc]
         Parameters
         ----------
         predictions
-            `Predictions`, or anything that its constructor takes; the models and labels that were fitted.
+            `Predictions`, or anything that its constructor takes; the models and labels
+            that were fitted.
         dtype
-            What the scores are returned as; ``numpy.float32`` takes half the memory, and linear methods are worked out
-            in it.
+            What the scores are returned as; ``numpy.float32`` takes half the memory,
+            and linear methods are worked out in it.
 
         Returns
         -------
-        ndarray (n, l), higher = more relevant; a lazy Dask array where the predictions are Dask's; a DataFrame after
-        ``set_output(transform="pandas")``.
+        ndarray (n, l), higher = more relevant; a lazy Dask array where the predictions
+        are Dask's; a DataFrame after ``set_output(transform="pandas")``.
         """
         panel = self.in_fitted_order(predictions)
         scores = spread(panel, self.applying(dtype), dtype)
         asked_for = _get_output_config("transform", self)["dense"]
         if asked_for == "pandas":  # scikit-learn would not keep the instances' names
-            return ModelTable(
+            return ScoreTable(
                 self.name, scores, panel.instances, self.labels_
             ).to_frame()
+
         return scores
 
     def fit_transform(
@@ -244,7 +259,8 @@ class Combiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[misc]
         Parameters
         ----------
         predictions
-            `Predictions`, or anything that its constructor takes; the models and labels that were fitted.
+            `Predictions`, or anything that its constructor takes; the models and labels
+            that were fitted.
 
         Returns
         -------
@@ -259,9 +275,11 @@ class Combiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[misc]
         Parameters
         ----------
         predictions
-            `Predictions`, or anything that its constructor takes; the models and labels that were fitted.
+            `Predictions`, or anything that its constructor takes; the models and labels
+            that were fitted.
         y
-            The relevant labels (n, l) in the order of `labels_`; a DataFrame is matched by its names.
+            The relevant labels (n, l) in the order of `labels_`; a DataFrame is matched
+            by its names.
 
         Returns
         -------
@@ -269,7 +287,7 @@ class Combiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[misc]
         """
         panel = as_predictions(predictions)
         scores = spread(self.in_fitted_order(panel), self.applying())
-        table = ModelTable(self.name, scores, panel.instances, self.labels_)
+        table = ScoreTable(self.name, scores, panel.instances, self.labels_)
         return average_precision(y, table.to_frame() if is_frame(y) else scores)
 
     def __sklearn_tags__(self) -> Any:
@@ -287,6 +305,7 @@ class Combiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[misc]
             solution = solution._replace(
                 **{name: a.astype(np.float32) for name, a in parts if a is not None}
             )
+
         return partial(_apply, type(self).apply, self.weights_, solution)
 
     @classmethod
@@ -322,7 +341,7 @@ class Combiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[misc]
         >>> panel, _ = mlc.datasets.make_panel(random_state=0)
         >>> here, there = mlc.MLCMr().fit(panel[:400]), mlc.MLCMr().fit(panel[400:])
         >>> both = mlc.MLCMr.from_statistics(
-        ...     merged(here.statistics_, there.statistics_), models=panel.models, labels=panel.labels, n_instances=1000
+        ...     merge_statistics(here.statistics_, there.statistics_), models=panel.models, labels=panel.labels, n_instances=1000
         ... )
         >>> abs(both.transform(panel) - mlc.mlcm_r(panel)).max() < 1e-10
         np.True_
@@ -344,10 +363,11 @@ class Combiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[misc]
         solution
             What the statistics were solved to, where there are none.
         **found
-            What becomes the attribute of that name, which ends in _: ``models``, ``labels`` and ``clusters``, tuples of
-            names in the order of the statistics or the solution; ``statistics``; ``prepared``, what `prepare` found;
-            ``privacy``, what private statistics guarantee (its `cleared` takes mere noise off them before they are
-            solved).
+            What becomes the attribute of that name, which ends in _: ``models``,
+            ``labels`` and ``clusters``, tuples of names in the order of the statistics
+            or the solution; ``statistics``; ``prepared``, what `prepare` found;
+            ``privacy``, what private statistics guarantee (its `cleared` takes mere
+            noise off them before they are solved).
 
         Returns
         -------
@@ -363,8 +383,13 @@ class Combiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[misc]
         } | found
         for name, value in found.items():
             setattr(self, f"{name}_", value)
+
         self.weights_ = model_weights(self.weights, self.models_)
-        self._solved = None if solution is None else (self._settings(), solution)
+        if solution is None:
+            self._solved = None
+        else:
+            self._solved = (self._settings(), solution)
+
         return self
 
     def get_feature_names_out(
@@ -382,33 +407,34 @@ class Combiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[misc]
         if self._solved is None or self._solved[0] != settings:
             summed = hasattr(self, "statistics_")
             told = "what earlier rounds told, and no sums"
-            expect(
-                summed or self.prepared_ is None,
-                "statistics",
-                told,
-                "a solved model, or sums of the last round",
-            )
-            expect(
-                not self.unfinished,
-                "statistics",
-                self.progress(),
-                "sums of the last round",
-            )
-            others, same = (
-                "others than the model was solved for",
-                "the same, as it has no statistics",
-            )
-            expect(summed, "parameters", others, same)
-            sums = (
-                self.statistics_
-                if self.privacy_ is None
-                else self.privacy_.cleared(self)
-            )
+            if not (summed or self.prepared_ is None):
+                raise InputError(
+                    where="statistics",
+                    found=told,
+                    expected="a solved model, or sums of the last round",
+                )
+            if self.unfinished:
+                raise InputError(
+                    where="statistics",
+                    found=self.progress(),
+                    expected="sums of the last round",
+                )
+
+            others = "others than the model was solved for"
+            same = "the same, as it has no statistics"
+            if not (summed):
+                raise InputError(where="parameters", found=others, expected=same)
+            if self.privacy_ is None:
+                sums = self.statistics_
+            else:
+                sums = self.privacy_.cleared(self)
+
             work = partial(self.solve, sums, self.weights_, self.prepared_)
             self._solved = (
                 settings,
                 local.solve(work, len(self.labels_) < self.one_thread_below),
             )
+
         return self._solved[1]
 
     @property
@@ -433,31 +459,34 @@ class Combiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[misc]
             ("labels", panel.labels, self.labels_),
         ):
             if found != fitted:  # sets of 10,000,000 names take 10 s
-                strange, absent = (
-                    sorted({*found} - {*fitted}),
-                    sorted({*fitted} - {*found}),
-                )
-                lacking, silent = (
-                    ", ".join(map(repr, absent[:5])),
-                    f"Predictions.with_{what} makes what lacks silent",
-                )
+                strange = sorted({*found} - {*fitted})
+                absent = sorted({*fitted} - {*found})
+                lacking = ", ".join(map(repr, absent[:5]))
+                silent = f"Predictions.with_{what} makes what lacks silent"
                 fit = f"the {len(fitted):,} that were fitted"
-                expect(
-                    not strange,
-                    what,
-                    repr("".join(strange[:1])),
-                    f"{absent[0]!r} as was fitted" if absent else fit,
-                )
-                expect(not absent, what, f"no {lacking}", f"{fit}; {silent}")
+                if strange:
+                    raise InputError(
+                        where=what,
+                        found=repr("".join(strange[:1])),
+                        expected=(f"{absent[0]!r} as was fitted" if absent else fit),
+                    )
+                if absent:
+                    raise InputError(
+                        where=what, found=f"no {lacking}", expected=f"{fit}; {silent}"
+                    )
+
         same = panel.clusters == self.clusters_
-        expect(
-            same,
-            "clusters",
-            len(panel.clusters),
-            f"the same {len(self.clusters_)} that were fitted",
-        )
+        if not (same):
+            raise InputError(
+                where="clusters",
+                found=len(panel.clusters),
+                expected=f"the same {len(self.clusters_)} that were fitted",
+            )
+
         panel = panel.select(models=self.models_, labels=self.labels_)
-        return panel if self.many_ in (None, panel.many) else panel.as_block(self.many_)
+        if self.many_ in (None, panel.many):
+            return panel
+        return panel.as_block(self.many_)
 
     def checked_panel(self, predictions: Any) -> Any:
         """Return predictions that this method can be fitted to; refuse others, and settings that make no sense."""
@@ -467,8 +496,15 @@ class Combiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[misc]
             method.__name__ for method in METHODS if method.uses_clusterings
         )
         right = self.uses_clusterings or not panel.clusters
-        expect(right, type(self).__name__, "clusterings, which it cannot use", able)
-        return that_fits(self, panel) if panel.many else panel
+        if not (right):
+            raise InputError(
+                where=type(self).__name__,
+                found="clusterings, which it cannot use",
+                expected=able,
+            )
+        if panel.many:
+            return check_fits_memory(self, panel)
+        return panel
 
     def _fitted(self, panel: Any, prepared: Any) -> Self:
         sums = self._gathered(

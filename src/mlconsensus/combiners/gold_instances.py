@@ -5,27 +5,25 @@ from typing import NamedTuple
 import numpy as np
 
 from ..execution.passes import gather
-from ..predictions import Gold, Predictions, Source, joined
+from ..predictions import BasePredictions, Gold, Predictions, joined
 
 
 class _Known(NamedTuple):
     blocks: tuple[Predictions, ...]
 
 
-def known_instances(panel: Source) -> Predictions:
+def collect_gold_instances(panel: BasePredictions) -> Predictions:
     """Return the instances of which answers are known, in one pass; there must be some.
 
     Examples
     --------
     >>> import mlconsensus as mlc
-    >>> known_instances(mlc.Predictions([[[1, 0], [1, 1]]]).with_gold([[np.nan, np.nan], [0, 1]]))
+    >>> collect_gold_instances(mlc.Predictions([[[1, 0], [1, 1]]]).with_gold([[np.nan, np.nan], [0, 1]]))
     <Predictions: 1 model × 1 instance × 2 labels>
     """
     blocks = gather(panel, _of_block).blocks
-    whole, answers = (
-        joined(blocks),
-        [block.gold.answers for block in blocks if block.gold],
-    )
+    whole = joined(blocks)
+    answers = [block.gold.answers for block in blocks if block.gold]
     return whole.with_gold_at(Gold(np.arange(len(whole)), np.concatenate(answers)))
 
 

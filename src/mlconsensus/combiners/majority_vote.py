@@ -2,8 +2,9 @@ r"""Majority voting (MV): the mean of the models' scores.
 
 .. math:: \bar Y = \frac{1}{m} \sum_{k=1}^m Y^k \qquad\text{(Eq. averaging)}
 
-The mean is taken over the models that spoke, weighted if the user gives weights. A cell about which none did
-gets the label's prior, its mean over all that was said in `fit`; a label of which nobody ever spoke gets 0.
+The mean is taken over the models that spoke, weighted if the user gives weights. A cell
+about which none did gets the label's prior, its mean over all that was said in `fit`; a
+label of which nobody ever spoke gets 0.
 
 Xie, Kong, Gao, Fan, Yu: Multilabel Consensus Classification.
 """
@@ -43,6 +44,7 @@ def statistics(block: Predictions) -> Statistics:
         return Statistics(
             found.folded(found.known).sum(axis=0), found.seen.sum(axis=0) @ found.known
         )
+
     total, heard = votes(block)
     n, l = total.shape
     return Statistics(column_sums(total), np.broadcast_to(heard, (n, l)).sum(axis=0))
@@ -59,17 +61,23 @@ def apply(block: Predictions, solution: Solution) -> Any:
     """Average the models that spoke; Eq. averaging."""
     if block.many:
         return many_means(block, solution.prior)
+
     scores = dense(mean(votes(block), solution.prior))
-    return (
-        scores if block.weights is None else np.clip(scores, 0, 1)
-    )  # sums of weights are rounded
+    # sums of weights are rounded
+    if block.weights is None:
+        return scores
+    return np.clip(scores, 0, 1)
 
 
 def contributions(block: Predictions, solution: Solution, label: int) -> Contributions:
     """Take the mean of the block's one instance apart: each model's own score for the label, by how many spoke."""
     scores, said = statements(block)
     heard = said[:, label].sum()
-    baseline = 0.0 if heard else float(solution.prior[label])
+    if heard:
+        baseline = 0.0
+    else:
+        baseline = float(solution.prior[label])
+
     return Contributions(
         baseline, of_label(scores[:, label] / (heard or 1.0), label, scores.shape)
     )

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ..errors import expect
+from ..errors import InputError
 from ..execution.memory import available_memory
 from ..linalg.label_map import head_size
 from ..linalg.sparse_scores import KEPT
@@ -10,13 +10,14 @@ from ..text import sizes
 from . import METHODS, Method
 
 
-def that_fits(method: Method, panel: Any) -> Any:
+def check_fits_memory(method: Method, panel: Any) -> Any:
     """Return a panel of many labels as a method takes it; refuse one that would not fit into memory."""
     m, n, l = (int(size) for size in panel.shape)
     sparsely = method.takes_many and panel.gold is None and not panel.clusters
     named = min(l, panel.n_said)
     head = head_size(named) * method.pairs_labels
-    # Vectors of labels, copies of what was said, what the head has with all named labels, each instance's best.
+    # Vectors of labels, copies of what was said, what the head has with all named
+    # labels, each instance's best.
     per_pair = 250 + 60 * m * method.pairs_models
     held = (
         per_pair * l * m
@@ -24,17 +25,24 @@ def that_fits(method: Method, panel: Any) -> Any:
         + head * named * max(20, 5 * m)
         + 24 * KEPT * n
     )
-    need = held if sparsely else 8 * l * (n + 3 * m * l)
+    if sparsely:
+        need = held
+    else:
+        need = 8 * l * (n + 3 * m * l)
+
     found = f"{sizes(panel.shape)}, which would take {need / 2**30:,.0f} GiB"
     others = [
         own.name
         for own in METHODS
         if own.takes_many and not (own.pairs_labels or own.pairs_models)
     ]
-    able = (
-        "gold and clusterings to have fewer labels"
-        if not sparsely
-        else f"one of {', '.join(others)}"
-    )
-    expect(need < 0.8 * available_memory(), method.name, found, able)
-    return panel if sparsely else panel.as_block(False)
+    if not sparsely:
+        able = "gold and clusterings to have fewer labels"
+    else:
+        able = f"one of {', '.join(others)}"
+
+    if not (need < 0.8 * available_memory()):
+        raise InputError(where=method.name, found=found, expected=able)
+    if sparsely:
+        return panel
+    return panel.as_block(False)

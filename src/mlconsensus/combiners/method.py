@@ -1,6 +1,7 @@
 """What a method is: settings, and the pure functions of the route statistics → merge → solve → apply.
 
-A method knows no engine, file or machine; `estimators` gives each its scikit-learn face.
+A method knows no engine, file or machine; `estimators` gives each its scikit-learn
+face.
 """
 
 import sys
@@ -10,7 +11,7 @@ from inspect import signature
 from typing import Any, ClassVar, NamedTuple
 
 from ..execution.statistics import S
-from ..predictions import FloatArray, Predictions, Source
+from ..predictions import BasePredictions, FloatArray, Predictions
 from ..predictions.validation import Weights
 
 Gather = Callable[
@@ -35,8 +36,9 @@ class Round(NamedTuple):
 class Method:
     """Base of all methods: a subclass has a `name` and a constructor that only stores.
 
-    `Statistics`, `Solution`, `statistics`, `solve`, `apply` and `contributions` are taken from the module that the
-    subclass is written in, unless the subclass has its own. `weights` are applied before any of them sees a block.
+    `Statistics`, `Solution`, `statistics`, `solve`, `apply` and `contributions` are
+    taken from the module that the subclass is written in, unless the subclass has its
+    own. `weights` are applied before any of them sees a block.
     """
 
     name: ClassVar[str]  # what tables, files and the command line call it
@@ -51,7 +53,9 @@ class Method:
     )
     apply: ClassVar[Any]  # block, Solution -> scores (n, l)
     learn: ClassVar[Any] = (
-        None  # block of instances with known answers, Solution -> Solution; None: sums have them
+        # block of instances with known answers, Solution -> Solution; None: sums have
+        # them
+        None
     )
     contributions: ClassVar[
         Any
@@ -61,7 +65,8 @@ class Method:
     ] = ()  # passes before the last; then `statistics` takes what these tell, too
     uses_clusterings: ClassVar[bool] = False
     takes_many: ClassVar[bool] = (
-        False  # whether blocks of many labels may come, of which only what was said is kept
+        # whether blocks of many labels may come, of which only what was said is kept
+        False
     )
     pairs_labels: ClassVar[bool] = (
         False  # whether it then adds up products of two labels
@@ -89,6 +94,7 @@ class Method:
         module = sys.modules.get(cls.__module__)
         if "name" not in cls.__dict__:  # an estimator, whose method has them
             return
+
         cls.function_name, cls.solver = (
             cls.__module__.rpartition(".")[2],
             getattr(module, "solve", cls.solver),
@@ -108,7 +114,7 @@ class Method:
     def check(self) -> None:
         """Refuse settings that no solution can be found with."""
 
-    def prepare(self, source: Source, gather: Gather[Any]) -> Any:
+    def prepare(self, source: BasePredictions, gather: Gather[Any]) -> Any:
         """Find out, by as many passes as it takes, what must be known before the sums; ``None``: nothing."""
         return self.go_through(None, gather)
 
@@ -120,6 +126,7 @@ class Method:
                 gather(partial(each.statistics, known=known)) if told is None else told,
                 known,
             )
+
         return known
 
     def rounds_behind(self, known: Any) -> int:
@@ -138,10 +145,11 @@ class Method:
         behind = self.rounds_behind(prepared)
         if behind < len(self.rounds):
             return self.rounds[behind].statistics(block, prepared)
+
         kind = type(self)
-        return (
-            kind.statistics(block, prepared) if self.rounds else kind.statistics(block)
-        )
+        if self.rounds:
+            return kind.statistics(block, prepared)
+        return kind.statistics(block)
 
     def saw(self, solution: Any) -> str:
         """Say in a few words what the solution shows of the panel; "": nothing."""
@@ -150,7 +158,8 @@ class Method:
     def solve(self, statistics: Any, weights: FloatArray | None, prepared: Any) -> Any:
         """Return the solution, given the merged sums, how much each model counts (m,) and what rounds before told.
 
-        The module's `solve` gets those settings, and of `weights` and what is `known`, that it has parameters for.
+        The module's `solve` gets those settings, and of `weights` and what is `known`,
+        that it has parameters for.
         """
         solver = type(self).solver
         given = vars(self) | {"weights": weights, "known": prepared}

@@ -7,31 +7,37 @@ Algorithm 1 starts from :math:`Y = \bar Y` and alternates `T` times
     \Omega = \tfrac1n Y^\top Y, \qquad
     Y = m \bar Y (\Omega^{-1} + m I)^{-1} \qquad\text{(Eq. averaging\_omega)}
 
-Every iterate commutes with :math:`G = \bar Y^\top \bar Y / n = V \operatorname{diag}(g) V^\top`, so one
-eigendecomposition serves any `T`: with :math:`w_0 = g`,
+Every iterate commutes with :math:`G = \bar Y^\top \bar Y / n = V \operatorname{diag}(g)
+V^\top`, so one eigendecomposition serves any `T`: with :math:`w_0 = g`,
 
 .. math::
 
-    h_t = \frac{m w_{t-1}}{1 + m w_{t-1}}, \quad w_t = g h_t^2, \quad Y = \bar Y V \operatorname{diag}(h_T) V^\top .
+    h_t = \frac{m w_{t-1}}{1 + m w_{t-1}}, \quad w_t = g h_t^2, \quad Y = \bar Y V
+    \operatorname{diag}(h_T) V^\top .
 
-Written so, nothing is inverted that may be singular (labels never predicted, l > n). For :math:`T \to \infty`,
-:math:`x = m w` is the larger root of :math:`x^2 + (2 - m g) x + 1 = 0` where :math:`m g \ge 4`, and 0 elsewhere.
+Written so, nothing is inverted that may be singular (labels never predicted, l > n).
+For :math:`T \to \infty`, :math:`x = m w` is the larger root of :math:`x^2 + (2 - m g) x
++ 1 = 0` where :math:`m g \ge 4`, and 0 elsewhere.
 
-The mean is taken over the models that spoke; a cell about which none did gets the label's prior, and `m` is the
-mean number (with weights: the mean weight) of the models that spoke about a cell. With nothing missing and no weights
-that is the paper's algorithm to the letter.
+The mean is taken over the models that spoke; a cell about which none did gets the
+label's prior, and `m` is the mean number (with weights: the mean weight) of the models
+that spoke about a cell. With nothing missing and no weights that is the paper's
+algorithm to the letter.
 
-Where all answers about some instances are known, the linear map :math:`W` from means to consensus fits these, drawn to
-the truth-free filter `F`, on the scale `c` that fits best, as to :math:`\tau` instances on which it is right:
+Where all answers about some instances are known, the linear map :math:`W` from means to
+consensus fits these, drawn to the truth-free filter `F`, on the scale `c` that fits
+best, as to :math:`\tau` instances on which it is right:
 
 .. math::
 
-    \min_W \sum_{i\,\text{known}} \|y_i - \bar y_i W\|^2 + \tau \operatorname{tr} (W - cF)^\top G (W - cF), \qquad
-    W = cF + (S + \tau G)^{-1} (C - cSF), \quad c = \frac{\langle F, C\rangle}{\langle F, SF\rangle}
+    \min_W \sum_{i\,\text{known}} \|y_i - \bar y_i W\|^2 + \tau \operatorname{tr} (W -
+    cF)^\top G (W - cF), \qquad W = cF + (S + \tau G)^{-1} (C - cSF), \quad c =
+    \frac{\langle F, C\rangle}{\langle F, SF\rangle}
 
-with :math:`S = \sum \bar y_i^\top \bar y_i` and :math:`C = \sum \bar y_i^\top y_i` over the known ones. The evidence of
-:math:`y_{ij} \sim N(\bar y_i W_j, \sigma_j^2)` with :math:`W_j - cF_j \sim N(0, \sigma_j^2 G^{-1}/\tau)` is largest at
-the :math:`\tau` that is taken (empirical Bayes).
+with :math:`S = \sum \bar y_i^\top \bar y_i` and :math:`C = \sum \bar y_i^\top y_i` over
+the known ones. The evidence of :math:`y_{ij} \sim N(\bar y_i W_j, \sigma_j^2)` with
+:math:`W_j - cF_j \sim N(0, \sigma_j^2 G^{-1}/\tau)` is largest at the :math:`\tau` that
+is taken (empirical Bayes).
 
 Xie, Kong, Gao, Fan, Yu: Multilabel Consensus Classification.
 """
@@ -41,7 +47,7 @@ from typing import Annotated, Any, NamedTuple, Self
 import numpy as np
 from scipy import linalg, sparse
 
-from ..errors import expect
+from ..errors import InputError
 from ..execution.statistics import Axes
 from ..linalg.block_sums import (
     FloatArray,
@@ -54,8 +60,15 @@ from ..linalg.block_sums import (
     votes,
 )
 from ..linalg.gram import Gram, as_gram
-from ..linalg.label_map import Headed, among_tail, head_first, shrunk, single, with_head
-from ..linalg.sparse_scores import ManyScores, Said, best, many_means, telling
+from ..linalg.label_map import (
+    HeadTailMap,
+    among_tail,
+    head_first,
+    shrunk,
+    single,
+    with_head,
+)
+from ..linalg.sparse_scores import Said, SparseScores, best, many_means, telling
 from ..predictions import Matrix, Predictions
 from ..predictions.validation import Weights, whole
 from .contributions import Contributions, statements
@@ -90,7 +103,8 @@ class Statistics(NamedTuple):
 
     def with_silence(self, labels: Any) -> Self:
         """Say that nobody spoke about some labels (l,) of bool, whose sums are 0: u is 1 there, for every instance."""
-        gap, rows = self.n_instances - self.known, labels[:, None]
+        gap = self.n_instances - self.known
+        rows = labels[:, None]
         unknown = np.where(rows, gap, np.where(labels, gap[:, None], self.unknown_gram))
         return self._replace(
             cross_gram=np.where(rows, self.total, self.cross_gram), unknown_gram=unknown
@@ -108,18 +122,18 @@ class Solution(NamedTuple):
 
 def statistics(block: Predictions) -> Statistics:
     """Add up the products of the mean predictions, and apart those of instances that are known whole."""
-    found, gold = _of_means(block), block.gold
-    whole = (
-        np.zeros(0, dtype=np.bool_)
-        if gold is None
-        else ~np.isnan(gold.answers).any(axis=1)
-    )
+    found = _of_means(block)
+    gold = block.gold
+    if gold is None:
+        whole = np.zeros(0, dtype=np.bool_)
+    else:
+        whole = ~np.isnan(gold.answers).any(axis=1)
+
     if gold is None or not whole.any():
         return found
-    average, y = (
-        dense(mean(votes(block[gold.at[whole]]), np.zeros(len(block.labels)))),
-        gold.answers[whole],
-    )
+
+    average = dense(mean(votes(block[gold.at[whole]]), np.zeros(len(block.labels))))
+    y = gold.answers[whole]
     return found._replace(
         gold=len(y),
         gold_gram=gram(average),
@@ -131,13 +145,15 @@ def statistics(block: Predictions) -> Statistics:
 def _of_means(block: Predictions) -> Statistics:
     _, n, l = block.shape
     if block.many:  # where nobody spoke, the mean is taken for 0
-        every_one, average = Said.by(block), many_means(block, np.zeros(l)).above
+        every_one = Said.by(block)
+        average = many_means(block, np.zeros(l)).above
         known = sum(
             len(rows) * ((seen @ every_one.known) > 0)
             for seen, rows in every_one.groups()
         )
         spoken = float((every_one.seen.sum(axis=0) @ every_one.known).sum())
         return Statistics(n, spoken, known, average.sum(axis=0), telling(average))
+
     said = votes(block)
     heard = said.heard
     if isinstance(heard, float):
@@ -149,6 +165,7 @@ def _of_means(block: Predictions) -> Statistics:
             column_sums(said.total) / heard,
             _products(said.total, heard),
         )
+
     average = mean(said, np.zeros(l))
     silent = (heard == 0).astype(np.float64)
     found = Statistics(
@@ -171,16 +188,22 @@ def _products(total: Matrix, m: float) -> Gram:
 
 def solve(statistics: Statistics, n_iter: int | None = 1) -> Solution:
     """Find the filter of Algorithm 1 after `n_iter` rounds, or in the limit for ``None``."""
-    n, l = statistics.n_instances, len(statistics.total)
+    n = statistics.n_instances
+    l = len(statistics.total)
     m = statistics.spoken / (n * l)
     prior = ratio(statistics.total, statistics.known, 0.0)
     if isinstance(statistics.known_gram, tuple):
-        expect(n_iter == 1, "n_iter", n_iter, "1, for a panel of many labels")
+        if n_iter != 1:
+            raise InputError(
+                where="n_iter", found=n_iter, expected="1, for a panel of many labels"
+            )
+
         rows = sparse.vstack(statistics.known_gram, format="csr")
         order, size = head_first(rows.sum(axis=0))
         head = np.empty((size, len(order)), dtype=single(size, len(order)))
         for some, own in with_head(rows, order, size):
             head[some] = own * (m / n)
+
         diagonal = rows.power(2).sum(axis=0)[order[size:]] * (m / n)
         found = shrunk(
             order,
@@ -191,13 +214,15 @@ def solve(statistics: Statistics, n_iter: int | None = 1) -> Solution:
         together = (
             f"labels beside the {size:,} most frequent that go together too often"
         )
-        expect(
-            np.isfinite(found.bound),
-            "MLCM-a",
-            together,
-            "fewer of these; --method filter takes such panels",
-        )
+        if not (np.isfinite(found.bound)):
+            raise InputError(
+                where="MLCM-a",
+                found=together,
+                expected="fewer of these; --method filter takes such panels",
+            )
+
         return Solution(found, prior)
+
     rows = as_gram(statistics.known_gram).rows
     if (
         rows is not None
@@ -205,9 +230,11 @@ def solve(statistics: Statistics, n_iter: int | None = 1) -> Solution:
         and np.ndim(statistics.unknown_gram) == 0
         and n_iter != 0
     ):
-        # Fewer instances than labels: their singular values are all there is, and the rest of `h` is 0.
+        # Fewer instances than labels: their singular values are all there is, and the
+        # rest of `h` is 0.
         _, singular, directions = linalg.svd(dense(rows), full_matrices=False)
-        g, V = singular**2 / n, directions.T
+        g = singular**2 / n
+        V = directions.T
     else:
         # Ȳ = Z + U diag(prior), multiplied out.
         cross = prior[:, None] * statistics.cross_gram
@@ -218,9 +245,15 @@ def solve(statistics: Statistics, n_iter: int | None = 1) -> Solution:
             + np.outer(prior, prior) * statistics.unknown_gram
         )
         g, V = linalg.eigh(second / n, overwrite_a=True)
-    h = _limit(m * g) if n_iter is None else _rounds(m * g, whole(n_iter, "n_iter", 0))
+
+    if n_iter is None:
+        h = _limit(m * g)
+    else:
+        h = _rounds(m * g, whole(n_iter, "n_iter", 0))
+
     filter = (V * h) @ V.T
-    # Labels that never go together have 0 here, up to rounding that would rank them by chance: make it 0 again.
+    # Labels that never go together have 0 here, up to rounding that would rank them by
+    # chance: make it 0 again.
     filter[np.abs(filter) < 10 * l * np.finfo(np.float64).eps * h.max()] = 0.0
     return Solution(
         _fitted(filter, statistics, g, V) if statistics.gold else filter, prior
@@ -234,13 +267,15 @@ def _fitted(
     some = g > 1e-10 * max(float(g.max()), 1e-300)
     whitened = V[:, some] / np.sqrt(g[some])
     s, turned = linalg.eigh(whitened.T @ sums.gold_gram @ whitened)
-    s, directions = np.maximum(s, 0), whitened @ turned
+    s = np.maximum(s, 0)
+    directions = whitened @ turned
     passed = sums.gold_gram @ filter
     scale = max(
         float(ratio((filter * sums.gold_cross).sum(), (filter * passed).sum(), 1.0)),
         1e-3,
     )
-    filter, wrong = scale * filter, sums.gold_cross - scale * passed
+    filter = scale * filter
+    wrong = sums.gold_cross - scale * passed
     along = directions.T @ wrong
     left = sums.gold_yes - (filter * (sums.gold_cross + wrong)).sum(
         axis=0
@@ -258,30 +293,30 @@ def _fitted(
 
 def apply(block: Predictions, solution: Solution) -> Any:
     """Filter the mean prediction; Eq. averaging_omega."""
-    if isinstance(solution.filter, Headed):
-        average, default = (
-            many_means(block, np.zeros(len(solution.prior))).above,
-            np.zeros(len(solution.prior)),
-        )
+    if isinstance(solution.filter, HeadTailMap):
+        average = many_means(block, np.zeros(len(solution.prior))).above
+        default = np.zeros(len(solution.prior))
         cells = average[:, solution.filter.labels]
-        return ManyScores(
+        return SparseScores(
             solution.filter.applied(
                 cells, default, lambda moved, _: best(moved, default)
             ),
             default,
         )
+
     return product(mean(votes(block), solution.prior), solution.filter)
 
 
 def contributions(block: Predictions, solution: Solution, label: int) -> Contributions:
     """Take the filtered mean of the block's one instance apart; where nobody spoke, the prior is filtered too."""
     scores, said = statements(block)
-    heard, many = said.sum(axis=0), isinstance(solution.filter, Headed)
-    passed = (
-        solution.filter.column(label, scores.shape[1])
-        if many
-        else solution.filter[:, label]
-    )
+    heard = said.sum(axis=0)
+    many = isinstance(solution.filter, HeadTailMap)
+    if many:
+        passed = solution.filter.column(label, scores.shape[1])
+    else:
+        passed = solution.filter[:, label]
+
     unheard = (solution.prior * passed)[heard == 0].sum()
     return Contributions(float(unheard), ratio(scores, heard, 0.0) * passed)
 
@@ -289,10 +324,12 @@ def contributions(block: Predictions, solution: Solution, label: int) -> Contrib
 def _rounds(mg: FloatArray, n_iter: int) -> FloatArray:
     """Iterate h_t = x/(1 + x), x ← m·g·h_t² from x = m·g, all in units of 1/m."""
     mg = np.maximum(mg, 0.0)  # a Gram matrix has no negative eigenvalue but by rounding
-    x, h = mg, np.ones_like(mg)
+    x = mg
+    h = np.ones_like(mg)
     for _ in range(n_iter):
         h = x / (1 + x)
         x = mg * h**2
+
     return h
 
 

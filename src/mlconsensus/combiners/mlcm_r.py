@@ -1,37 +1,45 @@
 r"""MLCM-r: a random walk over one graph of instances and (model, label) group nodes, for ranking loss.
 
-An instance is connected to group node :math:`j = (k, \ell)` by the score that model `k` gives it for label
-:math:`\ell`. With the connection matrix :math:`A` (n × v, v = m·l), :math:`D_n` and :math:`D_v` the diagonal
-matrices of its row and column sums, and :math:`B` (v × l) saying which label each group node stands for,
+An instance is connected to group node :math:`j = (k, \ell)` by the score that model `k`
+gives it for label :math:`\ell`. With the connection matrix :math:`A` (n × v, v = m·l),
+:math:`D_n` and :math:`D_v` the diagonal matrices of its row and column sums, and
+:math:`B` (v × l) saying which label each group node stands for,
 
 .. math::
 
-    Q = (I - D_\lambda D_v^{-1} A^\top D_n^{-1} A)^{-1} D_{1-\lambda} B \qquad\text{(Eq. cm\_closed\_sol\_q)}
+    Q = (I - D_\lambda D_v^{-1} A^\top D_n^{-1} A)^{-1} D_{1-\lambda} B \qquad\text{(Eq.
+    cm\_closed\_sol\_q)}
 
     U = D_n^{-1} A Q \qquad\text{(Eq. cm\_closed\_sol\_u)}
 
-with :math:`D_\lambda = D_v (\alpha I + D_v)^{-1}`. Multiplying the first by :math:`\alpha I + D_v` gives one symmetric
-positive definite system, which is what is solved here:
+with :math:`D_\lambda = D_v (\alpha I + D_v)^{-1}`. Multiplying the first by
+:math:`\alpha I + D_v` gives one symmetric positive definite system, which is what is
+solved here:
 
 .. math:: (\alpha I + D_v - A^\top D_n^{-1} A)\, Q = \alpha B
 
-That is a walk that stops at group node `j` with probability :math:`\alpha/(\alpha + d_j)`, which falls to 0 as more
-instances are connected to the node. A walk with a constant `restart` probability `r` is the same system with an anchor
-of its own for each node, :math:`\alpha_j = d_j\, r/(1-r)` in place of :math:`\alpha`, and does not depend on `n`.
+That is a walk that stops at group node `j` with probability :math:`\alpha/(\alpha +
+d_j)`, which falls to 0 as more instances are connected to the node. A walk with a
+constant `restart` probability `r` is the same system with an anchor of its own for each
+node, :math:`\alpha_j = d_j\, r/(1-r)` in place of :math:`\alpha`, and does not depend
+on `n`.
 
-A model of weight `w` has edges and anchors `w` times as strong, which is what `w` copies of it would have. Clusterings
-are group nodes without an anchor (:math:`\alpha_j = 0`): a walk passes through them and never stops there.
+A model of weight `w` has edges and anchors `w` times as strong, which is what `w`
+copies of it would have. Clusterings are group nodes without an anchor (:math:`\alpha_j
+= 0`): a walk passes through them and never stops there.
 
-Known answers are sources (docs/theory.md says why instances are not simply held to them): an instance is rewarded for
-agreeing with its labels more than with the usual ones, by :math:`2 \gamma \langle u_i, y_i - \bar y \rangle` in the
-objective, where :math:`y_i` shares 1 among the labels that instance `i` is known to have and :math:`\bar y` is the mean
-over such instances. The matrix stays as it is:
+Known answers are sources (docs/theory.md says why instances are not simply held to
+them): an instance is rewarded for agreeing with its labels more than with the usual
+ones, by :math:`2 \gamma \langle u_i, y_i - \bar y \rangle` in the objective, where
+:math:`y_i` shares 1 among the labels that instance `i` is known to have and :math:`\bar
+y` is the mean over such instances. The matrix stays as it is:
 
 .. math:: (\alpha I + D_v - A^\top D_n^{-1} A)\, Q = \alpha B + \gamma A^\top D_n^{-1} (Y - \bar Y), \qquad
     \gamma = \alpha / 2
 
-Rows of `Q` and `U` are distributions over labels. An instance without any edge (no model predicted a label for it) has
-no row in the equations; it gets the label prior: the share of all edges that lead to each label.
+Rows of `Q` and `U` are distributions over labels. An instance without any edge (no
+model predicted a label for it) has no row in the equations; it gets the label prior:
+the share of all edges that lead to each label.
 
 Xie, Kong, Gao, Fan, Yu: Multilabel Consensus Classification.
 """
@@ -41,7 +49,7 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from ..errors import expect
+from ..errors import InputError
 from ..execution.statistics import Axes
 from ..linalg.block_sums import (
     FloatArray,
@@ -53,8 +61,8 @@ from ..linalg.block_sums import (
 )
 from ..linalg.clusters import memberships, reaching
 from ..linalg.gram import Gram, as_gram
-from ..linalg.random_walk import Walked, solved, walked
-from ..linalg.sparse_scores import MOST_NAMED, ManyScores, Said, best
+from ..linalg.random_walk import RandomWalkMap, solved, walked
+from ..linalg.sparse_scores import MOST_NAMED, Said, SparseScores, best
 from ..predictions import Predictions
 from ..predictions.validation import Weights, fraction, positive
 from .contributions import Contributions, statements
@@ -103,7 +111,9 @@ def statistics(block: Predictions) -> Statistics:
             sum(np.diff(own.indptr) for own in edges) <= MOST_NAMED * m
         )
         return Statistics((tuple(own[few] for own in edges),))
-    A, C = connections(block), memberships(block)
+
+    A = connections(block)
+    C = memberships(block)
     per_edge = _per_edge(row_sums(A) + row_sums(C), np.float64)
     found = Statistics(Gram.of(scaled(A, np.sqrt(per_edge)), (m, l, m, l)))
     weighted = scaled(C, per_edge).T
@@ -118,6 +128,7 @@ def statistics(block: Predictions) -> Statistics:
             to_gold=product(A[gold.at].T, shared),
             clusters_to_gold=product(C[gold.at].T, shared),
         )
+
     return found
 
 
@@ -128,20 +139,23 @@ def solve(
     weights: FloatArray | None = None,
 ) -> Solution:
     """Solve Eq. cm_closed_sol_q as one symmetric positive definite system."""
-    many, walk = isinstance(statistics.walk, tuple), statistics.walk
+    many = isinstance(statistics.walk, tuple)
+    walk = statistics.walk
     m, l = (len(walk[0]), walk[0][0].shape[1]) if many else walk.shape[:2]
-    alpha, each, v = (
-        positive(alpha, "alpha"),
-        np.ones(m) if weights is None else weights,
-        m * l,
-    )
+    alpha = positive(alpha, "alpha")
+    if weights is None:
+        each = np.ones(m)
+    else:
+        each = weights
+
+    v = m * l
 
     def anchors_of(nodes: Any, degrees: FloatArray) -> FloatArray:
-        found = (
-            alpha * each[nodes // l]
-            if restart is None
-            else degrees * _per_degree(restart)
-        )
+        if restart is None:
+            found = alpha * each[nodes // l]
+        else:
+            found = degrees * _per_degree(restart)
+
         return np.where(
             found > 1e-300, found, 1.0
         )  # a node without edges stays at home whatever α is
@@ -152,6 +166,7 @@ def solve(
         )
         found = walked(rows, l, anchors_of)
         return Solution(found, found.usual)
+
     walk = as_gram(walk)
     clustered = np.ndim(statistics.clusters) > 0
     if clustered:
@@ -163,6 +178,7 @@ def solve(
             ]
         )
         walk = as_gram(between)
+
     degrees = walk.sums()  # the diagonal of D_v
     edges = degrees[:v].reshape(m, l).sum(axis=0)
     prior = ratio(edges, edges.sum(), 1 / l)
@@ -173,10 +189,9 @@ def solve(
         lost = ~reaching(statistics.to_clusters.any(axis=0), statistics.clusters)
         between[v:][lost] = 0
         between[:, v:][:, lost] = 0
-        anchors, held = (
-            np.append(anchors, lost),
-            np.concatenate([held, lost[:, None] * prior]),
-        )
+        anchors = np.append(anchors, lost)
+        held = np.concatenate([held, lost[:, None] * prior])
+
     if np.ndim(statistics.to_gold) > 0:
         to_gold = np.concatenate([statistics.to_gold, statistics.clusters_to_gold])
         usual = ratio(to_gold.sum(axis=0), np.full(l, to_gold.sum()), 0.0)
@@ -184,6 +199,7 @@ def solve(
         held += gamma * (
             to_gold - np.outer(to_gold.sum(axis=1), usual)
         )  # γ Aᵀ D_n⁻¹ (Y − Ȳ)
+
     groups = np.maximum(solved(walk, anchors, held), 0)
     groups /= groups.sum(
         axis=1, keepdims=True
@@ -209,7 +225,13 @@ def _edges(block: Predictions, root: Any) -> list[Any]:
 def _per_degree(restart: float) -> float:
     """Find the α/d of a node that makes its stopping probability α/(α + d) the constant `restart`."""
     stop = fraction(restart, "restart")
-    expect(0 < stop < 1, "restart", repr(restart), "a number strictly between 0 and 1")
+    if not (0 < stop < 1):
+        raise InputError(
+            where="restart",
+            found=repr(restart),
+            expected="a number strictly between 0 and 1",
+        )
+
     return stop / (1 - stop)
 
 
@@ -220,24 +242,29 @@ def _per_edge(degrees: FloatArray, kind: Any) -> FloatArray:
 
 def apply(block: Predictions, solution: Solution) -> Any:
     """Mix the distributions of the group nodes that each instance is connected to; Eq. cm_closed_sol_u."""
-    if isinstance(solution.groups, Walked):
+    if isinstance(solution.groups, RandomWalkMap):
         return _apply_many(
             sparse.hstack(_edges(block, np.asarray), format="csr"), solution.groups
         )
+
     kind = solution.groups.dtype
-    A, C = connections(block, kind), memberships(block)
+    A = connections(block, kind)
+    C = memberships(block)
     degrees = row_sums(A) + row_sums(C)
     per_edge = _per_edge(degrees, kind.type)
     scores = product(scaled(A, per_edge), solution.groups)
     if block.clusters:
         scores += product(scaled(C, per_edge), np.asarray(solution.clusters))
+
     scores[per_edge == 0] = solution.prior
     return np.clip(scores, 0, 1, out=scores)
 
 
-def _apply_many(edges: Any, found: Walked) -> ManyScores:
-    cells, h = edges[:, found.nodes], found.map.columns.shape[1]
-    tail, rest = np.zeros(len(found.usual)), cells @ found.rest
+def _apply_many(edges: Any, found: RandomWalkMap) -> SparseScores:
+    cells = edges[:, found.nodes]
+    h = found.map.columns.shape[1]
+    tail = np.zeros(len(found.usual))
+    rest = cells @ found.rest
     tail[found.map.labels[h:]] = found.usual[found.map.labels[h:]]
 
     def finished(moved: Any, rows: slice) -> Any:
@@ -247,7 +274,7 @@ def _apply_many(edges: Any, found: Walked) -> ManyScores:
         )
         return best(moved, found.usual)
 
-    return ManyScores(found.map.applied(cells, tail, finished), found.usual)
+    return SparseScores(found.map.applied(cells, tail, finished), found.usual)
 
 
 def contributions(block: Predictions, solution: Solution, label: int) -> Contributions:
@@ -257,17 +284,17 @@ def contributions(block: Predictions, solution: Solution, label: int) -> Contrib
     degree = scores.sum() + inside.sum()
     if degree <= _FAINT:
         return Contributions(float(solution.prior[label]), np.zeros_like(scores))
-    clusters = (
-        inside * np.asarray(solution.clusters)[:, label] / degree
-        if block.clusters
-        else None
-    )
-    many = isinstance(solution.groups, Walked)
-    likely = (
-        solution.groups.column(label, scores.size)
-        if many
-        else solution.groups[:, label]
-    )
+    if block.clusters:
+        clusters = inside * np.asarray(solution.clusters)[:, label] / degree
+    else:
+        clusters = None
+
+    many = isinstance(solution.groups, RandomWalkMap)
+    if many:
+        likely = solution.groups.column(label, scores.size)
+    else:
+        likely = solution.groups[:, label]
+
     return Contributions(
         0.0, scores * likely.reshape(scores.shape) / degree, clusters=clusters
     )
@@ -279,11 +306,11 @@ class MLCMr(Method):
     Parameters
     ----------
     alpha
-        How strongly each group node is held to its own label; positive. With many instances the walk forgets where it
-        began, and popular labels win the top place.
+        How strongly each group node is held to its own label; positive. With many
+        instances the walk forgets where it began, and popular labels win the top place.
     restart
-        Probability strictly between 0 and 1 of stopping at each step, in place of `alpha`; does not depend on
-        how many instances there are.
+        Probability strictly between 0 and 1 of stopping at each step, in place of
+        `alpha`; does not depend on how many instances there are.
     weights
         How much each model counts, in their order or by name; ``None``: all alike.
 

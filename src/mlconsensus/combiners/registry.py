@@ -1,6 +1,7 @@
 """The scikit-learn face of every method, written once.
 
-`COMBINERS` has an estimator class for each method, and `function` makes the function beneath: `MLCMr` and `mlcm_r`.
+`COMBINERS` has an estimator class for each method, and `function` makes the function
+beneath: `MLCMr` and `mlcm_r`.
 """
 
 import inspect
@@ -11,14 +12,14 @@ from ..errors import one_of
 from ..execution.passes import gather
 from ..predictions import FloatArray, as_predictions, quantile_normalization
 from . import METHODS, Method
-from .estimator import Combiner
+from .estimator import BaseCombiner
 
 __all__ = [
     "COMBINERS",
-    "Combiner",
+    "BaseCombiner",
     "estimator",
+    "find_method_name",
     "function",
-    "method_named",
     "register",
     "rescale",
 ]
@@ -29,7 +30,7 @@ _PREDICTIONS = (
 _SCORES = "    Returns\n    -------\n    ndarray (n, l), higher = more relevant.\n\n"
 
 
-def estimator(method: type[Method]) -> type[Combiner]:
+def estimator(method: type[Method]) -> type[BaseCombiner]:
     """Make the estimator of a method: its settings and documentation, and `fit`, `transform` and the rest.
 
     Parameters
@@ -39,7 +40,7 @@ def estimator(method: type[Method]) -> type[Combiner]:
 
     Returns
     -------
-    A subclass of it and of `Combiner`.
+    A subclass of it and of `BaseCombiner`.
 
     Examples
     --------
@@ -49,12 +50,12 @@ def estimator(method: type[Method]) -> type[Combiner]:
     """
     return type(
         method.__name__,
-        (method, Combiner),
+        (method, BaseCombiner),
         {"__doc__": method.__doc__, "__module__": __name__},
     )
 
 
-def function(kind: type[Combiner]) -> Callable[..., FloatArray]:
+def function(kind: type[BaseCombiner]) -> Callable[..., FloatArray]:
     """Make the function of a method: predictions and settings in, consensus scores (n, l) out.
 
     Parameters
@@ -95,12 +96,12 @@ def function(kind: type[Combiner]) -> Callable[..., FloatArray]:
 
 
 # Every method by the name that tables, files and the command line use.
-COMBINERS: dict[str, type[Combiner]] = {
+COMBINERS: dict[str, type[BaseCombiner]] = {
     method.name: estimator(method) for method in METHODS
 }
 
 
-def register(method: type[Method]) -> type[Combiner]:
+def register(method: type[Method]) -> type[BaseCombiner]:
     """Add a method to `COMBINERS`, so that `combine`, `compare`, files and the report know it.
 
     Parameters
@@ -116,18 +117,16 @@ def register(method: type[Method]) -> type[Combiner]:
     return kind
 
 
-def method_named(name: str) -> str:
+def find_method_name(name: str) -> str:
     """Return the method's name as tables write it, however the user wrote it.
 
     Examples
     --------
-    >>> method_named("mlcm_r")
+    >>> find_method_name("mlcm_r")
     'MLCM-r'
     """
-    wanted, known = (
-        name.lower().replace("_", "-"),
-        {method.lower(): method for method in COMBINERS},
-    )
+    wanted = name.lower().replace("_", "-")
+    known = {method.lower(): method for method in COMBINERS}
     one_of(wanted, known, "method")
     return known[wanted]
 
@@ -143,7 +142,8 @@ def rescale(predictions: Any) -> Any:
     Returns
     -------
     Predictions
-        Those whose every model's scores, in their order, are distributed as the models' scores are in the middle.
+        Those whose every model's scores, in their order, are distributed as the models'
+        scores are in the middle.
 
     Examples
     --------
@@ -165,5 +165,8 @@ def __getattr__(name: str) -> Any:
     """Find an estimator class such as `MLCMr`, or a function such as `mlcm_r`, by its name."""
     for kind in COMBINERS.values():
         if name in (kind.__name__, kind.function_name):
-            return kind if name == kind.__name__ else function(kind)
+            if name == kind.__name__:
+                return kind
+            return function(kind)
+
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

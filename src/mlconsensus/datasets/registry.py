@@ -1,6 +1,7 @@
 """The paper's data sets: what is known of each, how its files get onto this machine, and the matrices in them.
 
-They are looked for in the user's own folder, then in the cache, and only then on the network.
+They are looked for in the user's own folder, then in the cache, and only then on the
+network.
 """
 
 import os
@@ -14,12 +15,13 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from scipy import sparse
 
-from ..errors import InputError, expect, needed, one_of
+from ..errors import InputError, needed, one_of
 
 FOLDER_VARIABLE = (
     "MLCONSENSUS_DATA"  # a folder with the data sets' files, looked at first
 )
-CACHE_VARIABLE = "MLCONSENSUS_CACHE"  # where downloads and results go instead of the system's place for caches
+# where downloads and results go instead of the system's place for caches
+CACHE_VARIABLE = "MLCONSENSUS_CACHE"
 
 
 class File(NamedTuple):
@@ -86,6 +88,7 @@ def registry() -> dict[str, Entry]:
             for kind in ("local", "public")
         )
         entries[name] = Entry(name=name, local=local, public=public, **row)
+
     return entries
 
 
@@ -119,8 +122,9 @@ def cache_folder() -> Path:
 def fetch(name: str) -> tuple[Path, ...]:
     """Return the files of a data set, checked; download them where they are not on this machine yet.
 
-    Files in the folder that the variable ``MLCONSENSUS_DATA`` names are used first, then the cache. A download
-    takes its place only when it is whole and its hash is right; a file of the cache that is damaged is fetched anew.
+    Files in the folder that the variable ``MLCONSENSUS_DATA`` names are used first,
+    then the cache. A download takes its place only when it is whole and its hash is
+    right; a file of the cache that is damaged is fetched anew.
 
     Parameters
     ----------
@@ -163,14 +167,19 @@ def _own_files(wanted: Entry) -> tuple[Path, ...]:
     named = os.environ.get(FOLDER_VARIABLE)
     if not named:
         return ()
+
     folder = Path(named)
-    expect(folder.is_dir(), FOLDER_VARIABLE, repr(named), "a folder")
+    if not (folder.is_dir()):
+        raise InputError(where=FOLDER_VARIABLE, found=repr(named), expected="a folder")
+
     for files in (wanted.local, wanted.public):
         hashes = {folder / file.file: file.sha256 for file in files}
         if hashes and all(path.is_file() for path in hashes):
             for path, expected in hashes.items():
                 _check(path, expected)
+
             return tuple(hashes)
+
     return ()
 
 
@@ -183,8 +192,12 @@ def _check(path: Path, expected: str) -> None:
         raise InputError(
             f"{path}: found {fault.strerror!r}, expected a file to read"
         ) from None
+
     wanted = f"{expected[:12]}…: the file is damaged or another version"
-    expect(found == expected, str(path), f"SHA-256 {found[:12]}…", wanted)
+    if found != expected:
+        raise InputError(
+            where=str(path), found=f"SHA-256 {found[:12]}…", expected=wanted
+        )
 
 
 def _place(wanted: Entry) -> Path:
@@ -214,6 +227,7 @@ def _downloaded(file: File, folder: Path) -> Path:
         if fault.response is not None:
             fault.response.close()
             found = f"the answer {fault.response.status_code}"
+
         raise InputError(
             f"{file.address}: found {found}, expected the file {file.file}; "
             f"without a network, put the data set's files into a folder and name it in {FOLDER_VARIABLE}"
@@ -234,17 +248,19 @@ def load(name: str) -> Dataset:
     Parameters
     ----------
     name
-        ``"enron"``, ``"medical"``, ``"rcv1subset1"``, ``"rcv1subset2"``, ``"slashdot"`` or ``"bibtex"``.
+        ``"enron"``, ``"medical"``, ``"rcv1subset1"``, ``"rcv1subset2"``, ``"slashdot"``
+        or ``"bibtex"``.
 
     Returns
     -------
     Dataset
-        ``(name, features, labels, feature_names, label_names)``, all instances in the files' order.
+        ``(name, features, labels, feature_names, label_names)``, all instances in the
+        files' order.
 
     Notes
     -----
-    Files in the folder that the variable ``MLCONSENSUS_DATA`` names are used first; else they are downloaded once
-    into the user's cache.
+    Files in the folder that the variable ``MLCONSENSUS_DATA`` names are used first;
+    else they are downloaded once into the user's cache.
 
     Examples
     --------
@@ -257,20 +273,20 @@ def load(name: str) -> Dataset:
         arff,
     )  # brings the table library, which synthetic panels do without
 
-    known, path = entry(name), fetch(name)[0]
+    known = entry(name)
+    path = fetch(name)[0]
     features, labels, feature_names, label_names = (
         _read_rda(path) if path.suffix == ".rda" else arff.load(path)
     )
-    found, expected = (
-        (*features.shape, labels.shape[1]),
-        (known.instances, known.features, known.labels),
-    )
-    expect(
-        found == expected,
-        str(path),
-        f"{found} instances, features and labels",
-        str(expected),
-    )
+    found = (*features.shape, labels.shape[1])
+    expected = (known.instances, known.features, known.labels)
+    if found != expected:
+        raise InputError(
+            where=str(path),
+            found=f"{found} instances, features and labels",
+            expected=str(expected),
+        )
+
     return Dataset(
         name,
         features,
@@ -291,6 +307,7 @@ def _read_rda(
                 "ignore"
             )  # rdata does not know the class mldr, which is a list to it all the same
             content: Any = next(iter(rdata.read_rda(path).values()))
+
         table = content["dataset"]
         # R counts from 1.
         chosen = [
@@ -310,4 +327,5 @@ def _read_rda(
         raise InputError(
             f"{path}: found {type(fault).__name__}: {fault}, expected an R data file of mldr"
         ) from None
+
     return features, labels, feature_names, label_names

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import expect
+from ..errors import InputError
 from ..predictions import Predictions
 from ..predictions.validation import fraction, positive, whole
 
@@ -33,12 +33,13 @@ def make_panel(
 ) -> Panel:
     r"""Make a panel of models that see the truth through noise.
 
-    Instance `i` has a relevance :math:`r_{i\ell} = \sqrt{c}\, f_i \cdot w_\ell + \sqrt{1 - c}\,
-    \varepsilon_{i\ell}` for each label, with a few hidden topics :math:`f_i` that labels share through
-    :math:`w_\ell`; the labels of highest relevance are the true ones. Model `k` sees :math:`\sqrt{q_k}\, r +
-    \sqrt{1 - q_k}\, (\sqrt{s}\, \eta + \sqrt{1 - s}\, \eta^k)` and keeps the labels for which that exceeds each
-    label's own threshold. Noise :math:`\eta` that all models have in common, as models trained on the same data
-    do, is what voting cannot remove.
+    Instance `i` has a relevance :math:`r_{i\ell} = \sqrt{c}\, f_i \cdot w_\ell +
+    \sqrt{1 - c}\, \varepsilon_{i\ell}` for each label, with a few hidden topics
+    :math:`f_i` that labels share through :math:`w_\ell`; the labels of highest
+    relevance are the true ones. Model `k` sees :math:`\sqrt{q_k}\, r + \sqrt{1 - q_k}\,
+    (\sqrt{s}\, \eta + \sqrt{1 - s}\, \eta^k)` and keeps the labels for which that
+    exceeds each label's own threshold. Noise :math:`\eta` that all models have in
+    common, as models trained on the same data do, is what voting cannot remove.
 
     Parameters
     ----------
@@ -47,9 +48,11 @@ def make_panel(
     cardinality
         Mean number of true labels of an instance; labels differ in frequency.
     correlation
-        Share of the relevance that labels have in common, in [0, 1]: 0 makes them independent.
+        Share of the relevance that labels have in common, in [0, 1]: 0 makes them
+        independent.
     quality
-        How much of what a model sees is true, in [0, 1], for all models or for each: 1 never errs, 0 answers at random.
+        How much of what a model sees is true, in [0, 1], for all models or for each: 1
+        never errs, 0 answers at random.
     shared_errors
         Share `s` of the models' noise that they have in common, in [0, 1].
     known_labels
@@ -78,17 +81,24 @@ def make_panel(
     correlation = fraction(correlation, "correlation")
     shared_errors = fraction(shared_errors, "shared_errors")
     cardinality = positive(cardinality, "cardinality")
-    expect(
-        cardinality <= l,
-        "cardinality",
-        cardinality,
-        f"at most the number of labels, {l}",
-    )
+    if not (cardinality <= l):
+        raise InputError(
+            where="cardinality",
+            found=cardinality,
+            expected=f"at most the number of labels, {l}",
+        )
+
     qualities = np.asarray(quality, dtype=np.float64)
     right = qualities.shape in ((), (m,)) and bool(
         ((qualities >= 0) & (qualities <= 1)).all()
     )
-    expect(right, "quality", repr(quality), f"a number in [0, 1] or {m} of them")
+    if not (right):
+        raise InputError(
+            where="quality",
+            found=repr(quality),
+            expected=f"a number in [0, 1] or {m} of them",
+        )
+
     rng = np.random.default_rng(random_state)
 
     n_topics = max(1, round(np.sqrt(l)))
@@ -106,6 +116,7 @@ def make_panel(
         noise = in_common + np.sqrt(1 - shared_errors) * rng.normal(size=(n, l))
         margin = np.sqrt(q) * relevance + np.sqrt(1 - q) * noise - thresholds
         scores[k] = 1 / (1 + np.exp(-3 * margin)) if probabilities else margin >= 0
+
     scores[
         _silence(
             rng,
@@ -120,7 +131,8 @@ def make_panel(
 def _frequencies(n_labels: int, cardinality: float) -> NDArray[np.float64]:
     """How often each label is true: falling like 1/rank, adding up to the cardinality, none above 1."""
     frequency = 1 / np.arange(1, n_labels + 1)
-    low, high = 0.0, float(n_labels)
+    low = 0.0
+    high = float(n_labels)
     for _ in range(60):
         scale = (low + high) / 2
         low, high = (
@@ -128,6 +140,7 @@ def _frequencies(n_labels: int, cardinality: float) -> NDArray[np.float64]:
             if np.minimum(scale * frequency, 1).sum() < cardinality
             else (low, scale)
         )
+
     return np.minimum(high * frequency, 1)
 
 

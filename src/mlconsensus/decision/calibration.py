@@ -5,7 +5,8 @@ r"""From scores to probabilities: a few numbers that gold instances choose, draw
     \operatorname{logit} p_{ij} = a + b \operatorname{logit} s_{ij} + c_j, \qquad
     a \sim N(0, 1), \quad b \sim N(1, \tfrac14), \quad c_j \sim N(0, \tau^2)
 
-by maximum a posteriori (Platt, 1999, with priors). Labels with few answers keep what all labels have in common.
+by maximum a posteriori (Platt, 1999, with priors). Labels with few answers keep what
+all labels have in common.
 """
 
 from typing import Any
@@ -16,10 +17,9 @@ from scipy import optimize, special
 from ..predictions import FloatArray
 
 _LEAST = 1e-3  # scores are cut to what has odds
-_PRECISION, _OF_LABELS = (
-    np.array([1.0, 4.0]),
-    8.0,
-)  # of the priors: of a and b, and of each c
+# of the priors: of a and b, and of each c
+_PRECISION = np.array([1.0, 4.0])
+_OF_LABELS = 8.0
 
 
 def calibrated(scores: FloatArray, gold_scores: Any, truth: Any) -> FloatArray:
@@ -32,7 +32,8 @@ def calibrated(scores: FloatArray, gold_scores: Any, truth: Any) -> FloatArray:
     gold_scores
         Scores (g, l) of instances whose truth is known, found without it.
     truth
-        Their relevant labels (g, l): 1, 0, or a number between where it is only likely; NaN where it is not known.
+        Their relevant labels (g, l): 1, 0, or a number between where it is only likely;
+        NaN where it is not known.
 
     Examples
     --------
@@ -45,17 +46,17 @@ def calibrated(scores: FloatArray, gold_scores: Any, truth: Any) -> FloatArray:
     """
     truth = np.asarray(truth, dtype=np.float64)
     known = ~np.isnan(truth)
-    x, y, label = (
-        _odds(np.asarray(gold_scores))[known],
-        truth[known],
-        np.nonzero(known)[1],
-    )
-    l, start = scores.shape[1], np.array([0.0, 1.0])
+    x = _odds(np.asarray(gold_scores))[known]
+    y = truth[known]
+    label = np.nonzero(known)[1]
+    l = scores.shape[1]
+    start = np.array([0.0, 1.0])
     precision = np.concatenate([_PRECISION, np.full(l, _OF_LABELS)])
     middle = np.concatenate([start, np.zeros(l)])
 
     def loss(at: FloatArray) -> tuple[float, FloatArray]:
-        odds, away = at[0] + at[1] * x + at[2 + label], at - middle
+        odds = at[0] + at[1] * x + at[2 + label]
+        away = at - middle
         over = special.expit(odds) - y
         slope = np.concatenate([[over.sum(), over @ x], np.bincount(label, over, l)])
         return (

@@ -1,14 +1,15 @@
 r"""How many labels all instances should have together, from the votes alone.
 
-Of the cells for which a share `v` of the other raters votes, a rater that is left out says yes to a share
+Of the cells for which a share `v` of the other raters votes, a rater that is left out
+says yes to a share
 
 .. math::
 
     r(v) = f + (h - f) p(v), \qquad p(v) = \frac{r(v) - f}{h - f},
 
-if `p` of them are true and raters err on their own: true cells get a yes with probability `h`, others with `f`, which
-show where nearly all others say yes, and where nobody does. False alarms add up in the mean of the votes, and not in
-the mean of `p`.
+if `p` of them are true and raters err on their own: true cells get a yes with
+probability `h`, others with `f`, which show where nearly all others say yes, and where
+nobody does. False alarms add up in the mean of the votes, and not in the mean of `p`.
 """
 
 from typing import Any
@@ -16,10 +17,10 @@ from typing import Any
 import numpy as np
 from scipy import optimize
 
-from ..linalg.annotations import sheets
+from ..linalg.annotations import make_annotations
 from ..linalg.block_sums import FloatArray
 from ..predictions import Predictions
-from ..predictions.sampling import looked_at
+from ..predictions.sampling import subsample_for_diagnostics
 from .label_sets import (
     Empty,
     cardinalities,
@@ -41,7 +42,8 @@ def best_sets(
 ) -> Any:
     """Keep as many of the best scores of all instances as there should be labels in all; see `decisions.match_total`.
 
-    Where scores of different instances are not comparable, as many of each as the models gave it on average.
+    Where scores of different instances are not comparable, as many of each as the
+    models gave it on average.
 
     Examples
     --------
@@ -82,29 +84,26 @@ def _values(block: Any) -> FloatArray:
 
 def _curve(predictions: Predictions) -> tuple[FloatArray, FloatArray]:
     """Return shares of votes, rising, and which part `p` of such cells is true."""
-    said = sheets(looked_at(predictions))
+    said = make_annotations(subsample_for_diagnostics(predictions))
     total, others = (
         said.of_instances(values)[said.instance] for values in (said.scores, said.spoke)
     )
     at = said.spoke & (others > 1)
-    share, own = (
-        ((total - said.scores)[at] / (others - 1)[at]).clip(0, 1),
-        said.scores[at].astype(np.float64),
-    )
+    share = ((total - said.scores)[at] / (others - 1)[at]).clip(0, 1)
+    own = said.scores[at].astype(np.float64)
     where = np.rint(share * _BINS).astype(np.int64)
     sums = np.stack(
         [np.bincount(where, weights, _BINS + 1) for weights in (None, share, own)]
     )
     count, shares, yes = sums[:, sums[0] > 0]
     if len(count) > 1:
-        rate, shares = (
-            optimize.isotonic_regression(yes / count, weights=count).x,
-            shares / count,
-        )
+        rate = optimize.isotonic_regression(yes / count, weights=count).x
+        shares = shares / count
         high = np.cumsum(yes[::-1])[::-1] - yes < _HIGH * yes.sum()
         most = np.average(rate[high], weights=count[high])
         if most > rate[0]:
             return shares, np.clip((rate - rate[0]) / (most - rate[0]), 0, 1)
+
     return np.array([0.0, 1.0]), np.array(
         [0.0, 1.0]
     )  # nobody to compare with: votes are all there is

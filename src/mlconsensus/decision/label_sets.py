@@ -6,9 +6,9 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..errors import expect
+from ..errors import InputError
 from ..linalg.block_sums import mean, row_sums, votes
-from ..linalg.sparse_scores import ManyScores, many_means
+from ..linalg.sparse_scores import SparseScores, many_means
 from ..metrics._rank_counts import over_rows
 from ..predictions import Array, BoolArray, FloatArray, IntArray, as_predictions
 from ..predictions.validation import whole
@@ -49,7 +49,7 @@ def top_k(scores: Any, k: int) -> Any:
 
     Returns
     -------
-    ndarray (n, l) of bool; CSR of `ManyScores`.
+    ndarray (n, l) of bool; CSR of `SparseScores`.
 
     Examples
     --------
@@ -74,7 +74,7 @@ def top_labels(scores: Any, names: Sequence[str], k: int) -> Top:
     Parameters
     ----------
     scores
-        Consensus scores (n, l), an array or `ManyScores`.
+        Consensus scores (n, l), an array or `SparseScores`.
     names
         The labels' names (l,).
     k
@@ -86,11 +86,12 @@ def top_labels(scores: Any, names: Sequence[str], k: int) -> Top:
     [['y', 'z']]
     """
     k = whole(k, "k", 1)
-    if isinstance(scores, ManyScores):
+    if isinstance(scores, SparseScores):
         order, best = scores.top(k)
     else:
         order = np.argsort(-scores, axis=1, kind="stable")[:, :k]
         best = np.take_along_axis(scores, order, axis=1)
+
     return Top(np.array(names, dtype=np.dtypes.StringDType())[order], best)
 
 
@@ -104,7 +105,8 @@ def threshold(scores: Any, at_least: float = 0.5, *, empty: Empty = "keep") -> A
     at_least
         The number.
     empty
-        What becomes of an instance that would get no label: ``"keep"`` it empty, or give it the ``"top"`` one.
+        What becomes of an instance that would get no label: ``"keep"`` it empty, or
+        give it the ``"top"`` one.
 
     Returns
     -------
@@ -117,8 +119,9 @@ def threshold(scores: Any, at_least: float = 0.5, *, empty: Empty = "keep") -> A
     array([[False,  True,  True],
            [False,  True, False]])
     """
-    if isinstance(scores, ManyScores):
+    if isinstance(scores, SparseScores):
         return match_instances(scores, row_sums(scores.at_least(at_least)), empty=empty)
+
     scores = _score_matrix(scores)
     return _filled(scores, scores >= at_least, empty)
 
@@ -133,13 +136,15 @@ def match_instances(
     scores
         Consensus scores (n, l).
     cardinality
-        How many labels each instance should have (n,), rounded half up; see `cardinalities`.
+        How many labels each instance should have (n,), rounded half up; see
+        `cardinalities`.
     empty
-        What becomes of an instance that would get no label: ``"keep"`` it empty, or give it the ``"top"`` one.
+        What becomes of an instance that would get no label: ``"keep"`` it empty, or
+        give it the ``"top"`` one.
 
     Returns
     -------
-    ndarray (n, l) of bool; CSR of `ManyScores`.
+    ndarray (n, l) of bool; CSR of `SparseScores`.
 
     Examples
     --------
@@ -149,11 +154,14 @@ def match_instances(
            [False, False, False]])
     """
     scores = _score_matrix(scores)
-    counts, size = np.asarray(cardinality, dtype=np.float64), len(scores)
+    counts = np.asarray(cardinality, dtype=np.float64)
+    size = len(scores)
     each = f"({size},): one number for each of the instances"
-    expect(counts.shape == (size,), "counts", f"shape {counts.shape}", each)
+    if counts.shape != (size,):
+        raise InputError(where="counts", found=f"shape {counts.shape}", expected=each)
+
     wanted = np.floor(counts + 0.5).astype(np.int64)
-    if isinstance(scores, ManyScores):
+    if isinstance(scores, SparseScores):
         return scores.cells(np.maximum(wanted, int(empty == "top"))).astype(np.bool_)
     return _filled(scores, _top(scores, wanted), empty)
 
@@ -164,9 +172,11 @@ def best_f1(probabilities: ArrayLike, *, empty: Empty = "keep") -> Any:
     Parameters
     ----------
     probabilities
-        How likely each label is (n, l), as in `Consensus.probabilities`; the threshold is one for all instances.
+        How likely each label is (n, l), as in `Consensus.probabilities`; the threshold
+        is one for all instances.
     empty
-        What becomes of an instance that would get no label: ``"keep"`` it empty, or give it the ``"top"`` one.
+        What becomes of an instance that would get no label: ``"keep"`` it empty, or
+        give it the ``"top"`` one.
 
     Returns
     -------
@@ -195,12 +205,18 @@ def f1_threshold(probabilities: FloatArray) -> float:
     0.4
     """
     likely = np.clip(probabilities, 0, 1)
-    total, last, least = likely.sum(), -1.0, 0.0
+    total = likely.sum()
+    last = -1.0
+    least = 0.0
     while (
         least > last
-    ):  # F1 = 2 Σ kept / (number kept + Σ all) is highest where what is above F1 / 2 is kept; it rises
+        # F1 = 2 Σ kept / (number kept + Σ all) is highest where what is above F1 / 2 is
+        # kept; it rises
+    ):
         kept = likely[likely > least]  # to that from below (Dinkelbach, 1967)
-        last, least = least, float(kept.sum() / max(kept.size + total, 1))
+        last = least
+        least = float(kept.sum() / max(kept.size + total, 1))
+
     return least
 
 
@@ -214,11 +230,12 @@ def match_total(scores: Any, total: int, *, empty: Empty = "keep") -> Any:
     total
         How many labels all instances should have together.
     empty
-        What becomes of an instance that would get no label: ``"keep"`` it empty, or give it the ``"top"`` one.
+        What becomes of an instance that would get no label: ``"keep"`` it empty, or
+        give it the ``"top"`` one.
 
     Returns
     -------
-    ndarray (n, l) of bool; CSR of `ManyScores`.
+    ndarray (n, l) of bool; CSR of `SparseScores`.
 
     Examples
     --------
@@ -227,11 +244,20 @@ def match_total(scores: Any, total: int, *, empty: Empty = "keep") -> Any:
     array([[False,  True,  True],
            [False,  True, False]])
     """
-    many = isinstance(scores, ManyScores)
-    values = scores.stored.data if many else _score_matrix(scores).ravel()
+    many = isinstance(scores, SparseScores)
+    if many:
+        values = scores.stored.data
+    else:
+        values = _score_matrix(scores).ravel()
+
     out = len(values) - min(whole(total, "total", 0), len(values))
-    least = np.inf if out == len(values) else np.partition(values, out)[out]
-    above, level = (values > least).sum(), (values == least).sum()
+    if out == len(values):
+        least = np.inf
+    else:
+        least = np.partition(values, out)[out]
+
+    above = (values > least).sum()
+    level = (values == least).sum()
     if (
         2 * (len(values) - out - above) < level
     ):  # most of those that are level with the last would be too many
@@ -252,13 +278,18 @@ def vote_shares(predictions: Any) -> Iterator[Any]:
 
 
 def _score_matrix(scores: Any) -> Any:
-    if isinstance(scores, ManyScores):
+    if isinstance(scores, SparseScores):
         return scores
+
     matrix = np.asarray(scores, dtype=np.float64)
-    expect(
-        matrix.ndim == 2, "scores", f"{matrix.ndim} dimensions", "2: instances, labels"
-    )
-    expect(not (matrix.size and np.isnan(matrix.max())), "scores", "NaN", "numbers")
+    if matrix.ndim != 2:
+        raise InputError(
+            where="scores",
+            found=f"{matrix.ndim} dimensions",
+            expected="2: instances, labels",
+        )
+    if matrix.size and np.isnan(matrix.max()):
+        raise InputError(where="scores", found="NaN", expected="numbers")
     return matrix
 
 
@@ -269,8 +300,10 @@ def _top(scores: FloatArray, wanted: IntArray) -> BoolArray:
     wanted = np.clip(wanted, 0, l)
 
     def mark(rows: slice) -> None:
-        falling, most = np.negative(scores[rows], order="C"), wanted[rows, None]
-        # Whole sorts are vectorised, and cheaper than partitions by each row's own number.
+        falling = np.negative(scores[rows], order="C")
+        most = wanted[rows, None]
+        # Whole sorts are vectorised, and cheaper than partitions by each row's own
+        # number.
         lowest = np.take_along_axis(
             np.sort(falling, axis=1), np.maximum(most - 1, 0), axis=1
         )
@@ -290,8 +323,10 @@ def _top(scores: FloatArray, wanted: IntArray) -> BoolArray:
 
 
 def _filled(scores: FloatArray, chosen: BoolArray, empty: Empty) -> BoolArray:
-    expect(empty in ("keep", "top"), "empty", repr(empty), "'keep' or 'top'")
+    if empty not in ("keep", "top"):
+        raise InputError(where="empty", found=repr(empty), expected="'keep' or 'top'")
     if empty == "top":
         lacking = np.flatnonzero(~chosen.any(axis=1))
         chosen[lacking, scores[lacking].argmax(axis=1)] = True
+
     return chosen

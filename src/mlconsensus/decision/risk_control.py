@@ -1,12 +1,15 @@
 r"""Label sets that keep a promise: how many relevant labels they hold, or how many of their labels are wrong.
 
-A label is given where its score reaches a threshold. Of gold instances drawn at random from `n`, the loss at each
-threshold is known; it is safe if the mean loss of all instances being larger than promised can be rejected. Thresholds
-are tested from the safest on until one fails, which keeps the chance of any wrong rejection (Learn then Test:
-Angelopoulos, Bates, Candès, Jordan, Lei, 2021, fixed sequence; for recall, whose loss only grows with the threshold,
-these are the risk-controlling sets of Bates et al., 2021). The test is a bet against the promise being broken, on one
-gold instance after the other: the chance that the capital ever grows :math:`1/\delta`-fold, were the mean loss
-:math:`\alpha`, is at most :math:`\delta` (Waudby-Smith, Ramdas, 2024, section 5.1, drawn without replacement):
+A label is given where its score reaches a threshold. Of gold instances drawn at random
+from `n`, the loss at each threshold is known; it is safe if the mean loss of all
+instances being larger than promised can be rejected. Thresholds are tested from the
+safest on until one fails, which keeps the chance of any wrong rejection (Learn then
+Test: Angelopoulos, Bates, Candès, Jordan, Lei, 2021, fixed sequence; for recall, whose
+loss only grows with the threshold, these are the risk-controlling sets of Bates et al.,
+2021). The test is a bet against the promise being broken, on one gold instance after
+the other: the chance that the capital ever grows :math:`1/\delta`-fold, were the mean
+loss :math:`\alpha`, is at most :math:`\delta` (Waudby-Smith, Ramdas, 2024, section 5.1,
+drawn without replacement):
 
 .. math::
 
@@ -21,7 +24,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..errors import expect
+from ..errors import InputError
 from ..linalg.block_sums import BoolArray, FloatArray, ratio
 from ..metrics.ground_truth import known_and_scores
 from ..text import plural
@@ -78,22 +81,25 @@ def decide(
 ) -> Decided:
     """Turn scores into label sets that keep promises, by the truth of some instances that were drawn at random.
 
-    With `recall` and one of the others, labels that reach the higher threshold are given, those below the lower one are
-    not, and those between are left to people.
+    With `recall` and one of the others, labels that reach the higher threshold are
+    given, those below the lower one are not, and those between are left to people.
 
     Parameters
     ----------
     scores
         Consensus scores (n, l), found without this truth.
     truth
-        Relevant labels (n, l) as 1 and 0, NaN where it is not known. What is known is taken into the sets.
+        Relevant labels (n, l) as 1 and 0, NaN where it is not known. What is known is
+        taken into the sets.
     recall
-        At least this share of an instance's relevant labels is given (or left to people), averaged over instances that
-        have one.
+        At least this share of an instance's relevant labels is given (or left to
+        people), averaged over instances that have one.
     precision
-        At least this share of an instance's labels is relevant, averaged over instances; of no labels, all are.
+        At least this share of an instance's labels is relevant, averaged over
+        instances; of no labels, all are.
     false_discovery
-        At most this share of an instance's labels is wrong: the same, said the other way round.
+        At most this share of an instance's labels is wrong: the same, said the other
+        way round.
     certainty
         In how many of all draws of gold instances each promise is kept, at least.
 
@@ -113,27 +119,28 @@ def decide(
         "false_discovery": false_discovery,
     }
     asked = {about: level for about, level in wanted.items() if level is not None}
-    expect(
-        bool(asked),
-        "decide",
-        "nothing to promise",
-        "recall, precision or false_discovery",
-    )
-    for about, level in {**asked, "certainty": certainty}.items():
-        expect(
-            isinstance(level, Real) and 0 < level < 1,
-            about,
-            repr(level),
-            "a number between 0 and 1",
+    if not (bool(asked)):
+        raise InputError(
+            where="decide",
+            found="nothing to promise",
+            expected="recall, precision or false_discovery",
         )
+
+    for about, level in {**asked, "certainty": certainty}.items():
+        if not (isinstance(level, Real) and 0 < level < 1):
+            raise InputError(
+                where=about, found=repr(level), expected="a number between 0 and 1"
+            )
+
     truth, scores = known_and_scores(truth, scores)
     gold = np.flatnonzero(~np.isnan(truth).all(axis=1))
-    expect(
-        len(gold) > 0,
-        "truth",
-        "no instance whose truth is known",
-        "some that were drawn at random",
-    )
+    if not (len(gold) > 0):
+        raise InputError(
+            where="truth",
+            found="no instance whose truth is known",
+            expected="some that were drawn at random",
+        )
+
     gold = np.random.default_rng(0).permutation(gold)  # bets are placed in random order
     promises = tuple(
         _promise(about, level, certainty, scores, truth, gold)
@@ -157,14 +164,21 @@ def _promise(
     gold: Any,
 ) -> Promise:
     """Find the last threshold, from the safest on, that the promise can be kept with."""
-    ranked, tail = (
-        np.sort(scores, axis=None),
-        np.linspace(0, 1, _THRESHOLDS) ** 4,
-    )  # most relevant labels score high
+    # most relevant labels score high
+    ranked = np.sort(scores, axis=None)
+    tail = np.linspace(0, 1, _THRESHOLDS) ** 4
     thresholds = np.unique(ranked[((1 - tail) * (ranked.size - 1)).astype(np.int64)])
-    thresholds = thresholds if about == "recall" else thresholds[::-1]
-    yes, no, own = truth[gold] == 1, truth[gold] == 0, scores[gold]
-    most = level if about == "false_discovery" else 1 - level
+    if about != "recall":
+        thresholds = thresholds[::-1]
+
+    yes = truth[gold] == 1
+    no = truth[gold] == 0
+    own = scores[gold]
+    if about == "false_discovery":
+        most = level
+    else:
+        most = 1 - level
+
     losses = np.array([_loss(about, own >= at, yes, no, most) for at in thresholds])
     failed = np.append(
         _chance(losses, most, len(scores), 1 - certainty) > 1 - certainty, True
@@ -178,10 +192,9 @@ def _promise(
     )
     sentence = f"This gold is too little to promise that {said}: {nothing}."
     if not failed[0]:
-        end, sentence = (
-            float(thresholds[np.argmax(failed) - 1]),
-            f"{said[0].upper()}{said[1:]}.",
-        )
+        end = float(thresholds[np.argmax(failed) - 1])
+        sentence = f"{said[0].upper()}{said[1:]}."
+
     return Promise(about, level, certainty, end, sentence)
 
 
@@ -190,8 +203,9 @@ def _loss(
 ) -> FloatArray:
     r"""Tell of each instance which share of its relevant labels is missing, or of its labels is wrong.
 
-    Recall is of instances that have a relevant label, however many these are. Others lose just what is allowed:
-    :math:`\sum_i x_i > \alpha \sum_i r_i` where :math:`\sum_i (x_i + \alpha (1 - r_i)) > n \alpha`.
+    Recall is of instances that have a relevant label, however many these are. Others
+    lose just what is allowed: :math:`\sum_i x_i > \alpha \sum_i r_i` where
+    :math:`\sum_i (x_i + \alpha (1 - r_i)) > n \alpha`.
     """
     lost, of, none = (
         (yes & ~kept, yes, most)
@@ -207,7 +221,8 @@ def _chance(losses: FloatArray, most: float, n: int, wrongly: float) -> FloatArr
     Bets suit the smallest excess that so many instances can show.
     """
     g = losses.shape[1]
-    before, seen = np.cumsum(losses, axis=1) - losses, np.arange(g)
+    before = np.cumsum(losses, axis=1) - losses
+    seen = np.arange(g)
     null = (n * most - before) / (n - seen)
     squares = (losses - (most + before) / (1 + seen)) ** 2
     variance = (most * (1 - most) + np.cumsum(squares, axis=1) - squares) / (1 + seen)

@@ -16,9 +16,9 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from ..errors import InputError, expect, needed
+from ..errors import InputError, needed
 from ..predictions import (
-    LazySource,
+    LazyPredictions,
     Names,
     Predictions,
     Steps,
@@ -28,13 +28,14 @@ from ..predictions import (
 )
 from .memory import KEPT, available_memory, cores
 from .progress import track
-from .statistics import S, merged
-from .threads import grant
+from .statistics import S, merge_statistics
+from .threads import set_limits
 
 _dask = partial(needed, extra="dask", where="Dask")  # imports one of its packages
 _FAN_IN = 8  # statistics that are merged by one task
 _BLOCKS = 4  # blocks that one task reads from files, one after the other
-_PATIENCE = 10.0  # seconds to wait for a worker when there is none: one that died may be started anew
+# seconds to wait for a worker when there is none: one that died may be started anew
+_PATIENCE = 10.0
 
 
 class Share(NamedTuple):
@@ -42,10 +43,11 @@ class Share(NamedTuple):
 
     start: int
     stop: int
-    blocks: Any  # delayed: calling it walks them, each block with the names of its instances
+    # delayed: calling it walks them, each block with the names of its instances
+    blocks: Any
 
 
-class DaskPanel(LazySource):
+class DaskPredictions(LazyPredictions):
     """Predictions that the workers of a cluster have, or read; `from_dask` makes it of arrays."""
 
     def __init__(
@@ -59,7 +61,8 @@ class DaskPanel(LazySource):
     def from_scanned(cls, panel: Any) -> Self:
         """Let workers read the files of a panel, which must be where they can see them."""
         delayed = _dask("dask").delayed
-        shared, walk = delayed(panel, traverse=False), delayed(partial, pure=False)
+        shared = delayed(panel, traverse=False)
+        walk = delayed(partial, pure=False)
         starts = range(0, len(panel), _BLOCKS * panel.block_size)
         ends = pairwise([*starts, len(panel)])
         shares = [
@@ -82,12 +85,15 @@ class DaskPanel(LazySource):
     @property
     def n_said(self) -> int:
         """How many numbers the models' matrices hold, as far as files tell."""
-        return super().n_said if self._scanned is None else int(self._scanned.n_said)
+        if self._scanned is None:
+            return super().n_said
+        return int(self._scanned.n_said)
 
     def read(self, start: int, stop: int) -> Predictions:
         """Bring some instances here."""
         if self._scanned is not None:
             return prepared(self._scanned.read(start, stop), self._steps)
+
         shares = [
             share for share in self._shares if share.start < stop and start < share.stop
         ]
@@ -102,7 +108,7 @@ class DaskPanel(LazySource):
     def gather(self, statistics: Callable[[Predictions], S]) -> S:
         """First pass: a task for each of the blocks, and a tree of tasks that merge what they found."""
         parts = self._tasks(self._shares, partial(_statistics_of, statistics))
-        merge = _dask("dask").delayed(partial(reduce, merged), pure=False)
+        merge = _dask("dask").delayed(partial(reduce, merge_statistics), pure=False)
         some = [merge(parts[at : at + _FAN_IN]) for at in range(0, len(parts), _FAN_IN)]
         whole: S = _computed([merge(some)], "gathering", on_the_way=some)[0]
         return whole
@@ -112,13 +118,15 @@ class DaskPanel(LazySource):
     ) -> list[Any]:
         """Second pass: what a function makes of each share of the blocks, where it is.
 
-        It gets the position of the first instance, and walks blocks with the names of their instances.
+        It gets the position of the first instance, and walks blocks with the names of
+        their instances.
         """
         return _computed(self._tasks(self._shares, function), doing)
 
     def spread(self, apply: Callable[[Predictions], Any], dtype: Any = float) -> Any:
         """Second pass: a lazy Dask array (n, l)."""
-        da, l = _dask("dask.array"), len(self.labels)
+        da = _dask("dask.array")
+        l = len(self.labels)
         tasks = self._tasks(self._shares, partial(_applied, apply, dtype))
         sizes = [(share.stop - share.start, l) for share in self._shares]
         arrays = [
@@ -132,21 +140,19 @@ class DaskPanel(LazySource):
     ) -> list[Any]:
         """Return a task for each share, in which the function gets its start and walks its blocks."""
         delayed = _dask("dask").delayed
-        called, sent = (
-            delayed(_called, pure=False),
-            delayed((function, self._steps), traverse=False),
-        )
+        called = delayed(_called, pure=False)
+        sent = delayed((function, self._steps), traverse=False)
         return [called(sent, share.start, share.blocks) for share in shares]
 
 
-def from_dask(arrays: Any, models: Any = None, labels: Any = None) -> DaskPanel:
+def from_dask(arrays: Any, models: Any = None, labels: Any = None) -> DaskPredictions:
     """Take predictions that are Dask arrays: `fit` runs on the cluster, and `transform` gives a lazy array.
 
     Parameters
     ----------
     arrays
-        One array ``(m, n, l)``; or a sequence of `m` arrays ``(n, l)``; or ``{model name: array}``. Instances are
-        worked on as they are chunked.
+        One array ``(m, n, l)``; or a sequence of `m` arrays ``(n, l)``; or ``{model
+        name: array}``. Instances are worked on as they are chunked.
     models, labels
         Names, where `arrays` does not bring them.
 
@@ -161,23 +167,28 @@ def from_dask(arrays: Any, models: Any = None, labels: Any = None) -> DaskPanel:
     >>> import mlconsensus as mlc
     >>> panel = mlc.from_dask({"a": da.zeros((4, 2), chunks=2), "b": da.ones((4, 2), chunks=2)})
     >>> panel
-    <DaskPanel: 2 models × 4 instances × 2 labels>
+    <DaskPredictions: 2 models × 4 instances × 2 labels>
     >>> mlc.MajorityVote().fit(panel).transform(panel).compute()[0]
     array([0.5, 0.5])
     """
     delayed = _dask("dask").delayed
     dimensions = getattr(arrays, "ndim", 3)
-    expect(
-        dimensions == 3,
-        "predictions",
-        f"{dimensions} dimensions",
-        "3: models, instances, labels",
-    )
-    given = list(arrays) if hasattr(arrays, "ndim") else arrays
+    if dimensions != 3:
+        raise InputError(
+            where="predictions",
+            found=f"{dimensions} dimensions",
+            expected="3: models, instances, labels",
+        )
+    if hasattr(arrays, "ndim"):
+        given = list(arrays)
+    else:
+        given = arrays
+
     named = {table.model: table.scores for table in tables_of(given, models)}
     first = next(iter(named.values()))
     for name, array in named.items():
         _check(f"model {name!r}", array, first)
+
     like = [np.zeros((1, *array.shape[1:]), array.dtype) for array in named.values()]
     front = Predictions(like, models=list(named), labels=labels)
     sizes = first.chunks[0]
@@ -185,10 +196,8 @@ def from_dask(arrays: Any, models: Any = None, labels: Any = None) -> DaskPanel:
         array.rechunk({0: sizes, 1: -1}).to_delayed(optimize_graph=False).ravel()
         for array in named.values()
     ]
-    kinds, walk = (
-        delayed((front.models, front.labels), traverse=False),
-        delayed(partial, pure=False),
-    )
+    kinds = delayed((front.models, front.labels), traverse=False)
+    walk = delayed(partial, pure=False)
     shares = [
         Share(
             start,
@@ -198,7 +207,7 @@ def from_dask(arrays: Any, models: Any = None, labels: Any = None) -> DaskPanel:
         for at, (start, stop) in enumerate(pairwise(np.cumsum([0, *sizes]).tolist()))
         if stop > start
     ]
-    return DaskPanel(front, shares)
+    return DaskPredictions(front, shares)
 
 
 @contextmanager
@@ -214,9 +223,13 @@ def connected(address: str | None) -> Iterator[Any]:
     mlconsensus.errors.InputError: --dask: found 'nowhere', expected an address such as tcp://host:8786, or none
     """
     right = address is None or ":" in address
-    expect(
-        right, "--dask", repr(address), "an address such as tcp://host:8786, or none"
-    )
+    if not (right):
+        raise InputError(
+            where="--dask",
+            found=repr(address),
+            expected="an address such as tcp://host:8786, or none",
+        )
+
     distributed = _dask("distributed")
     if address is None:
         try:
@@ -226,6 +239,7 @@ def connected(address: str | None) -> Iterator[Any]:
         ):  # of a cluster that is half made, Dask would complain at the end
             atexit.unregister(_dask("distributed.deploy.spec").close_clusters)
             raise
+
         with own as cluster, distributed.Client(cluster) as client:
             try:
                 yield client
@@ -235,8 +249,11 @@ def connected(address: str | None) -> Iterator[Any]:
                     for child in active_children():
                         if child.pid == nanny.pid:
                             child.kill()
+
                 raise
+
         return
+
     try:
         client = distributed.Client(address, timeout=_PATIENCE)
     except (OSError, ValueError) as fault:
@@ -244,6 +261,7 @@ def connected(address: str | None) -> Iterator[Any]:
         raise InputError(
             f"--dask: found no scheduler at {address!r} ({reason}), expected one"
         ) from None
+
     with client:
         try:
             client.wait_for_workers(1, timeout=_PATIENCE)
@@ -251,16 +269,18 @@ def connected(address: str | None) -> Iterator[Any]:
             raise InputError(
                 f"--dask: found no worker at {address!r}, expected at least one"
             ) from None
+
         yield client
 
 
 def local_cluster(workers: int) -> Any:
     """Start a cluster of this machine's own: processes of one thread each that keep memory for the next block.
 
-    Dask has its workers give it back at once, and a third of the time goes into getting it again. It also warns of
-    workers that take long to end, which concerns nobody.
+    Dask has its workers give it back at once, and a third of the time goes into getting
+    it again. It also warns of workers that take long to end, which concerns nobody.
     """
-    config, name = _dask("dask").config, "distributed.nanny.pre-spawn-environ"
+    config = _dask("dask").config
+    name = "distributed.nanny.pre-spawn-environ"
     cluster = _dask("distributed").LocalCluster
     with config.set({name: dict(config.get(name)) | KEPT}):
         here = "127.0.0.1:0"
@@ -277,18 +297,22 @@ def _computed(
 ) -> list[Any]:
     """Run tasks on the cluster, or on threads where there is none, and bring their results here.
 
-    Progress is shown by them and by those `on_the_way` to them, whose results stay where they are.
+    Progress is shown by them and by those `on_the_way` to them, whose results stay
+    where they are.
     """
     client = _client()
     if client is None:
         return list(_dask("dask").compute(*tasks))
+
     with _dask("dask").config.set(
         {"distributed.admin.large-graph-warning-threshold": "1 TiB"}
     ):  # solutions are large
         futures = client.compute(_optimised([*on_the_way, *tasks]))
+
     try:
         for _ in track(_finished(client, futures), len(futures), doing):
             pass
+
         return _brought(client, futures[len(on_the_way) :])
     except BaseException:
         client.cancel(futures, force=True)
@@ -310,6 +334,7 @@ def _client() -> Any:
     """Return the cluster in use, if there is one; without one, Dask's own threads do the work."""
     if "distributed" not in sys.modules:
         return None
+
     try:
         return _dask("distributed").default_client()
     except ValueError:
@@ -319,7 +344,8 @@ def _client() -> Any:
 def _finished(client: Any, futures: list[Any]) -> Iterator[Any]:
     """Pass on futures as they are done; end with an error if one fails or all workers are gone."""
     distributed = _dask("distributed")
-    waiting, alone = set(futures), time.monotonic()
+    waiting = set(futures)
+    alone = time.monotonic()
     while waiting:
         try:
             done = distributed.wait(
@@ -335,21 +361,29 @@ def _finished(client: Any, futures: list[Any]) -> Iterator[Any]:
             raise InputError(
                 "Dask: found the scheduler gone, expected it to stay; nothing is written"
             ) from None
+
         for future in done:
             if future.status != "finished":
                 _raise(future)
+
             waiting.discard(future)
             yield future
-        alone = time.monotonic() if done else _last_seen(client, alone)
+
+        if done:
+            alone = time.monotonic()
+        else:
+            alone = _last_seen(client, alone)
 
 
 def _brought(client: Any, futures: list[Any]) -> list[Any]:
     """Bring results here; end with an error if all workers are gone, and the results with them."""
-    pool, alone = ThreadPoolExecutor(1), time.monotonic()
+    pool = ThreadPoolExecutor(1)
+    alone = time.monotonic()
     results = pool.submit(client.gather, futures)
     pool.shutdown(wait=False)  # what is cancelled ends by itself
     while not wait([results], timeout=0.5).done:
         alone = _last_seen(client, alone)
+
     return list(results.result())
 
 
@@ -358,48 +392,59 @@ def _last_seen(client: Any, last: float) -> float:
     with suppress(OSError):
         if client.scheduler_info(n_workers=-1)["workers"]:
             return time.monotonic()
-    expect(
-        time.monotonic() - last <= _PATIENCE,
-        "Dask",
-        "no worker left",
-        "at least one; nothing is written",
-    )
+
+    if not (time.monotonic() - last <= _PATIENCE):
+        raise InputError(
+            where="Dask",
+            found="no worker left",
+            expected="at least one; nothing is written",
+        )
+
     return last
 
 
 def _raise(future: Any) -> None:
     fault: Any = future.exception() if future.status == "error" else None
     deadly = isinstance(fault, _dask("distributed").KilledWorker)
-    expect(
-        not deadly,
-        "Dask",
-        "a task that worker after worker died of",
-        "ones with enough memory",
-    )
-    expect(
-        fault is not None,
-        "Dask",
-        f"that work was {future.status}",
-        "the cluster to finish it",
-    )
+    if deadly:
+        raise InputError(
+            where="Dask",
+            found="a task that worker after worker died of",
+            expected="ones with enough memory",
+        )
+    if fault is None:
+        raise InputError(
+            where="Dask",
+            found=f"that work was {future.status}",
+            expected="the cluster to finish it",
+        )
+
     raise fault
 
 
 def _check(where: str, array: Any, first: Any) -> None:
     """Refuse what is no array of Dask's whose size is known; `Predictions` checks the rest."""
     dask_array = hasattr(array, "to_delayed") and hasattr(array, "chunks")
-    expect(dask_array, where, type(array).__name__, "a Dask array")
+    if not (dask_array):
+        raise InputError(
+            where=where, found=type(array).__name__, expected="a Dask array"
+        )
+
     known = not any(np.isnan(size) for size in array.shape)
-    expect(
-        known, where, "chunks of unknown size", "known ones: see compute_chunk_sizes"
-    )
-    expect(
-        array.shape == first.shape,
-        where,
-        f"shape {array.shape}",
-        f"{first.shape} as the first model has",
-    )
-    expect(array.shape[0] > 0, where, "no instance", "at least one")
+    if not (known):
+        raise InputError(
+            where=where,
+            found="chunks of unknown size",
+            expected="known ones: see compute_chunk_sizes",
+        )
+    if array.shape != first.shape:
+        raise InputError(
+            where=where,
+            found=f"shape {array.shape}",
+            expected=f"{first.shape} as the first model has",
+        )
+    if not (array.shape[0] > 0):
+        raise InputError(where=where, found="no instance", expected="at least one")
 
 
 # What follows runs on workers.
@@ -431,7 +476,7 @@ def _called(
     from threadpoolctl import threadpool_limits
 
     function, steps = sent
-    grant(available_memory(), 1)
+    set_limits(available_memory(), 1)
     with threadpool_limits(
         1, user_api="blas"
     ):  # workers are as many as there are cores
@@ -441,7 +486,7 @@ def _called(
 
 
 def _statistics_of(statistics: Any, start: int, blocks: Iterator[Any]) -> Any:
-    return reduce(merged, (statistics(block) for block, _ in blocks))
+    return reduce(merge_statistics, (statistics(block) for block, _ in blocks))
 
 
 def _applied(apply: Any, dtype: Any, start: int, blocks: Iterator[Any]) -> Any:
@@ -458,4 +503,5 @@ def _rows(
     for block, _ in blocks:
         found.append(block[max(start - at, 0) : max(stop - at, 0)])
         at += len(block)
+
     return [block for block in found if len(block)]

@@ -10,28 +10,34 @@ from typing import Any, TypeVar
 import numpy as np
 from scipy import sparse
 
-from ..errors import expect
-from ..predictions import Array, Predictions, Source
+from ..errors import InputError
+from ..predictions import Array, BasePredictions, Predictions
 from .memory import available_memory, check_size, cores
 from .progress import track, working
-from .statistics import merged
-from .threads import awaited, grant, on_threads
+from .statistics import merge_statistics
+from .threads import map_on_threads, set_limits, wait_for
 
 S = TypeVar("S", bound=tuple[Any, ...])
 A = TypeVar("A")
 T = TypeVar("T")
 
 
-def gather(source: Source, statistics: Callable[[Predictions], S]) -> S:
+def gather(source: BasePredictions, statistics: Callable[[Predictions], S]) -> S:
     """First pass: the statistics of each block, merged."""
-    expect(len(source) > 0, "predictions", "no instance", "at least one")
+    if not (len(source) > 0):
+        raise InputError(
+            where="predictions", found="no instance", expected="at least one"
+        )
+
     size = source.block_size
     n_blocks = -(-len(source) // size)
-    return reduce(merged, each(source.blocks(size), statistics, n_blocks, "gathering"))
+    return reduce(
+        merge_statistics, each(source.blocks(size), statistics, n_blocks, "gathering")
+    )
 
 
 def spread(
-    source: Source, apply: Callable[[Predictions], Any], dtype: Any = float
+    source: BasePredictions, apply: Callable[[Predictions], Any], dtype: Any = float
 ) -> Any:
     """Second pass: what `apply` makes of each block, (n, l) of `dtype`; `ManyScores` where there are many labels."""
     _, n, l = source.shape
@@ -40,6 +46,7 @@ def spread(
         return _concatenate(
             list(each(source.blocks(size), apply, -(-n // size), "combining"))
         )
+
     check_size(
         n * l * np.dtype(dtype).itemsize,
         "consensus",
@@ -62,6 +69,7 @@ def spread(
         "combining",
     ):
         pass
+
     return scores
 
 
@@ -80,7 +88,8 @@ def each(
     Parameters
     ----------
     items
-        Taken one after the other in the caller's thread, no more at a time than are worked on.
+        Taken one after the other in the caller's thread, no more at a time than are
+        worked on.
     function
         Run in threads where there are several items.
     total
@@ -93,8 +102,12 @@ def each(
     >>> list(each([1, 2], str, 2, "turning"))
     ['1', '2']
     """
-    grant(available_memory(), cores())
-    results = map(function, items) if total == 1 else _on_all_cores(function, items)
+    set_limits(available_memory(), cores())
+    if total == 1:
+        results = map(function, items)
+    else:
+        results = _on_all_cores(function, items)
+
     return track(results, total, doing)
 
 
@@ -104,7 +117,8 @@ def solve(function: Callable[[], T], one_thread: bool = False) -> T:
     Parameters
     ----------
     function
-        Solves; it is run in a thread of its own, since Python hears Ctrl-C only between two calls into LAPACK.
+        Solves; it is run in a thread of its own, since Python hears Ctrl-C only between
+        two calls into LAPACK.
     one_thread
         Whether BLAS should keep to one thread, which is faster for small matrices.
 
@@ -113,13 +127,14 @@ def solve(function: Callable[[], T], one_thread: bool = False) -> T:
     >>> solve(lambda: 1 + 1)
     2
     """
-    budget = grant(available_memory(), cores())
+    budget = set_limits(available_memory(), cores())
     with (
         working("solving"),
         _threads().limit(limits=1 if one_thread else None, user_api="blas"),
     ):
         if threading.current_thread() is not threading.main_thread():
             return function()
+
         done: Future[T] = Future()
 
         def run() -> None:
@@ -128,10 +143,11 @@ def solve(function: Callable[[], T], one_thread: bool = False) -> T:
             except BaseException as fault:
                 done.set_exception(fault)
 
-        # A daemon does not keep the process from ending; what NumPy is to ignore goes with the context.
+        # A daemon does not keep the process from ending; what NumPy is to ignore goes
+        # with the context.
         threading.Thread(target=copy_context().run, args=(run,), daemon=True).start()
         try:
-            return awaited(done)
+            return wait_for(done)
         except KeyboardInterrupt:
             budget.stop.set()
             raise
@@ -148,4 +164,4 @@ def _threads() -> Any:
 def _on_all_cores(function: Callable[[A], T], items: Iterable[A]) -> Iterator[T]:
     """Run blocks on all cores; BLAS keeps to one thread meanwhile, as two layers of threads would fight for them."""
     with _threads().limit(limits=1, user_api="blas"):
-        yield from on_threads(function, items)
+        yield from map_on_threads(function, items)

@@ -6,11 +6,12 @@ from functools import lru_cache
 from pathlib import Path
 from time import monotonic
 
-from ..errors import InputError, expect
+from ..errors import InputError
 
 LIMIT = "MLCONSENSUS_LIMIT"  # the variable that says how many GB something may take
 
-# What tells the C library of Linux to keep memory, as variables of a process that is yet to begin.
+# What tells the C library of Linux to keep memory, as variables of a process that is
+# yet to begin.
 KEPT = {
     "MALLOC_MMAP_THRESHOLD_": 2**30,
     "MALLOC_TRIM_THRESHOLD_": 2**31 - 1,
@@ -46,11 +47,10 @@ def _free(now: int) -> int:
         KeyError,
         ValueError,
     ):  # not Linux: half of what is built in, where the system tells
-        return (
-            os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
-            if hasattr(os, "sysconf")
-            else 2**32
-        )
+        if hasattr(os, "sysconf"):
+            return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
+        return 2**32
+
     with contextlib.suppress(
         OSError, ValueError
     ):  # no such files, or the limit is "max"
@@ -59,18 +59,15 @@ def _free(now: int) -> int:
             for name in ("memory.max", "memory.current")
         )
         free = min(free, limit - used)
+
     with contextlib.suppress(ImportError, OSError):  # what `ulimit -v` says
         import resource
 
-        limit, used = (
-            resource.getrlimit(resource.RLIMIT_AS)[0],
-            int(_PAGES.read_text().split()[0]),
-        )
-        free = (
-            free
-            if limit == resource.RLIM_INFINITY
-            else min(free, limit - used * resource.getpagesize())
-        )
+        limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+        used = int(_PAGES.read_text().split()[0])
+        if limit != resource.RLIM_INFINITY:
+            free = min(free, limit - used * resource.getpagesize())
+
     return max(0, free)
 
 
@@ -84,7 +81,8 @@ def check_size(size: float, where: str, what: str, share: float = 0.25) -> None:
     where, what
         What messages say of it.
     share
-        How much of the memory that is free it may take, unless a variable says how many GB.
+        How much of the memory that is free it may take, unless a variable says how many
+        GB.
 
     Examples
     --------
@@ -95,16 +93,20 @@ def check_size(size: float, where: str, what: str, share: float = 0.25) -> None:
     """
     given = os.environ.get(LIMIT, "")
     try:
-        most = 1e9 * float(given) if given else share * available_memory()
+        if given:
+            most = 1e9 * float(given)
+        else:
+            most = share * available_memory()
     except ValueError:
         raise InputError(f"{LIMIT}: found {given!r}, expected a number of GB") from None
+
     remedy = f"the variable {LIMIT} sets another number of GB"
-    expect(
-        size <= most,
-        where,
-        f"{size / 1e9:.3g} GB {what}",
-        f"at most {most / 1e9:.3g} GB ({remedy})",
-    )
+    if not (size <= most):
+        raise InputError(
+            where=where,
+            found=f"{size / 1e9:.3g} GB {what}",
+            expected=f"at most {most / 1e9:.3g} GB ({remedy})",
+        )
 
 
 def cores() -> int:
@@ -118,18 +120,17 @@ def cores() -> int:
     from joblib import cpu_count  # knows CPU affinity and the quotas of containers
 
     wanted = os.environ.get("OMP_NUM_THREADS", "")
-    return (
-        min(cpu_count(), int(wanted))
-        if wanted.isdigit() and int(wanted)
-        else int(cpu_count())
-    )
+    if wanted.isdigit() and int(wanted):
+        return min(cpu_count(), int(wanted))
+    return int(cpu_count())
 
 
 def keep_memory() -> None:
     """Let this process keep what arrays gave back for the next ones; for a program that walks blocks, not a library.
 
-    The C library of Linux hands large arrays back to the system at once and asks for fresh memory, which the system
-    clears. Walking 10,000,000 instances that took a seventh of the time (docs/decisions/0008). Other systems: nothing.
+    The C library of Linux hands large arrays back to the system at once and asks for
+    fresh memory, which the system clears. Walking 10,000,000 instances that took a
+    seventh of the time (docs/decisions/0008). Other systems: nothing.
 
     Examples
     --------
@@ -141,6 +142,7 @@ def keep_memory() -> None:
         mallopt = ctypes.CDLL(None).mallopt
     except (OSError, AttributeError, TypeError):
         return
+
     for name, number in {
         "MALLOC_MMAP_THRESHOLD_": -3,
         "MALLOC_TRIM_THRESHOLD_": -1,

@@ -3,12 +3,12 @@
 from collections.abc import Callable
 from typing import Any
 
-from ..predictions import Array, Predictions, Source
+from ..predictions import Array, BasePredictions, Predictions
 from . import local
 from .statistics import S
 
 
-def gather(source: Source, statistics: Callable[[Predictions], S]) -> S:
+def gather(source: BasePredictions, statistics: Callable[[Predictions], S]) -> S:
     """First pass: the statistics of each block, merged, by the cluster that has the source or else by this process.
 
     Parameters
@@ -26,11 +26,13 @@ def gather(source: Source, statistics: Callable[[Predictions], S]) -> S:
     Statistics(total=array([2., 1.]), heard=array([2., 2.]))
     """
     own: Callable[..., S] | None = getattr(source, "gather", None)
-    return local.gather(source, statistics) if own is None else own(statistics)
+    if own is None:
+        return local.gather(source, statistics)
+    return own(statistics)
 
 
 def spread(
-    source: Source, apply: Callable[[Predictions], Any], dtype: Any = float
+    source: BasePredictions, apply: Callable[[Predictions], Any], dtype: Any = float
 ) -> Array:
     """Second pass: what `apply` makes of each block, by the cluster that has the source or else by this process.
 
@@ -55,4 +57,6 @@ def spread(
     array([[1., 0.], [1., 1.]])
     """
     own: Callable[..., Array] | None = getattr(source, "spread", None)
-    return local.spread(source, apply, dtype) if own is None else own(apply, dtype)
+    if own is None:
+        return local.spread(source, apply, dtype)
+    return own(apply, dtype)

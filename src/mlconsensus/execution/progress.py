@@ -48,6 +48,7 @@ def working(doing: str, total: int | None = None) -> Iterator[Callable[[], objec
     if not on_terminal.get() or total == 1:
         yield lambda: None
         return
+
     from rich.console import Console
     from rich.progress import Progress
 

@@ -12,14 +12,16 @@ class Axes(NamedTuple):
     Beside a field it reads ``Annotated[Any, Axes("m l m l")]``.
     """
 
-    names: str  # m: models, l: labels, ml: (model, label) pairs, c: clusters, ?: anything; "" is a single number
+    # m: models, l: labels, ml: (model, label) pairs, c: clusters, ?: anything; "" is a
+    # single number
+    names: str
     symmetric: bool = False  # whether swapping rows and columns changes nothing
     least: float = -math.inf  # below which no number can be, unless noise was added
     most: float = math.inf  # above which no number can be, unless noise was added
     distribution: bool = False  # whether numbers add up to 1 along the last axis
 
 
-def merged(a: S, b: S) -> S:
+def merge_statistics(a: S, b: S) -> S:
     """Add two statistics, field by field: associative and commutative.
 
     Parameters
@@ -34,7 +36,7 @@ def merged(a: S, b: S) -> S:
     Examples
     --------
     >>> from mlconsensus.combiners.majority_vote import Statistics
-    >>> merged(Statistics(1, 2), Statistics(10, 20))
+    >>> merge_statistics(Statistics(1, 2), Statistics(10, 20))
     Statistics(total=11, heard=22)
     """
     return type(a)(*(x + y for x, y in zip(a, b, strict=True)))

@@ -1,7 +1,7 @@
 """Statistics and solutions as files: named arrays in safetensors, checked against the axes that methods declare.
 
-Nothing in such a file is ever executed: JSON is parsed, numbers are copied. docs/state-files.md describes the format
-for other programs.
+Nothing in such a file is ever executed: JSON is parsed, numbers are copied.
+docs/state-files.md describes the format for other programs.
 """
 
 import hashlib
@@ -13,16 +13,17 @@ from typing import IO, Any, get_type_hints
 import numpy as np
 from scipy import sparse
 
-from ..errors import InputError, expect
+from ..errors import InputError
 from ..execution.statistics import Axes
 from ..io.files import AnyPath, display, first_line, raw_bytes
-from ..predictions import MOST_DENSE, Array
+from ..predictions import MAX_DENSE_LABELS, Array
 
 VERSION = 2  # raised when older programs would misread what newer ones write
 
 _KEY = "mlconsensus"
 _TYPES = {"F64": np.float64, "I64": np.int64, "U8": np.uint8}
-_LARGEST = 1e60  # number in a state file: no sum of scores comes near, and products of five are finite
+# number in a state file: no sum of scores comes near, and products of five are finite
+_LARGEST = 1e60
 
 Arrays = dict[str, Array]
 
@@ -86,7 +87,8 @@ def read_state(path: AnyPath) -> tuple[Any, Arrays]:
     """
     from safetensors import SafetensorError, deserialize
 
-    name, data = display(path), raw_bytes(path)
+    name = display(path)
+    data = raw_bytes(path)
     try:
         length = int.from_bytes(data[:8], "little")  # of safetensors' own header
         entry = json.loads(json.loads(data[8 : 8 + length])["__metadata__"][_KEY])
@@ -104,34 +106,43 @@ def read_state(path: AnyPath) -> tuple[Any, Arrays]:
         raise InputError(
             f"{name}: found no statistics or model file of mlconsensus, expected {written}"
         ) from None
+
     advice = (
         f"{VERSION}: read it with a newer mlconsensus, or write it anew with this one"
     )
-    expect(version == VERSION, name, f"version {version!r} of the format", advice)
+    if version != VERSION:
+        raise InputError(
+            where=name, found=f"version {version!r} of the format", expected=advice
+        )
+
     try:
         listed = deserialize(data)  # type: ignore[no-untyped-call]  # checks sizes before it allocates anything
     except SafetensorError as fault:
         raise InputError(
             f"{name}: found a broken file ({first_line(fault)}), expected a whole one"
         ) from None
+
     arrays: Arrays = {}
     for own, tensor in sorted(listed):
-        expect(
-            tensor["dtype"] in _TYPES,
-            f"{name}, {own}",
-            f"{tensor['dtype']} values",
-            f"some of {', '.join(_TYPES)}",
-        )
+        if tensor["dtype"] not in _TYPES:
+            raise InputError(
+                where=f"{name}, {own}",
+                found=f"{tensor['dtype']} values",
+                expected=f"some of {', '.join(_TYPES)}",
+            )
+
         arrays[own] = np.frombuffer(tensor["data"], _TYPES[tensor["dtype"]]).reshape(
             tensor["shape"]
         )
+
     whole = _sha256_of(entry["header"], arrays) == entry.get("sha256")
-    expect(
-        whole,
-        name,
-        "content that does not fit its checksum",
-        "a whole file: it was changed or cut off",
-    )
+    if not (whole):
+        raise InputError(
+            where=name,
+            found="content that does not fit its checksum",
+            expected="a whole file: it was changed or cut off",
+        )
+
     return header, arrays
 
 
@@ -140,6 +151,7 @@ def _sha256_of(text: str, arrays: Arrays) -> str:
     for name, array in arrays.items():
         digest.update(f"{name} {array.dtype.str} {array.shape}\n".encode())
         digest.update(np.ascontiguousarray(array).data)
+
     return digest.hexdigest()
 
 
@@ -159,6 +171,7 @@ def declared(kind: Any) -> Mapping[str, Any]:
             raise TypeError(
                 f"{kind.__module__}.{kind.__name__}.{name} declares no Axes, which files need"
             )
+
     return {name: hints[name].__metadata__[0] for name in kind._fields}
 
 
@@ -172,7 +185,8 @@ def to_arrays(value: Any) -> Arrays:
 
     Returns
     -------
-    Arrays by the names of the fields; a field that is no array has several, as ``patterns.counts``.
+    Arrays by the names of the fields; a field that is no array has several, as
+    ``patterns.counts``.
 
     Examples
     --------
@@ -186,9 +200,14 @@ def to_arrays(value: Any) -> Arrays:
             arrays |= {f"{name}.{own}": array for own, array in part.arrays().items()}
         elif part is not None:
             many = sparse.issparse(part) or isinstance(part, tuple)
-            few = f"one of at most {MOST_DENSE:,} to write, rename or take back"
-            expect(not many, name, "that of a panel of many labels", few)
+            few = f"one of at most {MAX_DENSE_LABELS:,} to write, rename or take back"
+            if many:
+                raise InputError(
+                    where=name, found="that of a panel of many labels", expected=few
+                )
+
             arrays[name] = np.asarray(part)
+
     return arrays
 
 
@@ -204,7 +223,8 @@ def from_arrays(
     kind
         The NamedTuple they belong to.
     sizes
-        How many models ``m``, labels ``l``, (model, label) pairs ``ml`` and clusters ``c`` there are.
+        How many models ``m``, labels ``l``, (model, label) pairs ``ml`` and clusters
+        ``c`` there are.
     where
         Says in error messages where the arrays come from.
     noisy
@@ -218,21 +238,31 @@ def from_arrays(
     own: dict[str, Arrays] = {name: {} for name in fields}
     for key, array in arrays.items():
         name, _, part = key.partition(".")
-        expect(name in fields, where, f"the array {key!r}", ", ".join(fields))
+        if name not in fields:
+            raise InputError(
+                where=where, found=f"the array {key!r}", expected=", ".join(fields)
+            )
+
         finite = bool((np.abs(array) <= _LARGEST).all())
-        expect(
-            finite,
-            f"{where}, {name}",
-            "NaN, infinite or impossibly large values",
-            "finite numbers",
-        )
+        if not (finite):
+            raise InputError(
+                where=f"{where}, {name}",
+                found="NaN, infinite or impossibly large values",
+                expected="finite numbers",
+            )
+
         own[name][part] = array
+
     found = {}
     for name, axes in fields.items():
-        optional, here = name in kind._field_defaults, f"{where}, {name}"
+        optional = name in kind._field_defaults
+        here = f"{where}, {name}"
         alone = own[name].get("", np.empty(0, np.uint8))
         if not own[name]:
-            expect(optional, where, f"no array {name!r}", "one")
+            if not (optional):
+                raise InputError(
+                    where=where, found=f"no array {name!r}", expected="one"
+                )
         elif (
             optional and alone.shape == () and alone == 0
         ):  # in place of an array: nothing was added up
@@ -240,13 +270,15 @@ def from_arrays(
         elif not isinstance(axes, Axes):
             found[name] = axes.from_arrays(own[name], (sizes["m"], sizes["l"]), here)
         else:
-            expect(
-                alone.dtype.kind != "u",
-                here,
-                "no numbers that fit",
-                "float64 or int64 of its own name",
-            )
+            if alone.dtype.kind == "u":
+                raise InputError(
+                    where=here,
+                    found="no numbers that fit",
+                    expected="float64 or int64 of its own name",
+                )
+
             found[name] = _checked_numbers(alone, axes, sizes, here, noisy)
+
     return kind(**found)
 
 
@@ -258,35 +290,59 @@ def _checked_numbers(
     fits = array.ndim == len(names) and array.shape == tuple(
         map(sizes.get, names, array.shape)
     )
-    expect(
-        fits, where, f"the shape {array.shape}", " × ".join(names) or "a single number"
-    )
-    if array.size and not noisy:
-        least, most = array.min(), array.max()
-        expect(
-            least >= axes.least, where, f"{least:g}", f"no number below {axes.least:g}"
+    if not (fits):
+        raise InputError(
+            where=where,
+            found=f"the shape {array.shape}",
+            expected=" × ".join(names) or "a single number",
         )
-        expect(most <= axes.most, where, f"{most:g}", f"no number above {axes.most:g}")
+    if array.size and not noisy:
+        least = array.min()
+        most = array.max()
+        if not (least >= axes.least):
+            raise InputError(
+                where=where,
+                found=f"{least:g}",
+                expected=f"no number below {axes.least:g}",
+            )
+        if not (most <= axes.most):
+            raise InputError(
+                where=where,
+                found=f"{most:g}",
+                expected=f"no number above {axes.most:g}",
+            )
+
     if axes.distribution:
         sums_to_1 = bool((np.abs(array.sum(axis=-1) - 1) < 1e-6).all())
-        expect(
-            sums_to_1,
-            where,
-            "shares that do not add up to 1",
-            "distributions over labels",
-        )
+        if not (sums_to_1):
+            raise InputError(
+                where=where,
+                found="shares that do not add up to 1",
+                expected="distributions over labels",
+            )
+
     if axes.symmetric and array.size:
         half = (
             array.ndim // 2
         )  # (r, r) and (m, l, m, l) as one matrix, (l, r, r) as a matrix for each label
-        order = (
-            (0, 2, 1) if array.ndim == 3 else (*range(half, array.ndim), *range(half))
-        )
+        if array.ndim == 3:
+            order = (0, 2, 1)
+        else:
+            order = (*range(half, array.ndim), *range(half))
+
         same = (
             np.abs(array - array.transpose(order)).max() <= 1e-8 * np.abs(array).max()
         )
-        expect(bool(same), where, "a matrix that is not symmetric", "a symmetric one")
-    return array.astype(np.float64, copy=False) if names else array.item()
+        if not (bool(same)):
+            raise InputError(
+                where=where,
+                found="a matrix that is not symmetric",
+                expected="a symmetric one",
+            )
+
+    if names:
+        return array.astype(np.float64, copy=False)
+    return array.item()
 
 
 def reordered(
@@ -299,7 +355,8 @@ def reordered(
     value
         A method's `Statistics`.
     names, wanted
-        Names of ``models``, ``labels`` and ``clusters``, in the present order and in the new one.
+        Names of ``models``, ``labels`` and ``clusters``, in the present order and in
+        the new one.
 
     Returns
     -------
@@ -309,12 +366,14 @@ def reordered(
         value
     ):  # which refuses sums of many labels, as they have no axes to reorder
         return value
+
     orders = {}
     for what, present in names.items():
         place = {name: at for at, name in enumerate(present)}
         orders[what[0]] = np.array(
             [place.get(name, -1) for name in wanted[what]], dtype=np.intp
         )
+
     both = orders["m"][:, None] * len(names["labels"]) + orders["l"]
     orders["ml"] = np.where(
         (orders["m"][:, None] < 0) | (orders["l"] < 0), -1, both
@@ -327,16 +386,15 @@ def reordered(
             for at, axis in enumerate(axes.names.split()):
                 if axis in orders:
                     own = np.asarray(parts[name])
-                    # Sums over what was never said are 0: -1 takes the zeros behind the last.
-                    own = (
-                        np.insert(own, own.shape[at], 0, axis=at)
-                        if (orders[axis] < 0).any()
-                        else own
-                    )
+                    # Sums over what was never said are 0: -1 takes the zeros behind the
+                    # last.
+                    if (orders[axis] < 0).any():
+                        own = np.insert(own, own.shape[at], 0, axis=at)
+
                     parts[name] = own.take(orders[axis], axis=at)
-    out, silent = type(value)(**parts), orders["l"] < 0
-    return (
-        out.with_silence(silent)
-        if silent.any() and hasattr(out, "with_silence")
-        else out
-    )
+
+    out = type(value)(**parts)
+    silent = orders["l"] < 0
+    if silent.any() and hasattr(out, "with_silence"):
+        return out.with_silence(silent)
+    return out

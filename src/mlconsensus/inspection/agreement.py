@@ -1,14 +1,16 @@
 r"""How far raters agree beyond chance: Krippendorff's α, Cohen's κ and percent agreement, with bootstrap intervals.
 
-All three are one minus the disagreement that was seen by the disagreement that chance would bring. Chance is worked out
-label by label and then added up, so that raters who only know how frequent labels are score 0:
+All three are one minus the disagreement that was seen by the disagreement that chance
+would bring. Chance is worked out label by label and then added up, so that raters who
+only know how frequent labels are score 0:
 
 .. math:: \alpha = 1 - \frac{\sum_\ell \sum_i \frac{s T - T^2}{s - 1}}{\sum_\ell \frac{N T_\ell - T_\ell^2}{N - 1}}
 
-with `s` raters of instance `i`, of whom `T` said yes, and the same counts over all instances of label `ℓ` below
-(Krippendorff, *Content Analysis*: the nominal α). Label sets differ by the MASI distance (Passonneau, 2006). Intervals
-are percentiles over resampled instances, around the figure itself. All sums here are over instances: groups of these
-are added up once, and resampled.
+with `s` raters of instance `i`, of whom `T` said yes, and the same counts over all
+instances of label `ℓ` below (Krippendorff, *Content Analysis*: the nominal α). Label
+sets differ by the MASI distance (Passonneau, 2006). Intervals are percentiles over
+resampled instances, around the figure itself. All sums here are over instances: groups
+of these are added up once, and resampled.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,8 +20,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from ..errors import expect
-from ..linalg.annotations import adding, sheets
+from ..errors import InputError
+from ..linalg.annotations import adding, make_annotations
 from ..linalg.block_sums import ratio
 from ..predictions import (
     Array,
@@ -29,7 +31,7 @@ from ..predictions import (
     Predictions,
     as_predictions,
 )
-from ..predictions.sampling import looked_at, named_most
+from ..predictions.sampling import select_frequent_labels, subsample_for_diagnostics
 from ..text import plural, shown, table
 from .pairwise import FEW, together
 
@@ -38,7 +40,9 @@ MOST_PAIRS = 2000  # of raters; of more, those that share most instances
 _MOST_COMPARISONS = (
     2**27
 )  # of two answers; with more, every second, third, … instance is looked at
-_GROUPS = 200  # of instances, which are resampled; up to 200 instances are each resampled by themselves
+# of instances, which are resampled; up to 200 instances are each resampled by
+# themselves
+_GROUPS = 200
 _MOST_SETS = 4096  # different label sets; with more, every second instance is looked at
 _AT_ONCE = 2**21  # cells in the largest array of one step
 
@@ -51,8 +55,14 @@ class Agreed(NamedTuple):
     high: float
 
     def __str__(self) -> str:
-        ends = "–" if np.isnan(self.low) else f"{self.low:z.3f} to {self.high:z.3f}"
-        return "–" if np.isnan(self.value) else f"{self.value:z.3f} ({ends})"
+        if np.isnan(self.low):
+            ends = "–"
+        else:
+            ends = f"{self.low:z.3f} to {self.high:z.3f}"
+
+        if np.isnan(self.value):
+            return "–"
+        return f"{self.value:z.3f} ({ends})"
 
 
 class LabelAgreement(NamedTuple):
@@ -70,7 +80,9 @@ class RaterAgreement(NamedTuple):
     raters: tuple[str, ...]  # one, or two
     instances: int  # shared
     share: Agreed  # of pairs of answers, yes or no, that are alike
-    kappa: Agreed  # Cohen's, chance label by label; of one rater: of its answers beside each of the others'
+    # Cohen's, chance label by label; of one rater: of its answers beside each of the
+    # others'
+    kappa: Agreed
 
 
 class Agreement(NamedTuple):
@@ -126,65 +138,73 @@ class Agreement(NamedTuple):
 def agreement(predictions: Any) -> Agreement:
     """Tell how far raters agree beyond chance, over what both have spoken about.
 
-    Of panels with more than 2²⁴ answers, or 2²⁷ comparisons of two, instances at even distances are looked at, and of a
-    panel in files the first block; of many labels the 500 named most. `Agreement.note` says so.
+    Of panels with more than 2²⁴ answers, or 2²⁷ comparisons of two, instances at even
+    distances are looked at, and of a panel in files the first block; of many labels the
+    500 named most. `Agreement.note` says so.
 
     Parameters
     ----------
     predictions
-        `Predictions` of at least two raters, or anything that its constructor takes. A score of at least 0.5 is a yes.
+        `Predictions` of at least two raters, or anything that its constructor takes. A
+        score of at least 0.5 is a yes.
 
     Returns
     -------
     Figures for all raters together, each label, each rater, and pairs of raters.
     """
     source = as_predictions(predictions)
-    expect(
-        len(source.models) > 1, "agreement", "one rater", "at least two, who can differ"
-    )
-    panel, note = named_most(source)
-    panel = looked_at(panel)
-    said = sheets(panel)
+    if not (len(source.models) > 1):
+        raise InputError(
+            where="agreement",
+            found="one rater",
+            expected="at least two, who can differ",
+        )
+
+    panel, note = select_frequent_labels(source)
+    panel = subsample_for_diagnostics(panel)
+    said = make_annotations(panel)
     comparisons = int((np.bincount(said.instance) ** 2).sum()) * len(panel.labels)
     if comparisons > _MOST_COMPARISONS:
         panel = panel[:: -(-comparisons // _MOST_COMPARISONS)]
-        said = sheets(panel)
-    (m, n, l), r = panel.shape, len(said.rater)
+        said = make_annotations(panel)
+
+    (m, n, l) = panel.shape
+    r = len(said.rater)
     note += (
         f" Of {len(source):,} instances, {n:,} are looked at."
         if n < len(source)
         else ""
     )
     _, at = np.unique(said.instance, return_inverse=True)
-    speakers, group = np.bincount(at), at % _GROUPS
-    by_instance, own = (
-        adding(at, len(speakers)),
-        [np.flatnonzero(said.rater == k) for k in range(m)],
-    )
+    speakers = np.bincount(at)
+    group = at % _GROUPS
+    by_instance = adding(at, len(speakers))
+    own = [np.flatnonzero(said.rater == k) for k in range(m)]
     pairs = list(_meeting(said.rater, at, own))
 
-    of_labels, met = np.zeros((2, 2, RESAMPLES + 1, l)), np.zeros(l, dtype=np.int64)
+    of_labels = np.zeros((2, 2, RESAMPLES + 1, l))
+    met = np.zeros(l, dtype=np.int64)
     of_raters, of_pairs = (
         np.zeros((len(found), 2, 2, RESAMPLES + 1)) for found in (own, pairs)
     )
     step = max(1, _AT_ONCE // max(r, 4 * RESAMPLES))
     for columns in (slice(start, start + step) for start in range(0, l, step)):
-        heard, agreed = (
-            said.spoke[:, columns],
-            said.scores[:, columns] >= 0.5,
-        )  # as bool, which pairs are faster with
-        spoke, yes = heard.astype(np.float64), agreed.astype(np.float64)
-        s, total = by_instance @ spoke, by_instance @ yes
+        # as bool, which pairs are faster with
+        heard = said.spoke[:, columns]
+        agreed = said.scores[:, columns] >= 0.5
+        spoke = heard.astype(np.float64)
+        yes = agreed.astype(np.float64)
+        s = by_instance @ spoke
+        total = by_instance @ yes
         met[columns] = (s > 1).sum(axis=0)
         of_labels[..., columns] = _label_sums(s, total, np.arange(len(s)) % _GROUPS)
         for found, rows in zip(of_raters, own, strict=True):
-            others, also = (
-                (s[at[rows]] - 1) * spoke[rows],
-                (total[at[rows]] - yes[rows]) * spoke[rows],
-            )
+            others = (s[at[rows]] - 1) * spoke[rows]
+            also = (total[at[rows]] - yes[rows]) * spoke[rows]
             found += _rater_sums(
                 [others, yes[rows] * others, also, yes[rows] * also], group[rows]
             )
+
         for found, (_, _, a, b) in zip(of_pairs, pairs, strict=True):
             both = heard[a] & heard[b]
             found += _rater_sums(
@@ -196,7 +216,8 @@ def agreement(predictions: Any) -> Agreement:
     labels = tuple(
         LabelAgreement(name, n, *_figures(sums, n)) for name, n, sums in each
     )
-    names, shared = panel.models, [int((speakers[at[rows]] > 1).sum()) for rows in own]
+    names = panel.models
+    shared = [int((speakers[at[rows]] > 1).sum()) for rows in own]
     raters = [_rated((names[k],), shared[k], sums) for k, sums in enumerate(of_raters)]
     twos = [
         _rated((names[k], names[q]), len(a), of_pairs[p])
@@ -250,7 +271,8 @@ def _meeting(
 
 def _label_sums(s: FloatArray, total: FloatArray, group: IntArray) -> FloatArray:
     """Return (2, 2, resamples, l) how often two answers differed and could, and the same as Krippendorff counts it."""
-    several, apart = s > 1, s * total - total**2
+    several = s > 1
+    apart = s * total - total**2
     within = several * apart / np.maximum(s - 1, 1)
     fields = apart, s * (s - 1) / 2, within, s * several, total * several
     differed, could, seen, n, t = (_resampled(field, group) for field in fields)
@@ -263,7 +285,8 @@ def _label_sums(s: FloatArray, total: FloatArray, group: IntArray) -> FloatArray
 def _rater_sums(fields: list[Array], group: IntArray) -> FloatArray:
     """Return (2, 2, resamples) how often two sides differed and could, and again beside chance: sums over labels.
 
-    The fields (rows, l) count answers, the first's yes, the second's yes, and yes from both.
+    The fields (rows, l) count answers, the first's yes, the second's yes, and yes from
+    both.
     """
     n, first, second, both = np.split(_resampled(np.hstack(fields), group), 4, axis=1)
     chance = ratio(first * (n - second) + second * (n - first), n, 0.0)
@@ -275,14 +298,16 @@ def _rater_sums(fields: list[Array], group: IntArray) -> FloatArray:
 
 def _set_alpha(panel: Predictions) -> Agreed:
     """Krippendorff's α of the sets of labels that raters said yes to; two empty sets are alike."""
-    said = sheets(panel)
+    said = make_annotations(panel)
     yes = said.scores >= 0.5
     _, first, kind = np.unique(
         np.packbits(yes, axis=1), axis=0, return_index=True, return_inverse=True
     )
     if len(first) > _MOST_SETS:
         return _set_alpha(panel[::2])
-    distance, kind = masi_distances(yes[first]), kind.reshape(-1)
+
+    distance = masi_distances(yes[first])
+    kind = kind.reshape(-1)
     _, at, speakers = np.unique(said.instance, return_inverse=True, return_counts=True)
     observed = np.zeros((_GROUPS, 1))
     for _, rows in together(said, 1):
@@ -290,6 +315,7 @@ def _set_alpha(panel: Predictions) -> Agreed:
             axis=(1, 2)
         ) / (rows.shape[1] - 1)
         np.add.at(observed[:, 0], at[rows[:, 0]] % _GROUPS, apart)
+
     met = np.flatnonzero(speakers[at] > 1)
     sets = sparse.csr_array(
         (np.ones(len(met)), (at[met] % _GROUPS, kind[met])), shape=(_GROUPS, len(first))
@@ -321,7 +347,8 @@ def masi_distances(sets: BoolArray) -> FloatArray:
     [[0.0, 0.67, 1.0], [0.67, 0.0, 1.0], [1.0, 1.0, 0.0]]
     """
     members = sparse.csr_array(sets.astype(np.float64))
-    shared, size = (members @ members.T).toarray(), sets.sum(axis=1)
+    shared = (members @ members.T).toarray()
+    size = sets.sum(axis=1)
     either = np.add.outer(size, size) - shared
     monotone = np.where(
         shared == either,
@@ -347,10 +374,12 @@ def _one_minus(observed: FloatArray, expected: FloatArray, instances: int) -> Ag
         np.isnan(found[0]) or instances < FEW
     ):  # few instances, drawn anew, are much the same: intervals too short
         return Agreed(float(found[0]), np.nan, np.nan)
+
     resampled = found[
         ~np.isnan(found)
     ]  # all that can be worked out; the figure itself is one
-    # Instances that are drawn twice agree with themselves: chance is underrated, so that the resamples lie too low.
+    # Instances that are drawn twice agree with themselves: chance is underrated, so
+    # that the resamples lie too low.
     low, high = found[0] + np.percentile(resampled, [2.5, 97.5]) - resampled.mean()
     return Agreed(float(found[0]), float(low), min(float(high), 1.0))
 

@@ -5,14 +5,14 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.base import clone
 
-from ..combiners.registry import Combiner
-from ..linalg.annotations import sheets
+from ..combiners.registry import BaseCombiner
+from ..linalg.annotations import make_annotations
 from ..linalg.block_sums import FloatArray, ratio
-from ..predictions import Predictions, Source
-from ..predictions.sampling import looked_at
+from ..predictions import BasePredictions, Predictions
+from ..predictions.sampling import subsample_for_diagnostics
 from .effective_models import Voices, count_voices
 from .model_quality import Suspect, suspects
-from .pairwise import common_factor, meet, scale_of
+from .pairwise import common_factor, compute_pairwise_statistics, scale_of
 
 
 class Examined(NamedTuple):
@@ -20,17 +20,26 @@ class Examined(NamedTuple):
 
     models: tuple[str, ...]
     labels: tuple[str, ...]
-    agreement: FloatArray  # (m, m) correlation of what two models say, over all labels together
-    shared: FloatArray  # (m, m) how many instances two models spoke about; 0 for a model with itself
-    reliability: FloatArray  # (m,) correlation of what a model says with what models have in common
-    dispute: FloatArray  # (l,) mean squared difference of two models' scores: how often they differ, if they decide
+    # (m, m) correlation of what two models say, over all labels together
+    agreement: FloatArray
+    # (m, m) how many instances two models spoke about; 0 for a model with itself
+    shared: FloatArray
+    # (m,) correlation of what a model says with what models have in common
+    reliability: FloatArray
+    # (l,) mean squared difference of two models' scores: how often they differ, if they
+    # decide
+    dispute: FloatArray
     suspects: tuple[Suspect, ...]  # models that the evidence is against
     voices: Voices  # effective number of models
 
     @property
     def mean_agreement(self) -> float:
         """Mean correlation of two different models, by how many instances they share; 1 for one model alone."""
-        shared = self.shared if len(self.models) > 1 else np.ones((1, 1))
+        if len(self.models) > 1:
+            shared = self.shared
+        else:
+            shared = np.ones((1, 1))
+
         return float(ratio((self.agreement * shared).sum(), shared.sum(), 0.0))
 
     def warnings(self) -> list[str]:
@@ -60,7 +69,8 @@ class Diagnostics(NamedTuple):
     """
 
     panel: Examined
-    moved: float  # share of instances whose first label is none of those that voting puts first
+    # share of instances whose first label is none of those that voting puts first
+    moved: float
 
     @property
     def suspects(self) -> tuple[Suspect, ...]:
@@ -88,7 +98,7 @@ class Diagnostics(NamedTuple):
         )
 
 
-def examine(predictions: Source) -> Examined:
+def examine(predictions: BasePredictions) -> Examined:
     """Look at the models and labels of a panel: at most 2²⁴ cells of it, and the first block of one in files.
 
     Examples
@@ -98,9 +108,10 @@ def examine(predictions: Source) -> Examined:
     >>> examine(panel).warnings()
     []
     """
-    said = sheets(looked_at(predictions))
-    met = meet(said)
-    names, m = predictions.models, len(predictions.models)
+    said = make_annotations(subsample_for_diagnostics(predictions))
+    met = compute_pairwise_statistics(said)
+    names = predictions.models
+    m = len(predictions.models)
     agreement = np.clip(ratio(met.products, scale_of(met.squares), 0.0), -1, 1)
     np.fill_diagonal(agreement, 1.0)
     reliability = common_factor(met)
@@ -138,7 +149,7 @@ def diagnose(
 
 
 def leave_one_model_out(
-    predictions: Predictions, combiner: Combiner
+    predictions: Predictions, combiner: BaseCombiner
 ) -> tuple[FloatArray, FloatArray]:
     """Find the lowest and the highest score (n, l) that each cell gets when any one model is left out.
 
@@ -155,5 +166,7 @@ def leave_one_model_out(
         for left_out in predictions.models:
             kept = [model for model in predictions.models if model != left_out]
             scores = clone(combiner).fit_transform(predictions.select(models=kept))
-            low, high = np.minimum(low, scores), np.maximum(high, scores)
+            low = np.minimum(low, scores)
+            high = np.maximum(high, scores)
+
     return low, high

@@ -11,14 +11,15 @@ import numpy as np
 
 from ..combiners import majority_vote
 from ..combiners.contributions import Scale
-from ..combiners.registry import Combiner
-from ..errors import InputError, expect, nearest
+from ..combiners.registry import BaseCombiner
+from ..errors import InputError, nearest
 from ..execution.passes import gather
 from ..metrics.tables import plain
-from ..predictions import BoolArray, FloatArray, Predictions, Source, as_names
+from ..predictions import BasePredictions, BoolArray, FloatArray, Predictions, as_names
 from ..text import shown, table
 
-_MOST_SEARCHED = 20_000  # names among which the one that was meant is looked for; more would take seconds
+# names among which the one that was meant is looked for; more would take seconds
+_MOST_SEARCHED = 20_000
 
 
 class Part(NamedTuple):
@@ -42,11 +43,13 @@ class Explanation:
     score, vote
         The consensus score, and what plain majority voting gives in its place.
     scale
-        ``"score"``: the parts sum to the score; ``"log-odds"``: they sum to its log-odds, as Dawid–Skene's do.
+        ``"score"``: the parts sum to the score; ``"log-odds"``: they sum to its
+        log-odds, as Dawid–Skene's do.
     baseline
         Where the sum starts before any statement counts, such as the label's frequency.
     remainder
-        What the method does to the sum in the end: the rater filter lifts what is below 0 to 0.
+        What the method does to the sum in the end: the rater filter lifts what is below
+        0 to 0.
     contributions
         What each model's statement about each label adds (m, l), 0 where it was silent.
     said
@@ -54,9 +57,11 @@ class Explanation:
     models, labels
         What rows and columns are called.
     clusters
-        What being in its clusters adds, by their names, where the panel has clusterings and the method uses them.
+        What being in its clusters adds, by their names, where the panel has clusterings
+        and the method uses them.
     in_label_set
-        Whether the label is in the instance's label set, where a `Consensus` explains; else ``None``.
+        Whether the label is in the instance's label set, where a `Consensus` explains;
+        else ``None``.
 
     Examples
     --------
@@ -103,10 +108,8 @@ class Explanation:
     @cached_property
     def counts(self) -> BoolArray:
         """Which statements count (m, l): all that contribute, and all about the label by who has seen the instance."""
-        saw, own = (
-            ~np.isnan(self.said).all(axis=1),
-            np.array(self.labels, dtype=object) == self.label,
-        )
+        saw = ~np.isnan(self.said).all(axis=1)
+        own = np.array(self.labels, dtype=object) == self.label
         return np.asarray((self.contributions != 0) | np.outer(saw, own))
 
     @cached_property
@@ -121,13 +124,15 @@ class Explanation:
         votes = np.where(spoke[:, own], self.said[:, own], 0.0) / max(
             spoke[:, own].sum(), 1
         )
-        # Thousands of statements: numbers of lists are reached faster than those of arrays.
+        # Thousands of statements: numbers of lists are reached faster than those of
+        # arrays.
         at, of = np.nonzero(self.counts)
         yes = (of == own) & (self.said[at, of] >= 0.5)
         order = np.lexsort((of != own, -np.abs(self.contributions[at, of]), ~yes))[
             :most
         ]
-        at, of = at[order], of[order]
+        at = at[order]
+        of = of[order]
         columns = (
             at,
             of,
@@ -192,7 +197,8 @@ class Explanation:
         Parameters
         ----------
         most
-            How many parts have a row of their own, the first ones; the others share one.
+            How many parts have a row of their own, the first ones; the others share
+            one.
 
         Returns
         -------
@@ -227,20 +233,35 @@ class Explanation:
 
     def _rows(self, most: int) -> list[tuple[str, ...]]:
         """Return the rows of a table, names shortened: the baseline, the largest parts, what is left, and the sum."""
-        parts, others = self.parts[:most], self.parts[most:]
+        parts = self.parts[:most]
+        others = self.parts[most:]
         digits = _digits([part.contribution for part in parts])
         rows: list[tuple[str, ...]] = []
         nobody_spoke = all(
             part.said is None for part in self.parts if part.label == self.label
         )
         if self.baseline or nobody_spoke:
-            prior = _signed(self.vote, digits) if nobody_spoke else ""
+            if nobody_spoke:
+                prior = _signed(self.vote, digits)
+            else:
+                prior = ""
+
             rows.append(("baseline", "", "", _signed(self.baseline, digits), prior))
+
         for model, label, said, contribution, vote in parts:
             names = shown(model, 30), shown(label, 30)
-            voice = "–" if said is None else f"{said:.4g}"
-            own = _signed(vote, digits) if label == self.label else ""
+            if said is None:
+                voice = "–"
+            else:
+                voice = f"{said:.4g}"
+
+            if label == self.label:
+                own = _signed(vote, digits)
+            else:
+                own = ""
+
             rows.append((*names, voice, _signed(contribution, digits), own))
+
         if others:
             left = _signed(math.fsum(part.contribution for part in others), digits)
             votes = [part.vote for part in others if part.label == self.label]
@@ -253,6 +274,7 @@ class Explanation:
                     _signed(math.fsum(votes), digits) if votes else "",
                 )
             )
+
         if self.remainder:
             rows.append(("floor at 0", "", "", _signed(self.remainder, digits), ""))
         return [
@@ -262,13 +284,18 @@ class Explanation:
 
     def _note(self) -> str:
         if math.isinf(self.baseline):
-            how_often = "always" if self.baseline > 0 else "never"
+            if self.baseline > 0:
+                how_often = "always"
+            else:
+                how_often = "never"
+
             return f"{self.method} found the label to be {how_often} true, which no vote can change."
+
         return f"{self.method} adds up log-odds: {self.total:.4f} is a score of {self.score:.4f}."
 
 
 def explain(
-    combiner: Combiner, predictions: Any, instance: int | str, label: int | str
+    combiner: BaseCombiner, predictions: Any, instance: int | str, label: int | str
 ) -> Explanation:
     """Say which model's which statement raised or lowered a score, and by how much, against plain voting.
 
@@ -294,28 +321,35 @@ def explain(
     >>> bool(abs(why.baseline + why.contributions.sum() + why.remainder - why.score) < 1e-10)
     True
     """
-    expect(
-        isinstance(combiner, Combiner),
-        "combiner",
-        repr(combiner),
-        "a fitted one, such as MLCMa().fit(panel)",
-    )
+    if not (isinstance(combiner, BaseCombiner)):
+        raise InputError(
+            where="combiner",
+            found=repr(combiner),
+            expected="a fitted one, such as MLCMa().fit(panel)",
+        )
+
     solution = combiner.solution_
     panel = combiner.in_fitted_order(predictions)
-    one, column = one_instance(panel, instance), label_position(panel.labels, label)
+    one = one_instance(panel, instance)
+    column = label_position(panel.labels, label)
     weighted = one.weighted(combiner.weights_)
     found = combiner.contributions(weighted, solution, column)
-    said, name = one.to_array()[:, 0], panel.labels[column]
+    said = one.to_array()[:, 0]
+    name = panel.labels[column]
     # Where nobody spoke, voting falls back on all that was said about the label.
-    asked = panel if np.isnan(said[:, column]).all() else one
+    if np.isnan(said[:, column]).all():
+        asked = panel
+    else:
+        asked = one
+
     prior = majority_vote.solve(
         gather(asked.weighted(None).select(labels=[name]), majority_vote.statistics)
     ).prior
-    clusters = (
-        ()
-        if found.clusters is None
-        else zip(panel.clusters, found.clusters.tolist(), strict=True)
-    )
+    if found.clusters is None:
+        clusters = ()
+    else:
+        clusters = zip(panel.clusters, found.clusters.tolist(), strict=True)
+
     inside = {
         cluster: contribution for cluster, contribution in clusters if contribution
     }
@@ -327,7 +361,7 @@ def explain(
     )
 
 
-def one_instance(panel: Source, name: int | str) -> Predictions:
+def one_instance(panel: BasePredictions, name: int | str) -> Predictions:
     """Find an instance by its name, and return it by itself.
 
     Examples
@@ -349,10 +383,13 @@ def one_instance(panel: Source, name: int | str) -> Predictions:
             name, str
         ):  # as the command line gives it
             names = names.astype(np.dtypes.StringDType())
+
         at = np.flatnonzero(names == (str(name) if names.dtype.kind == "T" else name))
         if len(at):
             return block[at]
+
         seen += map(str, names[: _MOST_SEARCHED - len(seen)].tolist())
+
     return _unknown("instance", name, seen, len(panel))
 
 
@@ -367,6 +404,7 @@ def label_position(labels: tuple[str, ...], name: int | str) -> int:
     for wanted in (str(name), f"label_{name}"):
         if wanted in labels:
             return labels.index(wanted)
+
     return _unknown("label", name, labels, len(labels))
 
 
@@ -380,9 +418,14 @@ def _unknown(what: str, name: object, names: Sequence[str], count: int) -> NoRet
 def _digits(contributions: Sequence[float]) -> int:
     """How many decimals show three figures of the largest contribution: at least four."""
     largest = max((abs(value) for value in contributions), default=0.0)
-    return 4 if largest == 0 else min(max(4, 2 - math.floor(math.log10(largest))), 12)
+    if largest == 0:
+        return 4
+    return min(max(4, 2 - math.floor(math.log10(largest))), 12)
 
 
 def _signed(value: float, digits: int) -> str:
     text = f"{value:+.{digits}f}"
-    return text if float(text) else text[1:]  # no sign where nothing is left of it
+    # no sign where nothing is left of it
+    if float(text):
+        return text
+    return text[1:]

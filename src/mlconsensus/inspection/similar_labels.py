@@ -17,9 +17,10 @@ class Alias(NamedTuple):
 def similar_labels(used: Mapping[str, int], least: float = 0.87) -> list[Alias]:
     """Find labels that look like one another.
 
-    Names are compared without case, spaces and marks, by the share of letters that they have in common in order
-    (rapidfuzz's ``ratio``). Names whose numbers differ are different, and so are those of which one is the other with
-    something before it, as ``irrelevant``.
+    Names are compared without case, spaces and marks, by the share of letters that they
+    have in common in order (rapidfuzz's ``ratio``). Names whose numbers differ are
+    different, and so are those of which one is the other with something before it, as
+    ``irrelevant``.
 
     Parameters
     ----------
@@ -31,7 +32,8 @@ def similar_labels(used: Mapping[str, int], least: float = 0.87) -> list[Alias]:
     Returns
     -------
     list of Alias
-        Each name at most once, the most similar first; what it stands for is used at least as often.
+        Each name at most once, the most similar first; what it stands for is used at
+        least as often.
 
     Examples
     --------
@@ -61,4 +63,5 @@ def similar_labels(used: Mapping[str, int], least: float = 0.87) -> list[Alias]:
                     names[at], names[other], float(likeness[other]) / 100, *counts
                 )
                 break
+
     return sorted(found.values(), key=lambda alias: -alias.similarity)

@@ -1,6 +1,6 @@
 """Prediction files: one module a format, chosen by suffix, and what makes tables and panels of them."""
 
-from .files import whole_file
+from .files import atomic_write
 from .formats.registry import FORMATS, format_of
 from .read import (
     from_dataset,
@@ -10,12 +10,12 @@ from .read import (
     read_table,
     read_tables,
 )
-from .scan import ScannedPanel, scan_predictions
+from .scan import FilePredictions, scan_predictions
 from .write import write_table
 
 __all__ = [
     "FORMATS",
-    "ScannedPanel",
+    "FilePredictions",
     "format_of",
     "from_dataset",
     "from_long",
@@ -23,9 +23,9 @@ __all__ = [
     "read_predictions",
 ]
 __all__ += [
+    "atomic_write",
     "read_table",
     "read_tables",
     "scan_predictions",
-    "whole_file",
     "write_table",
 ]

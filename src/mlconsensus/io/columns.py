@@ -9,11 +9,11 @@ from typing import Any, NoReturn
 import numpy as np
 import polars as pl
 
-from ..errors import InputError, expect, nearest
+from ..errors import InputError, nearest
 from ..execution.memory import check_size
 from ..predictions import Array, first_again
 from .files import Place
-from .options import Rules
+from .options import ReadOptions
 
 # What plays which part in a long table, and what people call it.
 ROLES = {
@@ -35,24 +35,26 @@ MISSING = (
     "none",
 )  # in any case, with or without spaces around
 
-# Whether what is read is the truth or a consensus. Predictions are in [0, 1]; what was made of them need not be.
+# Whether what is read is the truth or a consensus. Predictions are in [0, 1]; what was
+# made of them need not be.
 judged: ContextVar[bool] = ContextVar("judged", default=False)
 _LARGEST = float(np.finfo(np.float64).max)
 
 
 def roles(
-    columns: Sequence[str], rules: Rules = Rules(), name: str = ""
+    columns: Sequence[str], rules: ReadOptions = ReadOptions(), name: str = ""
 ) -> list[str | None]:
     """Tell what part each column plays in a long table, ``None``: none; an empty list if the table is a wide one.
 
-    A table is a long one if it has the columns that the rules name, or if every column is called as is usual for
-    some part, at least an instance, a label, and a model or a score.
+    A table is a long one if it has the columns that the rules name, or if every column
+    is called as is usual for some part, at least an instance, a label, and a model or a
+    score.
 
     Examples
     --------
     >>> roles(["task", "worker", "label"]), roles(["instance", "sports", "politics"])
     (['instance', 'model', 'label'], [])
-    >>> roles(["who", "item", "tag", "when"], Rules(columns={"model": "who"}))
+    >>> roles(["who", "item", "tag", "when"], ReadOptions(columns={"model": "who"}))
     ['model', 'instance', 'label', None]
     """
     given = {column: role for role, column in rules.columns.items()}
@@ -61,6 +63,7 @@ def roles(
     ranked = ["instance", "rank", "label", "score"]
     if list(columns) == ranked:
         return ["instance", None, "label", "score"]
+
     usual = [
         column
         if rules.strict and column in ROLES
@@ -76,14 +79,18 @@ def roles(
         )
         if rules.strict:
             whole = whole and list(columns) == usual and known >= _LONG
-        return usual if whole else []
+        if whole:
+            return usual
+        return []
+
     absent = next((column for column in given if column not in columns), None)
-    expect(
-        absent is None,
-        name,
-        f"no column {absent!r}",
-        f"it, as columns says{nearest(str(absent), columns)}",
-    )
+    if absent is not None:
+        raise InputError(
+            where=name,
+            found=f"no column {absent!r}",
+            expected=f"it, as columns says{nearest(str(absent), columns)}",
+        )
+
     found = [given.get(column) for column in columns]
     for role in set(ROLES) - set(given.values()):
         same = [
@@ -91,13 +98,15 @@ def roles(
         ]
         if len(same) == 1:
             found[same[0]] = role
+
     for role in ("instance", "label"):
-        expect(
-            role in found,
-            name,
-            f"no column for the {role}",
-            f"columns to say which ({role}=…)",
-        )
+        if role not in found:
+            raise InputError(
+                where=name,
+                found=f"no column for the {role}",
+                expected=f"columns to say which ({role}=…)",
+            )
+
     return found
 
 
@@ -114,24 +123,33 @@ def check_columns(columns: Sequence[str], name: str) -> None:
     if again := first_again(columns[1:]):
         first, second = again
         column = columns[first + 1]
-        hint = (
-            "; is the header line missing?"
-            if column.replace(".", "", 1).isdigit()
-            else ""
-        )
+        if column.replace(".", "", 1).isdigit():
+            hint = "; is the header line missing?"
+        else:
+            hint = ""
+
         where = f"{name}, columns {first + 2} and {second + 2}"
         raise InputError(
             f"{where}: found {column!r} twice, expected each label once{hint}"
         )
-    only = f"only the column {columns[0]!r}" if columns else "no column"
-    expect(len(columns) > 1, name, only, "an instance id and at least one label")
-    for at, column in enumerate(columns[1:], 2):
-        expect(
-            bool(column.strip()),
-            f"{name}, column {at}",
-            "an empty name",
-            "that of a label",
+
+    if columns:
+        only = f"only the column {columns[0]!r}"
+    else:
+        only = "no column"
+
+    if not (len(columns) > 1):
+        raise InputError(
+            where=name, found=only, expected="an instance id and at least one label"
         )
+
+    for at, column in enumerate(columns[1:], 2):
+        if not (bool(column.strip())):
+            raise InputError(
+                where=f"{name}, column {at}",
+                found="an empty name",
+                expected="that of a label",
+            )
 
 
 def row_size(rows: pl.DataFrame | pl.LazyFrame) -> int:
@@ -170,29 +188,36 @@ def matrix(frame: pl.DataFrame, columns: Sequence[str], place: Place) -> Array:
     kind = _dtype(frame)
     if kind is np.bool_:
         return _from_bits(frame)
+
     out = np.empty((frame.height, frame.width), dtype=kind, order="F")
     for at, label in enumerate(columns[1:]):
         # Column by column, letting go of each: the whole is never there twice.
         out[:, at] = scores_of(
             frame.drop_in_place(str(at + 1)), label, place, columns
         ).to_numpy()
+
     return out
 
 
 def _from_bits(frame: pl.DataFrame) -> Array:
     """Lay open the bits of decisions that Arrow keeps; `to_numpy` goes bit by bit, at ten times the cost.
 
-    Arrow's stream is a message of names, one of cells, each with its size in front, and 8 bytes that end it. The cells
-    follow the second, column by column, each filled up to a multiple of 64 bytes.
+    Arrow's stream is a message of names, one of cells, each with its size in front, and
+    8 bytes that end it. The cells follow the second, column by column, each filled up
+    to a multiple of 64 bytes.
     """
-    stream, n = io.BytesIO(), frame.height
+    stream = io.BytesIO()
+    n = frame.height
     frame.rechunk().write_ipc_stream(stream, compression="uncompressed")
-    data, at = np.frombuffer(stream.getvalue(), np.uint8), 0
+    data = np.frombuffer(stream.getvalue(), np.uint8)
+    at = 0
     for _ in range(2):
         at += 8 + int(data[at + 4 : at + 8].view("<i4")[0])
+
     width = -(-n // 512) * 64
     if len(data) - at - 8 != width * frame.width:  # more is kept than bits
         return frame.to_numpy()
+
     bits = np.unpackbits(
         data[at:-8].reshape(-1, width), axis=1, count=n, bitorder="little"
     )
@@ -209,13 +234,15 @@ def text_of(cells: pl.Series, column: str, place: Place) -> pl.Series:
     """
     if cells.dtype in (pl.Categorical, pl.Enum) or cells.dtype.is_integer():
         cells = cells.cast(pl.String)
+
     text = cells.dtype == pl.String
-    expect(
-        text,
-        f"{place.file}, column {column!r}",
-        f"{cells.dtype} values",
-        "text or whole numbers",
-    )
+    if not (text):
+        raise InputError(
+            where=f"{place.file}, column {column!r}",
+            found=f"{cells.dtype} values",
+            expected="text or whole numbers",
+        )
+
     return cells
 
 
@@ -240,6 +267,7 @@ def names(cells: pl.Series, column: str, place: Place) -> pl.Series:
             raise InputError(
                 f"{where}, column {column!r}: found nothing, expected a name"
             )
+
     return cells
 
 
@@ -263,17 +291,17 @@ def scores_of(
             raise_bad_score(f"{place(bad)}, {where}", cells[bad], meant_long(columns))
     else:
         right = cells.dtype.is_numeric() or cells.dtype in (pl.Boolean, pl.Null)
-        expect(
-            right,
-            f"{place.file}, {where}",
-            f"{cells.dtype} values",
-            "numbers from 0 to 1",
-        )
-        numbers = (
-            cells.cast(pl.Float64)
-            if cells.dtype.is_decimal() or cells.dtype == pl.Null
-            else cells
-        )
+        if not (right):
+            raise InputError(
+                where=f"{place.file}, {where}",
+                found=f"{cells.dtype} values",
+                expected="numbers from 0 to 1",
+            )
+        if cells.dtype.is_decimal() or cells.dtype == pl.Null:
+            numbers = cells.cast(pl.Float64)
+        else:
+            numbers = cells
+
     outside = _first_outside(numbers)
     if outside is not None:
         raise_bad_score(f"{place(outside)}, {where}", cells[outside])
@@ -290,12 +318,11 @@ def meant_long(columns: Sequence[str]) -> str:
     """
     if roles(columns):
         return ""
+
     known = {_ROLE.get(column.strip().lower()) for column in columns} - {None}
-    return (
-        "; a long file has the columns instance, label, score, or --columns names them"
-        if len(known) >= 2
-        else ""
-    )
+    if len(known) >= 2:
+        return "; a long file has the columns instance, label, score, or --columns names them"
+    return ""
 
 
 def _dtype(frame: pl.DataFrame) -> type[np.generic]:
@@ -304,8 +331,13 @@ def _dtype(frame: pl.DataFrame) -> type[np.generic]:
     if all(kind == pl.Boolean or kind.is_integer() for kind in kinds):
         if any(frame.null_count().row(0)):
             return np.float32
-        return np.bool_ if kinds == {pl.Boolean} else np.uint8
-    return np.float32 if kinds == {pl.Float32} else np.float64
+        if kinds == {pl.Boolean}:
+            return np.bool_
+        return np.uint8
+
+    if kinds == {pl.Float32}:
+        return np.float32
+    return np.float64
 
 
 @contextmanager
@@ -355,9 +387,12 @@ def raise_bad_score(where: str, found: object, hint: str = "") -> NoReturn:
         raise InputError(
             f"{where}: found {found[:40]!r}, expected a number from 0 to 1{others}{hint or lists}"
         )
-    too_large = (
-        " (or a number too large)" if found in (float("inf"), float("-inf")) else ""
-    )
+
+    if found in (float("inf"), float("-inf")):
+        too_large = " (or a number too large)"
+    else:
+        too_large = ""
+
     # Text is parsed as floats; a whole number shall look like one.
     raise InputError(
         f"{where}: found {str(found).removesuffix('.0')}{too_large}, expected a number from 0 to 1"
@@ -391,11 +426,11 @@ def _first_outside(cells: pl.Series) -> int | None:
         return None
     if not any(outside(end) for end in (cells.min(), cells.max()) if end is not None):
         return None
-    bad = (
-        outside(cells) & cells.is_not_nan()
-        if cells.dtype.is_float()
-        else outside(cells)
-    )
+    if cells.dtype.is_float():
+        bad = outside(cells) & cells.is_not_nan()
+    else:
+        bad = outside(cells)
+
     return int(bad.fill_null(False).arg_max())
 
 
@@ -409,12 +444,10 @@ def check_array(scores: Array, name: str) -> None:
     ...
     mlconsensus.errors.InputError: a.npz, scores[0, 1]: found 7, expected a number from 0 to 1
     """
-    expect(
-        scores.dtype.kind in "biuf",
-        name,
-        f"{scores.dtype} values",
-        "numbers from 0 to 1",
-    )
+    if scores.dtype.kind not in "biuf":
+        raise InputError(
+            where=name, found=f"{scores.dtype} values", expected="numbers from 0 to 1"
+        )
     if scores.dtype.kind == "b" or scores.size == 0:
         return
     if any(

@@ -6,7 +6,9 @@ from collections.abc import Iterator
 
 from ..execution.memory import check_size
 
-GZIP, ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"  # how such files begin
+# how such files begin
+GZIP = b"\x1f\x8b"
+ZSTD = b"\x28\xb5\x2f\xfd"
 
 _PIECE = (
     2**12
@@ -31,7 +33,9 @@ def unpacked(data: bytes, kind: bytes, name: str) -> bytes:
     >>> unpacked(gzip.compress(b"text"), GZIP, "a.csv.gz")
     b'text'
     """
-    parts, size, seen = [], 0, 0
+    parts = []
+    size = 0
+    seen = 0
     file = gzip.GzipFile(fileobj=io.BytesIO(data))
     for part in (
         iter(lambda: file.read(_STEP), b"") if kind == GZIP else _from_zstd(data)
@@ -41,13 +45,15 @@ def unpacked(data: bytes, kind: bytes, name: str) -> bytes:
         if size - seen >= _STEP:
             check_size(size, name, "or more when unpacked")
             seen = size
+
     return b"".join(parts)
 
 
 def _from_zstd(data: bytes) -> Iterator[bytes]:
     import zstandard
 
-    whole, at = memoryview(data), 0
+    whole = memoryview(data)
+    at = 0
     while at < len(whole):
         frame = zstandard.ZstdDecompressor().decompressobj()
         while not frame.eof:
@@ -55,6 +61,7 @@ def _from_zstd(data: bytes) -> Iterator[bytes]:
                 whole
             ):  # zstandard gives what it has of a file that was cut off, without a word
                 raise EOFError("it ends too early")
+
             piece = whole[at : at + _PIECE]
             yield frame.decompress(piece)
             at += len(piece) - len(frame.unused_data)

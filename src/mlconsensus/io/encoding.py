@@ -1,6 +1,6 @@
 """What all text formats ask of their bytes: UTF-8, and some of it."""
 
-from ..errors import InputError, expect
+from ..errors import InputError
 
 _BOM = b"\xef\xbb\xbf"
 _WIDE = (b"\xff\xfe", b"\xfe\xff")  # how UTF-16 and UTF-32 begin
@@ -16,9 +16,14 @@ def check_text(data: bytes, name: str) -> None:
     ...
     mlconsensus.errors.InputError: a.csv: found UTF-16 text, expected UTF-8
     """
-    expect(not data.startswith(_WIDE), name, "UTF-16 text", "UTF-8")
-    expect(b"\0" not in data[:4096], name, "binary data or UTF-16 text", "UTF-8 text")
-    expect(bool(data.removeprefix(_BOM).strip()), name, "an empty file", "data")
+    if data.startswith(_WIDE):
+        raise InputError(where=name, found="UTF-16 text", expected="UTF-8")
+    if b"\0" in data[:4096]:
+        raise InputError(
+            where=name, found="binary data or UTF-16 text", expected="UTF-8 text"
+        )
+    if not (bool(data.removeprefix(_BOM).strip())):
+        raise InputError(where=name, found="an empty file", expected="data")
 
 
 def decoded(data: bytes, name: str) -> str:
@@ -35,7 +40,8 @@ def decoded(data: bytes, name: str) -> str:
     try:
         return data.decode().removeprefix("\ufeff")
     except UnicodeDecodeError as fault:
-        line, byte = data.count(b"\n", 0, fault.start) + 1, data[fault.start]
+        line = data.count(b"\n", 0, fault.start) + 1
+        byte = data[fault.start]
         raise InputError(
             f"{name}, line {line}: found the byte 0x{byte:02x}, expected UTF-8 text"
         ) from None

@@ -13,10 +13,10 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import IO, Any, NamedTuple, Self
 
-from ..errors import InputError, expect, nearest
+from ..errors import InputError, nearest
 from ..text import safe
 from .compression import GZIP, ZSTD, unpacked
-from .options import AS_THEY_ARE, Rules
+from .options import DEFAULT_OPTIONS, ReadOptions
 
 AnyPath = str | PathLike[str]
 Paths = AnyPath | Sequence[AnyPath]  # of a panel
@@ -42,15 +42,13 @@ class InputFile(NamedTuple):
         [], bytes
     ]  # a call, so that the reader alone holds the bytes and can let go of them
     path: Path | None = None
-    rules: Rules = AS_THEY_ARE  # how to read it
+    rules: ReadOptions = DEFAULT_OPTIONS  # how to read it
 
     def content(self) -> bytes | Path:
         """Return the file itself if a library can read it as it is, which spares memory, else its bytes."""
-        return (
-            self.path.absolute()
-            if self.path is not None and is_plain(self.path)
-            else self.read()
-        )
+        if self.path is not None and is_plain(self.path):
+            return self.path.absolute()
+        return self.read()
 
 
 class Place(NamedTuple):
@@ -90,11 +88,16 @@ def read_bytes(path: AnyPath) -> bytes:
     ...
     mlconsensus.errors.InputError: no/such/file.csv: found no such file, expected a file to read
     """
-    shown, data, suffix = display(path), raw_bytes(path), Path(path).suffix.lower()
+    shown = display(path)
+    data = raw_bytes(path)
+    suffix = Path(path).suffix.lower()
     for kind, ending, called in ((GZIP, ".gz", "gzip"), (ZSTD, ".zst", "zstd")):
         if data.startswith(kind) or suffix == ending:
-            with guarded(shown, f"a whole {called} file", f"broken {called} data"):
+            with reader_errors(
+                shown, f"a whole {called} file", f"broken {called} data"
+            ):
                 return unpacked(data, kind, shown)
+
     return data
 
 
@@ -109,18 +112,13 @@ def raw_bytes(path: AnyPath) -> bytes:
     mlconsensus.errors.InputError: no/such/folder: found no such file, expected a file to read
     """
     shown = display(path)
-    expect(
-        os.fspath(path) != STANDARD or sys.stdin is not None,
-        shown,
-        "it closed",
-        "it open",
-    )
+    if not (os.fspath(path) != STANDARD or sys.stdin is not None):
+        raise InputError(where=shown, found="it closed", expected="it open")
+
     try:
-        return (
-            sys.stdin.buffer.read()
-            if os.fspath(path) == STANDARD
-            else Path(path).read_bytes()
-        )
+        if os.fspath(path) == STANDARD:
+            return sys.stdin.buffer.read()
+        return Path(path).read_bytes()
     except FileNotFoundError:
         raise InputError(
             f"{shown}: found no such file, expected a file to read{_neighbour(Path(path))}"
@@ -139,7 +137,9 @@ def display(path: AnyPath) -> str:
     >>> display("a.csv"), display("-")
     ('a.csv', 'standard input')
     """
-    return "standard input" if os.fspath(path) == STANDARD else os.fspath(path)
+    if os.fspath(path) == STANDARD:
+        return "standard input"
+    return os.fspath(path)
 
 
 def check_output(path: AnyPath, force: bool = False) -> None:
@@ -154,36 +154,43 @@ def check_output(path: AnyPath, force: bool = False) -> None:
     """
     if os.fspath(path) == STANDARD:
         return
-    expect(bool(os.fspath(path)), "output", "an empty name", "a file to write")
-    shown, target = display(path), Path(os.path.realpath(path))
+    if not (bool(os.fspath(path))):
+        raise InputError(
+            where="output", found="an empty name", expected="a file to write"
+        )
+
+    shown = display(path)
+    target = Path(os.path.realpath(path))
     with writable(path):  # names can be too long
-        expect(not target.is_dir(), shown, "a folder", "a file to write")
-        expect(
-            target.parent.is_dir(),
-            shown,
-            f"no folder {str(target.parent)!r}",
-            "it to exist",
-        )
-        expect(
-            force or not target.is_file(),
-            shown,
-            "an existing file",
-            "none (--force or force=True replaces it)",
-        )
+        if target.is_dir():
+            raise InputError(where=shown, found="a folder", expected="a file to write")
+        if not (target.parent.is_dir()):
+            raise InputError(
+                where=shown,
+                found=f"no folder {str(target.parent)!r}",
+                expected="it to exist",
+            )
+        if not (force or not target.is_file()):
+            raise InputError(
+                where=shown,
+                found="an existing file",
+                expected="none (--force or force=True replaces it)",
+            )
 
 
 @contextlib.contextmanager
-def whole_file(path: AnyPath, force: bool = False) -> Iterator[IO[bytes]]:
+def atomic_write(path: AnyPath, force: bool = False) -> Iterator[IO[bytes]]:
     """Open a file that takes its place only when all of it is written; ``-`` is standard output.
 
-    The bytes go to a hidden file in the same folder, which is renamed at the end; an error, or a kill, leaves
-    whatever was at `path` before. Devices and pipes, which cannot be renamed over, are written directly.
+    The bytes go to a hidden file in the same folder, which is renamed at the end; an
+    error, or a kill, leaves whatever was at `path` before. Devices and pipes, which
+    cannot be renamed over, are written directly.
 
     Examples
     --------
     >>> import tempfile, pathlib
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "out.txt"
-    >>> with whole_file(path) as file:
+    >>> with atomic_write(path) as file:
     ...     _ = file.write(b"all")
     ...     path.exists()
     False
@@ -191,7 +198,11 @@ def whole_file(path: AnyPath, force: bool = False) -> Iterator[IO[bytes]]:
     b'all'
     """
     if os.fspath(path) == STANDARD:
-        expect(sys.stdout is not None, "standard output", "it closed", "it open")
+        if sys.stdout is None:
+            raise InputError(
+                where="standard output", found="it closed", expected="it open"
+            )
+
         buffer = io.BytesIO()
         yield buffer
         shown = buffer.getvalue()
@@ -199,9 +210,11 @@ def whole_file(path: AnyPath, force: bool = False) -> Iterator[IO[bytes]]:
             shown = "\n".join(
                 map(safe, shown.decode(errors="backslashreplace").split("\n"))
             ).encode()
+
         sys.stdout.buffer.write(shown)
         sys.stdout.buffer.flush()
         return
+
     with writable(path):
         target = Path(
             os.path.realpath(path)
@@ -216,12 +229,12 @@ def whole_file(path: AnyPath, force: bool = False) -> Iterator[IO[bytes]]:
 
 
 # One that is made of a generator keeps what it refused in memory.
-class guarded(contextlib.AbstractContextManager[Any]):  # noqa: N801 - used as a function is
+class reader_errors(contextlib.AbstractContextManager[Any]):  # noqa: N801 - used as a function is
     """Refuse a file that a library cannot read, whatever it raises; Polars even panics, which no `Exception` is.
 
     Examples
     --------
-    >>> with guarded("a.parquet", "Parquet"):
+    >>> with reader_errors("a.parquet", "Parquet"):
     ...     raise RuntimeError("bad magic")
     Traceback (most recent call last):
     ...
@@ -238,9 +251,11 @@ class guarded(contextlib.AbstractContextManager[Any]):  # noqa: N801 - used as a
             fault, InputError | KeyboardInterrupt | SystemExit | GeneratorExit
         ):
             return
-        why = (
-            first_line(fault) if isinstance(fault, Exception) else "its reader panicked"
-        )
+        if isinstance(fault, Exception):
+            why = first_line(fault)
+        else:
+            why = "its reader panicked"
+
         raise InputError(
             f"{self.name}: found {self.found} ({why}), expected {self.kind}"
         ) from None
@@ -283,6 +298,7 @@ def compressed(file: IO[bytes], path: AnyPath) -> Iterator[IO[bytes]]:
     if suffix not in COMPRESSIONS:
         yield file
         return
+
     packer: Any = zlib.compressobj(
         6, wbits=31
     )  # gzip, with neither a time nor a name in its header
@@ -325,6 +341,7 @@ def _renamed(target: Path, force: bool) -> Iterator[IO[bytes]]:
             "xb"
         ) as file:  # not tempfile: it shall get the permissions that any new file gets
             yield file
+
         put_in_place(part, target, force)
     finally:
         part.unlink(missing_ok=True)
@@ -338,7 +355,8 @@ def put_in_place(part: Path, target: Path, force: bool = True) -> None:
     part, target
         Where it is, and where it is to be. A file may stay where it is, too.
     force
-        Whether to replace a file that is there; else `FileExistsError` is raised, whoever was first by however little.
+        Whether to replace a file that is there; else `FileExistsError` is raised,
+        whoever was first by however little.
 
     Examples
     --------
@@ -351,12 +369,15 @@ def put_in_place(part: Path, target: Path, force: bool = True) -> None:
     """
     for path in sorted(part.iterdir()) if part.is_dir() else [part]:
         _synced(path)
+
     try:
         (os.replace if force else os.link)(part, target)
     except OSError as fault:  # not every file system has links
         if force or fault.errno not in _NO_LINKS or target.exists():
             raise
+
         os.replace(part, target)
+
     with contextlib.suppress(OSError):  # not every system lets a folder be opened
         _synced(target.parent)
 
@@ -385,6 +406,7 @@ def is_plain(path: Path) -> bool:
         if named and path.suffix.lower() not in COMPRESSIONS and path.is_file():
             with path.open("rb") as file:
                 return not file.read(4).startswith((GZIP, ZSTD))
+
     return False
 
 
@@ -396,7 +418,9 @@ def opened(content: bytes | Path) -> IO[bytes]:
     >>> opened(b"text").read()
     b'text'
     """
-    return content.open("rb") if isinstance(content, Path) else io.BytesIO(content)
+    if isinstance(content, Path):
+        return content.open("rb")
+    return io.BytesIO(content)
 
 
 def _reason(fault: Exception) -> str:
@@ -416,6 +440,7 @@ def _neighbour(path: Path) -> str:
             path.name,
             [entry.name for entry in path.parent.iterdir() if entry.is_file()],
         )
+
     return ""
 
 
@@ -428,4 +453,6 @@ def first_line(fault: Any) -> str:
     'bad magic'
     """
     lines = str(fault).strip().splitlines()
-    return lines[0].rstrip(".:") if lines else type(fault).__name__
+    if lines:
+        return lines[0].rstrip(".:")
+    return type(fault).__name__

@@ -9,7 +9,7 @@ from scipy import sparse
 
 from ..linalg.block_sums import dense
 from ..linalg.sparse_scores import KEPT, Cells
-from ..predictions import Array, ModelTable
+from ..predictions import Array, ScoreTable
 from .columns import roles
 
 _BLOCK_CELLS = 2**22  # what a writer holds at a time
@@ -17,12 +17,12 @@ _BLOCK_CELLS = 2**22  # what a writer holds at a time
 Layout = Literal["wide", "long", "ranked"]
 
 
-def blocks(table: ModelTable, layout: Layout) -> Iterator[pl.DataFrame]:
+def blocks(table: ScoreTable, layout: Layout) -> Iterator[pl.DataFrame]:
     """Walk a table as frames to be written one below the other; missing scores are null.
 
     Examples
     --------
-    >>> table = ModelTable("a", np.array([[0.5, np.nan]]), ["1"], ["x", "y"])
+    >>> table = ScoreTable("a", np.array([[0.5, np.nan]]), ["1"], ["x", "y"])
     >>> [block.rows() for block in blocks(table, "wide")], [block.rows() for block in blocks(table, "long")]
     ([[('1', 0.5, None)]], [[('1', 'x', 0.5), ('1', 'y', None)]])
     """
@@ -34,6 +34,7 @@ def blocks(table: ModelTable, layout: Layout) -> Iterator[pl.DataFrame]:
     matrix = table.scores
     if layout == "long" and sparse.issparse(matrix) and not isinstance(matrix, Cells):
         matrix = listed(matrix)
+
     size = max(
         1,
         _BLOCK_CELLS // (KEPT if isinstance(matrix, Cells) and layout != "wide" else l),
@@ -72,11 +73,9 @@ def listed(matrix: Any) -> Any:
     >>> listed(sparse.csr_array([[0.0, 0.5], [0.0, 0.0]])).nnz
     3
     """
-    cells, first, empty = (
-        matrix.tocoo(),
-        np.arange(matrix.shape[1]),
-        np.flatnonzero(np.diff(matrix.indptr) == 0),
-    )
+    cells = matrix.tocoo()
+    first = np.arange(matrix.shape[1])
+    empty = np.flatnonzero(np.diff(matrix.indptr) == 0)
     row = np.concatenate([cells.row, np.zeros_like(first), empty])
     column = np.concatenate([cells.col, first, np.zeros_like(empty)])
     values = np.concatenate(
@@ -87,12 +86,12 @@ def listed(matrix: Any) -> Any:
     )  # adds up what is there twice
 
 
-def named(table: ModelTable) -> tuple[Sequence[Any] | Array, Sequence[Any] | Array]:
+def named(table: ScoreTable) -> tuple[Sequence[Any] | Array, Sequence[Any] | Array]:
     """Return the instances' and labels' names, those that `Predictions` gives where the table has none.
 
     Examples
     --------
-    >>> named(ModelTable("a", np.zeros((2, 1))))
+    >>> named(ScoreTable("a", np.zeros((2, 1))))
     (range(0, 2), ['label_0'])
     """
     n, l = table.scores.shape
@@ -103,8 +102,10 @@ def named(table: ModelTable) -> tuple[Sequence[Any] | Array, Sequence[Any] | Arr
 
 
 def _wide_block(part: Any, rows: pl.Series, labels: pl.Series) -> pl.DataFrame:
-    cells, taken = np.asfortranarray(dense(part)), set(labels)
-    # A label may itself be called "instance", and the header must not look like a long table's.
+    cells = np.asfortranarray(dense(part))
+    taken = set(labels)
+    # A label may itself be called "instance", and the header must not look like a long
+    # table's.
     usual = ("instance", "id", *(f"id_{k}" for k in range(len(taken) + 1)))
     first = next(
         name for name in usual if name not in taken and not roles([name, *labels])
@@ -120,16 +121,23 @@ def _wide_block(part: Any, rows: pl.Series, labels: pl.Series) -> pl.DataFrame:
 def _long_block(part: Any, rows: pl.Series, labels: pl.Series) -> pl.DataFrame:
     if sparse.issparse(part):
         cells = part.tocoo()
-        at_row, at_column, values = cells.row, cells.col, cells.data
+        at_row = cells.row
+        at_column = cells.col
+        values = cells.data
     else:
         at_row, at_column = (at.ravel() for at in np.indices(part.shape))
         values = part.ravel()
+
     names = {"instance": rows.gather(at_row), "label": labels.gather(at_column)}
     return pl.DataFrame({**names, "score": _nullable(values)})
 
 
 def _ranked_block(part: Any, rows: pl.Series, labels: pl.Series) -> pl.DataFrame:
-    given = part if isinstance(part, Cells) else dense(part)
+    if isinstance(part, Cells):
+        given = part
+    else:
+        given = dense(part)
+
     listed = (
         _long_block(given, rows, labels)
         .drop_nulls("score")
@@ -149,6 +157,7 @@ def _nullable(values: Array) -> pl.Series:
         return pl.Series(
             values.astype(np.bool_ if values.dtype.kind == "b" else np.uint8)
         )
+
     wide = values.astype(np.float64, copy=False)  # text must not round a float32
     return pl.Series(
         wide, nan_to_null=bool(np.isnan(wide.min())) if len(wide) else False

@@ -11,14 +11,15 @@ from scipy import sparse
 
 from ..errors import InputError
 from ..linalg.block_sums import dense
-from ..predictions import MOST_DENSE, Array, IntArray, ModelTable, StoredMatrix
+from ..predictions import MAX_DENSE_LABELS, Array, IntArray, ScoreTable, StoredMatrix
 from . import columns as cells
-from .files import Place, guarded
+from .files import Place, reader_errors
 
 _ROWS = 2**17  # rows of a table that are decoded at a time
 _CSR = ("data", "indices", "indptr")
 
-# Above this share of cells that are not 0, a dense matrix is both smaller and faster than a sparse one.
+# Above this share of cells that are not 0, a dense matrix is both smaller and faster
+# than a sparse one.
 _DENSE = 0.3
 
 
@@ -81,11 +82,9 @@ class Numbered:
             for name in new.filter(new.str.strip_chars() == "").unique()
         ]
         self._count = max(self._count, int(positions.max(initial=-1)) + 1)
-        return (
-            np.where(np.isin(positions, self._blank), -1, positions)
-            if self._blank
-            else positions
-        )
+        if self._blank:
+            return np.where(np.isin(positions, self._blank), -1, positions)
+        return positions
 
 
 class Walk:
@@ -101,17 +100,21 @@ class Walk:
 
     def rows(self, start: int, stop: int) -> pl.DataFrame:
         """Return some rows."""
-        with guarded(self.name, "Parquet"):
+        with reader_errors(self.name, "Parquet"):
             if (
                 start != self._at
-            ):  # by themselves, or the first of a walk: decoding ahead is for those that follow
+                # by themselves, or the first of a walk: decoding ahead is for those that
+                # follow
+            ):
                 self._held, self._rest = (
                     self.query.slice(start, stop - start).collect(engine="streaming"),
                     None,
                 )
             elif self._rest is None:
                 self._rest = batches(self.query, start)
-            found, self._at = [], start
+
+            found = []
+            self._at = start
             while self._at < stop:
                 if self._held.height == 0:
                     self._held = next(self._rest or iter(()), self._held)
@@ -119,9 +122,11 @@ class Walk:
                         raise InputError(
                             f"{self.name}: found fewer rows than before, expected a file that stays"
                         )
+
                 found.append(self._held.head(stop - self._at))
                 self._held = self._held.slice(found[-1].height)
                 self._at += found[-1].height
+
             return pl.concat(found, rechunk=False)
 
 
@@ -144,6 +149,7 @@ class ParquetMatrix(StoredMatrix):
     def __getitem__(self, rows: slice | IntArray) -> Any:
         if not isinstance(rows, slice):  # in rising order
             return self[int(rows[0]) : int(rows[-1]) + 1][rows - rows[0]]
+
         frame = self._walk.rows(rows.start, rows.stop)
         return cells.matrix(frame, self._columns, self._place.below(rows.start))
 
@@ -152,7 +158,8 @@ class DenseFile(StoredMatrix):
     """An array in a file of NumPy's, rows in any order."""
 
     def __init__(self, path: Path) -> None:
-        self.path, array = path, np.load(path, mmap_mode="r")
+        self.path = path
+        array = np.load(path, mmap_mode="r")
         self.shape, self.dtype = array.shape, array.dtype
 
     def __getitem__(self, rows: slice | IntArray) -> Any:
@@ -164,11 +171,13 @@ class DenseFile(StoredMatrix):
         kind = given.dtype
         if isinstance(given, StoredMatrix):  # decisions may be missing, too
             kind = np.dtype(np.float32 if kind.kind == "b" else np.float64)
+
         whole = new_array(given.shape, kind, path)
         for start in range(0, len(whole), _ROWS):
             whole[start : start + _ROWS] = dense(
                 given[start : min(len(whole), start + _ROWS)]
             )
+
         return cls(path)
 
 
@@ -192,6 +201,7 @@ class SparseFile(StoredMatrix):
         folder.mkdir(parents=True)
         for name in _CSR:
             np.save(folder / f"{name}.npy", getattr(matrix, name))
+
         return cls(folder, matrix.shape)
 
 
@@ -204,8 +214,9 @@ def compact(matrix: Any) -> Any:
     array([[0.5, 0. ]])
     """
     n, l = matrix.shape
-    if l <= MOST_DENSE and matrix.nnz > _DENSE * n * l:
+    if l <= MAX_DENSE_LABELS and matrix.nnz > _DENSE * n * l:
         return matrix.toarray()
+
     matrix.eliminate_zeros()
     return matrix
 
@@ -220,6 +231,7 @@ def new_array(shape: Any, dtype: Any, path: Path | None) -> Array:
     """
     if path is None or np.prod(shape) == 0:
         return np.empty(shape, dtype=dtype)
+
     path.parent.mkdir(parents=True, exist_ok=True)
     return np.lib.format.open_memmap(
         path,
@@ -238,10 +250,12 @@ def on_disk(rows: Any, scratch: Path) -> pl.LazyFrame:
     >>> on_disk(pl.DataFrame({"0": [7]}), Path(tempfile.mkdtemp()) / "a").collect().item()
     7
     """
-    return rows if isinstance(rows, pl.LazyFrame) else sunk(scratch, rows.lazy())
+    if isinstance(rows, pl.LazyFrame):
+        return rows
+    return sunk(scratch, rows.lazy())
 
 
-def table_on_disk(table: ModelTable, scratch: Path) -> ModelTable:
+def table_on_disk(table: ScoreTable, scratch: Path) -> ScoreTable:
     """Put the scores of a table that was read whole into scratch files."""
     if isinstance(table.scores, StoredMatrix):
         return table
@@ -249,6 +263,7 @@ def table_on_disk(table: ModelTable, scratch: Path) -> ModelTable:
         return table._replace(
             scores=SparseFile.of(sparse.csr_array(table.scores), scratch)
         )
+
     return table._replace(
         scores=DenseFile.of(np.asarray(table.scores), scratch / "scores.npy")
     )

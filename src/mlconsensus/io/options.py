@@ -8,12 +8,12 @@ from unicodedata import normalize
 
 
 @dataclass(frozen=True)
-class Rules:
+class ReadOptions:
     """How to read files, as `Reading` says, with the names that its files hold.
 
     Examples
     --------
-    >>> rules = Rules(aliases={"pol": "politics"}, vocabulary={"politics": "Politics"}, ignore_case=True)
+    >>> rules = ReadOptions(aliases={"pol": "politics"}, vocabulary={"politics": "Politics"}, ignore_case=True)
     >>> rules.name_of(" Pol"), rules.name_of("sports")
     ('Politics', None)
     """
@@ -43,14 +43,19 @@ class Rules:
         label = normalize(
             "NFC", label
         ).strip()  # an accent may be a letter's own or a mark behind it
-        return label.lower() if self.ignore_case else label
+        if self.ignore_case:
+            return label.lower()
+        return label
 
     def name_of(self, label: str) -> str | None:
         """Return what a label is to be called, ``None`` if it is to be left out."""
         if not (self.aliases or self.vocabulary or self.ignore_case):
             return normalize("NFC", label)
+
         key = self.key(self.aliases.get(self.key(label), label))
-        return self.vocabulary.get(key) if self.vocabulary else key
+        if self.vocabulary:
+            return self.vocabulary.get(key)
+        return key
 
     def but_for_case(self, label: str) -> bool:
         """Tell whether a label is in the vocabulary but for case."""
@@ -69,7 +74,7 @@ class Rules:
 
         Examples
         --------
-        >>> rules = Rules()
+        >>> rules = ReadOptions()
         >>> rules.note("keys left out", "reason", 2)
         >>> rules.note("duplicate tags read once")
         >>> rules.summary()
@@ -83,7 +88,8 @@ class Rules:
             said.append(
                 f"{what}: {names.total():,}" + (f" ({', '.join(told)})" if told else "")
             )
+
         return "; ".join(said)
 
 
-AS_THEY_ARE = Rules(strict=True)
+DEFAULT_OPTIONS = ReadOptions(strict=True)

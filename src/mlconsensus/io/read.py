@@ -9,11 +9,11 @@ from typing import Any, Unpack
 import numpy as np
 import polars as pl
 
-from ..errors import expect
-from ..predictions import How, ModelTable, Predictions, as_array, as_polars, with_names
+from ..errors import InputError
+from ..predictions import How, Predictions, ScoreTable, as_array, as_polars, with_names
 from . import long_table, on_disk
 from .columns import judging, roles
-from .files import AnyPath, InputFile, Paths, Place, display, guarded
+from .files import AnyPath, InputFile, Paths, Place, display, reader_errors
 from .formats import jsonl
 from .formats.registry import Format, NamedFrame, format_of, input_file, input_files
 from .label_names import Reading, relabelled, rules_of
@@ -23,7 +23,7 @@ _LONG = "columns=… or names such as instance, label, and model or score"
 
 def read_tables(
     path: AnyPath, *, format: str | None = None, **reading: Unpack[Reading]
-) -> list[ModelTable]:
+) -> list[ScoreTable]:
     r"""Read one file: a table for each model in it.
 
     Parameters
@@ -31,7 +31,8 @@ def read_tables(
     path
         A file, or ``-`` for standard input.
     format
-        One of `FORMATS`; by default what the suffix says, also before ``.gz`` and ``.zst``.
+        One of `FORMATS`; by default what the suffix says, also before ``.gz`` and
+        ``.zst``.
     reading
         As in `read_predictions`.
 
@@ -50,12 +51,13 @@ def read_tables(
     """
     with rules_of(reading) as rules:
         tables = _tables(input_file(path, rules), format_of(path, format))
+
     return [_with_arrays(table) for table in tables]
 
 
 def read_table(
     path: AnyPath, *, format: str | None = None, **reading: Unpack[Reading]
-) -> ModelTable:
+) -> ScoreTable:
     """Read a file that holds one table: the truth, or a consensus, whose scores may be any finite numbers.
 
     Of an NPZ that holds ``truth`` beside predictions, it reads the truth.
@@ -73,9 +75,13 @@ def read_table(
         models = ", ".join(repr(table.model) for table in tables[:3]) + (
             ", …" if len(tables) > 3 else ""
         )
-        expect(
-            len(tables) == 1, display(path), f"{len(tables)} models ({models})", "one"
-        )
+        if len(tables) != 1:
+            raise InputError(
+                where=display(path),
+                found=f"{len(tables)} models ({models})",
+                expected="one",
+            )
+
     return _with_arrays(tables[0])
 
 
@@ -90,25 +96,31 @@ def read_predictions(
 ) -> Predictions:
     r"""Read what several models said, from one file or several, of any formats.
 
-    Models are matched by the names of instances and labels. A model is called what its file says, else by the
-    file's name without suffixes, with the folder before it where two files have the same name.
+    Models are matched by the names of instances and labels. A model is called what its
+    file says, else by the file's name without suffixes, with the folder before it where
+    two files have the same name.
 
     Parameters
     ----------
     paths
-        Files, or folders of them; ``-`` is standard input. A folder called ``….parquet`` is one table in parts.
+        Files, or folders of them; ``-`` is standard input. A folder called
+        ``….parquet`` is one table in parts.
     format
-        One of `FORMATS`, for files whose suffix does not say it (or for all, if all suffixes do).
+        One of `FORMATS`, for files whose suffix does not say it (or for all, if all
+        suffixes do).
     instances, labels
-        ``"union"`` keeps all (what a model lacks is missing), ``"intersection"`` those that all models have.
+        ``"union"`` keeps all (what a model lacks is missing), ``"intersection"`` those
+        that all models have.
     models
         What to call the models, in the order of the files.
     reading
-        How to read what is not as documented, and what labels are to be called: ``columns={"model": "annotator"}``
-        says which columns of long tables are which; ``strict=True`` refuses what is else read with a warning that says
-        what was done; ``skip_bad=True`` goes on without answers that cannot be read; ``vocabulary`` is a list of the
-        labels that count or a file of them; ``aliases`` a mapping of other names to labels, or a table of them;
-        ``ignore_case=True`` makes labels one that differ in case.
+        How to read what is not as documented, and what labels are to be called:
+        ``columns={"model": "annotator"}`` says which columns of long tables are which;
+        ``strict=True`` refuses what is else read with a warning that says what was
+        done; ``skip_bad=True`` goes on without answers that cannot be read;
+        ``vocabulary`` is a list of the labels that count or a file of them; ``aliases``
+        a mapping of other names to labels, or a table of them; ``ignore_case=True``
+        makes labels one that differ in case.
 
     Examples
     --------
@@ -122,6 +134,7 @@ def read_predictions(
     """
     with rules_of(reading) as rules:
         tables = panel_tables(input_files(paths, format, rules), models)
+
     return Predictions.from_tables(tables, instances=instances, labels=labels)
 
 
@@ -131,11 +144,13 @@ def from_long(frame: Any, **reading: Unpack[Reading]) -> Predictions:
     Parameters
     ----------
     frame
-        A DataFrame of pandas or Polars with a column for the instance, for the label, and for the model or the score or
-        both, such as crowd-kit's ``task``, ``worker``, ``label``. Without a score, each row is a yes; a row without a
-        label says that an instance was seen.
+        A DataFrame of pandas or Polars with a column for the instance, for the label,
+        and for the model or the score or both, such as crowd-kit's ``task``,
+        ``worker``, ``label``. Without a score, each row is a yes; a row without a label
+        says that an instance was seen.
     reading
-        As in `read_predictions`, such as ``columns={"instance": "text_id"}`` for other names.
+        As in `read_predictions`, such as ``columns={"instance": "text_id"}`` for other
+        names.
 
     Examples
     --------
@@ -144,7 +159,7 @@ def from_long(frame: Any, **reading: Unpack[Reading]) -> Predictions:
     array([[[ 1.], [ 0.]],
            [[ 1.], [nan]]])
     """
-    with rules_of(reading) as rules, guarded("frame", "a long table"):
+    with rules_of(reading) as rules, reader_errors("frame", "a long table"):
         if hasattr(frame, "iloc"):
             cells = [
                 own.astype(object).where(own.notna(), None).tolist()
@@ -153,26 +168,27 @@ def from_long(frame: Any, **reading: Unpack[Reading]) -> Predictions:
         else:
             frame = as_polars(frame, "frame")
             cells = frame.get_columns()
+
         columns = [str(column) for column in frame.columns]
         rows = pl.DataFrame({str(at): own for at, own in enumerate(cells)})
         told = rules.columns.values()
-        expect(
-            not told or not set(told).isdisjoint(columns),
-            "columns",
-            "none of those named in the frame",
-            "some",
-        )
-        expect(
-            bool(roles(columns, rules, "frame")),
-            "frame",
-            f"the columns {', '.join(columns)}",
-            _LONG,
-        )
+        if not (not told or not set(told).isdisjoint(columns)):
+            raise InputError(
+                where="columns",
+                found="none of those named in the frame",
+                expected="some",
+            )
+        if not (bool(roles(columns, rules, "frame"))):
+            raise InputError(
+                where="frame", found=f"the columns {', '.join(columns)}", expected=_LONG
+            )
+
         found = NamedFrame(rows, columns, Place("frame", "row", lambda row: row))
         tables = [
             relabelled(table, rules)
             for table in long_table.tables(found, "model", rules)
         ]
+
     return Predictions.from_tables(tables)
 
 
@@ -182,11 +198,13 @@ def from_dataset(rows: Iterable[Any], **reading: Unpack[Reading]) -> Predictions
     Parameters
     ----------
     rows
-        Each has a key for the labels (a list of names, names with scores, or the numbers of a `ClassLabel` feature),
-        perhaps one for the instance (else rows are numbered) and one for the model or annotator. Records of annotation
-        tools are recognised, such as those of Argilla's ``dataset.records.to_datasets()``.
+        Each has a key for the labels (a list of names, names with scores, or the
+        numbers of a `ClassLabel` feature), perhaps one for the instance (else rows are
+        numbered) and one for the model or annotator. Records of annotation tools are
+        recognised, such as those of Argilla's ``dataset.records.to_datasets()``.
     reading
-        As in `read_predictions`, such as ``columns={"label": "topics"}`` for other names.
+        As in `read_predictions`, such as ``columns={"label": "topics"}`` for other
+        names.
 
     Examples
     --------
@@ -199,20 +217,25 @@ def from_dataset(rows: Iterable[Any], **reading: Unpack[Reading]) -> Predictions
         key: getattr(getattr(feature, "feature", feature), "names", None)
         for key, feature in features.items()
     }
-    with rules_of(reading) as rules, guarded("dataset", "rows that are dicts"):
+    with rules_of(reading) as rules, reader_errors("dataset", "rows that are dicts"):
         entries = (
             (at, jsonl.named_row(row, at, named, rules)) for at, row in enumerate(rows)
         )
         found = jsonl.frame_of(
             entries, "row", InputFile("dataset", "model", bytes, None, rules)
         )
-        expect(
-            not rules.unnamed, "columns", "none of those named in the dataset", "some"
-        )
+        if rules.unnamed:
+            raise InputError(
+                where="columns",
+                found="none of those named in the dataset",
+                expected="some",
+            )
+
         tables = [
             relabelled(table, rules)
             for table in long_table.tables(found, "model", rules)
         ]
+
     return Predictions.from_tables(tables)
 
 
@@ -236,9 +259,11 @@ def label_counts(
             for one in input_files(paths, format, rules)
             for table in _tables(*one)
         ):
-            labels = (
-                range(table.scores.shape[1]) if table.labels is None else table.labels
-            )
+            if table.labels is None:
+                labels = range(table.scores.shape[1])
+            else:
+                labels = table.labels
+
             given = np.ravel((table.scores >= 0.5).sum(axis=0)).tolist()
             used.update(
                 {
@@ -246,6 +271,7 @@ def label_counts(
                     for label, times in zip(labels, given, strict=True)
                 }
             )
+
     return dict(used)
 
 
@@ -253,7 +279,7 @@ def panel_tables(
     files: Sequence[tuple[InputFile, Format]],
     models: Sequence[str] | None = None,
     scratch: Path | None = None,
-) -> list[ModelTable]:
+) -> list[ScoreTable]:
     """Read the tables of a panel, each model with a name of its own, and all or none of them with names.
 
     Parameters
@@ -272,11 +298,15 @@ def panel_tables(
     ...
     mlconsensus.errors.InputError: models: found names for 1, expected for 0, as there are in the files
     """
-    found: list[ModelTable] = []
+    found: list[ScoreTable] = []
     fuller: list[str] = []  # names for models that would have the same
     told = False  # whether any file has any of the columns that are named
     for k, (file, form) in enumerate(files):
-        before = found[-1].instances if found else None
+        if found:
+            before = found[-1].instances
+        else:
+            before = None
+
         for table in _tables(file, form, scratch and scratch / str(k), like=before):
             found.append(table)
             own = (
@@ -287,18 +317,24 @@ def panel_tables(
                 if own
                 else f"{file.path.absolute().parent.name}/{table.model}"
             )  # type: ignore[union-attr]
+
         told = told or file.name not in file.rules.unnamed
-    expect(told or not found, "columns", "none of those named in any file", "some")
+
+    if not (told or not found):
+        raise InputError(
+            where="columns", found="none of those named in any file", expected="some"
+        )
+
     return with_names(_renamed(found, fuller, models))
 
 
 def _tables(
     file: InputFile, form: Format, scratch: Path | None = None, like: Any = None
-) -> list[ModelTable]:
+) -> list[ScoreTable]:
     keep: Callable[[pl.LazyFrame], Any] = (
         pl.LazyFrame.collect if scratch is None else partial(on_disk.sunk, scratch)
     )
-    with guarded(file.name, form.title):
+    with reader_errors(file.name, form.title):
         found = form.module.read(file, keep, **form.options)
         if (
             isinstance(found, NamedFrame)
@@ -307,6 +343,7 @@ def _tables(
             rows = found.rows.lazy().collect().iter_rows()  # lists of tags, as in JSON
             entries = (dict(zip(found.columns, row, strict=True)) for row in rows)
             found = jsonl.frame_of(enumerate(entries, 1), "row", file)
+
         named = file.rules.columns.values()
         if (
             named
@@ -315,11 +352,11 @@ def _tables(
             and not set(named) & set(found.columns)
         ):
             file.rules.unnamed.add(file.name)
-        tables = (
-            found
-            if isinstance(found, list)
-            else long_table.tables(found, file.model, file.rules, scratch, like)
-        )
+        if isinstance(found, list):
+            tables = found
+        else:
+            tables = long_table.tables(found, file.model, file.rules, scratch, like)
+
         tables = [relabelled(table, file.rules) for table in tables]
         if scratch is None:
             return tables
@@ -329,44 +366,53 @@ def _tables(
         ]
 
 
-def _with_arrays(table: ModelTable) -> ModelTable:
-    return (
-        table
-        if table.instances is None
-        else table._replace(instances=as_array(table.instances))
-    )
+def _with_arrays(table: ScoreTable) -> ScoreTable:
+    if table.instances is None:
+        return table
+    return table._replace(instances=as_array(table.instances))
 
 
 def _renamed(
-    found: list[ModelTable], fuller: list[str], models: Sequence[str] | None
-) -> list[ModelTable]:
+    found: list[ScoreTable], fuller: list[str], models: Sequence[str] | None
+) -> list[ScoreTable]:
     """Give every model its own name: those in `models`, or what the files say."""
     if models is not None:
-        expect(
-            not isinstance(models, str),
-            "models",
-            f"the single text {models!r}",
-            "a list of names",
-        )
+        if isinstance(models, str):
+            raise InputError(
+                where="models",
+                found=f"the single text {models!r}",
+                expected="a list of names",
+            )
+
         names = [str(name) for name in models]
         there = f"for {len(found)}, as there are in the files"
-        expect(len(names) == len(found), "models", f"names for {len(names)}", there)
+        if len(names) != len(found):
+            raise InputError(
+                where="models", found=f"names for {len(names)}", expected=there
+            )
     else:
         times = Counter(table.model for table in found)
         names = [
             longer if times[table.model] > 1 else table.model
             for table, longer in zip(found, fuller, strict=True)
         ]
+
     first: dict[str, int] = {}
     for k, name in enumerate(names):
-        shown, before = (
-            found[k].model if models is None else name,
-            first.setdefault(name, k),
-        )
+        if models is None:
+            shown = found[k].model
+        else:
+            shown = name
+
+        before = first.setdefault(name, k)
         second = f"a second model {shown!r} (the first is in {found[before].file})"
-        expect(
-            before == k, str(found[k].file), second, "each model to have its own name"
-        )
+        if before != k:
+            raise InputError(
+                where=str(found[k].file),
+                found=second,
+                expected="each model to have its own name",
+            )
+
     return [
         table._replace(model=name) for name, table in zip(names, found, strict=True)
     ]

@@ -12,9 +12,9 @@ import polars as pl
 
 from ..execution.progress import track
 from ..predictions import (
+    AlignedScores,
     How,
-    LazySource,
-    ModelScores,
+    LazyPredictions,
     Names,
     Predictions,
     aligned,
@@ -23,24 +23,26 @@ from ..predictions import (
 )
 from . import on_disk
 from .columns import roles
-from .files import AnyPath, Paths, guarded, is_plain
+from .files import AnyPath, Paths, is_plain, reader_errors
 from .formats.registry import input_files, parts
 from .label_names import Reading, Relabelled, rules_of
 from .read import panel_tables
 
 _STATEMENT = 64  # bytes that one row of a long table takes while it is read
-_CELL = 24  # bytes that a score of the consensus takes: itself, on its way to the file, and what is written
+# bytes that a score of the consensus takes: itself, on its way to the file, and what is
+# written
+_CELL = 24
 
 
 class Scratch:
     """A folder for scratch files; a temporary one vanishes with the panels that need it."""
 
     def __init__(self, folder: AnyPath | None) -> None:
-        self.folder = (
-            Path(tempfile.mkdtemp(prefix="mlconsensus-"))
-            if folder is None
-            else Path(folder)
-        )
+        if folder is None:
+            self.folder = Path(tempfile.mkdtemp(prefix="mlconsensus-"))
+        else:
+            self.folder = Path(folder)
+
         if folder is None:
             weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
 
@@ -48,13 +50,13 @@ class Scratch:
         return Scratch, (self.folder,)  # another process does not remove it
 
 
-class ScannedPanel(LazySource):
+class FilePredictions(LazyPredictions):
     """Predictions in files, which `scan_predictions` found to belong together; blocks are read when they are needed."""
 
     def __init__(
         self,
         front: Predictions,
-        scores: Sequence[ModelScores],
+        scores: Sequence[AlignedScores],
         names: on_disk.Walk,
         n: int,
         scratch: Scratch,
@@ -122,20 +124,21 @@ def scan_predictions(
     models: Sequence[str] | None = None,
     scratch: AnyPath | None = None,
     **reading: Unpack[Reading],
-) -> ScannedPanel:
+) -> FilePredictions:
     r"""Find out what several models said, as `read_predictions` does, without reading it into memory.
 
-    Wide Parquet tables that list the same instances in the same order are walked where they are. Other files are put
-    into scratch files first: text, statements of long tables, tables of another order. Files of other formats than
-    Parquet, CSV and TSV, and compressed ones, are read whole for that, one at a time.
+    Wide Parquet tables that list the same instances in the same order are walked where
+    they are. Other files are put into scratch files first: text, statements of long
+    tables, tables of another order. Files of other formats than Parquet, CSV and TSV,
+    and compressed ones, are read whole for that, one at a time.
 
     Parameters
     ----------
     paths, format, instances, labels, models, reading
         As in `read_predictions`.
     scratch
-        An existing folder for scratch files, which stay; by default the system's place for temporary files, from which
-        they vanish with the panel.
+        An existing folder for scratch files, which stay; by default the system's place
+        for temporary files, from which they vanish with the panel.
 
     Examples
     --------
@@ -146,7 +149,7 @@ def scan_predictions(
     >>> _ = (folder / "bob.csv").write_text("id,war,law\n8,1,0\n7,0,1\n")
     >>> panel = scan_predictions([folder / "ann.csv", folder / "bob.csv"])
     >>> panel
-    <ScannedPanel: 2 models × 2 instances × 2 labels>
+    <FilePredictions: 2 models × 2 instances × 2 labels>
     >>> mlc.MajorityVote().fit_transform(panel)
     array([[1., 0.],
            [0., 1.]])
@@ -157,6 +160,7 @@ def scan_predictions(
         tables = panel_tables(
             list(track(files, len(files), "scanning")), models, held.folder
         )
+
     called, names, known, scores = aligned(tables, instances, labels)
     scores = tuple(
         _in_any_order(own, held.folder / f"rows-{k}") for k, own in enumerate(scores)
@@ -167,21 +171,23 @@ def scan_predictions(
     )
     walk = on_disk.Walk(pl.scan_parquet(path, glob=False), "the panel")
     like = [np.zeros((1, len(known)), own.matrix.dtype) for own in scores]
-    return ScannedPanel(
+    return FilePredictions(
         Predictions(like, models=called, labels=known), scores, walk, len(names), held
     )
 
 
-def _in_any_order(own: ModelScores, path: Path) -> ModelScores:
+def _in_any_order(own: AlignedScores, path: Path) -> AlignedScores:
     """Make a table fit to be read in the panel's order, and keep that order in a file."""
     if own.rows is None:
         return own
+
     matrix = own.matrix
     if (
         isinstance(matrix, on_disk.ParquetMatrix | Relabelled)
         and not (np.diff(own.rows[own.rows >= 0]) > 0).all()
     ):
         matrix = on_disk.DenseFile.of(matrix, path.with_suffix(".scores.npy"))
+
     order: Any = on_disk.DenseFile.of(own.rows, path.with_suffix(".npy"))
     return own._replace(matrix=matrix, rows=order)
 
@@ -197,18 +203,18 @@ def needed_memory(paths: Paths, format: str | None = None) -> int:
     >>> needed_memory(path)
     32000
     """
-    held, cells = [0.0], [0.0]
+    held = [0.0]
+    cells = [0.0]
     for file, form in input_files(paths, format):
         path = file.path
         if path is None or not path.exists():  # what is wrong with it, the reader says
             continue
         if form.name == "parquet" and (path.is_dir() or is_plain(path)):
-            with guarded(file.name, form.title):
+            with reader_errors(file.name, form.title):
                 scan = pl.scan_parquet(parts(path), glob=False, hive_partitioning=False)
-                schema, rows = (
-                    scan.collect_schema(),
-                    scan.select(pl.len()).collect().item(),
-                )
+                schema = scan.collect_schema()
+                rows = scan.select(pl.len()).collect().item()
+
             widths = [
                 1 if kind == pl.Boolean or kind.is_integer() else 8
                 for kind in schema.dtypes()[1:]
@@ -216,7 +222,12 @@ def needed_memory(paths: Paths, format: str | None = None) -> int:
             held.append(rows * (_STATEMENT if roles(list(schema)) else sum(widths)))
             cells.append(rows * len(widths))
         else:
-            times = 1.2 if form.name in ("csv", "tsv") and is_plain(path) else 8.0
+            if form.name in ("csv", "tsv") and is_plain(path):
+                times = 1.2
+            else:
+                times = 8.0
+
             held.append(times * path.stat().st_size)
             cells.append(path.stat().st_size / 4)
+
     return int(sum(held) + _CELL * max(cells))

@@ -16,19 +16,18 @@ import polars as pl
 from polars.io.plugins import register_io_source
 from scipy import sparse
 
-from ..errors import InputError, expect
+from ..errors import InputError
 from ..execution.local import each
 from ..linalg.sparse_scores import Cells
-from ..predictions import Array, ModelTable, Predictions, canonical_csr
+from ..predictions import Array, Predictions, ScoreTable, canonical_csr
 from . import files, layouts
 from .files import COMPRESSIONS, STANDARD, AnyPath, display
 from .formats.registry import Format, format_of
 from .layouts import Layout
 
-_GROUP, _PIECE = (
-    2**15,
-    2**13,
-)  # rows of a Parquet file that are written together, and that wait for it as one
+# rows of a Parquet file that are written together, and that wait for it as one
+_GROUP = 2**15
+_PIECE = 2**13
 
 STREAMED = ("parquet", "csv", "tsv")  # formats that can be written block by block
 
@@ -40,7 +39,7 @@ Framed = Callable[
 
 def write_table(
     path: AnyPath,
-    table: ModelTable,
+    table: ScoreTable,
     *,
     format: str | None = None,
     layout: Layout = "wide",
@@ -55,10 +54,12 @@ def write_table(
     table
         Its scores are dense or sparse; NaN is missing.
     format
-        One of `FORMATS`; by default what the suffix says, also before ``.gz`` and ``.zst``.
+        One of `FORMATS`; by default what the suffix says, also before ``.gz`` and
+        ``.zst``.
     layout
-        ``"wide"``: a row an instance; ``"long"``: a row a score; ``"ranked"``: the same from the best of an instance to
-        the worst, with its rank, without missing scores. CSV, TSV, Parquet and Feather have all three.
+        ``"wide"``: a row an instance; ``"long"``: a row a score; ``"ranked"``: the same
+        from the best of an instance to the worst, with its rank, without missing
+        scores. CSV, TSV, Parquet and Feather have all three.
     force
         Whether to replace a file that exists.
 
@@ -66,7 +67,7 @@ def write_table(
     --------
     >>> import pathlib, tempfile
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "consensus.csv"
-    >>> write_table(path, ModelTable("consensus", [[0.5, 0.25]], ["7"], ["law", "war"]))
+    >>> write_table(path, ScoreTable("consensus", [[0.5, 0.25]], ["7"], ["law", "war"]))
     >>> print(path.read_text(), end="")
     instance,law,war
     7,0.5,0.25
@@ -80,8 +81,9 @@ def write_table(
             if is_sparse
             else np.asarray(table.scores)
         )
+
     with (
-        files.whole_file(path, force) as file,
+        files.atomic_write(path, force) as file,
         files.compressed(file, path) as packed,
         _system_errors(),
     ):
@@ -98,11 +100,18 @@ def check_layout(form: Format, layout: str) -> None:
     ...
     mlconsensus.errors.InputError: layout: found 'ranked' for JSONL, expected a table, such as CSV
     """
-    expect(
-        layout in get_args(Layout), "layout", repr(layout), "'wide', 'long' or 'ranked'"
-    )
+    if layout not in get_args(Layout):
+        raise InputError(
+            where="layout", found=repr(layout), expected="'wide', 'long' or 'ranked'"
+        )
+
     rows = layout != "ranked" or (form.home or form.name) not in ("jsonl", "npz")
-    expect(rows, "layout", f"{layout!r} for {form.title}", "a table, such as CSV")
+    if not (rows):
+        raise InputError(
+            where="layout",
+            found=f"{layout!r} for {form.title}",
+            expected="a table, such as CSV",
+        )
 
 
 def write_blocks(
@@ -119,7 +128,8 @@ def write_blocks(
     Parameters
     ----------
     path
-        Where to write: Parquet, CSV or TSV. Workers of a cluster write Parquet as a folder of parts.
+        Where to write: Parquet, CSV or TSV. Workers of a cluster write Parquet as a
+        folder of parts.
     panel
         What `scan_predictions` or `from_dask` gives.
     made
@@ -149,8 +159,10 @@ def write_blocks(
     frame = partial(_frame, made, panel.labels, layout)
     if hasattr(panel, "each"):  # the workers of a cluster
         return _write_parts(path, panel, frame, form, force)
+
     size = max(1, panel.block_size // 2)  # scores take more memory than decisions
-    work, n_blocks = panel.named_blocks(0, len(panel), size), -(-len(panel) // size)
+    work = panel.named_blocks(0, len(panel), size)
+    n_blocks = -(-len(panel) // size)
     missing: list[int] = []
 
     def frames() -> Iterator[pl.DataFrame]:
@@ -160,8 +172,9 @@ def write_blocks(
             missing.append(silent)
             yield rows
 
-    with files.whole_file(path, force) as file, _system_errors():
+    with files.atomic_write(path, force) as file, _system_errors():
         _sink(frames(), file, form)
+
     return sum(missing)
 
 
@@ -175,17 +188,22 @@ def streamed_format(path: AnyPath, format: str | None = None) -> str:
     """
     name = format_of(path, format, written=True).name
     piped = os.fspath(path) == STANDARD
-    expect(
-        not piped,
-        "standard output",
-        "it as the place of a streamed consensus",
-        "--output FILE",
-    )
+    if piped:
+        raise InputError(
+            where="standard output",
+            found="it as the place of a streamed consensus",
+            expected="--output FILE",
+        )
+
     streamed = name in STREAMED and Path(path).suffix.lower() not in COMPRESSIONS
     those = f"one of {', '.join(STREAMED)}, not compressed"
-    expect(
-        streamed, display(path), "a format that cannot be written block by block", those
-    )
+    if not (streamed):
+        raise InputError(
+            where=display(path),
+            found="a format that cannot be written block by block",
+            expected=those,
+        )
+
     return name
 
 
@@ -202,7 +220,9 @@ def _frame(
 
 def _sink(frames: Iterator[pl.DataFrame], file: IO[bytes], form: str) -> None:
     """Write frames one below the other as they come."""
-    first, context, stopped = next(frames), copy_context(), False
+    first = next(frames)
+    context = copy_context()
+    stopped = False
 
     def walked(*pushed_down: object) -> Iterator[pl.DataFrame]:
         """Walk the frames in the context of the caller, who shows how far it has come."""
@@ -223,6 +243,7 @@ def _sink(frames: Iterator[pl.DataFrame], file: IO[bytes], form: str) -> None:
     else:
         text = lazy.with_columns(pl.col(pl.Boolean).cast(pl.UInt8))
         sink = partial(text.sink_csv, file, separator="\t" if form == "tsv" else ",")
+
     # In a thread of its own, so that Ctrl-C is heard here, and once.
     with ThreadPoolExecutor(1) as writer:
         try:
@@ -246,13 +267,14 @@ def _write_parts(
             if form == "parquet" and not target.exists():
                 files.put_in_place(folder, target)
             else:
-                with files.whole_file(path, force) as file:
+                with files.atomic_write(path, force) as file:
                     rows = pl.scan_parquet(
                         sorted(folder.iterdir()), glob=False
                     ).collect_batches(maintain_order=True)
                     _sink(iter(rows), file, form)
         finally:
             shutil.rmtree(folder, ignore_errors=True)
+
     return missing
 
 
@@ -283,4 +305,5 @@ def _system_errors() -> Iterator[None]:
         number = re.search(r"(?:\(os error|\[Errno) (\d+)[)\]]", str(fault))
         if number is None:
             raise
+
         raise OSError(int(number[1]), os.strerror(int(number[1]))) from fault

@@ -1,7 +1,7 @@
 """What was said, written down sheet by sheet: one for each rater and instance that it spoke about.
 
-The cost of everything here is in proportion to what was said: a thousand raters of which five see each instance cost as
-much as five that see them all.
+The cost of everything here is in proportion to what was said: a thousand raters of
+which five see each instance cost as much as five that see them all.
 """
 
 from typing import Any, NamedTuple
@@ -12,11 +12,12 @@ from scipy import sparse
 from ..predictions import Array, BoolArray, FloatArray, IntArray, Predictions
 from .block_sums import ratio
 
-# Above this share of cells that were spoken about, a dense matrix of all cells is faster than a sparse one.
+# Above this share of cells that were spoken about, a dense matrix of all cells is
+# faster than a sparse one.
 _DENSE = 0.2
 
 
-class Sheets(NamedTuple):
+class Annotations(NamedTuple):
     """Sheets in the order of the raters; `r` counts them."""
 
     rater: IntArray  # (r,)
@@ -48,32 +49,39 @@ class Sheets(NamedTuple):
             out = np.zeros((m, n, l))
             out[self.rater, self.instance] = values
             return out.reshape(m, n * l)
+
         cells = (self.instance[:, None] * l + np.arange(l)).ravel()
         starts = np.searchsorted(self.rater, np.arange(m + 1)) * l
         return sparse.csr_array((values.ravel(), cells, starts), shape=(m, n * l))
 
 
-def sheets(block: Predictions) -> Sheets:
+def make_annotations(block: Predictions) -> Annotations:
     """Write down who spoke about which instance, and what.
 
     Examples
     --------
     >>> import mlconsensus as mlc
-    >>> found = sheets(mlc.Predictions([[[1, 0], [np.nan, np.nan]], [[0, 1], [1, np.nan]]]))
+    >>> found = make_annotations(mlc.Predictions([[[1, 0], [np.nan, np.nan]], [[0, 1], [1, np.nan]]]))
     >>> found.rater.tolist(), found.instance.tolist(), found.spoke.tolist()
     ([0, 1, 1], [0, 0, 1], [[True, True], [True, True], [True, False]])
     """
-    instance, scores, spoke = [], [], []
+    instance = []
+    scores = []
+    spoke = []
     for seen, (values, said) in zip(block.seen(), block.brought(), strict=True):
-        values = values.toarray() if sparse.issparse(values) else values
-        said = np.ones(values.shape, dtype=np.bool_) if said is None else said
+        if sparse.issparse(values):
+            values = values.toarray()
+        if said is None:
+            said = np.ones(values.shape, dtype=np.bool_)
+
         some = said.any(axis=1)
         every = bool(some.all())
         instance.append(seen if every else seen[some])
         scores.append(values if every else values[some])
         spoke.append(said if every else said[some])
+
     rater = np.repeat(np.arange(len(instance)), [len(own) for own in instance])
-    return Sheets(
+    return Annotations(
         rater,
         np.concatenate(instance),
         np.concatenate(scores),

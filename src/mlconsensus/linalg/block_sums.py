@@ -1,7 +1,8 @@
 """The arithmetic on one block of instances that combiners share, dense or sparse by what the block is.
 
-Sparse input stays sparse: no dense array of shape (n, m·l) is made from it. Dense input whose cells
-are mostly zero is turned to CSR block by block, since real predictions fill a few percent.
+Sparse input stays sparse: no dense array of shape (n, m·l) is made from it. Dense input
+whose cells are mostly zero is turned to CSR block by block, since real predictions fill
+a few percent.
 """
 
 from collections.abc import Iterator
@@ -13,38 +14,43 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ..execution.threads import on_threads
+from ..execution.threads import map_on_threads
 from ..predictions import Matrix, Predictions
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 
-# Below this fill SciPy's sparse Gram matrix, which costs Σ nnz(row)², is cheaper than BLAS on dense rows. Measured on
-# one core at v = 2,000: equal at a fill of 0.06 (docs/decisions/0007).
+# Below this fill SciPy's sparse Gram matrix, which costs Σ nnz(row)², is cheaper than
+# BLAS on dense rows. Measured on one core at v = 2,000: equal at a fill of 0.06
+# (docs/decisions/0007).
 SPARSE_FILL = 0.06
 
-# Below so many votes a cell, their sums are multiplied faster as CSR than as a dense matrix (docs/decisions/0007).
+# Below so many votes a cell, their sums are multiplied faster as CSR than as a dense
+# matrix (docs/decisions/0007).
 _FEW_SUMS = 0.2
 
-# How many columns of a larger Gram matrix are worked out at a time: at v = 20,000, half a GB as a sparse product.
+# How many columns of a larger Gram matrix are worked out at a time: at v = 20,000, half
+# a GB as a sparse product.
 _PANEL = 2048
 
 
 class Votes(NamedTuple):
     """What the models of a block said together about each cell."""
 
-    # (n, l) sum of the scores of the models that spoke, times their weights: CSR if every model's matrix is CSR,
-    # small integers if every model's matrix is dense and holds decisions, else float64.
+    # (n, l) sum of the scores of the models that spoke, times their weights: CSR if
+    # every model's matrix is CSR, small integers if every model's matrix is dense and
+    # holds decisions, else float64.
     total: Matrix
-    # (n, l) sum of the weights of the models that spoke (each 1 without weights); a single number where all spoke.
+    # (n, l) sum of the weights of the models that spoke (each 1 without weights); a
+    # single number where all spoke.
     heard: FloatArray | float
 
 
 def connections(block: Predictions, dtype: Any = np.float64) -> Matrix:
     """Build the paper's connection matrix A (n, m·l): an edge from each instance to each (model, label) group node.
 
-    Scores, times the model's weight, are edge weights; where a model was silent there is no edge. Dense or CSR of
-    `dtype`, whichever is cheaper.
+    Scores, times the model's weight, are edge weights; where a model was silent there
+    is no edge. Dense or CSR of `dtype`, whichever is cheaper.
 
     Examples
     --------
@@ -56,14 +62,13 @@ def connections(block: Predictions, dtype: Any = np.float64) -> Matrix:
     matrices = [values for values, _ in _weighted_cells(block)]
     if all(sparse.issparse(matrix) for matrix in matrices):
         return sparse.hstack(matrices, format="csr").astype(dtype, copy=False)
+
     joined = np.concatenate(
         [dense(matrix) for matrix in matrices], axis=1
     )  # rows or columns first, as they are
-    return (
-        as_csr(joined, dtype)
-        if is_sparse(joined)
-        else np.ascontiguousarray(joined, dtype=dtype)
-    )
+    if is_sparse(joined):
+        return as_csr(joined, dtype)
+    return np.ascontiguousarray(joined, dtype=dtype)
 
 
 def spoken(block: Predictions) -> FloatArray:
@@ -95,6 +100,7 @@ def folded(A: Matrix, weights: FloatArray) -> Matrix:
     m, l = weights.shape
     if not sparse.issparse(A):
         return np.einsum("ikl,kl->il", A.reshape(len(A), m, l), weights)
+
     # Columns of the same label fall on each other; A stays as it is.
     entries = (A.data * weights.ravel()[A.indices], A.indices % l, A.indptr.copy())
     return cheaper(sparse.csr_array(entries, shape=(A.shape[0], l)))
@@ -112,10 +118,15 @@ def cheaper(A: Matrix) -> Matrix:
         0
     ] * A.shape[1]
     if not sparse.issparse(A):
-        return as_csr(A, A.dtype) if few else A
+        if few:
+            return as_csr(A, A.dtype)
+        return A
+
     if few:
         A.sum_duplicates()
-    return A if few else A.toarray()
+    if few:
+        return A
+    return A.toarray()
 
 
 def label_grams(A: FloatArray, B: FloatArray, weights: FloatArray) -> FloatArray:
@@ -140,10 +151,13 @@ def own_label_grams(A: Matrix, n_labels: int) -> FloatArray:
     >>> own_label_grams(sparse.csr_array([[1.0, 0.0, 0.5, 1.0]]), 2).tolist()
     [[[1.0, 0.5], [0.5, 0.25]], [[0.0, 0.0], [0.0, 1.0]]]
     """
-    n, m = A.shape[0], A.shape[1] // n_labels
+    n = A.shape[0]
+    m = A.shape[1] // n_labels
     if not sparse.issparse(A):
         return label_grams(A, A, np.ones((n, n_labels)))
-    # One row for each cell (i, ℓ), one column for each (ℓ, k): the Gram matrix has a block for each label and no more.
+
+    # One row for each cell (i, ℓ), one column for each (ℓ, k): the Gram matrix has a
+    # block for each label and no more.
     model, label, cell = places(A, n_labels)
     rows = sparse.coo_array(
         (A.data, (cell, label * m + model)), shape=(n * n_labels, n_labels * m)
@@ -185,6 +199,7 @@ def model_sums(block: Predictions) -> tuple[FloatArray, FloatArray, FloatArray]:
             [np.bitwise_count(a & b).sum(dtype=np.int64) for b in words] for a in words
         ]
         return total, total, np.array(both, dtype=np.float64)
+
     A = connections(block)
     total, squares = (column_sums(some).reshape(m, l) for some in (A, A * A))
     if sparse.issparse(A):
@@ -199,6 +214,7 @@ def model_sums(block: Predictions) -> tuple[FloatArray, FloatArray, FloatArray]:
         ).tocsr()
     else:
         by_model = A.reshape(n, m, l).transpose(1, 0, 2).reshape(m, n * l)
+
     return total, squares, product(by_model, by_model.T)
 
 
@@ -213,11 +229,11 @@ def votes(block: Predictions) -> Votes:
     Votes(total=array([[2. , 0.5]]), heard=array([[2., 1.]]))
     """
     matrices, said = zip(*_weighted_cells(block), strict=True)
-    total = (
-        reduce(add, matrices)
-        if all(map(sparse.issparse, matrices))
-        else _dense_sum([*map(dense, matrices)])
-    )
+    if all(map(sparse.issparse, matrices)):
+        total = reduce(add, matrices)
+    else:
+        total = _dense_sum([*map(dense, matrices)])
+
     return Votes(
         total,
         float(sum(said)) if block.complete else sum(said, np.zeros(block.shape[1:])),
@@ -239,6 +255,7 @@ def mean(votes: Votes, prior: FloatArray) -> Matrix:
         if sparse.issparse(total):
             return (total / heard).astype(prior.dtype, copy=False)
         return np.divide(total, heard, dtype=prior.dtype, casting="same_kind")
+
     return ratio(dense(total), heard, prior)
 
 
@@ -252,23 +269,23 @@ def gram(A: Matrix) -> FloatArray:
     """
     v = A.shape[1]
     if v <= 2 * _PANEL:
-        A = (
-            A.toarray()
-            if sparse.issparse(A) and A.nnz >= SPARSE_FILL * A.shape[0] * v
-            else A
-        )
+        if sparse.issparse(A) and A.nnz >= SPARSE_FILL * A.shape[0] * v:
+            A = A.toarray()
         return product(A.T, A)
+
     # In panels of columns, on all cores, and only what is on or above the diagonal.
     out = np.empty((v, v))
-    A = A.tocsc() if sparse.issparse(A) else A
+    if sparse.issparse(A):
+        A = A.tocsc()
 
     def fill(start: int) -> None:
         stop = min(start + _PANEL, v)
         out[:stop, start:stop] = product(A[:, :stop].T, A[:, start:stop])
         out[start:stop, :start] = out[:start, start:stop].T
 
-    for _ in on_threads(fill, range(0, v, _PANEL)):
+    for _ in map_on_threads(fill, range(0, v, _PANEL)):
         pass
+
     return out
 
 
@@ -347,7 +364,11 @@ def ratio(
     below = np.broadcast_to(
         np.asarray(denominator, dtype=np.float64), np.shape(numerator)
     )
-    kind = np.float32 if getattr(otherwise, "dtype", None) == np.float32 else np.float64
+    if getattr(otherwise, "dtype", None) == np.float32:
+        kind = np.float32
+    else:
+        kind = np.float64
+
     out = np.array(
         np.broadcast_to(np.asarray(otherwise, dtype=kind), np.shape(numerator))
     )
@@ -356,7 +377,11 @@ def ratio(
 
 def _weighted_cells(block: Predictions) -> Iterator[tuple[Matrix, Any]]:
     """Yield for each model its scores times its weight, silence as 0, and its weight where it spoke: (n, l), or one."""
-    weights = np.ones(len(block.models)) if block.weights is None else block.weights
+    if block.weights is None:
+        weights = np.ones(len(block.models))
+    else:
+        weights = block.weights
+
     for (values, spoken), weight in zip(block.cells(), weights.tolist(), strict=True):
         said: Any = 1.0 if spoken is None else spoken
         yield (values, said) if weight == 1 else (values * weight, said * weight)
@@ -394,6 +419,7 @@ def as_csr(matrix: NDArray[Any], dtype: Any) -> Matrix:
     """
     if not matrix.flags.c_contiguous:  # half the time of turning it to rows first
         return as_csr(matrix.T, dtype).T.tocsr()
+
     n, width = matrix.shape
     # SciPy's own conversion goes by way of COO, at four times the cost.
     flat = matrix.ravel()
@@ -402,11 +428,11 @@ def as_csr(matrix: NDArray[Any], dtype: Any) -> Matrix:
     )  # bits are found at twice the speed
     starts = np.searchsorted(filled, np.arange(n + 1) * width)
     columns = filled - np.repeat(np.arange(n) * width, np.diff(starts))
-    data = (
-        np.ones(len(filled), dtype)
-        if matrix.dtype.kind == "b"
-        else flat[filled].astype(dtype)
-    )
+    if matrix.dtype.kind == "b":
+        data = np.ones(len(filled), dtype)
+    else:
+        data = flat[filled].astype(dtype)
+
     return sparse.csr_array(
         (data, columns.astype(np.int32), starts.astype(np.int32)), shape=matrix.shape
     )
@@ -414,10 +440,16 @@ def as_csr(matrix: NDArray[Any], dtype: Any) -> Matrix:
 
 def _dense_sum(matrices: list[NDArray[Any]]) -> NDArray[Any]:
     """Add up matrices; decisions are counted in small integers, many at a time."""
-    counted = np.uint8 if len(matrices) < 256 else np.int32
-    kind = (
-        np.float64 if any(values.dtype.kind == "f" for values in matrices) else counted
-    )
+    if len(matrices) < 256:
+        counted = np.uint8
+    else:
+        counted = np.int32
+
+    if any(values.dtype.kind == "f" for values in matrices):
+        kind = np.float64
+    else:
+        kind = counted
+
     total = np.zeros_like(matrices[0], dtype=kind)
     for values in matrices:
         np.add(
@@ -426,4 +458,5 @@ def _dense_sum(matrices: list[NDArray[Any]]) -> NDArray[Any]:
             out=total,
             casting="unsafe",
         )
+
     return total

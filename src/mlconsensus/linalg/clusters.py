@@ -53,4 +53,5 @@ def reaching(anchored: BoolArray, between: FloatArray) -> BoolArray:
         further = anchored | ((between > 0) & anchored[..., None, :]).any(axis=-1)
         if (further == anchored).all():
             return anchored
+
         anchored = further

@@ -1,8 +1,9 @@
 r"""Gram matrices :math:`R^\top R` of rows that come block by block, kept in the smaller of two forms.
 
-While there are fewer rows than columns, the rows themselves are kept: they are smaller than their Gram matrix, and what
-is solved with it can be solved on their side. From then on it is the product. Where that would not fit into memory the
-rows stay, and solvers use them to multiply by the matrix without making it.
+While there are fewer rows than columns, the rows themselves are kept: they are smaller
+than their Gram matrix, and what is solved with it can be solved on their side. From
+then on it is the product. Where that would not fit into memory the rows stay, and
+solvers use them to multiply by the matrix without making it.
 """
 
 import math
@@ -11,11 +12,13 @@ from typing import Any, Self
 import numpy as np
 from scipy import sparse
 
-from ..execution.threads import granted
+from ..execution.threads import get_limits
 from ..predictions import Matrix
 from .block_sums import FloatArray, gram
 
-_COPIES = 3  # how many matrices of this size there are at once: the sum, what is added to it, and a solver's own
+# how many matrices of this size there are at once: the sum, what is added to it, and a
+# solver's own
+_COPIES = 3
 
 
 class Gram:
@@ -58,14 +61,21 @@ class Gram:
     @property
     def rows(self) -> Matrix | None:
         """The rows (r, v), where they are what is kept."""
-        return _stacked(self._pieces) if self._product is None else None
+        if self._product is None:
+            return _stacked(self._pieces)
+        return None
 
     def __add__(self, other: Any) -> Self:
         if isinstance(other, int):  # the empty statistics
             return self
+
         other = as_gram(other)
         products = [own for own in (self._product, other._product) if own is not None]
-        total = np.add(*products) if len(products) == 2 else next(iter(products), None)
+        if len(products) == 2:
+            total = np.add(*products)
+        else:
+            total = next(iter(products), None)
+
         return type(self)(
             self._pieces + other._pieces, total, self.shape
         )._in_smaller_form()
@@ -95,14 +105,17 @@ class Gram:
     def _multiplied(self) -> FloatArray:
         if not self._pieces and self._product is not None:
             return self._product
+
         new = gram(_stacked(self._pieces))
-        return new if self._product is None else np.add(new, self._product, out=new)
+        if self._product is None:
+            return new
+        return np.add(new, self._product, out=new)
 
     def _in_smaller_form(self) -> Self:
         """Multiply out what rows there are, once there are as many as columns."""
         v = math.isqrt(math.prod(self.shape))
         few = sum(piece.shape[0] for piece in self._pieces) < v
-        if few or (self._product is None and _COPIES * 8 * v**2 > granted().memory):
+        if few or (self._product is None and _COPIES * 8 * v**2 > get_limits().memory):
             return self
         return type(self)((), self._multiplied(), self.shape)
 
@@ -117,6 +130,7 @@ def as_gram(matrix: Gram | FloatArray) -> Gram:
     """
     if isinstance(matrix, Gram):
         return matrix
+
     v = math.isqrt(matrix.size)
     return Gram((), matrix.reshape(v, v), matrix.shape)
 

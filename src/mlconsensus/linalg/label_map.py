@@ -1,15 +1,18 @@
 r"""Linear maps of many labels: exact for the head, the labels that are named most, and to first order for the rest.
 
-The map :math:`F = K (I + K)^{-1}` of a symmetric `K` without negative eigenvalues, divided into the head `H` and the
-tail `T`: with :math:`B = K_{TH}`, :math:`E = K_{TT}`, `D` the diagonal of :math:`I + E`, and
-:math:`X = (I + E)^{-1} B \approx D^{-1} B`, the Schur complement :math:`S = I + K_{HH} - B^\top X` gives
+The map :math:`F = K (I + K)^{-1}` of a symmetric `K` without negative eigenvalues,
+divided into the head `H` and the tail `T`: with :math:`B = K_{TH}`, :math:`E = K_{TT}`,
+`D` the diagonal of :math:`I + E`, and :math:`X = (I + E)^{-1} B \approx D^{-1} B`, the
+Schur complement :math:`S = I + K_{HH} - B^\top X` gives
 
 .. math:: F_{HH} = I - S^{-1}, \quad F_{TH} = X S^{-1}, \quad
-    F_{TT} \approx I - D^{-1} + D^{-1} (E - \operatorname{diag} E) D^{-1} - X S^{-1} X^\top .
+    F_{TT} \approx I - D^{-1} + D^{-1} (E - \operatorname{diag} E) D^{-1} - X S^{-1}
+    X^\top .
 
-What is left out is of the order of :math:`\|E - \operatorname{diag} E\|^2`; without a tail there is nothing. A row is
-multiplied by the map where it can matter: all labels of the head get their scores, those of the tail that the row has,
-and others as far as labels of the tail bring them up.
+What is left out is of the order of :math:`\|E - \operatorname{diag} E\|^2`; without a
+tail there is nothing. A row is multiplied by the map where it can matter: all labels of
+the head get their scores, those of the tail that the row has, and others as far as
+labels of the tail bring them up.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -18,12 +21,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import linalg, sparse
 
-from ..execution.threads import heeded, on_threads
-from ..predictions import MOST_DENSE, Array, FloatArray
+from ..execution.threads import check_interrupted, map_on_threads
+from ..predictions import MAX_DENSE_LABELS, Array, FloatArray
 from .sparse_scores import KEPT, in_pieces, kth_best
 
-EXACT = MOST_DENSE  # up to so many labels all are in the head, and nothing is left out
-HEAD = 1024  # beyond, so many are: with 2,048 the best labels were hardly others (docs/decisions/0043)
+# up to so many labels all are in the head, and nothing is left out
+EXACT = MAX_DENSE_LABELS
+# beyond, so many are: with 2,048 the best labels were hardly others
+# (docs/decisions/0043)
+HEAD = 1024
 NEIGHBOURS = (
     50  # of the tail that a label of the tail brings up, and as many by way of the head
 )
@@ -34,13 +40,15 @@ _AT_ONCE = 2**22  # entries of the head's rows that are worked out at a time
 _TABLE = 2**20  # places in which is noted which cells are named
 
 
-class Headed(NamedTuple):
+class HeadTailMap(NamedTuple):
     """A linear map to labels, those of the head first."""
 
     labels: Any  # (c,) positions of the labels that it knows; the first h are the head
     columns: Array  # (r, h) what each row of the map adds to the head
     tail: Any  # CSR (r, c) what it adds to others
-    symmetric: bool = True  # whether rows are labels, too, and what the tail gets from the head stands in `columns`
+    # whether rows are labels, too, and what the tail gets from the head stands in
+    # `columns`
+    symmetric: bool = True
     bound: float = np.inf  # on the error of an entry, before scales
     before: FloatArray | float = 1.0  # (c,) by what is multiplied what comes in,
     after: FloatArray | float = 1.0  # (c,) and what comes out
@@ -50,13 +58,13 @@ class Headed(NamedTuple):
     ) -> Any:
         """Multiply the rows of a CSR matrix (n, r) by the map: CSR (n, l) of what `finish` leaves of each piece.
 
-        Labels are stored that the row has, and those that can be among its best once `base` (l,) is added.
+        Labels are stored that the row has, and those that can be among its best once
+        `base` (l,) is added.
         """
-        # In the map's own precision, and indices of one size: SciPy would turn all of the map to them for every piece.
-        data, tail = (
-            (cells.data * _at(self.before, cells.indices)).astype(self.columns.dtype),
-            self.tail,
-        )
+        # In the map's own precision, and indices of one size: SciPy would turn all of
+        # the map to them for every piece.
+        data = (cells.data * _at(self.before, cells.indices)).astype(self.columns.dtype)
+        tail = self.tail
         cells = sparse.csr_array((data, cells.indices, cells.indptr), shape=cells.shape)
         tail = sparse.csr_array(
             (tail.data.astype(data.dtype), tail.indices, tail.indptr), shape=tail.shape
@@ -66,7 +74,7 @@ class Headed(NamedTuple):
         ]
         pieces = in_pieces(np.diff(starts) + self.columns.shape[1])
         parts = [
-            finish(heeded(self._applied(cells[rows], tail, base)), rows)
+            finish(check_interrupted(self._applied(cells[rows], tail, base)), rows)
             for rows in pieces
         ]
         return sparse.vstack(parts, format="csr")
@@ -76,22 +84,22 @@ class Headed(NamedTuple):
         out = np.zeros(l)
         for place in np.flatnonzero(self.labels == label):
             h = self.columns.shape[1]
-            own = (
-                self.columns[:, place]
-                if place < h
-                else self.tail[:, [place]].toarray()[:, 0]
-            )
+            if place < h:
+                own = self.columns[:, place]
+            else:
+                own = self.tail[:, [place]].toarray()[:, 0]
+
             if place >= h:
                 own[:h] = self.columns[place]
+
             out[self.labels] = self.before * own * _at(self.after, place)
+
         return out
 
     def whole(self, row: FloatArray) -> FloatArray:
         """Multiply one row (l,) by the map, all of it."""
-        h, given = (
-            self.columns.shape[1],
-            (self.before * row[self.labels]).astype(self.columns.dtype),
-        )
+        h = self.columns.shape[1]
+        given = (self.before * row[self.labels]).astype(self.columns.dtype)
         found = self.tail.T @ given
         found[:h] = given @ self.columns
         found[h:] += self.columns[h:] @ given[:h]
@@ -100,30 +108,34 @@ class Headed(NamedTuple):
         return out
 
     def _applied(self, cells: Any, tail: Any, base: FloatArray) -> Any:
-        n, h, own = (
-            cells.shape[0],
-            self.columns.shape[1],
-            base[self.labels].astype(self.columns.dtype),
-        )
-        shown, rows = (
-            cells @ self.columns,
-            np.repeat(np.arange(n), np.diff(cells.indptr)),
-        )
+        n = cells.shape[0]
+        h = self.columns.shape[1]
+        own = base[self.labels].astype(self.columns.dtype)
+        shown = cells @ self.columns
+        rows = np.repeat(np.arange(n), np.diff(cells.indptr))
         shown *= _at(self.after, slice(h))
-        # The best of every four labels are enough to tell what none of the best is below.
-        rank, four = shown + own[:h], 4 if h > 8 * KEPT else 1
+        # The best of every four labels are enough to tell what none of the best is
+        # below.
+        rank = shown + own[:h]
+        if h > 8 * KEPT:
+            four = 4
+        else:
+            four = 1
+
         few = rank[:, : h // four * four].reshape(n, four, -1).max(axis=1)
         last = max(0, few.shape[1] - KEPT)
         least = np.partition(few, last, axis=1)[:, last]
         stored = (np.maximum(rank, own[:h], out=rank) >= least[:, None]) & (shown != 0)
         moved = cells @ tail
         moved.data *= _at(self.after, moved.indices)
-        at, found = np.repeat(np.arange(n), np.diff(moved.indptr)), []
+        at = np.repeat(np.arange(n), np.diff(moved.indptr))
+        found = []
         kept = np.maximum(moved.data, 0) + own[moved.indices] >= least[at]
         if self.symmetric:
             inside = cells.indices < h
             stored[rows[inside], cells.indices[inside]] = True
-            row, label = rows[~inside], cells.indices[~inside]
+            row = rows[~inside]
+            label = cells.indices[~inside]
             named = np.zeros(_TABLE, dtype=np.bool_)  # may take others for named, too
             named[_key(row, label)] = True
             kept |= named[_key(at, moved.indices)]
@@ -134,6 +146,7 @@ class Headed(NamedTuple):
                     label,
                 )
             )
+
         i, k = np.divmod(np.flatnonzero(stored), h)
         found += [
             (moved.data[kept], at[kept], moved.indices[kept]),
@@ -151,6 +164,7 @@ class Headed(NamedTuple):
                 np.repeat(labels[some], np.diff(pairs.indptr)), pairs.indices
             ]
             added[some] = pairs.sum(axis=1)
+
         return added
 
 
@@ -162,7 +176,9 @@ def head_size(named: int) -> int:
     >>> head_size(2000), head_size(100_000)
     (2000, 1024)
     """
-    return named if named <= EXACT else HEAD
+    if named <= EXACT:
+        return named
+    return HEAD
 
 
 def head_first(counts: Any) -> tuple[Any, int]:
@@ -186,10 +202,11 @@ def with_head(rows: Any, order: Any, h: int) -> Iterator[tuple[slice, FloatArray
     [(slice(0, 1, None), [[4.0, 2.0]])]
     """
     own = rows[:, order]
-    across, size = own[:, :h].T.tocsr(), max(1, _AT_ONCE // len(order))
+    across = own[:, :h].T.tocsr()
+    size = max(1, _AT_ONCE // len(order))
     pieces = (slice(at, min(h, at + size)) for at in range(0, h, size))
-    return on_threads(
-        lambda some: (some, heeded((across[some] @ own).toarray())), pieces
+    return map_on_threads(
+        lambda some: (some, check_interrupted((across[some] @ own).toarray())), pieces
     )
 
 
@@ -201,7 +218,9 @@ def single(h: int, c: int) -> Any:
     >>> single(2, 2).__name__, single(2, 3).__name__
     ('float64', 'float32')
     """
-    return np.float32 if c > h else np.float64
+    if c > h:
+        return np.float32
+    return np.float64
 
 
 def among_tail(
@@ -215,15 +234,16 @@ def among_tail(
     [[[9.0]]]
     """
     tails = [rows[:, order[h:]] for rows in each]
-    across, sizes = [own.T.tocsr() for own in tails], np.diff(tails[0].indptr)
+    across = [own.T.tocsr() for own in tails]
+    sizes = np.diff(tails[0].indptr)
 
     def multiplied(some: slice) -> tuple[slice, tuple[Any, ...]]:
         return some, tuple(
-            heeded((left[some] @ own).tocsr())
+            check_interrupted((left[some] @ own).tocsr())
             for left, own in zip(across, tails, strict=True)
         )
 
-    return on_threads(
+    return map_on_threads(
         multiplied,
         in_pieces(
             np.bincount(tails[0].indices, np.repeat(sizes, sizes), len(order) - h)
@@ -236,7 +256,7 @@ def shrunk(
     head: FloatArray,
     diagonal: FloatArray,
     tail: Iterable[tuple[slice, Any]],
-) -> Headed:
+) -> HeadTailMap:
     """Work out K (I + K)⁻¹, given what the head has with all labels (h, c), and the tail's diagonal and rows as CSR.
 
     Examples
@@ -248,15 +268,20 @@ def shrunk(
     True
     """
     h, c = head.shape
-    kind, own = single(h, c), 1 / (1 + diagonal)  # D⁻¹
-    less, factor, rho, left_out = 1.0, None, 0.0, LEAST
+    # D⁻¹
+    kind = single(h, c)
+    own = 1 / (1 + diagonal)
+    less = 1.0
+    factor = None
+    rho = 0.0
+    left_out = LEAST
     pieces = in_pieces(np.full(c - h, h))
 
     def spread_to(some: Any) -> Any:  # rows of X
         return (less * own[some, None] * head[:, h:].T[some]).astype(kind)
 
     explained = sum(
-        (heeded(head[:, h:][:, some] @ spread_to(some)) for some in pieces),
+        (check_interrupted(head[:, h:][:, some] @ spread_to(some)) for some in pieces),
         np.zeros((h, h)),
     )  # Bᵀ X
     while factor is None:
@@ -268,13 +293,16 @@ def shrunk(
             linalg.LinAlgError
         ):  # the tail's first order is too much: it counts for less
             less *= 0.5
+
     inverse = linalg.cho_solve(factor, np.eye(h), check_finite=False)
-    columns, size = np.empty((c, h), dtype=kind), np.empty(c - h)
+    columns = np.empty((c, h), dtype=kind)
+    size = np.empty(c - h)
     columns[:h] = np.eye(h) - inverse
     inverse = inverse.astype(kind)
     for some in pieces:
-        columns[h:][some] = heeded((part := spread_to(some)) @ inverse)
+        columns[h:][some] = check_interrupted((part := spread_to(some)) @ inverse)
         size[some] = np.sqrt((part**2).sum(axis=1))
+
     near = np.argsort(-size, kind="stable")[:_NEAR]
     near = near[size[near] * size.max(initial=0) > LEAST]
     beyond = float(np.delete(size, near).max(initial=0)) * float(size.max(initial=0))
@@ -285,10 +313,8 @@ def shrunk(
         LEAST,
     )
     strong[strong < least[:, None]] = 0
-    dropped, (i, j) = (
-        float((np.abs(by_head) - strong).max(initial=LEAST)),
-        np.nonzero(strong),
-    )
+    dropped = float((np.abs(by_head) - strong).max(initial=LEAST))
+    (i, j) = np.nonzero(strong)
     among = [
         (-by_head[i, j], near[i], near[j]),
         (1 - own, np.arange(c - h), np.arange(c - h)),
@@ -305,26 +331,34 @@ def shrunk(
         )
         left_out = max(left_out, float(np.abs(found[~kept]).max(initial=LEAST)))
         among.append((found[kept], row[kept], rows.indices[kept]))
+
     data, row, column = (np.concatenate(each) for each in zip(*among, strict=True))
     tail = sparse.csr_array((data.astype(kind), (h + row, h + column)), shape=(c, c))
-    # What is left of (I + E)⁻¹ is at most ρ² where it stands alone, and less where it is multiplied.
-    left = rho**2 / (1 - rho) if rho < 0.5 else np.inf
-    bound = (
-        (
+    # What is left of (I + E)⁻¹ is at most ρ² where it stands alone, and less where it
+    # is multiplied.
+    if rho < 0.5:
+        left = rho**2 / (1 - rho)
+    else:
+        left = np.inf
+
+    if c > h:
+        bound = (
             dropped
             + left_out
             + beyond
             + left
             + 2 * rho * float(np.abs(columns[h:]).max())
         )
-        if c > h
-        else _EXACT
-    )
-    return Headed(labels, columns, tail, bound=bound)
+    else:
+        bound = _EXACT
+
+    return HeadTailMap(labels, columns, tail, bound=bound)
 
 
 def _at(scale: FloatArray | float, places: Any) -> Any:
-    return scale[places] if isinstance(scale, np.ndarray) else scale
+    if isinstance(scale, np.ndarray):
+        return scale[places]
+    return scale
 
 
 def _key(rows: Any, labels: Any) -> Any:

@@ -1,30 +1,33 @@
 r"""The linear system of a walk that stops at its anchors, solved on whichever side is cheapest.
 
-With rows `R` (n × v) whose Gram matrix :math:`W = R^\top R` holds the walk between `v` nodes, row sums `d` of it and
-anchors :math:`\alpha`,
+With rows `R` (n × v) whose Gram matrix :math:`W = R^\top R` holds the walk between `v`
+nodes, row sums `d` of it and anchors :math:`\alpha`,
 
 .. math:: (E - R^\top R)\, Q = H, \qquad E = \operatorname{diag}(\alpha + d).
 
 - Where `W` is at hand, Cholesky's method solves the `v` equations in place.
 - Fewer rows than nodes: `n` equations do (Woodbury's identity),
   :math:`Q = E^{-1}(H + R^\top X)`, :math:`(I - R E^{-1} R^\top)\, X = R E^{-1} H`.
-- `W` does not fit into memory: conjugate gradients, scaled by the diagonal, multiply by `R` and :math:`R^\top` only.
-  The matrix has no positive entry off its diagonal and maps the vector of ones to :math:`\alpha`, so its inverse has no
-  negative entry and maps :math:`\alpha` to ones: an error of the solution is nowhere larger than
-  :math:`\max_j |r_j| / \alpha_j` of the residual `r`, and that is at most :math:`\|E^{-1/2} r\|_2` divided by the least
-  :math:`\alpha_j / e_j^{1/2}`, which is what ends the rounds.
+- `W` does not fit into memory: conjugate gradients, scaled by the diagonal, multiply by
+  `R` and :math:`R^\top` only. The matrix has no positive entry off its diagonal and
+  maps the vector of ones to :math:`\alpha`, so its inverse has no negative entry and
+  maps :math:`\alpha` to ones: an error of the solution is nowhere larger than
+  :math:`\max_j |r_j| / \alpha_j` of the residual `r`, and that is at most
+  :math:`\|E^{-1/2} r\|_2` divided by the least :math:`\alpha_j / e_j^{1/2}`, which is
+  what ends the rounds.
 
-Where labels are many, `Q` itself would not fit. A walk soon forgets where it began: :math:`P = E^{-1} R^\top R` has one
-eigenvalue near 1, whose eigenvector `x` says where walks come to stop as usual, :math:`q_0 \propto H^\top x`, and all
-others are at most some :math:`\lambda < 1`. What is left of a distribution beside :math:`q_0` is multiplied by
-:math:`(I - P)^{-1}`, for which a polynomial in `P` of few steps does that is within :math:`\varepsilon` of
-:math:`1/(1 - t)` for all :math:`0 \le t \le \lambda`:
+Where labels are many, `Q` itself would not fit. A walk soon forgets where it began:
+:math:`P = E^{-1} R^\top R` has one eigenvalue near 1, whose eigenvector `x` says where
+walks come to stop as usual, :math:`q_0 \propto H^\top x`, and all others are at most
+some :math:`\lambda < 1`. What is left of a distribution beside :math:`q_0` is
+multiplied by :math:`(I - P)^{-1}`, for which a polynomial in `P` of few steps does that
+is within :math:`\varepsilon` of :math:`1/(1 - t)` for all :math:`0 \le t \le \lambda`:
 
 .. math:: Q \approx p(P)\, \sigma B + (1 - p(P)\, \sigma)\, q_0^\top, \qquad \sigma = \alpha/(\alpha + d), \qquad
     |\Delta Q_{j\ell}| \le \varepsilon\, e_j^{-1/2} \bigl(\textstyle\sum_{k \in \ell} \alpha_k^2 / e_k\bigr)^{1/2} .
 
-Labels of the head get as many steps as make :math:`\varepsilon` small, in dense columns; others two, at the nodes that
-they were named beside.
+Labels of the head get as many steps as make :math:`\varepsilon` small, in dense
+columns; others two, at the nodes that they were named beside.
 """
 
 from typing import Any, NamedTuple
@@ -33,14 +36,16 @@ import numpy as np
 from scipy import linalg, sparse
 from scipy.sparse.linalg import LinearOperator, cg
 
-from ..errors import expect
-from ..execution.threads import granted, heeded, on_threads
+from ..errors import InputError
+from ..execution.threads import check_interrupted, get_limits, map_on_threads
 from .block_sums import FloatArray, product, scaled
 from .gram import Gram
-from .label_map import Headed, head_first
+from .label_map import HeadTailMap, head_first
 from .sparse_scores import best, in_pieces
 
-_ERROR = 1e-11  # that conjugate gradients leave in the solution, whose entries are shares between 0 and 1
+# that conjugate gradients leave in the solution, whose entries are shares between 0 and
+# 1
+_ERROR = 1e-11
 _ARRAYS = 6  # of the solution's size that they need at once
 _SMALL = 1e-4  # ε of the head's labels
 _STEPS = 12  # that a walk takes at most before the rest counts as usual
@@ -57,11 +62,13 @@ def solved(walk: Gram, anchors: FloatArray, held: FloatArray) -> FloatArray:
     array([[0.76, 0.24],
            [0.24, 0.76]])
     """
-    rows, v = walk.rows, len(anchors)
+    rows = walk.rows
+    v = len(anchors)
     if rows is None:
         system = -np.asarray(walk).reshape(v, v)
         system[np.diag_indices(v)] += anchors - system.sum(axis=1)
         return _by_cholesky(system, held)
+
     diagonal = anchors + walk.sums()
     if rows.shape[0] < v:
         return _on_the_rows_side(rows, diagonal, held)
@@ -91,13 +98,18 @@ def _by_cholesky(system: FloatArray, held: FloatArray) -> FloatArray:
 def _by_conjugate_gradients(
     rows: Any, diagonal: FloatArray, anchors: FloatArray, held: FloatArray
 ) -> FloatArray:
-    (v, l), root = held.shape, np.sqrt(diagonal)[:, None]
-    across = rows.T.tocsr() if sparse.issparse(rows) else rows.T
+    (v, l) = held.shape
+    root = np.sqrt(diagonal)[:, None]
+    if sparse.issparse(rows):
+        across = rows.T.tocsr()
+    else:
+        across = rows.T
+
     most = 50 + round(
         40 * np.sqrt(2 * (diagonal / anchors).max())
     )  # several times what the condition number asks for
     small = _ERROR * float((anchors / root[:, 0]).min())
-    memory, threads, _ = granted()
+    memory, threads, _ = get_limits()
     at_once = int(
         np.clip(memory // 4 // (8 * _ARRAYS * v * threads), 1, -(-l // threads))
     )
@@ -109,48 +121,53 @@ def _by_conjugate_gradients(
 
         def moved(x: FloatArray) -> FloatArray:
             y = x.reshape(own.shape)
-            return heeded(y - product(across, product(rows, y / root)) / root).ravel()
+            return check_interrupted(
+                y - product(across, product(rows, y / root)) / root
+            ).ravel()
 
         with np.errstate(all="ignore"):  # a residual that has vanished
             operator = LinearOperator((own.size, own.size), moved)
             found, going_on = cg(
                 operator, own.ravel(), rtol=0, atol=small, maxiter=most
             )
+
         missed = f"no solution to {_ERROR:g} in {most} rounds of conjugate gradients"
         advice = (
             "one; a larger alpha, or more memory for a direct solution, makes it easier"
         )
-        expect(not going_on, "MLCM-r", missed, advice)
+        if going_on:
+            raise InputError(where="MLCM-r", found=missed, expected=advice)
         return np.asarray(found.reshape(own.shape) / root)
 
-    return np.concatenate(list(on_threads(work_out, range(0, l, at_once))), axis=1)
+    return np.concatenate(list(map_on_threads(work_out, range(0, l, at_once))), axis=1)
 
 
-class Walked(NamedTuple):
+class RandomWalkMap(NamedTuple):
     """Q of many labels: what is beside the usual distribution, at nodes that have edges."""
 
     nodes: Any  # (k,) their positions
-    map: Headed  # from nodes to labels; those of the head with the usual part
+    map: HeadTailMap  # from nodes to labels; those of the head with the usual part
     rest: FloatArray  # (k,) how much of a walk is usual, for labels of the tail
     usual: FloatArray  # (l,) q₀
     bound: FloatArray  # (l,) on the error of a label's scores
 
     def column(self, label: int, v: int) -> FloatArray:
         """Return one label's column of Q (v,)."""
-        own, h = self.map, self.map.columns.shape[1]
+        own = self.map
+        h = self.map.columns.shape[1]
         found = self.rest * self.usual[label]
         for place in np.flatnonzero(own.labels == label):
-            found = (
-                own.columns[:, place]
-                if place < h
-                else found + own.tail[:, [place]].toarray()[:, 0]
-            )
+            if place < h:
+                found = own.columns[:, place]
+            else:
+                found = found + own.tail[:, [place]].toarray()[:, 0]
+
         out = np.zeros(v)
         out[self.nodes] = found
         return out
 
 
-def walked(rows: Any, l: int, anchors_of: Any) -> Walked:
+def walked(rows: Any, l: int, anchors_of: Any) -> RandomWalkMap:
     """Solve for Q (v, l) of many labels, given the rows as CSR, and what makes anchors of nodes (k,) and degrees (k,).
 
     Examples
@@ -159,13 +176,15 @@ def walked(rows: Any, l: int, anchors_of: Any) -> Walked:
     >>> found.column(0, 2).round(2).tolist()
     [0.76, 0.24]
     """
-    # Nodes with many edges first: they are met most, and stay in the processor's memory.
+    # Nodes with many edges first: they are met most, and stay in the processor's
+    # memory.
     nodes = head_first(np.bincount(rows.indices, minlength=rows.shape[1]))[0][
         : len(rows.data)
     ]
     R = rows[:, nodes]
     R.sort_indices()
-    across, label = R.T.tocsr(), nodes % l
+    across = R.T.tocsr()
+    label = nodes % l
     degrees = across @ R.sum(axis=1)
     anchors = anchors_of(nodes, degrees)
     e = anchors + degrees
@@ -174,46 +193,58 @@ def walked(rows: Any, l: int, anchors_of: Any) -> Walked:
     def step(y: FloatArray) -> FloatArray:
         return np.asarray(across @ (R @ y) / e)
 
-    x, y, top = np.ones(len(nodes)), np.cos(np.arange(len(nodes)) ** 2.0), 0.0
+    x = np.ones(len(nodes))
+    y = np.cos(np.arange(len(nodes)) ** 2.0)
+    top = 0.0
     for _ in range(60):  # the leading eigenvector, and the eigenvalue that follows
         x = step(x)
         x /= np.abs(x).max(initial=1e-300)
+
     for _ in range(60):
         y = step(y - x * (((x * e) @ y) / max((x * e) @ x, 1e-300)))
         y /= max(top := float(np.sqrt((y * e) @ y)), 1e-300)
+
     top = min(1.05 * top + 1e-6, 0.999)
-    usual = (
-        np.bincount(label, anchors * x, l) / max(anchors @ x, 1e-300)
-        if len(nodes)
-        else np.full(l, 1 / l)
-    )
+    if len(nodes):
+        usual = np.bincount(label, anchors * x, l) / max(anchors @ x, 1e-300)
+    else:
+        usual = np.full(l, 1 / l)
+
     tried = (_polynomial(top, degree) for degree in range(1, _STEPS + 1))
     c, small = min(tried, key=lambda own: max(own[1], _SMALL))
     order, h = head_first(
         np.bincount(label, degrees + 1e-9, l)
     )  # every node has a label there
-    h = min(h, max(1, _MOST // len(nodes))) if len(order) > h else h
+    if len(order) > h:
+        h = min(h, max(1, _MOST // len(nodes)))
+
     place = np.full(l, -1)
     place[order] = np.arange(len(order))
     at = place[label]
 
-    # Where walks from an instance stop at their first node; across the nodes, where they stop at the second.
+    # Where walks from an instance stop at their first node; across the nodes, where
+    # they stop at the second.
     direct = R.data * stops[R.indices], at[R.indices], R.indptr.copy()
     direct = sparse.csr_array(direct, shape=(R.shape[0], len(order)))
     direct.sum_duplicates()  # in place
 
     def rest(coefficients: list[float]) -> FloatArray:
-        y, out = stops, np.ones(len(nodes))
+        y = stops
+        out = np.ones(len(nodes))
         for own in coefficients:
-            out, y = out - own * y, step(y)
+            out = out - own * y
+            y = step(y)
+
         return out
 
-    # Labels of the head, some at a time, so few that they stay in the processor's memory.
+    # Labels of the head, some at a time, so few that they stay in the processor's
+    # memory.
     back, there, first = (
         own.astype(np.float32)
         for own in (scaled(across, 1 / e), R, direct[:, :h].tocsc())
     )
-    going, often = rest(c).astype(np.float32)[:, None], usual[order].astype(np.float32)
+    going = rest(c).astype(np.float32)[:, None]
+    often = usual[order].astype(np.float32)
     columns = np.empty((len(nodes), h), dtype=np.float32)
 
     def work_out(start: int) -> None:  # by Horner's rule
@@ -221,27 +252,32 @@ def walked(rows: Any, l: int, anchors_of: Any) -> Walked:
         inside = np.flatnonzero((at >= some.start) & (at < some.stop))
 
         def arrived(walks: FloatArray, share: float) -> FloatArray:
-            found = np.asarray(heeded(back @ walks))
+            found = np.asarray(check_interrupted(back @ walks))
             found[inside, at[inside] - start] += share * stops[inside]
             return found
 
         walks = c[-1] * first[:, some].tocsr().toarray()
         for own in c[-2:0:-1]:
             walks = there @ arrived(walks, own)
+
         columns[:, some] = arrived(walks, c[0]) + going * often[some]
 
-    for _ in on_threads(work_out, range(0, h, _COLUMNS)):
+    for _ in map_on_threads(work_out, range(0, h, _COLUMNS)):
         pass
 
     # Labels of the tail, at the nodes that they were named beside most.
     c, rough = _polynomial(top, 1)
-    direct, none, dropped = direct[:, h:].tocsr(), np.zeros(len(order) - h), 0.0
+    direct = direct[:, h:].tocsr()
+    none = np.zeros(len(order) - h)
+    dropped = 0.0
     parts = [direct[:0]]
     cost = np.diff(
         np.append(0, np.cumsum(np.diff(direct.indptr)[across.indices]))[across.indptr]
     )
     for some in in_pieces(cost):
-        near = heeded(scaled((across[some] @ direct).tocsr(), c[1] / e[some]))
+        near = check_interrupted(
+            scaled((across[some] @ direct).tocsr(), c[1] / e[some])
+        )
         parts.append(best(near, none))
         least = np.minimum.reduceat(
             np.append(parts[-1].data, np.inf), parts[-1].indptr[:-1]
@@ -250,6 +286,7 @@ def walked(rows: Any, l: int, anchors_of: Any) -> Walked:
             dropped,
             least[np.diff(parts[-1].indptr) < np.diff(near.indptr)].max(initial=0),
         )
+
     far = np.flatnonzero(at >= h)
     own = sparse.csr_array(
         (c[0] * stops[far], (far, at[far])), shape=(len(nodes), len(order))
@@ -264,8 +301,10 @@ def walked(rows: Any, l: int, anchors_of: Any) -> Walked:
         np.bincount(label, anchors**2 / e, l) / e.min(initial=np.inf)
     )
     bound += 1e-6 + np.where(inside, 0, dropped)  # the map is float32
-    found = Headed(order, columns, tail.tocsr().astype(np.float32), symmetric=False)
-    return Walked(nodes, found, rest(c), usual, bound)
+    found = HeadTailMap(
+        order, columns, tail.tocsr().astype(np.float32), symmetric=False
+    )
+    return RandomWalkMap(nodes, found, rest(c), usual, bound)
 
 
 def _polynomial(top: float, degree: int) -> tuple[list[float], float]:

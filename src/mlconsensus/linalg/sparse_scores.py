@@ -1,7 +1,8 @@
 """Panels of many labels of which models name a few: what was said, and scores that are stored only where it matters.
 
-A cell that nobody named has the score of its label that silence and noes give, its default; it is the same for all
-instances. No array of instances × labels is made, nor one of labels × labels.
+A cell that nobody named has the score of its label that silence and noes give, its
+default; it is the same for all instances. No array of instances × labels is made, nor
+one of labels × labels.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,12 +14,14 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from scipy import sparse
 
-from ..errors import InputError, expect
-from ..execution.threads import granted
+from ..errors import InputError
+from ..execution.threads import get_limits
 from ..predictions import Array, FloatArray, Predictions
 from .block_sums import dense, ratio
 
-KEPT = 100  # the best labels of an instance, which have scores of their own; ranks beyond these are not kept
+# the best labels of an instance, which have scores of their own; ranks beyond these are
+# not kept
+KEPT = 100
 MOST_NAMED = (
     1000  # labels that an instance may have to count where products of two are added up
 )
@@ -44,7 +47,11 @@ class Said(NamedTuple):
     def by(cls, block: Predictions) -> Self:
         """Take a block apart."""
         parts, seen, known = zip(*block.apart(), strict=True)
-        weights = np.ones(len(parts)) if block.weights is None else block.weights
+        if block.weights is None:
+            weights = np.ones(len(parts))
+        else:
+            weights = block.weights
+
         return cls(parts, np.stack(seen, axis=1), np.array(known) * weights[:, None])
 
     def sums(self, power: int = 1) -> FloatArray:
@@ -70,6 +77,7 @@ class Said(NamedTuple):
         """Add up values (m, l) over the models that have seen the instance, at each stored cell of a CSR matrix."""
         if self.seen.all():
             return np.asarray(values.sum(axis=0)[cells.indices])
+
         rows = np.repeat(np.arange(cells.shape[0]), np.diff(cells.indptr))
         each = zip(self.seen.T, values, strict=True)
         return np.asarray(sum(seen[rows] * own[cells.indices] for seen, own in each))
@@ -96,14 +104,15 @@ class Cells(sparse.csr_array):  # type: ignore[misc]
     """Some cells of a table (n, l), to be written as they are: those that are not stored are left out."""
 
 
-class ManyScores:
+class SparseScores:
     """Scores (n, l): each label's default, and by how much the cells that are stored are above it.
 
-    Of an instance, the best labels are stored, at least 100 of those that have a score of their own.
+    Of an instance, the best labels are stored, at least 100 of those that have a score
+    of their own.
 
     Examples
     --------
-    >>> scores = ManyScores(sparse.csr_array([[0.0, 0.5, 0.0]]), np.array([0.1, 0.2, 0.3]))
+    >>> scores = SparseScores(sparse.csr_array([[0.0, 0.5, 0.0]]), np.array([0.1, 0.2, 0.3]))
     >>> scores.top(2)
     (array([[1, 2]]), array([[0.7, 0.3]]))
     >>> scores[np.array([0, 0]), np.array([1, 0])]
@@ -124,7 +133,7 @@ class ManyScores:
         )
 
     @classmethod
-    def concatenate(cls, parts: Sequence["ManyScores"]) -> "ManyScores":
+    def concatenate(cls, parts: Sequence["SparseScores"]) -> "SparseScores":
         """Put the scores of several blocks below each other."""
         above = sparse.vstack([part.above for part in parts], format="csr")
         return cls(above, parts[0].default)
@@ -136,6 +145,7 @@ class ManyScores:
             raise InputError(
                 f"threshold: found {found}, expected a higher one, for large label spaces"
             )
+
         reached = self.stored >= threshold
         reached.eliminate_zeros()
         return reached
@@ -146,20 +156,21 @@ class ManyScores:
     def __getitem__(self, rows: Any) -> Any:
         if isinstance(rows, tuple):  # one cell, or some: their rows and their labels
             return dense(self.above[rows]) + self.default[rows[1]]
-        return ManyScores(self.above[rows], self.default)
+        return SparseScores(self.above[rows], self.default)
 
     def cells(self, counts: Any = None) -> Cells:
         """Return the scores of the best labels of each instance, as many as `counts` says (n,); else all stored ones.
 
         Examples
         --------
-        >>> scores = ManyScores(sparse.csr_array([[0.0, 0.5], [0.0, 0.1]]), np.array([0.1, 0.2]))
+        >>> scores = SparseScores(sparse.csr_array([[0.0, 0.5], [0.0, 0.1]]), np.array([0.1, 0.2]))
         >>> scores.cells(np.array([2, 1])).toarray()
         array([[0.1, 0.7],
                [0. , 0.3]])
         """
         if counts is None:
             return Cells(self.stored)
+
         labels, scores = self.top(max(1, int(np.max(counts))))
         kept = np.arange(labels.shape[1]) < np.asarray(counts)[:, None]
         out = Cells(
@@ -175,13 +186,14 @@ class ManyScores:
     def toarray(self) -> FloatArray:
         """Return all scores as an array (n, l), where that fits into memory."""
         n, l = self.shape
-        fits = 8 * n * l <= granted().memory / 2
-        expect(
-            fits,
-            "scores",
-            f"{n:,} × {l:,}",
-            "fewer for one array; top(k) gives the best",
-        )
+        fits = 8 * n * l <= get_limits().memory / 2
+        if not (fits):
+            raise InputError(
+                where="scores",
+                found=f"{n:,} × {l:,}",
+                expected="fewer for one array; top(k) gives the best",
+            )
+
         return np.asarray(self.above.toarray() + self.default)
 
     def top(self, k: int) -> tuple[Array, FloatArray]:
@@ -200,40 +212,42 @@ class ManyScores:
         at = _best_places(cells.indptr, cells.data, k)
         rows = np.repeat(np.arange(n), np.diff(cells.indptr))[at]
         place = np.arange(len(at)) - _starts(rows, n)[rows]
-        labels, scores = np.zeros((n, k), dtype=np.intp), np.full((n, k), -np.inf)
-        labels[rows, place], scores[rows, place] = cells.indices[at], cells.data[at]
+        labels = np.zeros((n, k), dtype=np.intp)
+        scores = np.full((n, k), -np.inf)
+        labels[rows, place] = cells.indices[at]
+        scores[rows, place] = cells.data[at]
         order = np.argsort(-scores, axis=1, kind="stable")  # labels are in their order
-        labels, scores = (
-            np.take_along_axis(labels, order, axis=1),
-            np.take_along_axis(scores, order, axis=1),
-        )
+        labels = np.take_along_axis(labels, order, axis=1)
+        scores = np.take_along_axis(scores, order, axis=1)
         weak = np.flatnonzero(
             scores[:, -1] <= self.default.max()
         )  # where a cell that is not stored may come before
         if len(weak):
             others = self[weak]._best_others(k)
-            labels_of, scores_of = (
-                np.hstack([labels[weak], others[0]]),
-                np.hstack([scores[weak], others[1]]),
-            )
+            labels_of = np.hstack([labels[weak], others[0]])
+            scores_of = np.hstack([scores[weak], others[1]])
             order = np.lexsort((labels_of, -scores_of), axis=1)[:, :k]
             labels[weak] = np.take_along_axis(labels_of, order, axis=1)
             scores[weak] = np.take_along_axis(scores_of, order, axis=1)
+
         return labels, scores
 
     def _best_others(self, k: int) -> tuple[Array, FloatArray]:
         """Return the `k` labels of the highest default that are not stored, and these (n, k); -inf: there is no more.
 
-        The q-th best of them is behind q others and the stored ones that come before it.
+        The q-th best of them is behind q others and the stored ones that come before
+        it.
         """
         n, l = self.shape
         falling = np.argsort(-self.default, kind="stable")
         position = np.empty(l, dtype=np.intp)
         position[falling] = np.arange(l)
         sizes = np.diff(self.above.indptr)
-        rows, at = np.repeat(np.arange(n), sizes), position[self.above.indices]
+        rows = np.repeat(np.arange(n), sizes)
+        at = position[self.above.indices]
         some = np.flatnonzero(at < k + sizes[rows])  # no other is before the k-th
-        at, rows = at[some], rows[some]
+        at = at[some]
+        rows = rows[some]
         before = at[np.lexsort((at, rows))] - (
             np.arange(len(at)) - _starts(rows, n)[rows]
         )
@@ -248,7 +262,7 @@ class ManyScores:
         return labels, np.where(at < l, self.default[labels], -np.inf)
 
 
-def many_means(block: Predictions, prior: FloatArray) -> ManyScores:
+def many_means(block: Predictions, prior: FloatArray) -> SparseScores:
     """Average over the models that spoke at the cells that somebody named; others are 0, or the prior of a label.
 
     Examples
@@ -261,7 +275,7 @@ def many_means(block: Predictions, prior: FloatArray) -> ManyScores:
     cells = found.folded(found.known)
     default = np.where(found.known.any(axis=0), 0.0, prior)
     cells.data = np.clip(ratio(cells.data, found.spread(found.known, cells), 0.0), 0, 1)
-    return ManyScores(cells, default)
+    return SparseScores(cells, default)
 
 
 def in_pieces(cost: Array) -> list[slice]:
@@ -289,10 +303,8 @@ def kth_best(starts: Any, scores: FloatArray, k: int) -> FloatArray:
     [-inf, 101.0]
     """
     sizes = np.diff(starts)
-    lowest, kinds = (
-        np.full(len(sizes), -np.inf),
-        np.where(sizes > k, np.frexp(sizes)[1], 0),
-    )
+    lowest = np.full(len(sizes), -np.inf)
+    kinds = np.where(sizes > k, np.frexp(sizes)[1], 0)
     for kind in np.unique(kinds[kinds > 0]):  # rows of about the same size at a time
         long = np.flatnonzero(kinds == kind)
         places = np.arange(sizes[long].max())
@@ -303,6 +315,7 @@ def kth_best(starts: Any, scores: FloatArray, k: int) -> FloatArray:
             lowest[own] = np.partition(table, len(places) - k, axis=1)[
                 :, len(places) - k
             ]
+
     return lowest
 
 
@@ -311,9 +324,11 @@ def _best_places(starts: Any, scores: FloatArray, k: int) -> Array:
     sizes = np.diff(starts)
     if sizes.max(initial=0) <= k:
         return np.arange(len(scores))
+
     rows = np.repeat(np.arange(len(sizes)), sizes)
     least = kth_best(starts, scores, k)[rows]
-    better, tied = np.flatnonzero(scores > least), np.flatnonzero(scores == least)
+    better = np.flatnonzero(scores > least)
+    tied = np.flatnonzero(scores == least)
     nth = np.arange(len(tied)) - _starts(rows[tied], len(sizes))[rows[tied]]
     left = k - np.bincount(rows[better], minlength=len(sizes))
     return np.sort(np.concatenate([better, tied[nth < left[rows[tied]]]]))
@@ -326,10 +341,12 @@ def _starts(rows: Any, n: int) -> Any:
 
 def best(above: Any, default: FloatArray) -> Any:
     """Keep of each row of a CSR matrix what can be among the best labels: its own, or its default that it is not."""
-    n, sizes = above.shape[0], np.diff(above.indptr)
+    n = above.shape[0]
+    sizes = np.diff(above.indptr)
     if sizes.max(initial=0) <= KEPT:
         above.sort_indices()
         return above
+
     rows = np.repeat(np.arange(n), sizes)
     scores = above.data + default[above.indices]
     lowest = kth_best(above.indptr, scores, KEPT)
@@ -345,7 +362,8 @@ def best(above: Any, default: FloatArray) -> Any:
 def telling(rows: Any) -> tuple[Any]:
     """Keep of a CSR matrix (n, l) the rows from which is told which labels go together: a thousand labels say nothing.
 
-    They stand for their Gram matrix; blocks of them are merged by standing side by side.
+    They stand for their Gram matrix; blocks of them are merged by standing side by
+    side.
     """
     many = np.diff(rows.indptr) > MOST_NAMED
     return (rows[np.flatnonzero(~many)] if many.any() else rows,)

@@ -1,7 +1,8 @@
 """Patterns of votes: which of a cell's models said yes, as one small number.
 
-Where all models decide and few enough of them do, a label knows only ``2**m`` kinds of cells. What a method makes of a
-cell that depends on its own label's votes alone is then worked out once for each kind, counted and looked up.
+Where all models decide and few enough of them do, a label knows only ``2**m`` kinds of
+cells. What a method makes of a cell that depends on its own label's votes alone is then
+worked out once for each kind, counted and looked up.
 """
 
 from collections.abc import Iterator
@@ -19,8 +20,8 @@ _MOST_MODELS = 12
 def codes(block: Predictions) -> Matrix | None:
     """Give the pattern of votes of each cell a number (n, l), in which bit k is set where model k said yes.
 
-    CSR where nearly nobody says yes. ``None`` where models were silent, gave scores, or are too many for so few
-    instances.
+    CSR where nearly nobody says yes. ``None`` where models were silent, gave scores, or
+    are too many for so few instances.
 
     Examples
     --------
@@ -31,12 +32,19 @@ def codes(block: Predictions) -> Matrix | None:
     m, n, _ = block.shape
     if m > _MOST_MODELS or 4 * 2**m > n or not block.complete:
         return None
+
     found: Any = 0
     for values, _ in reversed(list(block.cells())):
-        said = values.data if sparse.issparse(values) else values
+        if sparse.issparse(values):
+            said = values.data
+        else:
+            said = values
+
         if said.dtype != np.bool_ and not ((said == 0) | (said == 1)).all():
             return None
+
         found = found + found + values.astype(np.uint8 if m <= 8 else np.uint16)
+
     return cheaper(found)
 
 
@@ -49,8 +57,14 @@ def answers(block: Predictions, dtype: Any = np.float64) -> Matrix:
     >>> answers(mlc.Predictions([[[0.5, 0]], [[1, 1]]])).tolist()
     [[0.5, 0.0, 1.0, 1.0]]
     """
-    found = None if block.has_scores or block.weights is not None else codes(block)
-    return connections(block, dtype) if found is None else found
+    if block.has_scores or block.weights is not None:
+        found = None
+    else:
+        found = codes(block)
+
+    if found is None:
+        return connections(block, dtype)
+    return found
 
 
 def pooled(A: Matrix, weights: FloatArray) -> Matrix:
@@ -75,7 +89,11 @@ def by_model(A: Matrix, m: int) -> Iterator[Matrix]:
     [[[1.0, 0.0]], [[1.0, 1.0]]]
     """
     l = A.shape[1] // m
-    columns = A.tocsc() if sparse.issparse(A) else A
+    if sparse.issparse(A):
+        columns = A.tocsc()
+    else:
+        columns = A
+
     for k in range(m):
         if A.dtype.kind != "u":
             yield columns[:, k * l : (k + 1) * l]
@@ -107,7 +125,9 @@ def counts(found: Matrix, kinds: int) -> FloatArray:
         ).reshape(l, kinds)
         cells[:, 0] = n - cells[:, 1:].sum(axis=1)
         return cells.astype(np.float64)
-    # Label by label, counts stay where they are quick to reach: three times as fast as all at once.
+
+    # Label by label, counts stay where they are quick to reach: three times as fast as
+    # all at once.
     return np.array(
         [np.bincount(own, minlength=kinds) for own in np.ascontiguousarray(found.T)],
         dtype=np.float64,
@@ -139,8 +159,6 @@ def looked_up(found: Matrix, table: FloatArray) -> Matrix:
         else (found, np.arange(len(table)))
     )
     values = table.ravel()[label.astype(np.int64) * table.shape[1] + pattern]
-    return (
-        sparse.csr_array((values, found.indices, found.indptr), found.shape)
-        if sparse.issparse(found)
-        else values
-    )
+    if sparse.issparse(found):
+        return sparse.csr_array((values, found.indices, found.indptr), found.shape)
+    return values

@@ -10,14 +10,16 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from ..execution.memory import cores
-from ..linalg.sparse_scores import KEPT, ManyScores
+from ..linalg.sparse_scores import KEPT, SparseScores
 from ..predictions import Array, BoolArray, FloatArray, IntArray
 
 T = TypeVar("T")
 
-# Cells whose labels are ranked at a time: what is sorted stays in the processor's cache.
+# Cells whose labels are ranked at a time: what is sorted stays in the processor's
+# cache.
 _RANKED_AT_ONCE = 2**16
-# Cells of the whole matrix sorted at a time, and at least how many for each value that is looked up among them.
+# Cells of the whole matrix sorted at a time, and at least how many for each value that
+# is looked up among them.
 _SORTED_AT_ONCE = 2**22
 _SORTED_FOR_EACH = 8
 
@@ -25,7 +27,8 @@ _SORTED_FOR_EACH = 8
 class Groups(NamedTuple):
     """Where the relevant labels of some instances stand.
 
-    Labels of an instance that have one score are a group; `g` counts the groups with a relevant label.
+    Labels of an instance that have one score are a group; `g` counts the groups with a
+    relevant label.
     """
 
     instance: IntArray  # (g,)
@@ -55,14 +58,14 @@ def over_rows(shape: tuple[int, ...], function: Callable[[slice], T]) -> list[T]
 def means(truth: Any, scores: Any, *metrics: Callable[..., FloatArray]) -> list[float]:
     """Add up each metric over a few instances at a time, then divide by how many there are.
 
-    Of many labels, truth is CSR and scores are `ManyScores`.
+    Of many labels, truth is CSR and scores are `SparseScores`.
 
     Examples
     --------
     >>> means(np.array([[True, False], [True, False]]), np.array([[2, 1], [1, 1]]), wrong_at_top)
     [0.25]
     """
-    many = isinstance(scores, ManyScores)
+    many = isinstance(scores, SparseScores)
 
     def of_some(rows: slice) -> list[float]:
         found = (groups_of_many if many else groups)(truth[rows], scores[rows])
@@ -98,16 +101,17 @@ def groups(truth: BoolArray, scores: Array) -> Groups:
     return Groups(instance, above, size, higher, relevant, n_relevant, l)
 
 
-def groups_of_many(truth: Any, scores: ManyScores) -> Groups:
+def groups_of_many(truth: Any, scores: SparseScores) -> Groups:
     """Find the same groups where labels are many, and truth is CSR.
 
-    Labels of an instance that are stored or relevant are ranked among themselves; of all others, which have their
-    defaults, those above and level with a group are counted.
+    Labels of an instance that are stored or relevant are ranked among themselves; of
+    all others, which have their defaults, those above and level with a group are
+    counted.
 
     Examples
     --------
     >>> from scipy import sparse
-    >>> scores = ManyScores(sparse.csr_array([[0.0, 0.5, 0.0]]), np.array([0.3, 0.2, 0.3]))
+    >>> scores = SparseScores(sparse.csr_array([[0.0, 0.5, 0.0]]), np.array([0.3, 0.2, 0.3]))
     >>> found = groups_of_many(sparse.csr_array([[True, False, False]]), scores)
     >>> found.above.tolist(), found.size.tolist(), found.n_labels
     ([1], [2], 3)
@@ -120,35 +124,29 @@ def groups_of_many(truth: Any, scores: ManyScores) -> Groups:
     listed, at = np.unique(np.concatenate(cells), return_inverse=True)
     row, label = np.divmod(listed, l)
     place = np.arange(len(listed)) - np.searchsorted(row, row)
-    width, moved, right = (
-        int(place.max(initial=0)) + 1,
-        np.zeros(len(listed)),
-        np.zeros(len(listed), dtype=np.bool_),
-    )
-    moved[at[: scores.above.nnz]], right[at[scores.above.nnz :]] = (
-        scores.above.data,
-        True,
-    )
-    relevant, (falling, defaults) = (
-        np.zeros((n, width), dtype=np.bool_),
-        np.full((2, n, width), np.inf),
-    )
-    relevant[row, place], defaults[row, place] = right, -scores.default[label]
+    width = int(place.max(initial=0)) + 1
+    moved = np.zeros(len(listed))
+    right = np.zeros(len(listed), dtype=np.bool_)
+    moved[at[: scores.above.nnz]] = scores.above.data
+    right[at[scores.above.nnz :]] = True
+    relevant = np.zeros((n, width), dtype=np.bool_)
+    (falling, defaults) = np.full((2, n, width), np.inf)
+    relevant[row, place] = right
+    defaults[row, place] = -scores.default[label]
     falling[row, place] = -(moved + scores.default[label])
     found = groups(relevant, -falling)
     falling.sort(axis=1)
     defaults.sort(axis=1)
-    value, starts, every = (
-        falling[found.instance, found.above],
-        found.instance * width,
-        np.sort(-scores.default),
-    )
+    value = falling[found.instance, found.above]
+    starts = found.instance * width
+    every = np.sort(-scores.default)
 
     def others(side: Any, before: Any) -> IntArray:
         own = _search(defaults.ravel(), starts, width, value, before) - starts
         return np.asarray(np.searchsorted(every, value, side) - own)
 
-    above, through = others("left", np.less), others("right", np.less_equal)
+    above = others("left", np.less)
+    through = others("right", np.less_equal)
     return found._replace(
         above=found.above + above, size=found.size + through - above, n_labels=l
     )
@@ -157,16 +155,18 @@ def groups_of_many(truth: Any, scores: ManyScores) -> Groups:
 def pairs_of_cells(truth: Any, scores: Any) -> tuple[int, int, int]:
     """Compare every relevant cell with every irrelevant one: how many pairs, in how many it scores higher, or ties.
 
-    The fewer of the two are sorted as a whole. Then all cells are sorted block by block, which says how many of a block
-    are below each of the fewer; blocks are large beside these, so that looking them up costs less than the sort.
+    The fewer of the two are sorted as a whole. Then all cells are sorted block by
+    block, which says how many of a block are below each of the fewer; blocks are large
+    beside these, so that looking them up costs less than the sort.
 
     Examples
     --------
     >>> pairs_of_cells(np.array([[True, False], [False, True]]), np.array([[0.9, 0.2], [0.4, 0.4]]))
     (4, 3, 1)
     """
-    if isinstance(scores, ManyScores):
+    if isinstance(scores, SparseScores):
         return _pairs_of_many(truth, scores)
+
     n_relevant = int(np.count_nonzero(truth))
     number = n_relevant * (truth.size - n_relevant)
     swapped = 2 * n_relevant > truth.size
@@ -192,9 +192,10 @@ def pairs_of_cells(truth: Any, scores: Any) -> tuple[int, int, int]:
     return number, number - won - tied if swapped else won, tied
 
 
-def _pairs_of_many(truth: Any, scores: ManyScores) -> tuple[int, int, int]:
+def _pairs_of_many(truth: Any, scores: SparseScores) -> tuple[int, int, int]:
     """Compare cells of which most have their label's default, each of these as often as it is not stored."""
-    (n, l), stored = scores.shape, scores.stored
+    (n, l) = scores.shape
+    stored = scores.stored
     cells = np.concatenate([stored.data, scores.default])
     times = np.concatenate(
         [
@@ -203,7 +204,8 @@ def _pairs_of_many(truth: Any, scores: ManyScores) -> tuple[int, int, int]:
         ]
     )
     order = np.argsort(cells)
-    cells, below = cells[order], np.append(0, np.cumsum(times[order]))
+    cells = cells[order]
+    below = np.append(0, np.cumsum(times[order]))
     rows = np.repeat(np.arange(n), np.diff(truth.indptr))
     values, counts = np.unique(scores[rows, truth.indices], return_counts=True)
     lower, through = (
@@ -225,7 +227,8 @@ def pairs_won(scores: Array, of_yes: Any, of_no: Any) -> FloatArray:
     scores
         Scores (n, l).
     of_yes, of_no
-        How much each cell counts as relevant and as irrelevant (n, l). Ties are one half.
+        How much each cell counts as relevant and as irrelevant (n, l). Ties are one
+        half.
 
     Examples
     --------
@@ -238,7 +241,8 @@ def pairs_won(scores: Array, of_yes: Any, of_no: Any) -> FloatArray:
     yes, no = (
         np.bincount(at.ravel(), mass.ravel(), len(values)) for mass in (of_yes, of_no)
     )
-    below, above = np.cumsum(no) - no / 2, yes.sum() - np.cumsum(yes) + yes / 2
+    below = np.cumsum(no) - no / 2
+    above = yes.sum() - np.cumsum(yes) + yes / 2
     return np.array([(of_yes * below[at]).sum(axis=1), (of_no * above[at]).sum(axis=1)])
 
 
@@ -246,11 +250,13 @@ def _search(
     ranked: Array, rows: IntArray, l: int, values: Array, before: Any
 ) -> IntArray:
     """Find by halving how far values come in rows of `l` that begin at `rows`: where ``before(x, value)`` ends."""
-    position, remaining = rows.copy(), l
+    position = rows.copy()
+    remaining = l
     while remaining > 1:
         half = remaining // 2
         position += half * before(ranked[position + (half - 1)], values)
         remaining -= half
+
     position += before(ranked[position], values)
     return position
 
@@ -278,9 +284,11 @@ def pair_loss(g: Groups, tied: float = 0.5) -> FloatArray:
 def precision_at_relevant(g: Groups) -> FloatArray:
     r"""Tell the usual average precision.
 
-    Place `t` of a group, counted from 0, holds a relevant label with probability ``relevant / size``; given that, each
-    of the `t` places before it holds one of the others with probability ``(relevant - 1) / (size - 1)``. What is to be
-    added up over the places is thus :math:`(a + b t) / (\text{above} + 1 + t)`, and harmonic numbers do that.
+    Place `t` of a group, counted from 0, holds a relevant label with probability
+    ``relevant / size``; given that, each of the `t` places before it holds one of the
+    others with probability ``(relevant - 1) / (size - 1)``. What is to be added up over
+    the places is thus :math:`(a + b t) / (\text{above} + 1 + t)`, and harmonic numbers
+    do that.
     """
     _, of_ones, of_places = _harmonic(g)
     others = np.maximum(g.relevant - 1, 0) / np.maximum(g.size - 1, 1)

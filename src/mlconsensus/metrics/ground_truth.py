@@ -5,13 +5,13 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from scipy import sparse
 
-from ..errors import expect
+from ..errors import InputError
 from ..linalg.block_sums import BoolArray, dense
-from ..linalg.sparse_scores import ManyScores
+from ..linalg.sparse_scores import SparseScores
 from ..predictions import (
-    MOST_DENSE,
+    MAX_DENSE_LABELS,
     IntArray,
-    ModelTable,
+    ScoreTable,
     as_matrix,
     canonical_csr,
     positions_of,
@@ -38,10 +38,11 @@ class Matched(NamedTuple):
         >>> as_matched([[1, 0]], np.array(["i"]), ("x", "y")).of(np.array([[0.9, 0.1]])).tolist()
         [[0.9, 0.1]]
         """
-        if isinstance(values, ManyScores):
-            return ManyScores(
+        if isinstance(values, SparseScores):
+            return SparseScores(
                 values.above[self.rows][:, self.columns], values.default[self.columns]
             )
+
         return values[self.rows][:, self.columns]
 
     def within(self, rows: BoolArray, columns: BoolArray) -> "Matched":
@@ -52,18 +53,19 @@ class Matched(NamedTuple):
         >>> as_matched([[1, 0]], np.array(["i"]), ("x", "y")).within(np.array([True]), np.array([False, True])).truth
         array([[False]])
         """
-        at, of = np.flatnonzero(rows[self.rows]), np.flatnonzero(columns[self.columns])
+        at = np.flatnonzero(rows[self.rows])
+        of = np.flatnonzero(columns[self.columns])
         return Matched(
             self.truth[at][:, of], self.rows[at], self.columns[of], self.note
         )
 
 
-def match_truth(table: ModelTable, instances: Any, labels: Any) -> Matched:
+def match_truth(table: ScoreTable, instances: Any, labels: Any) -> Matched:
     """Restrict the truth to the instances and labels that are judged.
 
     Examples
     --------
-    >>> table = ModelTable("truth", [[0, 1], [1, 1]], ["i", "j"], ["x", "y"])
+    >>> table = ScoreTable("truth", [[0, 1], [1, 1]], ["i", "j"], ["x", "y"])
     >>> found = match_truth(table, ["j", "k"], ["y", "x", "z"])
     >>> found.truth.tolist(), found.rows.tolist(), found.columns.tolist()
     ([[True, True]], [0], [0, 1])
@@ -75,27 +77,30 @@ def match_truth(table: ModelTable, instances: Any, labels: Any) -> Matched:
         if sparse.issparse(table.scores)
         else np.asarray(table.scores)
     )
-    expect(
-        0 not in known.shape,
-        table.model,
-        f"shape {known.shape}",
-        "at least one instance and one label",
-    )
-    expect(
-        known.dtype.kind in "biuf",
-        table.model,
-        known.dtype,
-        "only 0 and 1 in the truth",
-    )
-    said = known.data if sparse.issparse(known) else known
+    if 0 in known.shape:
+        raise InputError(
+            where=table.model,
+            found=f"shape {known.shape}",
+            expected="at least one instance and one label",
+        )
+    if known.dtype.kind not in "biuf":
+        raise InputError(
+            where=table.model, found=known.dtype, expected="only 0 and 1 in the truth"
+        )
+    if sparse.issparse(known):
+        said = known.data
+    else:
+        said = known
+
     strange = said[(said != 0) & (said != 1)]
-    expect(
-        not strange.size,
-        table.model,
-        next(iter(strange), None),
-        "only 0 and 1 in the truth",
-    )
-    judged = ModelTable("judged", None, instances, labels, "what is judged")
+    if strange.size:
+        raise InputError(
+            where=table.model,
+            found=next(iter(strange), None),
+            expected="only 0 and 1 in the truth",
+        )
+
+    judged = ScoreTable("judged", None, instances, labels, "what is judged")
     table = with_names(
         [judged, table._replace(scores=known, file=table.file or table.model)]
     )[1]
@@ -109,29 +114,31 @@ def match_truth(table: ModelTable, instances: Any, labels: Any) -> Matched:
     )
     truth = table.scores[true_rows][:, true_columns].astype(np.bool_)
     return Matched(
-        truth if len(columns) > MOST_DENSE else dense(truth),
+        truth if len(columns) > MAX_DENSE_LABELS else dense(truth),
         rows,
         columns,
         _note(*sides),
     )
 
 
-def with_never_given(table: ModelTable, other: ModelTable) -> ModelTable:
+def with_never_given(table: ScoreTable, other: ScoreTable) -> ScoreTable:
     """Give a list the labels of another table that it never names: it says no to them. Other tables stay as they are.
 
     Examples
     --------
-    >>> truth = ModelTable("truth", [[1, 1]], ["i"], ["x", "y"])
-    >>> with_never_given(ModelTable("a", sparse.csr_array([[1]]), ["i"], ["x"], named=[1]), truth).scores.toarray()
+    >>> truth = ScoreTable("truth", [[1, 1]], ["i"], ["x", "y"])
+    >>> with_never_given(ScoreTable("a", sparse.csr_array([[1]]), ["i"], ["x"], named=[1]), truth).scores.toarray()
     array([[1, 0]])
     """
     if table.named is None or other.labels is None:
         return table
+
     more = np.flatnonzero(positions_of(other.labels, table.labels) < 0)
     if len(more) == len(
         other.labels
     ):  # they have nothing in common, which is said where they are matched
         return table
+
     labels = [*map(str, table.labels), *(str(other.labels[at]) for at in more)]
     none = sparse.csr_array(
         (table.scores.shape[0], len(more)), dtype=table.scores.dtype
@@ -179,11 +186,11 @@ def _note(*sides: tuple[str, int, int, int]) -> str:
         for noun, common, _, known in sides
         if known > common
     ]
-    said = (
-        [f"judged on {' and '.join(judged)}"]
-        if any(side[1] < side[2] for side in sides)
-        else []
-    )
+    if any(side[1] < side[2] for side in sides):
+        said = [f"judged on {' and '.join(judged)}"]
+    else:
+        said = []
+
     return "; ".join(said + ([f"the truth has {' and '.join(more)}"] if more else []))
 
 
@@ -191,39 +198,54 @@ def _common(given: Any, truth: Any, where: str) -> tuple[IntArray, IntArray]:
     """Find where the names that both sides have stand in each."""
     if given is truth:
         return np.arange(len(given)), np.arange(len(given))
+
     at = positions_of(given, truth, where)
     none = f"none of the names that are judged (it has {str(truth[0])!r}, …)"
-    expect(bool((at >= 0).any()), where, none, f"some such as {str(given[0])!r}")
+    if not (bool((at >= 0).any())):
+        raise InputError(
+            where=where, found=none, expected=f"some such as {str(given[0])!r}"
+        )
+
     return np.flatnonzero(at >= 0), at[at >= 0]
 
 
 def _by_name(truth: Any, scores: Any) -> tuple[Any, Any]:
     """Return both as matrices, the truth in the scores' order: by name where both have some, else by position."""
-    true, judged = (
-        table_of(truth, "truth", "truth"),
-        table_of(scores, "scores", "scores"),
-    )
-    truth, scores = as_matrix(true.scores, "truth"), judged.scores
-    scores = scores if isinstance(scores, ManyScores) else as_matrix(scores, "scores")
+    true = table_of(truth, "truth", "truth")
+    judged = table_of(scores, "scores", "scores")
+    truth = as_matrix(true.scores, "truth")
+    scores = judged.scores
+    if not (isinstance(scores, SparseScores)):
+        scores = as_matrix(scores, "scores")
+
     for axis, what in enumerate(("instances", "labels")):
-        own, known = getattr(judged, what), getattr(true, what)
+        own = getattr(judged, what)
+        known = getattr(true, what)
         if own is not None and known is not None:
             at = positions_of(own, known, f"{what} of truth and scores")
             same = len(at) == truth.shape[axis] and bool((at >= 0).all())
-            expect(same, "scores", f"other {what} than the truth has", "the same names")
+            if not (same):
+                raise InputError(
+                    where="scores",
+                    found=f"other {what} than the truth has",
+                    expected="the same names",
+                )
+
             truth = truth.take(at, axis)
+
     return truth, scores
 
 
 def known_and_scores(truth: Any, scores: Any) -> tuple[Any, Any]:
     """Check truth and scores as `truth_and_scores` does, but that truth may be NaN, not known; give both as floats."""
     truth, scores = map(dense, _by_name(truth, scores))
-    expect(
-        truth.shape == scores.shape,
-        "truth",
-        f"shape {truth.shape}",
-        f"{scores.shape} as the scores have",
-    )
+    if truth.shape != scores.shape:
+        raise InputError(
+            where="truth",
+            found=f"shape {truth.shape}",
+            expected=f"{scores.shape} as the scores have",
+        )
+
     known, scores = truth_and_scores(np.nan_to_num(truth), scores)
     return np.where(np.isnan(truth), np.nan, known), scores.astype(np.float64)
 
@@ -231,42 +253,53 @@ def known_and_scores(truth: Any, scores: Any) -> tuple[Any, Any]:
 def truth_and_scores(truth: Any, scores: Any) -> tuple[Any, Any]:
     """Check that truth is binary, scores are finite, and both have one shape; give truth as bool, scores as floats.
 
-    Of sparse scores, which become `ManyScores`, and of those the truth is CSR.
+    Of sparse scores, which become `SparseScores`, and of those the truth is CSR.
     """
     truth, scores = _by_name(truth, scores)
     if sparse.issparse(scores):
-        scores = ManyScores(
+        scores = SparseScores(
             canonical_csr(scores).astype(np.float64), np.zeros(scores.shape[1])
         )
-    many = isinstance(scores, ManyScores)
-    known, found = (
-        _binary(truth, "truth", many),
-        cast("Any", scores if many else np.asarray(scores)),
-    )
-    expect(
-        known.ndim == 2,
-        "truth",
-        f"shape {known.shape}",
-        "two dimensions: instances, labels",
-    )
-    expect(
-        found.shape == known.shape,
-        "scores",
-        f"shape {found.shape}",
-        f"{known.shape} as the truth has",
-    )
-    expect(
-        0 not in found.shape,
-        "scores",
-        f"shape {found.shape}",
-        "at least one instance and one label",
-    )
-    values = found.above.data if many else found
-    expect(values.dtype.kind in "biuf", "scores", f"{values.dtype} values", "numbers")
+
+    many = isinstance(scores, SparseScores)
+    known = _binary(truth, "truth", many)
+    found = cast("Any", scores if many else np.asarray(scores))
+    if known.ndim != 2:
+        raise InputError(
+            where="truth",
+            found=f"shape {known.shape}",
+            expected="two dimensions: instances, labels",
+        )
+    if found.shape != known.shape:
+        raise InputError(
+            where="scores",
+            found=f"shape {found.shape}",
+            expected=f"{known.shape} as the truth has",
+        )
+    if 0 in found.shape:
+        raise InputError(
+            where="scores",
+            found=f"shape {found.shape}",
+            expected="at least one instance and one label",
+        )
+    if many:
+        values = found.above.data
+    else:
+        values = found
+
+    if values.dtype.kind not in "biuf":
+        raise InputError(
+            where="scores", found=f"{values.dtype} values", expected="numbers"
+        )
+
     finite = values.dtype.kind != "f" or bool(
         np.isfinite([values.min(initial=0), values.max(initial=0)]).all()
     )
-    expect(finite, "scores", "NaN or infinity", "finite numbers")
+    if not (finite):
+        raise InputError(
+            where="scores", found="NaN or infinity", expected="finite numbers"
+        )
+
     as_they_are = many or found.dtype in (np.float32, np.float64)
     return known, found if as_they_are else found.astype(np.float64)
 
@@ -281,11 +314,21 @@ def truth_and_sets(truth: Any, label_sets: Any) -> tuple[Any, Any]:
 def _binary(given: Any, what: str, many: bool) -> Any:
     """Check that a matrix is one of 0 and 1, and return it as bool, or as CSR of bool."""
     matrix: Any = sparse.csr_array(given) if many else dense(given)
-    values = matrix.data if many else matrix
+    if many:
+        values = matrix.data
+    else:
+        values = matrix
+
     binary = values.dtype.kind == "b" or (
         values.dtype.kind in "iuf" and bool(((values == 0) | (values == 1)).all())
     )
-    expect(binary, what, "values other than 0 and 1", "a binary matrix (n, l)")
+    if not (binary):
+        raise InputError(
+            where=what,
+            found="values other than 0 and 1",
+            expected="a binary matrix (n, l)",
+        )
+
     matrix = matrix.astype(np.bool_, copy=many)
     if many:
         matrix.eliminate_zeros()

@@ -1,11 +1,12 @@
 r"""How sure figures are that come from the few instances whose truth is known.
 
-Each ranking metric :math:`\theta` of a method is estimated from gold instances, drawn with probabilities
-:math:`\pi_i`, which thus stand for :math:`w_i = 1/\pi_i` instances each. An instance moves the estimate by its
-influence :math:`\psi_i`: for a mean, its own value less the mean; for microAUC, a ratio of sums over pairs of cells,
-Hoeffding's projection (DeLong, DeLong, Clarke-Pearson, 1988, with instances in place of cells). What truth is likely to
-be, as a consensus without it foresees, gives the same metric of *all* instances, :math:`\tilde\theta`, and influences
-:math:`\tilde\psi`:
+Each ranking metric :math:`\theta` of a method is estimated from gold instances, drawn
+with probabilities :math:`\pi_i`, which thus stand for :math:`w_i = 1/\pi_i` instances
+each. An instance moves the estimate by its influence :math:`\psi_i`: for a mean, its
+own value less the mean; for microAUC, a ratio of sums over pairs of cells, Hoeffding's
+projection (DeLong, DeLong, Clarke-Pearson, 1988, with instances in place of cells).
+What truth is likely to be, as a consensus without it foresees, gives the same metric of
+*all* instances, :math:`\tilde\theta`, and influences :math:`\tilde\psi`:
 
 .. math::
 
@@ -13,12 +14,14 @@ be, as a consensus without it foresees, gives the same metric of *all* instances
     \widehat{\operatorname{var}} = \sum_i \frac{(1 - \pi_i) w_i^2}{(\sum_j w_j)^2}
     \Bigl(\frac{\psi_i - \lambda \tilde\psi_i}{1 - h_i}\Bigr)^2
 
-This is prediction-powered inference with the :math:`\lambda` of least variance (PPI++; Angelopoulos, Duchi, Zrnic,
-2023), in the form that survey sampling calls the regression estimator (Särndal, Swensson, Wretman, 1992, 6.4), so that
-it knows that the gold instances are some of finitely many. Residuals are those of leaving the instance out
-(:math:`h_i` its leverage), and half an instance as extreme as the most extreme one is added: few instances tell two
-methods apart, and Wald's interval is too short then. Where foreseeing does not help, :math:`\lambda = 0`: the plain
-interval. docs/gold-figures.md has how often they cover.
+This is prediction-powered inference with the :math:`\lambda` of least variance (PPI++;
+Angelopoulos, Duchi, Zrnic, 2023), in the form that survey sampling calls the regression
+estimator (Särndal, Swensson, Wretman, 1992, 6.4), so that it knows that the gold
+instances are some of finitely many. Residuals are those of leaving the instance out
+(:math:`h_i` its leverage), and half an instance as extreme as the most extreme one is
+added: few instances tell two methods apart, and Wald's interval is too short then.
+Where foreseeing does not help, :math:`\lambda = 0`: the plain interval.
+docs/gold-figures.md has how often they cover.
 """
 
 from typing import Any, NamedTuple, Self
@@ -77,10 +80,8 @@ class Judged(NamedTuple):
             sign[:, 0] * (one - two)
             for one, two in ((self.value, other.value), (self.shift, other.shift))
         )
-        moved, foreseen = (
-            sign * (self.moved - other.moved),
-            sign * (self.foreseen - other.foreseen),
-        )
+        moved = sign * (self.moved - other.moved)
+        foreseen = sign * (self.foreseen - other.foreseen)
         return self._replace(
             value=value, moved=moved, shift=shift, foreseen=foreseen, share=False
         )
@@ -96,7 +97,9 @@ class Judged(NamedTuple):
         )
 
     def _figure(self, at: int) -> Figure:
-        own, foreseen, g = self.moved[at], self.foreseen[at], len(self.stands_for)
+        own = self.moved[at]
+        foreseen = self.foreseen[at]
+        g = len(self.stands_for)
         weight = self.stands_for / self.stands_for.sum()
         spread = self.left * weight**2
         tuned = float(ratio(spread @ (own * foreseen), spread @ foreseen**2, 0.0))
@@ -110,13 +113,15 @@ class Judged(NamedTuple):
         )
         helps = powered < plain
         value = float(self.value[at] + helps * tuned * self.shift[at])
-        value = float(np.clip(value, 0, 1)) if self.share else value
+        if self.share:
+            value = float(np.clip(value, 0, 1))
+
         error = float(np.sqrt(powered if helps else plain))
-        ends = (
-            _between(value, error, 1 / float(weight @ weight), self.share)
-            if self.left.any()
-            else (value, value)
-        )
+        if self.left.any():
+            ends = _between(value, error, 1 / float(weight @ weight), self.share)
+        else:
+            ends = (value, value)
+
         return Figure(value, error, *ends, float(g * ratio(plain, error**2, 1.0)))
 
 
@@ -135,10 +140,12 @@ def judge(
     scores
         Scores (n, l) that were found without this truth.
     likely
-        How likely each label is relevant (n, l), also found without it; ``None``: nothing is foreseen.
+        How likely each label is relevant (n, l), also found without it; ``None``:
+        nothing is foreseen.
     chance
-        With what probability each instance (n,) was drawn to get its truth; ``None``: nobody knows. Figures are then of
-        the instances with truth and others like them, and no other instance is looked at.
+        With what probability each instance (n,) was drawn to get its truth; ``None``:
+        nobody knows. Figures are then of the instances with truth and others like them,
+        and no other instance is looked at.
 
     Examples
     --------
@@ -153,18 +160,24 @@ def judge(
     truth = np.asarray(truth, dtype=np.float64)
     known = ~np.isnan(truth)
     gold = np.flatnonzero(known.any(axis=1))
-    stands_for = np.ones(len(gold)) if chance is None else 1 / chance[gold]
+    if chance is None:
+        stands_for = np.ones(len(gold))
+    else:
+        stands_for = 1 / chance[gold]
+
     # An instance of which half the cells are known is half seen.
-    left = (
-        np.ones(len(gold))
-        if chance is None
-        else np.maximum(1 - chance[gold] * known[gold].mean(axis=1), 0)
-    )
-    yes, no = truth[gold] == 1, truth[gold] == 0
+    if chance is None:
+        left = np.ones(len(gold))
+    else:
+        left = np.maximum(1 - chance[gold] * known[gold].mean(axis=1), 0)
+
+    yes = truth[gold] == 1
+    no = truth[gold] == 0
     value, moved = _values(
         of_instances(yes, no, scores[gold]), yes, no, scores[gold], stands_for
     )
-    shift, foreseen = np.zeros(4), np.zeros((4, len(gold)))
+    shift = np.zeros(4)
+    foreseen = np.zeros((4, len(gold)))
     if chance is not None and likely is not None:
         likely = np.clip(likely, 0, 1)
         each = foreseen_metrics(likely, scores)
@@ -173,25 +186,27 @@ def judge(
             each[:, gold], likely[gold], 1 - likely[gold], scores[gold], stands_for
         )
         shift = of_all - of_gold
+
     return Judged(value, moved, shift, foreseen, stands_for, left)
 
 
 def of_instances(yes: BoolArray, no: BoolArray, scores: FloatArray) -> FloatArray:
     """Give one error, ranking loss and average precision of each instance (3, n), over the cells that are known.
 
-    Labels of which nothing is known are left out. NaN where cells that are not known would tell: whether the label put
-    first is right, or how labels stand of which none is a yes.
+    Labels of which nothing is known are left out. NaN where cells that are not known
+    would tell: whether the label put first is right, or how labels stand of which none
+    is a yes.
     """
     asked = (yes | no).any(axis=0)
-    yes, no, scores = yes[:, asked], no[:, asked], scores[:, asked]
+    yes = yes[:, asked]
+    no = no[:, asked]
+    scores = scores[:, asked]
     g = _rank_counts.groups(
         yes, np.where(yes | no, scores, -np.inf)
     )  # what is not known comes last, and its pairs off
     pairs = (no.shape[1] - g.n_relevant) / np.maximum(no.sum(axis=1), 1)
-    first, told = (
-        scores == scores.max(axis=1, keepdims=True),
-        (yes | no).all(axis=1) | yes.any(axis=1),
-    )
+    first = scores == scores.max(axis=1, keepdims=True)
+    told = (yes | no).all(axis=1) | yes.any(axis=1)
     wrong = ratio((first & no).sum(axis=1), (first & (yes | no)).sum(axis=1), np.nan)
     ranked = np.stack(
         [_rank_counts.pair_loss(g) * pairs, _rank_counts.precision_at_relevant(g)]
@@ -202,7 +217,9 @@ def of_instances(yes: BoolArray, no: BoolArray, scores: FloatArray) -> FloatArra
 def foreseen_metrics(likely: FloatArray, scores: FloatArray) -> FloatArray:
     """Give what these metrics probably are (3, n): each sum over labels in its expectation."""
     p = np.take_along_axis(likely, np.argsort(-scores, axis=1, kind="stable"), axis=1)
-    above, place, total = np.cumsum(p, axis=1) - p, np.arange(p.shape[1]), p.sum(axis=1)
+    above = np.cumsum(p, axis=1) - p
+    place = np.arange(p.shape[1])
+    total = p.sum(axis=1)
     wrong = (p * (place - above)).sum(axis=1)
     precision = (p * (1 + above) / (1 + place)).sum(axis=1)
     pairs = total * (p.shape[1] - total)
@@ -222,7 +239,8 @@ def _values(
     won = _rank_counts.pairs_won(scores, yes * weight[:, None], no * weight[:, None])
     mass = np.array([yes.sum(axis=1), no.sum(axis=1)]) * weight
     total = mass.sum(axis=1, keepdims=True)
-    auc, told = ratio(won[0].sum(), total.prod(), np.nan), ~np.isnan(each)
+    auc = ratio(won[0].sum(), total.prod(), np.nan)
+    told = ~np.isnan(each)
     share = np.where(told.all(axis=1), 1.0, told @ weight)
     value = ratio(np.where(told, each, 0.0) @ weight, share, np.nan)
     moved = (
@@ -240,13 +258,24 @@ def _between(value: float, error: float, g: float, share: bool) -> tuple[float, 
     half = error * float(special.stdtrit(max(g - 1, 1), (1 + LEVEL) / 2))
     if alike := error < 1e-12:  # the most that so many instances can miss
         half = 1 - ((1 - LEVEL) / 2) ** (1 / g)
-    low, high = value - half, value + half
+
+    low = value - half
+    high = value + half
     if not share:
         return low, high
     if not alike:
         least = min(error, 0.5)
         p = float(np.clip(value, least, 1 - least))
-        odds, half = special.logit(p), half / (p * (1 - p))
-        low = 0.0 if low <= 0 else float(special.expit(odds - half))
-        high = 1.0 if high >= 1 else float(special.expit(odds + half))
+        odds = special.logit(p)
+        half = half / (p * (1 - p))
+        if low <= 0:
+            low = 0.0
+        else:
+            low = float(special.expit(odds - half))
+
+        if high >= 1:
+            high = 1.0
+        else:
+            high = float(special.expit(odds + half))
+
     return max(low, 0.0), min(high, 1.0)

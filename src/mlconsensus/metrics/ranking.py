@@ -1,14 +1,14 @@
 r"""How well scores or label sets agree with the truth: pure functions of (truth, scores).
 
-Ties. Each ranking metric is its expected value when equal scores are put in random order. For microAUC and
-ranking loss that counts a tied pair one half; for one error it is the share of wrong labels among those tied at
-the top. The definitions printed in the paper, which count ties otherwise, have names of their own ending in
-``_printed``.
+Ties. Each ranking metric is its expected value when equal scores are put in random
+order. For microAUC and ranking loss that counts a tied pair one half; for one error it
+is the share of wrong labels among those tied at the top. The definitions printed in the
+paper, which count ties otherwise, have names of their own ending in ``_printed``.
 
-Instances without a relevant label, or with no irrelevant one, have no pair to rank: as in scikit-learn, their
-ranking loss is 0 and their average precision is 1. One error counts an instance without a relevant label as an
-error, since whatever label is put first is wrong. MicroAUC has no value (NaN) when all cells of the truth are
-alike.
+Instances without a relevant label, or with no irrelevant one, have no pair to rank: as
+in scikit-learn, their ranking loss is 0 and their average precision is 1. One error
+counts an instance without a relevant label as an error, since whatever label is put
+first is wrong. MicroAUC has no value (NaN) when all cells of the truth are alike.
 """
 
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..linalg.block_sums import column_sums, dense, ratio, row_sums
-from ..linalg.sparse_scores import ManyScores
+from ..linalg.sparse_scores import SparseScores
 from ..predictions import BoolArray, Predictions, as_predictions, is_frame
 from . import _rank_counts
 from .ground_truth import as_matched, truth_and_scores, truth_and_sets
@@ -99,8 +99,8 @@ def ranking_loss(truth: Any, scores: ArrayLike) -> float:
 def average_precision(truth: Any, scores: ArrayLike) -> float:
     """Mean over relevant labels of the share of relevant ones among those down to it, then over instances.
 
-    Without ties it is scikit-learn's ``label_ranking_average_precision_score``; among ties it is the expected
-    value over their orders.
+    Without ties it is scikit-learn's ``label_ranking_average_precision_score``; among
+    ties it is the expected value over their orders.
 
     Parameters
     ----------
@@ -282,10 +282,11 @@ def evaluate(truth: Any, scores: Any, label_sets: Any = None) -> dict[str, float
     truth
         Relevant labels (n, l), 0/1 or bool, dense or scipy.sparse.
     scores
-        Scores (n, l), higher = more relevant; `ManyScores` of many labels.
+        Scores (n, l), higher = more relevant; `SparseScores` of many labels.
     label_sets
-        Label sets (n, l), or CSR, for the metrics that judge these; the scores of at least 0.5 where none are given.
-        DataFrames are matched with a truth that is one by their names (docs/scikit-learn.md), in any order.
+        Label sets (n, l), or CSR, for the metrics that judge these; the scores of at
+        least 0.5 where none are given. DataFrames are matched with a truth that is one
+        by their names (docs/scikit-learn.md), in any order.
 
     Returns
     -------
@@ -300,9 +301,11 @@ def evaluate(truth: Any, scores: Any, label_sets: Any = None) -> dict[str, float
     """
     known, found = truth_and_scores(truth, scores)
     if label_sets is None:
-        own, sets = known, _labels_above_half(found)
+        own = known
+        sets = _labels_above_half(found)
     else:
         own, sets = truth_and_sets(truth if is_frame(label_sets) else known, label_sets)
+
     ranked = _rank_counts.means(
         known,
         found,
@@ -318,19 +321,22 @@ def evaluate(truth: Any, scores: Any, label_sets: Any = None) -> dict[str, float
 def evaluate_models(truth: Any, predictions: Any) -> dict[str, dict[str, float]]:
     """Give the metrics of each base model, and their mean under the name ``"BM"``, the paper's baseline.
 
-    Each model is judged on the instances and the labels that it has spoken about; NaN if there are none. Of these, a
-    cell about which it was silent counts as 0: the model did not put that label forward.
+    Each model is judged on the instances and the labels that it has spoken about; NaN
+    if there are none. Of these, a cell about which it was silent counts as 0: the model
+    did not put that label forward.
 
     Parameters
     ----------
     truth
-        Relevant labels (n, l), 0/1 or bool, dense or scipy.sparse; a DataFrame is matched by its names.
+        Relevant labels (n, l), 0/1 or bool, dense or scipy.sparse; a DataFrame is
+        matched by its names.
     predictions
         `Predictions`, or anything that its constructor takes.
 
     Returns
     -------
-    What `evaluate` gives, by the names of the models and ``"BM"``, and ``"share"``: of the cells, what it is judged on.
+    What `evaluate` gives, by the names of the models and ``"BM"``, and ``"share"``: of
+    the cells, what it is judged on.
 
     Examples
     --------
@@ -339,7 +345,8 @@ def evaluate_models(truth: Any, predictions: Any) -> dict[str, dict[str, float]]
     >>> {name: metrics["ranking_loss"] for name, metrics in found.items()}
     {'a': 0.0, 'b': 1.0, 'BM': 0.5}
     """
-    panel, found = as_predictions(predictions), {}
+    panel = as_predictions(predictions)
+    found = {}
     known = as_matched(truth, panel.instances, panel.labels)
     names = *RANKING_METRICS, *LABEL_SET_METRICS, "share"
     for model, (scores, seen, has) in zip(panel.models, each_model(panel), strict=True):
@@ -347,8 +354,13 @@ def evaluate_models(truth: Any, predictions: Any) -> dict[str, dict[str, float]]
         share = (
             len(part.rows) * len(part.columns) / (len(known.rows) * len(known.columns))
         )
-        own = evaluate(part.truth, part.of(scores)) | {"share": share} if share else {}
+        if share:
+            own = evaluate(part.truth, part.of(scores)) | {"share": share}
+        else:
+            own = {}
+
         found[model] = dict.fromkeys(names, float("nan")) | own
+
     each = {
         metric: [own[metric] for own in found.values() if own[metric] == own[metric]]
         for metric in names
@@ -364,10 +376,16 @@ def each_model(panel: Predictions) -> Iterator[tuple[Any, BoolArray, BoolArray]]
     """Yield the scores of each model (n, l), and which instances (n,) and labels (l,) it has spoken about."""
     if panel.many:
         for values, seen, has in panel.apart():
-            yield ManyScores(values, np.zeros(values.shape[1])), seen > 0, has > 0
+            yield SparseScores(values, np.zeros(values.shape[1])), seen > 0, has > 0
+
         return
+
     for values, spoken in panel.cells():
-        heard = np.ones(values.shape, np.bool_) if spoken is None else spoken
+        if spoken is None:
+            heard = np.ones(values.shape, np.bool_)
+        else:
+            heard = spoken
+
         yield (
             dense(values),
             np.asarray(heard.any(axis=1)),
@@ -377,17 +395,22 @@ def each_model(panel: Predictions) -> Iterator[tuple[Any, BoolArray, BoolArray]]
 
 def _labels_above_half(scores: Any) -> Any:
     """Return the label sets (n, l) of scores of at least 0.5."""
-    return scores.at_least(0.5) if isinstance(scores, ManyScores) else scores >= 0.5
+    if isinstance(scores, SparseScores):
+        return scores.at_least(0.5)
+    return scores >= 0.5
 
 
 def _auc(truth: Any, scores: Any, tied: float = 0.5) -> float:
     """Return the share of pairs of cells in the right order, a tied pair counted `tied`."""
     number, won, level = _rank_counts.pairs_of_cells(truth, scores)
-    return (won + tied * level) / number if number else float("nan")
+    if number:
+        return (won + tied * level) / number
+    return float("nan")
 
 
 def _of_sets(truth: Any, sets: Any) -> dict[str, float]:
-    wrong, both = row_sums(truth != sets), column_sums(truth * sets)
+    wrong = row_sums(truth != sets)
+    both = column_sums(truth * sets)
     either = column_sums(truth) + column_sums(sets)  # what is both counts twice
     f1 = ratio(2 * both.sum(), either.sum(), 0.0), ratio(2 * both, either, 0.0).mean()
     found = wrong.mean() / len(both), (wrong == 0).mean(), *f1
@@ -402,4 +425,6 @@ def is_better(metric: str, one: float, other: float) -> bool:
     >>> is_better("ranking_loss", 0.1, 0.2), is_better("micro_auc", 0.1, 0.2)
     (True, False)
     """
-    return one < other if metric in LOWER_IS_BETTER else one > other
+    if metric in LOWER_IS_BETTER:
+        return one < other
+    return one > other

@@ -10,7 +10,9 @@ from ..text import table
 from .ranking import LOWER_IS_BETTER, RANKING_METRICS, is_better
 
 Rows = Mapping[Any, Mapping[str, float]]  # row → metric → figure
-ENOUGH = 0.5  # of the cells; a model that is judged on a smaller share is not compared with what is judged on all
+# of the cells; a model that is judged on a smaller share is not compared with what is
+# judged on all
+ENOUGH = 0.5
 TITLES = {
     "micro_auc": "microAUC",
     "one_error": "one error",
@@ -104,4 +106,6 @@ def plain(found: Any) -> Any:
             plain(value)
             for value in (found.tolist() if isinstance(found, np.ndarray) else found)
         ]
-    return None if isinstance(found, float) and not math.isfinite(found) else found
+    if isinstance(found, float) and not math.isfinite(found):
+        return None
+    return found

@@ -1,7 +1,7 @@
 """Every method side by side, judged by answers that are known: figures with intervals, and paired differences.
 
-Known answers are fitted with and judge, but never the same ones: the instances are dealt into folds, and what judges a
-fold was fitted without its answers.
+Known answers are fitted with and judge, but never the same ones: the instances are
+dealt into folds, and what judges a fold was fitted without its answers.
 """
 
 from collections.abc import Mapping
@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import clone
 
-from ..combiners.registry import COMBINERS, Combiner, weighted_consensus
-from ..errors import InputError, expect
+from ..combiners.registry import COMBINERS, BaseCombiner, weighted_consensus
+from ..errors import InputError
 from ..execution.progress import track
 from ..linalg.block_sums import FloatArray
 from ..metrics.intervals import Figure, judge
@@ -39,7 +39,8 @@ class Comparison(NamedTuple):
     figures
         By method and metric, the value over all instances, with its 90 % interval.
     gains
-        By method and metric, how far it is ahead of `against`, paired; positive is better, whatever the metric.
+        By method and metric, how far it is ahead of `against`, paired; positive is
+        better, whatever the metric.
     against
         What the others are compared with: voting (MV), or all raters together.
     n_gold
@@ -96,7 +97,7 @@ def compare(
     predictions: Any,
     gold: Any = None,
     drawn: str | None = None,
-    methods: Mapping[str, Combiner] | None = None,
+    methods: Mapping[str, BaseCombiner] | None = None,
 ) -> Comparison:
     """Judge methods by the truth of some instances, which they also learn from, though never from what judges them.
 
@@ -107,11 +108,13 @@ def compare(
     gold
         Known answers, as `combine` takes them; those that the panel has unless told.
     drawn
-        ``"random"``: the instances that have answers were drawn at random. ``None``: as the column "inclusion
-        probability" of `gold` says, where `ask` chose them; without one nobody knows, and figures are of those
-        instances and others like them alone.
+        ``"random"``: the instances that have answers were drawn at random. ``None``: as
+        the column "inclusion probability" of `gold` says, where `ask` chose them;
+        without one nobody knows, and figures are of those instances and others like
+        them alone.
     methods
-        Estimators by name, of which the first is compared with; all of `COMBINERS` unless told, voting (MV) first.
+        Estimators by name, of which the first is compared with; all of `COMBINERS`
+        unless told, voting (MV) first.
 
     Examples
     --------
@@ -123,19 +126,19 @@ def compare(
     True
     """
     panel = as_predictions(predictions)
-    panel = panel if gold is None else panel.with_gold(gold)
-    methods = (
-        {name: kind() for name, kind in COMBINERS.items()}
-        if methods is None
-        else methods
-    )
+    if gold is not None:
+        panel = panel.with_gold(gold)
+    if methods is None:
+        methods = {name: kind() for name, kind in COMBINERS.items()}
+
     named = isinstance(methods, Mapping) and len(methods) > 0
-    expect(
-        named,
-        "methods",
-        repr(methods),
-        "combiners by name, such as {'MV': MajorityVote()}",
-    )
+    if not (named):
+        raise InputError(
+            where="methods",
+            found=repr(methods),
+            expected="combiners by name, such as {'MV': MajorityVote()}",
+        )
+
     return _compared(
         {name: (combiner, panel) for name, combiner in methods.items()},
         panel,
@@ -148,7 +151,7 @@ def leave_out(
     predictions: Any,
     gold: Any = None,
     drawn: str | None = None,
-    method: Combiner | None = None,
+    method: BaseCombiner | None = None,
 ) -> Comparison:
     """Say what leaving each rater out would cost, by the truth of some instances.
 
@@ -162,7 +165,8 @@ def leave_out(
     Returns
     -------
     Comparison
-        How far the consensus without each rater is ahead of that of all: below 0, the rater is worth its price.
+        How far the consensus without each rater is ahead of that of all: below 0, the
+        rater is worth its price.
 
     Examples
     --------
@@ -173,42 +177,48 @@ def leave_out(
     (5, 'all raters')
     """
     panel = as_predictions(predictions)
-    panel = panel if gold is None else panel.with_gold(gold)
-    expect(
-        len(panel.models) > 1,
-        "raters",
-        "one alone",
-        "at least two, of which one can be left out",
-    )
-    method = COMBINERS["Filter"]() if method is None else method
+    if gold is not None:
+        panel = panel.with_gold(gold)
+    if not (len(panel.models) > 1):
+        raise InputError(
+            where="raters",
+            found="one alone",
+            expected="at least two, of which one can be left out",
+        )
+    if method is None:
+        method = COMBINERS["Filter"]()
+
     tried = {"all raters": (method, panel)}
     for name in panel.models:
         tried[f"without {name}"] = (
             method,
             panel.select(models=[other for other in panel.models if other != name]),
         )
+
     return _compared(tried, panel, gold, drawn)
 
 
 def _compared(
-    tried: dict[str, tuple[Combiner, Predictions]],
+    tried: dict[str, tuple[BaseCombiner, Predictions]],
     panel: Predictions,
     gold: Any,
     drawn: Any,
 ) -> Comparison:
     """Judge what is tried, and compare all with the first."""
     for name, (combiner, _) in tried.items():
-        expect(
-            isinstance(combiner, Combiner),
-            f"method of {name!r}",
-            repr(combiner),
-            "a combiner, such as MLCMa()",
-        )
+        if not (isinstance(combiner, BaseCombiner)):
+            raise InputError(
+                where=f"method of {name!r}",
+                found=repr(combiner),
+                expected="a combiner, such as MLCMa()",
+            )
+
     known = panel.gold
     if known is None:
         raise InputError(
             "gold: found no answer, expected some that are known (without any, mlc.referee(panel) judges)"
         )
+
     truth = panel.answered(np.full(panel.shape[1:], np.nan))
     likely = weighted_consensus(panel.with_gold(None).without_clusterings())
     chance, said = chances(
@@ -235,27 +245,39 @@ def chances(
     gold: Any, drawn: str | None, truth: FloatArray, instances: Any
 ) -> tuple[FloatArray | None, str]:
     """Find with what probability each instance (n,) was to have an answer, and say whose the figures thus are."""
-    g, n = int((~np.isnan(truth)).any(axis=1).sum()), len(truth)
-    expect(drawn in (None, "random"), "drawn", repr(drawn), "'random', or nothing")
+    g = int((~np.isnan(truth)).any(axis=1).sum())
+    n = len(truth)
+    if drawn not in (None, "random"):
+        raise InputError(
+            where="drawn", found=repr(drawn), expected="'random', or nothing"
+        )
+
     of_all = (
         f"The figures are of all {plural(n, 'instance')}, of which {g:,} were drawn"
     )
     table = truth_table(gold, "gold", instances, range(truth.shape[1]))
     found = split_chances(table)[1]
     if drawn == "random":
-        expect(
-            found is None,
-            "drawn",
-            f"'random' beside a column {CHANCE!r} in {table.where}",
-            "one of the two",
-        )
+        if found is not None:
+            raise InputError(
+                where="drawn",
+                found=f"'random' beside a column {CHANCE!r} in {table.where}",
+                expected="one of the two",
+            )
+
         return np.full(n, g / n), f"{of_all} at random."
+
     if found is None:
-        unknown = ": nobody said how they were drawn (--drawn random)" if g < n else ""
+        if g < n:
+            unknown = ": nobody said how they were drawn (--drawn random)"
+        else:
+            unknown = ""
+
         return (
             None,
             f"The figures are of the {plural(g, 'instance')} with answers and others like them alone{unknown}.",
         )
+
     at = positions_of(
         instances, range(len(found)) if table.instances is None else table.instances
     )
@@ -264,24 +286,36 @@ def chances(
     ), f"{of_all} with the probabilities in the file."
 
 
-def cross_fitted(combiner: Combiner, panel: Predictions) -> FloatArray:
+def cross_fitted(combiner: BaseCombiner, panel: Predictions) -> FloatArray:
     """Score each instance (n, l) by a fit that does not know the answers of its fold."""
-    known, n = panel.gold, len(panel)
+    known = panel.gold
+    n = len(panel)
     if known is None:
         return np.asarray(clone(combiner).fit_transform(panel))
+
     order = np.random.default_rng(0).permutation(n)
     answered = np.isin(order, known.at)
     fold = np.empty(n, dtype=np.int64)
     fold[np.concatenate([order[answered], order[~answered]])] = np.arange(n) % min(
         _FOLDS, len(known.at)
     )
-    usable = panel if combiner.uses_clusterings else panel.without_clusterings()
+    if combiner.uses_clusterings:
+        usable = panel
+    else:
+        usable = panel.without_clusterings()
+
     scores = np.empty(panel.shape[1:])
     for this in np.unique(fold):
-        others, own = fold[known.at] != this, np.flatnonzero(fold == this)
-        left = Gold(known.at[others], known.answers[others]) if others.any() else None
+        others = fold[known.at] != this
+        own = np.flatnonzero(fold == this)
+        if others.any():
+            left = Gold(known.at[others], known.answers[others])
+        else:
+            left = None
+
         fitted = clone(combiner).fit(usable.with_gold_at(left, np.arange(n)))
         scores[own] = fitted.transform(usable.with_gold(None)[own])
+
     return scores
 
 
@@ -309,6 +343,7 @@ def _verdict(gains: Mapping[str, Mapping[str, Figure]], against: str, g: int) ->
             if metrics
         )
         said += [f"Clearly {word} {against}: {named}."] if named else []
+
     count = sum(map(len, gains.values()))
     said += (
         [f"Of {count:,} differences some {count // 10:,} would be named by chance."]

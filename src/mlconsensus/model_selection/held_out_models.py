@@ -1,9 +1,10 @@
 r"""Which method, without truth: raters that were held out judge how the others were combined.
 
-Groups of raters are held out in turn, the others are combined by each method, and the scores are judged by how well
-they rank what the held-out raters said. Where a held-out rater errs on its own, whatever the others say, a metric
-against its answers is in expectation a rising function of the metric against the truth, so that differences to voting
-keep their sign. docs/referee.md has the proof, and where it does not hold.
+Groups of raters are held out in turn, the others are combined by each method, and the
+scores are judged by how well they rank what the held-out raters said. Where a held-out
+rater errs on its own, whatever the others say, a metric against its answers is in
+expectation a rising function of the metric against the truth, so that differences to
+voting keep their sign. docs/referee.md has the proof, and where it does not hold.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,33 +16,41 @@ from scipy import sparse, special
 from scipy.sparse.csgraph import connected_components
 from sklearn.base import clone
 
-from ..combiners.registry import COMBINERS, Combiner, majority_vote, method_named
-from ..errors import expect
+from ..combiners.registry import (
+    COMBINERS,
+    BaseCombiner,
+    find_method_name,
+    majority_vote,
+)
+from ..errors import InputError
 from ..execution.local import each
 from ..inspection.effective_models import count_voices
-from ..inspection.pairwise import Meetings, meet, scale_of
-from ..linalg.annotations import Sheets, sheets
+from ..inspection.pairwise import (
+    PairwiseStatistics,
+    compute_pairwise_statistics,
+    scale_of,
+)
+from ..linalg.annotations import Annotations, make_annotations
 from ..linalg.block_sums import BoolArray, FloatArray, ratio, votes
 from ..metrics import _rank_counts
 from ..metrics.ranking import RANKING_METRICS
 from ..metrics.tables import TITLES
 from ..predictions import IntArray, Predictions, as_predictions, positions
-from ..predictions.sampling import looked_at, named_most
+from ..predictions.sampling import select_frequent_labels, subsample_for_diagnostics
 from ..text import table
 
-_FITTED, _JUDGED, _FOLDS = (
-    2000,
-    600,
-    5,
-)  # instances to fit on, instances to judge on, folds: at most
+# instances to fit on, instances to judge on, folds: at most
+_FITTED = 2000
+_JUDGED = 600
+_FOLDS = 5
 _PARTS = 20  # of the instances, for the jackknife
 _Z = float(special.stdtrit(_PARTS - 1, 0.95))  # 90 % intervals
-_COPY, _SHARED_CELLS = (
-    0.9,
-    50,
-)  # raters that correlate more than this, on at least so many cells, are kin
+# raters that correlate more than this, on at least so many cells, are kin
+_COPY = 0.9
+_SHARED_CELLS = 50
 _FEWEST = 3  # groups of raters with which held-out ones can tell anything
-# Raters whose errors correlate more than this behave as replicas of one learner do; docs/referee.md has the panels.
+# Raters whose errors correlate more than this behave as replicas of one learner do;
+# docs/referee.md has the panels.
 _REPLICAS = 0.1
 _LIMITS = "errors that raters share and cells that all find hard go unseen, and raters that miss much flatter one error"
 
@@ -65,15 +74,18 @@ class Referee(NamedTuple):
     Attributes
     ----------
     gains
-        By method and metric (``"mean"``: of the four), the gain over voting. Empty where nobody can be held out.
+        By method and metric (``"mean"``: of the four), the gain over voting. Empty
+        where nobody can be held out.
     beyond
         The same, over the first of the methods that were asked about.
     metric
         What the verdict is about.
     n_raters, n_groups, n_folds
-        How many raters there are, in how many groups that are held out together, and in how many folds these are.
+        How many raters there are, in how many groups that are held out together, and in
+        how many folds these are.
     verdict
-        Name of the method to use: voting (MV) unless another's interval is above 0; ``None``: nobody can tell.
+        Name of the method to use: voting (MV) unless another's interval is above 0;
+        ``None``: nobody can tell.
     sentence
         What this tells, and what it cannot; or why there is no verdict.
     """
@@ -95,36 +107,40 @@ class Referee(NamedTuple):
         ]
         rows = table(heads, [[name, *own.values()] for name, own in self.gains.items()])
         note = "Gains over voting (MV) against held-out raters, 90 % intervals; * beyond chance, up is better."
-        return f"{rows}\n\n{note}\n{self.sentence}" if self.gains else self.sentence
+        if self.gains:
+            return f"{rows}\n\n{note}\n{self.sentence}"
+        return self.sentence
 
 
 def referee(
     predictions: Any,
     optimize: str = "auto",
-    methods: Iterable[str] | Mapping[str, Combiner] | None = None,
+    methods: Iterable[str] | Mapping[str, BaseCombiner] | None = None,
     groups: Mapping[str, object] | None = None,
     even_in_doubt: bool = True,
 ) -> Referee:
     """Judge methods without truth: combine some raters, and see how well that ranks what the others said.
 
-    At most 2,000 instances at even distances are looked at (of a panel in files, of its first block), so that the cost
-    does not grow with their number. Answers that are known (`Predictions.with_gold`) judge as the best rater there is,
-    and nothing is fitted with them.
+    At most 2,000 instances at even distances are looked at (of a panel in files, of its
+    first block), so that the cost does not grow with their number. Answers that are
+    known (`Predictions.with_gold`) judge as the best rater there is, and nothing is
+    fitted with them.
 
     Parameters
     ----------
     predictions
         `Predictions`, or anything that its constructor takes.
     optimize
-        What the verdict is about: ``"micro_auc"``, ``"one_error"``, ``"ranking_loss"``, ``"average_precision"``, or
-        ``"auto"`` for the mean of the four.
+        What the verdict is about: ``"micro_auc"``, ``"one_error"``, ``"ranking_loss"``,
+        ``"average_precision"``, or ``"auto"`` for the mean of the four.
     methods
         Names of methods, or estimators by name; all of `COMBINERS` unless told.
     groups
-        Which group a rater belongs to, where some have one origin (one model in several settings): these are held out
-        together, as copies and near copies always are.
+        Which group a rater belongs to, where some have one origin (one model in several
+        settings): these are held out together, as copies and near copies always are.
     even_in_doubt
-        Whether methods are judged also where raters err together, so that there will be no verdict.
+        Whether methods are judged also where raters err together, so that there will be
+        no verdict.
 
     Returns
     -------
@@ -143,36 +159,48 @@ def referee(
     >>> loss(truth, mlc.weighted_consensus(timid)) < loss(truth, mlc.majority_vote(timid))
     True
     """
-    metric = "mean" if optimize == "auto" else str(optimize).replace("-", "_")
-    expect(
-        metric in ("mean", *RANKING_METRICS),
-        "optimize",
-        repr(optimize),
-        f"auto, {', '.join(RANKING_METRICS)}",
-    )
+    if optimize == "auto":
+        metric = "mean"
+    else:
+        metric = str(optimize).replace("-", "_")
+
+    if metric not in ("mean", *RANKING_METRICS):
+        raise InputError(
+            where="optimize",
+            found=repr(optimize),
+            expected=f"auto, {', '.join(RANKING_METRICS)}",
+        )
     if not isinstance(methods, Mapping):
-        names = map(method_named, COMBINERS if methods is None else methods)
+        names = map(find_method_name, COMBINERS if methods is None else methods)
         methods = {name: COMBINERS[name]() for name in names if name != "MV"}
+
     fit = bool(methods) and all(
-        isinstance(method, Combiner) for method in methods.values()
+        isinstance(method, BaseCombiner) for method in methods.values()
     )
-    expect(
-        fit,
-        "methods",
-        repr(methods),
-        "at least one beside voting: a name, or a combiner by its name",
-    )
-    panel, note = named_most(as_predictions(predictions))
+    if not (fit):
+        raise InputError(
+            where="methods",
+            found=repr(methods),
+            expected="at least one beside voting: a name, or a combiner by its name",
+        )
+
+    panel, note = select_frequent_labels(as_predictions(predictions))
     note = note and f" {note}"
     positions(list(groups or ()), panel.models, "groups")
     sample = _sample(panel)
-    met = meet(sheets(sample))
+    met = compute_pairwise_statistics(make_annotations(sample))
     kin = _kin(sample.models, met, groups or {})
-    m, found = len(kin), int(kin.max()) + 1
+    m = len(kin)
+    found = int(kin.max()) + 1
     few = f"copies and kin counted once, {found} of {m} raters are independent, and it takes {_FEWEST} to judge"
-    doubt = few if found < _FEWEST else _err_together(sample, met, kin)
+    if found < _FEWEST:
+        doubt = few
+    else:
+        doubt = _err_together(sample, met, kin)
+
     if found < _FEWEST or (doubt and not even_in_doubt):
         return Referee({}, {}, metric, m, found, 0, None, f"No verdict: {doubt}.{note}")
+
     folds = min(found, _FOLDS)
     dealt = (
         np.argsort(np.argsort(-np.bincount(kin), kind="stable"))[kin] % folds
@@ -192,15 +220,16 @@ def referee(
         return Referee(
             gains, beyond, metric, m, found, folds, None, f"No verdict: {doubt}.{note}"
         )
+
     ahead = {
         name: own[metric].expected for name, own in gains.items() if own[metric].low > 0
     }
     best = max(ahead, key=lambda name: ahead[name], default="MV")
-    said = (
-        f"{best} is ahead of voting by {ahead[best]:.3f}"
-        if ahead
-        else "no method is clearly ahead of voting"
-    )
+    if ahead:
+        said = f"{best} is ahead of voting by {ahead[best]:.3f}"
+    else:
+        said = "no method is clearly ahead of voting"
+
     what = TITLES.get(metric, "the mean of the four")
     held = f"{found} independent groups of raters held out in {folds} folds"
     return Referee(
@@ -216,39 +245,36 @@ def referee(
 
 
 def _judge(
-    sample: Predictions, methods: Mapping[str, Combiner], out: BoolArray
+    sample: Predictions, methods: Mapping[str, BaseCombiner], out: BoolArray
 ) -> tuple[FloatArray, FloatArray]:
     """Judge voting and the methods by what the raters said that are left `out` (m,).
 
     Returns
     -------
-    Metrics (1 + methods, 4, parts + 1), up is better, without each part of the instances and with all; and the weight
-    that each has among folds (4, parts + 1).
+    Metrics (1 + methods, 4, parts + 1), up is better, without each part of the
+    instances and with all; and the weight that each has among folds (4, parts + 1).
     """
     models = np.array(sample.models, dtype=object)
     held, rest = (
         sample.with_gold(None).select(models=models[which].tolist())
         for which in (out, ~out)
     )
-    said, vote, chosen, gold = (
-        sheets(held),
-        majority_vote(rest),
-        _chosen(sample, _JUDGED),
-        sample.gold,
-    )
+    said = make_annotations(held)
+    vote = majority_vote(rest)
+    chosen = _chosen(sample, _JUDGED)
+    gold = sample.gold
     yes, trust = _answers(said, vote)
-    instance, spoke = said.instance, said.spoke
+    instance = said.instance
+    spoke = said.spoke
     if gold is not None:  # the best rater there is
-        instance, trust = (
-            np.append(instance, gold.at),
-            np.append(trust, np.ones(len(gold.at))),
-        )
-        yes, spoke = (
-            np.append(yes, gold.answers == 1, axis=0),
-            np.append(spoke, ~np.isnan(gold.answers), axis=0),
-        )
+        instance = np.append(instance, gold.at)
+        trust = np.append(trust, np.ones(len(gold.at)))
+        yes = np.append(yes, gold.answers == 1, axis=0)
+        spoke = np.append(spoke, ~np.isnan(gold.answers), axis=0)
+
     rows = np.flatnonzero(np.isin(instance, chosen))
-    instance, trust = instance[rows], trust[rows]
+    instance = instance[rows]
+    trust = trust[rows]
     at = np.searchsorted(chosen, instance)
     heard = (
         np.broadcast_to(votes(rest).heard, vote.shape) > 0
@@ -256,21 +282,25 @@ def _judge(
     spoke = spoke[rows] & heard[instance]
     yes = yes[rows] & spoke
     no = spoke & ~yes
-    # For microAUC, a cell counts as a yes and as a no by the trust in those who said so.
+    # For microAUC, a cell counts as a yes and as a no by the trust in those who said
+    # so.
     trusted = sparse.csr_array(
         (trust, (at, np.arange(len(at)))), shape=(len(chosen), len(at))
     )
-    of_yes, of_no = trusted @ yes, trusted @ no
+    of_yes = trusted @ yes
+    of_no = trusted @ no
     mass_of_yes, mass_of_no = (
         _without(np.arange(len(chosen)), mass.sum(axis=1)) for mass in (of_yes, of_no)
     )
     # For the others, every rater's every instance counts that has a pair to rank.
-    n_yes, n_no = yes.sum(axis=1), no.sum(axis=1)
+    n_yes = yes.sum(axis=1)
+    n_no = no.sum(axis=1)
     trust = trust * ((n_yes > 0) & (n_no > 0))
     silent = (no.shape[1] - n_yes) / np.maximum(
         n_no, 1
     )  # silence is ranked last; its pairs are not the rater's
-    ranked, value = _without(at, trust), []
+    ranked = _without(at, trust)
+    value = []
     for scores in [
         vote[chosen],
         *(
@@ -291,13 +321,15 @@ def _judge(
                 *(ratio(_without(at, trust * metric), ranked, 0.0) for metric in each),
             ]
         )
+
     return np.array(value), np.array([mass_of_yes, ranked, ranked, ranked])
 
 
 def _pairs(scores: FloatArray, of_yes: FloatArray, of_no: FloatArray) -> FloatArray:
     """Count pairs of a yes and a no in the right order, ties one half, without each part of the instances and in all.
 
-    Pairs within the part that is left out are taken as its share of the pairs of its yes times that of its no.
+    Pairs within the part that is left out are taken as its share of the pairs of its
+    yes times that of its no.
     """
     won = _rank_counts.pairs_won(scores, of_yes, of_no)
     of_yes_left, of_no_left = (
@@ -312,29 +344,36 @@ def _without(at: IntArray, values: FloatArray) -> FloatArray:
     return np.asarray(part.sum() - np.append(part, 0.0))
 
 
-def _answers(said: Sheets, vote: FloatArray) -> tuple[BoolArray, FloatArray]:
+def _answers(said: Annotations, vote: FloatArray) -> tuple[BoolArray, FloatArray]:
     """Tell what raters answered, and how far each can be trusted by the vote of the others (n, l).
 
     Returns
     -------
-    Yes or no for each sheet (r, l): as large a share of yes as a rater's mean score says. And the square of its rater's
-    correlation with the vote, less what chance adds to it, 0 where it is negative (r,).
+    Yes or no for each sheet (r, l): as large a share of yes as a rater's mean score
+    says. And the square of its rater's correlation with the vote, less what chance adds
+    to it, 0 where it is negative (r,).
     """
-    yes, trust, often = said.scores > 0.5, np.zeros(len(said.rater)), vote.mean(axis=0)
+    yes = said.scores > 0.5
+    trust = np.zeros(len(said.rater))
+    often = vote.mean(axis=0)
     for rater in np.unique(said.rater):
         own = said.rater == rater
-        spoke, scores = said.spoke[own], said.scores[own].astype(np.float64)
+        spoke = said.spoke[own]
+        scores = said.scores[own].astype(np.float64)
         if not np.isin(scores, (0, 1)).all():
             yes[own] = scores >= max(
                 np.quantile(scores[spoke], 1 - scores[spoke].mean()), 1e-9
             )
+
         # What all know of a label, how frequent it is, is no merit.
         x, y = (
             (values - often)[spoke] for values in (scores, vote[said.instance[own]])
         )
-        x, y = x - x.mean(), y - y.mean()
+        x = x - x.mean()
+        y = y - y.mean()
         r = x @ y / max(np.sqrt((x @ x) * (y @ y)), 1e-12)
         trust[own] = max(r * abs(r) - 1 / len(x), 0)
+
     return yes, trust
 
 
@@ -348,7 +387,8 @@ def _gains(
         mean[1:] - mean[over], 12
     )  # what rounding leaves of no difference is none
     gain = np.concatenate([gain, gain.mean(axis=1, keepdims=True)], axis=1)
-    expected, error = gain[..., -1], np.sqrt((_PARTS - 1) * gain[..., :-1].var(axis=-1))
+    expected = gain[..., -1]
+    error = np.sqrt((_PARTS - 1) * gain[..., :-1].var(axis=-1))
     figures = np.stack(
         [expected, error, expected - _Z * error, expected + _Z * error], axis=-1
     ).tolist()
@@ -359,13 +399,14 @@ def _gains(
 
 def _sample(panel: Predictions) -> Predictions:
     """Take instances at even distances, and these and raters in an order that what was said decides."""
-    panel = looked_at(panel).without_clusterings()
+    panel = subsample_for_diagnostics(panel).without_clusterings()
     panel = panel[_chosen(panel, _FITTED)]
-    mean = sheets(panel).mean
+    mean = make_annotations(panel).mean
     by_rate = sorted(
         zip(np.sort(mean.round(9), axis=1).tolist(), panel.models, strict=True)
     )
-    # Parts of instances must have nothing in common: far digits of a number that is each one's own decide.
+    # Parts of instances must have nothing in common: far digits of a number that is
+    # each one's own decide.
     of_labels, of_raters = (
         np.sqrt(mean).mean(axis=axis) for axis in (0, 1)
     )  # roots: sums of counts are often equal
@@ -379,11 +420,13 @@ def _chosen(panel: Predictions, most: int) -> IntArray:
     """Take instances at even distances, and all whose answers are known."""
     n = len(panel)
     evenly = np.arange(min(n, most)) * n // min(n, most)
-    return evenly if panel.gold is None else np.union1d(evenly, panel.gold.at)
+    if panel.gold is None:
+        return evenly
+    return np.union1d(evenly, panel.gold.at)
 
 
 def _kin(
-    raters: Sequence[str], met: Meetings, groups: Mapping[str, object]
+    raters: Sequence[str], met: PairwiseStatistics, groups: Mapping[str, object]
 ) -> IntArray:
     """Find which group each rater is held out with (m,): copies, near copies and those named."""
     copies = (ratio(met.products, scale_of(met.squares), 0.0) > _COPY) & (
@@ -399,17 +442,18 @@ def _kin(
     )
 
 
-def _err_together(sample: Predictions, met: Meetings, kin: IntArray) -> str:
+def _err_together(sample: Predictions, met: PairwiseStatistics, kin: IntArray) -> str:
     """Say that raters behave as replicas of one learner do, which cannot judge each other; nothing if they do not."""
     one_of_each = [sample.models[k] for k in np.unique(kin, return_index=True)[1]]
     m = len(one_of_each)
     if m < len(kin):
-        met = meet(sheets(sample.select(models=one_of_each)))
+        met = compute_pairwise_statistics(
+            make_annotations(sample.select(models=one_of_each))
+        )
+
     voices = count_voices(m, met.departures)
     together = (m / voices.estimate - 1) / (m - 1)
     shared = f"the raters err together (correlation of errors {together:.2f}), as replicas of one learner do; those "
-    return (
-        f"{shared}held out share the errors of the rest, which hides gains"
-        if together > _REPLICAS
-        else ""
-    )
+    if together > _REPLICAS:
+        return f"{shared}held out share the errors of the rest, which hides gains"
+    return ""

@@ -16,11 +16,11 @@ from .alignment import (
     positions_of,
 )
 from .gold_labels import CHANCE, Gold, gold_of, split_chances, truth_table
-from .model_scores import Matrix, ModelScores, StoredMatrix, as_matrix
+from .model_scores import AlignedScores, Matrix, StoredMatrix, as_matrix
 from .predictions import Predictions, as_predictions, joined
 from .quantile_normalization import Scales
 from .score_tables import (
-    ModelTable,
+    ScoreTable,
     aligned,
     as_polars,
     canonical_csr,
@@ -29,27 +29,34 @@ from .score_tables import (
     tables_of,
     with_names,
 )
-from .source import MOST_DENSE, LazySource, Source, Steps, positions, prepared
+from .source import (
+    MAX_DENSE_LABELS,
+    BasePredictions,
+    LazyPredictions,
+    Steps,
+    positions,
+    prepared,
+)
 
 __all__ = [
     "CHANCE",
-    "MOST_DENSE",
+    "MAX_DENSE_LABELS",
     "Array",
     "BoolArray",
     "FloatArray",
     "Gold",
     "How",
     "IntArray",
-    "LazySource",
+    "LazyPredictions",
 ]
 __all__ += [
+    "AlignedScores",
+    "BasePredictions",
     "Matrix",
-    "ModelScores",
-    "ModelTable",
     "Names",
     "Predictions",
     "Scales",
-    "Source",
+    "ScoreTable",
     "Steps",
     "StoredMatrix",
 ]

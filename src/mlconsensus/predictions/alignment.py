@@ -1,7 +1,8 @@
 """Names of instances and labels, and how the models' own orders map onto the panel's.
 
-Names are NumPy arrays of whole numbers or text. Files may list ten million instances, so readers give theirs as a
-Polars series of text, which takes a fraction of the memory and time; `as_array` turns it to an array in the end.
+Names are NumPy arrays of whole numbers or text. Files may list ten million instances,
+so readers give theirs as a Polars series of text, which takes a fraction of the memory
+and time; `as_array` turns it to an array in the end.
 """
 
 from collections.abc import Sequence
@@ -10,13 +11,14 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InputError, expect
+from ..errors import InputError
 
 Array = NDArray[Any]
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 IntArray = NDArray[np.int64]
-Names = Array  # (count,) of int64 or of StringDType; while files are read, a Polars series of text
+# (count,) of int64 or of StringDType; while files are read, a Polars series of text
+Names = Array
 How = Literal["union", "intersection"]
 Maps = list[
     IntArray | None
@@ -40,38 +42,47 @@ def as_names(given: Any, where: str) -> Names:
     >>> as_names(["b", "a"], "labels").tolist()
     ['b', 'a']
     """
-    expect(
-        not isinstance(given, str),
-        where,
-        f"the single text {given!r}",
-        "a list of names",
-    )
-    expect(
-        not isinstance(given, set | frozenset),
-        where,
-        "a set, which has no order",
-        "a list of names",
-    )
+    if isinstance(given, str):
+        raise InputError(
+            where=where, found=f"the single text {given!r}", expected="a list of names"
+        )
+    if isinstance(given, set | frozenset):
+        raise InputError(
+            where=where, found="a set, which has no order", expected="a list of names"
+        )
+
     try:
-        given = given if hasattr(given, "__array__") else list(given)
+        if not (hasattr(given, "__array__")):
+            given = list(given)
+
         found = np.asarray(given)
     except (TypeError, ValueError):
         raise InputError(
             f"{where}: found {given!r}, expected a flat list of names"
         ) from None
-    expect(found.ndim == 1, where, f"{found.ndim} dimensions", "a flat list of names")
+
+    if found.ndim != 1:
+        raise InputError(
+            where=where,
+            found=f"{found.ndim} dimensions",
+            expected="a flat list of names",
+        )
     if found.dtype.kind == "f":
         gaps = np.isnan(found)
-        expect(
-            not gaps.any(),
-            where,
-            f"NaN at position {gaps.argmax() if gaps.any() else 0}",
-            "a name",
-        )
+        if gaps.any():
+            raise InputError(
+                where=where,
+                found=f"NaN at position {gaps.argmax() if gaps.any() else 0}",
+                expected="a name",
+            )
+
     if found.dtype.kind == "M":  # NumPy and pandas write dates in two ways
         found = np.array(found.astype("M8[us]").tolist(), dtype=object)
-    given = found if found.dtype.kind == "O" else given
-    # Whole numbers, also those that a join or a gap turned to floats, unless they are beyond int64.
+    if found.dtype.kind == "O":
+        given = found
+
+    # Whole numbers, also those that a join or a gap turned to floats, unless they are
+    # beyond int64.
     whole = found.dtype.kind in "iuf" and bool((found == np.floor(found)).all())
     whole = (
         whole and found.min(initial=0) >= -(2.0**63) and found.max(initial=0) < 2.0**63
@@ -85,6 +96,7 @@ def as_names(given: Any, where: str) -> Names:
         raise InputError(
             f"{where}: found {broken.object!a}, expected a name that can be written as UTF-8"
         ) from None
+
     listed = names.tolist()
     if not whole and not _GAPS.isdisjoint(listed):
         for at, name in enumerate(given):
@@ -97,13 +109,16 @@ def as_names(given: Any, where: str) -> Names:
         raise InputError(
             f"{where}: found {listed[first]!r} at positions {first}, {second}, expected each name once"
         )
+
     names.flags.writeable = False
     return names
 
 
 def is_missing(name: Any) -> bool:
     """Tell whether a name is none: empty, None, or what NumPy and pandas have for a gap."""
-    return not name if isinstance(name, str | None) else str(name) in _GAPS
+    if isinstance(name, str | None):
+        return not name
+    return str(name) in _GAPS
 
 
 def as_array(names: Any) -> Names:
@@ -114,11 +129,9 @@ def as_array(names: Any) -> Names:
     >>> as_array(as_names(["b", "a"], "labels")).tolist()
     ['b', 'a']
     """
-    return (
-        names
-        if isinstance(names, np.ndarray)
-        else np.array(names.to_list(), dtype=_TEXT)
-    )
+    if isinstance(names, np.ndarray):
+        return names
+    return np.array(names.to_list(), dtype=_TEXT)
 
 
 def first_again(names: Any) -> tuple[int, int] | None:
@@ -133,16 +146,20 @@ def first_again(names: Any) -> tuple[int, int] | None:
         names, "hash"
     ):  # a Polars series: equal hashes are rare unless names are equal
         hashes = np.sort(names.hash().to_numpy())
-        again = (
-            None if (hashes[1:] != hashes[:-1]).all() else ~names.is_first_distinct()
-        )
+        if (hashes[1:] != hashes[:-1]).all():
+            again = None
+        else:
+            again = ~names.is_first_distinct()
+
         if again is None or not again.any():
             return None
         return int(names.index_of(names[again.arg_max()])), int(again.arg_max())
+
     first: dict[Any, int] = {}
     for at, name in enumerate(names):
         if first.setdefault(name, at) != at:
             return first[name], at
+
     return None
 
 
@@ -151,8 +168,8 @@ def align(
 ) -> tuple[Any, Maps]:
     """Find the panel's names and, for each model, where they stand in its own order (-1: nowhere).
 
-    ``None`` in place of a map means that the model's order is the panel's. What is `listed` beside a model's names, the
-    union has too.
+    ``None`` in place of a map means that the model's order is the panel's. What is
+    `listed` beside a model's names, the union has too.
 
     Examples
     --------
@@ -161,33 +178,47 @@ def align(
     >>> panel.tolist(), [m.tolist() for m in maps]
     (['x', 'y', 'z'], [[0, 1, -1], [-1, 0, 1]])
     """
-    expect(
-        how in ("union", "intersection"), where, repr(how), "'union' or 'intersection'"
-    )
+    if how not in ("union", "intersection"):
+        raise InputError(
+            where=where, found=repr(how), expected="'union' or 'intersection'"
+        )
+
     wider = [
         own if more is None else more
         for own, more in zip(names, listed or names, strict=True)
     ]
     if all(_same(other, names[0]) for other in (*names[1:], *wider)):
         return names[0], [None] * len(names)
-    import polars as pl  # a tenth of a second to import, which panels of one order do without
+
+    # a tenth of a second to import, which panels of one order do without
+    import polars as pl
 
     series = [_series(own) for own in (*names, *wider)]
     if len({own.dtype for own in series}) > 1:
         series = [own.cast(pl.String) for own in series]
+
     series, every = series[: len(names)], series[len(names) :]
-    panel = (
-        series[0]
-        if how == "intersection"
-        else pl.concat(every).unique(maintain_order=True)
-    )
+    if how == "intersection":
+        panel = series[0]
+    else:
+        panel = pl.concat(every).unique(maintain_order=True)
+
     for own in series[1:] if how == "intersection" else ():
         panel = panel.filter(panel.is_in(own.implode()))
-    expect(len(panel) > 0, where, "none that all models share", "at least one")
+
+    if not (len(panel) > 0):
+        raise InputError(
+            where=where, found="none that all models share", expected="at least one"
+        )
+
     maps = [_positions(panel, own) for own in series]
     if not isinstance(names[0], np.ndarray):
         return panel, maps
-    out = panel.to_numpy() if panel.dtype.is_integer() else as_array(panel)
+    if panel.dtype.is_integer():
+        out = panel.to_numpy()
+    else:
+        out = as_array(panel)
+
     out.flags.writeable = False
     return out, maps
 
@@ -210,6 +241,7 @@ def in_common(one: Any, other: Any) -> bool:
     """
     if _same(one, other):
         return True
+
     mine, others = (_series(names).cast(str) for names in (one, other))
     return bool(mine.is_in(others.implode()).any())
 
@@ -217,16 +249,11 @@ def in_common(one: Any, other: Any) -> bool:
 def _series(names: Any, where: str = "names") -> Any:
     import polars as pl
 
-    names = (
-        names
-        if isinstance(names, np.ndarray) or hasattr(names, "hash")
-        else as_names(names, where)
-    )
-    return (
-        pl.Series(names if names.dtype.kind == "i" else names.tolist())
-        if isinstance(names, np.ndarray)
-        else names
-    )
+    if not (isinstance(names, np.ndarray) or hasattr(names, "hash")):
+        names = as_names(names, where)
+    if isinstance(names, np.ndarray):
+        return pl.Series(names if names.dtype.kind == "i" else names.tolist())
+    return names
 
 
 def positions_of(wanted: Any, names: Any, where: str = "names") -> IntArray:
@@ -237,9 +264,12 @@ def positions_of(wanted: Any, names: Any, where: str = "names") -> IntArray:
     >>> positions_of(["2", "b"], [1, 2])
     array([ 1, -1])
     """
-    wanted, names = _series(wanted, where), _series(names, where)
+    wanted = _series(wanted, where)
+    names = _series(names, where)
     if wanted.dtype != names.dtype:
-        wanted, names = wanted.cast(str), names.cast(str)
+        wanted = wanted.cast(str)
+        names = names.cast(str)
+
     listed = names.alias("name").to_frame().with_row_index("row")
     found = (
         wanted.alias("name")
@@ -252,8 +282,6 @@ def positions_of(wanted: Any, names: Any, where: str = "names") -> IntArray:
 def _positions(panel: Any, own: Any) -> IntArray | None:
     """Find where the panel's names stand in a model's own order; ``None``: in the same order."""
     rows = positions_of(panel, own)
-    return (
-        None
-        if len(rows) == len(own) and np.array_equal(rows, np.arange(len(own)))
-        else rows
-    )
+    if len(rows) == len(own) and np.array_equal(rows, np.arange(len(own))):
+        return None
+    return rows

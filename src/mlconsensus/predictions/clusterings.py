@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import expect
+from ..errors import InputError
 from .alignment import IntArray, Names, is_missing
 
 
@@ -15,7 +15,8 @@ def cluster_of_each(given: Any, instances: Names, where: str) -> list[str | None
     Parameters
     ----------
     given
-        A sequence in the order of `instances`, or a mapping (or pandas Series) from instance to cluster.
+        A sequence in the order of `instances`, or a mapping (or pandas Series) from
+        instance to cluster.
     instances
         The panel's.
     where
@@ -28,34 +29,46 @@ def cluster_of_each(given: Any, instances: Names, where: str) -> list[str | None
     [None, '3']
     """
     listed = hasattr(given, "__len__") and not isinstance(given, str)
-    expect(listed, where, repr(given), "the cluster of each instance")
-    expect(
-        getattr(given, "ndim", 1) == 1, where, "a table", "the cluster of each instance"
-    )
+    if not (listed):
+        raise InputError(
+            where=where, found=repr(given), expected="the cluster of each instance"
+        )
+    if getattr(given, "ndim", 1) != 1:
+        raise InputError(
+            where=where, found="a table", expected="the cluster of each instance"
+        )
+
     names = instances.tolist()
     if isinstance(given, Mapping) or hasattr(given, "iloc"):
         by_name = {str(name): cluster for name, cluster in given.items()}
-        expect(
-            len(by_name) == len(given),
-            where,
-            "an instance that comes again",
-            "each once",
-        )
+        if len(by_name) != len(given):
+            raise InputError(
+                where=where, found="an instance that comes again", expected="each once"
+            )
+
         some = any(str(name) in by_name for name in names)
-        expect(
-            some, where, "none of the panel's instances", f"some such as {names[0]!r}"
-        )
+        if not (some):
+            raise InputError(
+                where=where,
+                found="none of the panel's instances",
+                expected=f"some such as {names[0]!r}",
+            )
+
         found = [by_name.get(str(name)) for name in names]
     else:
-        found = (
-            given.to_pylist() if hasattr(given, "to_pylist") else list(given)
-        )  # Arrow's
-        expect(
-            len(found) == len(names),
-            where,
-            f"{len(found)} instances",
-            f"{len(names)} as the panel has",
-        )
+        # Arrow's
+        if hasattr(given, "to_pylist"):
+            found = given.to_pylist()
+        else:
+            found = list(given)
+
+        if len(found) != len(names):
+            raise InputError(
+                where=where,
+                found=f"{len(found)} instances",
+                expected=f"{len(names)} as the panel has",
+            )
+
     return [_name(cluster) for cluster in found]
 
 
@@ -67,13 +80,15 @@ def with_more(
 ) -> tuple[tuple[str, ...], IntArray]:
     """Add clusterings by name to the clusters that there are (c,) and to which of them each instance is in (n, …)."""
     named = hasattr(clusterings, "items")
-    expect(
-        named,
-        "clusterings",
-        type(clusterings).__name__,
-        "a mapping from name to the cluster of each instance",
-    )
-    listed, columns = list(clusters), [members]
+    if not (named):
+        raise InputError(
+            where="clusterings",
+            found=type(clusterings).__name__,
+            expected="a mapping from name to the cluster of each instance",
+        )
+
+    listed = list(clusters)
+    columns = [members]
     for name, given in clusterings.items():
         found = cluster_of_each(given, instances, f"clustering {name!r}")
         names = list(dict.fromkeys(cluster for cluster in found if cluster is not None))
@@ -84,14 +99,13 @@ def with_more(
             np.array([[place[cluster]] for cluster in found], dtype=np.int64)
         )
         listed += [f"{name}: {cluster}" for cluster in names]
+
     return tuple(listed), np.concatenate(columns, axis=1)
 
 
 def _name(cluster: Any) -> str | None:
     if is_missing(cluster):
         return None
-    return (
-        str(int(cluster))
-        if isinstance(cluster, float) and cluster.is_integer()
-        else str(cluster)
-    )
+    if isinstance(cluster, float) and cluster.is_integer():
+        return str(int(cluster))
+    return str(cluster)

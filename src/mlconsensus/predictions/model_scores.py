@@ -23,8 +23,11 @@ def as_matrix(raw: Any, where: str) -> Any:
     """
     if isinstance(raw, np.ma.MaskedArray):
         return np.ma.filled(raw.astype(np.float64), np.nan)
+
     try:
-        return raw if sparse.issparse(raw) else np.asarray(raw)
+        if sparse.issparse(raw):
+            return raw
+        return np.asarray(raw)
     except ValueError as ragged:
         raise InputError(
             f"{where}: found rows of different lengths, expected a matrix (n, l)"
@@ -41,7 +44,7 @@ class StoredMatrix(ABC):
     def __getitem__(self, rows: slice | IntArray) -> Matrix: ...
 
 
-class ModelScores(NamedTuple):
+class AlignedScores(NamedTuple):
     """One model's matrix, as the user gave it, seen through the panel's order."""
 
     matrix: Matrix  # (n_k, l_k)
@@ -50,7 +53,9 @@ class ModelScores(NamedTuple):
     )  # (n,) row of each of the panel's instances, -1: not seen; None: the same order
     columns: (
         IntArray | None
-    )  # (l,) column of each of the panel's labels, -1: not known, -2: no; None: the same order
+        # (l,) column of each of the panel's labels, -1: not known, -2: no; None: the same
+        # order
+    )
     has_nan: bool  # whether single cells are missing
     scale: Knots | None = None  # what brings the scores to the panel's scale
 
@@ -76,18 +81,26 @@ class ModelScores(NamedTuple):
             if self.rows is None:
                 return self._replace(matrix=self.matrix[instances])
             return self._replace(rows=self.rows[instances])
-        at, rows = instances, self.rows
+
+        at = instances
+        rows = self.rows
         if self.rows is not None:
             wanted = np.asarray(self.rows[instances])
             known = wanted >= 0
-            at, rows = wanted[known], np.where(known, np.cumsum(known) - 1, -1)
+            at = wanted[known]
+            rows = np.where(known, np.cumsum(known) - 1, -1)
             if len(at) == 0:
                 return self._replace(
                     matrix=np.zeros((1, self.matrix.shape[1]), dtype=np.bool_),
                     rows=rows,
                 )
+
         matrix = self.matrix[at]
-        values = matrix.data if sparse.issparse(matrix) else matrix
+        if sparse.issparse(matrix):
+            values = matrix.data
+        else:
+            values = matrix
+
         has_nan = values.dtype.kind == "f" and bool(np.isnan(values).any())
         return self._replace(matrix=matrix, rows=rows, has_nan=has_nan)
 
@@ -102,10 +115,12 @@ class ModelScores(NamedTuple):
     def cells(self) -> tuple[Matrix, BoolArray | None]:
         """Return the model's scores in the panel's order, silence as 0, and where it spoke.
 
-        The first is dense in the user's dtype, or CSR of float64; the second is ``None`` where
-        the model spoke everywhere.
+        The first is dense in the user's dtype, or CSR of float64; the second is
+        ``None`` where the model spoke everywhere.
         """
-        values, spoken, of_stored = self._in_order(), None, sparse.issparse(self.matrix)
+        values = self._in_order()
+        spoken = None
+        of_stored = sparse.issparse(self.matrix)
         if not self.complete:
             spoken = np.ones(values.shape, dtype=np.bool_)
             if self.rows is not None:
@@ -121,6 +136,7 @@ class ModelScores(NamedTuple):
             elif self.has_nan:
                 values.data = np.nan_to_num(values.data)
                 values.eliminate_zeros()
+
         return (values if self.scale is None else rescaled(values, *self.scale)), spoken
 
     def apart(self) -> tuple[Matrix, FloatArray, FloatArray]:
@@ -128,40 +144,49 @@ class ModelScores(NamedTuple):
 
         That is all of `cells` without an array (n, l), for panels of many labels.
         """
-        whole = (
-            self
-            if sparse.issparse(self.matrix)
-            else self._replace(matrix=sparse.csr_array(self.matrix))
-        )
+        if sparse.issparse(self.matrix):
+            whole = self
+        else:
+            whole = self._replace(matrix=sparse.csr_array(self.matrix))
+
         values = whole._in_order()
-        values.data = (
-            np.nan_to_num(values.data, copy=False) if self.has_nan else values.data
-        )
-        values = values if self.scale is None else rescaled(values, *self.scale)
+        if self.has_nan:
+            values.data = np.nan_to_num(values.data, copy=False)
+        else:
+            values.data = values.data
+
+        if self.scale is not None:
+            values = rescaled(values, *self.scale)
+
         values.eliminate_zeros()
         values.sort_indices()
         n, l = values.shape
-        seen = (
-            np.ones(n)
-            if self.rows is None
-            else (np.asarray(self.rows) >= 0).astype(np.float64)
-        )
-        known = (
-            np.ones(l)
-            if self.columns is None
-            else (self.columns != -1).astype(np.float64)
-        )
+        if self.rows is None:
+            seen = np.ones(n)
+        else:
+            seen = (np.asarray(self.rows) >= 0).astype(np.float64)
+
+        if self.columns is None:
+            known = np.ones(l)
+        else:
+            known = (self.columns != -1).astype(np.float64)
+
         return values, seen, known
 
     def _in_order(self) -> Matrix:
         """Return the matrix in the panel's order; a sparse one as CSR of float64, a copy."""
-        values, rows, columns = self.matrix, self.rows, self.columns
+        values = self.matrix
+        rows = self.rows
+        columns = self.columns
         if not sparse.issparse(values):
-            values = values if rows is None else values[np.maximum(rows, 0)]
+            if rows is not None:
+                values = values[np.maximum(rows, 0)]
             if columns is not None:
                 values = values[:, np.maximum(columns, 0)]
                 values[:, columns == -2] = 0
+
             return values
+
         if rows is not None or columns is not None:
             # With an empty row and column behind the last, -1 is one that has nothing.
             n, l = values.shape
@@ -173,4 +198,5 @@ class ModelScores(NamedTuple):
             values = values[
                 :, np.arange(l) if columns is None else np.maximum(columns, -1)
             ]
+
         return values.astype(np.float64)

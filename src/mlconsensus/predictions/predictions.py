@@ -10,37 +10,41 @@ from typing import Any, cast
 import numpy as np
 from scipy import sparse
 
-from ..errors import InputError, expect
+from ..errors import InputError
 from ..text import plural, sizes
 from .alignment import Array, BoolArray, FloatArray, How, IntArray, Names, as_array
 from .clusterings import with_more
-from .gold_labels import Gold, known_answers
-from .model_scores import Matrix, ModelScores
+from .gold_labels import Gold, extract_gold_labels
+from .model_scores import AlignedScores, Matrix
 from .quantile_normalization import Scales
-from .score_tables import ModelTable, aligned, tables_of
-from .source import MOST_DENSE, Shape, Source, asked_for, positions
+from .score_tables import ScoreTable, aligned, tables_of
+from .source import MAX_DENSE_LABELS, BasePredictions, Shape, asked_for, positions
 from .validation import Weights, model_weights
 
 
-class Predictions(Source):
+class Predictions(BasePredictions):
     """Predictions of `m` models for `n` instances and `l` labels, named and immutable.
 
     Parameters
     ----------
     scores
-        An array ``(m, n, l)``; or a sequence of `m` matrices ``(n, l)``, each dense or scipy.sparse; or
-        ``{model name: matrix or DataFrame}``. A matrix may also be the list of arrays (n, 2), one for each label, that
-        `predict_proba` of some of scikit-learn's classifiers returns. Values are bool, 0/1 integers, or floats in
-        [0, 1]; NaN (or a masked cell) means that the model did not say. DataFrames are matched by their columns
-        (labels) and their index (instances), or, of Polars, the first column if it holds no numbers or is called
-        ``instance`` or ``id``; what a model's frame does not have is missing.
+        An array ``(m, n, l)``; or a sequence of `m` matrices ``(n, l)``, each dense or
+        scipy.sparse; or ``{model name: matrix or DataFrame}``. A matrix may also be the
+        list of arrays (n, 2), one for each label, that `predict_proba` of some of
+        scikit-learn's classifiers returns. Values are bool, 0/1 integers, or floats in
+        [0, 1]; NaN (or a masked cell) means that the model did not say. DataFrames are
+        matched by their columns (labels) and their index (instances), or, of Polars,
+        the first column if it holds no numbers or is called ``instance`` or ``id``;
+        what a model's frame does not have is missing.
     models, labels, instances
-        Names, where `scores` does not bring them. Without names, models are matched by position and
-        called ``model_0``, …, labels ``label_0``, …, and instances 0, 1, ….
+        Names, where `scores` does not bring them. Without names, models are matched by
+        position and called ``model_0``, …, labels ``label_0``, …, and instances 0, 1,
+        ….
 
     Notes
     -----
-    Arrays are not copied: dense, read-only, memory-mapped and CSR input is looked at in place.
+    Arrays are not copied: dense, read-only, memory-mapped and CSR input is looked at in
+    place.
 
     Examples
     --------
@@ -53,9 +57,11 @@ class Predictions(Source):
     weights: FloatArray | None = (
         None  # (m,) how much each model counts; None: all alike
     )
-    members: IntArray  # (n, number of clusterings) which of their clusters each instance is in, -1: in none
-    _parts: tuple[ModelScores, ...]
-    _gold: ModelScores | None = (
+    # (n, number of clusterings) which of their clusters each instance is in, -1: in
+    # none
+    members: IntArray
+    _parts: tuple[AlignedScores, ...]
+    _gold: AlignedScores | None = (
         None  # answers that are known, as if they were one more model's
     )
 
@@ -65,20 +71,25 @@ class Predictions(Source):
         tables = tables_of(scores, models)
         for what, given in (("labels", labels), ("instances", instances)):
             own = [table.model for table in tables if getattr(table, what) is not None]
-            found = (
-                f"{what}=… beside model {own[0]!r}, which names its own" if own else ""
-            )
-            expect(given is None or not own, what, found, "one of the two")
+            if own:
+                found = f"{what}=… beside model {own[0]!r}, which names its own"
+            else:
+                found = ""
+
+            if not (given is None or not own):
+                raise InputError(where=what, found=found, expected="one of the two")
+
         if labels is not None or instances is not None:
             tables = [
                 table._replace(labels=labels, instances=instances) for table in tables
             ]
+
         vars(self).update(vars(self.from_tables(tables)))
 
     @classmethod
     def from_tables(
         cls,
-        tables: Sequence[ModelTable],
+        tables: Sequence[ScoreTable],
         *,
         instances: How = "union",
         labels: How = "union",
@@ -90,14 +101,15 @@ class Predictions(Source):
         tables
             One for each model.
         instances, labels
-            ``"union"`` keeps all (what a model lacks is missing), ``"intersection"`` those that all models have.
+            ``"union"`` keeps all (what a model lacks is missing), ``"intersection"``
+            those that all models have.
 
         Examples
         --------
         >>> import mlconsensus as mlc
-        >>> from mlconsensus.predictions.score_tables import ModelTable
-        >>> a = ModelTable("a", [[1, 0]], instances=["i"], labels=["x", "y"])
-        >>> b = ModelTable("b", [[1, 1]], instances=["i"], labels=["y", "z"])
+        >>> from mlconsensus.predictions.score_tables import ScoreTable
+        >>> a = ScoreTable("a", [[1, 0]], instances=["i"], labels=["x", "y"])
+        >>> b = ScoreTable("b", [[1, 1]], instances=["i"], labels=["y", "z"])
         >>> mlc.Predictions.from_tables([a, b], labels="intersection").labels
         ('y',)
         """
@@ -120,7 +132,7 @@ class Predictions(Source):
         models: Sequence[str],
         instances: Names,
         labels: Sequence[str],
-        parts: Sequence[ModelScores],
+        parts: Sequence[AlignedScores],
     ) -> Predictions:
         """Put together what a reader has checked and aligned already."""
         panel = cls.__new__(cls)
@@ -147,9 +159,11 @@ class Predictions(Source):
         return len(self.instances)
 
     def __repr__(self) -> str:
-        missing = (
-            f", {plural(self.n_missing, 'cell')} missing" if self.n_missing else ""
-        )
+        if self.n_missing:
+            missing = f", {plural(self.n_missing, 'cell')} missing"
+        else:
+            missing = ""
+
         return f"<Predictions: {sizes(tuple(self.shape))}{missing}>"
 
     @property
@@ -163,41 +177,53 @@ class Predictions(Source):
             isinstance(instances, tuple) and len(instances) == 2 and instances[1] is ...
         ):  # as scikit-learn writes it
             instances = instances[0]
-        forms, n = "a slice, a mask or a list of positions", len(self)
+
+        forms = "a slice, a mask or a list of positions"
+        n = len(self)
         try:
-            index = instances if isinstance(instances, slice) else np.asarray(instances)
+            if isinstance(instances, slice):
+                index = instances
+            else:
+                index = np.asarray(instances)
+
             if isinstance(index, slice):
                 index.indices(n)  # refuses what are no positions
         except (TypeError, ValueError):
             raise InputError(
                 f"instances: found {instances!r}, expected {forms}"
             ) from None
+
         if isinstance(index, np.ndarray):
             mask = index.dtype.kind == "b"
-            expect(
-                not mask or index.shape == (n,),
-                "instances",
-                f"a mask of shape {index.shape}",
-                f"({n},)",
-            )
-            index = (
-                np.flatnonzero(index)
-                if mask
-                else index
-                if index.size
-                else index.astype(np.int64)
-            )
-            expect(index.ndim == 1, "instances", f"shape {index.shape}", forms)
-            expect(
-                index.dtype.kind in "iu", "instances", f"{index.dtype} values", forms
-            )
+            if not (not mask or index.shape == (n,)):
+                raise InputError(
+                    where="instances",
+                    found=f"a mask of shape {index.shape}",
+                    expected=f"({n},)",
+                )
+            if mask:
+                index = np.flatnonzero(index)
+            else:
+                if not (index.size):
+                    index = index.astype(np.int64)
+
+            if index.ndim != 1:
+                raise InputError(
+                    where="instances", found=f"shape {index.shape}", expected=forms
+                )
+            if index.dtype.kind not in "iu":
+                raise InputError(
+                    where="instances", found=f"{index.dtype} values", expected=forms
+                )
+
             beyond = index[(index >= n) | (index < -n)]
-            expect(
-                not beyond.size,
-                "instances",
-                f"position {next(iter(beyond), 0)}",
-                f"one of {n:,} instances",
-            )
+            if beyond.size:
+                raise InputError(
+                    where="instances",
+                    found=f"position {next(iter(beyond), 0)}",
+                    expected=f"one of {n:,} instances",
+                )
+
         parts = tuple(part.take(index) for part in self._parts)
         gold = self._gold and self._gold.take(index)
         own = {
@@ -229,11 +255,13 @@ class Predictions(Source):
             return int(np.prod(list(self.shape))) - sum(
                 int(s.sum() * known.sum()) for _, s, known in self.apart()
             )
-        silences = (
-            ()
-            if self.complete
-            else (part.cells()[1] for block in self.blocks() for part in block._parts)
-        )
+        if self.complete:
+            silences = ()
+        else:
+            silences = (
+                part.cells()[1] for block in self.blocks() for part in block._parts
+            )
+
         return sum(int((~spoken).sum()) for spoken in silences if spoken is not None)
 
     def read(self, start: int, stop: int) -> Predictions:
@@ -277,31 +305,43 @@ class Predictions(Source):
         [[[0.0], [1.0]]]
         """
         panel = self
-        models = (
-            self.models if models is None else asked_for(models, self.models, "models")
-        )
-        labels = (
-            self.labels if labels is None else asked_for(labels, self.labels, "labels")
-        )
+        if models is None:
+            models = self.models
+        else:
+            models = asked_for(models, self.models, "models")
+
+        if labels is None:
+            labels = self.labels
+        else:
+            labels = asked_for(labels, self.labels, "labels")
+
         if models != self.models:
             at = positions(models, self.models, "models")
-            weights = None if self.weights is None else self.weights[at]
+            if self.weights is None:
+                weights = None
+            else:
+                weights = self.weights[at]
+
             panel = panel._with(
                 models=models, weights=weights, _parts=tuple(self._parts[k] for k in at)
             )
+
         if labels != self.labels:
-            many = self._many if len(labels) > MOST_DENSE else None
+            if len(labels) > MAX_DENSE_LABELS:
+                many = self._many
+            else:
+                many = None
+
             panel = panel._labelled(
                 labels, positions(labels, self.labels, "labels")
             )._with(_many=many)
+
         return panel
 
     def _labelled(self, labels: Sequence[str], at: IntArray) -> Predictions:
         """Give the panel these labels, of which each stands at a position among its own, -1: at none."""
-        parts, gold = (
-            tuple(part.take_labels(at) for part in self._parts),
-            self._gold and self._gold.take_labels(at),
-        )
+        parts = tuple(part.take_labels(at) for part in self._parts)
+        gold = self._gold and self._gold.take_labels(at)
         return self._with(labels=tuple(labels), _parts=parts, _gold=gold)
 
     def with_labels(self, labels: Sequence[str]) -> Predictions:
@@ -334,11 +374,15 @@ class Predictions(Source):
     @property
     def gold(self) -> Gold | None:
         """The answers that are known; ``None`` where none is."""
-        return None if self._gold is None else known_answers(self._gold)
+        if self._gold is None:
+            return None
+        return extract_gold_labels(self._gold)
 
     def answered(self, values: Array) -> Array:
         """Put known answers in place of scores or label sets (n, l)."""
-        return values if (gold := self.gold) is None else gold.instead_of(values)
+        if (gold := self.gold) is None:
+            return values
+        return gold.instead_of(values)
 
     def with_models(self, models: Sequence[str]) -> Predictions:
         """Give the panel exactly these models, in this order: those that it lacks said nothing, others are refused.
@@ -350,7 +394,7 @@ class Predictions(Source):
         array([[[nan]], [[ 1.]]])
         """
         models = asked_for(models, self.models, "models")
-        silent = ModelScores(
+        silent = AlignedScores(
             np.zeros((1, len(self.labels)), np.bool_),
             np.full(len(self), -1),
             None,
@@ -372,7 +416,8 @@ class Predictions(Source):
         Parameters
         ----------
         weights
-            A number for each model, in their order or by name (1 where a mapping has none); ``None``: all alike.
+            A number for each model, in their order or by name (1 where a mapping has
+            none); ``None``: all alike.
 
         Examples
         --------
@@ -404,8 +449,9 @@ class Predictions(Source):
         Parameters
         ----------
         clusterings
-            For each, by its name, which cluster every instance is in: a sequence in the order of the instances, or a
-            mapping (or pandas Series) from instance to cluster. ``None`` and NaN: in no cluster.
+            For each, by its name, which cluster every instance is in: a sequence in the
+            order of the instances, or a mapping (or pandas Series) from instance to
+            cluster. ``None`` and NaN: in no cluster.
 
         Examples
         --------
@@ -439,7 +485,8 @@ class Predictions(Source):
         model
             Its name.
         library
-            ``"pandas"``: instances are the index; ``"polars"``: they are the first column.
+            ``"pandas"``: instances are the index; ``"polars"``: they are the first
+            column.
 
         Examples
         --------
@@ -447,7 +494,7 @@ class Predictions(Source):
         >>> mlc.Predictions([[[1, 0]]], models=["a"], labels=["x", "y"]).to_frame("a").columns.tolist()
         ['x', 'y']
         """
-        return ModelTable(
+        return ScoreTable(
             model, self.select([model]).to_array()[0], self.instances, self.labels
         ).to_frame(library)
 
@@ -465,24 +512,24 @@ class Predictions(Source):
             out[k] = values.toarray() if sparse.issparse(values) else values
             if spoken is not None:
                 out[k][~spoken] = np.nan
+
         return out
 
 
 def as_predictions(predictions: Any) -> Predictions:
     """Return `predictions` as `Predictions`, whatever form that class takes it has.
 
-    What is elsewhere, in files or on a cluster, is passed on as it is: blocks of it are `Predictions`.
+    What is elsewhere, in files or on a cluster, is passed on as it is: blocks of it are
+    `Predictions`.
 
     Examples
     --------
     >>> as_predictions([[[1, 0]]])
     <Predictions: 1 model × 1 instance × 2 labels>
     """
-    return (
-        cast("Predictions", predictions)
-        if isinstance(predictions, Source)
-        else Predictions(predictions)
-    )
+    if isinstance(predictions, BasePredictions):
+        return cast("Predictions", predictions)
+    return Predictions(predictions)
 
 
 def joined(blocks: Sequence[Predictions]) -> Predictions:

@@ -1,16 +1,19 @@
 r"""One scale for models whose scores live on different ones, found without any truth.
 
-A model that says 0.02 where another says 0.9 may mean the same: scores are comparable within a model, not between
-models. Each model's scores are mapped, in their order, to what the models say at the same rank: with :math:`F_k` the
-share of the scores of model `k` below a value, and :math:`Q_k` its inverse,
+A model that says 0.02 where another says 0.9 may mean the same: scores are comparable
+within a model, not between models. Each model's scores are mapped, in their order, to
+what the models say at the same rank: with :math:`F_k` the share of the scores of model
+`k` below a value, and :math:`Q_k` its inverse,
 
 .. math:: a \mapsto Q^*(F_k(a)), \qquad Q^*(u) = \operatorname{median}_k Q_k(u)
 
-so that models of one scale keep it, and one that is apart comes to the others. A 0 stays 0, since it is a plain no (and
-sparse stays sparse). Models that say but yes and no have no scale: they are left alone, and not asked for the median.
+so that models of one scale keep it, and one that is apart comes to the others. A 0
+stays 0, since it is a plain no (and sparse stays sparse). Models that say but yes and
+no have no scale: they are left alone, and not asked for the median.
 
-The shares come from a histogram whose bins are as fine near 0 and 1 as floats are, relative to the distance: 128 bins
-for each halving of it. Counts add up, so this is one more pass of statistics → merge → solve → apply.
+The shares come from a histogram whose bins are as fine near 0 and 1 as floats are,
+relative to the distance: 128 bins for each halving of it. Counts add up, so this is one
+more pass of statistics → merge → solve → apply.
 """
 
 from typing import Any, NamedTuple, Self
@@ -20,7 +23,9 @@ from scipy import sparse, special
 
 from .alignment import Array, FloatArray, IntArray
 
-_BITS = 16  # of a float32 that a bin leaves out: what is left are 8 bits of exponent and 7 of mantissa
+# of a float32 that a bin leaves out: what is left are 8 bits of exponent and 7 of
+# mantissa
+_BITS = 16
 _HALF = int(np.float32(0.5).view(np.uint32)) >> _BITS  # the bin that 0.5 begins
 N_BINS = 2 * _HALF + 1
 _SHARES = special.expit(
@@ -31,7 +36,8 @@ _SHARES = special.expit(
 class Statistics(NamedTuple):
     """Sums over instances."""
 
-    counts: Any  # (m, N_BINS) how many of each model's scores fall into each bin; 0 for decisions
+    # (m, N_BINS) how many of each model's scores fall into each bin; 0 for decisions
+    counts: Any
 
 
 class Knots(NamedTuple):
@@ -49,7 +55,9 @@ class Knots(NamedTuple):
         >>> half.then(half).to
         array([0.  , 0.25])
         """
-        return self._replace(to=rescaled(self.to, *other)) if self.at.any() else other
+        if self.at.any():
+            return self._replace(to=rescaled(self.to, *other))
+        return other
 
 
 class Scales(NamedTuple):
@@ -77,7 +85,9 @@ def statistics(block: Any) -> Statistics:
         for own, (values, seen, known) in zip(counts, block.apart(), strict=True):
             own += np.bincount(_bins(values.data), minlength=N_BINS)
             own[0] += seen.sum() * known.sum() - values.nnz
+
         return Statistics(counts)
+
     for own, (values, spoken) in zip(counts, block.cells(), strict=True):
         if values.dtype.kind != "f":
             continue
@@ -87,8 +97,13 @@ def statistics(block: Any) -> Statistics:
                 said
             )
         else:
-            said = values.ravel() if spoken is None else values[spoken]
+            if spoken is None:
+                said = values.ravel()
+            else:
+                said = values[spoken]
+
         own += np.bincount(_bins(said), minlength=N_BINS)
+
     return Statistics(counts)
 
 
@@ -109,14 +124,20 @@ def solve(statistics: Statistics) -> Scales:
     at, to = np.zeros((2, len(counts), len(_SHARES) + 2))
     if len(scaled) < 2:
         return Scales(at, to)
+
     shares = np.cumsum(counts[scaled], axis=1)
     shares /= shares[:, -1:]
     upper = _upper_edges()
     quantiles = np.array([np.interp(_SHARES, own, upper) for own in shares])
     common = np.median(quantiles, axis=0)
     for model, own, quantile in zip(scaled, shares, quantiles, strict=True):
-        # A plain no stays 0, and what it would stand for at its rank is taken off the rest.
-        zero = np.interp(own[0] / 2, _SHARES, common) if own[0] > 0 else 0.0
+        # A plain no stays 0, and what it would stand for at its rank is taken off the
+        # rest.
+        if own[0] > 0:
+            zero = np.interp(own[0] / 2, _SHARES, common)
+        else:
+            zero = 0.0
+
         raised = (
             np.maximum(common - zero, 0) * common[-1] / max(common[-1] - zero, 1e-300)
         )
@@ -133,6 +154,7 @@ def solve(statistics: Statistics) -> Scales:
             if own[-2] == 1
             else np.interp((own[-2] + 1) / 2, _SHARES, raised)
         )
+
     return Scales(at, to)
 
 
@@ -151,6 +173,7 @@ def rescaled(values: Any, at: FloatArray, to: FloatArray) -> Any:
             (np.interp(values.data, at, to), values.indices, values.indptr),
             shape=values.shape,
         )
+
     return np.interp(values, at, to)
 
 

@@ -3,24 +3,27 @@
 import numpy as np
 
 from .predictions import Predictions, joined
-from .source import Source
+from .source import BasePredictions
 
 MOST_CELLS = 2**24  # of larger predictions every second, third, … instance is used
 _STRETCHES = 10  # of neighbouring instances that a sample is made of
 
 
-def named_most(source: Predictions, most: int = 500) -> tuple[Predictions, str]:
+def select_frequent_labels(
+    source: Predictions, most: int = 500
+) -> tuple[Predictions, str]:
     """Take of many labels as many as can be looked at, those that are named most, and say so.
 
     Examples
     --------
     >>> import mlconsensus as mlc
-    >>> panel, said = named_most(mlc.Predictions([[[0, 1, 0]], [[0, 1, 1]]]).as_block(many=True), 2)
+    >>> panel, said = select_frequent_labels(mlc.Predictions([[[0, 1, 0]], [[0, 1, 1]]]).as_block(many=True), 2)
     >>> panel.labels, said
     (('label_1', 'label_2'), 'Of 3 labels, the 2 named most are looked at ...')
     """
     if not (isinstance(source, Predictions) and source.many):
         return source, ""
+
     named = np.sum([scores.sum(axis=0) for scores, _, _ in source.apart()], axis=0)
     kept = np.sort(np.argsort(-named, kind="stable")[:most]).tolist()
     others = "--vocabulary and Predictions.select choose others"
@@ -28,35 +31,39 @@ def named_most(source: Predictions, most: int = 500) -> tuple[Predictions, str]:
     return source.select(labels=[source.labels[j] for j in kept]), said
 
 
-def looked_at(source: Source) -> Predictions:
+def subsample_for_diagnostics(source: BasePredictions) -> Predictions:
     """Take what diagnostics look at: all of it, instances at even distances, or a file's first block.
 
     Examples
     --------
     >>> import mlconsensus as mlc
-    >>> len(looked_at(mlc.Predictions(np.zeros((2, 1000, 3), dtype=bool))))
+    >>> len(subsample_for_diagnostics(mlc.Predictions(np.zeros((2, 1000, 3), dtype=bool))))
     1000
     """
     if not isinstance(source, Predictions):
         source = next(iter(source.blocks()))
         if not source.many:
             return source
+
     cells = sum(len(seen) for seen in source.seen()) * len(source.labels)
-    return source[:: -(-cells // MOST_CELLS)] if cells > MOST_CELLS else source
+    if cells > MOST_CELLS:
+        return source[:: -(-cells // MOST_CELLS)]
+    return source
 
 
-def sampled(source: Source, most: int) -> Predictions:
+def subsample_instances(source: BasePredictions, most: int) -> Predictions:
     """Take at most so many instances, in stretches at even distances: the same wherever a panel is.
 
     Examples
     --------
     >>> import mlconsensus as mlc
-    >>> sampled(mlc.Predictions(np.zeros((1, 3000, 2))), 1000).instances[[0, 99, 100, -1]].tolist()
+    >>> subsample_instances(mlc.Predictions(np.zeros((1, 3000, 2))), 1000).instances[[0, 99, 100, -1]].tolist()
     [0, 99, 300, 2799]
     """
     n = len(source)
     if n <= most:
         return source.read(0, n)
+
     size = most // _STRETCHES
     starts = np.arange(_STRETCHES) * (n // _STRETCHES)
     if isinstance(source, Predictions):

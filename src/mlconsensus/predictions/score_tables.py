@@ -8,15 +8,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from ..errors import InputError, InputWarning, expect
+from ..errors import InputError, InputWarning
 from .alignment import Array, How, Maps, Names, align, as_names, in_common
-from .model_scores import Matrix, ModelScores, StoredMatrix, as_matrix
+from .model_scores import AlignedScores, Matrix, StoredMatrix, as_matrix
 
-_FEW = 50  # instances, with fewer of which nobody can tell what a list leaves out by chance
-_EXPECTED = 5  # times that a label would be named, from which on it is no chance that it never is
+# instances, with fewer of which nobody can tell what a list leaves out by chance
+_FEW = 50
+# times that a label would be named, from which on it is no chance that it never is
+_EXPECTED = 5
 
 
-class ModelTable(NamedTuple):
+class ScoreTable(NamedTuple):
     """One model's scores as a file or a frame gives them, before they are aligned with the others."""
 
     model: str
@@ -26,8 +28,12 @@ class ModelTable(NamedTuple):
     )
     labels: Any = None
     file: str | None = None  # where it comes from, for messages
-    named: Any = None  # (l_k,) how often a list names each label; None: it is a table, whose columns are what it knows
-    listed: Any = None  # all instances that its file lists, where of some nothing was said; in the panel they are too
+    # (l_k,) how often a list names each label; None: it is a table, whose columns are
+    # what it knows
+    named: Any = None
+    # all instances that its file lists, where of some nothing was said; in the panel
+    # they are too
+    listed: Any = None
 
     @property
     def where(self) -> str:
@@ -39,40 +45,39 @@ class ModelTable(NamedTuple):
 
         Examples
         --------
-        >>> ModelTable("a", np.array([[0.5, 1.0]]), ["i"], ["x", "y"]).to_frame().loc["i", "y"]
+        >>> ScoreTable("a", np.array([[0.5, 1.0]]), ["i"], ["x", "y"]).to_frame().loc["i", "y"]
         np.float64(1.0)
         """
-        expect(
-            library in ("pandas", "polars"),
-            "library",
-            repr(library),
-            "'pandas' or 'polars'",
-        )
-        ids, labels, scores = (
-            np.asarray(self.instances).tolist(),
-            list(self.labels),
-            np.asarray(self.scores),
-        )
+        if library not in ("pandas", "polars"):
+            raise InputError(
+                where="library", found=repr(library), expected="'pandas' or 'polars'"
+            )
+
+        ids = np.asarray(self.instances).tolist()
+        labels = list(self.labels)
+        scores = np.asarray(self.scores)
         if library == "pandas":
             import pandas as pd
 
             return pd.DataFrame(
                 scores, index=pd.Index(ids, name="instance"), columns=labels
             )
+
         import polars as pl
 
-        expect(
-            "instance" not in labels,
-            "labels",
-            "'instance', which the column of names is called",
-            "another name",
-        )
+        if "instance" in labels:
+            raise InputError(
+                where="labels",
+                found="'instance', which the column of names is called",
+                expected="another name",
+            )
+
         return pl.DataFrame(scores, schema=labels, orient="row").insert_column(
             0, pl.Series("instance", ids)
         )
 
 
-def tables_of(scores: Any, models: Any) -> list[ModelTable]:
+def tables_of(scores: Any, models: Any) -> list[ScoreTable]:
     """Take apart the forms that `Predictions` accepts.
 
     Examples
@@ -81,22 +86,27 @@ def tables_of(scores: Any, models: Any) -> list[ModelTable]:
     ['ann', 'bob']
     """
     if isinstance(scores, Mapping):
-        expect(
-            models is None,
-            "models",
-            "models=… beside a mapping, which names its own",
-            "one of the two",
-        )
-        models, matrices = [str(name) for name in scores], list(scores.values())
+        if models is not None:
+            raise InputError(
+                where="models",
+                found="models=… beside a mapping, which names its own",
+                expected="one of the two",
+            )
+
+        models = [str(name) for name in scores]
+        matrices = list(scores.values())
     else:
         matrices = _matrices(scores)
-        models = (
-            [f"model_{k}" for k in range(len(matrices))] if models is None else models
-        )
+        if models is None:
+            models = [f"model_{k}" for k in range(len(matrices))]
+
     names = [str(name) for name in as_names(models, "models").tolist()]
-    expect(bool(matrices), "predictions", "no model", "at least one")
+    if not (bool(matrices)):
+        raise InputError(where="predictions", found="no model", expected="at least one")
+
     each = f"one for each of {len(matrices)} models"
-    expect(len(names) == len(matrices), "models", f"{len(names)} names", each)
+    if len(names) != len(matrices):
+        raise InputError(where="models", found=f"{len(names)} names", expected=each)
     return [
         table_of(matrix, name) for name, matrix in zip(names, matrices, strict=True)
     ]
@@ -105,18 +115,31 @@ def tables_of(scores: Any, models: Any) -> list[ModelTable]:
 def _matrices(scores: Any) -> list[Any]:
     if isinstance(scores, (list, tuple)):
         return list(scores)
+
     single = sparse.issparse(scores) or is_frame(scores) or np.ndim(scores) == 2
     one_each = "one for each model: put it in a list for a panel of one model"
-    expect(not single, "predictions", "a single matrix", one_each)
+    if single:
+        raise InputError(
+            where="predictions", found="a single matrix", expected=one_each
+        )
+
     forms = "an array (m, n, l), a sequence of m matrices (n, l), or a mapping from model name to matrix"
-    expect(hasattr(scores, "__array__"), "predictions", type(scores).__name__, forms)
-    array = scores if isinstance(scores, np.ma.MaskedArray) else np.asarray(scores)
-    expect(
-        array.ndim == 3,
-        "predictions",
-        f"{array.ndim} dimensions",
-        "3: models, instances, labels",
-    )
+    if not (hasattr(scores, "__array__")):
+        raise InputError(
+            where="predictions", found=type(scores).__name__, expected=forms
+        )
+    if isinstance(scores, np.ma.MaskedArray):
+        array = scores
+    else:
+        array = np.asarray(scores)
+
+    if array.ndim != 3:
+        raise InputError(
+            where="predictions",
+            found=f"{array.ndim} dimensions",
+            expected="3: models, instances, labels",
+        )
+
     return list(array)
 
 
@@ -125,29 +148,35 @@ def is_frame(given: Any) -> bool:
     return hasattr(type(given), "columns")
 
 
-def table_of(given: Any, model: str, file: str | None = None) -> ModelTable:
+def table_of(given: Any, model: str, file: str | None = None) -> ScoreTable:
     """Make a table of one model's scores, or of truth: of a frame with its names, of all else without.
 
-    In pandas the index names the instances. Elsewhere the first column does if it holds no numbers, or is called
-    ``instance`` or ``id``; without such a column instances have no names.
+    In pandas the index names the instances. Elsewhere the first column does if it holds
+    no numbers, or is called ``instance`` or ``id``; without such a column instances
+    have no names.
 
     Examples
     --------
     >>> import polars as pl
     >>> table_of(pl.DataFrame({"id": [7, 8], "x": [True, None]}), "a")
-    ModelTable(model='a', scores=array([[ 1.], [nan]]), instances=[7, 8], labels=['x'], file=None, ...)
+    ScoreTable(model='a', scores=array([[ 1.], [nan]]), instances=[7, 8], labels=['x'], file=None, ...)
     """
     if not is_frame(given):
-        return ModelTable(model, given, file=file)
+        return ScoreTable(model, given, file=file)
+
     where = file or f"model {model!r}"
     if hasattr(given, "iloc"):
-        return ModelTable(
+        return ScoreTable(
             model, _numbers(given, where), given.index, given.columns, file
         )
+
     import polars as pl
 
-    frame, ids = as_polars(given, where), None
-    expect(frame.width > 0, where, "no column", "at least one label")
+    frame = as_polars(given, where)
+    ids = None
+    if not (frame.width > 0):
+        raise InputError(where=where, found="no column", expected="at least one label")
+
     odd = [
         name
         for name, kind in frame.schema.items()
@@ -155,20 +184,21 @@ def table_of(given: Any, model: str, file: str | None = None) -> ModelTable:
     ]
     first = frame.columns[0]
     if first in odd or first.lower() in ("instance", "id"):
-        ids, frame, odd = (
-            frame[first].to_list(),
-            frame.drop(first),
-            [name for name in odd if name != first],
+        ids = frame[first].to_list()
+        frame = frame.drop(first)
+        odd = [name for name in odd if name != first]
+
+    if odd:
+        raise InputError(
+            where=f"{where}, column {''.join(odd[:1])!r}",
+            found=f"{frame[odd[:1]].dtypes} values",
+            expected="numbers",
         )
-    expect(
-        not odd,
-        f"{where}, column {''.join(odd[:1])!r}",
-        f"{frame[odd[:1]].dtypes} values",
-        "numbers",
-    )
+
     array = frame.cast({pl.Int128: pl.Float64}).to_numpy()  # NumPy has no such integers
-    array = frame.cast(pl.Float64).to_numpy() if array.dtype.kind == "O" else array
-    return ModelTable(model, array, ids, frame.columns, file)
+    if array.dtype.kind == "O":
+        array = frame.cast(pl.Float64).to_numpy()
+    return ScoreTable(model, array, ids, frame.columns, file)
 
 
 def as_polars(given: Any, where: str) -> Any:
@@ -183,11 +213,13 @@ def as_polars(given: Any, where: str) -> Any:
     import polars as pl
 
     kinds = "a frame of pandas, Polars or Arrow"
-    expect(is_frame(given), where, type(given).__name__, kinds)
+    if not (is_frame(given)):
+        raise InputError(where=where, found=type(given).__name__, expected=kinds)
+
     try:
-        return (
-            given.collect() if isinstance(given, pl.LazyFrame) else pl.DataFrame(given)
-        )
+        if isinstance(given, pl.LazyFrame):
+            return given.collect()
+        return pl.DataFrame(given)
     except (TypeError, ValueError, pl.exceptions.PolarsError) as unfit:
         raise InputError(
             f"{where}: found {str(unfit).splitlines()[0]}, expected {kinds}"
@@ -199,6 +231,7 @@ def _numbers(frame: Any, where: str) -> Array:
     array: Array = frame.to_numpy()
     if array.dtype.kind in "biuf":
         return array
+
     array = np.empty(frame.shape)
     for at, (name, column) in enumerate(frame.items()):
         kind = column.dtype.kind
@@ -206,21 +239,26 @@ def _numbers(frame: Any, where: str) -> Array:
             kind == "O"
             and all(isinstance(cell, Real | np.bool_) for cell in column.dropna())
         )
-        expect(
-            right, f"{where}, column {str(name)!r}", f"{column.dtype} values", "numbers"
-        )
+        if not (right):
+            raise InputError(
+                where=f"{where}, column {str(name)!r}",
+                found=f"{column.dtype} values",
+                expected="numbers",
+            )
+
         array[:, at] = column.to_numpy(np.float64, na_value=np.nan)
+
     return array
 
 
 def aligned(
-    tables: list[ModelTable], how_instances: How, how_labels: How
-) -> tuple[tuple[str, ...], Names, tuple[str, ...], tuple[ModelScores, ...]]:
+    tables: list[ScoreTable], how_instances: How, how_labels: How
+) -> tuple[tuple[str, ...], Names, tuple[str, ...], tuple[AlignedScores, ...]]:
     """Check all tables, and give the names of models, instances and labels, and each model's scores seen through them.
 
     Examples
     --------
-    >>> aligned([ModelTable("a", [[1, 0]], labels=["x", "y"])], "union", "union")[:3]
+    >>> aligned([ScoreTable("a", [[1, 0]], labels=["x", "y"])], "union", "union")[:3]
     (('a',), array([0]), ('x', 'y'))
     """
     fit = [checked(table) for table in tables]
@@ -231,27 +269,28 @@ def aligned(
     instances, rows = panel_names(
         tables, "instances", [size[0] for size in sizes], how_instances
     )
-    columns = (
-        _rarely_named(tables, columns, sizes) if len(instances) >= _FEW else columns
-    )
+    if len(instances) >= _FEW:
+        columns = _rarely_named(tables, columns, sizes)
+
     parts = tuple(
-        ModelScores(matrix, rows[k], columns[k], has_nan)
+        AlignedScores(matrix, rows[k], columns[k], has_nan)
         for k, (matrix, has_nan) in enumerate(fit)
     )
-    names = (
-        (f"label_{j}" for j in range(len(labels)))
-        if tables[0].labels is None
-        else map(str, labels.tolist())
-    )
+    if tables[0].labels is None:
+        names = (f"label_{j}" for j in range(len(labels)))
+    else:
+        names = map(str, labels.tolist())
+
     return tuple(table.model for table in tables), instances, tuple(names), parts
 
 
 def _rarely_named(
-    tables: list[ModelTable], columns: Maps, sizes: list[tuple[int, int]]
+    tables: list[ScoreTable], columns: Maps, sizes: list[tuple[int, int]]
 ) -> Maps:
     """Take a label that a list never names for a no (-2) where it is so rare in other lists that this is chance.
 
-    A model that would name it 5 times, if it did so as often as others, names it at all but for one in 150 (e⁻⁵).
+    A model that would name it 5 times, if it did so as often as others, names it at all
+    but for one in 150 (e⁻⁵).
     """
     lists = [k for k, table in enumerate(tables) if table.named is not None]
     each: list[Any] = [
@@ -267,17 +306,18 @@ def _rarely_named(
     for k, own in zip(lists, each, strict=True):
         rarely = (own == -1) & (rate > 0) & (sizes[k][0] * rate < _EXPECTED)
         columns[k] = np.where(rarely, -2, own) if rarely.any() else columns[k]
+
     return columns
 
 
 def panel_names(
-    tables: list[ModelTable], what: str, sizes: list[int], how: How
+    tables: list[ScoreTable], what: str, sizes: list[int], how: How
 ) -> tuple[Names, Maps]:
     """Find the panel's names of instances or labels, and each model's map to them.
 
     Examples
     --------
-    >>> tables = [ModelTable("a", None, labels=["x"]), ModelTable("b", None, labels=["y", "x"])]
+    >>> tables = [ScoreTable("a", None, labels=["x"]), ScoreTable("b", None, labels=["y", "x"])]
     >>> panel_names(tables, "labels", [1, 2], "union")[1]
     [array([ 0, -1]), array([1, 0])]
     """
@@ -289,38 +329,48 @@ def panel_names(
         raise InputError(
             f"{what}: found {found}, expected all models to name them, or none"
         )
+
     if not named:
         as_first = f"{sizes[0]} as model {tables[0].model!r} has"
         for table, size in zip(tables, sizes, strict=True):
-            expect(
-                size == sizes[0], f"model {table.model!r}", f"{size} {what}", as_first
-            )
+            if size != sizes[0]:
+                raise InputError(
+                    where=f"model {table.model!r}",
+                    found=f"{size} {what}",
+                    expected=as_first,
+                )
+
         positions = np.arange(sizes[0])
         positions.flags.writeable = False
         return positions, [None] * len(tables)
+
     arrays: list[Names] = []
     for k, table in enumerate(tables):
-        where, same = f"model {table.model!r}", k > 0 and given[k] is given[k - 1]
+        where = f"model {table.model!r}"
+        same = k > 0 and given[k] is given[k - 1]
         checked_by_reader = table.file is not None and hasattr(
             given[k], "hash"
         )  # a Polars series of text
-        own = (
-            given[k]
-            if checked_by_reader
-            else arrays[-1]
-            if same
-            else as_names(given[k], f"{where}, {what}")
-        )
+        if checked_by_reader:
+            own = given[k]
+        else:
+            if same:
+                own = arrays[-1]
+            else:
+                own = as_names(given[k], f"{where}, {what}")
+
         arrays.append(own)
-        expect(
-            len(arrays[-1]) == sizes[k],
-            where,
-            f"{len(arrays[-1])} names of {what}",
-            str(sizes[k]),
-        )
+        if len(arrays[-1]) != sizes[k]:
+            raise InputError(
+                where=where,
+                found=f"{len(arrays[-1])} names of {what}",
+                expected=str(sizes[k]),
+            )
+
     check_overlap(tables, what.removesuffix("s"), arrays)
     if what == "instances":
         _check_spaces(tables, arrays)
+
     panel, maps = align(
         arrays,
         how,
@@ -347,7 +397,7 @@ def _check_alike(labels: list[str]) -> None:
         warnings.warn(said, InputWarning, 2)
 
 
-def _check_spaces(tables: list[ModelTable], arrays: list[Any]) -> None:
+def _check_spaces(tables: list[ScoreTable], arrays: list[Any]) -> None:
     """Warn of names in files that differ from another file's by spaces around them alone."""
     for k, own in enumerate(arrays):
         others = [other for other in arrays if other is not own]
@@ -364,11 +414,12 @@ def _check_spaces(tables: list[ModelTable], arrays: list[Any]) -> None:
                 )
 
 
-def with_names(tables: Sequence[ModelTable]) -> list[ModelTable]:
+def with_names(tables: Sequence[ScoreTable]) -> list[ScoreTable]:
     """Name instances and labels by position in tables without such names, where other tables have them.
 
-    Without a name, an instance is its position, 0, 1, …, and a label is ``label_0``, ``label_1``, …. That is only
-    safe where the other tables' names are such positions too; else it is refused.
+    Without a name, an instance is its position, 0, 1, …, and a label is ``label_0``,
+    ``label_1``, …. That is only safe where the other tables' names are such positions
+    too; else it is refused.
 
     Parameters
     ----------
@@ -377,8 +428,8 @@ def with_names(tables: Sequence[ModelTable]) -> list[ModelTable]:
 
     Examples
     --------
-    >>> named = ModelTable("a", np.zeros((1, 1)), ["1"], ["label_0"])
-    >>> with_names([named, ModelTable("b", np.zeros((2, 1)))])[1].instances.tolist()
+    >>> named = ScoreTable("a", np.zeros((1, 1)), ["1"], ["label_0"])
+    >>> with_names([named, ScoreTable("b", np.zeros((2, 1)))])[1].instances.tolist()
     ['0', '1']
     """
     out = list(tables)
@@ -387,6 +438,7 @@ def with_names(tables: Sequence[ModelTable]) -> list[ModelTable]:
         for k, table in enumerate(out if named else []):
             if getattr(table, what) is not None:
                 continue
+
             names = [
                 f"{'' if axis == 0 else 'label_'}{at}"
                 for at in range(table.scores.shape[axis])
@@ -402,19 +454,21 @@ def with_names(tables: Sequence[ModelTable]) -> list[ModelTable]:
                     None,
                 )
                 since = f"since {other.where} names {what} such as {strange!r} that are not positions in {table.where}"
-                expect(
-                    strange is None,
-                    table.where,
-                    f"no names of {what}",
-                    f"them, {since}",
-                )
+                if strange is not None:
+                    raise InputError(
+                        where=table.where,
+                        found=f"no names of {what}",
+                        expected=f"them, {since}",
+                    )
+
             own: Any = {what: np.array(names, dtype=np.dtypes.StringDType())}
             out[k] = table._replace(**own)
+
     return out
 
 
 def check_overlap(
-    tables: Sequence[ModelTable], what: str, names: Sequence[Names]
+    tables: Sequence[ScoreTable], what: str, names: Sequence[Names]
 ) -> None:
     """Refuse a model that shares no instance, or no label, with any other: most likely the names do not match.
 
@@ -431,7 +485,7 @@ def check_overlap(
 
     Examples
     --------
-    >>> check_overlap([ModelTable(name, None) for name in "ab"], "label", [np.array(["x"]), np.array(["y"])])
+    >>> check_overlap([ScoreTable(name, None) for name in "ab"], "label", [np.array(["x"]), np.array(["y"])])
     Traceback (most recent call last):
     ...
     mlconsensus.errors.InputError: model 'b': found no label in model 'b' that another model has (such as ...
@@ -450,38 +504,47 @@ def check_overlap(
                 if what == "label"
             ]
             alike = called and called[0] & set().union(*called[1:])
-            hint = (
-                "; but for case and spaces there are some (--ignore-case)"
-                if alike
-                else ""
-            )
+            if alike:
+                hint = "; but for case and spaces there are some (--ignore-case)"
+            else:
+                hint = ""
+
             raise InputError(
                 f"{tables[k].where}: found no {what} in model {tables[k].model!r} that another model has (such as "
                 f"{str(others[0][0])!r}; its own are such as {str(own[0])!r}), expected some in common{hint}"
             )
 
 
-def checked(table: ModelTable) -> tuple[Matrix, bool]:
+def checked(table: ScoreTable) -> tuple[Matrix, bool]:
     """Return one model's matrix as an ndarray or canonical CSR that is fit to use, and whether it has NaN.
 
     Examples
     --------
-    >>> checked(ModelTable("a", [[0.5, np.nan]]))
+    >>> checked(ScoreTable("a", [[0.5, np.nan]]))
     (array([[0.5, nan]]), True)
     """
-    where, raw = table.where, table.scores
+    where = table.where
+    raw = table.scores
     if isinstance(raw, StoredMatrix):  # which is checked when it is read
         return raw, False
+
     matrix: Matrix = canonical_csr(raw) if sparse.issparse(raw) else _dense(raw, where)
     kinds = "bool, 0/1 integers or floats in [0, 1]"
-    expect(matrix.dtype.kind in "biuf", where, f"{matrix.dtype} values", kinds)
-    expect(matrix.ndim == 2, where, f"{matrix.ndim} dimensions", "2: instances, labels")
-    expect(
-        0 not in matrix.shape,
-        where,
-        f"no {'instance' if matrix.shape[0] == 0 else 'label'}",
-        "at least one",
-    )
+    if matrix.dtype.kind not in "biuf":
+        raise InputError(where=where, found=f"{matrix.dtype} values", expected=kinds)
+    if matrix.ndim != 2:
+        raise InputError(
+            where=where,
+            found=f"{matrix.ndim} dimensions",
+            expected="2: instances, labels",
+        )
+    if 0 in matrix.shape:
+        raise InputError(
+            where=where,
+            found=f"no {'instance' if matrix.shape[0] == 0 else 'label'}",
+            expected="at least one",
+        )
+
     has_nan, in_range = _range(matrix.data if sparse.issparse(matrix) else matrix)
     if not in_range:
         _raise_out_of_range(table, matrix)
@@ -493,16 +556,19 @@ def _dense(raw: Any, where: str) -> Array:
         isinstance(raw, list) and raw and all(np.ndim(each) == 2 for each in raw)
     ):  # what `predict_proba` may return
         odd = [j for j, each in enumerate(raw) if np.shape(each)[1] != 2]
-        expect(
-            not odd,
-            f"{where}, label {min(odd, default=0)}",
-            "probabilities of one class",
-            "two: of no and of yes",
-        )
+        if odd:
+            raise InputError(
+                where=f"{where}, label {min(odd, default=0)}",
+                found="probabilities of one class",
+                expected="two: of no and of yes",
+            )
+
         raw = as_matrix([np.asarray(each)[:, 1] for each in raw], where).T
+
     array: Array = as_matrix(raw, where)
     if array.dtype.kind == "f" and array.dtype.char not in "fd":
         array = array.astype(np.float32 if array.dtype.itemsize < 4 else np.float64)
+
     view = array.view()
     view.flags.writeable = False
     return view
@@ -520,6 +586,7 @@ def canonical_csr(raw: Any) -> Any:
     if not matrix.has_canonical_format:
         matrix = matrix.copy()
         matrix.sum_duplicates()
+
     return matrix
 
 
@@ -527,25 +594,39 @@ def _range(values: Array) -> tuple[bool, bool]:
     """Whether there is a NaN, and whether all else is in [0, 1]; in two passes without temporaries."""
     if values.dtype.kind == "b" or values.size == 0:
         return False, True
-    low, high = values.min(), values.max()
+
+    low = values.min()
+    high = values.max()
     has_nan = bool(np.isnan(low))
     if has_nan:
-        low, high = np.fmin.reduce(values, axis=None), np.fmax.reduce(values, axis=None)
+        low = np.fmin.reduce(values, axis=None)
+        high = np.fmax.reduce(values, axis=None)
+
     return has_nan, not (low < 0 or high > 1)
 
 
-def _raise_out_of_range(table: ModelTable, matrix: Matrix) -> None:
+def _raise_out_of_range(table: ScoreTable, matrix: Matrix) -> None:
     cells = sparse.coo_array(matrix)
     bad = np.flatnonzero((cells.data < 0) | (cells.data > 1))[0]
-    row, column = cells.row[bad], cells.col[bad]
-    instance = int(row) if table.instances is None else list(table.instances)[row]
-    label = (
-        f"label_{column}" if table.labels is None else str(list(table.labels)[column])
-    )
-    expected = "0 or 1" if cells.dtype.kind in "iu" else "a number in [0, 1] or NaN"
-    expect(
-        False,
-        f"model {table.model!r}, instance {instance!r}, label {label!r}",
-        cells.data[bad],
-        expected,
+    row = cells.row[bad]
+    column = cells.col[bad]
+    if table.instances is None:
+        instance = int(row)
+    else:
+        instance = list(table.instances)[row]
+
+    if table.labels is None:
+        label = f"label_{column}"
+    else:
+        label = str(list(table.labels)[column])
+
+    if cells.dtype.kind in "iu":
+        expected = "0 or 1"
+    else:
+        expected = "a number in [0, 1] or NaN"
+
+    raise InputError(
+        where=f"model {table.model!r}, instance {instance!r}, label {label!r}",
+        found=cells.data[bad],
+        expected=expected,
     )

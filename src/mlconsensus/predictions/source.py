@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from ..errors import InputError, expect
+from ..errors import InputError
 from ..text import sizes
 from .alignment import IntArray, Names, as_names
 from .gold_labels import Gold, gold_of
@@ -21,22 +21,24 @@ if TYPE_CHECKING:
 
 Steps = tuple[methodcaller, ...]  # methods of `Predictions` with their arguments
 
-# How many cells of all models one block of instances may hold: 128 MB as dense float64, 16 MB as bool.
+# How many cells of all models one block of instances may hold: 128 MB as dense float64,
+# 16 MB as bool.
 _BLOCK_CELLS = 2**24
 _BLOCK_SAID = 2**21  # and how many numbers, where only those are kept
 
-# Beyond so many labels, of which models name but a few, arrays of labels × labels or instances × labels are not made.
-MOST_DENSE = 2048
+# Beyond so many labels, of which models name but a few, arrays of labels × labels or
+# instances × labels are not made.
+MAX_DENSE_LABELS = 2048
 _FEW_SAID = 0.06
 
 
-class Source(ABC):
+class BasePredictions(ABC):
     """Predictions that are somewhere: in memory, in files, on a cluster; `engines` walk them.
 
     Examples
     --------
     >>> import mlconsensus as mlc
-    >>> isinstance(mlc.Predictions([[[1, 0]]]), Source)
+    >>> isinstance(mlc.Predictions([[[1, 0]]]), BasePredictions)
     True
     """
 
@@ -73,8 +75,10 @@ class Source(ABC):
     def many(self) -> bool:
         """Whether there are so many labels, and so few of them named, that only what was said is worked on."""
         m, n, l = self.shape
-        few = l > MOST_DENSE and self.n_said <= _FEW_SAID * int(m) * n * l
-        return few if self._many is None else self._many
+        few = l > MAX_DENSE_LABELS and self.n_said <= _FEW_SAID * int(m) * n * l
+        if self._many is None:
+            return few
+        return self._many
 
     def blocks(self, size: int | None = None) -> Iterator[Predictions]:
         """Walk the instances, `size` at a time.
@@ -86,8 +90,13 @@ class Source(ABC):
         >>> [len(block) for block in mlc.Predictions(np.zeros((3, 5, 2))).blocks(2)]
         [2, 2, 1]
         """
-        size = self.block_size if size is None else size
-        expect(size > 0, "blocks", f"size {size}", "at least 1")
+        if size is None:
+            size = self.block_size
+        if not (size > 0):
+            raise InputError(
+                where="blocks", found=f"size {size}", expected="at least 1"
+            )
+
         return (
             self.read(start, min(len(self), start + size))
             for start in range(0, len(self), size)
@@ -108,8 +117,9 @@ class Source(ABC):
         Parameters
         ----------
         gold
-            An array (n, l) of 1, 0 and NaN (not known), or a DataFrame or table that is matched by its names; what it
-            does not have is not known. ``None``: no answer is known.
+            An array (n, l) of 1, 0 and NaN (not known), or a DataFrame or table that is
+            matched by its names; what it does not have is not known. ``None``: no
+            answer is known.
 
         Examples
         --------
@@ -128,14 +138,16 @@ class Shape(tuple[int, ...]):
     """A shape whose first number is no plain integer: scikit-learn would take it for the number of instances."""
 
     def __getitem__(self, at: Any) -> Any:
-        return np.array(super().__getitem__(0)) if at == 0 else super().__getitem__(at)
+        if at == 0:
+            return np.array(super().__getitem__(0))
+        return super().__getitem__(at)
 
 
-class LazySource(Source):
+class LazyPredictions(BasePredictions):
     """Predictions that are not in memory: what is asked of all of them is done to each block when it arrives.
 
-    It is also done at once to `front`, a small panel of the same models and labels: what is wrong with it shows there,
-    and so do the names that come of it.
+    It is also done at once to `front`, a small panel of the same models and labels:
+    what is wrong with it shows there, and so do the names that come of it.
     """
 
     gold: Gold | None = None  # as it was given
@@ -166,7 +178,8 @@ class LazySource(Source):
         return out
 
     def _with(self, name: str, *arguments: Any, **named: Any) -> Self:
-        out, step = copy(self), methodcaller(name, *arguments, **named)
+        out = copy(self)
+        step = methodcaller(name, *arguments, **named)
         out._steps = (*self._steps, step)
         out._show(step(self.front))
         return out
@@ -193,6 +206,7 @@ def prepared(block: Predictions, steps: Steps) -> Predictions:
     """
     for step in steps:
         block = step(block)
+
     return block
 
 
@@ -206,8 +220,10 @@ def asked_for(wanted: Any, own: tuple[str, ...], what: str) -> tuple[str, ...]:
     """
     if isinstance(wanted, tuple) and wanted == own:
         return own
+
     names = tuple(str(name) for name in as_names(wanted, what).tolist())
-    expect(bool(names), what, "none", "at least one")
+    if not (bool(names)):
+        raise InputError(where=what, found="none", expected="at least one")
     return names
 
 
@@ -226,4 +242,5 @@ def positions(wanted: Sequence[str], names: Sequence[str], what: str) -> IntArra
             len(names) > 5
         )
         raise InputError(f"{what}: found {unknown[0]!r}, expected some of {shown}")
+
     return np.array([lookup[name] for name in wanted], dtype=np.int64)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InputError, expect, nearest
+from ..errors import InputError, nearest
 
 Weights = Mapping[str, float] | Sequence[float] | NDArray[np.float64] | None
 
@@ -22,7 +22,11 @@ def positive(value: object, name: str) -> float:
     2.0
     """
     number = _as_number(value)
-    expect(0 < number < math.inf, name, repr(value), "a finite number above 0")
+    if not (0 < number < math.inf):
+        raise InputError(
+            where=name, found=repr(value), expected="a finite number above 0"
+        )
+
     return number
 
 
@@ -38,7 +42,8 @@ def whole(value: object, name: str, least: int, most: int = 10**9) -> int:
         raise InputError(
             f"{name}: found {value!r}, expected a whole number of at least {least}"
         )
-    expect(value <= most, name, repr(value), f"at most {most:,}")
+    if not (value <= most):
+        raise InputError(where=name, found=repr(value), expected=f"at most {most:,}")
     return int(value)
 
 
@@ -51,7 +56,8 @@ def fraction(value: object, name: str) -> float:
     0.5
     """
     number = _as_number(value)
-    expect(0 <= number <= 1, name, repr(value), "a number in [0, 1]")
+    if not (0 <= number <= 1):
+        raise InputError(where=name, found=repr(value), expected="a number in [0, 1]")
     return number
 
 
@@ -67,48 +73,66 @@ def model_weights(
     """
     if weights is None:
         return None
+
     given: Any = weights
     if hasattr(given, "iloc") and [*given.index] != [
         *range(len(given))
     ]:  # a Series of pandas, by name
-        expect(given.index.is_unique, "weights", "a name that comes again", "each once")
+        if not (given.index.is_unique):
+            raise InputError(
+                where="weights", found="a name that comes again", expected="each once"
+            )
+
         weights = dict(given.items())
+
     if isinstance(weights, Mapping):
         for name in weights:
             hint = nearest(str(name), models)
-            expect(
-                name in models, "weights", f"one for {name!r}", f"names of models{hint}"
-            )
+            if name not in models:
+                raise InputError(
+                    where="weights",
+                    found=f"one for {name!r}",
+                    expected=f"names of models{hint}",
+                )
+
         weights = [weights.get(name, 1.0) for name in models]
-    expect(
-        hasattr(weights, "__iter__"),
-        "weights",
-        repr(weights),
-        f"one for each of {len(models)} models",
-    )
+
+    if not (hasattr(weights, "__iter__")):
+        raise InputError(
+            where="weights",
+            found=repr(weights),
+            expected=f"one for each of {len(models)} models",
+        )
+
     given = list(weights)
-    expect(
-        len(given) == len(models),
-        "weights",
-        len(given),
-        f"one for each of {len(models)} models",
-    )
+    if len(given) != len(models):
+        raise InputError(
+            where="weights",
+            found=len(given),
+            expected=f"one for each of {len(models)} models",
+        )
+
     for weight, model in zip(given, models, strict=True):
         where = f"weights, model {model!r}"
-        expect(
-            0 <= _as_number(weight) < math.inf,
-            where,
-            repr(weight),
-            "a finite number of at least 0",
-        )
+        if not (0 <= _as_number(weight) < math.inf):
+            raise InputError(
+                where=where,
+                found=repr(weight),
+                expected="a finite number of at least 0",
+            )
         # Products of two must neither vanish nor overflow, in float32 either.
-        expect(
-            not weight or 1e-15 <= weight <= 1e15,
-            where,
-            repr(weight),
-            "0 or a number from 1e-15 to 1e15",
+        if not (not weight or 1e-15 <= weight <= 1e15):
+            raise InputError(
+                where=where,
+                found=repr(weight),
+                expected="0 or a number from 1e-15 to 1e15",
+            )
+
+    if not (any(given)):
+        raise InputError(
+            where="weights", found="0 for every model", expected="at least one above 0"
         )
-    expect(any(given), "weights", "0 for every model", "at least one above 0")
+
     return np.array(given, dtype=np.float64)
 
 

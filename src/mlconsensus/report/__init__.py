@@ -1,6 +1,6 @@
 """Reports people open: summarise once, render many."""
 
 from .render import Report
-from .summary import Summary, summarise
+from .summary import Summary, summarize
 
-__all__ = ["Report", "Summary", "summarise"]
+__all__ = ["Report", "Summary", "summarize"]

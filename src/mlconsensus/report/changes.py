@@ -21,13 +21,16 @@ _SAME = 1e-12  # votes closer than this are tied
 class Departure(NamedTuple):
     """How the label sets of the consensus differ from those that voting would give, of the same sizes.
 
-    Voting gives each instance the labels of most votes, as many as the consensus gives it. Where the last label that
-    it gives and the first that it leaves out have the same votes, it cannot decide between them: to take one or the
-    other changes nothing.
+    Voting gives each instance the labels of most votes, as many as the consensus gives
+    it. Where the last label that it gives and the first that it leaves out have the
+    same votes, it cannot decide between them: to take one or the other changes nothing.
     """
 
-    overruled: FloatArray  # (n,) how far added labels are below the last one in and dropped ones above the first out
-    tied: BoolArray  # (n,) whether voting cannot decide which labels of an instance come last
+    # (n,) how far added labels are below the last one in and dropped ones above the
+    # first out
+    overruled: FloatArray
+    # (n,) whether voting cannot decide which labels of an instance come last
+    tied: BoolArray
     added: IntArray  # (l,) instances to which only the consensus gives a label
     dropped: IntArray  # (l,) instances to which only voting does
 
@@ -67,8 +70,11 @@ class ChangesSummary(NamedTuple):
     n_added: int
     n_dropped: int
     n_tied: int  # instances where voting could not decide
-    moved: float  # share of instances whose first label is none of those that voting puts first
-    n_moved_shown: int  # how many of the instances below are those that moved most; the others are an even sample
+    # share of instances whose first label is none of those that voting puts first
+    moved: float
+    # how many of the instances below are those that moved most; the others are an even
+    # sample
+    n_moved_shown: int
     instances: tuple[InstanceRow, ...]
 
 
@@ -141,7 +147,8 @@ def overruling(
     >>> overruling(np.array([[0.75, 0.5, 0.25]]), np.array([[True, False, True]]))
     (array([[0.  , 0.  , 0.25]]), array([[0.  , 0.25, 0.  ]]), array([False]))
     """
-    # The votes of the last label in and of the first out, if voting gives as many as the consensus does.
+    # The votes of the last label in and of the first out, if voting gives as many as
+    # the consensus does.
     ranked = np.pad(
         -np.sort(-vote, axis=1),
         ((0, 0), (1, 1)),
@@ -166,24 +173,23 @@ def evenly(count: int, most: int) -> IntArray:
     >>> evenly(9, 3).tolist(), evenly(2, 3).tolist()
     ([0, 4, 8], [0, 1])
     """
-    return (
-        np.arange(count)
-        if count <= most
-        else np.linspace(0, count - 1, max(most, 0)).round().astype(np.int64)
-    )
+    if count <= most:
+        return np.arange(count)
+    return np.linspace(0, count - 1, max(most, 0)).round().astype(np.int64)
 
 
 def _rows(consensus: "Consensus", shown: IntArray) -> tuple[InstanceRow, ...]:
     """Describe the instances that stand at some positions."""
-    scores, vote, chosen = (
-        consensus.scores[shown],
-        consensus.vote[shown],
-        consensus.labels[shown],
-    )
+    scores = consensus.scores[shown]
+    vote = consensus.vote[shown]
+    chosen = consensus.labels[shown]
     lacking, spare, tied = overruling(vote, chosen)
-    added, dropped, overruled = lacking > 0, spare > 0, lacking + spare
+    added = lacking > 0
+    dropped = spare > 0
+    overruled = lacking + spare
     order = np.argsort(-scores, axis=1, kind="stable")
-    panel, labels = consensus.predictions[shown], consensus.label_names
+    panel = consensus.predictions[shown]
+    labels = consensus.label_names
     rows = []
     for i, name in enumerate(panel.instances.tolist()):
         own, more, less = (
@@ -195,9 +201,17 @@ def _rows(consensus: "Consensus", shown: IntArray) -> tuple[InstanceRow, ...]:
         ]
         reasons = []
         for j in dict.fromkeys([*changed[: _MOST_EXPLAINED - 1], order[i, 0]]):
-            change = "added" if added[i, j] else "dropped" if dropped[i, j] else "first"
+            if added[i, j]:
+                change = "added"
+            else:
+                if dropped[i, j]:
+                    change = "dropped"
+                else:
+                    change = "first"
+
             why = explain(consensus.combiner, panel[[i]], name, labels[j])
             reasons.append(_reason(why, change, float(vote[i, j])))
+
         rows.append(
             InstanceRow(
                 str(name),
@@ -209,6 +223,7 @@ def _rows(consensus: "Consensus", shown: IntArray) -> tuple[InstanceRow, ...]:
                 tuple(reasons),
             )
         )
+
     return tuple(rows)
 
 

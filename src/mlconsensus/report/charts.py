@@ -60,6 +60,7 @@ def heat(names: Sequence[str], values: FloatArray, limit: float | None = None) -
         squares.setdefault(SHADES[step + _STEPS], []).append(
             (i, j, float(values[i, j]))
         )
+
     low, high = (
         f"{shown(names[i], 24)} and {shown(names[j], 24)}, {figure(values[i, j])}"
         for i, j in (
@@ -67,7 +68,17 @@ def heat(names: Sequence[str], values: FloatArray, limit: float | None = None) -
         )
     )
     texts = [shown(name, 18) for name in names]
-    cell = 46 if k <= 8 else 38 if k <= _WITH_FIGURES else 18 if k <= 24 else 15
+    if k <= 8:
+        cell = 46
+    else:
+        if k <= _WITH_FIGURES:
+            cell = 38
+        else:
+            if k <= 24:
+                cell = 18
+            else:
+                cell = 15
+
     margin = 10 + round(6.6 * max(map(cell_len, texts)))
     return Heat(texts, cell, margin, limit, squares, k <= _WITH_FIGURES, high, low)
 
@@ -93,4 +104,5 @@ def lines(
             for a, b in zip(across, up, strict=True)
         ]
         drawn.append((kind, points))
+
     return sorted(drawn, key=lambda line: _KINDS.index(line[0]))

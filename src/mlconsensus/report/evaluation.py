@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..combiners.registry import COMBINERS, Combiner
+from ..combiners.registry import COMBINERS, BaseCombiner
 from ..decision.label_sets import match_instances, match_total
 from ..execution.progress import track
 from ..linalg.block_sums import dense, ratio
@@ -20,7 +20,8 @@ from .changes import evenly, overruling
 if TYPE_CHECKING:
     from ..consensus import Consensus
 
-MOST_CELLS = 2_000_000  # cells of the truth that are judged; of more instances an even sample is taken
+# cells of the truth that are judged; of more instances an even sample is taken
+MOST_CELLS = 2_000_000
 _MOST_POINTS = 80  # of a curve
 _BINS = 10
 _DRAWS = 200  # of the bootstrap
@@ -49,7 +50,8 @@ class PrecisionRecall(NamedTuple):
     """Precision and recall over all cells, as ever more cells are taken, from the highest score down."""
 
     name: str
-    kind: str  # "consensus" or "method": a curve; "model": the one point of scores of at least 0.5
+    # "consensus" or "method": a curve; "model": the one point of scores of at least 0.5
+    kind: str
     recall: tuple[float, ...]
     precision: tuple[float, ...]
 
@@ -99,15 +101,20 @@ class LabelGain(NamedTuple):
 class JudgedSummary(NamedTuple):
     """How good it is, by itself and beside voting and the models."""
 
-    note: str  # what could not be judged, and of how many instances no label is relevant; may be empty
+    # what could not be judged, and of how many instances no label is relevant; may be
+    # empty
+    note: str
     n_instances: int
     n_sampled: int  # instances the figures are over
     results: tuple[Judgement, ...]
     precision_recall: tuple[PrecisionRecall, ...]
     reliability: tuple[ReliabilityCurve, ...]
     calibration: Calibration  # of the consensus's probabilities
-    metric: str  # by which it is compared with rivals: average precision, or microAUC of one label
-    chance: Figure  # how far its microAUC is ahead of that of each label's mean score, which tells no instances apart
+    # by which it is compared with rivals: average precision, or microAUC of one label
+    metric: str
+    # how far its microAUC is ahead of that of each label's mean score, which tells no
+    # instances apart
+    chance: Figure
     rivals: tuple[
         Rival, ...
     ]  # voting, unless it is the method, and the model of which it is least ahead
@@ -133,40 +140,52 @@ def judge(consensus: "Consensus", matched: Matched) -> JudgedSummary:
     ('Filter', 'consensus')
     """
     at = evenly(len(matched.rows), max(1, MOST_CELLS // len(matched.columns)))
-    truth, rows, columns = matched.truth[at], matched.rows[at], matched.columns
+    truth = matched.truth[at]
+    rows = matched.rows[at]
+    columns = matched.columns
     whole = consensus.predictions
     names = [consensus.label_names[j] for j in columns]
     methods = dict.fromkeys([consensus.method, *COMBINERS])  # the consensus first
     known = {"MV": consensus.vote, consensus.method: consensus.scores}
 
     own = consensus.labels[rows]
-    results, curves, calibration = [], [], []
+    results = []
+    curves = []
+    calibration = []
     for name in track(methods, len(methods), "judging"):
-        kind = "consensus" if name == consensus.method else "method"
-        scores = (
-            known[name][rows]
-            if name in known
-            else _scores(COMBINERS[name](), whole, rows)
-        )
+        if name == consensus.method:
+            kind = "consensus"
+        else:
+            kind = "method"
+
+        if name in known:
+            scores = known[name][rows]
+        else:
+            scores = _scores(COMBINERS[name](), whole, rows)
+
         if name == consensus.method:
             sets = own
         elif COMBINERS[name].comparable:
             sets = match_total(scores, own.sum())
         else:
             sets = match_instances(scores, consensus.cardinality[rows])
+
         scores = scores[:, columns]
         results.append(Judgement(name, kind, evaluate(truth, scores, sets[:, columns])))
         curves.append(precision_recall(name, kind, truth, scores))
         calibration.append(reliability(name, kind, truth, scores))
+
     scores, vote = (known[name][rows][:, columns] for name in (consensus.method, "MV"))
-    judged, whole_truth = (
-        whole[rows].select(labels=names),
-        as_matched(truth, np.arange(len(rows)), names),
-    )
-    ranked, rivals = intervals.judge(truth, scores), []
-    metric = (
-        "average_precision" if len(columns) > 1 else "micro_auc"
-    )  # with one label there is no order of labels
+    judged = whole[rows].select(labels=names)
+    whole_truth = as_matched(truth, np.arange(len(rows)), names)
+    ranked = intervals.judge(truth, scores)
+    rivals = []
+    # with one label there is no order of labels
+    if len(columns) > 1:
+        metric = "average_precision"
+    else:
+        metric = "micro_auc"
+
     if consensus.method != "MV":
         rivals.append(
             Rival(
@@ -175,18 +194,23 @@ def judge(consensus: "Consensus", matched: Matched) -> JudgedSummary:
                 ranked.ahead_of(intervals.judge(truth, vote)).figures()[metric],
             )
         )
+
     least = np.inf
     *models, mean = evaluate_models(truth, judged).items()
     for (name, metrics), (values, *spoken) in zip(
         models, each_model(judged), strict=True
     ):
-        part, beside = whole_truth.within(*spoken), None
+        part = whole_truth.within(*spoken)
+        beside = None
         if metrics["share"] >= ENOUGH:
             beside = evaluate(part.truth, part.of(scores), part.of(own[:, columns]))
             if beside[metric] - metrics[metric] < least:
-                least, best = beside[metric] - metrics[metric], (name, part, values)
+                least = beside[metric] - metrics[metric]
+                best = (name, part, values)
+
         results.append(Judgement(name, "model", metrics, beside))
         curves.append(_point(name, part.truth, part.of(values)))
+
     results.append(Judgement(mean[0], "mean", mean[1]))
     if least < np.inf:
         name, part, values = best
@@ -194,6 +218,7 @@ def judge(consensus: "Consensus", matched: Matched) -> JudgedSummary:
             intervals.judge(part.truth, part.of(each)) for each in (scores, values)
         )
         rivals.append(Rival(name, "model", one.ahead_of(other).figures()[metric]))
+
     alike = np.broadcast_to(scores.mean(axis=0), scores.shape)
     chance = ranked.ahead_of(intervals.judge(truth, alike)).figures()["micro_auc"]
     gains = _gains(names, truth, consensus, rows, columns)
@@ -212,9 +237,13 @@ def judge(consensus: "Consensus", matched: Matched) -> JudgedSummary:
     return JudgedSummary(note, len(matched.rows), len(rows), *found, *compared)
 
 
-def _scores(combiner: Combiner, panel: Predictions, rows: IntArray) -> FloatArray:
+def _scores(combiner: BaseCombiner, panel: Predictions, rows: IntArray) -> FloatArray:
     """Combine a whole panel, and return the scores of some of its instances."""
-    usable = panel if combiner.uses_clusterings else panel.without_clusterings()
+    if combiner.uses_clusterings:
+        usable = panel
+    else:
+        usable = panel.without_clusterings()
+
     return np.asarray(combiner.fit(usable).transform(usable[rows]))
 
 
@@ -234,11 +263,13 @@ def precision_recall(
 
     if not truth.any():
         return PrecisionRecall(name, kind, (), ())
+
     found = precision_recall_curve(truth.ravel(), scores.ravel())[:2]
     precision, recall = (
         values[-2::-1] for values in found
     )  # from the highest score down; the last is no cell's
-    # Points are kept where recall has gone on by a step; of those of the same recall, the first has most precision.
+    # Points are kept where recall has gone on by a step; of those of the same recall,
+    # the first has most precision.
     kept = np.unique(
         np.searchsorted(recall, np.linspace(recall[0], recall[-1], _MOST_POINTS))
     )
@@ -258,7 +289,8 @@ def reliability(
     >>> found.relevant, found.cells
     ((1.0, 0.5), (1, 2))
     """
-    flat, relevant = scores.ravel(), truth.ravel()
+    flat = scores.ravel()
+    relevant = truth.ravel()
     at = np.clip((flat * _BINS).astype(np.int64), 0, _BINS - 1)
     cells = np.bincount(at, minlength=_BINS)
     full = cells > 0
@@ -314,16 +346,19 @@ def _gains(
     rows: IntArray,
     columns: IntArray,
 ) -> Iterable[LabelGain]:
-    chosen, relevant = consensus.labels[rows], truth.sum(axis=0)
+    chosen = consensus.labels[rows]
+    relevant = truth.sum(axis=0)
     lacking, spare, _ = overruling(consensus.vote[rows], chosen)
-    own, changed = chosen[:, columns], ((lacking > 0) | (spare > 0))[:, columns]
+    own = chosen[:, columns]
+    changed = ((lacking > 0) | (spare > 0))[:, columns]
     # F1 of each label; 0 where it is neither relevant nor given.
     f1 = (
         ratio(2 * (truth & sets).sum(axis=0), relevant + sets.sum(axis=0), 0.0)
         for sets in (own ^ changed, own)
     )
     right = own == truth
-    mended, spoiled = (changed & right).sum(axis=0), (changed & ~right).sum(axis=0)
+    mended = (changed & right).sum(axis=0)
+    spoiled = (changed & ~right).sum(axis=0)
     return map(
         LabelGain,
         names,

@@ -22,13 +22,17 @@ def findings(summary: Summary) -> list[str]:
     Examples
     --------
     >>> import mlconsensus as mlc
-    >>> from mlconsensus.report import summarise
+    >>> from mlconsensus.report import summarize
     >>> panel, _ = mlc.datasets.make_panel(n_instances=100, random_state=0)
-    >>> findings(summarise(mlc.combine(panel, method="mv")))[2]
+    >>> findings(summarize(mlc.combine(panel, method="mv")))[2]
     'The consensus gives every instance the labels that voting gives it in sets of the same sizes.'
     """
     said = summary.models.voices
-    voices = [f"{said}."] if said.sentence else []
+    if said.sentence:
+        voices = [f"{said}."]
+    else:
+        voices = []
+
     first = [
         *filter(None, [summary.note]),
         _agreement(summary),
@@ -51,13 +55,16 @@ def actions(summary: Summary) -> list[Action]:
     Examples
     --------
     >>> import mlconsensus as mlc
-    >>> from mlconsensus.report import summarise
+    >>> from mlconsensus.report import summarize
     >>> panel, _ = mlc.datasets.make_panel(n_instances=100, random_state=0)
-    >>> actions(summarise(mlc.combine(panel)))[-1].sentence
+    >>> actions(summarize(mlc.combine(panel)))[-1].sentence
     'Ask a person about 25 instances before you rely on it, first about ...'
     """
-    models, asking, judged = summary.models, summary.asking, summary.judged
-    found, known = [], judged is not None and not np.isnan(judged.chance.value)
+    models = summary.models
+    asking = summary.asking
+    judged = summary.judged
+    found = []
+    known = judged is not None and not np.isnan(judged.chance.value)
     if (
         not known
         and models.mean_agreement is not None
@@ -75,38 +82,54 @@ def actions(summary: Summary) -> list[Action]:
                 name for suspect in models.suspects for name in suspect.raters
             )
         )
-        more = f" and {len(names) - 3:,} more" if len(names) > 3 else ""
+        if len(names) > 3:
+            more = f" and {len(names) - 3:,} more"
+        else:
+            more = ""
+
         against = f"the evidence is against {'them' if len(names) > 1 else 'it'}."
         found.append(
             Action(
                 f"Look at {', '.join(map(shown, names[:3]))}{more}: {against}", "models"
             )
         )
+
     if judged is not None and known:
         return [*found, Action(_verdict(judged), "truth")]
     if not asking.instances:
         return [*found, Action("Trust it: every instance has an answer.", "changes")]
+
     first = ", ".join(map(shown, asking.instances[:3]))
     ask = f"Ask a person about {plural(asking.budget, 'instance')} before you rely on it, first about {first}"
-    writes = (
-        "" if summary.note else ": mlconsensus ask writes the table to fill in"
-    )  # it takes no more than are shown
+    # it takes no more than are shown
+    if summary.note:
+        writes = ""
+    else:
+        writes = ": mlconsensus ask writes the table to fill in"
+
     return [*found, Action(f"{ask}{writes}.", "changes")]
 
 
 def _verdict(judged: JudgedSummary) -> str:
     """Say whether the truth bears the consensus out: beyond chance, and beside voting and the best model."""
-    auc, title = judged.results[0].metrics["micro_auc"], _TITLES[judged.metric]
+    auc = judged.results[0].metrics["micro_auc"]
+    title = _TITLES[judged.metric]
     if not judged.beyond_chance:
         alone = (
             f"each label's mean score alone has {figure(auc - judged.chance.value, 3)}"
         )
         return f"Do not use it: it ranks no better than chance (microAUC {figure(auc, 3)}; {alone}, a coin 0.500)."
+
     beside = []
     for name, kind, gain in judged.rivals:
-        who = f"the best model, {shown(name)}" if kind == "model" else "voting"
+        if kind == "model":
+            who = f"the best model, {shown(name)}"
+        else:
+            who = "voting"
+
         where = f"{figure(abs(gain.value), 3)} {'ahead of' if gain.value >= 0 else 'behind'} {who}"
         beside.append(f"{where} ({figure(gain.low, 3)} to {figure(gain.high, 3)})")
+
     compared = f"in {title} it is {' and '.join(beside)}"
     worst = min(judged.rivals, key=lambda rival: rival.ahead.value, default=None)
     if worst is not None and worst.ahead.high < 0:
@@ -118,30 +141,29 @@ def warnings(models: ModelsSummary) -> list[str]:
     """Say which models should be looked at."""
     found = [f"{suspect.sentence}." for suspect in models.suspects]
     more = len(found) - _MOST_WARNINGS
-    return (
-        [
+    if more > 0:
+        return [
             *found[:_MOST_WARNINGS],
             f"The report as JSON has {plural(more, 'more warning')}.",
         ]
-        if more > 0
-        else found
-    )
+
+    return found
 
 
 def changed(summary: Summary) -> str:
     """Say how far the label sets of the consensus depart from those of voting."""
-    found, n = summary.changes, summary.panel.n_instances
-    tied = (
-        f" Voting could not decide on the labels of {_of(found.n_tied, n)}."
-        if found.n_tied
-        else ""
-    )
+    found = summary.changes
+    n = summary.panel.n_instances
+    if found.n_tied:
+        tied = f" Voting could not decide on the labels of {_of(found.n_tied, n)}."
+    else:
+        tied = ""
+
     if not found.n_changed:
         return f"The consensus gives every instance the labels that voting gives it in sets of the same sizes.{tied}"
-    which, labels = (
-        _of(found.n_changed, n),
-        f"{found.n_added:,} added, {found.n_dropped:,} dropped",
-    )
+
+    which = _of(found.n_changed, n)
+    labels = f"{found.n_added:,} added, {found.n_dropped:,} dropped"
     return f"The consensus gives other labels than voting in sets of the same sizes to {which}: {labels}.{tied}"
 
 
@@ -155,8 +177,11 @@ def figure(value: float | None, digits: int = 2) -> str:
     """
     if value is None or value != value:
         return "–"
+
     text = f"{value:.{digits}f}"
-    return text.removeprefix("-") if float(text) == 0 else text.replace("-", "−")
+    if float(text) == 0:
+        return text.removeprefix("-")
+    return text.replace("-", "−")
 
 
 def _of(count: int, total: int) -> str:
@@ -167,12 +192,13 @@ def _agreement(summary: Summary) -> str:
     mean = summary.models.mean_agreement
     met = [row for row in summary.models.rows if row.agreement is not None]
     if not met:
-        who = (
-            "There is one model alone"
-            if mean is None
-            else "No two models speak about the same instance"
-        )
+        if mean is None:
+            who = "There is one model alone"
+        else:
+            who = "No two models speak about the same instance"
+
         return f"{who}, and there is nothing to compare."
+
     best = max(met, key=lambda row: row.agreement or 0.0)
     closest = f"the closest are {shown(best.name)} and {shown(best.nearest)} ({figure(best.agreement)})"
     if (best.agreement or 0.0) < _HARDLY:
@@ -196,26 +222,32 @@ def _disputed(summary: Summary) -> str:
 def _quality(summary: Summary) -> list[str]:
     if summary.judged is None:
         return []
+
     judged = summary.judged
     if np.isnan(judged.chance.value):
         return ["All cells of the truth are alike, so that no ranking can be judged."]
-    method, metric, title = (
-        judged.results[0].name,
-        judged.metric,
-        _TITLES[judged.metric],
-    )
+
+    method = judged.results[0].name
+    metric = judged.metric
+    title = _TITLES[judged.metric]
     results = {
         row.name: row.metrics[metric] for row in judged.results if row.kind != "model"
     }
-    own, voting = results[method], results["MV"]
-    verdict = (
-        "the same as"
-        if own == voting
-        else "better than"
-        if own > voting
-        else "worse than"
-    )
-    beside = "" if method == "MV" else f", {verdict} that of voting ({voting:.4f})"
+    own = results[method]
+    voting = results["MV"]
+    if own == voting:
+        verdict = "the same as"
+    else:
+        if own > voting:
+            verdict = "better than"
+        else:
+            verdict = "worse than"
+
+    if method == "MV":
+        beside = ""
+    else:
+        beside = f", {verdict} that of voting ({voting:.4f})"
+
     sentence = f"Against the truth, the {title} is {own:.4f}{beside}; the models' mean is {results['BM']:.4f}"
     return [
         f"{sentence}, each on what it has spoken about.",
@@ -235,6 +267,7 @@ def _label_sets(results: Sequence[Judgement]) -> list[str]:
     )
     if best < own + _CLEARLY:
         return []
+
     figures = f"micro F1 {own:.3f}, {shown(name)} alone {best:.3f}"
     return [
         f"Its label sets are behind those of a model ({figures}): known answers would tell how many to give."

@@ -23,7 +23,9 @@ class LabelRow(NamedTuple):
     consensus: int  # instances to which the consensus gives it
     added: int  # of them those to which voting does not
     dropped: int  # instances to which voting gives it and the consensus does not
-    dispute: float  # mean squared difference of two models' scores: how often they differ, if they decide
+    # mean squared difference of two models' scores: how often they differ, if they
+    # decide
+    dispute: float
 
 
 class Pair(NamedTuple):
@@ -32,7 +34,8 @@ class Pair(NamedTuple):
     one: str
     other: str
     together: int  # instances that have both
-    expected: float  # instances that would have both if they had nothing to do with each other
+    # instances that would have both if they had nothing to do with each other
+    expected: float
     correlation: float
 
 
@@ -94,6 +97,7 @@ def summarise_labels(
         kept = kept[
             strongest(np.where(enough, correlation, 0)[np.ix_(kept, kept)], MOST_LABELS)
         ]
+
     kept = kept[ordered(correlation[np.ix_(kept, kept)])]
     # A label that all instances have goes with none more than with another.
     at = np.argwhere(np.triu(enough & np.outer(size, size).astype(bool), k=1))
@@ -124,7 +128,9 @@ def ends(rows: Sequence[Any], most: int) -> list[Any]:
     >>> ends("abcdef", 4), ends("abc", 4)
     (['a', 'b', 'e', 'f'], ['a', 'b', 'c'])
     """
-    return [*rows] if len(rows) <= most else [*rows[: most // 2], *rows[-(most // 2) :]]
+    if len(rows) <= most:
+        return [*rows]
+    return [*rows[: most // 2], *rows[-(most // 2) :]]
 
 
 def ordered(similarity: FloatArray) -> IntArray:
@@ -137,6 +143,7 @@ def ordered(similarity: FloatArray) -> IntArray:
     """
     if len(similarity) < 3:
         return np.arange(len(similarity))
+
     apart = np.maximum(1 - (similarity + similarity.T) / 2, 0)
     np.fill_diagonal(apart, 0)
     tree = linkage(

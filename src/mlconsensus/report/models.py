@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from ..combiners.registry import Combiner
+from ..combiners.registry import BaseCombiner
 from ..inspection.diagnostics import Examined
 from ..inspection.effective_models import Voices
 from ..inspection.model_quality import Suspect
@@ -23,7 +23,8 @@ class ModelGlance(NamedTuple):
     instances: int  # about which it said anything
     labels: int  # about which it said anything
     missing: float  # share of the panel's cells about which it was silent
-    cardinality: float  # sum of its scores over an instance about which it spoke: its labels, if it decides
+    # sum of its scores over an instance about which it spoke: its labels, if it decides
+    cardinality: float
     decides: bool  # whether all its scores are 0 or 1
 
 
@@ -56,22 +57,27 @@ def summarise_panel(predictions: Predictions, cardinality: Any) -> PanelSummary:
     for name, (values, spoken) in zip(
         predictions.models, predictions.brought(), strict=True
     ):
-        spoken = np.ones(values.shape, dtype=np.bool_) if spoken is None else spoken
+        if spoken is None:
+            spoken = np.ones(values.shape, dtype=np.bool_)
+
         seen, known = (int(spoken.any(axis=axis).sum()) for axis in (1, 0))
         silent = 1 - int(spoken.sum()) / (n * l)
         mean = float(values.sum(dtype=np.float64)) / max(seen, 1)
         models.append(ModelGlance(name, seen, known, silent, mean, _decides(values)))
-    missing, labels = (
-        float(np.mean([model.missing for model in models])),
-        float(np.mean(cardinality)),
-    )
+
+    missing = float(np.mean([model.missing for model in models]))
+    labels = float(np.mean(cardinality))
     return PanelSummary(
         m, n, l, missing, labels, tuple(models), predictions.members.shape[1]
     )
 
 
 def _decides(values: Any) -> bool:
-    cells = values.data if sparse.issparse(values) else values
+    if sparse.issparse(values):
+        cells = values.data
+    else:
+        cells = values
+
     return cells.dtype.kind in "biu" or bool(((cells == 0) | (cells == 1)).all())
 
 
@@ -93,7 +99,9 @@ class ModelsSummary(NamedTuple):
 
     rows: tuple[ModelRow, ...]
     order: tuple[str, ...]  # rows and columns of the agreement matrix, like beside like
-    agreement: FloatArray  # correlation of what two models say, over all labels together; 0 where they share few
+    # correlation of what two models say, over all labels together; 0 where they share
+    # few
+    agreement: FloatArray
     mean_agreement: float | None  # over pairs of different models
     suspects: tuple[
         Suspect, ...
@@ -103,7 +111,7 @@ class ModelsSummary(NamedTuple):
     )
 
 
-def summarise_models(found: Examined, combiner: Combiner) -> ModelsSummary:
+def summarise_models(found: Examined, combiner: BaseCombiner) -> ModelsSummary:
     """Say of each model what the panel tells about it.
 
     Examples
@@ -114,7 +122,8 @@ def summarise_models(found: Examined, combiner: Combiner) -> ModelsSummary:
     >>> summarise_models(consensus.diagnostics.panel, consensus.combiner).rows[4].remark
     'answers as if at random'
     """
-    names, m = found.models, len(found.models)
+    names = found.models
+    m = len(found.models)
     enough = found.shared >= max(1, min(FEW, found.shared.max()))
     agreement = np.where(enough, found.agreement, np.eye(m))
     weights = getattr(combiner, "model_weights_", np.full(m, None)).tolist()
@@ -137,10 +146,16 @@ def summarise_models(found: Examined, combiner: Combiner) -> ModelsSummary:
                 _remark(found.suspects, name),
             )
         )
+
     kept = strongest(agreement, MOST_MODELS)
     kept = kept[ordered(agreement[np.ix_(kept, kept)])]
-    order, shown = tuple(names[k] for k in kept), agreement[np.ix_(kept, kept)]
-    mean = found.mean_agreement if m > 1 else None
+    order = tuple(names[k] for k in kept)
+    shown = agreement[np.ix_(kept, kept)]
+    if m > 1:
+        mean = found.mean_agreement
+    else:
+        mean = None
+
     return ModelsSummary(tuple(rows), order, shown, mean, found.suspects, found.voices)
 
 
@@ -151,9 +166,8 @@ def _remark(suspects: tuple[Suspect, ...], name: str) -> str:
         return "answers as if at random"
     if "inverted" in kinds:
         return "says the opposite of the others"
+
     alike = [other for found in own for other in found.raters if other != name]
-    return (
-        f"makes the same errors as {' and '.join(alike[:3])}, as copies do"
-        if alike
-        else ""
-    )
+    if alike:
+        return f"makes the same errors as {' and '.join(alike[:3])}, as copies do"
+    return ""

@@ -90,6 +90,7 @@ def hash_predictions(predictions: Predictions, name: str = "predictions") -> Inp
                 True if spoken is None else spoken, dense(values) + 0.0, np.nan
             )
             found.update(np.ascontiguousarray(cells, dtype="<f8").data)
+
     return Input(name, found.hexdigest(), None)
 
 
@@ -102,11 +103,12 @@ def hash_files(files: Iterable[AnyPath], predictions: Predictions) -> tuple[Inpu
                 hash_predictions(predictions, "the panel, with standard input")
             )
             continue
-        parts = (
-            sorted(part for part in name.rglob("*") if part.is_file())
-            if name.is_dir()
-            else [name]
-        )
+
+        if name.is_dir():
+            parts = sorted(part for part in name.rglob("*") if part.is_file())
+        else:
+            parts = [name]
+
         each = [
             Input(
                 part.relative_to(name.parent).as_posix(),
@@ -126,7 +128,9 @@ def hash_files(files: Iterable[AnyPath], predictions: Predictions) -> tuple[Inpu
                     sum(own.size or 0 for own in each),
                 )
             ]
+
         found += each
+
     return tuple(found)
 
 

@@ -10,8 +10,8 @@ from html import escape
 from importlib.resources import files
 from typing import Any, Literal, get_args
 
-from ..errors import expect, nearest, one_of
-from ..io.files import whole_file
+from ..errors import InputError, nearest, one_of
+from ..io.files import atomic_write
 from ..metrics.ranking import LABEL_SET_METRICS, RANKING_METRICS
 from ..metrics.tables import best_rows, metrics_table, plain, title
 from ..text import plural, shown, sizes, table
@@ -58,7 +58,8 @@ class Report:
         return f"<Report: {sizes(shape)} by {self.summary.origin.method}>"
 
     def _repr_html_(self) -> str:
-        # In a frame of its own, the page neither takes the notebook's style nor gives it one.
+        # In a frame of its own, the page neither takes the notebook's style nor gives
+        # it one.
         page = escape(self.to_html())
         style = "width:100%;height:720px;border:1px solid #8888;border-radius:8px"
         return f'<iframe title="Consensus report" sandbox="allow-scripts" style="{style}" srcdoc="{page}"></iframe>'
@@ -75,11 +76,14 @@ class Report:
         """
         from markupsafe import Markup
 
-        folder, summary = files(__package__) / "templates", self.summary
+        folder = files(__package__) / "templates"
+        summary = self.summary
         style, script = (
             (folder / name).read_text("utf-8") for name in ("page.css", "page.js")
         )
-        models, labels, judged = summary.models, summary.labels, summary.judged
+        models = summary.models
+        labels = summary.labels
+        judged = summary.judged
         data = {
             "models": [shown(name, 60) for name in models.order],
             "labels": [shown(name, 60) for name in labels.order],
@@ -126,10 +130,15 @@ class Report:
         Consensus of 1 model: 1 instance × 2 labels
         """
         rows: dict[str, dict[str, float]] = {}
-        results = self.summary.judged.results if self.summary.judged else ()
+        if self.summary.judged:
+            results = self.summary.judged.results
+        else:
+            results = ()
+
         models = [row for row in results if row.kind == "model"]
         for row in [*(row for row in results if row.kind != "model"), *models[:10]]:
             rows.setdefault(shown(row.name), row.metrics)
+
         return self._rendered(
             "report.txt.j2", results=metrics_table(rows) if rows else ""
         )
@@ -160,7 +169,7 @@ class Report:
         '<!doctype html>'
         """
         rendered: str = getattr(self, f"to_{report_format(path, format)}")()
-        with whole_file(path, force) as file:
+        with atomic_write(path, force) as file:
             file.write(rendered.encode("utf-8"))
 
 
@@ -177,7 +186,11 @@ def report_format(path: str | os.PathLike[str], format: str | None = None) -> Fo
         "text" if os.fspath(path) == "-" else _SUFFIXES.get(suffix)
     )
     known = f"one of {', '.join(_SUFFIXES)}{nearest(suffix, _SUFFIXES)}"
-    expect(wanted is not None, os.fspath(path), f"the suffix {suffix!r}", known)
+    if wanted is None:
+        raise InputError(
+            where=os.fspath(path), found=f"the suffix {suffix!r}", expected=known
+        )
+
     one_of(wanted, get_args(Format), "format")
     return wanted  # type: ignore[no-any-return]
 
@@ -258,4 +271,6 @@ def _explanations(changes: ChangesSummary) -> dict[str, Any]:
 
 def _digits(value: float | None) -> float | None:
     """Keep as many digits as the page shows, and one to spare."""
-    return round(value, 5) if value is not None and math.isfinite(value) else None
+    if value is not None and math.isfinite(value):
+        return round(value, 5)
+    return None

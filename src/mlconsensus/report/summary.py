@@ -16,7 +16,8 @@ from .provenance import Input, Origin, summarise_origin
 if TYPE_CHECKING:
     from ..consensus import Consensus
 
-_BUDGET = 100  # instances that a report suggests to ask about, at most; and at most a quarter of all
+# instances that a report suggests to ask about, at most; and at most a quarter of all
+_BUDGET = 100
 
 
 class Asking(NamedTuple):
@@ -40,7 +41,7 @@ class Summary(NamedTuple):
     note: str = ""  # what of the panel is looked at, where it is not all
 
 
-def summarise(
+def summarize(
     consensus: "Consensus",
     truth: Any = None,
     *,
@@ -55,7 +56,8 @@ def summarise(
     consensus
         What `combine` found.
     truth
-        The relevant labels: an array (n, l), a DataFrame, which is matched by its names, or what `match_truth` found.
+        The relevant labels: an array (n, l), a DataFrame, which is matched by its
+        names, or what `match_truth` found.
     command
         The line that made it, if it was made on the command line.
     inputs
@@ -67,16 +69,16 @@ def summarise(
     --------
     >>> import mlconsensus as mlc
     >>> panel, truth = mlc.datasets.make_panel(n_instances=100, random_state=0)
-    >>> found = summarise(mlc.combine(panel), truth)
+    >>> found = summarize(mlc.combine(panel), truth)
     >>> found.panel.n_models, found.judged.results[0].name
     (5, 'Filter')
     """
     # Before the work: a truth that does not fit is refused at once.
-    matched = (
-        None
-        if truth is None
-        else as_matched(truth, consensus.instances, consensus.label_names)
-    )
+    if truth is None:
+        matched = None
+    else:
+        matched = as_matched(truth, consensus.instances, consensus.label_names)
+
     found = departure(consensus.vote, consensus.labels)
     examined = consensus.diagnostics.panel
     return Summary(
@@ -105,14 +107,15 @@ def _asking(consensus: "Consensus") -> Asking:
     n, l = consensus.scores.shape
     rows = evenly(n, max(1, MOST_CELLS // l))
     gold = consensus.gold
-    known = (
-        np.zeros(len(rows), dtype=np.bool_)
-        if gold is None
-        else ~np.asarray(np.isnan(gold[rows]).all(axis=1))
-    )
+    if gold is None:
+        known = np.zeros(len(rows), dtype=np.bool_)
+    else:
+        known = ~np.asarray(np.isnan(gold[rows]).all(axis=1))
+
     budget = min(_BUDGET, max(len(rows) // 4, 1), int((~known).sum()))
     if not budget:
         return Asking(0, ())
+
     found = questions(
         consensus.scores[rows],
         consensus.probabilities[rows],

@@ -10,9 +10,9 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from ..datasets import Dataset
-from ..errors import expect, one_of
+from ..errors import InputError, one_of
 from ..execution.progress import track
-from ..io.files import whole_file, writable
+from ..io.files import atomic_write, writable
 from ..predictions import BoolArray
 from ..predictions.validation import whole
 from .learners import LEARNERS, Learner, Shuffle, out_of_fold
@@ -43,7 +43,13 @@ class Settings(NamedTuple):
         one_of(self.learner, LEARNERS, "learner")
         own = len(self.how.panel)
         right = not own or self.models in (0, own)
-        expect(right, "models", self.models, f"the {own} that {self.learner} has")
+        if not (right):
+            raise InputError(
+                where="models",
+                found=self.models,
+                expected=f"the {own} that {self.learner} has",
+            )
+
         whole(self.repeats, "repeats", 1)
         whole(self.seed, "seed", 0)
         models = whole(self.models or own or 10, "models", 1)
@@ -66,8 +72,8 @@ def base_predictions(
 ) -> Iterator[BoolArray]:
     """Return for each repeat, one at a time, the out-of-fold predictions (m, n, l) of its base models.
 
-    What is in the cache is taken from there; the rest is made first, on all cores. A process that is killed loses at
-    most the models that were being made.
+    What is in the cache is taken from there; the rest is made first, on all cores. A
+    process that is killed loses at most the models that were being made.
 
     Parameters
     ----------
@@ -91,7 +97,8 @@ def base_predictions(
     """
     from joblib import Parallel, delayed
 
-    inside, digest = folder / data.name / settings.learner, _digest(data)
+    inside = folder / data.name / settings.learner
+    digest = _digest(data)
     paths = {
         Shuffle(settings.seed, repeat, model): inside
         / f"{_key(digest, settings, repeat, model)}.npz"
@@ -113,6 +120,7 @@ def base_predictions(
     )
     for _ in track(made, len(missing), f"{data.name}: base models"):
         pass
+
     return (
         np.stack(
             [_read(path) for shuffle, path in paths.items() if shuffle.repeat == repeat]
@@ -129,7 +137,8 @@ def _make(data: Dataset, settings: Settings, shuffle: Shuffle, path: Path) -> No
     )
     with writable(path.parent):
         path.parent.mkdir(parents=True, exist_ok=True)
-    with whole_file(path, force=True) as file:
+
+    with atomic_write(path, force=True) as file:
         np.savez_compressed(file, predictions=predicted)
 
 
@@ -148,6 +157,7 @@ def _is_good(path: Path, shape: tuple[int, ...], say: Callable[[str], None]) -> 
         found = _read(path)
         if found.shape == shape and found.dtype == np.bool_:
             return True
+
     if path.exists():
         say(f"{path}: found a damaged file of the cache; it is made anew")
     return False
@@ -176,4 +186,5 @@ def _digest(data: Dataset) -> str:
         digest.update(repr(matrix.shape).encode())
         for part in (matrix.indptr, matrix.indices, matrix.data):
             digest.update(part.astype(np.float64).tobytes())
+
     return digest.hexdigest()

@@ -1,10 +1,12 @@
 """The kinds of base models: ways to predict the instances of a fold from those of all other folds.
 
-Binary relevance learns each label on its own. Chains and labelsets know how labels go together. Panels are as real
-users have them: models that differ in kind, in what they see, and in whether they know anything.
+Binary relevance learns each label on its own. Chains and labelsets know how labels go
+together. Panels are as real users have them: models that differ in kind, in what they
+see, and in whether they know anything.
 
-Read, Pfahringer, Holmes, Frank: Classifier chains for multi-label classification. Machine Learning 85, 2011.
-Tsoumakas, Katakis, Vlahavas: Random k-labelsets for multilabel classification. IEEE TKDE 23, 2011.
+Read, Pfahringer, Holmes, Frank: Classifier chains for multi-label classification.
+Machine Learning 85, 2011. Tsoumakas, Katakis, Vlahavas: Random k-labelsets for
+multilabel classification. IEEE TKDE 23, 2011.
 """
 
 from collections.abc import Callable
@@ -31,8 +33,8 @@ N_VIEWS = 5
 class Shuffle(NamedTuple):
     """Where all randomness of one base model comes from: the seed, the repeat and the model, and nothing else.
 
-    Its streams are numpy's ``SeedSequence`` of (seed, repeat, model, purpose), so that no model's predictions depend on
-    which others are made, where, or in which order.
+    Its streams are numpy's ``SeedSequence`` of (seed, repeat, model, purpose), so that
+    no model's predictions depend on which others are made, where, or in which order.
 
     Examples
     --------
@@ -127,6 +129,7 @@ def out_of_fold(
         predicted[test] = model(
             Fold(features[train], features[test], truth[train], shuffle, number)
         )
+
     return predicted
 
 
@@ -136,8 +139,8 @@ def binary_relevance(make: Callable[[int], Any], fold: Fold) -> BoolArray:
     Parameters
     ----------
     make
-        Takes a seed and returns a classifier of scikit-learn. Labels that never vary in training are predicted
-        without it.
+        Takes a seed and returns a classifier of scikit-learn. Labels that never vary in
+        training are predicted without it.
     fold
         What to learn from, and what to predict.
 
@@ -155,6 +158,7 @@ def binary_relevance(make: Callable[[int], Any], fold: Fold) -> BoolArray:
         predicted[:, label] = classifier.fit(fold.seen, fold.truth[:, label]).predict(
             fold.unseen
         )
+
     return predicted
 
 
@@ -167,7 +171,8 @@ def constant_predictions(fold: Fold) -> tuple[BoolArray, IntArray]:
     >>> constant_predictions(fold)
     (array([[ True, False]]), array([1]))
     """
-    every, some = fold.truth.all(axis=0), fold.truth.any(axis=0)
+    every = fold.truth.all(axis=0)
+    some = fold.truth.any(axis=0)
     return np.tile(every, (fold.unseen.shape[0], 1)), np.flatnonzero(some & ~every)
 
 
@@ -193,7 +198,8 @@ def regression() -> LogisticRegression:
     return LogisticRegression(C=1.0, solver="liblinear")
 
 
-# The primal problem, solved tightly: nothing in it is random, and it is the one optimum that is found.
+# The primal problem, solved tightly: nothing in it is random, and it is the one optimum
+# that is found.
 svm = partial(
     binary_relevance,
     lambda seed: LinearSVC(C=1.0, dual=False, tol=1e-6, max_iter=100_000),
@@ -229,7 +235,9 @@ def chains(fold: Fold) -> BoolArray:
                 chain.fit(sample.seen, sample.truth[:, varied]).predict(fold.unseen)
                 > 0.5
             )
+
         votes += predicted
+
     return np.asarray(votes > N_CHAINS / 2)
 
 
@@ -255,6 +263,7 @@ def labelsets(fold: Fold) -> BoolArray:
             OneVsRestClassifier(regression()).fit(fold.seen, codes).predict(fold.unseen)
         )
         predicted[:, labels] = combinations[chosen]
+
     return predicted
 
 

@@ -22,11 +22,9 @@ class Printed(NamedTuple):
         >>> tables()["enron"].figure("MV", "ranking_loss"), tables()["rcv1subset2"].figure("MV", "ranking_loss")
         (0.1848, None)
         """
-        return (
-            None
-            if metric in self.misprinted
-            else self.cells.get(method, {}).get(metric)
-        )
+        if metric in self.misprinted:
+            return None
+        return self.cells.get(method, {}).get(metric)
 
 
 class Claim(NamedTuple):
@@ -58,6 +56,7 @@ def tables() -> dict[str, Printed]:
             for method, row in rows.items()
         }
         printed[name] = Printed(cells, misprinted)
+
     return printed
 
 

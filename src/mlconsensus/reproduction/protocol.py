@@ -9,7 +9,7 @@ import numpy as np
 
 from ..datasets import load
 from ..datasets.registry import entry
-from ..errors import expect
+from ..errors import InputError
 from ..execution.progress import track
 from ..metrics import ranking
 from ..model_selection.comparison import side_by_side
@@ -75,33 +75,33 @@ def reproduce(
     }
     smallest = min(instances, key=lambda name: instances[name])
     most = instances[smallest]
-    expect(
-        settings.folds <= most,
-        "folds",
-        settings.folds,
-        f"at most {most}, as {smallest} has instances",
-    )
+    if not (settings.folds <= most):
+        raise InputError(
+            where="folds",
+            found=settings.folds,
+            expected=f"at most {most}, as {smallest} has instances",
+        )
+
     tables = {}
     for name in names:
         data = load(name).first(instances[name])
-        truth, panels = (
-            data.labels.toarray(),
-            base_predictions(data, settings, cache, jobs, say),
-        )
+        truth = data.labels.toarray()
+        panels = base_predictions(data, settings, cache, jobs, say)
         combining = track(panels, settings.repeats, f"{name}: combining")
-        tables[name] = summarise(
+        tables[name] = summarize(
             [side_by_side(truth, Predictions(panel)) for panel in combining], name
         )
+
     return Results(settings, instances, tables)
 
 
-def summarise(judged: Sequence[dict[str, dict[str, float]]], name: str) -> Table:
+def summarize(judged: Sequence[dict[str, dict[str, float]]], name: str) -> Table:
     """Take mean and standard deviation over the repeats, and put the paper's figure beside them.
 
     Examples
     --------
     >>> runs = [{"MV": dict.fromkeys(ranking.RANKING_METRICS, value)} for value in (0.5, 0.7)]
-    >>> summarise(runs, "medical")["MV"]["micro_auc"].paper
+    >>> summarize(runs, "medical")["MV"]["micro_auc"].paper
     0.9321
     """
     printed = paper.tables()[name]
@@ -133,9 +133,11 @@ class JudgedClaim(NamedTuple):
 def judge_claims(results: Results) -> list[JudgedClaim]:
     """Judge each of the paper's claims by the means of a run.
 
-    A claim on how often one method is ahead holds if that is so in at least the share of cells that the paper names,
-    and in part if in at least half of them. One on the largest gain holds if ours is at least as large as the largest
-    in the paper's own tables of the same data sets, or as the paper says, and in part if at least half of that.
+    A claim on how often one method is ahead holds if that is so in at least the share
+    of cells that the paper names, and in part if in at least half of them. One on the
+    largest gain holds if ours is at least as large as the largest in the paper's own
+    tables of the same data sets, or as the paper says, and in part if at least half of
+    that.
 
     Examples
     --------
@@ -152,12 +154,17 @@ def judge_claims(results: Results) -> list[JudgedClaim]:
         ours, papers = (
             _cells(results.tables, claim, which) for which in ("mean", "paper")
         )
-        evidence = _ahead if claim.gain is None else _largest_gain
+        if claim.gain is None:
+            evidence = _ahead
+        else:
+            evidence = _largest_gain
+
         seen = [
             evidence(claim, cells) if cells else "no figures"
             for cells in (ours, papers)
         ]
         judged.append(JudgedClaim(claim.text, _verdict(claim, ours, papers), *seen))
+
     return judged
 
 
@@ -181,33 +188,33 @@ def _cells(tables: dict[str, Table], claim: paper.Claim, which: str) -> list[_Ce
             getattr(tables[name][method][metric], which) for method in (first, second)
         )
         if ahead is not None and behind is not None:
-            difference = (
-                behind - ahead if metric in ranking.LOWER_IS_BETTER else ahead - behind
-            )
+            if metric in ranking.LOWER_IS_BETTER:
+                difference = behind - ahead
+            else:
+                difference = ahead - behind
+
             found.append(_Cell(name, metric, first, difference, behind))
+
     return found
 
 
 def _verdict(claim: paper.Claim, ours: list[_Cell], papers: list[_Cell]) -> Verdict:
     if claim.gain is None:
-        reached, wanted, half = (
-            sum(cell.difference > 0 for cell in ours) / len(ours),
-            claim.share,
-            0.5,
-        )
+        reached = sum(cell.difference > 0 for cell in ours) / len(ours)
+        wanted = claim.share
+        half = 0.5
     else:
         reached = max(cell.gain for cell in ours)
         wanted = min(
             [claim.gain, max((cell.gain for cell in papers), default=claim.gain)]
         )
         half = wanted / 2
-    return (
-        "holds"
-        if reached >= wanted - 1e-12
-        else "holds in part"
-        if reached >= half
-        else "does not"
-    )
+
+    if reached >= wanted - 1e-12:
+        return "holds"
+    if reached >= half:
+        return "holds in part"
+    return "does not"
 
 
 def _ahead(claim: paper.Claim, cells: list[_Cell]) -> str:
@@ -218,6 +225,7 @@ def _ahead(claim: paper.Claim, cells: list[_Cell]) -> str:
                 cell.metric.replace("_", " ")
             ] * (len(claim.metrics) > 1)
             lost.setdefault(cell.dataset, []).append(" ".join(detail))
+
     n_won = len(cells) - sum(map(len, lost.values()))
     where = [
         f"{name}: {', '.join(details)}" if details[0] else name

@@ -31,7 +31,11 @@ def as_json(results: Results) -> str:
         "instances": results.instances,
         "seeds": "numpy SeedSequence of (seed, repeat, model, …)",
     }
-    claims = judge_claims(results) if results.tables else []
+    if results.tables:
+        claims = judge_claims(results)
+    else:
+        claims = []
+
     found = plain({"settings": settings, **results.tables, "claims": claims})
     return json.dumps(found, indent=2, ensure_ascii=False) + "\n"
 
@@ -57,13 +61,16 @@ def as_text(results: Results) -> str:
                 figure.std for row in table.values() for figure in row.values()
             )
             parts.append(f"Standard deviation over the repeats: at most {largest:.4f}.")
+
         parts += _misprints(name)
+
     if results.tables:
         parts += [
             "The paper's claims",
             aligned(_CLAIMS, judge_claims(results), left=len(_CLAIMS)),
         ]
         parts.append(_NOTE.replace("± standard deviation over the repeats; ", ""))
+
     return "\n\n".join(parts) + "\n"
 
 
@@ -88,6 +95,7 @@ def as_markdown(results: Results) -> str:
             _piped(_heads(), rows),
             *_misprints(name),
         ]
+
     if results.tables:
         parts += ["## The paper's claims", _piped(_CLAIMS, judge_claims(results))]
     return "\n\n".join(parts) + "\n"
@@ -122,7 +130,8 @@ def _cells(name: str, table: Table, with_std: bool = False) -> list[list[str]]:
         cells = [method]
         for metric, figure in row.items():
             ours = f"{figure.mean:.4f}{'*' * (method in best_rows(means, metric))}"
-            papers, difference = "", ""
+            papers = ""
+            difference = ""
             if method in printed:
                 papers = f"({printed[method][metric]:.4f})"
             if figure.paper is not None:
@@ -130,26 +139,28 @@ def _cells(name: str, table: Table, with_std: bool = False) -> list[list[str]]:
                     f"{figure.paper:.4f}{'*' * (method in best_rows(printed, metric))}"
                 )
                 difference = f"{round(figure.mean - figure.paper, 4) + 0.0:+.4f}"
+
             cells += [
                 f"{ours} ± {figure.std:.4f}" if with_std else ours,
                 papers,
                 difference,
             ]
+
         rows.append(cells)
+
     return rows
 
 
 def _misprints(name: str) -> list[str]:
     found = printed_tables()[name].misprinted
-    return (
-        [
+    if found:
+        return [
             _MISPRINT.format(
                 metrics=", ".join(TITLES[metric] for metric in sorted(found)), name=name
             )
         ]
-        if found
-        else []
-    )
+
+    return []
 
 
 def _piped(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -16,7 +16,7 @@ from scipy import sparse
 from ...linalg.block_sums import FloatArray, ratio
 from ...linalg.label_map import (
     LEAST,
-    Headed,
+    HeadTailMap,
     among_tail,
     head_first,
     shrunk,
@@ -25,8 +25,8 @@ from ...linalg.label_map import (
 )
 from ...linalg.sparse_scores import (
     MOST_NAMED,
-    ManyScores,
     Said,
+    SparseScores,
     best,
     by_label,
     in_pieces,
@@ -166,7 +166,7 @@ def filtering(
     own: FloatArray,
     active: Any,
     noise: FloatArray,
-) -> Headed:
+) -> HeadTailMap:
     """Correlate labels, draw that to 0 as far as chance explains it, and solve for (Φ + N)⁻¹ Φ.
 
     Covariances are divided by the labels' `scale` (l,); chance gives two labels' correlation a variance that is the
@@ -254,7 +254,7 @@ def _spread(head: FloatArray, beyond: FloatArray, group: Any, own: FloatArray) -
 
 def apply(
     block: Predictions, solution: Any, per_answer: Any, floor: float
-) -> ManyScores:
+) -> SparseScores:
     """Pool the answers about named labels, filter by how far they are from what noes of all would be, add the vote."""
     found = Said.by(block)
     voting, share = float(solution.votes), 1 - float(solution.votes)
@@ -285,7 +285,7 @@ def apply(
         moved.data = np.maximum(own + moved.data, 0) - np.maximum(own, 0)
         return best(moved + votes[rows], default)
 
-    return ManyScores(
+    return SparseScores(
         solution.filter.applied(reading[:, solution.filter.labels], base, finished),
         default,
     )

@@ -5,7 +5,7 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from ...execution.statistics import Axes
-from ...linalg.annotations import Sheets, sheets
+from ...linalg.annotations import Annotations, make_annotations
 from ...linalg.block_sums import FloatArray, dense, model_sums, product, ratio
 from ...linalg.vote_patterns import counts, pooled
 from ...predictions import Predictions, Scales
@@ -100,7 +100,7 @@ def rates(block: Predictions, known: Scales | None) -> Rates:
     if block.complete:
         total, squares, products = model_sums(block)
         return Rates(total, squares, np.full((m, l), float(n)), products, float(n))
-    said = sheets(block)
+    said = make_annotations(block)
     scores = said.scores.astype(np.float64)
     total, squares, heard = map(
         said.of_raters, (scores, scores**2, said.spoke.astype(np.float64))
@@ -136,7 +136,7 @@ def pairs(block: Predictions, known: Means) -> Pairs:
     if block.complete:
         total, _, products = model_sums(block)
         return _complete_pairs(products, total, known.mean, len(block))
-    said = sheets(block)
+    said = make_annotations(block)
     x, spoke = (
         said.by_cell(centred(said, known.mean)),
         said.by_cell(said.spoke.astype(np.float64)),
@@ -237,7 +237,7 @@ def on_scale(block: Predictions, known: Any) -> Predictions:
     )
 
 
-def centred(said: Sheets, mean: FloatArray) -> FloatArray:
+def centred(said: Annotations, mean: FloatArray) -> FloatArray:
     """Take each rater's mean (m, l) off what it said (r, l); silence stays 0."""
     return (said.scores - mean[said.rater]) * said.spoke
 

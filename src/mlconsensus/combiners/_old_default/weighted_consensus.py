@@ -28,11 +28,11 @@ from scipy import linalg, sparse
 
 from ...errors import expect
 from ...execution.statistics import Axes
-from ...linalg.annotations import sheets
+from ...linalg.annotations import make_annotations
 from ...linalg.block_sums import FloatArray, column_sums, dense, gram, product, ratio
-from ...linalg.label_map import Headed
+from ...linalg.label_map import HeadTailMap
 from ...linalg.vote_patterns import answers, by_model, pooled
-from ...predictions import Predictions, Source
+from ...predictions import BasePredictions, Predictions
 from ...predictions import quantile_normalization as scales_of
 from ...predictions.validation import Weights
 from ..contributions import Contributions, statements
@@ -133,7 +133,7 @@ def statistics(block: Predictions, known: Trust) -> Statistics:
             with_all - u * own, np.maximum(n * (I - b), 0), np.maximum(squares - 2 * u * with_all + u**2 * own, 0),
             rater_rounds.complete_levels(block, A, trusted),
         )  # fmt: skip
-    said = sheets(block)
+    said = make_annotations(block)
     x, spoke = centred(said, mean), said.spoke.astype(np.float64)
     ux, bs = u[said.rater] * x, b[said.rater] * spoke
     Z, I = said.of_instances(ux), said.of_instances(bs)
@@ -221,7 +221,7 @@ def solve(sums: Statistics, weights: FloatArray | None, known: Trust) -> Solutio
 def apply(block: Predictions, solution: Solution) -> Any:
     """Pool the answers about each label, filter the readings, and add the vote."""
     block = on_scale(block, solution)
-    if isinstance(solution.filter, Headed):
+    if isinstance(solution.filter, HeadTailMap):
         return many_raters.apply(block, solution, _per_answer, _FLOOR)
     kind = solution.vote.dtype
     # Both parts of the score are multiplied before they are made, not after: each pass over (n, l) counts.
@@ -241,7 +241,7 @@ def apply(block: Predictions, solution: Solution) -> Any:
         scores += prior + floor - (solution.vote * solution.mean).sum(axis=0) @ filter
         vote = dense(pooled(A, trusted / kind.type(solution.trusted.sum() or 1.0)))
     else:
-        said = sheets(block)
+        said = make_annotations(block)
         rater, spoke = said.rater, said.spoke.astype(kind)
         reading = said.of_instances(solution.vote[rater] * centred(said, solution.mean))
         reading = reading * _per_answer(
@@ -257,7 +257,7 @@ def apply(block: Predictions, solution: Solution) -> Any:
     scores += vote
     if solution.learned is None or not len(solution.learned):
         return np.asarray(scores, dtype=kind)
-    said = sheets(block)
+    said = make_annotations(block)
     moved = said.of_instances(
         solution.learned[2:][said.rater] * centred(said, solution.mean)
     )
@@ -281,7 +281,7 @@ def contributions(block: Predictions, solution: Solution, label: int) -> Contrib
     """Take the score of the block's one instance apart: by how much each answer moves it away from the frequency."""
     scores, said = statements(on_scale(block, solution))
     answers = solution.vote * (scores - said * solution.mean)
-    many = isinstance(solution.filter, Headed)
+    many = isinstance(solution.filter, HeadTailMap)
     filter = (
         solution.filter.column(label, scores.shape[1])
         if many
@@ -429,7 +429,7 @@ class WeightedConsensus(Method):
             "True or False",
         )
 
-    def prepare(self, source: Source, gather: Gather[Any]) -> Any:
+    def prepare(self, source: BasePredictions, gather: Gather[Any]) -> Any:
         """Find the scale that scores are brought to, then go through the rounds before the last."""
         scaled = self.rescale and source.has_scores
         return self.go_through(

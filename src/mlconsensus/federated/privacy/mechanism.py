@@ -1,7 +1,7 @@
 """Differential privacy: statistics with noise that hides whether any one instance was in the panel.
 
-`private_sums` has what is released for each method, `noise` is where OpenDP comes in. docs/privacy.md has the proofs,
-and what the noise costs.
+`private_sums` has what is released for each method, `noise` is where OpenDP comes in.
+docs/privacy.md has the proofs, and what the noise costs.
 """
 
 import warnings
@@ -11,8 +11,8 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from ...combiners.registry import Combiner
-from ...errors import InputWarning, expect
+from ...combiners.registry import BaseCombiner
+from ...errors import InputError, InputWarning
 from ...execution.passes import gather
 from ...predictions import FloatArray
 from ...predictions.validation import Weights, model_weights, positive, whole
@@ -21,7 +21,7 @@ from .private_sums import PRIVATE, PrivateSums, from_vector, to_vector
 
 __all__ = ["Guarantee", "fit"]
 
-C = TypeVar("C", bound=Combiner)
+C = TypeVar("C", bound=BaseCombiner)
 
 CLIP = 1.5  # a little more than the norm of two labels that all models give
 _HIDES_LITTLE = 10.0  # from which ε on it is said
@@ -41,8 +41,10 @@ class Guarantee(NamedTuple):
 
     epsilon: float
     delta: float
-    scale: float  # standard deviation of the noise in each release; √releases times that in their sum
-    sensitivity: float  # the most that one instance adds, in Euclidean norm; `scale` is calibrated to it
+    # standard deviation of the noise in each release; √releases times that in their sum
+    scale: float
+    # the most that one instance adds, in Euclidean norm; `scale` is calibrated to it
+    sensitivity: float
     clip: float | None = (
         None  # the norm that each instance's mean prediction is clipped to, where it is
     )
@@ -55,16 +57,18 @@ class Guarantee(NamedTuple):
     def __str__(self) -> str:
         each = f"ε = {self.epsilon:g}, δ = {self.delta:g}"
         more = f"{each} in each of {self.releases:,} releases; those of the same people add up"
-        return each if self.releases == 1 else more
+        if self.releases == 1:
+            return each
+        return more
 
-    def cleared(self, combiner: Combiner) -> Any:
+    def cleared(self, combiner: BaseCombiner) -> Any:
         """Return a combiner's statistics without what can only be noise, so that they can be solved."""
         return PRIVATE[combiner.name].cleared(
             combiner.statistics_, _weights(combiner.weights_, combiner.models_)
         )
 
 
-def guarantee_of(found: Any, kind: type[Combiner], where: str) -> Guarantee:
+def guarantee_of(found: Any, kind: type[BaseCombiner], where: str) -> Guarantee:
     """Read the guarantee that a file gives for a method's statistics.
 
     Examples
@@ -74,7 +78,13 @@ def guarantee_of(found: Any, kind: type[Combiner], where: str) -> Guarantee:
     1.0
     """
     complete = isinstance(found, dict) and set(found) == set(Guarantee._fields)
-    expect(complete, where, "a broken guarantee", ", ".join(Guarantee._fields))
+    if not (complete):
+        raise InputError(
+            where=where,
+            found="a broken guarantee",
+            expected=", ".join(Guarantee._fields),
+        )
+
     guarantee = Guarantee(**found)
     check(
         kind,
@@ -85,14 +95,16 @@ def guarantee_of(found: Any, kind: type[Combiner], where: str) -> Guarantee:
     )
     for name in ("scale", "sensitivity"):
         positive(found[name], f"{where}, {name}")
+
     whole(guarantee.releases, f"{where}, releases", 1)
     known = _MECHANISM, _NEIGHBOURS
-    expect(guarantee[-2:] == known, where, guarantee[-2:], str(known))
+    if guarantee[-2:] != known:
+        raise InputError(where=where, found=guarantee[-2:], expected=str(known))
     return guarantee
 
 
 def check(
-    kind: type[Combiner],
+    kind: type[BaseCombiner],
     epsilon: float,
     delta: float,
     clip: float = CLIP,
@@ -124,17 +136,25 @@ def check(
     unknown = (
         f"{kind.name}, for whose statistics no bound is known on what one instance adds"
     )
-    expect(kind.name in PRIVATE, where, unknown, " or ".join(PRIVATE))
+    if kind.name not in PRIVATE:
+        raise InputError(where=where, found=unknown, expected=" or ".join(PRIVATE))
+
     positive(epsilon, f"{where}, epsilon")
-    expect(
-        positive(delta, f"{where}, delta") < 1,
-        f"{where}, delta",
-        repr(delta),
-        "a number above 0 and below 1",
-    )
+    if not (positive(delta, f"{where}, delta") < 1):
+        raise InputError(
+            where=f"{where}, delta",
+            found=repr(delta),
+            expected="a number above 0 and below 1",
+        )
+
     least, most = _CLIPS
     fits = least <= positive(clip, f"{where}, clip") <= most
-    expect(fits, f"{where}, clip", repr(clip), f"a number from {least:g} to {most:g}")
+    if not (fits):
+        raise InputError(
+            where=f"{where}, clip",
+            found=repr(clip),
+            expected=f"a number from {least:g} to {most:g}",
+        )
 
 
 def fit(
@@ -142,9 +162,9 @@ def fit(
 ) -> C:
     """Fit a combiner to statistics with noise, so that they are (ε, δ)-differentially private.
 
-    Whoever sees the statistics, or anything made of them, can hardly tell whether any one instance was in the
-    panel. Names of models and labels are taken for public. A second release of the same instances adds its ε and δ
-    to those of the first.
+    Whoever sees the statistics, or anything made of them, can hardly tell whether any
+    one instance was in the panel. Names of models and labels are taken for public. A
+    second release of the same instances adds its ε and δ to those of the first.
 
     Parameters
     ----------
@@ -153,10 +173,12 @@ def fit(
     predictions
         `Predictions`, or anything that its constructor takes.
     epsilon, delta
-        The smaller, the more private and the noisier. δ should be far below 1 divided by the number of instances.
+        The smaller, the more private and the noisier. δ should be far below 1 divided
+        by the number of instances.
     clip
-        For `MLCMa`, the norm that each instance's mean prediction is scaled down to, where it is larger; from 1e-6 to
-        1e6. It must not be chosen by looking at the data.
+        For `MLCMa`, the norm that each instance's mean prediction is scaled down to,
+        where it is larger; from 1e-6 to 1e6. It must not be chosen by looking at the
+        data.
 
     Returns
     -------
@@ -172,27 +194,30 @@ def fit(
     """
     check(type(combiner), epsilon, delta, clip)
     panel = combiner.checked_panel(predictions)
-    expect(
-        not panel.clusters,
-        "privacy",
-        "clusterings, whose clusters are made of the instances",
-        "none",
-    )
-    expect(
-        len(panel) <= MOST_INSTANCES,
-        "privacy",
-        f"{len(panel):,} instances",
-        f"at most {MOST_INSTANCES:,}",
-    )
+    if panel.clusters:
+        raise InputError(
+            where="privacy",
+            found="clusterings, whose clusters are made of the instances",
+            expected="none",
+        )
+    if not (len(panel) <= MOST_INSTANCES):
+        raise InputError(
+            where="privacy",
+            found=f"{len(panel):,} instances",
+            expected=f"at most {MOST_INSTANCES:,}",
+        )
+
     # With chance δ an instance may be shown as it is: of n instances, n·δ are.
     found = f"{delta:g} for {len(panel):,} instances, of which {delta * len(panel):.2g} may be shown as they are"
-    expect(
-        delta * len(panel) <= 0.1,
-        "privacy, delta",
-        found,
-        f"at most a tenth of 1 / {len(panel):,}",
-    )
-    form, weights = PRIVATE[combiner.name], _weights(combiner.weights, panel.models)
+    if not (delta * len(panel) <= 0.1):
+        raise InputError(
+            where="privacy, delta",
+            found=found,
+            expected=f"at most a tenth of 1 / {len(panel):,}",
+        )
+
+    form = PRIVATE[combiner.name]
+    weights = _weights(combiner.weights, panel.models)
     exact: PrivateSums = gather(panel, partial(form.sums, weights, clip))
     values = to_vector(exact)
     scale = noise_scale(epsilon, delta, form.sensitivity, len(values))
@@ -203,6 +228,7 @@ def fit(
             InputWarning,
             2,
         )
+
     if scale > np.abs(values).max():  # which is said here, and is not in the release
         wanted = "a larger ε or more instances give scores that mean something"
         warnings.warn(
@@ -210,6 +236,7 @@ def fit(
             InputWarning,
             2,
         )
+
     noisy = from_vector(add_noise(values, scale), len(exact.gram))
     guarantee = Guarantee(
         float(epsilon),
@@ -230,4 +257,6 @@ def fit(
 
 def _weights(weights: Weights, models: Sequence[str]) -> FloatArray:
     found = model_weights(weights, models)
-    return np.ones(len(models)) if found is None else found
+    if found is None:
+        return np.ones(len(models))
+    return found

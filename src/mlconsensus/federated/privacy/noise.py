@@ -1,7 +1,8 @@
 """Gaussian noise from OpenDP, which samples it exactly, and the scale that (ε, δ) asks for.
 
-A release is private only if one instance cannot add more than the sensitivity to the numbers that the computer really
-adds up. So contributions are rounded down to a grid on which sums and products are exact in float64 (`on_grid`).
+A release is private only if one instance cannot add more than the sensitivity to the
+numbers that the computer really adds up. So contributions are rounded down to a grid on
+which sums and products are exact in float64 (`on_grid`).
 """
 
 from typing import Any
@@ -12,10 +13,12 @@ from scipy import sparse
 from ...errors import InputError, needed
 from ...predictions import FloatArray, Matrix
 
-# Numbers on a grid of 2⁻¹² have products on one of 2⁻²⁴, and sums of these are exact up to 2⁵³ · 2⁻²⁴ = 2²⁹.
+# Numbers on a grid of 2⁻¹² have products on one of 2⁻²⁴, and sums of these are exact up
+# to 2⁵³ · 2⁻²⁴ = 2²⁹.
 _GRID = 2.0**12
 _BELOW = 1 - 2.0**-30  # more than what rounding can have added before
-_STEP = -40  # noise is drawn on a grid of 2⁻⁴⁰: coarser than OpenDP's default, and six times as fast
+# noise is drawn on a grid of 2⁻⁴⁰: coarser than OpenDP's default, and six times as fast
+_STEP = -40
 _SLACK = 1 + 2.0**-20  # scaling exact sums below 2²⁹ rounds them by less than this
 MOST_INSTANCES = 2**28
 

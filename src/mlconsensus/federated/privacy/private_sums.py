@@ -1,7 +1,8 @@
 r"""Statistics in a form whose sensitivity is known: how much one instance can add to them, in Euclidean norm.
 
-Each method's sums are a symmetric matrix and, beside it, some counts. A quarter of the counts goes into the released
-vector, so that they cost the matrix little noise. docs/privacy.md has the proofs.
+Each method's sums are a symmetric matrix and, beside it, some counts. A quarter of the
+counts goes into the released vector, so that they cost the matrix little noise.
+docs/privacy.md has the proofs.
 """
 
 import math
@@ -72,9 +73,11 @@ def from_vector(vector: FloatArray, size: int) -> PrivateSums:
 class PrivateMLCMr:
     r"""MLCM-r's walk.
 
-    An instance with edges :math:`a \in [0, w]^v`, where `w` is the largest weight of a model (1 without weights), adds
-    :math:`a a^\top / |a|_1` to it. Divided by `w` that is :math:`b b^\top` with :math:`b = a/\sqrt{w |a|_1}`, of
-    Frobenius norm :math:`\|b\|_2^2 = \|a\|_2^2/(w |a|_1) \le 1`, since :math:`a_j^2 \le w a_j`. Decisions reach 1.
+    An instance with edges :math:`a \in [0, w]^v`, where `w` is the largest weight of a
+    model (1 without weights), adds :math:`a a^\top / |a|_1` to it. Divided by `w` that
+    is :math:`b b^\top` with :math:`b = a/\sqrt{w |a|_1}`, of Frobenius norm
+    :math:`\|b\|_2^2 = \|a\|_2^2/(w |a|_1) \le 1`, since :math:`a_j^2 \le w a_j`.
+    Decisions reach 1.
     """
 
     sensitivity = 1.0
@@ -104,7 +107,8 @@ class PrivateMLCMr:
         self, noisy: PrivateSums, weights: FloatArray, clip: float
     ) -> mlcm_r.Statistics:
         """Make statistics of noisy sums, given how much each model counts (m,)."""
-        m, v = len(weights), len(noisy.gram)
+        m = len(weights)
+        v = len(noisy.gram)
         return mlcm_r.Statistics(
             weights.max() * noisy.gram.reshape(m, v // m, m, v // m)
         )
@@ -114,8 +118,9 @@ class PrivateMLCMr:
     ) -> mlcm_r.Statistics:
         """Set numbers below 0, which only noise can make, to 0.
 
-        A symmetric matrix without them is all that the walk needs: it is a graph, its Laplacian plus the anchors is
-        positive definite, and rows of `Q` are distributions.
+        A symmetric matrix without them is all that the walk needs: it is a graph, its
+        Laplacian plus the anchors is positive definite, and rows of `Q` are
+        distributions.
         """
         return mlcm_r.Statistics(np.maximum(statistics.walk, 0))
 
@@ -123,9 +128,10 @@ class PrivateMLCMr:
 class PrivateMLCMa:
     r"""MLCM-a's products of means.
 
-    The mean prediction :math:`\bar y` of an instance is scaled down to a norm of at most `C` (`clip`); :math:`z` is the
-    result in units of `C`, of norm at most 1. Counts are the number of instances, the share `s` of cells that were
-    spoken about, and `z`:
+    The mean prediction :math:`\bar y` of an instance is scaled down to a norm of at
+    most `C` (`clip`); :math:`z` is the result in units of `C`, of norm at most 1.
+    Counts are the number of instances, the share `s` of cells that were spoken about,
+    and `z`:
 
     .. math:: \left(\tfrac14,\; \tfrac14 s,\; \tfrac14 z,\; z z^\top\right), \qquad
         \|\cdot\|_2 \le \sqrt{3/16 + \|z\|_2^4} \le \sqrt{19}/4 .
@@ -162,7 +168,9 @@ class PrivateMLCMa:
         self, noisy: PrivateSums, weights: FloatArray, clip: float
     ) -> mlcm_a.Statistics:
         """Make statistics of noisy sums, given how much each model counts (m,)."""
-        n, share, total = noisy.counts[0], noisy.counts[1], noisy.counts[2:]
+        n = noisy.counts[0]
+        share = noisy.counts[1]
+        total = noisy.counts[2:]
         l = len(total)
         spoken = share * weights.sum() * l
         return mlcm_a.Statistics(
@@ -174,9 +182,11 @@ class PrivateMLCMa:
     ) -> mlcm_a.Statistics:
         """Give the sums back what noise took from them: counts that are possible, and a Gram matrix that is one.
 
-        Its negative eigenvalues are set to 0, and then its negative numbers, since predictions are not negative.
+        Its negative eigenvalues are set to 0, and then its negative numbers, since
+        predictions are not negative.
         """
-        n, l = max(statistics.n_instances, 1.0), len(statistics.total)
+        n = max(statistics.n_instances, 1.0)
+        l = len(statistics.total)
         most = weights.sum() * n * l
         spoken = min(max(statistics.spoken, most / len(weights)), most)
         values, vectors = linalg.eigh(statistics.known_gram)

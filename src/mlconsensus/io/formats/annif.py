@@ -1,7 +1,7 @@
 """Subjects as Annif suggests them: for each document a file of lines ``<uri>``, label and score with tabs between.
 
-A folder of such files is what one project says about all its documents. What Annif takes for the truth is read too:
-files without scores, or of labels alone.
+A folder of such files is what one project says about all its documents. What Annif
+takes for the truth is read too: files without scores, or of labels alone.
 """
 
 from typing import Any
@@ -11,7 +11,7 @@ import polars as pl
 from ...errors import InputError
 from ..encoding import decoded
 from ..files import InputFile, read_bytes
-from ..options import Rules
+from ..options import ReadOptions
 from .jsonl import frame_of
 from .registry import Keep, NamedFrame, subject_files
 
@@ -25,9 +25,11 @@ def read(file: InputFile, keep: Keep = pl.LazyFrame.collect) -> NamedFrame:
     >>> read(InputFile("d1.annif", "d1", lambda: lines)).rows.rows()
     [('d1', 'law', 0.9), ('d1', 'war', 0.25)]
     """
-    paths = (
-        subject_files(file.path) if file.path is not None and file.path.is_dir() else []
-    )
+    if file.path is not None and file.path.is_dir():
+        paths = subject_files(file.path)
+    else:
+        paths = []
+
     found = [(path.stem, read_bytes(path), str(path)) for path in paths] or [
         (file.model, file.read(), file.name)
     ]
@@ -36,19 +38,23 @@ def read(file: InputFile, keep: Keep = pl.LazyFrame.collect) -> NamedFrame:
     )
 
 
-def _document(name: str, data: bytes, where: str, rules: Rules) -> dict[str, Any]:
+def _document(name: str, data: bytes, where: str, rules: ReadOptions) -> dict[str, Any]:
     """Return what a file says: its subjects' labels, or their URIs where the rules want these or there is no label."""
     labels: dict[str, float] = {}
     for number, line in enumerate(
         decoded(data, where).strip().splitlines() if data.strip() else (), 1
     ):
         parts = [part.strip() for part in line.split("\t")]
-        uri = parts.pop(0)[1:-1] if line.startswith("<") else ""
-        label = (
-            uri
-            if uri and (rules.columns.get("label") == "uri" or not parts)
-            else parts[0]
-        )
+        if line.startswith("<"):
+            uri = parts.pop(0)[1:-1]
+        else:
+            uri = ""
+
+        if uri and (rules.columns.get("label") == "uri" or not parts):
+            label = uri
+        else:
+            label = parts[0]
+
         try:
             labels[label] = max(
                 float(parts[-1]) if len(parts) > 1 else 1.0, labels.get(label, 0.0)
@@ -57,4 +63,5 @@ def _document(name: str, data: bytes, where: str, rules: Rules) -> dict[str, Any
             raise InputError(
                 f"{where}, line {number}: found {parts[-1]!r}, expected a score after a tab"
             ) from None
+
     return {"instance": name, "labels": labels}

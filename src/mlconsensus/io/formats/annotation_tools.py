@@ -1,13 +1,14 @@
 """What annotation tools export → judgements as in JSON lines; and a consensus → records that these tools import.
 
-A tool's record, a task or an example, becomes a judgement for each who has said something about it, with the keys
-``model`` (where the record says it), ``instance`` and ``labels`` (``None``: no answer).
+A tool's record, a task or an example, becomes a judgement for each who has said
+something about it, with the keys ``model`` (where the record says it), ``instance`` and
+``labels`` (``None``: no answer).
 """
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from ..options import Rules
+from ..options import ReadOptions
 
 Record = dict[str, Any]
 
@@ -16,10 +17,12 @@ class Tool(NamedTuple):
     """One tool: whether a record can only be its own, what it says, and what is imported, if we write that."""
 
     fits: Callable[[Record], bool]
-    judgements: Callable[[Record, Rules], Iterator[Record]]
-    # model, instance, all labels, those chosen, how many are expected to be wrong → record
+    judgements: Callable[[Record, ReadOptions], Iterator[Record]]
+    # model, instance, all labels, those chosen, how many are expected to be wrong →
+    # record
     written: Callable[[str, str, list[str], list[str], float], Record] | None = None
-    one_form: bool = False  # whether all chose from the same labels: who never chose one has said no to it
+    # whether all chose from the same labels: who never chose one has said no to it
+    one_form: bool = False
     in_pieces: bool = (
         False  # whether what somebody says about an instance may be in several records
     )
@@ -43,9 +46,13 @@ def tool_of(found: Any) -> str | None:
     )
 
 
-def _instance(record: Record, rules: Rules, *usual: str) -> Any:
+def _instance(record: Record, rules: ReadOptions, *usual: str) -> Any:
     """Return what an instance is called: as the user says, or as is usual, be it in the record's own data."""
-    keys = [rules.columns["instance"]] if "instance" in rules.columns else usual
+    if "instance" in rules.columns:
+        keys = [rules.columns["instance"]]
+    else:
+        keys = usual
+
     places = [
         record,
         *(
@@ -63,18 +70,24 @@ def _instance(record: Record, rules: Rules, *usual: str) -> Any:
     return found
 
 
-def _label_studio(task: Record, rules: Rules) -> Iterator[Record]:
-    said, control = (
-        {"instance": _instance(task, rules, "id", "text")},
-        rules.columns.get("label"),
-    )
+def _label_studio(task: Record, rules: ReadOptions) -> Iterator[Record]:
+    said = {"instance": _instance(task, rules, "id", "text")}
+    control = rules.columns.get("label")
     for given in [*task.get("annotations", ()), *task.get("predictions", ())]:
         if given and not isinstance(
             given, int
         ):  # a short export lists only the numbers of predictions
             who = given.get("completed_by") or given.get("model_version") or "model"
-            own = (who.get("email") or who["id"]) if isinstance(who, dict) else who
-            score = 1.0 if given.get("score") is None else given["score"]
+            if isinstance(who, dict):
+                own = who.get("email") or who["id"]
+            else:
+                own = who
+
+            if given.get("score") is None:
+                score = 1.0
+            else:
+                score = given["score"]
+
             parts = [
                 item
                 for item in given["result"]
@@ -107,29 +120,30 @@ def _to_label_studio(
         "type": "choices",
         "value": {"choices": chosen},
     }
-    # Label Studio sorts its queue by this score, the lowest first: what is most in doubt is asked first.
+    # Label Studio sorts its queue by this score, the lowest first: what is most in
+    # doubt is asked first.
     said = {
         "model_version": model,
         "score": 1 / (1 + doubt),
         "result": [choices] * bool(chosen),
     }
-    task = {"id": int(instance)} if instance.isdecimal() and len(instance) < 19 else {}
+    if instance.isdecimal() and len(instance) < 19:
+        task = {"id": int(instance)}
+    else:
+        task = {}
+
     return task | {"data": {"text": instance}, "predictions": [said]}
 
 
-def _prodigy(task: Record, rules: Rules) -> Iterator[Record]:
-    who, answer = (
-        task.get("_annotator_id") or task.get("_session_id"),
-        task.get("answer", "accept"),
-    )
+def _prodigy(task: Record, rules: ReadOptions) -> Iterator[Record]:
+    who = task.get("_annotator_id") or task.get("_session_id")
+    answer = task.get("answer", "accept")
     said = ({} if who is None else {"model": who}) | {
         "instance": _instance(task, rules, "id", "_input_hash", "text")
     }
     if "options" in task:
-        options, chosen = (
-            [str(option["id"]) for option in task["options"]],
-            set(map(str, task.get("accept", ()))),
-        )
+        options = [str(option["id"]) for option in task["options"]]
+        chosen = set(map(str, task.get("accept", ())))
         labels: Any = (
             {option: float(option in chosen) for option in options}
             if answer == "accept"
@@ -141,6 +155,7 @@ def _prodigy(task: Record, rules: Rules) -> Iterator[Record]:
             if answer == "ignore"
             else float(answer == "accept")
         }
+
     yield said | {"labels": labels}
 
 
@@ -154,7 +169,7 @@ def _to_prodigy(
     }
 
 
-def _argilla(record: Record, rules: Rules) -> Iterator[Record]:
+def _argilla(record: Record, rules: ReadOptions) -> Iterator[Record]:
     every = (key.rpartition(".")[0] for key in record if key.endswith(_ARGILLA))
     asked = {
         question
@@ -165,7 +180,9 @@ def _argilla(record: Record, rules: Rules) -> Iterator[Record]:
         raise LookupError(
             f"the questions {sorted(asked)}: --columns label=… says which counts"
         )
-    question, said = asked.pop(), {"instance": _instance(record, rules, "id")}
+
+    question = asked.pop()
+    said = {"instance": _instance(record, rules, "id")}
     answers, users, states, names, scores, agent = (
         listed(record.get(question + part)) for part in _PARTS
     )
@@ -175,6 +192,7 @@ def _argilla(record: Record, rules: Rules) -> Iterator[Record]:
                 "model": user,
                 "labels": None if state == "discarded" else listed(value),
             }
+
     if record.get(question + ".suggestion") is not None:
         labels = dict(zip(names, scores or [1.0] * len(names), strict=True))
         yield said | {"model": (agent or ["suggestion"])[0], "labels": labels}
@@ -188,7 +206,11 @@ def listed(value: Any) -> list[Any]:
     >>> listed(["law"]), listed("law"), listed(None)
     (['law'], ['law'], [])
     """
-    return value if isinstance(value, list) else [] if value is None else [value]
+    if isinstance(value, list):
+        return value
+    if value is None:
+        return []
+    return [value]
 
 
 _ARGILLA = (".responses", ".suggestion")

@@ -1,8 +1,8 @@
 """ARFF as Mulan and MEKA write it, dense or sparse; liac-arff parses it.
 
-Which attributes are labels says a Mulan XML file beside it (same name, ``.xml``), or else MEKA's option ``-C k`` in the
-relation's name: the first k attributes, or the last if k is negative. Without an attribute ``instance`` of text,
-instances have no names.
+Which attributes are labels says a Mulan XML file beside it (same name, ``.xml``), or
+else MEKA's option ``-C k`` in the relation's name: the first k attributes, or the last
+if k is negative. Without an attribute ``instance`` of text, instances have no names.
 """
 
 import re
@@ -13,11 +13,11 @@ from xml.etree import ElementTree
 import numpy as np
 from scipy import sparse
 
-from ...errors import InputError, expect, nearest
-from ...predictions import ModelTable, as_names
+from ...errors import InputError, nearest
+from ...predictions import ScoreTable, as_names
 from ..columns import outside, raise_bad_score
 from ..encoding import decoded
-from ..files import AnyPath, InputFile, first_line, guarded, read_bytes
+from ..files import AnyPath, InputFile, first_line, read_bytes, reader_errors
 from ..on_disk import compact
 from .registry import input_file
 
@@ -55,11 +55,11 @@ def load(path: AnyPath) -> tuple[Any, Any, list[str], list[str]]:
     (array([[0.5]]), ['y'])
     """
     file = input_file(path)
-    with guarded(file.name, "ARFF"):
+    with reader_errors(file.name, "ARFF"):
         return _loaded(file)[:4]
 
 
-def read(file: InputFile, keep: object = None) -> list[ModelTable]:
+def read(file: InputFile, keep: object = None) -> list[ScoreTable]:
     r"""Read the labels of an ARFF file as one model's scores.
 
     Examples
@@ -69,11 +69,13 @@ def read(file: InputFile, keep: object = None) -> list[ModelTable]:
     array([[1. , 0.5]])
     """
     _, scores, _, names, ids = _loaded(file)
-    instances = (
-        None if ids is None else as_names(ids, f"{file.name}, attribute {_ID!r}")
-    )
+    if ids is None:
+        instances = None
+    else:
+        instances = as_names(ids, f"{file.name}, attribute {_ID!r}")
+
     return [
-        ModelTable(
+        ScoreTable(
             file.model,
             compact(scores),
             instances,
@@ -98,19 +100,25 @@ def _loaded(file: InputFile) -> tuple[Any, Any, list[str], list[str], list[str] 
         raise InputError(
             f"{where}: found broken data ({first_line(fault)}), expected ARFF"
         ) from None
-    expect(bool(found["data"]), file.name, "no row after @data", "at least one")
-    rows = (
-        found["data"] if is_sparse else [dict(enumerate(row)) for row in found["data"]]
-    )
+
+    if not (bool(found["data"])):
+        raise InputError(
+            where=file.name, found="no row after @data", expected="at least one"
+        )
+    if is_sparse:
+        rows = found["data"]
+    else:
+        rows = [dict(enumerate(row)) for row in found["data"]]
+
     kinds = dict(
         found["attributes"]
     )  # "STRING", another name of a type, or the values of a nominal attribute
     position = {name: at for at, name in enumerate(kinds)}
-    ids = (
-        [row.get(position[_ID]) or "" for row in rows]
-        if kinds.get(_ID) == "STRING"
-        else None
-    )
+    if kinds.get(_ID) == "STRING":
+        ids = [row.get(position[_ID]) or "" for row in rows]
+    else:
+        ids = None
+
     labels = _labels(found["relation"], kinds, file)
     numbers = {at for name, at in position.items() if kinds[name] != "STRING"}
     others = numbers - {position[name] for name in labels}
@@ -136,40 +144,66 @@ def _loaded(file: InputFile) -> tuple[Any, Any, list[str], list[str], list[str] 
 
 def _labels(relation: str, kinds: dict[str, Any], file: InputFile) -> list[str]:
     """Return the names of the attributes that are labels."""
-    beside = None if file.path is None else file.path.with_name(f"{file.model}.xml")
+    if file.path is None:
+        beside = None
+    else:
+        beside = file.path.with_name(f"{file.model}.xml")
+
     if beside is not None and beside.is_file():
         return _listed(kinds, beside)
+
     option = _OPTION.search(relation)
     if option is None:
-        lists = "" if beside is None else f"{beside.name} beside it or "
+        if beside is None:
+            lists = ""
+        else:
+            lists = f"{beside.name} beside it or "
+
         raise InputError(
             f"{file.name}: found no list of labels, expected {lists}the option -C in the @relation line"
         )
-    count, names = int(option[1]), list(kinds)
+
+    count = int(option[1])
+    names = list(kinds)
     many = f"1 to {len(names)}, as there are attributes"
-    expect(0 < abs(count) <= len(names), file.name, f"the option -C {count}", many)
-    chosen = names[:count] if count > 0 else names[count:]
+    if not (0 < abs(count) <= len(names)):
+        raise InputError(where=file.name, found=f"the option -C {count}", expected=many)
+    if count > 0:
+        chosen = names[:count]
+    else:
+        chosen = names[count:]
+
     return [name for name in chosen if kinds[name] != "STRING"]  # text is never a label
 
 
 def _listed(kinds: dict[str, Any], path: Path) -> list[str]:
     """Return, in the order of the attributes, the labels in a Mulan XML file, nested or not."""
-    with guarded(str(path), "XML"):
+    with reader_errors(str(path), "XML"):
         root = ElementTree.fromstring(read_bytes(path))
+
     names = [
         label.get("name", "")
         for label in root.iter()
         if label.tag.rpartition("}")[2] == "label"
     ]
-    expect(bool(names), str(path), "no label element", "Mulan's list of labels")
-    for name in names:
-        hint = "" if name in kinds else nearest(name, kinds)
-        expect(
-            name in kinds,
-            str(path),
-            f"the label {name!r}",
-            f"an attribute's name{hint}",
+    if not (bool(names)):
+        raise InputError(
+            where=str(path), found="no label element", expected="Mulan's list of labels"
         )
+
+    for name in names:
+        if name in kinds:
+            hint = ""
+        else:
+            hint = nearest(name, kinds)
+
+        if name not in kinds:
+            raise InputError(
+                where=str(path),
+                found=f"the label {name!r}",
+                expected=f"an attribute's name{hint}",
+            )
+
     as_names(names, f"{path}, labels")
     listed = set(names)
     return [name for name in kinds if name in listed]
@@ -178,11 +212,22 @@ def _listed(kinds: dict[str, Any], path: Path) -> list[str]:
 def _scores(matrix: Any, labels: list[str], kinds: dict[str, Any], name: str) -> Any:
     for label in labels:
         kind = kinds[label]
-        found = kind if isinstance(kind, str) else f"{{{','.join(kind[:5])}}}"
+        if isinstance(kind, str):
+            found = kind
+        else:
+            found = f"{{{','.join(kind[:5])}}}"
+
         right = kind in ("NUMERIC", "REAL", "INTEGER", ["0", "1"])
-        expect(right, f"{name}, attribute {label!r}", found, "a label {0,1} or numeric")
+        if not (right):
+            raise InputError(
+                where=f"{name}, attribute {label!r}",
+                found=found,
+                expected="a label {0,1} or numeric",
+            )
+
     for at in np.flatnonzero(outside(matrix.data)).tolist():
         row = int(np.searchsorted(matrix.indptr, at, side="right"))
         where = f"{name}, data row {row}, attribute {labels[matrix.indices[at]]!r}"
         raise_bad_score(where, float(matrix.data[at]))
+
     return matrix

@@ -4,17 +4,18 @@ import os
 
 import polars as pl
 
-from ...errors import InputError, expect
+from ...errors import InputError
 from ...predictions import first_again
 from ..encoding import check_text
-from ..files import display, guarded, read_bytes
+from ..files import display, read_bytes, reader_errors
 from .registry import format_of
 
 
 def read_clustering(path: str | os.PathLike[str]) -> dict[str, str]:
     r"""Read which cluster each instance is in, from CSV, TSV or Parquet.
 
-    The first column names the instances, the second their clusters; with an empty cell an instance is in none.
+    The first column names the instances, the second their clusters; with an empty cell
+    an instance is in none.
 
     Examples
     --------
@@ -45,16 +46,18 @@ def read_pairs(path: str | os.PathLike[str], key: str, value: str) -> dict[str, 
     >>> read_pairs(path, "name", "label")
     {'colour': 'color'}
     """
-    name, form = display(path), format_of(path, None)
+    name = display(path)
+    form = format_of(path, None)
     known = form.name in ("csv", "tsv", "parquet")
-    expect(
-        known,
-        name,
-        f"the format {form.name}",
-        f"a table of each {key} and its {value} as csv, tsv or parquet",
-    )
+    if not (known):
+        raise InputError(
+            where=name,
+            found=f"the format {form.name}",
+            expected=f"a table of each {key} and its {value} as csv, tsv or parquet",
+        )
+
     data = read_bytes(path)
-    with guarded(name, form.title):
+    with reader_errors(name, form.title):
         if form.name == "parquet":
             frame = pl.read_parquet(data).cast(pl.String)
         else:
@@ -62,19 +65,26 @@ def read_pairs(path: str | os.PathLike[str], key: str, value: str) -> dict[str, 
             frame = pl.read_csv(
                 data, infer_schema=False, separator=form.options["separator"]
             )
-    expect(
-        frame.width == 2,
-        name,
-        f"{frame.width} columns",
-        f"2: the {key} and its {value}",
-    )
+
+    if frame.width != 2:
+        raise InputError(
+            where=name,
+            found=f"{frame.width} columns",
+            expected=f"2: the {key} and its {value}",
+        )
+
     instances, clusters = (cells.fill_null("").str.strip_chars() for cells in frame)
     if again := first_again(instances):
         found = instances[again[1]]
         raise InputError(
             f"{name}, row {again[1] + 1}: found the {key} {found!r} again, expected each once"
         )
-    expect(any(clusters), name, f"no {key} with a {value}", "at least one")
+
+    if not (any(clusters)):
+        raise InputError(
+            where=name, found=f"no {key} with a {value}", expected="at least one"
+        )
+
     return {
         instance: cluster
         for instance, cluster in zip(instances, clusters, strict=True)

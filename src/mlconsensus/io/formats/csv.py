@@ -9,12 +9,12 @@ from typing import IO, Any
 
 import polars as pl
 
-from ...errors import InputError, expect
-from ...predictions import ModelTable
+from ...errors import InputError
+from ...predictions import ScoreTable
 from .. import columns as cells
 from .. import layouts
 from ..encoding import check_text, decoded
-from ..files import InputFile, Place, first_line, guarded, opened
+from ..files import InputFile, Place, first_line, opened, reader_errors
 from ..layouts import Layout
 from .registry import Keep, NamedFrame
 
@@ -41,9 +41,16 @@ def read(
             (b"\n\n", b"\n\r\n")
         ):  # to Polars, an empty line is a row
             content = file.read().rstrip(b"\r\n")
+
     check_text(head, file.name)
     ended = b"\n" in head or head.count(b"\r") < 2
-    expect(ended, file.name, "bare carriage returns as line ends", "line feeds")
+    if not (ended):
+        raise InputError(
+            where=file.name,
+            found="bare carriage returns as line ends",
+            expected="line feeds",
+        )
+
     columns, header_lines = _header(content, file.name, separator)
     parts = cells.roles(columns, file.rules, file.name)
     text = [str(at) for at, part in enumerate(parts) if part != "score"] or ["0"]
@@ -59,7 +66,7 @@ def read(
 
 
 def write(
-    file: IO[bytes], table: ModelTable, layout: Layout, separator: str = ","
+    file: IO[bytes], table: ScoreTable, layout: Layout, separator: str = ","
 ) -> None:
     r"""Write one table as CSV: scores so that they read back exactly, missing ones as empty cells.
 
@@ -67,7 +74,7 @@ def write(
     --------
     >>> import numpy as np
     >>> file = io.BytesIO()
-    >>> write(file, ModelTable("a", np.array([[1.0, 0.1]]), ["007"], ["sports", "law"]), "wide")
+    >>> write(file, ScoreTable("a", np.array([[1.0, 0.1]]), ["007"], ["sports", "law"]), "wide")
     >>> file.getvalue()
     b'instance,sports,law\n007,1.0,0.1\n'
     """
@@ -79,12 +86,10 @@ def write(
 def _header(content: bytes | Path, name: str, separator: str) -> tuple[list[str], int]:
     """Return the names of the columns, and how many lines they take."""
     columns, lines = next(_records(content, separator, name), ([], 0))
-    expect(
-        any(column.strip() for column in columns),
-        f"{name}, line 1",
-        "an empty line",
-        "a header line",
-    )
+    if not (any(column.strip() for column in columns)):
+        raise InputError(
+            where=f"{name}, line 1", found="an empty line", expected="a header line"
+        )
     if other := _other_mark(columns, separator):
         remedy = {
             ",": " (--format csv reads it)",
@@ -97,6 +102,7 @@ def _header(content: bytes | Path, name: str, separator: str) -> tuple[list[str]
         raise InputError(
             f"{name}, line 1: found {found}, expected {_CALLED[separator]}{points}"
         )
+
     return columns, lines
 
 
@@ -107,7 +113,9 @@ def _other_mark(record: list[str], separator: str) -> str:
         for mark in _CALLED
         if mark != separator and len(record) == 1 and mark in record[0]
     ]
-    return others[0] if others else ""
+    if others:
+        return others[0]
+    return ""
 
 
 def _parsed(
@@ -129,7 +137,7 @@ def _parsed(
             for at in range(len(columns))
         }
         try:
-            with guarded(name, "CSV"):
+            with reader_errors(name, "CSV"):
                 options: Any = {
                     "glob": False,
                     "has_header": False,
@@ -140,7 +148,9 @@ def _parsed(
         except InputError as unread:
             fault = str(unread)
             continue
-        # Polars fills rows that are too short with nulls. Without quotes, the separators tell them from empty cells.
+
+        # Polars fills rows that are too short with nulls. Without quotes, the
+        # separators tell them from empty cells.
         last = (
             rows.lazy()
             .select(pl.len(), pl.last().is_null().any().alias("empty"))
@@ -152,7 +162,9 @@ def _parsed(
             _count(content, b'"') or _count(content, separator.encode()) != expected
         ):
             _check_widths(content, len(columns), name, separator)
+
         return rows
+
     _check_widths(content, len(columns), name, separator)
     raise InputError(fault)
 
@@ -163,15 +175,20 @@ def _check_widths(content: bytes | Path, width: int, name: str, separator: str) 
     for record, line in _records(content, separator, name):
         if len(record) != width:
             other = _other_mark(record, separator)
-            hint = f" with {_CALLED[other]} in it" if other else ""
-            found = (
-                f"{len(record)} field{'s' * (len(record) > 1)}{hint}"
-                if record
-                else "an empty line"
-            )
+            if other:
+                hint = f" with {_CALLED[other]} in it"
+            else:
+                hint = ""
+
+            if record:
+                found = f"{len(record)} field{'s' * (len(record) > 1)}{hint}"
+            else:
+                found = "an empty line"
+
             raise InputError(
                 f"{name}, line {ended + 1}: found {found}, expected {width} fields, as the header has"
             )
+
         ended = line
 
 
@@ -189,9 +206,11 @@ def _records(
         except UnicodeDecodeError:
             with opened(content) as file:
                 decoded(file.read(), name)  # says where
+
             raise
         except csv.Error as fault:
-            where, why = f"{name}, line {ended + 1}", first_line(fault)
+            where = f"{name}, line {ended + 1}"
+            why = first_line(fault)
             raise InputError(
                 f"{where}: found a stray or unclosed quote ({why}), expected CSV"
             ) from None

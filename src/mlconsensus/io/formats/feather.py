@@ -5,7 +5,7 @@ from typing import IO
 import polars as pl
 
 from ...execution.memory import check_size
-from ...predictions import ModelTable
+from ...predictions import ScoreTable
 from .. import layouts
 from ..columns import row_size
 from ..files import InputFile, Place
@@ -21,7 +21,7 @@ def read(file: InputFile, keep: Keep = pl.LazyFrame.collect) -> NamedFrame:
     >>> import io
     >>> import numpy as np
     >>> packed = io.BytesIO()
-    >>> write(packed, ModelTable("a", np.array([[0.5, np.nan]]), ["007"], ["sports", "law"]), "wide")
+    >>> write(packed, ScoreTable("a", np.array([[0.5, np.nan]]), ["007"], ["sports", "law"]), "wide")
     >>> read(InputFile("a.feather", "a", packed.getvalue)).rows.rows()
     [('007', 0.5, None)]
     """
@@ -37,7 +37,7 @@ def read(file: InputFile, keep: Keep = pl.LazyFrame.collect) -> NamedFrame:
     return NamedFrame(rows, columns, Place(file.name, "row", lambda row: row + 1))
 
 
-def write(file: IO[bytes], table: ModelTable, layout: Layout) -> None:
+def write(file: IO[bytes], table: ScoreTable, layout: Layout) -> None:
     """Write one table as Feather.
 
     Examples
@@ -45,7 +45,7 @@ def write(file: IO[bytes], table: ModelTable, layout: Layout) -> None:
     >>> import io
     >>> import numpy as np
     >>> file = io.BytesIO()
-    >>> write(file, ModelTable("a", np.array([[0.5]]), ["007"], ["sports"]), "long")
+    >>> write(file, ScoreTable("a", np.array([[0.5]]), ["007"], ["sports"]), "long")
     >>> pl.read_ipc(file.getvalue()).rows()
     [('007', 'sports', 0.5)]
     """

@@ -1,9 +1,9 @@
 """JSON lines, or a JSON array, of tag lists, as annotators and language models give them.
 
-Each line is one model's judgement of one instance: ``{"instance": "7", "labels": ["a", "b"]}`` or
-``{"instance": "7", "labels": {"a": 0.9}}``, with ``"model"`` where one file holds several. Unless reading is strict,
-what language models make of that is read too, and counted. Records of annotation tools are recognised, and written
-where one is named.
+Each line is one model's judgement of one instance: ``{"instance": "7", "labels": ["a",
+"b"]}`` or ``{"instance": "7", "labels": {"a": 0.9}}``, with ``"model"`` where one file
+holds several. Unless reading is strict, what language models make of that is read too,
+and counted. Records of annotation tools are recognised, and written where one is named.
 """
 
 import ast
@@ -21,13 +21,13 @@ import polars as pl
 from scipy import sparse
 
 from ...errors import InputError, expect, nearest
-from ...predictions import ModelTable
+from ...predictions import ScoreTable
 from .. import layouts
 from ..columns import MISSING, ROLES, outside, raise_bad_score
 from ..encoding import decoded
 from ..files import InputFile, Place, first_line
 from ..layouts import Layout
-from ..options import Rules
+from ..options import ReadOptions
 from .annotation_tools import TOOLS, listed, tool_of
 from .registry import Keep, NamedFrame
 
@@ -36,7 +36,8 @@ _SHAPE = (
     '{"instance": "7", "labels": ["a", "b"]} or {"instance": "7", "labels": {"a": 0.9}}'
 )
 
-# What the parts of a judgement may be called, in the order in which they are looked for.
+# What the parts of a judgement may be called, in the order in which they are looked
+# for.
 _KEYS = {
     "instance": ("instance", "id", *ROLES["instance"]),
     "labels": ("labels", "tags", "classes", "categories", *ROLES["label"]),
@@ -109,7 +110,9 @@ def frame_of(
     for number, entry in entries:
         where = f"{file.name}, {unit} {number}"
         try:
-            entry = _parsed(entry, where) if unit == "line" else entry
+            if unit == "line":
+                entry = _parsed(entry, where)
+
             tool = named or tool_of(entry)
             told = (
                 told
@@ -129,15 +132,19 @@ def frame_of(
                     raise InputError(
                         f"{where}: found {found}, expected {other}, as in the {unit}s before"
                     )
+
                 if (own, instance) in seen and not (tool and TOOLS[tool].in_pieces):
                     again = f"the instance {instance!r} again (first in {unit} {seen[own, instance]})"
                     raise InputError(
                         f"{where}: found {again}, expected each once from a model"
                     )
+
                 if tags is None:
                     file.rules.note("answers without labels read as silence")
                 else:
-                    model, seen[own, instance] = own, number
+                    model = own
+                    seen[own, instance] = number
+
                 every: Sequence[tuple[str | None, float]] = tags or [
                     (None, math.nan if tags is None else 0.0)
                 ]
@@ -155,6 +162,7 @@ def frame_of(
             bad.append(str(fault) if isinstance(fault, InputError) else other)
             if file.rules.strict:
                 raise InputError(bad[0]) from None
+
     _report(bad, file, bool(seen))
     if not told:
         file.rules.unnamed.add(file.name)
@@ -162,7 +170,8 @@ def frame_of(
         given = dict.fromkeys(
             (label, own) for _, label, _, own, _ in said if label is not None
         )
-        labels, one_of = dict.fromkeys(label for label, _ in given), dict(seen.keys())
+        labels = dict.fromkeys(label for label, _ in given)
+        one_of = dict(seen.keys())
         # One "no" tells that a label was there to choose.
         said += [
             (one_of[own], label, 0.0, own, 0)
@@ -170,13 +179,15 @@ def frame_of(
             for label in labels
             if (label, own) not in given
         ]
+
     done = file.rules.summary()
-    expect(
-        bool(seen),
-        file.name,
-        "no answer that can be read",
-        "at least one" + f" ({done})" * bool(done),
-    )
+    if not (bool(seen)):
+        raise InputError(
+            where=file.name,
+            found="no answer that can be read",
+            expected="at least one" + f" ({done})" * bool(done),
+        )
+
     columns = ["instance", "label", "score", *["model"] * (model is not None)]
     try:
         kinds = {
@@ -191,6 +202,7 @@ def frame_of(
         raise InputError(
             f"{file.name}: found half a surrogate pair in a name, expected Unicode text"
         ) from None
+
     return NamedFrame(
         rows[:, : len(columns)],
         columns,
@@ -201,7 +213,7 @@ def frame_of(
 
 def write(
     file: IO[bytes],
-    table: ModelTable,
+    table: ScoreTable,
     layout: Layout,
     array: bool = False,
     tool: str | None = None,
@@ -215,13 +227,17 @@ def write(
     >>> import io
     >>> import numpy as np
     >>> file = io.BytesIO()
-    >>> write(file, ModelTable("a", np.array([[True, False]]), ["7"], ["x", "y"]), "wide")
-    >>> write(file, ModelTable("a", np.array([[0.25, np.nan]]), ["7"], ["x", "y"]), "wide")
+    >>> write(file, ScoreTable("a", np.array([[True, False]]), ["7"], ["x", "y"]), "wide")
+    >>> write(file, ScoreTable("a", np.array([[0.25, np.nan]]), ["7"], ["x", "y"]), "wide")
     >>> print(file.getvalue().decode(), end="")
     {"instance": "7", "labels": ["x"]}
     {"instance": "7", "labels": {"x": 0.25, "y": null}}
     """
-    record = None if tool is None else TOOLS[tool].written
+    if tool is None:
+        record = None
+    else:
+        record = TOOLS[tool].written
+
     instances, labels = (
         [str(name) for name in names] for names in layouts.named(table)
     )
@@ -234,6 +250,7 @@ def write(
             np.split(part, whole.indptr[1:-1]) for part in (whole.indices, whole.data)
         )
         rows = zip(map(np.ndarray.tolist, each), cells, strict=True)
+
     for at_row, (instance, (columns, values)) in enumerate(
         zip(instances, rows, strict=True)
     ):
@@ -253,21 +270,24 @@ def write(
                 if value is not None
             )
             entry = record(table.model, instance, labels, chosen, doubt)
+
         line = json.dumps(entry, ensure_ascii=False)
         file.write((("," if at_row else "[") * array + line).encode() + b"\n")
+
     file.write(b"]\n" * array)
 
 
-def named_row(row: Any, at: int, named: dict[str, Any], rules: Rules) -> Any:
+def named_row(row: Any, at: int, named: dict[str, Any], rules: ReadOptions) -> Any:
     """Return a row of a dataset with names in place of the numbers of classes, and its number if it has no instance.
 
     Examples
     --------
-    >>> named_row({"labels": [1]}, 5, {"labels": ["law", "war"]}, Rules())
+    >>> named_row({"labels": [1]}, 5, {"labels": ["law", "war"]}, ReadOptions())
     {'instance': 5, 'labels': ['war']}
     """
     if not isinstance(row, dict) or tool_of(row):
         return row
+
     names = {
         key: [own[at] for at in listed(row[key])]
         for key, own in named.items()
@@ -292,10 +312,12 @@ def _entries(
                     {"instance": instance, "labels": tags}
                     for instance, tags in found.items()
                 ]
+
             return "entry", enumerate(found if isinstance(found, list) else [found], 1)
         except InputError:
             if rules.strict or "\n" not in text.strip():
                 raise  # else JSON lines may have any suffix
+
     return "line", (
         (number, line)
         for number, line in enumerate(text.split("\n"), 1)
@@ -308,7 +330,11 @@ def _report(bad: list[str], file: InputFile, some: bool) -> None:
     if bad and not some:
         raise InputError(f"{bad[0]}; there is no answer that can be read")
     if bad and file.rules.skip_bad:
-        several = f"{len(bad):,} from " if len(bad) > 1 else ""
+        if len(bad) > 1:
+            several = f"{len(bad):,} from "
+        else:
+            several = ""
+
         file.rules.note(
             "bad answers left out", several + bad[0].split(":")[0], len(bad)
         )
@@ -335,17 +361,23 @@ def _parsed(text: str, where: str) -> Any:
 
 
 def _judgement(
-    found: Any, where: str, rules: Rules, as_it_is: bool
+    found: Any, where: str, rules: ReadOptions, as_it_is: bool
 ) -> tuple[str | None, str, Tags | None]:
     """Return the model, if it is named, the instance and its tags; ``None``: there is no answer.
 
-    What a tool's record was turned into has our own keys, whatever the user calls them in the record.
+    What a tool's record was turned into has our own keys, whatever the user calls them
+    in the record.
     """
     if not isinstance(found, dict):
         raise InputError(f"{where}: found {_kind(found)}, expected {_SHAPE}")
+
     parts: dict[str, Any] = {}
     for part, usual in _KEYS.items():
-        own = rules.columns.get(part.removesuffix("s"), part) if as_it_is else part
+        if as_it_is:
+            own = rules.columns.get(part.removesuffix("s"), part)
+        else:
+            own = part
+
         parts[part] = next(
             (
                 key
@@ -354,27 +386,29 @@ def _judgement(
             ),
             None,
         )
+
     for key in [key for key in found if key not in parts.values()]:
         hint = nearest(key, _KEYS)
         known = f"the key {key!r}", f"instance, labels and perhaps model{hint}"
         expect(not rules.strict, where, *known)
         rules.note("keys left out", key)
+
     for part in ("instance", "labels"):
-        keys, role = ", ".join(map(repr, list(found)[:5])), part.removesuffix("s")
+        keys = ", ".join(map(repr, list(found)[:5]))
+        role = part.removesuffix("s")
         lacking = (
             f"no key {part!r} among {keys or 'none'}",
             f"{_SHAPE}, or --columns {role}=… to name it",
         )
         expect(parts[part] is not None, where, *lacking)
-    model = (
-        _name(found[parts["model"]], f"{where}, model")
-        if parts["model"] is not None
-        else None
-    )
-    instance, tags = (
-        _name(found[parts["instance"]], f"{where}, instance"),
-        found[parts["labels"]],
-    )
+
+    if parts["model"] is not None:
+        model = _name(found[parts["model"]], f"{where}, model")
+    else:
+        model = None
+
+    instance = _name(found[parts["instance"]], f"{where}, instance")
+    tags = found[parts["labels"]]
     strictly = rules.strict and tags is not None
     return (
         model,
@@ -384,48 +418,59 @@ def _judgement(
 
 
 def _strict_tags(tags: Any, where: str) -> Tags:
-    expect(
-        isinstance(tags, list | dict),
-        f"{where}, labels",
-        _kind(tags),
-        "a list or an object of scores",
-    )
-    scores = (
-        tags.items() if isinstance(tags, dict) else [(label, 1.0) for label in tags]
-    )
+    if not (isinstance(tags, list | dict)):
+        raise InputError(
+            where=f"{where}, labels",
+            found=_kind(tags),
+            expected="a list or an object of scores",
+        )
+    if isinstance(tags, dict):
+        scores = tags.items()
+    else:
+        scores = [(label, 1.0) for label in tags]
+
     return [
         (_name(label, f"{where}, labels"), _score(score, f"{where}, label {label!r}"))
         for label, score in scores
     ]
 
 
-def _tags(found: Any, where: str, rules: Rules) -> Tags | None:
+def _tags(found: Any, where: str, rules: ReadOptions) -> Tags | None:
     """Return tags as language models give them, each once, with the highest score that it is given."""
-    pairs, out = _pairs(found, where, rules), dict[str, float]()
+    pairs = _pairs(found, where, rules)
+    out = dict[str, float]()
     for label, score in pairs or ():
         if label is None or (isinstance(label, str) and not label.strip()):
             rules.note("empty tags left out")
             continue
+
         with contextlib.suppress(ValueError):
-            score = float(score) if isinstance(score, str) else score
-        name, value = (
-            _name(label, f"{where}, labels"),
-            _score(score, f"{where}, label {label!r}"),
-        )
+            if isinstance(score, str):
+                score = float(score)
+
+        name = _name(label, f"{where}, labels")
+        value = _score(score, f"{where}, label {label!r}")
         if name in out:
             rules.note("duplicate tags read once", name)
+
         out[name] = float(np.fmax(out[name], value)) if name in out else value
-    return None if pairs is None else list(out.items())
+
+    if pairs is None:
+        return None
+    return list(out.items())
 
 
 def _pairs(
-    found: Any, where: str, rules: Rules, in_text: bool = False
+    found: Any, where: str, rules: ReadOptions, in_text: bool = False
 ) -> list[tuple[Any, Any]] | None:
     """Take texts, lists and objects within one another apart, into labels and their scores; ``None``: no answer."""
     if isinstance(found, str):
-        found, in_text = _from_text(found, where, rules), True
+        found = _from_text(found, where, rules)
+        in_text = True
+
     if isinstance(found, dict):
-        # A number is the score of a label that is called so; and so is null, unless a language model writes it.
+        # A number is the score of a label that is called so; and so is null, unless a
+        # language model writes it.
         told = (
             key
             for key in (*_KEYS["labels"], "choices")
@@ -450,18 +495,25 @@ def _pairs(
         if key is not None and not scored:
             for other in (own for own in found if own != key):
                 rules.note("keys left out", str(other))
+
             return _pairs(found[key], where, rules, in_text)
-        found = [found] if scored else list(found.items())
+
+        if scored:
+            found = [found]
+        else:
+            found = list(found.items())
+
     only: Any = found[0] if isinstance(found, list) and len(found) == 1 else None
     none = isinstance(only, str) and only.strip(_MARKS).lower() in ("none", "n/a")
     if found is None or (none and not (rules.vocabulary and rules.name_of(only))):
         return None
-    expect(
-        isinstance(found, list),
-        f"{where}, labels",
-        _kind(found),
-        "a list or an object of scores",
-    )
+    if not (isinstance(found, list)):
+        raise InputError(
+            where=f"{where}, labels",
+            found=_kind(found),
+            expected="a list or an object of scores",
+        )
+
     out: list[tuple[Any, Any]] = []
     for tag in found:
         name = next(
@@ -487,35 +539,35 @@ def _pairs(
                 if isinstance(tag, tuple | list) and len(tag) == 2
                 else (tag, 1.0)
             )
+
     return out
 
 
-def _from_text(text: str, where: str, rules: Rules) -> Any:
+def _from_text(text: str, where: str, rules: ReadOptions) -> Any:
     """Take a text for JSON, perhaps among prose, for tags with commas between them, or for no answer."""
     text = _THOUGHT.split(text)[-1].strip().strip("`").removeprefix("json").strip()
     found, end = _json_in(text)
     broken = (text if found is None else "").startswith(("[", "{")) or _OPENED.search(
         text, end
     )
-    expect(
-        not broken,
-        f"{where}, labels",
-        "JSON that is broken or cut off",
-        "whole JSON, or tags",
-    )
+    if broken:
+        raise InputError(
+            where=f"{where}, labels",
+            found="JSON that is broken or cut off",
+            expected="whole JSON, or tags",
+        )
     if found is not None or _NOTHING.match(text):
         return found or []
+
     parts = [
         _AROUND.sub("", part.strip(" \t\r-*•\"'`")) for part in _BETWEEN.split(text)
     ]
     parts = [
         part for part in parts if part and not part.endswith((":", "!", "?"))
     ]  # what leads to tags, or follows
-    parts = (
-        [_NUMBER.sub("", part) for part in parts]
-        if all(map(_NUMBER.match, parts))
-        else parts
-    )
+    if all(map(_NUMBER.match, parts)):
+        parts = [_NUMBER.sub("", part) for part in parts]
+
     longest = max((len(part.split()) for part in parts), default=9)
     if (
         longest > _WORDS
@@ -523,8 +575,11 @@ def _from_text(text: str, where: str, rules: Rules) -> Any:
         or _REFUSAL.match(text)
     ):
         return None
+
     scored = [match for match in map(_SCORED.fullmatch, parts) if match]
-    scored = scored if len(scored) == len(parts) else []
+    if len(scored) != len(parts):
+        scored = []
+
     names = [match[1] for match in scored] or parts
     if rules.vocabulary and not any(map(rules.name_of, names)):
         hint = " but for case (--ignore-case reads them)" * any(
@@ -532,13 +587,16 @@ def _from_text(text: str, where: str, rules: Rules) -> Any:
         )
         rules.note("texts without a label of the vocabulary" + hint, text[:40])
         return None
+
     rules.note("texts read as tags")
     return [match.groups() for match in scored] or parts
 
 
 def _json_in(text: str) -> tuple[Any, int]:
     """Find the last list or object in a text, of those that hold more than numbers, and where it ends."""
-    found, end, after = None, 0, 0
+    found = None
+    end = 0
+    after = 0
     for start in (
         match.start() for match in islice(re.finditer(r"[\[{]", text), _BRACKETS)
     ):
@@ -551,7 +609,9 @@ def _json_in(text: str) -> tuple[Any, int]:
                     isinstance(part, str | list | dict) for part in own
                 )
                 if own is not None and (telling or after - start == len(text)):
-                    found, end = own, after
+                    found = own
+                    end = after
+
     return found, end
 
 
@@ -559,8 +619,11 @@ def _decoded(text: str, start: int) -> tuple[Any, int]:
     """Read JSON, or what Python writes in its place."""
     with contextlib.suppress(ValueError):
         return json.JSONDecoder().raw_decode(text, start)
+
     python = _PYTHON.match(text, start)
-    return (ast.literal_eval(python[0]), python.end()) if python else (None, start)
+    if python:
+        return (ast.literal_eval(python[0]), python.end())
+    return (None, start)
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -568,6 +631,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) < len(pairs):
         (twice, _), *_ = Counter(key for key, _ in pairs).most_common(1)
         raise InputError(f"found the key {twice!r} twice, expected each once")
+
     return found
 
 
@@ -589,12 +653,14 @@ def _score(found: Any, where: str) -> float:
         raise_bad_score(
             where, found if isinstance(found, str | int | float) else _kind(found)
         )
+
     return float(found)
 
 
 def _kind(found: Any) -> str:
     if found is None:
         return "null"
+
     names = {
         bool: "a truth value",
         int: "a number",

@@ -8,12 +8,12 @@ from typing import IO, Any
 import numpy as np
 from scipy import sparse
 
-from ...errors import InputError, expect, nearest
+from ...errors import InputError, nearest
 from ...execution.memory import check_size
-from ...predictions import ModelTable, as_names
+from ...predictions import ScoreTable, as_names
 from .. import layouts
 from ..columns import check_array, judged
-from ..files import InputFile, guarded
+from ..files import InputFile, reader_errors
 from ..layouts import Layout
 
 _NAMES = ("models", "instances", "labels")
@@ -29,11 +29,11 @@ _COMPRESSED = {
 }
 
 
-def read(file: InputFile, keep: object = None) -> list[ModelTable]:
+def read(file: InputFile, keep: object = None) -> list[ScoreTable]:
     """Read ``scores`` (n, l), ``predictions`` (m, n, l) or a SciPy matrix, named by what else is in the archive.
 
-    Where the archive holds none of ``models``, ``instances`` or ``labels``, the tables have no such names. Where the
-    truth or a consensus is wanted, ``truth`` comes first.
+    Where the archive holds none of ``models``, ``instances`` or ``labels``, the tables
+    have no such names. Where the truth or a consensus is wanted, ``truth`` comes first.
 
     Examples
     --------
@@ -56,18 +56,18 @@ def read(file: InputFile, keep: object = None) -> list[ModelTable]:
         ),
         None,
     )
-    matrices = (
-        [_sparse(arrays, file.name)]
-        if key is None and "format" in arrays
-        else _dense(arrays, key, file.name)
-    )
+    if key is None and "format" in arrays:
+        matrices = [_sparse(arrays, file.name)]
+    else:
+        matrices = _dense(arrays, key, file.name)
+
     models = named.get("models")
     if models is None or key == "truth":
-        models = (
-            [file.model]
-            if len(matrices) == 1
-            else [f"{file.model}_{k}" for k in range(len(matrices))]
-        )
+        if len(matrices) == 1:
+            models = [file.model]
+        else:
+            models = [f"{file.model}_{k}" for k in range(len(matrices))]
+
     sizes = {
         "models": len(matrices),
         "instances": matrices[0].shape[0],
@@ -75,27 +75,28 @@ def read(file: InputFile, keep: object = None) -> list[ModelTable]:
     }
     for name, given in {**named, "models": models}.items():
         size = sizes[name]
-        expect(
-            len(given) == size,
-            f"{file.name}, {name}",
-            f"names for {len(given)}",
-            f"for {size}",
-        )
+        if len(given) != size:
+            raise InputError(
+                where=f"{file.name}, {name}",
+                found=f"names for {len(given)}",
+                expected=f"for {size}",
+            )
+
     return [
-        ModelTable(
+        ScoreTable(
             str(model), matrix, named.get("instances"), named.get("labels"), file.name
         )
         for model, matrix in zip(models, matrices, strict=True)
     ]
 
 
-def write(file: IO[bytes], table: ModelTable, layout: Layout) -> None:
+def write(file: IO[bytes], table: ScoreTable, layout: Layout) -> None:
     """Write one table with its names: dense as ``scores``, sparse as SciPy does.
 
     Examples
     --------
     >>> file = io.BytesIO()
-    >>> write(file, ModelTable("a", sparse.csr_array([[0.5]]), ["7"], ["x"]), "wide")
+    >>> write(file, ScoreTable("a", sparse.csr_array([[0.5]]), ["7"], ["x"]), "wide")
     >>> sparse.load_npz(io.BytesIO(file.getvalue())).toarray()
     array([[0.5]])
     """
@@ -111,6 +112,7 @@ def write(file: IO[bytes], table: ModelTable, layout: Layout) -> None:
         }
     else:
         stored = {"scores": matrix}
+
     archive = (
         io.BytesIO()
     )  # a ZIP file is written back and forth, which a compressed stream does not allow
@@ -121,13 +123,19 @@ def write(file: IO[bytes], table: ModelTable, layout: Layout) -> None:
 def _arrays(file: InputFile) -> dict[str, Any]:
     try:
         data = file.read()
-        found = (
-            "a single array (NPY)" if data.startswith(b"\x93NUMPY") else "no ZIP file"
-        )
+        if data.startswith(b"\x93NUMPY"):
+            found = "a single array (NPY)"
+        else:
+            found = "no ZIP file"
+
         right = data.startswith(
             (b"PK", b"\x80")
         )  # a ZIP file, or a pickle, of which more is said below
-        expect(right, file.name, found, "an NPZ archive of named arrays")
+        if not (right):
+            raise InputError(
+                where=file.name, found=found, expected="an NPZ archive of named arrays"
+            )
+
         # NumPy warns of what Python 2 wrote.
         with (
             warnings.catch_warnings(action="ignore"),
@@ -141,12 +149,13 @@ def _arrays(file: InputFile) -> dict[str, Any]:
             return {key: np.asarray(archive[key]) for key in archive.files}
     except Exception as fault:
         pickled = "pickle" in str(fault).lower()
-        expect(
-            not pickled,
-            file.name,
-            "pickled objects",
-            "arrays of numbers and text (pickles are never opened)",
-        )
+        if pickled:
+            raise InputError(
+                where=file.name,
+                found="pickled objects",
+                expected="arrays of numbers and text (pickles are never opened)",
+            )
+
         raise
 
 
@@ -157,34 +166,44 @@ def _dense(arrays: dict[str, Any], key: str | None, name: str) -> list[Any]:
         raise InputError(
             f"{name}: found the arrays {found}, expected scores (n, l) or predictions (m, n, l){hint}"
         )
-    array, shape = arrays[key], "(m, n, l)" if key == "predictions" else "(n, l)"
+
+    array = arrays[key]
+    if key == "predictions":
+        shape = "(m, n, l)"
+    else:
+        shape = "(n, l)"
+
     found = f"the shape {array.shape}"
-    expect(array.ndim == shape.count(",") + 1, f"{name}, {key}", found, shape)
-    expect(0 not in array.shape, f"{name}, {key}", found, "no zero in it")
+    if array.ndim != shape.count(",") + 1:
+        raise InputError(where=f"{name}, {key}", found=found, expected=shape)
+    if 0 in array.shape:
+        raise InputError(where=f"{name}, {key}", found=found, expected="no zero in it")
+
     check_array(array, f"{name}, {key}")
-    return list(array) if key == "predictions" else [array]
+    if key == "predictions":
+        return list(array)
+    return [array]
 
 
 def _sparse(arrays: dict[str, Any], name: str) -> Any:
     """Make a CSR matrix of SciPy's arrays; its compiled routines convert it only after all positions are checked."""
-    with guarded(name, "SciPy's", "a broken sparse matrix"):
+    with reader_errors(name, "SciPy's", "a broken sparse matrix"):
         n, l = (index(size) for size in arrays["shape"])
         kind = arrays["format"].item()
-        kind = kind.decode() if isinstance(kind, bytes) else kind
-        data, given = (
-            arrays["data"],
-            [
-                arrays[key]
-                for key in ("row", "col", "indices", "indptr")
-                if key in arrays
-            ],
-        )
+        if isinstance(kind, bytes):
+            kind = kind.decode()
+
+        data = arrays["data"]
+        given = [
+            arrays[key] for key in ("row", "col", "indices", "indptr") if key in arrays
+        ]
         if (
             min(n, l) < 1
             or max(n, l) >= 2**31
             or any(found.dtype.kind not in "iu" for found in given)
         ):
             raise ValueError("its shape or positions")
+
         check_size(64 * n, name, f"for {n:,} rows")
         if kind == "coo":
             matrix: Any = sparse.coo_array((data, tuple(given)), shape=(n, l))
@@ -193,28 +212,31 @@ def _sparse(arrays: dict[str, Any], name: str) -> Any:
                 np.diff(given[1].astype(np.int64)) < 0
             ).any():  # which SciPy does not look at where nothing is stored
                 raise ValueError("indptr")
+
             matrix = _COMPRESSED[kind]((data, *given), shape=(n, l))
             matrix.check_format(full_check=True)
+
         check_array(matrix.data, f"{name}, data")
         matrix = matrix.tocoo()
         whole = matrix.tocsr()
-    expect(
-        whole.nnz == matrix.nnz,
-        name,
-        "a broken sparse matrix (a cell twice)",
-        "each cell once",
-    )
+
+    if whole.nnz != matrix.nnz:
+        raise InputError(
+            where=name,
+            found="a broken sparse matrix (a cell twice)",
+            expected="each cell once",
+        )
+
     return whole
 
 
 def _names(array: Any, where: str) -> Any:
     """Check an array of names: text, or whole numbers."""
-    expect(
-        array.dtype.kind in "UTiu",
-        where,
-        f"{array.dtype} values",
-        "text or whole numbers",
-    )
+    if array.dtype.kind not in "UTiu":
+        raise InputError(
+            where=where, found=f"{array.dtype} values", expected="text or whole numbers"
+        )
+
     check_size(
         16 * array.size, where, f"for {array.size:,} names"
     )  # where each is empty, they are nothing in the file

@@ -7,9 +7,9 @@ from typing import IO, Any
 
 import polars as pl
 
-from ...errors import expect
+from ...errors import InputError
 from ...execution.memory import check_size
-from ...predictions import ModelTable
+from ...predictions import ScoreTable
 from .. import layouts
 from ..columns import row_size
 from ..files import InputFile, Place, opened
@@ -32,7 +32,7 @@ def read(file: InputFile, keep: Keep = pl.LazyFrame.collect) -> NamedFrame:
     >>> import io
     >>> import numpy as np
     >>> packed = io.BytesIO()
-    >>> write(packed, ModelTable("a", np.array([[True, False]]), ["007"], ["sports", "law"]), "long")
+    >>> write(packed, ScoreTable("a", np.array([[True, False]]), ["007"], ["sports", "law"]), "long")
     >>> read(InputFile("a.parquet", "a", packed.getvalue)).rows.rows()
     [('007', 'sports', True), ('007', 'law', False)]
     """
@@ -51,16 +51,18 @@ def read(file: InputFile, keep: Keep = pl.LazyFrame.collect) -> NamedFrame:
         index = None  # each part counts for itself
     if isinstance(index, range):
         n = rows.select(pl.len()).collect().item()
-        expect(
-            len(index) == n,
-            file.name,
-            f"an index of {len(index)}",
-            f"{n}, as many as rows",
-        )
+        if len(index) != n:
+            raise InputError(
+                where=file.name,
+                found=f"an index of {len(index)}",
+                expected=f"{n}, as many as rows",
+            )
+
         rows = rows.with_row_index("\0").with_columns(
             pl.col("\0").cast(pl.Int64) * index.step + index.start
         )
         columns = ["\0", *columns]
+
     order = sorted(
         columns, key=lambda column: column != index
     )  # the index first, where it is a column
@@ -71,7 +73,7 @@ def read(file: InputFile, keep: Keep = pl.LazyFrame.collect) -> NamedFrame:
     return NamedFrame(rows, order, Place(file.name, "row", lambda row: row + 1))
 
 
-def write(file: IO[bytes], table: ModelTable, layout: Layout) -> None:
+def write(file: IO[bytes], table: ScoreTable, layout: Layout) -> None:
     """Write one table as Parquet.
 
     Examples
@@ -79,7 +81,7 @@ def write(file: IO[bytes], table: ModelTable, layout: Layout) -> None:
     >>> import io
     >>> import numpy as np
     >>> file = io.BytesIO()
-    >>> write(file, ModelTable("a", np.array([[0.5]]), ["007"], ["sports"]), "wide")
+    >>> write(file, ScoreTable("a", np.array([[0.5]]), ["007"], ["sports"]), "wide")
     >>> pl.read_parquet(file.getvalue()).columns
     ['instance', 'sports']
     """
@@ -89,11 +91,13 @@ def write(file: IO[bytes], table: ModelTable, layout: Layout) -> None:
 def _check_groups(content: list[Any], rows: pl.LazyFrame, name: str) -> None:
     """Refuse groups of rows that do not fit into memory: each is decoded whole, also where a file is streamed.
 
-    A few bytes can stand for any number of rows, and the number that a footer gives for all need not be theirs.
+    A few bytes can stand for any number of rows, and the number that a footer gives for
+    all need not be theirs.
     """
     groups: list[
         Any
-    ] = []  # of each, 1 are the columns, 2 is the size in bytes and 3 the number of rows
+        # of each, 1 are the columns, 2 is the size in bytes and 3 the number of rows
+    ] = []
     pages = [0]
     for part in content:
         with opened(part) as file:
@@ -102,6 +106,7 @@ def _check_groups(content: list[Any], rows: pl.LazyFrame, name: str) -> None:
                 if isinstance(part, bytes)
                 else mmap(file.fileno(), 0, access=ACCESS_READ)
             )
+
         own = structure(data, len(data) - 8 - int.from_bytes(data[-8:-4], "little"))[0][
             4
         ]
@@ -109,41 +114,51 @@ def _check_groups(content: list[Any], rows: pl.LazyFrame, name: str) -> None:
             _largest_page(data, column[3], name) for group in own for column in group[1]
         ]
         groups += own
+
     largest = max(
         (max(group[2], group[3] * row_size(rows)) for group in groups), default=0
     )
     check_size(max(largest, *pages), name, "in one group of rows")
-    n, said = sum(group[3] for group in groups), rows.select(pl.len()).collect().item()
-    expect(
-        n == said, name, f"groups of {n:,} rows in all", f"{said:,}, as the footer says"
-    )
+    n = sum(group[3] for group in groups)
+    said = rows.select(pl.len()).collect().item()
+    if n != said:
+        raise InputError(
+            where=name,
+            found=f"groups of {n:,} rows in all",
+            expected=f"{said:,}, as the footer says",
+        )
 
 
 def _largest_page(data: memoryview, column: dict[int, Any], name: str) -> int:
     """Return how many bytes the largest page of a column in a group says that it unpacks to.
 
-    Polars takes memory for as many values as a page says it has, and ends the process if there is none: no page may
-    have more than its column (5), which begins at its dictionary (11) or, without one, at its first page (9).
+    Polars takes memory for as many values as a page says it has, and ends the process
+    if there is none: no page may have more than its column (5), which begins at its
+    dictionary (11) or, without one, at its first page (9).
     """
-    at, left, largest = column.get(11, column[9]), column[5], 0
+    at = column.get(11, column[9])
+    left = column[5]
+    largest = 0
     while left > 0:
         page, at = structure(data, at)
         # A page of values, a dictionary, or a page as Parquet 2 has it.
-        values, most = (
-            (page.get(5) or page.get(7) or page[8])[1],
-            page[2] if 7 in page else left,
-        )
-        expect(
-            0 <= values <= most and page[3] >= 0,
-            name,
-            f"a page of {values:,} values",
-            f"at most {most:,}",
-        )
-        at, left, largest = (
-            at + page[3],
-            left - (0 if 7 in page else values),
-            max(largest, page[2]),
-        )
+        values = (page.get(5) or page.get(7) or page[8])[1]
+        if 7 in page:
+            most = page[2]
+        else:
+            most = left
+
+        if not (0 <= values <= most and page[3] >= 0):
+            raise InputError(
+                where=name,
+                found=f"a page of {values:,} values",
+                expected=f"at most {most:,}",
+            )
+
+        at = at + page[3]
+        left = left - (0 if 7 in page else values)
+        largest = max(largest, page[2])
+
     return largest
 
 
@@ -157,7 +172,8 @@ def structure(data: bytes | memoryview, at: int = 0) -> tuple[Any, int]:
 
     Returns
     -------
-    The fields by their numbers, where what is no number, list or structure is ``None``; and where it ends.
+    The fields by their numbers, where what is no number, list or structure is ``None``;
+    and where it ends.
 
     Examples
     --------
@@ -169,7 +185,10 @@ def structure(data: bytes | memoryview, at: int = 0) -> tuple[Any, int]:
         nonlocal at
         found = shift = 0
         while (byte := data[at]) > 127 and shift < 63:
-            found, shift, at = found | (byte & 127) << shift, shift + 7, at + 1
+            found = found | (byte & 127) << shift
+            shift = shift + 7
+            at = at + 1
+
         at += 1
         return found | byte << shift
 
@@ -178,19 +197,31 @@ def structure(data: bytes | memoryview, at: int = 0) -> tuple[Any, int]:
         if kind in (4, 5, 6):
             return (found := whole()) >> 1 ^ -(found & 1)
         if kind == 12:
-            fields, number = {}, 0
+            fields = {}
+            number = 0
             while head := data[at]:
-                number, at = number + (head >> 4), at + 1
+                number = number + (head >> 4)
+                at = at + 1
                 fields[number] = value(head & 15)
+
             at += 1
             return fields
+
         size = _SIZES.get(kind)
         if kind == 9:
-            head, at = data[at], at + 1
-            size = whole() if head > 239 else head >> 4
+            head = data[at]
+            at = at + 1
+            if head > 239:
+                size = whole()
+            else:
+                size = head >> 4
+
             if head & 15 > 2:
                 return [value(head & 15) for _ in range(size)]
-        size = whole() if size is None else size
+
+        if size is None:
+            size = whole()
+
         at += size
         return None
 
@@ -200,7 +231,8 @@ def structure(data: bytes | memoryview, at: int = 0) -> tuple[Any, int]:
 def pandas_index(metadata: Mapping[str, str]) -> str | range | None:
     """Return the column that holds a pandas frame's index, which pandas writes last, or a range that it only names.
 
-    An unnamed range from 0 is what a frame has that was given no index: it says nothing.
+    An unnamed range from 0 is what a frame has that was given no index: it says
+    nothing.
 
     Examples
     --------
@@ -209,6 +241,11 @@ def pandas_index(metadata: Mapping[str, str]) -> str | range | None:
     """
     columns = json.loads(metadata.get("pandas", "{}")).get("index_columns", [])
     if len(columns) != 1 or isinstance(columns[0], str):
-        return columns[0] if columns else None
+        if columns:
+            return columns[0]
+        return None
+
     index = range(columns[0]["start"], columns[0]["stop"], columns[0]["step"])
-    return None if columns[0]["name"] is None and index == range(len(index)) else index
+    if columns[0]["name"] is None and index == range(len(index)):
+        return None
+    return index

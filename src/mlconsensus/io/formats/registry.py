@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from ...errors import InputError, expect, nearest, one_of
+from ...errors import InputError, nearest, one_of
 from ..files import (
     COMPRESSIONS,
     STANDARD,
@@ -20,7 +20,7 @@ from ..files import (
     display,
     read_bytes,
 )
-from ..options import AS_THEY_ARE, Rules
+from ..options import DEFAULT_OPTIONS, ReadOptions
 
 Keep = Callable[
     [pl.LazyFrame], Any
@@ -30,19 +30,23 @@ Keep = Callable[
 class NamedFrame(NamedTuple):
     """A file's rows, wide (an instance a row, a label a column) or long (a statement a row)."""
 
-    rows: Any  # DataFrame or, where the file stays on disk, LazyFrame; columns are called "0", "1", …
+    # DataFrame or, where the file stays on disk, LazyFrame; columns are called "0",
+    # "1", …
+    rows: Any
     columns: list[
         str
     ]  # what the file calls them; the first of a wide table is that of the instances
     place: Place  # where the rows stand
-    bare: bool = False  # whether a row without a label lists an instance about which no label was said
+    # whether a row without a label lists an instance about which no label was said
+    bare: bool = False
 
 
 class Format(NamedTuple):
     """One file format: a module of this package with ``read(file, keep)`` and, if it can be written, ``write``.
 
-    ``read`` gives a `NamedFrame`, or the `ModelTable`s that an archive of arrays holds; ``keep`` runs a query whose
-    result may be large. The module is imported when it is first used, so that the command line starts fast.
+    ``read`` gives a `NamedFrame`, or the `ScoreTable`s that an archive of arrays holds;
+    ``keep`` runs a query whose result may be large. The module is imported when it is
+    first used, so that the command line starts fast.
 
     Examples
     --------
@@ -112,22 +116,32 @@ def format_of(path: AnyPath, name: str | None = None, written: bool = False) -> 
             "output format" if written else "format",
         )
         return FORMATS[name.lower()]
+
     every = "one of " + ", ".join(form.name for form in known)
-    expect(os.fspath(path) != STANDARD, "standard input or output", "no format", every)
+    if os.fspath(path) == STANDARD:
+        raise InputError(
+            where="standard input or output", found="no format", expected=every
+        )
+
     suffix, suffixes = (
         _suffix(path),
         [suffix for form in known for suffix in form.suffixes],
     )
     if suffix not in suffixes:
-        found = f"the suffix {suffix!r}" if suffix else "no suffix"
+        if suffix:
+            found = f"the suffix {suffix!r}"
+        else:
+            found = "no suffix"
+
         hint = nearest(suffix[1:], [known[1:] for known in suffixes])
         raise InputError(
             f"{display(path)}: found {found}, expected one of {', '.join(suffixes)}{hint}"
         )
+
     return _BY_SUFFIX[suffix]
 
 
-def input_file(path: AnyPath, rules: Rules = AS_THEY_ARE) -> InputFile:
+def input_file(path: AnyPath, rules: ReadOptions = DEFAULT_OPTIONS) -> InputFile:
     """Tell where a file's bytes come from and what its model is called: its name without suffixes.
 
     Examples
@@ -138,13 +152,14 @@ def input_file(path: AnyPath, rules: Rules = AS_THEY_ARE) -> InputFile:
     _expect_path(path)
     if os.fspath(path) == STANDARD:
         return InputFile(display(path), "stdin", lambda: read_bytes(path), None, rules)
+
     # Names of files need not be text, those of models have to.
     stem = os.fsencode(Path(_uncompressed(path)).stem).decode(errors="backslashreplace")
     return InputFile(display(path), stem, lambda: read_bytes(path), Path(path), rules)
 
 
 def input_files(
-    paths: Paths, format: str | None = None, rules: Rules = AS_THEY_ARE
+    paths: Paths, format: str | None = None, rules: ReadOptions = DEFAULT_OPTIONS
 ) -> list[tuple[InputFile, Format]]:
     """Tell for each file that a panel is to be read from, also in folders, what it is called and what format it has.
 
@@ -159,10 +174,17 @@ def input_files(
         else [paths]
     )
     given = expanded(list(each))
-    expect(bool(given), "predictions", "no file", "at least one")
+    if not (bool(given)):
+        raise InputError(where="predictions", found="no file", expected="at least one")
+
     times = sum(os.fspath(path) == STANDARD for path in given)
-    expect(times < 2, "standard input", "twice among the files", "once")
-    # A format is for the files whose names do not tell theirs; if all do, it is to be read against the names.
+    if not (times < 2):
+        raise InputError(
+            where="standard input", found="twice among the files", expected="once"
+        )
+
+    # A format is for the files whose names do not tell theirs; if all do, it is to be
+    # read against the names.
     untold = [path for path in given if not _is_told(path)]
     names = [None if untold and path not in untold else format for path in given]
     return [
@@ -189,6 +211,7 @@ def expanded(paths: Sequence[AnyPath]) -> list[AnyPath]:
         if not os.path.isdir(path) or _is_told(path):
             out.append(path)
             continue
+
         found = [
             entry
             for entry in sorted(Path(path).iterdir())
@@ -196,13 +219,15 @@ def expanded(paths: Sequence[AnyPath]) -> list[AnyPath]:
         ]
         # What is beside tables as JSON is most likely about them.
         found = [entry for entry in found if format_of(entry).name != "json"] or found
-        expect(
-            bool(found),
-            display(path),
-            "a folder without files of predictions",
-            "some in it",
-        )
+        if not (bool(found)):
+            raise InputError(
+                where=display(path),
+                found="a folder without files of predictions",
+                expected="some in it",
+            )
+
         out += found
+
     return out
 
 
@@ -214,7 +239,8 @@ def is_read_with(place: AnyPath, path: AnyPath) -> bool:
     >>> is_read_with("a.csv", "./a.csv"), is_read_with("./out.csv", "."), is_read_with("./out.html", ".")
     (True, True, False)
     """
-    own, of = Path(os.path.realpath(place)), Path(os.path.realpath(path))
+    own = Path(os.path.realpath(place))
+    of = Path(os.path.realpath(path))
     inside = of in (own.parents if _is_told(path) else own.parents[:1]) and _is_told(
         own
     )
@@ -233,24 +259,23 @@ def check_apart(path: AnyPath, files: Sequence[AnyPath], copies: bool = False) -
     """
     apart = "the truth apart from them"
     for file in () if str(path).endswith(".npz") else files:
-        expect(
-            os.path.realpath(file) != os.path.realpath(path),
-            display(path),
-            "among the models' files",
-            apart,
-        )
+        if os.path.realpath(file) == os.path.realpath(path):
+            raise InputError(
+                where=display(path), found="among the models' files", expected=apart
+            )
+
         copied = (
             copies
             and os.path.isfile(file)
             and os.path.isfile(path)
             and filecmp.cmp(file, path, shallow=False)
         )
-        expect(
-            not copied,
-            display(path),
-            f"a copy of the model's file {display(file)}",
-            apart,
-        )
+        if copied:
+            raise InputError(
+                where=display(path),
+                found=f"a copy of the model's file {display(file)}",
+                expected=apart,
+            )
 
 
 def parts(path: Path) -> list[Path]:
@@ -263,6 +288,7 @@ def parts(path: Path) -> list[Path]:
     """
     if not path.is_dir():
         return [path]
+
     suffixes = FORMATS["parquet"].suffixes
     inside = [
         entry
@@ -274,9 +300,13 @@ def parts(path: Path) -> list[Path]:
         for entry in inside
         if not any(map(_is_hidden, (entry, *entry.relative_to(path).parents)))
     ]
-    expect(
-        bool(found), str(path), "a folder without Parquet files", "the parts of a table"
-    )
+    if not (bool(found)):
+        raise InputError(
+            where=str(path),
+            found="a folder without Parquet files",
+            expected="the parts of a table",
+        )
+
     return found
 
 
@@ -296,7 +326,10 @@ def subject_files(folder: Path) -> list[Path]:
         ]
         if found:
             with found[0].open("rb") as file:  # other tables than Annif's have a header
-                return found if suffix == ".annif" or file.read(1) == b"<" else []
+                if suffix == ".annif" or file.read(1) == b"<":
+                    return found
+                return []
+
     return []
 
 
@@ -305,12 +338,10 @@ def _is_hidden(path: Path) -> bool:
 
 
 def _expect_path(path: object) -> None:
-    expect(
-        isinstance(path, str | os.PathLike),
-        "file",
-        f"a {type(path).__name__}",
-        "a path",
-    )
+    if not (isinstance(path, str | os.PathLike)):
+        raise InputError(
+            where="file", found=f"a {type(path).__name__}", expected="a path"
+        )
 
 
 def _is_told(path: AnyPath) -> bool:
@@ -320,19 +351,13 @@ def _is_told(path: AnyPath) -> bool:
 
 def _suffix(path: AnyPath) -> str:
     suffix = Path(_uncompressed(path)).suffix.lower()
-    return (
-        ".annif"
-        if suffix not in _BY_SUFFIX
-        and os.path.isdir(path)
-        and subject_files(Path(path))
-        else suffix
-    )
+    if suffix not in _BY_SUFFIX and os.path.isdir(path) and subject_files(Path(path)):
+        return ".annif"
+    return suffix
 
 
 def _uncompressed(path: AnyPath) -> str:
     name = Path(path).name
-    return (
-        name[: -len(Path(name).suffix)]
-        if Path(name).suffix.lower() in COMPRESSIONS
-        else name
-    )
+    if Path(name).suffix.lower() in COMPRESSIONS:
+        return name[: -len(Path(name).suffix)]
+    return name
