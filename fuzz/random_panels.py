@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
+from sklearn.base import clone
 
 import mlconsensus as mlc
 from mlconsensus.execution.statistics import merge_statistics
@@ -132,10 +133,12 @@ def fitted(method: Any, pieces: list[mlc.Predictions], weights: Any) -> Any:
     def gather(statistics: Any) -> Any:
         return reduce(merge_statistics, map(statistics, pieces))
 
-    known = method.prepare(pieces[0], gather)
-    return method.solve(
-        gather(lambda piece: method.sums(piece, known)), pieces[0].weights, known
-    )
+    state = method.prepare(pieces[0], gather)
+    statistics = gather(lambda piece: method._compute_pass(piece, state))
+    solver = clone(method)
+    solver.weights_ = pieces[0].weights
+    solver.prepared_ = state
+    return solver._solve(statistics)
 
 
 def combined(
@@ -144,7 +147,7 @@ def combined(
     """Apply a solution to a panel, its own by default."""
     if solution is None:
         solution = fitted(method, [panel], weights)
-    return type(method).apply(panel.weighted(weights), solution)
+    return method._apply(panel.weighted(weights), solution)
 
 
 def faults(panel: Panel, method: Any, seed: int) -> list[str]:
@@ -217,7 +220,7 @@ def faults(panel: Panel, method: Any, seed: int) -> list[str]:
         compare("votes", np.where(heard, vote, whole))
         found += (
             []
-            if "scores are votes" in method.saw(solution)
+            if "scores are votes" in method.describe_solution(solution)
             else ["says nothing of votes"]
         )
     return found

@@ -12,25 +12,26 @@ import pytest
 LAPACK = """
 rows = np.random.default_rng(0).random((4000, 4000))
 fitted = mlc.MLCMa.from_statistics(
-    mlcm_a.Statistics(4000, 4e4 * 4000, np.full(4000, 4e3), rows.sum(axis=0), rows.T @ rows),
+    mlcm_a.MLCMaStatistics(4000, 4e4 * 4000, np.full(4000, 4e3), rows.sum(axis=0), rows.T @ rows),
     models=list("abcdefghij"), labels=[str(at) for at in range(4000)], n_instances=4000,
 )
 """
 ROUNDS = """
-walk_system._ERROR = 0.0
+random_walk._ERROR = 0.0
 local.available_memory = lambda: 0
 panel, _ = mlc.datasets.make_panel(n_instances=400, n_labels=12, n_models=4, random_state=1)
-budget.grant(0, 2)
+threads.set_limits(0, 2)
 fitted = mlc.MLCMr(alpha=1e-9).from_statistics(
-    mlcm_r.statistics(panel), models=panel.models, labels=panel.labels, n_instances=400, alpha=1e-9
+    mlc.MLCMr()._compute_statistics(panel), models=panel.models, labels=panel.labels, n_instances=400, alpha=1e-9
 )
 """
 SCRIPT = """
 import os, signal, threading, time
 import numpy as np
 import mlconsensus as mlc
-from mlconsensus.linalg import budget
-from mlconsensus.combiners import mlcm_a, mlcm_r, walk_system
+from mlconsensus.execution import threads
+from mlconsensus.combiners import mlcm_a
+from mlconsensus.linalg import random_walk
 from mlconsensus.execution import local
 {case}
 def interrupt():

@@ -1,6 +1,6 @@
 """Mutation tests: how often does a test fail when the mathematics is changed in one place? `make mutants` runs it.
 
-A mutant is a file of `combiners`, `arithmetic` or `evaluation` in which one operator,
+A mutant is a file of `linalg`, `combiners`, `metrics` or `decision` in which one operator,
 comparison, number, condition or call is another. There are thousands, so a random
 sample is tried, the same for the same seed; the share that tests notice is an estimate,
 printed with its 95 % interval. Tests are collected once, and once it is looked which
@@ -32,15 +32,15 @@ from typing import Any
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "mlconsensus"
 EQUIVALENT = Path(__file__).parent / "equivalent_mutants.txt"
-ROOMS = ("arithmetic", "combiners", "evaluation")
+ROOMS = ("linalg", "combiners", "metrics", "decision")
 TESTS = (
     *ROOMS,
-    "insight/test_explanations.py",
-    "insight/test_referee.py",
-    "panel",
-    "sites/test_state.py",
-    "sites/test_changing_panels.py",
-    "sites/test_state_file.py",
+    "inspection/test_explanations.py",
+    "model_selection/test_held_out_models.py",
+    "predictions",
+    "federated/test_merge.py",
+    "federated/test_changing_panels.py",
+    "federated/test_statistics_files.py",
     "test_own_method.py",
 )
 CPU_SECONDS, MEMORY = (
@@ -325,7 +325,7 @@ def sample(trial: Trial) -> None:
         line.rpartition(" — ")[0]
         for line in EQUIVALENT.read_text(encoding="utf-8").splitlines()
     }
-    control = "combiners/walk_system.py"
+    control = "linalg/random_walk.py"
     tests = trial.tests_of(control, 1, 1)
     nothing = ast.parse("def solved(*a, **k): raise RuntimeError")
     if trial.noticed(control, trees[control], tests) or not trial.noticed(

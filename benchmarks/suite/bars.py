@@ -3,7 +3,8 @@
 from typing import NamedTuple
 
 import numpy as np
-from mlconsensus.sections import GROWTH, LITERAL, METHODS
+
+from .sections import GROWTH, LITERAL, METHODS
 
 TIMES_FLOOR = {"MLCM-a": 1.5, "MLCM-r": 2.0, "BGCM": 2.0}
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mlconsensus import floor, panels
+from . import floor, panels
 
 TESTS = Path(__file__).parents[2] / "tests"
 MOST_MEMORY = 20 * 2**30
@@ -67,7 +67,7 @@ def literal(votes, case):
     import oracle
 
     return votes.astype(np.float64), getattr(
-        oracle, mlc.COMBINERS[case["method"]].function_name
+        oracle, mlc.COMBINERS[case["method"]].identifier
     )
 
 

@@ -10,11 +10,12 @@ import sys
 from functools import partial
 
 import numpy as np
-from mlconsensus.panels import FILL
 
-from mlconsensus import case
 from mlconsensus.decision import label_sets
 from mlconsensus.metrics import ranking
+
+from . import case
+from .panels import FILL
 
 SHAPE = (1_000_000, 100)
 LEVELS = 10  # of the scores with ties, as a vote of ten models has them

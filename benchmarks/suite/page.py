@@ -4,9 +4,9 @@ import math
 from pathlib import Path
 from textwrap import fill
 
-from mlconsensus.sections import GROWTH, METHODS, SECTIONS, SMALL
-
 from mlconsensus import bars, plots
+
+from .sections import GROWTH, METHODS, SECTIONS, SMALL
 
 DOCS = Path(__file__).parents[2] / "docs"
 PLOTS = DOCS / "performance"

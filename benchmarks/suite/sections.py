@@ -10,8 +10,9 @@ from pathlib import Path
 
 import numpy as np
 
-from mlconsensus import case, floor, judging, panels, starting
 from mlconsensus.combiners.registry import COMBINERS
+
+from . import case, floor, judging, panels, starting
 
 HERE = Path(__file__).parents[1]
 PEERS = HERE / ".peers"

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 import mlconsensus as mlc
-from mlconsensus.combiners._old_default import rater_filter, rater_rounds
+from mlconsensus.combiners._old_default import rater_rounds, weighted_consensus
 from mlconsensus.metrics._rank_counts import (
     groups,
     pair_loss,
@@ -33,8 +33,8 @@ PARTS = 20  # of instances, for the jackknife
 # Constants that were chosen with truth in view: what votes count, the most noise, how
 # far rare labels are raised.
 CONSTANTS = (
-    (rater_filter, "_VOTING"),
-    (rater_filter, "_MOST_NOISE"),
+    (weighted_consensus, "_VOTING"),
+    (weighted_consensus, "_MOST_NOISE"),
     (rater_rounds, "_RAISED"),
 )
 GRID = list(itertools.product((0.5, 1.0, 2.0), (1.5, 2.0, 3.0), (0.25, 0.5, 0.75)))
@@ -140,10 +140,10 @@ def with_constants(panel, fitted, constants):
     before = [getattr(*constant) for constant in CONSTANTS]
     for constant, value in zip(CONSTANTS, constants, strict=True):
         setattr(*constant, value)
-    solution = rater_filter.solve(fitted.statistics_, None, fitted.prepared_)
+    solution = weighted_consensus.solve(fitted.statistics_, None, fitted.prepared_)
     for constant, value in zip(CONSTANTS, before, strict=True):
         setattr(*constant, value)
-    return rater_filter.apply(panel, solution)
+    return weighted_consensus.apply(panel, solution)
 
 
 def main(folder):

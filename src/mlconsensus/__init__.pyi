@@ -1,21 +1,15 @@
 from . import datasets, decision, io, metrics
-from .combiners.registry import (
-    BGCM,
-    COMBINERS,
-    DawidSkene,
-    MajorityVote,
-    MLCMa,
-    MLCMr,
+from .combiners._old_default.weighted_consensus import (
     WeightedConsensus,
-    bgcm,
-    dawid_skene,
-    majority_vote,
-    mlcm_a,
-    mlcm_r,
-    register,
-    rescale,
     weighted_consensus,
 )
+from .combiners.base import BaseCombiner
+from .combiners.bgcm import BGCM, bgcm
+from .combiners.dawid_skene import DawidSkene, dawid_skene
+from .combiners.majority_vote import MajorityVote, majority_vote
+from .combiners.mlcm_a import MLCMa, mlcm_a
+from .combiners.mlcm_r import MLCMr, mlcm_r
+from .combiners.registry import COMBINERS, register, rescale
 from .consensus import Consensus, combine
 from .decision.risk_control import decide
 from .ensemble import ConsensusClassifier
@@ -38,6 +32,7 @@ __all__ = [
     "BGCM",
     "COMBINERS",
     "Agreement",
+    "BaseCombiner",
     "Comparison",
     "Consensus",
     "ConsensusClassifier",

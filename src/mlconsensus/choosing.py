@@ -2,8 +2,9 @@
 
 from typing import Any, Literal, NamedTuple, get_args
 
+from .combiners.base import BaseCombiner
 from .combiners.gold_instances import collect_gold_instances
-from .combiners.registry import COMBINERS, BaseCombiner, find_method_name
+from .combiners.registry import COMBINERS, find_method_name
 from .errors import expect, one_of
 from .metrics.ranking import RANKING_METRICS
 from .model_selection.comparison import compare
@@ -150,5 +151,5 @@ def _known_answers_prefer_the_default(panel: Any, name: str, weights: Weights) -
 
 def with_what_it_saw(reason: str, combiner: BaseCombiner) -> str:
     """Add to a reason what the fitted combiner saw in the panel."""
-    saw = combiner.saw(combiner.solution_)
+    saw = combiner.describe_solution(combiner.solution_)
     return f"{reason}: {saw}" if saw else reason

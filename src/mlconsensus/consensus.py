@@ -10,7 +10,8 @@ import numpy as np
 from sklearn.base import clone
 
 from .choosing import DEFAULT, Method, Optimize, choose, with_what_it_saw
-from .combiners.registry import BaseCombiner, majority_vote
+from .combiners.base import BaseCombiner
+from .combiners.majority_vote import majority_vote
 from .decision.calibration import calibrated
 from .decision.expected_f1 import best_sets
 from .decision.label_sets import Empty, Top, best_f1, cardinalities, top_labels

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from .choosing import Method, Optimize, choose, with_what_it_saw
-from .combiners.registry import BaseCombiner
+from .combiners.base import BaseCombiner
 from .linalg.sparse_scores import SparseScores
 from .predictions import Array, FloatArray, Predictions
 from .predictions.validation import Weights

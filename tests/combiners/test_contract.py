@@ -129,7 +129,7 @@ def test_shares_stay_between_0_and_1(combiner, form):
 @every_combiner
 @given(scores=panels())
 def test_function_equals_estimator(combiner, scores):
-    function = getattr(mlc.estimators, combiner.function_name)
+    function = getattr(mlc, combiner.identifier)
     close(
         function(scores, **combiner.get_params()), clone(combiner).fit_transform(scores)
     )

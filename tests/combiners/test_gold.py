@@ -273,7 +273,7 @@ def test_a_solved_model_can_be_taught_where_the_answers_are(tmp_path):
         model.teach(panel)
     with pytest.raises(
         mlc.InputError,
-        match="found MLCM-r, whose sums hold what known answers tell, expected Filter",
+        match="found MLCM-r, whose sums hold what known answers tell, expected WeightedConsensus",
     ):
         mlc.MLCMr().fit(held).teach(held)
 

@@ -188,7 +188,7 @@ def test_a_rater_that_does_not_count_is_one_that_hardly_counts():
         vote = combiner.solution_.vote.copy()
         vote[0] = weight
         found.append(
-            combiner.apply(panel, combiner.solution_._replace(vote=vote)).toarray()
+            combiner._apply(panel, combiner.solution_._replace(vote=vote)).toarray()
         )
     np.testing.assert_allclose(*found, atol=1e-8)
 
@@ -199,7 +199,7 @@ def test_pieces_of_the_work_change_nothing(name, monkeypatch):
     monkeypatch.setattr("mlconsensus.linalg.label_map.HEAD", 5)
     monkeypatch.setattr("mlconsensus.linalg.label_map.EXACT", 5)
     whole = mlc.COMBINERS[name]().fit_transform(panel)
-    for module in ("many", "shrinking"):
+    for module in ("sparse_scores", "label_map"):
         monkeypatch.setattr(f"mlconsensus.linalg.{module}._AT_ONCE", 30)
     pieces = mlc.COMBINERS[name]().fit_transform(panel)
     np.testing.assert_allclose(
@@ -216,7 +216,9 @@ def test_blocks_and_order_change_nothing(name):
     from mlconsensus.execution.statistics import merge_statistics
 
     if not combiner.rounds:
-        parts = [combiner.sums(panel[at : at + 20], None) for at in (0, 20, 40)]
+        parts = [
+            combiner._compute_pass(panel[at : at + 20], None) for at in (0, 20, 40)
+        ]
         pieces = mlc.COMBINERS[name]()
         pieces.many_ = True
         pieces.take(

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 import mlconsensus as mlc
-from mlconsensus.combiners._old_default import rater_filter, raters
+from mlconsensus.combiners._old_default import raters, weighted_consensus
 from mlconsensus.execution.passes import gather
 
 DENSE = 1e4  # answers that two raters share, by which a correlation is known to 0.01
@@ -150,7 +150,7 @@ def seven_raters(silent):
 
 def trusted(Y):
     panel = mlc.Predictions(Y)
-    return rater_filter.WeightedConsensus().prepare(
+    return weighted_consensus.WeightedConsensus().prepare(
         panel, lambda statistics: gather(panel, statistics)
     )
 

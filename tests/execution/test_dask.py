@@ -236,7 +236,7 @@ def test_without_any_worker_left_there_is_an_error_and_no_output(
         @staticmethod
         def apply(block, solution):
             time.sleep(1)
-            return mlc.MLCMr.apply(block, solution)
+            return mlc.MLCMr._apply(block, solution)
 
     with (
         distributed.LocalCluster(

@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 
 import mlconsensus as mlc
-from mlconsensus.combiners import mlcm_r
+from mlconsensus.combiners.mlcm_r import MLCMrStatistics
 from mlconsensus.execution import threads
 from mlconsensus.linalg import random_walk
 from mlconsensus.linalg.gram import Gram, as_gram
@@ -58,7 +58,7 @@ def test_mlcm_r_without_room_for_the_matrix(alpha, scores, monkeypatch):
     exact = mlc.mlcm_r(given, alpha=alpha)
     monkeypatch.setattr("mlconsensus.execution.local.available_memory", lambda: 0)
     monkeypatch.setattr(threads, "_granted", threads.ResourceLimits(0))
-    assert mlcm_r.statistics(panel).walk.rows is not None
+    assert mlc.MLCMr()._compute_statistics(panel).walk.rows is not None
     np.testing.assert_allclose(mlc.mlcm_r(given, alpha=alpha), exact, atol=1e-10)
 
 
@@ -80,11 +80,11 @@ def test_fewer_instances_than_nodes_take_no_matrix_of_nodes(monkeypatch):
     panel, _ = mlc.datasets.make_panel(
         n_instances=10, n_labels=12, n_models=4, random_state=1
     )
-    walk = mlcm_r.statistics(panel).walk
+    walk = mlc.MLCMr()._compute_statistics(panel).walk
     assert walk.rows.shape == (10, 48)
-    exact = mlcm_r.solve(mlcm_r.Statistics(np.asarray(walk)))
+    exact = mlc.MLCMr()._solve(MLCMrStatistics(np.asarray(walk)))
     np.testing.assert_allclose(
-        mlcm_r.solve(mlcm_r.Statistics(walk)).groups, exact.groups, atol=1e-10
+        mlc.MLCMr()._solve(MLCMrStatistics(walk)).groups, exact.groups, atol=1e-10
     )
 
 

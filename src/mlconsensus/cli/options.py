@@ -268,7 +268,7 @@ def method_names(
     ctx: object = None, option: object = None, start: str = ""
 ) -> list[str]:
     """List the methods that begin so, as the command line calls them."""
-    from ..combiners import METHODS
+    from ..combiners.registry import COMBINERS
 
     # `estimators` knows registered methods too, but imports scikit-learn; if nobody has
     # used it, there are none.
@@ -276,7 +276,7 @@ def method_names(
     if estimators:
         names = estimators.COMBINERS
     else:
-        names = [method.name for method in METHODS]
+        names = list(COMBINERS)
 
     return [name.lower() for name in names if name.lower().startswith(start)]
 

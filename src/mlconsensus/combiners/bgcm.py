@@ -39,12 +39,12 @@ from ..linalg.clusters import memberships, pair_sums, reaching
 from ..linalg.sparse_scores import Said, SparseScores, at_cells
 from ..predictions import Predictions
 from ..predictions.validation import Weights, positive
+from .base import BaseCombiner, PredictionsLike
 from .contributions import Contributions, of_label, statements
-from .method import Method
 from .mlcm_r import GOLD
 
 
-class Statistics(NamedTuple):
+class BGCMStatistics(NamedTuple):
     """Sums over instances, for each label and pair of models; `a` is a score, `s` is 1 where the model spoke.
 
     Both are multiplied by the model's weight; `c` is 1 for the clusters that the
@@ -65,7 +65,7 @@ class Statistics(NamedTuple):
     in_gold: Annotated[Any, Axes("? c l", least=0)] = 0  # Σ y c / d, Σ k c / d
 
 
-class Solution(NamedTuple):
+class BGCMSolution(NamedTuple):
     """For each label, how likely "yes" is at each group node."""
 
     yes: Annotated[
@@ -80,64 +80,7 @@ class Solution(NamedTuple):
     )
 
 
-def statistics(block: Predictions) -> Statistics:
-    """Add up how often each pair of models says the same of each label."""
-    m, n, l = block.shape
-    if block.many:
-        return _many_sums(Said.by(block), l)
-    if _plain(block):  # s = 1 and d = m
-        if (found := vote_patterns.codes(block)) is not None:
-            who = vote_patterns.bits(m)
-            both = (who[:, :, None] * who[:, None, :]).reshape(-1, m * m)
-            together = (vote_patterns.counts(found, 2**m) @ both).reshape(l, m, m)
-            yes = np.einsum("jkk->jk", together)  # votes are 0 or 1: Σ a² = Σ a
-        else:
-            A = connections(block)
-            together = block_sums.own_label_grams(A, l)
-            yes = block_sums.column_sums(A).reshape(m, l).T
-
-        return Statistics(
-            together / m,
-            np.repeat(yes[:, None, :] / m, m, axis=1),
-            np.full((l, m, m), n / m),
-        )
-
-    A = block_sums.dense(connections(block))
-    said = spoken(block)
-    C = memberships(block)
-    share = ratio(
-        np.ones((n, l)), folded(said, np.ones((m, l))) + row_sums(C)[:, None], 0.0
-    )
-    grams = Statistics(
-        *(
-            label_grams(one, other, share)
-            for one, other in ((A, A), (said, A), (said, said))
-        )
-    )
-    if (gold := block.gold) is not None:
-        sides = [
-            side * share[gold.at]
-            for side in (np.nan_to_num(gold.answers), ~np.isnan(gold.answers))
-        ]
-        each = [
-            (X[gold.at].reshape(-1, m, l) * side[:, None]).sum(axis=0)
-            for side in sides
-            for X in (A, said)
-        ]
-        inside = [block_sums.product(C[gold.at].T, side) for side in sides]
-        grams = grams._replace(to_gold=np.array(each), in_gold=np.array(inside))
-
-    if not block.clusters:
-        return grams
-
-    yes_in, said_in = (
-        (C.T @ (X * np.tile(share, m))).reshape(-1, m, l).transpose(2, 1, 0)
-        for X in (A, said)
-    )
-    return grams._replace(yes_in=yes_in, said_in=said_in, in_in=pair_sums(C, share))
-
-
-def _many_sums(found: Said, l: int) -> Statistics:
+def _many_sums(found: Said, l: int) -> BGCMStatistics:
     """Add up at the cells that somebody named, and where anybody could have spoken."""
     m = len(found.parts)
     cells = found.folded(np.ones_like(found.known))
@@ -162,126 +105,7 @@ def _many_sums(found: Said, l: int) -> Statistics:
         per = ratio(np.full(l, float(len(at))), spoke.sum(axis=1), 0.0)
         said_said += per[:, None, None] * spoke[:, :, None] * spoke[:, None, :]
 
-    return Statistics(yes_yes, said_yes, said_said)
-
-
-def solve(
-    statistics: Statistics, alpha: float = 2.0, weights: FloatArray | None = None
-) -> Solution:
-    """Solve the labels' systems of 2m nodes, and one for each cluster, as one batch."""
-    alpha = positive(alpha, "alpha")
-    yes_yes, said_yes, said_said = statistics[:3]
-    l, m, _ = yes_yes.shape
-    some = np.flatnonzero(said_yes.any(axis=(1, 2)))
-    if len(some) < l and all(
-        np.ndim(each) == 0 for each in statistics[3:]
-    ):  # a walk from no comes to no named yes
-        likely = np.repeat([1.0, 0.0], m)[:, None] * np.ones(l)
-        prior = np.zeros(l)
-        if len(some):
-            own = solve(
-                Statistics(*(each[some] for each in statistics[:3])), alpha, weights
-            )
-            likely[:, some] = np.concatenate(own[:2])
-            prior[some] = own.prior
-
-        return Solution(likely[:m], likely[m:], prior)
-
-    yes_no = said_yes.transpose(0, 2, 1) - yes_yes  # Σ a_k (s_k' − a_k') / d
-    no_no = said_said - said_yes - said_yes.transpose(0, 2, 1) + yes_yes
-    walk = np.block([[yes_yes, yes_no], [yes_no.transpose(0, 2, 1), no_no]])
-    anchors = np.tile(alpha * (np.ones(m) if weights is None else weights), 2)
-    anchors = np.tile(np.where(anchors > 0, anchors, 1.0), (l, 1))  # (l, nodes)
-    held = anchors * np.repeat([1.0, 0.0], m)  # α times B's column for "yes"
-    clustered = np.ndim(statistics.in_in) > 0
-    if clustered:
-        to_clusters = np.concatenate(
-            [statistics.yes_in, statistics.said_in - statistics.yes_in], axis=1
-        )
-        walk = np.block(
-            [[walk, to_clusters], [to_clusters.transpose(0, 2, 1), statistics.in_in]]
-        )
-
-    degrees = walk.sum(axis=2)  # (l, nodes) the diagonals of D_v
-    prior = ratio(degrees[:, :m].sum(axis=1), degrees[:, : 2 * m].sum(axis=1), 0.0)
-    if clustered:
-        # Clusters that no walk to a model's node leaves from hold to the prior.
-        lost = ~reaching(np.asarray(to_clusters.any(axis=1)), statistics.in_in)
-        kept = np.concatenate([np.ones((l, 2 * m)), ~lost], axis=1)
-        walk = walk * kept[:, :, None] * kept[:, None, :]
-        degrees = degrees * kept
-        anchors = np.concatenate([anchors, lost], axis=1)
-        held = np.concatenate([held, lost * prior[:, None]], axis=1)
-
-    if np.ndim(statistics.to_gold):
-        of_a = statistics.to_gold[::2]
-        of_s = statistics.to_gold[1::2]
-        inside = statistics.in_gold
-        yes, known = np.concatenate([of_a, of_s - of_a, inside], axis=1).transpose(
-            0, 2, 1
-        )
-        usual = ratio(yes.sum(axis=1), known.sum(axis=1), 0.0)
-        held = held + GOLD * alpha * (
-            yes - usual[:, None] * known
-        )  # γ Aᵀ D_n⁻¹ (y − ȳ)
-
-    system = (anchors + degrees)[:, :, None] * np.eye(walk.shape[1]) - walk
-    likely = np.clip(
-        np.linalg.solve(system, held[..., None])[..., 0].T, 0, 1
-    )  # rounding leaves that range
-    return Solution(
-        likely[:m], likely[m : 2 * m], prior, likely[2 * m :] if clustered else None
-    )
-
-
-def apply(block: Predictions, solution: Solution) -> Any:
-    """Average over the models that spoke how likely "yes" is at the nodes that they chose."""
-    m, _, l = block.shape
-    moved = solution.yes - solution.no
-    always = solution.no.sum(axis=0)
-    if block.many:
-        every = Said.by(block)
-        default = np.clip(
-            ratio(
-                (every.known * solution.no).sum(axis=0),
-                every.known.sum(axis=0),
-                solution.prior,
-            ),
-            0,
-            1,
-        )
-        cells = every.folded(every.known * moved)
-        likely = cells.data + every.spread(every.known * solution.no, cells)
-        cells.data = (
-            np.clip(ratio(likely, every.spread(every.known, cells), 0.0), 0, 1)
-            - default[cells.indices]
-        )
-        return SparseScores(cells, default)
-
-    if _plain(block):
-        share = 1 / m
-    else:
-        share = 1.0
-
-    scores = block_sums.dense(
-        vote_patterns.pooled(vote_patterns.answers(block), moved * share)
-    )  # a·yes + (s − a)·no
-    if _plain(block):
-        scores += always * share
-        return np.clip(scores, 0, 1, out=scores)
-
-    said = spoken(block)
-    C = memberships(block)
-    scores += folded(said, solution.no)
-    if block.clusters:
-        scores += block_sums.product(C, np.asarray(solution.clusters))
-    return np.clip(
-        ratio(
-            scores, folded(said, np.ones((m, l))) + row_sums(C)[:, None], solution.prior
-        ),
-        0,
-        1,
-    )
+    return BGCMStatistics(yes_yes, said_yes, said_said)
 
 
 def _plain(block: Predictions) -> bool:
@@ -294,31 +118,7 @@ def _plain(block: Predictions) -> bool:
     )
 
 
-def contributions(block: Predictions, solution: Solution, label: int) -> Contributions:
-    """Take the mean of the block's one instance apart: how likely "yes" is at the nodes that each model chose."""
-    scores, said = statements(block)
-    inside = memberships(block[:1]).toarray()[0]
-    heard = said[:, label].sum() + inside.sum()
-    if heard:
-        baseline = 0.0
-    else:
-        baseline = float(solution.prior[label])
-
-    heard = heard or 1.0
-    yes = scores[:, label]
-    no = (said - scores)[:, label]
-    likely = yes * solution.yes[:, label] + no * solution.no[:, label]
-    if block.clusters:
-        clusters = inside * np.asarray(solution.clusters)[:, label] / heard
-    else:
-        clusters = None
-
-    return Contributions(
-        baseline, of_label(likely / heard, label, scores.shape), clusters=clusters
-    )
-
-
-class BGCM(Method):
+class BGCM(BaseCombiner):
     """BGCM label by label: consensus of the models on yes and no, each label by itself.
 
     Parameters
@@ -336,6 +136,9 @@ class BGCM(Method):
            [0.  , 0.09]])
     """
 
+    Statistics = BGCMStatistics
+    Solution = BGCMSolution
+    identifier = "bgcm"
     name = "BGCM"
     takes_many = True
     pairs_models = True
@@ -348,3 +151,229 @@ class BGCM(Method):
     def check(self) -> None:
         """Refuse settings that no solution can be found with."""
         positive(self.alpha, "alpha")
+
+    def _compute_statistics(self, block: Predictions) -> BGCMStatistics:
+        """Add up how often each pair of models says the same of each label."""
+        m, n, l = block.shape
+        if block.many:
+            return _many_sums(Said.by(block), l)
+        if _plain(block):  # s = 1 and d = m
+            if (found := vote_patterns.codes(block)) is not None:
+                who = vote_patterns.bits(m)
+                both = (who[:, :, None] * who[:, None, :]).reshape(-1, m * m)
+                together = (vote_patterns.counts(found, 2**m) @ both).reshape(l, m, m)
+                yes = np.einsum("jkk->jk", together)  # votes are 0 or 1: Σ a² = Σ a
+            else:
+                A = connections(block)
+                together = block_sums.own_label_grams(A, l)
+                yes = block_sums.column_sums(A).reshape(m, l).T
+
+            return BGCMStatistics(
+                together / m,
+                np.repeat(yes[:, None, :] / m, m, axis=1),
+                np.full((l, m, m), n / m),
+            )
+
+        A = block_sums.dense(connections(block))
+        said = spoken(block)
+        C = memberships(block)
+        share = ratio(
+            np.ones((n, l)), folded(said, np.ones((m, l))) + row_sums(C)[:, None], 0.0
+        )
+        grams = BGCMStatistics(
+            *(
+                label_grams(one, other, share)
+                for one, other in ((A, A), (said, A), (said, said))
+            )
+        )
+        if (gold := block.gold) is not None:
+            sides = [
+                side * share[gold.at]
+                for side in (np.nan_to_num(gold.answers), ~np.isnan(gold.answers))
+            ]
+            each = [
+                (X[gold.at].reshape(-1, m, l) * side[:, None]).sum(axis=0)
+                for side in sides
+                for X in (A, said)
+            ]
+            inside = [block_sums.product(C[gold.at].T, side) for side in sides]
+            grams = grams._replace(to_gold=np.array(each), in_gold=np.array(inside))
+
+        if not block.clusters:
+            return grams
+
+        yes_in, said_in = (
+            (C.T @ (X * np.tile(share, m))).reshape(-1, m, l).transpose(2, 1, 0)
+            for X in (A, said)
+        )
+        return grams._replace(yes_in=yes_in, said_in=said_in, in_in=pair_sums(C, share))
+
+    def _solve(self, statistics: BGCMStatistics) -> BGCMSolution:
+        """Solve the labels' systems of 2m nodes, and one for each cluster, as one batch."""
+        yes_yes, said_yes, said_said = statistics[:3]
+        l, m, _ = yes_yes.shape
+        some = np.flatnonzero(said_yes.any(axis=(1, 2)))
+        if len(some) < l and all(
+            np.ndim(each) == 0 for each in statistics[3:]
+        ):  # a walk from no comes to no named yes
+            likely = np.repeat([1.0, 0.0], m)[:, None] * np.ones(l)
+            prior = np.zeros(l)
+            if len(some):
+                own = self._solve(
+                    BGCMStatistics(*(each[some] for each in statistics[:3]))
+                )
+                likely[:, some] = np.concatenate(own[:2])
+                prior[some] = own.prior
+
+            return BGCMSolution(likely[:m], likely[m:], prior)
+
+        yes_no = said_yes.transpose(0, 2, 1) - yes_yes  # Σ a_k (s_k' − a_k') / d
+        no_no = said_said - said_yes - said_yes.transpose(0, 2, 1) + yes_yes
+        walk = np.block([[yes_yes, yes_no], [yes_no.transpose(0, 2, 1), no_no]])
+        anchors = np.tile(
+            self.alpha * (np.ones(m) if self.weights_ is None else self.weights_), 2
+        )
+        anchors = np.tile(np.where(anchors > 0, anchors, 1.0), (l, 1))  # (l, nodes)
+        held = anchors * np.repeat([1.0, 0.0], m)  # α times B's column for "yes"
+        clustered = np.ndim(statistics.in_in) > 0
+        if clustered:
+            to_clusters = np.concatenate(
+                [statistics.yes_in, statistics.said_in - statistics.yes_in], axis=1
+            )
+            walk = np.block(
+                [
+                    [walk, to_clusters],
+                    [to_clusters.transpose(0, 2, 1), statistics.in_in],
+                ]
+            )
+
+        degrees = walk.sum(axis=2)  # (l, nodes) the diagonals of D_v
+        prior = ratio(degrees[:, :m].sum(axis=1), degrees[:, : 2 * m].sum(axis=1), 0.0)
+        if clustered:
+            # Clusters that no walk to a model's node leaves from hold to the prior.
+            lost = ~reaching(np.asarray(to_clusters.any(axis=1)), statistics.in_in)
+            kept = np.concatenate([np.ones((l, 2 * m)), ~lost], axis=1)
+            walk = walk * kept[:, :, None] * kept[:, None, :]
+            degrees = degrees * kept
+            anchors = np.concatenate([anchors, lost], axis=1)
+            held = np.concatenate([held, lost * prior[:, None]], axis=1)
+
+        if np.ndim(statistics.to_gold):
+            of_a = statistics.to_gold[::2]
+            of_s = statistics.to_gold[1::2]
+            inside = statistics.in_gold
+            yes, known = np.concatenate([of_a, of_s - of_a, inside], axis=1).transpose(
+                0, 2, 1
+            )
+            usual = ratio(yes.sum(axis=1), known.sum(axis=1), 0.0)
+            held = held + GOLD * self.alpha * (
+                yes - usual[:, None] * known
+            )  # γ Aᵀ D_n⁻¹ (y − ȳ)
+
+        system = (anchors + degrees)[:, :, None] * np.eye(walk.shape[1]) - walk
+        likely = np.clip(
+            np.linalg.solve(system, held[..., None])[..., 0].T, 0, 1
+        )  # rounding leaves that range
+        return BGCMSolution(
+            likely[:m], likely[m : 2 * m], prior, likely[2 * m :] if clustered else None
+        )
+
+    @staticmethod
+    def _apply(block: Predictions, solution: BGCMSolution) -> Any:
+        """Average over the models that spoke how likely "yes" is at the nodes that they chose."""
+        m, _, l = block.shape
+        moved = solution.yes - solution.no
+        always = solution.no.sum(axis=0)
+        if block.many:
+            every = Said.by(block)
+            default = np.clip(
+                ratio(
+                    (every.known * solution.no).sum(axis=0),
+                    every.known.sum(axis=0),
+                    solution.prior,
+                ),
+                0,
+                1,
+            )
+            cells = every.folded(every.known * moved)
+            likely = cells.data + every.spread(every.known * solution.no, cells)
+            cells.data = (
+                np.clip(ratio(likely, every.spread(every.known, cells), 0.0), 0, 1)
+                - default[cells.indices]
+            )
+            return SparseScores(cells, default)
+
+        if _plain(block):
+            share = 1 / m
+        else:
+            share = 1.0
+
+        scores = block_sums.dense(
+            vote_patterns.pooled(vote_patterns.answers(block), moved * share)
+        )  # a·yes + (s − a)·no
+        if _plain(block):
+            scores += always * share
+            return np.clip(scores, 0, 1, out=scores)
+
+        said = spoken(block)
+        C = memberships(block)
+        scores += folded(said, solution.no)
+        if block.clusters:
+            scores += block_sums.product(C, np.asarray(solution.clusters))
+        return np.clip(
+            ratio(
+                scores,
+                folded(said, np.ones((m, l))) + row_sums(C)[:, None],
+                solution.prior,
+            ),
+            0,
+            1,
+        )
+
+    @staticmethod
+    def _contributions(
+        block: Predictions, solution: BGCMSolution, label: int
+    ) -> Contributions:
+        """Take the mean of the block's one instance apart: how likely "yes" is at the nodes that each model chose."""
+        scores, said = statements(block)
+        inside = memberships(block[:1]).toarray()[0]
+        heard = said[:, label].sum() + inside.sum()
+        if heard:
+            baseline = 0.0
+        else:
+            baseline = float(solution.prior[label])
+
+        heard = heard or 1.0
+        yes = scores[:, label]
+        no = (said - scores)[:, label]
+        likely = yes * solution.yes[:, label] + no * solution.no[:, label]
+        if block.clusters:
+            clusters = inside * np.asarray(solution.clusters)[:, label] / heard
+        else:
+            clusters = None
+
+        return Contributions(
+            baseline, of_label(likely / heard, label, scores.shape), clusters=clusters
+        )
+
+
+def bgcm(
+    predictions: PredictionsLike, alpha: float = 2.0, weights: Weights = None
+) -> FloatArray:
+    """Return the consensus scores of `BGCM`.
+
+    Parameters
+    ----------
+    predictions
+        `Predictions`, or anything that its constructor takes.
+    alpha
+        How strongly each group node is held to its own class; positive.
+    weights
+        How much each model counts, in their order or by name; ``None``: all alike.
+
+    Returns
+    -------
+    ndarray of shape (n, l)
+        Higher scores are more relevant.
+    """
+    return BGCM(alpha=alpha, weights=weights).fit_transform(predictions)

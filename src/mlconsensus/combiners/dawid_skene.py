@@ -33,8 +33,8 @@ from ..linalg.block_sums import dense, ratio
 from ..linalg.sparse_scores import Said, SparseScores, at_cells
 from ..predictions import Array, BoolArray, FloatArray, Predictions
 from ..predictions.validation import Weights, positive, whole
+from .base import BaseCombiner, PredictionsLike
 from .contributions import Contributions, of_label, statements
-from .method import Method
 
 # weight that every answer of every model keeps, so that no logarithm is infinite
 _LEAST = 1e-10
@@ -182,7 +182,7 @@ def _packed(labels: Array, yes: BoolArray, spoke: BoolArray) -> Array:
     return np.hstack([names, np.packbits(yes, axis=1), np.packbits(spoke, axis=1)])
 
 
-class Statistics(NamedTuple):
+class DawidSkeneStatistics(NamedTuple):
     """Sums over instances."""
 
     patterns: Annotated[
@@ -194,7 +194,7 @@ class Statistics(NamedTuple):
     known_yes: Annotated[Any, PatternCounts] = 0
 
 
-class Solution(NamedTuple):
+class DawidSkeneSolution(NamedTuple):
     """What EM finds out about each label and model."""
 
     prior: Annotated[FloatArray, Axes("l", least=0, most=1)]  # π
@@ -206,21 +206,6 @@ class Solution(NamedTuple):
     ]  # b, how often the model says yes to false
     weights: Annotated[FloatArray | float, Axes("m", least=0)] = (
         1.0  # how often each vote counts
-    )
-
-
-def statistics(block: Predictions) -> Statistics:
-    """Count the patterns of votes, those of cells whose answer is known apart."""
-    gold = block.gold
-    if gold is None:
-        return Statistics(_counted(block))
-
-    known = block[gold.at]
-    others = np.setdiff1d(np.arange(len(block)), gold.at)
-    sides = np.isnan(gold.answers), gold.answers == 0, gold.answers == 1
-    open_cells, no, yes = (_counted(known, side) for side in sides)
-    return Statistics(
-        open_cells + (_counted(block[others]) if len(others) else 0), no, yes
     )
 
 
@@ -267,133 +252,6 @@ def _many_patterns(found: Said, shape: tuple[int, int]) -> PatternCounts:
     return PatternCounts.of(np.concatenate(rows), shape, np.concatenate(counts))
 
 
-def solve(
-    statistics: Statistics,
-    n_iter: int = 100,
-    tol: float = 1e-5,
-    weights: FloatArray | None = None,
-) -> Solution:
-    """Run EM on the patterns, all labels at once; a label rests when a round gains it less than `tol` for each vote."""
-    sides = [
-        (each, answer)
-        for each, answer in zip(statistics, (np.nan, 0.0, 1.0), strict=True)
-        if each != 0
-    ]
-    labels, yes, spoke = map(
-        np.concatenate, zip(*(each.unpacked() for each, _ in sides), strict=True)
-    )
-    answer = np.concatenate([np.full(len(each.rows), answer) for each, answer in sides])
-    m, l = statistics.patterns.shape
-    if weights is None:
-        weights = np.ones(m)
-
-    counts = np.concatenate([each.counts for each, _ in sides])
-    heard = spoke @ weights
-    some = (heard > 0) | ~np.isnan(
-        answer
-    )  # of whom nobody spoke, nothing is to be learned
-    labels, yes, spoke, answer, counts, heard = (
-        each[some] for each in (labels, yes, spoke, answer, counts, heard)
-    )
-    votes = np.hstack([yes, spoke - yes])  # (p, 2m) who said yes, who said no
-    # Multiplying by it adds up over each label's patterns.
-    sums = sparse.csr_array(
-        (np.ones(len(labels)), (labels, np.arange(len(labels)))), shape=(l, len(labels))
-    )
-    n_votes = sums @ (counts * heard)
-    n_patterns = (sums @ counts)[labels]
-
-    # Start from the majority vote; what is known stays.
-    true = np.where(
-        np.isnan(answer), _exact(ratio(yes @ weights, heard, 0.0), n_patterns), answer
-    )
-    following = _maximise(true, sums, votes, counts, weights)
-    found = following
-    bound = np.full(l, -np.inf)
-    at = np.arange(l)
-    active = following.prior > 0  # what nobody has said yes to is never likely
-    for _ in range(whole(n_iter, "n_iter", 1)):
-        if not active.any():
-            break
-
-        # Labels that rest are not worked on any more.
-        some = active[labels]
-        left = (each[..., active] for each in following[:3])
-        following = Solution(*left)._replace(weights=weights)
-        labels = (np.cumsum(active) - 1)[labels[some]]
-        sums = sums[np.flatnonzero(active)][:, np.flatnonzero(some)]
-        votes, counts, answer, n_patterns = (
-            each[some] for each in (votes, counts, answer, n_patterns)
-        )
-        at = at[active]
-        bound = bound[active]
-        n_votes = n_votes[active]
-        for field, new in zip(found[:3], following[:3], strict=True):
-            field[..., at] = new
-
-        start, if_yes, if_no = _log_odds(following)
-        likely = special.expit(
-            start[labels] + _added(votes, if_yes, if_no, labels)
-        )  # E step
-        true = np.where(np.isnan(answer), _exact(likely, n_patterns), answer)
-        following = _maximise(true, sums, votes, counts, weights)  # M step
-        new_bound = sums @ (counts * _evidence(true, following, labels, votes))
-        active = new_bound - bound >= positive(tol, "tol") * n_votes
-        bound = new_bound
-
-    return found
-
-
-def apply(block: Predictions, solution: Solution) -> Any:
-    """Add up the log-odds of the votes; E step."""
-    _, n, l = block.shape
-    start, if_yes, if_no = _log_odds(solution)
-    if block.many:
-        everything = Said.by(block.weighted(None))
-        default = special.expit(start + (if_no * everything.known).sum(axis=0))
-        by_no = if_no * everything.known
-        cells = everything.folded(np.ones_like(if_no))
-        odds = start[cells.indices] + everything.spread(by_no, cells)
-        for own, moved in zip(
-            everything.parts, (if_yes - if_no) * everything.known, strict=True
-        ):
-            odds += _says_yes(own, cells) * moved[cells.indices]
-
-        cells.data = special.expit(odds) - default[cells.indices]
-        return SparseScores(cells, default)
-
-    if (found := vote_patterns.codes(block)) is not None:
-        table = special.expit(
-            start
-            + if_no.sum(axis=0)
-            + vote_patterns.bits(len(if_no)) @ (if_yes - if_no)
-        )  # (2**m, l)
-        return dense(vote_patterns.looked_up(found, (table - table[0]).T)) + table[0]
-
-    odds = np.broadcast_to(start, (n, l)).copy()
-    for (values, said), for_yes, for_no in zip(
-        block.cells(), if_yes, if_no, strict=True
-    ):
-        says_yes = _says_yes(values)
-        odds += (
-            np.where(says_yes, for_yes, for_no)
-            if said is None
-            else said * np.where(says_yes, for_yes, for_no)
-        )
-
-    return np.asarray(special.expit(odds))
-
-
-def contributions(block: Predictions, solution: Solution, label: int) -> Contributions:
-    """Take the log-odds of the block's one instance apart: the prior's, and those of each vote on the label."""
-    start, if_yes, if_no = (each[..., label] for each in _log_odds(solution))
-    scores, said = (each[:, label] for each in statements(block.weighted(None)))
-    odds = said * np.where(scores >= 0.5, if_yes, if_no)
-    return Contributions(
-        float(start), of_label(odds, label, solution.if_true.shape), scale="log-odds"
-    )
-
-
 def _added(
     votes: FloatArray, for_yes: FloatArray, for_no: FloatArray, labels: Array
 ) -> FloatArray:
@@ -424,7 +282,7 @@ def _maximise(
     votes: FloatArray,
     counts: FloatArray,
     weights: FloatArray,
-) -> Solution:
+) -> DawidSkeneSolution:
     """M step."""
     prior = ratio(sums @ (counts * true), sums @ counts, 0.0)
     rates = []
@@ -432,10 +290,12 @@ def _maximise(
         yes, no = np.split(np.maximum(sums @ (weight[:, None] * votes), _LEAST).T, 2)
         rates.append(np.minimum(yes / (yes + no), _SURE))
 
-    return Solution(prior, rates[0], rates[1], weights)
+    return DawidSkeneSolution(prior, rates[0], rates[1], weights)
 
 
-def _log_odds(solution: Solution) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _log_odds(
+    solution: DawidSkeneSolution,
+) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Find what is known before any vote, and what a yes and a no of each model add to it."""
     prior, if_true, if_false, weights = solution
     weights = np.reshape(weights, (-1, 1))
@@ -452,7 +312,7 @@ def _log_odds(solution: Solution) -> tuple[FloatArray, FloatArray, FloatArray]:
 
 
 def _evidence(
-    true: FloatArray, solution: Solution, labels: Array, votes: FloatArray
+    true: FloatArray, solution: DawidSkeneSolution, labels: Array, votes: FloatArray
 ) -> FloatArray:
     """Lower bound of the log-likelihood of one instance with each pattern; EM never lowers it."""
     prior = solution.prior[labels]
@@ -476,7 +336,7 @@ def _says_yes(values: Any, cells: Any = None) -> BoolArray:
     )
 
 
-class DawidSkene(Method):
+class DawidSkene(BaseCombiner):
     """Dawid–Skene label by label: votes weighed by how reliable each model turns out to be.
 
     Parameters
@@ -496,6 +356,9 @@ class DawidSkene(Method):
     array([[1.], [1.], [0.], [0.]])
     """
 
+    Statistics = DawidSkeneStatistics
+    Solution = DawidSkeneSolution
+    identifier = "dawid_skene"
     name = "DS"
     takes_many = True
 
@@ -510,3 +373,180 @@ class DawidSkene(Method):
         """Refuse settings that no solution can be found with."""
         whole(self.n_iter, "n_iter", 1, 10**5)
         positive(self.tol, "tol")
+
+    def _compute_statistics(self, block: Predictions) -> DawidSkeneStatistics:
+        """Count the patterns of votes, those of cells whose answer is known apart."""
+        gold = block.gold
+        if gold is None:
+            return DawidSkeneStatistics(_counted(block))
+
+        known = block[gold.at]
+        others = np.setdiff1d(np.arange(len(block)), gold.at)
+        sides = np.isnan(gold.answers), gold.answers == 0, gold.answers == 1
+        open_cells, no, yes = (_counted(known, side) for side in sides)
+        return DawidSkeneStatistics(
+            open_cells + (_counted(block[others]) if len(others) else 0), no, yes
+        )
+
+    def _solve(self, statistics: DawidSkeneStatistics) -> DawidSkeneSolution:
+        """Run EM on the patterns, all labels at once; a label rests when a round gains it less than `self.tol` for each vote."""
+        sides = [
+            (each, answer)
+            for each, answer in zip(statistics, (np.nan, 0.0, 1.0), strict=True)
+            if each != 0
+        ]
+        labels, yes, spoke = map(
+            np.concatenate, zip(*(each.unpacked() for each, _ in sides), strict=True)
+        )
+        answer = np.concatenate(
+            [np.full(len(each.rows), answer) for each, answer in sides]
+        )
+        m, l = statistics.patterns.shape
+        weights = self.weights_
+        if weights is None:
+            weights = np.ones(m)
+
+        counts = np.concatenate([each.counts for each, _ in sides])
+        heard = spoke @ weights
+        some = (heard > 0) | ~np.isnan(
+            answer
+        )  # of whom nobody spoke, nothing is to be learned
+        labels, yes, spoke, answer, counts, heard = (
+            each[some] for each in (labels, yes, spoke, answer, counts, heard)
+        )
+        votes = np.hstack([yes, spoke - yes])  # (p, 2m) who said yes, who said no
+        # Multiplying by it adds up over each label's patterns.
+        sums = sparse.csr_array(
+            (np.ones(len(labels)), (labels, np.arange(len(labels)))),
+            shape=(l, len(labels)),
+        )
+        n_votes = sums @ (counts * heard)
+        n_patterns = (sums @ counts)[labels]
+
+        # Start from the majority vote; what is known stays.
+        true = np.where(
+            np.isnan(answer),
+            _exact(ratio(yes @ weights, heard, 0.0), n_patterns),
+            answer,
+        )
+        following = _maximise(true, sums, votes, counts, weights)
+        found = following
+        bound = np.full(l, -np.inf)
+        at = np.arange(l)
+        active = following.prior > 0  # what nobody has said yes to is never likely
+        for _ in range(whole(self.n_iter, "n_iter", 1)):
+            if not active.any():
+                break
+
+            # Labels that rest are not worked on any more.
+            some = active[labels]
+            left = (each[..., active] for each in following[:3])
+            following = DawidSkeneSolution(*left)._replace(weights=weights)
+            labels = (np.cumsum(active) - 1)[labels[some]]
+            sums = sums[np.flatnonzero(active)][:, np.flatnonzero(some)]
+            votes, counts, answer, n_patterns = (
+                each[some] for each in (votes, counts, answer, n_patterns)
+            )
+            at = at[active]
+            bound = bound[active]
+            n_votes = n_votes[active]
+            for field, new in zip(found[:3], following[:3], strict=True):
+                field[..., at] = new
+
+            start, if_yes, if_no = _log_odds(following)
+            likely = special.expit(
+                start[labels] + _added(votes, if_yes, if_no, labels)
+            )  # E step
+            true = np.where(np.isnan(answer), _exact(likely, n_patterns), answer)
+            following = _maximise(true, sums, votes, counts, weights)  # M step
+            new_bound = sums @ (counts * _evidence(true, following, labels, votes))
+            active = new_bound - bound >= positive(self.tol, "tol") * n_votes
+            bound = new_bound
+
+        return found
+
+    @staticmethod
+    def _apply(block: Predictions, solution: DawidSkeneSolution) -> Any:
+        """Add up the log-odds of the votes; E step."""
+        _, n, l = block.shape
+        start, if_yes, if_no = _log_odds(solution)
+        if block.many:
+            everything = Said.by(block.weighted(None))
+            default = special.expit(start + (if_no * everything.known).sum(axis=0))
+            by_no = if_no * everything.known
+            cells = everything.folded(np.ones_like(if_no))
+            odds = start[cells.indices] + everything.spread(by_no, cells)
+            for own, moved in zip(
+                everything.parts, (if_yes - if_no) * everything.known, strict=True
+            ):
+                odds += _says_yes(own, cells) * moved[cells.indices]
+
+            cells.data = special.expit(odds) - default[cells.indices]
+            return SparseScores(cells, default)
+
+        if (found := vote_patterns.codes(block)) is not None:
+            table = special.expit(
+                start
+                + if_no.sum(axis=0)
+                + vote_patterns.bits(len(if_no)) @ (if_yes - if_no)
+            )  # (2**m, l)
+            return (
+                dense(vote_patterns.looked_up(found, (table - table[0]).T)) + table[0]
+            )
+
+        odds = np.broadcast_to(start, (n, l)).copy()
+        for (values, said), for_yes, for_no in zip(
+            block.cells(), if_yes, if_no, strict=True
+        ):
+            says_yes = _says_yes(values)
+            odds += (
+                np.where(says_yes, for_yes, for_no)
+                if said is None
+                else said * np.where(says_yes, for_yes, for_no)
+            )
+
+        return np.asarray(special.expit(odds))
+
+    @staticmethod
+    def _contributions(
+        block: Predictions, solution: DawidSkeneSolution, label: int
+    ) -> Contributions:
+        """Take the log-odds of the block's one instance apart: the prior's, and those of each vote on the label."""
+        start, if_yes, if_no = (each[..., label] for each in _log_odds(solution))
+        scores, said = (each[:, label] for each in statements(block.weighted(None)))
+        odds = said * np.where(scores >= 0.5, if_yes, if_no)
+        return Contributions(
+            float(start),
+            of_label(odds, label, solution.if_true.shape),
+            scale="log-odds",
+        )
+
+
+def dawid_skene(
+    predictions: PredictionsLike,
+    n_iter: int = 100,
+    tol: float = 1e-5,
+    weights: Weights = None,
+) -> FloatArray:
+    """Return the consensus scores of `DawidSkene`.
+
+    Parameters
+    ----------
+    predictions
+        `Predictions`, or anything that its constructor takes.
+    n_iter
+        Rounds of EM at the most.
+    tol
+        A label rests when a round raises its log-likelihood by less than this for each
+        vote.
+    weights
+        How much each model counts, in their order or by name; ``None``: all alike.
+
+    Returns
+    -------
+    ndarray of shape (n, l)
+        Higher scores are more relevant.
+    """
+    return DawidSkene(n_iter=n_iter, tol=tol, weights=weights).fit_transform(
+        predictions
+    )

@@ -71,8 +71,8 @@ from ..linalg.label_map import (
 from ..linalg.sparse_scores import Said, SparseScores, best, many_means, telling
 from ..predictions import Matrix, Predictions
 from ..predictions.validation import Weights, whole
+from .base import BaseCombiner, PredictionsLike
 from .contributions import Contributions, statements
-from .method import Method
 
 _TAUS = tuple(
     np.geomspace(1e5, 200, 26)
@@ -80,7 +80,7 @@ _TAUS = tuple(
 _NOISE = 0.05  # a label's squared errors, beside those that are seen
 
 
-class Statistics(NamedTuple):
+class MLCMaStatistics(NamedTuple):
     """Sums over instances; `z` is ȳ with 0 where nobody spoke, `u` is 1 there and 0 elsewhere."""
 
     n_instances: Annotated[Any, Axes("", least=0)]
@@ -111,7 +111,7 @@ class Statistics(NamedTuple):
         )
 
 
-class Solution(NamedTuple):
+class MLCMaSolution(NamedTuple):
     """The linear map from the mean prediction to the consensus."""
 
     filter: Annotated[Any, Axes("l l")]  # V diag(h_T) Vᵀ, or W; `Headed` of many labels
@@ -120,29 +120,7 @@ class Solution(NamedTuple):
     ]  # in place of a mean over no models
 
 
-def statistics(block: Predictions) -> Statistics:
-    """Add up the products of the mean predictions, and apart those of instances that are known whole."""
-    found = _of_means(block)
-    gold = block.gold
-    if gold is None:
-        whole = np.zeros(0, dtype=np.bool_)
-    else:
-        whole = ~np.isnan(gold.answers).any(axis=1)
-
-    if gold is None or not whole.any():
-        return found
-
-    average = dense(mean(votes(block[gold.at[whole]]), np.zeros(len(block.labels))))
-    y = gold.answers[whole]
-    return found._replace(
-        gold=len(y),
-        gold_gram=gram(average),
-        gold_cross=average.T @ y,
-        gold_yes=y.sum(axis=0),
-    )
-
-
-def _of_means(block: Predictions) -> Statistics:
+def _of_means(block: Predictions) -> MLCMaStatistics:
     _, n, l = block.shape
     if block.many:  # where nobody spoke, the mean is taken for 0
         every_one = Said.by(block)
@@ -152,13 +130,13 @@ def _of_means(block: Predictions) -> Statistics:
             for seen, rows in every_one.groups()
         )
         spoken = float((every_one.seen.sum(axis=0) @ every_one.known).sum())
-        return Statistics(n, spoken, known, average.sum(axis=0), telling(average))
+        return MLCMaStatistics(n, spoken, known, average.sum(axis=0), telling(average))
 
     said = votes(block)
     heard = said.heard
     if isinstance(heard, float):
         every = np.full(l, float(n))
-        return Statistics(
+        return MLCMaStatistics(
             n,
             heard * n * l,
             every,
@@ -168,7 +146,7 @@ def _of_means(block: Predictions) -> Statistics:
 
     average = mean(said, np.zeros(l))
     silent = (heard == 0).astype(np.float64)
-    found = Statistics(
+    found = MLCMaStatistics(
         n, heard.sum(), n - silent.sum(axis=0), column_sums(average), Gram.of(average)
     )
     if not silent.any():
@@ -186,82 +164,8 @@ def _products(total: Matrix, m: float) -> Gram:
     return as_gram(gram(total.astype(np.float32)).astype(np.float64) / m**2)
 
 
-def solve(statistics: Statistics, n_iter: int | None = 1) -> Solution:
-    """Find the filter of Algorithm 1 after `n_iter` rounds, or in the limit for ``None``."""
-    n = statistics.n_instances
-    l = len(statistics.total)
-    m = statistics.spoken / (n * l)
-    prior = ratio(statistics.total, statistics.known, 0.0)
-    if isinstance(statistics.known_gram, tuple):
-        if n_iter != 1:
-            raise InputError(
-                where="n_iter", found=n_iter, expected="1, for a panel of many labels"
-            )
-
-        rows = sparse.vstack(statistics.known_gram, format="csr")
-        order, size = head_first(rows.sum(axis=0))
-        head = np.empty((size, len(order)), dtype=single(size, len(order)))
-        for some, own in with_head(rows, order, size):
-            head[some] = own * (m / n)
-
-        diagonal = rows.power(2).sum(axis=0)[order[size:]] * (m / n)
-        found = shrunk(
-            order,
-            head,
-            diagonal,
-            ((at, own * (m / n)) for at, (own,) in among_tail(order, size, rows)),
-        )
-        together = (
-            f"labels beside the {size:,} most frequent that go together too often"
-        )
-        if not (np.isfinite(found.bound)):
-            raise InputError(
-                where="MLCM-a",
-                found=together,
-                expected="fewer of these; --method filter takes such panels",
-            )
-
-        return Solution(found, prior)
-
-    rows = as_gram(statistics.known_gram).rows
-    if (
-        rows is not None
-        and rows.shape[0] < l
-        and np.ndim(statistics.unknown_gram) == 0
-        and n_iter != 0
-    ):
-        # Fewer instances than labels: their singular values are all there is, and the
-        # rest of `h` is 0.
-        _, singular, directions = linalg.svd(dense(rows), full_matrices=False)
-        g = singular**2 / n
-        V = directions.T
-    else:
-        # Ȳ = Z + U diag(prior), multiplied out.
-        cross = prior[:, None] * statistics.cross_gram
-        second = (
-            np.asarray(statistics.known_gram)
-            + cross
-            + cross.T
-            + np.outer(prior, prior) * statistics.unknown_gram
-        )
-        g, V = linalg.eigh(second / n, overwrite_a=True)
-
-    if n_iter is None:
-        h = _limit(m * g)
-    else:
-        h = _rounds(m * g, whole(n_iter, "n_iter", 0))
-
-    filter = (V * h) @ V.T
-    # Labels that never go together have 0 here, up to rounding that would rank them by
-    # chance: make it 0 again.
-    filter[np.abs(filter) < 10 * l * np.finfo(np.float64).eps * h.max()] = 0.0
-    return Solution(
-        _fitted(filter, statistics, g, V) if statistics.gold else filter, prior
-    )
-
-
 def _fitted(
-    filter: FloatArray, sums: Statistics, g: FloatArray, V: FloatArray
+    filter: FloatArray, sums: MLCMaStatistics, g: FloatArray, V: FloatArray
 ) -> FloatArray:
     """Fit the filter to instances that are known, in directions in which G is 1 and S diagonal."""
     some = g > 1e-10 * max(float(g.max()), 1e-300)
@@ -291,36 +195,6 @@ def _fitted(
     return np.asarray(filter + directions @ (along / (s + tau)[:, None]))
 
 
-def apply(block: Predictions, solution: Solution) -> Any:
-    """Filter the mean prediction; Eq. averaging_omega."""
-    if isinstance(solution.filter, HeadTailMap):
-        average = many_means(block, np.zeros(len(solution.prior))).above
-        default = np.zeros(len(solution.prior))
-        cells = average[:, solution.filter.labels]
-        return SparseScores(
-            solution.filter.applied(
-                cells, default, lambda moved, _: best(moved, default)
-            ),
-            default,
-        )
-
-    return product(mean(votes(block), solution.prior), solution.filter)
-
-
-def contributions(block: Predictions, solution: Solution, label: int) -> Contributions:
-    """Take the filtered mean of the block's one instance apart; where nobody spoke, the prior is filtered too."""
-    scores, said = statements(block)
-    heard = said.sum(axis=0)
-    many = isinstance(solution.filter, HeadTailMap)
-    if many:
-        passed = solution.filter.column(label, scores.shape[1])
-    else:
-        passed = solution.filter[:, label]
-
-    unheard = (solution.prior * passed)[heard == 0].sum()
-    return Contributions(float(unheard), ratio(scores, heard, 0.0) * passed)
-
-
 def _rounds(mg: FloatArray, n_iter: int) -> FloatArray:
     """Iterate h_t = x/(1 + x), x ← m·g·h_t² from x = m·g, all in units of 1/m."""
     mg = np.maximum(mg, 0.0)  # a Gram matrix has no negative eigenvalue but by rounding
@@ -340,7 +214,7 @@ def _limit(mg: FloatArray) -> FloatArray:
     return np.where(mg >= 4, x / (1 + x), 0.0)
 
 
-class MLCMa(Method):
+class MLCMa(BaseCombiner):
     """MLCM-a: averaging regularised by the labels' precision matrix, for microAUC.
 
     Parameters
@@ -358,6 +232,9 @@ class MLCMa(Method):
            [0.  , 0.  , 0.5 ]])
     """
 
+    Statistics = MLCMaStatistics
+    Solution = MLCMaSolution
+    identifier = "mlcm_a"
     name = "MLCM-a"
     takes_many = True
     pairs_labels = True
@@ -371,3 +248,153 @@ class MLCMa(Method):
         """Refuse settings that no solution can be found with."""
         if self.n_iter is not None:
             whole(self.n_iter, "n_iter", 0, 10**5)
+
+    def _compute_statistics(self, block: Predictions) -> MLCMaStatistics:
+        """Add up the products of the mean predictions, and apart those of instances that are known whole."""
+        found = _of_means(block)
+        gold = block.gold
+        if gold is None:
+            whole = np.zeros(0, dtype=np.bool_)
+        else:
+            whole = ~np.isnan(gold.answers).any(axis=1)
+
+        if gold is None or not whole.any():
+            return found
+
+        average = dense(mean(votes(block[gold.at[whole]]), np.zeros(len(block.labels))))
+        y = gold.answers[whole]
+        return found._replace(
+            gold=len(y),
+            gold_gram=gram(average),
+            gold_cross=average.T @ y,
+            gold_yes=y.sum(axis=0),
+        )
+
+    def _solve(self, statistics: MLCMaStatistics) -> MLCMaSolution:
+        """Find the filter of Algorithm 1 after `self.n_iter` rounds, or in the limit for ``None``."""
+        n = statistics.n_instances
+        l = len(statistics.total)
+        m = statistics.spoken / (n * l)
+        prior = ratio(statistics.total, statistics.known, 0.0)
+        if isinstance(statistics.known_gram, tuple):
+            if self.n_iter != 1:
+                raise InputError(
+                    where="n_iter",
+                    found=self.n_iter,
+                    expected="1, for a panel of many labels",
+                )
+
+            rows = sparse.vstack(statistics.known_gram, format="csr")
+            order, size = head_first(rows.sum(axis=0))
+            head = np.empty((size, len(order)), dtype=single(size, len(order)))
+            for some, own in with_head(rows, order, size):
+                head[some] = own * (m / n)
+
+            diagonal = rows.power(2).sum(axis=0)[order[size:]] * (m / n)
+            found = shrunk(
+                order,
+                head,
+                diagonal,
+                ((at, own * (m / n)) for at, (own,) in among_tail(order, size, rows)),
+            )
+            together = (
+                f"labels beside the {size:,} most frequent that go together too often"
+            )
+            if not (np.isfinite(found.bound)):
+                raise InputError(
+                    where="MLCM-a",
+                    found=together,
+                    expected="fewer of these; --method filter takes such panels",
+                )
+
+            return MLCMaSolution(found, prior)
+
+        rows = as_gram(statistics.known_gram).rows
+        if (
+            rows is not None
+            and rows.shape[0] < l
+            and np.ndim(statistics.unknown_gram) == 0
+            and self.n_iter != 0
+        ):
+            # Fewer instances than labels: their singular values are all there is, and the
+            # rest of `h` is 0.
+            _, singular, directions = linalg.svd(dense(rows), full_matrices=False)
+            g = singular**2 / n
+            V = directions.T
+        else:
+            # Ȳ = Z + U diag(prior), multiplied out.
+            cross = prior[:, None] * statistics.cross_gram
+            second = (
+                np.asarray(statistics.known_gram)
+                + cross
+                + cross.T
+                + np.outer(prior, prior) * statistics.unknown_gram
+            )
+            g, V = linalg.eigh(second / n, overwrite_a=True)
+
+        if self.n_iter is None:
+            h = _limit(m * g)
+        else:
+            h = _rounds(m * g, whole(self.n_iter, "n_iter", 0))
+
+        filter = (V * h) @ V.T
+        # Labels that never go together have 0 here, up to rounding that would rank them by
+        # chance: make it 0 again.
+        filter[np.abs(filter) < 10 * l * np.finfo(np.float64).eps * h.max()] = 0.0
+        return MLCMaSolution(
+            _fitted(filter, statistics, g, V) if statistics.gold else filter, prior
+        )
+
+    @staticmethod
+    def _apply(block: Predictions, solution: MLCMaSolution) -> Any:
+        """Filter the mean prediction; Eq. averaging_omega."""
+        if isinstance(solution.filter, HeadTailMap):
+            average = many_means(block, np.zeros(len(solution.prior))).above
+            default = np.zeros(len(solution.prior))
+            cells = average[:, solution.filter.labels]
+            return SparseScores(
+                solution.filter.applied(
+                    cells, default, lambda moved, _: best(moved, default)
+                ),
+                default,
+            )
+
+        return product(mean(votes(block), solution.prior), solution.filter)
+
+    @staticmethod
+    def _contributions(
+        block: Predictions, solution: MLCMaSolution, label: int
+    ) -> Contributions:
+        """Take the filtered mean of the block's one instance apart; where nobody spoke, the prior is filtered too."""
+        scores, said = statements(block)
+        heard = said.sum(axis=0)
+        many = isinstance(solution.filter, HeadTailMap)
+        if many:
+            passed = solution.filter.column(label, scores.shape[1])
+        else:
+            passed = solution.filter[:, label]
+
+        unheard = (solution.prior * passed)[heard == 0].sum()
+        return Contributions(float(unheard), ratio(scores, heard, 0.0) * passed)
+
+
+def mlcm_a(
+    predictions: PredictionsLike, n_iter: int | None = 1, weights: Weights = None
+) -> FloatArray:
+    """Return the consensus scores of `MLCMa`.
+
+    Parameters
+    ----------
+    predictions
+        `Predictions`, or anything that its constructor takes.
+    n_iter
+        Rounds of Algorithm 1; ``None`` for the limit in closed form.
+    weights
+        How much each model counts, in their order or by name; ``None``: all alike.
+
+    Returns
+    -------
+    ndarray of shape (n, l)
+        Higher scores are more relevant.
+    """
+    return MLCMa(n_iter=n_iter, weights=weights).fit_transform(predictions)

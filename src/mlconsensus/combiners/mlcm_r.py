@@ -65,14 +65,14 @@ from ..linalg.random_walk import RandomWalkMap, solved, walked
 from ..linalg.sparse_scores import MOST_NAMED, Said, SparseScores, best
 from ..predictions import Predictions
 from ..predictions.validation import Weights, fraction, positive
+from .base import BaseCombiner, PredictionsLike
 from .contributions import Contributions, statements
-from .method import Method
 
 GOLD = 0.5  # γ/α: how loud a known instance is beside the mean group node
 _FAINT = 1e-30  # a sum of scores below it
 
 
-class Statistics(NamedTuple):
+class MLCMrStatistics(NamedTuple):
     """Sums over instances."""
 
     walk: Annotated[
@@ -88,7 +88,7 @@ class Statistics(NamedTuple):
     clusters_to_gold: Annotated[Any, Axes("c l", least=0)] = 0  # Cᵀ D_n⁻¹ Y
 
 
-class Solution(NamedTuple):
+class MLCMrSolution(NamedTuple):
     """The distributions over labels of all that can be walked from."""
 
     groups: Annotated[
@@ -100,111 +100,6 @@ class Solution(NamedTuple):
     clusters: Annotated[
         FloatArray | None, Axes("c l", least=0, most=1, distribution=True)
     ] = None  # Q, of each cluster
-
-
-def statistics(block: Predictions) -> Statistics:
-    """Add up what each instance contributes to the walk between group nodes."""
-    m, _, l = block.shape
-    if block.many:
-        edges = _edges(block, np.sqrt)
-        few = np.flatnonzero(
-            sum(np.diff(own.indptr) for own in edges) <= MOST_NAMED * m
-        )
-        return Statistics((tuple(own[few] for own in edges),))
-
-    A = connections(block)
-    C = memberships(block)
-    per_edge = _per_edge(row_sums(A) + row_sums(C), np.float64)
-    found = Statistics(Gram.of(scaled(A, np.sqrt(per_edge)), (m, l, m, l)))
-    weighted = scaled(C, per_edge).T
-    if block.clusters:
-        found = found._replace(
-            to_clusters=product(weighted, A).T, clusters=product(weighted, C)
-        )
-    if (gold := block.gold) is not None:
-        Y = np.nan_to_num(gold.answers)
-        shared = ratio(Y, Y.sum(axis=1, keepdims=True), 0.0) * per_edge[gold.at, None]
-        found = found._replace(
-            to_gold=product(A[gold.at].T, shared),
-            clusters_to_gold=product(C[gold.at].T, shared),
-        )
-
-    return found
-
-
-def solve(
-    statistics: Statistics,
-    alpha: float = 2.0,
-    restart: float | None = None,
-    weights: FloatArray | None = None,
-) -> Solution:
-    """Solve Eq. cm_closed_sol_q as one symmetric positive definite system."""
-    many = isinstance(statistics.walk, tuple)
-    walk = statistics.walk
-    m, l = (len(walk[0]), walk[0][0].shape[1]) if many else walk.shape[:2]
-    alpha = positive(alpha, "alpha")
-    if weights is None:
-        each = np.ones(m)
-    else:
-        each = weights
-
-    v = m * l
-
-    def anchors_of(nodes: Any, degrees: FloatArray) -> FloatArray:
-        if restart is None:
-            found = alpha * each[nodes // l]
-        else:
-            found = degrees * _per_degree(restart)
-
-        return np.where(
-            found > 1e-300, found, 1.0
-        )  # a node without edges stays at home whatever α is
-
-    if many:
-        rows = sparse.hstack(
-            [sparse.vstack(own) for own in zip(*walk, strict=True)], format="csr"
-        )
-        found = walked(rows, l, anchors_of)
-        return Solution(found, found.usual)
-
-    walk = as_gram(walk)
-    clustered = np.ndim(statistics.clusters) > 0
-    if clustered:
-        between = np.asarray(walk).reshape(v, v)
-        between = np.block(
-            [
-                [between, statistics.to_clusters],
-                [statistics.to_clusters.T, statistics.clusters],
-            ]
-        )
-        walk = as_gram(between)
-
-    degrees = walk.sums()  # the diagonal of D_v
-    edges = degrees[:v].reshape(m, l).sum(axis=0)
-    prior = ratio(edges, edges.sum(), 1 / l)
-    anchors = anchors_of(np.arange(v), degrees[:v])
-    held = anchors[:, None] * np.tile(np.eye(l), (m, 1))  # α B
-    if clustered:
-        # Clusters that no walk to a label leaves from hold to the prior.
-        lost = ~reaching(statistics.to_clusters.any(axis=0), statistics.clusters)
-        between[v:][lost] = 0
-        between[:, v:][:, lost] = 0
-        anchors = np.append(anchors, lost)
-        held = np.concatenate([held, lost[:, None] * prior])
-
-    if np.ndim(statistics.to_gold) > 0:
-        to_gold = np.concatenate([statistics.to_gold, statistics.clusters_to_gold])
-        usual = ratio(to_gold.sum(axis=0), np.full(l, to_gold.sum()), 0.0)
-        gamma = GOLD * anchors[:v].sum() / (l * each.sum())
-        held += gamma * (
-            to_gold - np.outer(to_gold.sum(axis=1), usual)
-        )  # γ Aᵀ D_n⁻¹ (Y − Ȳ)
-
-    groups = np.maximum(solved(walk, anchors, held), 0)
-    groups /= groups.sum(
-        axis=1, keepdims=True
-    )  # rows are distributions; rounding shows most in their sums
-    return Solution(groups[:v], prior, groups[v:] if clustered else None)
 
 
 def _edges(block: Predictions, root: Any) -> list[Any]:
@@ -240,26 +135,6 @@ def _per_edge(degrees: FloatArray, kind: Any) -> FloatArray:
     return ratio(np.ones(len(degrees)), np.where(degrees > _FAINT, degrees, 0), kind(0))
 
 
-def apply(block: Predictions, solution: Solution) -> Any:
-    """Mix the distributions of the group nodes that each instance is connected to; Eq. cm_closed_sol_u."""
-    if isinstance(solution.groups, RandomWalkMap):
-        return _apply_many(
-            sparse.hstack(_edges(block, np.asarray), format="csr"), solution.groups
-        )
-
-    kind = solution.groups.dtype
-    A = connections(block, kind)
-    C = memberships(block)
-    degrees = row_sums(A) + row_sums(C)
-    per_edge = _per_edge(degrees, kind.type)
-    scores = product(scaled(A, per_edge), solution.groups)
-    if block.clusters:
-        scores += product(scaled(C, per_edge), np.asarray(solution.clusters))
-
-    scores[per_edge == 0] = solution.prior
-    return np.clip(scores, 0, 1, out=scores)
-
-
 def _apply_many(edges: Any, found: RandomWalkMap) -> SparseScores:
     cells = edges[:, found.nodes]
     h = found.map.columns.shape[1]
@@ -277,30 +152,7 @@ def _apply_many(edges: Any, found: RandomWalkMap) -> SparseScores:
     return SparseScores(found.map.applied(cells, tail, finished), found.usual)
 
 
-def contributions(block: Predictions, solution: Solution, label: int) -> Contributions:
-    """Take the mixture of the block's one instance apart: each edge brings its share of its group node's label."""
-    scores, _ = statements(block)
-    inside = memberships(block[:1]).toarray()[0]
-    degree = scores.sum() + inside.sum()
-    if degree <= _FAINT:
-        return Contributions(float(solution.prior[label]), np.zeros_like(scores))
-    if block.clusters:
-        clusters = inside * np.asarray(solution.clusters)[:, label] / degree
-    else:
-        clusters = None
-
-    many = isinstance(solution.groups, RandomWalkMap)
-    if many:
-        likely = solution.groups.column(label, scores.size)
-    else:
-        likely = solution.groups[:, label]
-
-    return Contributions(
-        0.0, scores * likely.reshape(scores.shape) / degree, clusters=clusters
-    )
-
-
-class MLCMr(Method):
+class MLCMr(BaseCombiner):
     """MLCM-r: a random walk over instances and (model, label) groups, for ranking loss.
 
     Parameters
@@ -322,6 +174,9 @@ class MLCMr(Method):
            [0.  , 0.  , 1.  ]])
     """
 
+    Statistics = MLCMrStatistics
+    Solution = MLCMrSolution
+    identifier = "mlcm_r"
     name = "MLCM-r"
     takes_many = True
     pairs_labels = True
@@ -342,3 +197,178 @@ class MLCMr(Method):
         positive(self.alpha, "alpha")
         if self.restart is not None:
             _per_degree(self.restart)
+
+    def _compute_statistics(self, block: Predictions) -> MLCMrStatistics:
+        """Add up what each instance contributes to the walk between group nodes."""
+        m, _, l = block.shape
+        if block.many:
+            edges = _edges(block, np.sqrt)
+            few = np.flatnonzero(
+                sum(np.diff(own.indptr) for own in edges) <= MOST_NAMED * m
+            )
+            return MLCMrStatistics((tuple(own[few] for own in edges),))
+
+        A = connections(block)
+        C = memberships(block)
+        per_edge = _per_edge(row_sums(A) + row_sums(C), np.float64)
+        found = MLCMrStatistics(Gram.of(scaled(A, np.sqrt(per_edge)), (m, l, m, l)))
+        weighted = scaled(C, per_edge).T
+        if block.clusters:
+            found = found._replace(
+                to_clusters=product(weighted, A).T, clusters=product(weighted, C)
+            )
+        if (gold := block.gold) is not None:
+            Y = np.nan_to_num(gold.answers)
+            shared = (
+                ratio(Y, Y.sum(axis=1, keepdims=True), 0.0) * per_edge[gold.at, None]
+            )
+            found = found._replace(
+                to_gold=product(A[gold.at].T, shared),
+                clusters_to_gold=product(C[gold.at].T, shared),
+            )
+
+        return found
+
+    def _solve(self, statistics: MLCMrStatistics) -> MLCMrSolution:
+        """Solve Eq. cm_closed_sol_q as one symmetric positive definite system."""
+        many = isinstance(statistics.walk, tuple)
+        walk = statistics.walk
+        m, l = (len(walk[0]), walk[0][0].shape[1]) if many else walk.shape[:2]
+        if self.weights_ is None:
+            each = np.ones(m)
+        else:
+            each = self.weights_
+
+        v = m * l
+
+        def anchors_of(nodes: Any, degrees: FloatArray) -> FloatArray:
+            if self.restart is None:
+                found = self.alpha * each[nodes // l]
+            else:
+                found = degrees * _per_degree(self.restart)
+
+            return np.where(
+                found > 1e-300, found, 1.0
+            )  # a node without edges stays at home whatever α is
+
+        if many:
+            rows = sparse.hstack(
+                [sparse.vstack(own) for own in zip(*walk, strict=True)], format="csr"
+            )
+            found = walked(rows, l, anchors_of)
+            return MLCMrSolution(found, found.usual)
+
+        walk = as_gram(walk)
+        clustered = np.ndim(statistics.clusters) > 0
+        if clustered:
+            between = np.asarray(walk).reshape(v, v)
+            between = np.block(
+                [
+                    [between, statistics.to_clusters],
+                    [statistics.to_clusters.T, statistics.clusters],
+                ]
+            )
+            walk = as_gram(between)
+
+        degrees = walk.sums()  # the diagonal of D_v
+        edges = degrees[:v].reshape(m, l).sum(axis=0)
+        prior = ratio(edges, edges.sum(), 1 / l)
+        anchors = anchors_of(np.arange(v), degrees[:v])
+        held = anchors[:, None] * np.tile(np.eye(l), (m, 1))  # α B
+        if clustered:
+            # Clusters that no walk to a label leaves from hold to the prior.
+            lost = ~reaching(statistics.to_clusters.any(axis=0), statistics.clusters)
+            between[v:][lost] = 0
+            between[:, v:][:, lost] = 0
+            anchors = np.append(anchors, lost)
+            held = np.concatenate([held, lost[:, None] * prior])
+
+        if np.ndim(statistics.to_gold) > 0:
+            to_gold = np.concatenate([statistics.to_gold, statistics.clusters_to_gold])
+            usual = ratio(to_gold.sum(axis=0), np.full(l, to_gold.sum()), 0.0)
+            gamma = GOLD * anchors[:v].sum() / (l * each.sum())
+            held += gamma * (
+                to_gold - np.outer(to_gold.sum(axis=1), usual)
+            )  # γ Aᵀ D_n⁻¹ (Y − Ȳ)
+
+        groups = np.maximum(solved(walk, anchors, held), 0)
+        groups /= groups.sum(
+            axis=1, keepdims=True
+        )  # rows are distributions; rounding shows most in their sums
+        return MLCMrSolution(groups[:v], prior, groups[v:] if clustered else None)
+
+    @staticmethod
+    def _apply(block: Predictions, solution: MLCMrSolution) -> Any:
+        """Mix the distributions of the group nodes that each instance is connected to; Eq. cm_closed_sol_u."""
+        if isinstance(solution.groups, RandomWalkMap):
+            return _apply_many(
+                sparse.hstack(_edges(block, np.asarray), format="csr"), solution.groups
+            )
+
+        kind = solution.groups.dtype
+        A = connections(block, kind)
+        C = memberships(block)
+        degrees = row_sums(A) + row_sums(C)
+        per_edge = _per_edge(degrees, kind.type)
+        scores = product(scaled(A, per_edge), solution.groups)
+        if block.clusters:
+            scores += product(scaled(C, per_edge), np.asarray(solution.clusters))
+
+        scores[per_edge == 0] = solution.prior
+        return np.clip(scores, 0, 1, out=scores)
+
+    @staticmethod
+    def _contributions(
+        block: Predictions, solution: MLCMrSolution, label: int
+    ) -> Contributions:
+        """Take the mixture of the block's one instance apart: each edge brings its share of its group node's label."""
+        scores, _ = statements(block)
+        inside = memberships(block[:1]).toarray()[0]
+        degree = scores.sum() + inside.sum()
+        if degree <= _FAINT:
+            return Contributions(float(solution.prior[label]), np.zeros_like(scores))
+        if block.clusters:
+            clusters = inside * np.asarray(solution.clusters)[:, label] / degree
+        else:
+            clusters = None
+
+        many = isinstance(solution.groups, RandomWalkMap)
+        if many:
+            likely = solution.groups.column(label, scores.size)
+        else:
+            likely = solution.groups[:, label]
+
+        return Contributions(
+            0.0, scores * likely.reshape(scores.shape) / degree, clusters=clusters
+        )
+
+
+def mlcm_r(
+    predictions: PredictionsLike,
+    alpha: float = 2.0,
+    restart: float | None = None,
+    weights: Weights = None,
+) -> FloatArray:
+    """Return the consensus scores of `MLCMr`.
+
+    Parameters
+    ----------
+    predictions
+        `Predictions`, or anything that its constructor takes.
+    alpha
+        How strongly each group node is held to its own label; positive. With many
+        instances the walk forgets where it began, and popular labels win the top place.
+    restart
+        Probability strictly between 0 and 1 of stopping at each step, in place of
+        `alpha`; does not depend on how many instances there are.
+    weights
+        How much each model counts, in their order or by name; ``None``: all alike.
+
+    Returns
+    -------
+    ndarray of shape (n, l)
+        Higher scores are more relevant.
+    """
+    return MLCMr(alpha=alpha, restart=restart, weights=weights).fit_transform(
+        predictions
+    )

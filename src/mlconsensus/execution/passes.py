@@ -21,9 +21,8 @@ def gather(source: BasePredictions, statistics: Callable[[Predictions], S]) -> S
     Examples
     --------
     >>> import mlconsensus as mlc
-    >>> from mlconsensus.combiners import majority_vote
-    >>> gather(mlc.Predictions([[[1, 0], [1, 1]]]), majority_vote.statistics)
-    Statistics(total=array([2., 1.]), heard=array([2., 2.]))
+    >>> gather(mlc.Predictions([[[1, 0], [1, 1]]]), mlc.MajorityVote()._compute_statistics)
+    MajorityVoteStatistics(total=array([2., 1.]), heard=array([2., 2.]))
     """
     own: Callable[..., S] | None = getattr(source, "gather", None)
     if own is None:

@@ -35,8 +35,9 @@ def merge_statistics(a: S, b: S) -> S:
 
     Examples
     --------
-    >>> from mlconsensus.combiners.majority_vote import Statistics
-    >>> merge_statistics(Statistics(1, 2), Statistics(10, 20))
-    Statistics(total=11, heard=22)
+    >>> from mlconsensus.combiners.majority_vote import MajorityVoteStatistics
+    >>> one = MajorityVoteStatistics(1, 2)
+    >>> merge_statistics(one, MajorityVoteStatistics(10, 20))
+    MajorityVoteStatistics(total=11, heard=22)
     """
     return type(a)(*(x + y for x, y in zip(a, b, strict=True)))

@@ -11,7 +11,8 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from .. import __version__
-from ..combiners.registry import COMBINERS, BaseCombiner
+from ..combiners.base import BaseCombiner
+from ..combiners.registry import COMBINERS
 from ..errors import InputError, InputWarning, nearest
 from ..execution.statistics import Axes, merge_statistics
 from ..io.files import AnyPath, atomic_write, display, first_line

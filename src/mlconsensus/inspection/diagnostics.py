@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.base import clone
 
-from ..combiners.registry import BaseCombiner
+from ..combiners.base import BaseCombiner
 from ..linalg.annotations import make_annotations
 from ..linalg.block_sums import FloatArray, ratio
 from ..predictions import BasePredictions, Predictions

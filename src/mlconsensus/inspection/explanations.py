@@ -9,11 +9,10 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from ..combiners import majority_vote
+from ..combiners.base import BaseCombiner
 from ..combiners.contributions import Scale
-from ..combiners.registry import BaseCombiner
+from ..combiners.majority_vote import MajorityVote
 from ..errors import InputError, nearest
-from ..execution.passes import gather
 from ..metrics.tables import plain
 from ..predictions import BasePredictions, BoolArray, FloatArray, Predictions, as_names
 from ..text import shown, table
@@ -333,7 +332,7 @@ def explain(
     one = one_instance(panel, instance)
     column = label_position(panel.labels, label)
     weighted = one.weighted(combiner.weights_)
-    found = combiner.contributions(weighted, solution, column)
+    found = combiner._contributions(weighted, solution, column)
     said = one.to_array()[:, 0]
     name = panel.labels[column]
     # Where nobody spoke, voting falls back on all that was said about the label.
@@ -342,9 +341,8 @@ def explain(
     else:
         asked = one
 
-    prior = majority_vote.solve(
-        gather(asked.weighted(None).select(labels=[name]), majority_vote.statistics)
-    ).prior
+    voting = MajorityVote().fit(asked.weighted(None).select(labels=[name]))
+    prior = voting.solution_.prior
     if found.clusters is None:
         clusters = ()
     else:
@@ -354,7 +352,7 @@ def explain(
         cluster: contribution for cluster, contribution in clusters if contribution
     }
     what = combiner.name, one.instances.tolist()[0], name
-    score = float(combiner.apply(weighted, solution)[0, column])
+    score = float(combiner._apply(weighted, solution)[0, column])
     sums = found.scale, found.baseline, found.remainder, found.statements
     return Explanation(
         *what, score, float(prior[0]), *sums, said, panel.models, panel.labels, inside

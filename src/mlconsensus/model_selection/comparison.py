@@ -10,7 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import clone
 
-from ..combiners.registry import COMBINERS, BaseCombiner, weighted_consensus
+from ..combiners._old_default.weighted_consensus import weighted_consensus
+from ..combiners.base import BaseCombiner
+from ..combiners.registry import COMBINERS
 from ..errors import InputError
 from ..execution.progress import track
 from ..linalg.block_sums import FloatArray

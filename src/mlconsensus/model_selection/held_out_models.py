@@ -16,12 +16,9 @@ from scipy import sparse, special
 from scipy.sparse.csgraph import connected_components
 from sklearn.base import clone
 
-from ..combiners.registry import (
-    COMBINERS,
-    BaseCombiner,
-    find_method_name,
-    majority_vote,
-)
+from ..combiners.base import BaseCombiner
+from ..combiners.majority_vote import majority_vote
+from ..combiners.registry import COMBINERS, find_method_name
 from ..errors import InputError
 from ..execution.local import each
 from ..inspection.effective_models import count_voices

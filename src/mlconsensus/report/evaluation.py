@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..combiners.registry import COMBINERS, BaseCombiner
+from ..combiners.base import BaseCombiner
+from ..combiners.registry import COMBINERS
 from ..decision.label_sets import match_instances, match_total
 from ..execution.progress import track
 from ..linalg.block_sums import dense, ratio

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from ..combiners.registry import BaseCombiner
+from ..combiners.base import BaseCombiner
 from ..inspection.diagnostics import Examined
 from ..inspection.effective_models import Voices
 from ..inspection.model_quality import Suspect

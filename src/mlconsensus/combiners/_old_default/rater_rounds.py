@@ -9,7 +9,7 @@ from ...linalg.annotations import Annotations, make_annotations
 from ...linalg.block_sums import FloatArray, dense, model_sums, product, ratio
 from ...linalg.vote_patterns import counts, pooled
 from ...predictions import Predictions, Scales
-from ..method import Round
+from ..base import Round
 from . import many_raters
 from .raters import (
     agreement,

@@ -35,8 +35,8 @@ from ...linalg.vote_patterns import answers, by_model, pooled
 from ...predictions import BasePredictions, Predictions
 from ...predictions import quantile_normalization as scales_of
 from ...predictions.validation import Weights
+from ..base import BaseCombiner, Gather, PredictionsLike
 from ..contributions import Contributions, statements
-from ..method import Gather, Method
 from . import many_raters, rater_rounds
 from .learning import correction, revised, revised_parts
 from .rater_rounds import Trust, centred, on_scale
@@ -48,7 +48,7 @@ _VOTING = 2.0  # how much strangers' votes count beside the filter's opinion
 _FLOOR = 1e-6  # labels about which nothing is left keep the order of their frequencies
 
 
-class Statistics(NamedTuple):
+class WeightedConsensusStatistics(NamedTuple):
     """Third round: Z = Σ_k u x is the reading of a cell, I = Σ_k b of those who spoke its information."""
 
     together: Annotated[Any, Axes("l l", symmetric=True)]  # Σ Z Z'
@@ -69,7 +69,7 @@ class Statistics(NamedTuple):
     alone_less: Annotated[Any, Axes("m l")] = 0
 
 
-class Solution(NamedTuple):
+class WeightedConsensusSolution(NamedTuple):
     """How answers are pooled into one reading of each label, and readings filtered."""
 
     mean: Annotated[FloatArray, Axes("m l")]  # μ
@@ -97,12 +97,14 @@ class Solution(NamedTuple):
     )
 
 
-def statistics(block: Predictions, known: Trust) -> Statistics:
+def statistics(block: Predictions, known: Trust) -> WeightedConsensusStatistics:
     """Add up products of pooled readings, and what each rater's answers have to do with the others' readings."""
     m, n, l = block.shape
     block = on_scale(block, known)
     if block.many:
-        return Statistics(*many_raters.sums(block, known, rater_rounds.reliable(known)))
+        return WeightedConsensusStatistics(
+            *many_raters.sums(block, known, rater_rounds.reliable(known))
+        )
     u, b, mean = known.weight, known.information, known.mean
     trusted = rater_rounds.reliable(known)
     if block.complete:
@@ -128,7 +130,7 @@ def statistics(block: Predictions, known: Trust) -> Statistics:
         with_all -= off * total + mean * (sums - n * off)  # Σ x Z
         squares = np.maximum(np.diag(together), 0)
         read = np.where(I > _TINY, float(n), 0.0)
-        return Statistics(
+        return WeightedConsensusStatistics(
             together, alone, n * np.outer(I, I), n * b.T @ b, ratio(squares, np.where(I > _TINY, I, 0) ** 2, 0.0), read,
             with_all - u * own, np.maximum(n * (I - b), 0), np.maximum(squares - 2 * u * with_all + u**2 * own, 0),
             rater_rounds.complete_levels(block, A, trusted),
@@ -146,14 +148,16 @@ def statistics(block: Predictions, known: Trust) -> Statistics:
         [*map(said.of_instances, rater_rounds.powers(scores))],
         said.of_instances(spoken),
     )
-    return Statistics(
+    return WeightedConsensusStatistics(
         Z.T @ Z, ux.T @ ux, I.T @ I, bs.T @ bs, (ratio(Z, np.where(heard, I, 0.0), 0.0) ** 2).sum(axis=0),
         heard.sum(axis=0, dtype=np.float64),
         said.of_raters(x * others), said.of_raters(informed), said.of_raters(others**2), levels,
     )  # fmt: skip
 
 
-def solve(sums: Statistics, weights: FloatArray | None, known: Trust) -> Solution:
+def solve(
+    sums: WeightedConsensusStatistics, weights: FloatArray | None, known: Trust
+) -> WeightedConsensusSolution:
     """Rate the raters label by label, correlate the labels, and filter along them."""
     l = len(known.frequency)
     n = np.maximum(sums.read, 1)
@@ -212,13 +216,13 @@ def solve(sums: Statistics, weights: FloatArray | None, known: Trust) -> Solutio
     votes = (
         h / (1 + h) if overall.any() and len(overall) > 1 else 1.0
     )  # without a signal there is nothing else
-    return Solution(
+    return WeightedConsensusSolution(
         known.mean, vote, information, noise, kin, filter, known.frequency, trusted / (trusted.max() or 1.0),
         np.asarray(votes), overall, known.scale_at, known.scale_to,
     )  # fmt: skip
 
 
-def apply(block: Predictions, solution: Solution) -> Any:
+def apply(block: Predictions, solution: WeightedConsensusSolution) -> Any:
     """Pool the answers about each label, filter the readings, and add the vote."""
     block = on_scale(block, solution)
     if isinstance(solution.filter, HeadTailMap):
@@ -264,7 +268,9 @@ def apply(block: Predictions, solution: Solution) -> Any:
     return np.asarray(revised(scores, moved, solution.learned), dtype=kind)
 
 
-def learn(block: Predictions, solution: Solution) -> Solution:
+def learn(
+    block: Predictions, solution: WeightedConsensusSolution
+) -> WeightedConsensusSolution:
     """Find out from instances with known answers how the scores are to be corrected, if at all."""
     solution = solution._replace(
         learned=None
@@ -277,7 +283,9 @@ def learn(block: Predictions, solution: Solution) -> Solution:
     return solution._replace(learned=said[0, :0] if found is None else found)
 
 
-def contributions(block: Predictions, solution: Solution, label: int) -> Contributions:
+def contributions(
+    block: Predictions, solution: WeightedConsensusSolution, label: int
+) -> Contributions:
     """Take the score of the block's one instance apart: by how much each answer moves it away from the frequency."""
     scores, said = statements(on_scale(block, solution))
     answers = solution.vote * (scores - said * solution.mean)
@@ -308,7 +316,7 @@ def contributions(block: Predictions, solution: Solution, label: int) -> Contrib
 
 
 def _by_label(
-    sums: Statistics, known: Trust, ease: FloatArray, active: Any
+    sums: WeightedConsensusStatistics, known: Trust, ease: FloatArray, active: Any
 ) -> FloatArray:
     """Estimate each rater's reliability on each label (m, l), drawn to what its rater and label let expect."""
     r, bound = known.reliability, known.highest
@@ -358,7 +366,7 @@ def _noise(
 
 
 def _per_answer(
-    heard: FloatArray, solution: Solution, labels: Any = slice(None)
+    heard: FloatArray, solution: WeightedConsensusSolution, labels: Any = slice(None)
 ) -> FloatArray:
     """Tell by what pooled answers are multiplied to give readings, where those who spoke bring the information `heard`.
 
@@ -375,7 +383,7 @@ def _per_answer(
     )
 
 
-class WeightedConsensus(Method):
+class WeightedConsensus(BaseCombiner):
     """The rater filter: reliable raters, related labels and the vote; nothing needs to be set.
 
     Parameters
@@ -401,6 +409,10 @@ class WeightedConsensus(Method):
     np.True_
     """
 
+    Statistics = WeightedConsensusStatistics
+    Solution = WeightedConsensusSolution
+    learns_from_gold = True
+    identifier = "weighted_consensus"
     name = "Filter"
     takes_many = True
     pairs_labels = True
@@ -436,7 +448,42 @@ class WeightedConsensus(Method):
             scales_of.solve(gather(scales_of.statistics)) if scaled else None, gather
         )
 
-    def saw(self, solution: Solution) -> str:
+    def _compute_pass(self, block: Predictions, state: Any) -> Any:
+        """Return the statistics of one block in the pass that follows `state`."""
+        if self.rounds_behind(state) == len(self.rounds):
+            return statistics(block, state)
+        return super()._compute_pass(block, state)
+
+    def _compute_statistics(self, block: Predictions) -> WeightedConsensusStatistics:
+        """Return the statistics of the last pass."""
+        return statistics(block, self.prepared_)
+
+    def _solve(
+        self, statistics: WeightedConsensusStatistics
+    ) -> WeightedConsensusSolution:
+        """Return the solution of the merged statistics."""
+        return solve(statistics, self.weights_, self.prepared_)
+
+    @staticmethod
+    def _apply(block: Predictions, solution: WeightedConsensusSolution) -> Any:
+        """Return the consensus scores of one block."""
+        return apply(block, solution)
+
+    @staticmethod
+    def _learn(
+        block: Predictions, solution: WeightedConsensusSolution
+    ) -> WeightedConsensusSolution:
+        """Correct the solution by the gold labels of a block."""
+        return learn(block, solution)
+
+    @staticmethod
+    def _contributions(
+        block: Predictions, solution: WeightedConsensusSolution, label: int
+    ) -> Contributions:
+        """Return what the score of the block's one instance is the sum of."""
+        return contributions(block, solution, label)
+
+    def describe_solution(self, solution: WeightedConsensusSolution) -> str:
         """Say in a few words what the raters' agreement showed."""
         r, share = solution.overall, float(solution.votes)
         if solution.learned is not None:
@@ -451,3 +498,27 @@ class WeightedConsensus(Method):
             return "the models do not agree beyond chance, so the scores are votes"
         alike = ", much alike" if share < 0.35 else ""
         return f"reliability {r.min():.2f} to {r.max():.2f}{alike}; plain votes are {share:.0%} of a score"
+
+
+def weighted_consensus(
+    predictions: PredictionsLike, weights: Weights = None, rescale: bool = True
+) -> FloatArray:
+    """Return the consensus scores of `WeightedConsensus`.
+
+    Parameters
+    ----------
+    predictions
+        `Predictions`, or anything that its constructor takes.
+    weights
+        Weight of each model, in their order or by name; by default all are equal.
+    rescale
+        Whether models' scores are brought to one scale first.
+
+    Returns
+    -------
+    ndarray of shape (n, l)
+        Higher scores are more relevant.
+    """
+    return WeightedConsensus(weights=weights, rescale=rescale).fit_transform(
+        predictions
+    )

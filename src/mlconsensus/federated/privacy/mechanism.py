@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from ...combiners.registry import BaseCombiner
+from ...combiners.base import BaseCombiner
 from ...errors import InputError, InputWarning
 from ...execution.passes import gather
 from ...predictions import FloatArray
@@ -73,7 +73,7 @@ def guarantee_of(found: Any, kind: type[BaseCombiner], where: str) -> Guarantee:
 
     Examples
     --------
-    >>> from mlconsensus.combiners.registry import MLCMr
+    >>> from mlconsensus import MLCMr
     >>> guarantee_of(Guarantee(1.0, 1e-6, 4.5, 1.0)._asdict(), MLCMr, "a.stats, privacy").epsilon
     1.0
     """
@@ -123,12 +123,12 @@ def check(
 
     Examples
     --------
-    >>> from mlconsensus.combiners.registry import MLCMr, RaterFilter
+    >>> from mlconsensus import MLCMr, WeightedConsensus
     >>> check(MLCMr, 1.0, 1.5)
     Traceback (most recent call last):
     ...
     mlconsensus.errors.InputError: privacy, delta: found 1.5, expected a number above 0 and below 1
-    >>> check(RaterFilter, 1.0, 1e-6)
+    >>> check(WeightedConsensus, 1.0, 1e-6)
     Traceback (most recent call last):
     ...
     mlconsensus.errors.InputError: privacy: found Filter, for whose statistics ..., expected MLCM-r or MLCM-a

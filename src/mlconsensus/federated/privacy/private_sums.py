@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import linalg
 
-from ...combiners import mlcm_a, mlcm_r
+from ...combiners.mlcm_a import MLCMaStatistics
+from ...combiners.mlcm_r import MLCMrStatistics
 from ...linalg.block_sums import (
     FloatArray,
     column_sums,
@@ -105,24 +106,22 @@ class PrivateMLCMr:
 
     def statistics(
         self, noisy: PrivateSums, weights: FloatArray, clip: float
-    ) -> mlcm_r.Statistics:
+    ) -> MLCMrStatistics:
         """Make statistics of noisy sums, given how much each model counts (m,)."""
         m = len(weights)
         v = len(noisy.gram)
-        return mlcm_r.Statistics(
-            weights.max() * noisy.gram.reshape(m, v // m, m, v // m)
-        )
+        return MLCMrStatistics(weights.max() * noisy.gram.reshape(m, v // m, m, v // m))
 
     def cleared(
-        self, statistics: mlcm_r.Statistics, weights: FloatArray
-    ) -> mlcm_r.Statistics:
+        self, statistics: MLCMrStatistics, weights: FloatArray
+    ) -> MLCMrStatistics:
         """Set numbers below 0, which only noise can make, to 0.
 
         A symmetric matrix without them is all that the walk needs: it is a graph, its
         Laplacian plus the anchors is positive definite, and rows of `Q` are
         distributions.
         """
-        return mlcm_r.Statistics(np.maximum(statistics.walk, 0))
+        return MLCMrStatistics(np.maximum(statistics.walk, 0))
 
 
 class PrivateMLCMa:
@@ -166,20 +165,20 @@ class PrivateMLCMa:
 
     def statistics(
         self, noisy: PrivateSums, weights: FloatArray, clip: float
-    ) -> mlcm_a.Statistics:
+    ) -> MLCMaStatistics:
         """Make statistics of noisy sums, given how much each model counts (m,)."""
         n = noisy.counts[0]
         share = noisy.counts[1]
         total = noisy.counts[2:]
         l = len(total)
         spoken = share * weights.sum() * l
-        return mlcm_a.Statistics(
+        return MLCMaStatistics(
             float(n), float(spoken), np.full(l, n), clip * total, clip**2 * noisy.gram
         )
 
     def cleared(
-        self, statistics: mlcm_a.Statistics, weights: FloatArray
-    ) -> mlcm_a.Statistics:
+        self, statistics: MLCMaStatistics, weights: FloatArray
+    ) -> MLCMaStatistics:
         """Give the sums back what noise took from them: counts that are possible, and a Gram matrix that is one.
 
         Its negative eigenvalues are set to 0, and then its negative numbers, since
@@ -191,7 +190,7 @@ class PrivateMLCMa:
         spoken = min(max(statistics.spoken, most / len(weights)), most)
         values, vectors = linalg.eigh(statistics.known_gram)
         products = np.maximum((vectors * np.maximum(values, 0)) @ vectors.T, 0)
-        return mlcm_a.Statistics(
+        return MLCMaStatistics(
             n, spoken, np.full(l, n), np.clip(statistics.total, 0, n), products
         )
 

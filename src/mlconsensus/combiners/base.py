@@ -1,10 +1,12 @@
-"""The base of all estimators: joins a method and whichever engine has the predictions."""
+"""The base class of all combiners: statistics, merge, solve, apply."""
 
-from collections.abc import Callable, Sequence
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted
@@ -13,10 +15,11 @@ from ..decision.label_sets import cardinalities, match_instances
 from ..errors import InputError
 from ..execution import local
 from ..execution.passes import gather, spread
-from ..execution.statistics import merge_statistics
+from ..execution.statistics import S, merge_statistics
 from ..metrics.ranking import average_precision
 from ..predictions import (
     Array,
+    BasePredictions,
     BoolArray,
     FloatArray,
     Predictions,
@@ -24,13 +27,33 @@ from ..predictions import (
     as_predictions,
     is_frame,
 )
-from ..predictions.validation import model_weights
-from . import METHODS, Method
+from ..predictions.validation import Weights, model_weights
+from .contributions import Contributions
 from .gold_instances import collect_gold_instances
 from .memory import check_fits_memory
 
+# What `Predictions` takes, besides predictions themselves.
+PredictionsLike = BasePredictions | ArrayLike | Mapping[str, object] | Sequence[object]
 
-class BaseCombiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[misc]
+# One pass over all blocks: the statistics of each, merged.
+Gather = Callable[[Callable[[Predictions], S]], S]
+
+
+class Round(NamedTuple):
+    """A pass over all instances before the last: its sums, and what is solved from them for the passes that follow."""
+
+    Statistics: Any  # NamedTuple of sums over instances
+    statistics: Callable[..., Any]  # block, what was `known` before -> Statistics
+    Known: Any  # NamedTuple of what is solved from them
+    solve: Callable[
+        [Any, Any], Any
+    ]  # merged Statistics, what was known before -> Known
+    told_before: Callable[[Any], Any] = lambda known: (
+        None
+    )  # the Statistics, where what is known has them; saves a pass
+
+
+class BaseCombiner(TransformerMixin, BaseEstimator):
     """Base of all estimators; each adds a method's settings.
 
     Attributes
@@ -49,6 +72,23 @@ class BaseCombiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[mis
         What the statistics were solved to.
     """
 
+    identifier: ClassVar[str]  # equal to the name of the function
+    name: ClassVar[str]  # in tables, files and on the command line
+    Statistics: ClassVar[type]  # record of sums over instances
+    Solution: ClassVar[type]  # record of what is solved from them
+    rounds: ClassVar[tuple[Round, ...]] = ()  # passes before the last
+    learns_from_gold: ClassVar[bool] = False  # whether `_learn` corrects the solution
+    uses_clusterings: ClassVar[bool] = False
+    takes_many: ClassVar[bool] = False  # whether it supports large label spaces
+    pairs_labels: ClassVar[bool] = False  # whether it multiplies labels there
+    pairs_models: ClassVar[bool] = False  # whether it multiplies models there
+    comparable: ClassVar[bool] = True  # whether scores of instances can be compared
+    additive: ClassVar[bool] = True  # whether predictions contribute independently
+    in_float32: ClassVar[tuple[str, ...]] = ()  # fields of the solution in float32
+    one_thread_below: ClassVar[int] = 0  # labels, below which BLAS uses one thread
+
+    weights: Weights = None
+
     statistics_: Any
     models_: tuple[str, ...]
     labels_: tuple[str, ...]
@@ -64,6 +104,63 @@ class BaseCombiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[mis
     _solved: tuple[str, Any] | None = (
         None  # the settings it was solved for, and the solution
     )
+
+    @abstractmethod
+    def _compute_statistics(self, block: Predictions) -> Any:
+        """Return the statistics of one block."""
+
+    @abstractmethod
+    def _solve(self, statistics: Any) -> Any:
+        """Return the solution of the merged statistics."""
+
+    @staticmethod
+    @abstractmethod
+    def _apply(block: Predictions, solution: Any) -> Any:
+        """Return the consensus scores of one block, shape (n, l)."""
+
+    @staticmethod
+    @abstractmethod
+    def _contributions(block: Predictions, solution: Any, label: int) -> Contributions:
+        """Return what the score of the block's one instance is the sum of."""
+
+    @staticmethod
+    def _learn(block: Predictions, solution: Any) -> Any:
+        """Return a solution that is corrected by the gold labels of a block."""
+        return solution
+
+    def _compute_pass(self, block: Predictions, state: Any) -> Any:
+        """Return the statistics of one block in the pass that follows `state`."""
+        completed = self.rounds_behind(state)
+        if completed < len(self.rounds):
+            return self.rounds[completed].statistics(block, state)
+        return self._compute_statistics(block)
+
+    def check(self) -> None:
+        """Raise an error for parameters that have no solution."""
+
+    def describe_solution(self, solution: Any) -> str:
+        """Return a few words about what the solution shows, or an empty text."""
+        return ""
+
+    def prepare(self, source: BasePredictions, gather: Gather[Any]) -> Any:
+        """Run the passes before the last and return their state, or None."""
+        return self.go_through(None, gather)
+
+    def go_through(self, state: Any, gather: Gather[Any]) -> Any:
+        """Run the passes before the last, starting from a state."""
+        for fit_pass in self.rounds:
+            statistics = fit_pass.told_before(state)
+            if statistics is None:
+                statistics = gather(partial(fit_pass.statistics, known=state))
+            state = fit_pass.solve(statistics, state)
+        return state
+
+    def rounds_behind(self, state: Any) -> int:
+        """Return the number of completed passes that led to a state."""
+        for completed, fit_pass in enumerate(self.rounds, start=1):
+            if isinstance(state, fit_pass.Known):
+                return completed
+        return 0
 
     def fit(self, predictions: Any, y: object = None) -> Self:
         """Gather the statistics of `predictions`, in place of any fitted before.
@@ -81,7 +178,7 @@ class BaseCombiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[mis
         """
         panel = self.checked_panel(predictions)
         self._fitted(panel, self.prepare(panel, partial(gather, panel)))
-        if type(self).learn is None or panel.gold is None:
+        if not self.learns_from_gold or panel.gold is None:
             return self
         return self.teach(panel)
 
@@ -101,24 +198,20 @@ class BaseCombiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[mis
         The estimator itself.
         """
         panel = self.in_fitted_order(predictions)
-        learn = type(self).learn
-        if learn is None:
+        if not self.learns_from_gold:
             raise InputError(
                 where="teach",
                 found=f"{self.name}, whose sums hold what known answers tell",
-                expected="Filter",
+                expected="WeightedConsensus",
             )
         if panel.gold is None:
             raise InputError(
                 where="teach", found="no known answer", expected="a panel with gold"
             )
 
-        self._solved = (
-            self._settings(),
-            learn(
-                collect_gold_instances(panel).weighted(self.weights_), self.solution_
-            ),
-        )
+        gold_instances = collect_gold_instances(panel).weighted(self.weights_)
+        corrected = self._learn(gold_instances, self.solution_)
+        self._solved = (self._settings(), corrected)
         return self
 
     def fit_round(self, predictions: Any, known: Any = None) -> Self:
@@ -306,7 +399,7 @@ class BaseCombiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[mis
                 **{name: a.astype(np.float32) for name, a in parts if a is not None}
             )
 
-        return partial(_apply, type(self).apply, self.weights_, solution)
+        return partial(_apply_to_block, type(self)._apply, self.weights_, solution)
 
     @classmethod
     def from_statistics(
@@ -429,7 +522,7 @@ class BaseCombiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[mis
             else:
                 sums = self.privacy_.cleared(self)
 
-            work = partial(self.solve, sums, self.weights_, self.prepared_)
+            work = partial(self._solve, sums)
             self._solved = (
                 settings,
                 local.solve(work, len(self.labels_) < self.one_thread_below),
@@ -492,15 +585,12 @@ class BaseCombiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[mis
         """Return predictions that this method can be fitted to; refuse others, and settings that make no sense."""
         self.check()
         panel = as_predictions(predictions)
-        able = " or ".join(
-            method.__name__ for method in METHODS if method.uses_clusterings
-        )
         right = self.uses_clusterings or not panel.clusters
         if not (right):
             raise InputError(
                 where=type(self).__name__,
                 found="clusterings, which it cannot use",
-                expected=able,
+                expected="BGCM or MLCMr",
             )
         if panel.many:
             return check_fits_memory(self, panel)
@@ -520,7 +610,9 @@ class BaseCombiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[mis
 
     def _gathered(self, panel: Any, weights: FloatArray | None, prepared: Any) -> Any:
         # A clone has no sums in it: it is sent to where the blocks are.
-        return gather(panel, partial(_block_sums, clone(self), weights, prepared))
+        return gather(
+            panel, partial(_compute_block_statistics, clone(self), weights, prepared)
+        )
 
     def _settings(self) -> str:
         """Tell apart settings that are solved for; weights count from the next `fit` on."""
@@ -533,11 +625,17 @@ class BaseCombiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[mis
         )
 
 
-def _block_sums(method: Method, weights: Any, prepared: Any, block: Predictions) -> Any:
-    return method.sums(block.weighted(weights), prepared)
+def _compute_block_statistics(
+    combiner: BaseCombiner,
+    weights: FloatArray | None,
+    state: Any,
+    block: Predictions,
+) -> Any:
+    """Return the statistics of one block; workers of a cluster call it."""
+    return combiner._compute_pass(block.weighted(weights), state)
 
 
-def _apply(
+def _apply_to_block(
     apply: Callable[..., FloatArray], weights: Any, solution: Any, block: Predictions
 ) -> Any:
     return block.answered(apply(block.weighted(weights), solution))
