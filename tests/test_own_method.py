@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 import mlconsensus as mlc
+from mlconsensus.combiners.names import METHOD_NAMES
 
 TOY = '''
 """A toy."""
@@ -82,6 +83,7 @@ def toy(tmp_path, monkeypatch):
     kind = mlc.register(module.ToyMethod)
     yield kind
     del mlc.COMBINERS["Toy"]
+    METHOD_NAMES.remove("Toy")
 
 
 @pytest.fixture

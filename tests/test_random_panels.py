@@ -56,7 +56,7 @@ def test_a_broken_promise_is_noticed(monkeypatch):
     first_model = staticmethod(
         lambda block, solution: 1.5 * dense(next(block.cells())[0])
     )
-    monkeypatch.setattr(type(method), "apply", first_model)
+    monkeypatch.setattr(type(method), "_apply", first_model)
     scores = np.random.default_rng(0).random((3, 5, 4))
     found = random_panels.faults(random_panels.Panel(scores, None, "scores"), method, 0)
     assert any(each.startswith("order") for each in found)

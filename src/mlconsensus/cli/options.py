@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import os
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from functools import partial, reduce
@@ -16,6 +15,7 @@ import click
 
 import mlconsensus as mlc
 
+from ..combiners.names import METHOD_NAMES
 from ..errors import InputError
 from ..text import safe
 
@@ -268,17 +268,7 @@ def method_names(
     ctx: object = None, option: object = None, start: str = ""
 ) -> list[str]:
     """List the methods that begin so, as the command line calls them."""
-    from ..combiners.registry import COMBINERS
-
-    # `estimators` knows registered methods too, but imports scikit-learn; if nobody has
-    # used it, there are none.
-    estimators = sys.modules.get("mlconsensus.combiners.registry")
-    if estimators:
-        names = estimators.COMBINERS
-    else:
-        names = list(COMBINERS)
-
-    return [name.lower() for name in names if name.lower().startswith(start)]
+    return [name.lower() for name in METHOD_NAMES if name.lower().startswith(start)]
 
 
 kept = partial(

@@ -10,6 +10,7 @@ from .dawid_skene import DawidSkene
 from .majority_vote import MajorityVote
 from .mlcm_a import MLCMa
 from .mlcm_r import MLCMr
+from .names import METHOD_NAMES
 
 # Every method by the name that tables, files and the command line use. A new method
 # adds one line.
@@ -42,6 +43,7 @@ def register(combiner: type[BaseCombiner]) -> type[BaseCombiner]:
         The same class, so that this function can be used as a decorator.
     """
     COMBINERS[combiner.name] = combiner
+    METHOD_NAMES.append(combiner.name)
     return combiner
 
 
@@ -51,7 +53,8 @@ def find_method_name(name: str) -> str:
     Parameters
     ----------
     name : str
-        The name as the user wrote it: upper or lower case, hyphens or underscores.
+        An identifier such as ``"mlcm_r"`` or ``"majority_vote"``, or the short name
+        of tables such as ``"mv"``; upper or lower case, hyphens or underscores.
 
     Returns
     -------
@@ -59,11 +62,15 @@ def find_method_name(name: str) -> str:
 
     Examples
     --------
-    >>> find_method_name("mlcm_r")
-    'MLCM-r'
+    >>> find_method_name("mlcm_r"), find_method_name("majority-vote")
+    ('MLCM-r', 'MV')
     """
-    name_by_key = {method.lower(): method for method in COMBINERS}
     key = name.lower().replace("_", "-")
+    for method, combiner in COMBINERS.items():
+        if key == combiner.identifier.replace("_", "-"):
+            return method
+
+    name_by_key = {method.lower(): method for method in COMBINERS}
     one_of(key, name_by_key, "method")
     return name_by_key[key]
 
