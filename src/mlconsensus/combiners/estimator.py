@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..decision.label_sets import cardinalities, match_instances
 from ..errors import InputError
 from ..execution import local
-from ..execution.passes import gather, spread
+from ..execution.local import map_blocks, reduce_blocks
 from ..execution.statistics import merge_statistics
 from ..metrics.ranking import average_precision
 from ..predictions import (
@@ -80,7 +80,7 @@ class BaseCombiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[mis
         The estimator itself.
         """
         panel = self.checked_panel(predictions)
-        self._fitted(panel, self.prepare(panel, partial(gather, panel)))
+        self._fitted(panel, self.prepare(panel, partial(reduce_blocks, panel)))
         if type(self).learn is None or panel.gold is None:
             return self
         return self.teach(panel)
@@ -224,7 +224,7 @@ class BaseCombiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[mis
         are Dask's; a DataFrame after ``set_output(transform="pandas")``.
         """
         panel = self.in_fitted_order(predictions)
-        scores = spread(panel, self.applying(dtype), dtype)
+        scores = map_blocks(panel, self.applying(dtype), dtype)
         asked_for = _get_output_config("transform", self)["dense"]
         if asked_for == "pandas":  # scikit-learn would not keep the instances' names
             return ScoreTable(
@@ -267,7 +267,7 @@ class BaseCombiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[mis
         ndarray (n, l) of bool.
         """
         panel = self.in_fitted_order(predictions)
-        return spread(panel, partial(_top_labels, self.applying()), bool)
+        return map_blocks(panel, partial(_top_labels, self.applying()), bool)
 
     def score(self, predictions: Any, y: Any) -> float:
         """Return the average precision of the consensus scores, what `cross_val_score` and `GridSearchCV` go by.
@@ -286,7 +286,7 @@ class BaseCombiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[mis
         A number in [0, 1], higher = better.
         """
         panel = as_predictions(predictions)
-        scores = spread(self.in_fitted_order(panel), self.applying())
+        scores = map_blocks(self.in_fitted_order(panel), self.applying())
         table = ScoreTable(self.name, scores, panel.instances, self.labels_)
         return average_precision(y, table.to_frame() if is_frame(y) else scores)
 
@@ -520,7 +520,9 @@ class BaseCombiner(TransformerMixin, BaseEstimator, Method):  # type: ignore[mis
 
     def _gathered(self, panel: Any, weights: FloatArray | None, prepared: Any) -> Any:
         # A clone has no sums in it: it is sent to where the blocks are.
-        return gather(panel, partial(_block_sums, clone(self), weights, prepared))
+        return reduce_blocks(
+            panel, partial(_block_sums, clone(self), weights, prepared)
+        )
 
     def _settings(self) -> str:
         """Tell apart settings that are solved for; weights count from the next `fit` on."""

@@ -14,7 +14,7 @@ from ..execution.statistics import S
 from ..predictions import BasePredictions, FloatArray, Predictions
 from ..predictions.validation import Weights
 
-Gather = Callable[
+ReduceBlocks = Callable[
     [Callable[[Predictions], S]], S
 ]  # one pass over all blocks: the statistics of each, merged
 
@@ -114,16 +114,18 @@ class Method:
     def check(self) -> None:
         """Refuse settings that no solution can be found with."""
 
-    def prepare(self, source: BasePredictions, gather: Gather[Any]) -> Any:
+    def prepare(self, source: BasePredictions, reduce_blocks: ReduceBlocks[Any]) -> Any:
         """Find out, by as many passes as it takes, what must be known before the sums; ``None``: nothing."""
-        return self.go_through(None, gather)
+        return self.go_through(None, reduce_blocks)
 
-    def go_through(self, known: Any, gather: Gather[Any]) -> Any:
+    def go_through(self, known: Any, reduce_blocks: ReduceBlocks[Any]) -> Any:
         """Go through the rounds before the last, given what is known already."""
         for each in self.rounds:
             told = each.told_before(known)
             known = each.solve(
-                gather(partial(each.statistics, known=known)) if told is None else told,
+                reduce_blocks(partial(each.statistics, known=known))
+                if told is None
+                else told,
                 known,
             )
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..errors import one_of
-from ..execution.passes import gather
+from ..execution.local import reduce_blocks
 from ..predictions import FloatArray, as_predictions, quantile_normalization
 from . import METHODS, Method
 from .estimator import BaseCombiner
@@ -157,7 +157,9 @@ def rescale(predictions: Any) -> Any:
     """
     panel = as_predictions(predictions)
     return panel.rescaled(
-        quantile_normalization.solve(gather(panel, quantile_normalization.statistics))
+        quantile_normalization.solve(
+            reduce_blocks(panel, quantile_normalization.statistics)
+        )
     )
 
 

@@ -13,7 +13,7 @@ from ..combiners import majority_vote
 from ..combiners.contributions import Scale
 from ..combiners.registry import BaseCombiner
 from ..errors import InputError, nearest
-from ..execution.passes import gather
+from ..execution.local import reduce_blocks
 from ..metrics.tables import plain
 from ..predictions import BasePredictions, BoolArray, FloatArray, Predictions, as_names
 from ..text import shown, table
@@ -343,7 +343,9 @@ def explain(
         asked = one
 
     prior = majority_vote.solve(
-        gather(asked.weighted(None).select(labels=[name]), majority_vote.statistics)
+        reduce_blocks(
+            asked.weighted(None).select(labels=[name]), majority_vote.statistics
+        )
     ).prior
     if found.clusters is None:
         clusters = ()

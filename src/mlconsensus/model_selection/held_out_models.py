@@ -23,7 +23,7 @@ from ..combiners.registry import (
     majority_vote,
 )
 from ..errors import InputError
-from ..execution.local import each
+from ..execution.local import map_with_progress
 from ..inspection.effective_models import count_voices
 from ..inspection.pairwise import (
     PairwiseStatistics,
@@ -205,7 +205,7 @@ def referee(
     dealt = (
         np.argsort(np.argsort(-np.bincount(kin), kind="stable"))[kin] % folds
     )  # groups in turn, largest first
-    judged = each(
+    judged = map_with_progress(
         (dealt == fold for fold in range(folds)),
         partial(_judge, sample, methods),
         folds,

@@ -36,7 +36,7 @@ from ...predictions import BasePredictions, Predictions
 from ...predictions import quantile_normalization as scales_of
 from ...predictions.validation import Weights
 from ..contributions import Contributions, statements
-from ..method import Gather, Method
+from ..method import Method, ReduceBlocks
 from . import many_raters, rater_rounds
 from .learning import correction, revised, revised_parts
 from .rater_rounds import Trust, centred, on_scale
@@ -429,11 +429,12 @@ class WeightedConsensus(Method):
             "True or False",
         )
 
-    def prepare(self, source: BasePredictions, gather: Gather[Any]) -> Any:
+    def prepare(self, source: BasePredictions, reduce_blocks: ReduceBlocks[Any]) -> Any:
         """Find the scale that scores are brought to, then go through the rounds before the last."""
         scaled = self.rescale and source.has_scores
         return self.go_through(
-            scales_of.solve(gather(scales_of.statistics)) if scaled else None, gather
+            scales_of.solve(reduce_blocks(scales_of.statistics)) if scaled else None,
+            reduce_blocks,
         )
 
     def saw(self, solution: Solution) -> str:
