@@ -21,7 +21,7 @@ from distributed import Client
 
 import mlconsensus as mlc
 from mlconsensus.combiners.registry import find_method_name
-from mlconsensus.execution.dask import local_cluster
+from mlconsensus.execution.dask import start_local_cluster
 
 FILL = 0.025
 
@@ -39,7 +39,7 @@ def votes(model: int, block_info: Any = None) -> np.ndarray:
 def measured(workers: int, options: argparse.Namespace) -> dict[str, float]:
     n = options.instances
     l = options.labels
-    with local_cluster(workers) as cluster, Client(cluster):
+    with start_local_cluster(workers) as cluster, Client(cluster):
         arrays = [
             da.map_blocks(
                 votes,

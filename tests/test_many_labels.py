@@ -50,7 +50,9 @@ def test_scores_are_an_array_where_they_fit(found, monkeypatch):
     assert (table.shape, table.dtype) == ((N, L), np.float64)
     np.testing.assert_array_equal(table, found.scores.toarray())
     assert np.asarray(found.scores, np.float32).dtype == np.float32
-    monkeypatch.setattr(sparse_scores, "get_limits", lambda: ResourceLimits(1, 2**10))
+    monkeypatch.setattr(
+        sparse_scores, "get_limits", lambda: ResourceLimits(memory=1, threads=2**10)
+    )
     with pytest.raises(
         mlc.InputError, match="scores: found 60 × 3,000, expected fewer for one array"
     ):

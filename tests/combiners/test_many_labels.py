@@ -232,7 +232,7 @@ def test_blocks_and_order_change_nothing(name):
         )
     rows = [combiner.transform(panel[at : at + 20]).toarray() for at in (0, 20, 40)]
     np.testing.assert_allclose(np.concatenate(rows), whole.toarray(), atol=1e-10)
-    assert local.spread(panel, combiner.applying()).shape == whole.shape
+    assert local.map_blocks(panel, combiner.applying()).shape == whole.shape
 
 
 def large_panel(n: int = 60, l: int = 3000) -> Predictions:

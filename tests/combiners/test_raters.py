@@ -3,7 +3,7 @@ import pytest
 
 import mlconsensus as mlc
 from mlconsensus.combiners._old_default import raters, weighted_consensus
-from mlconsensus.execution.passes import gather
+from mlconsensus.execution.local import reduce_blocks
 
 DENSE = 1e4  # answers that two raters share, by which a correlation is known to 0.01
 
@@ -151,7 +151,7 @@ def seven_raters(silent):
 def trusted(Y):
     panel = mlc.Predictions(Y)
     return weighted_consensus.WeightedConsensus().prepare(
-        panel, lambda statistics: gather(panel, statistics)
+        panel, lambda statistics: reduce_blocks(panel, statistics)
     )
 
 

@@ -252,7 +252,7 @@ def test_without_any_worker_left_there_is_an_error_and_no_output(
 
 def test_results_that_are_lost_with_all_workers_are_not_waited_for(panel, monkeypatch):
     monkeypatch.setattr(engine, "_PATIENCE", 1.0)
-    finished = engine._finished
+    finished = engine._iter_finished
 
     def lost(client, futures):
         yield from finished(client, futures)
@@ -260,7 +260,7 @@ def test_results_that_are_lost_with_all_workers_are_not_waited_for(panel, monkey
         while client.scheduler_info(n_workers=-1)["workers"]:
             time.sleep(0.1)
 
-    monkeypatch.setattr(engine, "_finished", lost)
+    monkeypatch.setattr(engine, "_iter_finished", lost)
     with (
         distributed.LocalCluster(
             n_workers=1, threads_per_worker=1, processes=True, dashboard_address=":0"
@@ -268,13 +268,13 @@ def test_results_that_are_lost_with_all_workers_are_not_waited_for(panel, monkey
         distributed.Client(cluster),
         pytest.raises(mlc.InputError, match="Dask: found no worker left"),
     ):
-        engine._computed([delayed(abs)(-1)], "counting")
+        engine._compute([delayed(abs)(-1)], "counting")
 
 
 WARNING = """
 import logging
-from mlconsensus.execution.dask import connected
-with connected(None):
+from mlconsensus.execution.dask import connect
+with connect(None):
     logging.getLogger("distributed.nanny").warning("as of a worker that takes long to end")
 """
 
@@ -288,9 +288,9 @@ def test_a_cluster_of_our_own_warns_of_nothing():
 
 INTERRUPTED = """
 import time
-from mlconsensus.execution.dask import connected
+from mlconsensus.execution.dask import connect
 try:
-    with connected(None) as client:
+    with connect(None) as client:
         tasks = [client.submit(time.sleep, 60, pure=False) for _ in range(4)]
         while not any(client.processing().values()):
             time.sleep(0.1)
@@ -317,7 +317,7 @@ def test_an_address_without_a_cluster(monkeypatch):
             mlc.InputError,
             match=r"--dask: found no scheduler at 'tcp://127\.0\.0\.1:9'",
         ),
-        engine.connected("tcp://127.0.0.1:9"),
+        engine.connect("tcp://127.0.0.1:9"),
     ):
         pass
 
@@ -330,10 +330,10 @@ def command(client, panel, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     files = [path.name for path in as_files(panel, tmp_path)]
     used = []
-    computed = engine._computed
+    computed = engine._compute
     monkeypatch.setattr(
         engine,
-        "_computed",
+        "_compute",
         lambda *args, **named: used.append(args) or computed(*args, **named),
     )
 

@@ -47,15 +47,15 @@ def test_an_error_in_one_block_ends_the_pass():
         return np.zeros((len(block), 3))
 
     with pytest.raises(ValueError, match="block at fault"):
-        local.spread(panel, broken)
+        local.map_blocks(panel, broken)
 
 
 def test_threads_follow_the_users_wish(monkeypatch):
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    assert local.cores() == 1
+    assert local.count_cores() == 1
     for nonsense in ("", "0", "many"):
         monkeypatch.setenv("OMP_NUM_THREADS", nonsense)
-        assert local.cores() >= 1
+        assert local.count_cores() >= 1
 
 
 def test_what_numpy_is_to_ignore_is_ignored_while_solving():
@@ -68,16 +68,16 @@ def test_what_numpy_is_to_ignore_is_ignored_while_solving():
 WAITING = """
 import os, signal, sys, time
 import polars  # whose handler of signals leaves who waits for a thread asleep
-from mlconsensus.execution.threads import granted
+from mlconsensus.execution.threads import get_limits
 from mlconsensus.execution import local
 def work(*_):
     os.write(1, b"ready\\n")  # in one piece, whichever thread is first
     for _ in range(600):
-        if granted().stop.is_set():
+        if get_limits().stop.is_set():
             return
         time.sleep(0.1)
 try:
-    local.solve(work) if sys.argv[1] == "solve" else list(local.each([1, 2], work, 2, "gathering"))
+    local.solve(work) if sys.argv[1] == "solve" else list(local.map_with_progress([1, 2], work, 2, "gathering"))
 except KeyboardInterrupt:
     print("heard")
 """

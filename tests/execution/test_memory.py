@@ -35,7 +35,7 @@ def test_the_limit_of_the_shell_counts():
     resource = pytest.importorskip("resource")
     program = f"""
 import resource
-from mlconsensus.execution import machine
+from mlconsensus.execution import memory
 resource.setrlimit(resource.RLIMIT_AS, ({2**31}, {resource.RLIM_INFINITY}))
 print(memory.available_memory())
 """
@@ -61,7 +61,7 @@ def test_sizes_are_compared_with_a_share_of_what_is_free(files, monkeypatch):
 
 LISTENING = """
 import pathlib
-from mlconsensus.execution.dask import local_cluster
+from mlconsensus.execution.dask import start_local_cluster
 
 def ports():
     rows = pathlib.Path("/proc/net/tcp").read_text().splitlines()[1:]
@@ -69,7 +69,7 @@ def ports():
 
 if __name__ == "__main__":
     before = ports()
-    with local_cluster(1):
+    with start_local_cluster(1):
         print(*{address.split(":")[0] for address, _ in ports() - before})
 """
 

@@ -1,6 +1,6 @@
 import pytest
 
-from mlconsensus.execution.progress import on_terminal, track, working
+from mlconsensus.execution.progress import on_terminal, show_progress, track
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def test_only_the_outermost_work_is_shown(terminal, capsys):
 
 
 def test_work_of_unknown_length_is_named(terminal, capsys):
-    with working("solving"):
+    with show_progress("solving"):
         print("a result")
     out, err = capsys.readouterr()
     assert out == "a result\n"  # which goes where it went before
@@ -40,7 +40,7 @@ def test_one_step_needs_no_bar(terminal, capsys):
 
 def test_off_a_terminal_nothing_is_shown(capsys):
     assert list(track("ab", 2, "reading")) == ["a", "b"]
-    with working("solving"):
+    with show_progress("solving"):
         pass
     assert capsys.readouterr() == ("", "")
 

@@ -15,7 +15,6 @@ import click
 from .. import __version__
 from ..errors import InputError, InputWarning, one_of
 from ..execution import progress
-from ..execution.memory import keep_memory
 from ..text import safe
 
 # Each command's module is imported when it is used: `--help` answers at once.
@@ -102,7 +101,6 @@ def main(args: list[str] | None = None) -> NoReturn:
     show_traceback = "--traceback" in (sys.argv[1:] if args is None else args)
     try:
         if args is None:  # in a process of our own
-            keep_memory()
             # What the terminal's encoding lacks, such as α, is written as an escape.
             getattr(sys.stdout, "reconfigure", lambda **how: None)(
                 errors="backslashreplace"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
@@ -123,26 +122,19 @@ class Given(SimpleNamespace):
         `check` raises an `InputError` where it cannot stay there; that is an error only
         if it was asked for.
         """
-        from ..execution.dask import DaskPredictions, connected
+        from ..execution.dask import DaskPredictions, connect
 
         if not self._stays_on_disk(check):
             yield self.read(many=True)
             return
 
-        # what is imported stays, and need not be looked through again and again
-        gc.freeze()
-        try:
-            with (
-                nullcontext()
-                if self.dask is None
-                else connected(None if self.dask == _LOCAL else self.dask)
-            ):
-                panel = mlc.scan_predictions(self.files, **self.matched())
-                yield (
-                    panel if self.dask is None else DaskPredictions.from_scanned(panel)
-                )
-        finally:
-            gc.unfreeze()  # a program of somebody else's may call us
+        with (
+            nullcontext()
+            if self.dask is None
+            else connect(None if self.dask == _LOCAL else self.dask)
+        ):
+            panel = mlc.scan_predictions(self.files, **self.matched())
+            yield (panel if self.dask is None else DaskPredictions.from_scanned(panel))
 
     def _stays_on_disk(self, check: Callable[[], None]) -> bool:
         """Tell whether to leave the files on disk: as the options say, or as the memory that is free suggests."""

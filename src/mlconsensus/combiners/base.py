@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..decision.label_sets import cardinalities, match_instances
 from ..errors import InputError
 from ..execution import local
-from ..execution.passes import gather, spread
+from ..execution.local import map_blocks, reduce_blocks
 from ..execution.statistics import S, merge_statistics
 from ..metrics.ranking import average_precision
 from ..predictions import (
@@ -142,16 +142,16 @@ class BaseCombiner(TransformerMixin, BaseEstimator):
         """Return a few words about what the solution shows, or an empty text."""
         return ""
 
-    def prepare(self, source: BasePredictions, gather: Gather[Any]) -> Any:
+    def prepare(self, source: BasePredictions, reduce_blocks: Gather[Any]) -> Any:
         """Run the passes before the last and return their state, or None."""
-        return self.go_through(None, gather)
+        return self.go_through(None, reduce_blocks)
 
-    def go_through(self, state: Any, gather: Gather[Any]) -> Any:
+    def go_through(self, state: Any, reduce_blocks: Gather[Any]) -> Any:
         """Run the passes before the last, starting from a state."""
         for fit_pass in self.rounds:
             statistics = fit_pass.told_before(state)
             if statistics is None:
-                statistics = gather(partial(fit_pass.statistics, known=state))
+                statistics = reduce_blocks(partial(fit_pass.statistics, known=state))
             state = fit_pass.solve(statistics, state)
         return state
 
@@ -177,7 +177,7 @@ class BaseCombiner(TransformerMixin, BaseEstimator):
         The estimator itself.
         """
         panel = self.checked_panel(predictions)
-        self._fitted(panel, self.prepare(panel, partial(gather, panel)))
+        self._fitted(panel, self.prepare(panel, partial(reduce_blocks, panel)))
         if not self.learns_from_gold or panel.gold is None:
             return self
         return self.teach(panel)
@@ -317,7 +317,7 @@ class BaseCombiner(TransformerMixin, BaseEstimator):
         are Dask's; a DataFrame after ``set_output(transform="pandas")``.
         """
         panel = self.in_fitted_order(predictions)
-        scores = spread(panel, self.applying(dtype), dtype)
+        scores = map_blocks(panel, self.applying(dtype), dtype)
         asked_for = _get_output_config("transform", self)["dense"]
         if asked_for == "pandas":  # scikit-learn would not keep the instances' names
             return ScoreTable(
@@ -360,7 +360,7 @@ class BaseCombiner(TransformerMixin, BaseEstimator):
         ndarray (n, l) of bool.
         """
         panel = self.in_fitted_order(predictions)
-        return spread(panel, partial(_top_labels, self.applying()), bool)
+        return map_blocks(panel, partial(_top_labels, self.applying()), bool)
 
     def score(self, predictions: Any, y: Any) -> float:
         """Return the average precision of the consensus scores, what `cross_val_score` and `GridSearchCV` go by.
@@ -379,7 +379,7 @@ class BaseCombiner(TransformerMixin, BaseEstimator):
         A number in [0, 1], higher = better.
         """
         panel = as_predictions(predictions)
-        scores = spread(self.in_fitted_order(panel), self.applying())
+        scores = map_blocks(self.in_fitted_order(panel), self.applying())
         table = ScoreTable(self.name, scores, panel.instances, self.labels_)
         return average_precision(y, table.to_frame() if is_frame(y) else scores)
 
@@ -610,7 +610,7 @@ class BaseCombiner(TransformerMixin, BaseEstimator):
 
     def _gathered(self, panel: Any, weights: FloatArray | None, prepared: Any) -> Any:
         # A clone has no sums in it: it is sent to where the blocks are.
-        return gather(
+        return reduce_blocks(
             panel, partial(_compute_block_statistics, clone(self), weights, prepared)
         )
 

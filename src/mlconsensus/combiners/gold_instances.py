@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..execution.passes import gather
+from ..execution.local import reduce_blocks
 from ..predictions import BasePredictions, Gold, Predictions, joined
 
 
@@ -21,7 +21,7 @@ def collect_gold_instances(panel: BasePredictions) -> Predictions:
     >>> collect_gold_instances(mlc.Predictions([[[1, 0], [1, 1]]]).with_gold([[np.nan, np.nan], [0, 1]]))
     <Predictions: 1 model × 1 instance × 2 labels>
     """
-    blocks = gather(panel, _of_block).blocks
+    blocks = reduce_blocks(panel, _of_block).blocks
     whole = joined(blocks)
     answers = [block.gold.answers for block in blocks if block.gold]
     return whole.with_gold_at(Gold(np.arange(len(whole)), np.concatenate(answers)))

@@ -1,7 +1,7 @@
 """The table of methods, and how users name them."""
 
 from ..errors import one_of
-from ..execution.passes import gather
+from ..execution.local import reduce_blocks
 from ..predictions import BasePredictions, as_predictions, quantile_normalization
 from ._old_default.weighted_consensus import WeightedConsensus
 from .base import BaseCombiner, PredictionsLike
@@ -101,5 +101,7 @@ def rescale(predictions: PredictionsLike) -> BasePredictions:
     """
     panel = as_predictions(predictions)
     return panel.rescaled(
-        quantile_normalization.solve(gather(panel, quantile_normalization.statistics))
+        quantile_normalization.solve(
+            reduce_blocks(panel, quantile_normalization.statistics)
+        )
     )

@@ -1,1 +1,1 @@
-"""Where blocks are and who runs the passes over them; no method is written here."""
+"""Passes over blocks of predictions: on this machine's cores or on a Dask cluster."""

@@ -1,23 +1,28 @@
-"""Both passes on a Dask cluster: a task for each block, statistics merged in a tree, rows written by workers.
+"""Run the passes on a Dask cluster.
 
-Nothing whose size depends on the number of instances comes to the client.
+There is one task for each share of the instances. Statistics are merged in a tree of
+tasks, and workers write rows themselves, so nothing whose size depends on the number
+of instances comes to the client.
 """
 
 import atexit
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from functools import partial, reduce
 from itertools import pairwise
 from multiprocessing import active_children
-from typing import Any, NamedTuple, Self
+from typing import Any, NoReturn, Protocol, Self, TypeVar
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from ..errors import InputError, needed
 from ..predictions import (
+    Array,
     LazyPredictions,
     Names,
     Predictions,
@@ -26,412 +31,360 @@ from ..predictions import (
     prepared,
     tables_of,
 )
-from .memory import KEPT, available_memory, cores
+from .memory import available_memory, count_cores
 from .progress import track
 from .statistics import S, merge_statistics
 from .threads import set_limits
 
-_dask = partial(needed, extra="dask", where="Dask")  # imports one of its packages
+T = TypeVar("T")
+
+# Blocks with the names of their instances (a Polars series).
+NamedBlocks = Iterator[tuple[Predictions, Any]]
+
 _FAN_IN = 8  # statistics that are merged by one task
 _BLOCKS = 4  # blocks that one task reads from files, one after the other
-# seconds to wait for a worker when there is none: one that died may be started anew
+# Seconds to wait for a worker when there is none: a dead worker may be restarted.
 _PATIENCE = 10.0
+_POLL_SECONDS = 0.5
+
+# By default, workers return memory to the system after each block, and a third of the
+# time goes into allocating it again.
+_WORKER_ENVIRONMENT = {
+    "MALLOC_MMAP_THRESHOLD_": 2**30,
+    "MALLOC_TRIM_THRESHOLD_": 2**31 - 1,
+    "MALLOC_ARENA_MAX": 1,
+}
+
+# Import a package of Dask, or say how to install it.
+_import_dask = partial(needed, extra="dask", where="Dask")
 
 
-class Share(NamedTuple):
-    """The instances of one task."""
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Share:
+    """The instances of one task.
+
+    Parameters
+    ----------
+    start, stop : int
+        Positions of the instances.
+    blocks : dask.delayed.Delayed
+        A function without arguments that returns the share's `NamedBlocks`.
+    """
 
     start: int
     stop: int
-    # delayed: calling it walks them, each block with the names of its instances
     blocks: Any
 
 
+class ScannedFiles(Protocol):
+    """The part of `io.FilePredictions` that workers need."""
+
+    front: Predictions
+    instances: Names
+
+    def __len__(self) -> int: ...
+
+    @property
+    def block_size(self) -> int:
+        """Number of instances in a block."""
+
+    @property
+    def many(self) -> bool:
+        """Whether the label space is large."""
+
+    @property
+    def n_said(self) -> int:
+        """Number of stored predictions."""
+
+    def read(self, start: int, stop: int) -> Predictions:
+        """Read the instances from one position to another."""
+
+    def named_blocks(self, start: int, stop: int, size: int) -> NamedBlocks:
+        """Read instances block by block, with their names."""
+
+
 class DaskPredictions(LazyPredictions):
-    """Predictions that the workers of a cluster have, or read; `from_dask` makes it of arrays."""
+    """Predictions that the workers of a Dask cluster have, or read from files.
+
+    Parameters
+    ----------
+    front : Predictions
+        A small example with the same models and labels.
+    shares : sequence of Share
+        The instances of each task, in order.
+    scanned : ScannedFiles, default=None
+        The files that workers read. By default the instances are in Dask arrays.
+    """
 
     def __init__(
-        self, front: Predictions, shares: Sequence[Share], scanned: Any = None
+        self,
+        front: Predictions,
+        shares: Sequence[Share],
+        scanned: ScannedFiles | None = None,
     ) -> None:
         super().__init__(front)
-        self._shares, self._scanned = tuple(shares), scanned
+        self._shares = tuple(shares)
+        self._scanned = scanned
         self._many = scanned is not None and scanned.many
 
     @classmethod
-    def from_scanned(cls, panel: Any) -> Self:
-        """Let workers read the files of a panel, which must be where they can see them."""
-        delayed = _dask("dask").delayed
-        shared = delayed(panel, traverse=False)
-        walk = delayed(partial, pure=False)
-        starts = range(0, len(panel), _BLOCKS * panel.block_size)
-        ends = pairwise([*starts, len(panel)])
-        shares = [
-            Share(start, stop, walk(_file_blocks, shared, start, stop))
-            for start, stop in ends
-        ]
-        return cls(panel.front, shares, panel)
+    def from_scanned(cls, scanned: ScannedFiles) -> Self:
+        """Make predictions whose files are read by the workers.
+
+        Parameters
+        ----------
+        scanned : FilePredictions
+            Its files must be at the same place for all workers.
+
+        Returns
+        -------
+        DaskPredictions
+        """
+        delayed = _import_dask("dask").delayed
+        shared = delayed(scanned, traverse=False)
+        make_function = delayed(partial, pure=False)
+
+        starts = range(0, len(scanned), _BLOCKS * scanned.block_size)
+        shares = []
+        for start, stop in pairwise([*starts, len(scanned)]):
+            blocks = make_function(_read_file_blocks, shared, start, stop)
+            shares.append(Share(start=start, stop=stop, blocks=blocks))
+
+        return cls(scanned.front, shares, scanned)
 
     def __len__(self) -> int:
         return self._shares[-1].stop
 
     @property
     def instances(self) -> Names:  # type: ignore[override]
-        """The names of all instances."""
-        found: Names = (
-            np.arange(len(self)) if self._scanned is None else self._scanned.instances
-        )
-        return found
+        """Names of all instances, shape (n,)."""
+        if self._scanned is None:
+            return np.arange(len(self))
+        return self._scanned.instances
 
     @property
     def n_said(self) -> int:
-        """How many numbers the models' matrices hold, as far as files tell."""
+        """Number of stored predictions, if the files are sparse."""
         if self._scanned is None:
             return super().n_said
         return int(self._scanned.n_said)
 
     def read(self, start: int, stop: int) -> Predictions:
-        """Bring some instances here."""
+        """Fetch the instances from one position to another into this process.
+
+        Parameters
+        ----------
+        start, stop : int
+            Positions of the instances.
+
+        Returns
+        -------
+        Predictions
+        """
         if self._scanned is not None:
             return prepared(self._scanned.read(start, stop), self._steps)
 
-        shares = [
-            share for share in self._shares if share.start < stop and start < share.stop
-        ]
-        found = _computed(self._tasks(shares, partial(_rows, start, stop)), "fetching")
-        return joined([block for blocks in found for block in blocks])
+        shares = []
+        for share in self._shares:
+            if share.start < stop and start < share.stop:
+                shares.append(share)
+
+        tasks = self._make_tasks(shares, partial(_take_rows, start, stop))
+        blocks: list[Predictions] = []
+        for share_blocks in _compute(tasks, "fetching"):
+            blocks.extend(share_blocks)
+
+        return joined(blocks)
 
     def blocks(self, size: int | None = None) -> Iterator[Predictions]:
-        """Bring the instances here, block by block."""
+        """Fetch the instances into this process, block by block.
+
+        Parameters
+        ----------
+        size : int, default=None
+            Largest number of instances in a block.
+
+        Yields
+        ------
+        Predictions
+        """
         for share in self._shares:
             yield from self.read(share.start, share.stop).blocks(size)
 
-    def gather(self, statistics: Callable[[Predictions], S]) -> S:
-        """First pass: a task for each of the blocks, and a tree of tasks that merge what they found."""
-        parts = self._tasks(self._shares, partial(_statistics_of, statistics))
-        merge = _dask("dask").delayed(partial(reduce, merge_statistics), pure=False)
-        some = [merge(parts[at : at + _FAN_IN]) for at in range(0, len(parts), _FAN_IN)]
-        whole: S = _computed([merge(some)], "gathering", on_the_way=some)[0]
-        return whole
+    def reduce_blocks(self, compute_statistics: Callable[[Predictions], S]) -> S:
+        """Compute the statistics of each block on the cluster and merge them.
 
-    def each(
-        self, function: Callable[[int, Iterator[Any]], Any], doing: str
-    ) -> list[Any]:
-        """Second pass: what a function makes of each share of the blocks, where it is.
+        Parameters
+        ----------
+        compute_statistics : callable
+            Takes a block of predictions and returns its statistics.
 
-        It gets the position of the first instance, and walks blocks with the names of
-        their instances.
+        Returns
+        -------
+        tuple
+            The statistics of all instances.
         """
-        return _computed(self._tasks(self._shares, function), doing)
+        reduce_share = partial(_reduce_share, compute_statistics)
+        share_statistics = self._make_tasks(self._shares, reduce_share)
 
-    def spread(self, apply: Callable[[Predictions], Any], dtype: Any = float) -> Any:
-        """Second pass: a lazy Dask array (n, l)."""
-        da = _dask("dask.array")
+        merge_all = partial(reduce, merge_statistics)
+        merge = _import_dask("dask").delayed(merge_all, pure=False)
+        merged = []
+        for start in range(0, len(share_statistics), _FAN_IN):
+            merged.append(merge(share_statistics[start : start + _FAN_IN]))
+
+        result: S = _compute([merge(merged)], "gathering", intermediate=merged)[0]
+        return result
+
+    def map_shares(
+        self, function: Callable[[int, NamedBlocks], T], doing: str
+    ) -> list[T]:
+        """Call a function for each share of the instances, where the share is.
+
+        Parameters
+        ----------
+        function : callable
+            Takes the position of the first instance, and an iterator over blocks with
+            the names of their instances.
+        doing : str
+            Text of the progress bar.
+
+        Returns
+        -------
+        list
+            The results, in the order of the shares.
+        """
+        return _compute(self._make_tasks(self._shares, function), doing)
+
+    def map_blocks(
+        self, apply: Callable[[Predictions], Any], dtype: DTypeLike = float
+    ) -> Any:
+        """Compute the scores of each block when they are needed.
+
+        Parameters
+        ----------
+        apply : callable
+            Takes a block of predictions and returns its scores.
+        dtype : dtype, default=float
+            Data type of the result.
+
+        Returns
+        -------
+        dask.array.Array of shape (n, l)
+        """
+        da = _import_dask("dask.array")
         l = len(self.labels)
-        tasks = self._tasks(self._shares, partial(_applied, apply, dtype))
-        sizes = [(share.stop - share.start, l) for share in self._shares]
-        arrays = [
-            da.from_delayed(task, size, dtype=dtype)
-            for task, size in zip(tasks, sizes, strict=True)
-        ]
+        tasks = self._make_tasks(self._shares, partial(_map_share, apply, dtype))
+        arrays = []
+        for task, share in zip(tasks, self._shares, strict=True):
+            shape = (share.stop - share.start, l)
+            arrays.append(da.from_delayed(task, shape, dtype=dtype))
+
         return da.concatenate(arrays)
 
-    def _tasks(
-        self, shares: Sequence[Share], function: Callable[..., Any]
+    def _make_tasks(
+        self, shares: Sequence[Share], function: Callable[[int, NamedBlocks], Any]
     ) -> list[Any]:
-        """Return a task for each share, in which the function gets its start and walks its blocks."""
-        delayed = _dask("dask").delayed
-        called = delayed(_called, pure=False)
-        sent = delayed((function, self._steps), traverse=False)
-        return [called(sent, share.start, share.blocks) for share in shares]
+        """Make a task for each share that calls a function with start and blocks."""
+        delayed = _import_dask("dask").delayed
+        call = delayed(_call_on_worker, pure=False)
+        shared = delayed((function, self._steps), traverse=False)
+        return [call(shared, share.start, share.blocks) for share in shares]
 
 
-def from_dask(arrays: Any, models: Any = None, labels: Any = None) -> DaskPredictions:
-    """Take predictions that are Dask arrays: `fit` runs on the cluster, and `transform` gives a lazy array.
+def from_dask(
+    arrays: Any,
+    models: Sequence[str] | None = None,
+    labels: Sequence[str] | None = None,
+) -> DaskPredictions:
+    """Make predictions from Dask arrays.
+
+    `fit` then runs on the cluster, and `transform` returns a lazy array.
 
     Parameters
     ----------
-    arrays
-        One array ``(m, n, l)``; or a sequence of `m` arrays ``(n, l)``; or ``{model
-        name: array}``. Instances are worked on as they are chunked.
-    models, labels
-        Names, where `arrays` does not bring them.
+    arrays : dask.array.Array of shape (m, n, l), sequence or mapping
+        One array of shape (m, n, l), a sequence of `m` arrays of shape (n, l), or a
+        mapping from model name to such an array. Instances are processed in the
+        chunks of the first model.
+    models, labels : sequence of str, default=None
+        Names of the models and labels. A mapping has the names of its models.
 
     Returns
     -------
-    DaskPanel
-        What combiners take in place of `Predictions`.
+    DaskPredictions
+        Combiners accept it in place of `Predictions`.
 
     Examples
     --------
     >>> import dask.array as da
     >>> import mlconsensus as mlc
-    >>> panel = mlc.from_dask({"a": da.zeros((4, 2), chunks=2), "b": da.ones((4, 2), chunks=2)})
-    >>> panel
+    >>> scores = {"a": da.zeros((4, 2), chunks=2), "b": da.ones((4, 2), chunks=2)}
+    >>> predictions = mlc.from_dask(scores)
+    >>> predictions
     <DaskPredictions: 2 models × 4 instances × 2 labels>
-    >>> mlc.MajorityVote().fit(panel).transform(panel).compute()[0]
+    >>> mlc.MajorityVote().fit(predictions).transform(predictions).compute()[0]
     array([0.5, 0.5])
     """
-    delayed = _dask("dask").delayed
-    dimensions = getattr(arrays, "ndim", 3)
-    if dimensions != 3:
-        raise InputError(
-            where="predictions",
-            found=f"{dimensions} dimensions",
-            expected="3: models, instances, labels",
-        )
-    if hasattr(arrays, "ndim"):
-        given = list(arrays)
-    else:
-        given = arrays
+    delayed = _import_dask("dask").delayed
+    arrays_by_model = _split_by_model(arrays, models)
+    first = next(iter(arrays_by_model.values()))
+    for name, array in arrays_by_model.items():
+        _check_array(f"model {name!r}", array, first)
 
-    named = {table.model: table.scores for table in tables_of(given, models)}
-    first = next(iter(named.values()))
-    for name, array in named.items():
-        _check(f"model {name!r}", array, first)
+    # `Predictions` checks names and data types with one row of zeros.
+    examples = []
+    for array in arrays_by_model.values():
+        examples.append(np.zeros((1, *array.shape[1:]), array.dtype))
 
-    like = [np.zeros((1, *array.shape[1:]), array.dtype) for array in named.values()]
-    front = Predictions(like, models=list(named), labels=labels)
-    sizes = first.chunks[0]
-    even = [
-        array.rechunk({0: sizes, 1: -1}).to_delayed(optimize_graph=False).ravel()
-        for array in named.values()
-    ]
-    kinds = delayed((front.models, front.labels), traverse=False)
-    walk = delayed(partial, pure=False)
-    shares = [
-        Share(
-            start,
-            stop,
-            walk(_array_blocks, kinds, start, stop, *(chunks[at] for chunks in even)),
-        )
-        for at, (start, stop) in enumerate(pairwise(np.cumsum([0, *sizes]).tolist()))
-        if stop > start
-    ]
+    front = Predictions(examples, models=list(arrays_by_model), labels=labels)
+
+    # Chunks of all models have the instances of the first model's chunks.
+    chunk_sizes = first.chunks[0]
+    chunks_by_model = []
+    for array in arrays_by_model.values():
+        rechunked = array.rechunk({0: chunk_sizes, 1: -1})
+        chunks_by_model.append(rechunked.to_delayed(optimize_graph=False).ravel())
+
+    # One share for each chunk that is not empty.
+    names = delayed((front.models, front.labels), traverse=False)
+    make_function = delayed(partial, pure=False)
+    bounds = np.cumsum([0, *chunk_sizes]).tolist()
+    shares = []
+    for index, (start, stop) in enumerate(pairwise(bounds)):
+        if stop > start:
+            chunks = [model_chunks[index] for model_chunks in chunks_by_model]
+            blocks = make_function(_make_array_blocks, names, start, stop, *chunks)
+            shares.append(Share(start=start, stop=stop, blocks=blocks))
+
     return DaskPredictions(front, shares)
 
 
-@contextmanager
-def connected(address: str | None) -> Iterator[Any]:
-    """Use the cluster at an address, or one of this machine's own, a process for each core, while work is done.
+def _split_by_model(arrays: Any, models: Sequence[str] | None) -> Mapping[str, Any]:
+    """Return one Dask array of shape (n, l) for each model name."""
+    n_dimensions = getattr(arrays, "ndim", 3)
+    if n_dimensions != 3:
+        raise InputError(
+            where="predictions",
+            found=f"{n_dimensions} dimensions",
+            expected="3: models, instances, labels",
+        )
+    if hasattr(arrays, "ndim"):
+        arrays = list(arrays)
 
-    Examples
-    --------
-    >>> with connected("nowhere"):
-    ...     pass
-    Traceback (most recent call last):
-    ...
-    mlconsensus.errors.InputError: --dask: found 'nowhere', expected an address such as tcp://host:8786, or none
+    return {table.model: table.scores for table in tables_of(arrays, models)}
+
+
+def _check_array(where: str, array: Any, first: Any) -> None:
+    """Check that an array is a Dask array of known size; `Predictions` does the rest.
+
+    `first` is the array of the first model, whose shape all must have.
     """
-    right = address is None or ":" in address
-    if not (right):
-        raise InputError(
-            where="--dask",
-            found=repr(address),
-            expected="an address such as tcp://host:8786, or none",
-        )
-
-    distributed = _dask("distributed")
-    if address is None:
-        try:
-            own = local_cluster(cores())
-        except (
-            KeyboardInterrupt
-        ):  # of a cluster that is half made, Dask would complain at the end
-            atexit.unregister(_dask("distributed.deploy.spec").close_clusters)
-            raise
-
-        with own as cluster, distributed.Client(cluster) as client:
-            try:
-                yield client
-            except BaseException:  # Dask would wait for what the workers are at
-                for nanny in cluster.workers.values():
-                    nanny.auto_restart = False
-                    for child in active_children():
-                        if child.pid == nanny.pid:
-                            child.kill()
-
-                raise
-
-        return
-
-    try:
-        client = distributed.Client(address, timeout=_PATIENCE)
-    except (OSError, ValueError) as fault:
-        reason = str(fault).splitlines()[0]
-        raise InputError(
-            f"--dask: found no scheduler at {address!r} ({reason}), expected one"
-        ) from None
-
-    with client:
-        try:
-            client.wait_for_workers(1, timeout=_PATIENCE)
-        except TimeoutError:
-            raise InputError(
-                f"--dask: found no worker at {address!r}, expected at least one"
-            ) from None
-
-        yield client
-
-
-def local_cluster(workers: int) -> Any:
-    """Start a cluster of this machine's own: processes of one thread each that keep memory for the next block.
-
-    Dask has its workers give it back at once, and a third of the time goes into getting
-    it again. It also warns of workers that take long to end, which concerns nobody.
-    """
-    config = _dask("dask").config
-    name = "distributed.nanny.pre-spawn-environ"
-    cluster = _dask("distributed").LocalCluster
-    with config.set({name: dict(config.get(name)) | KEPT}):
-        here = "127.0.0.1:0"
-        return cluster(
-            n_workers=workers,
-            threads_per_worker=1,
-            dashboard_address=here,
-            silence_logs="ERROR",
-        )
-
-
-def _computed(
-    tasks: list[Any], doing: str, on_the_way: Sequence[Any] = ()
-) -> list[Any]:
-    """Run tasks on the cluster, or on threads where there is none, and bring their results here.
-
-    Progress is shown by them and by those `on_the_way` to them, whose results stay
-    where they are.
-    """
-    client = _client()
-    if client is None:
-        return list(_dask("dask").compute(*tasks))
-
-    with _dask("dask").config.set(
-        {"distributed.admin.large-graph-warning-threshold": "1 TiB"}
-    ):  # solutions are large
-        futures = client.compute(_optimised([*on_the_way, *tasks]))
-
-    try:
-        for _ in track(_finished(client, futures), len(futures), doing):
-            pass
-
-        return _brought(client, futures[len(on_the_way) :])
-    except BaseException:
-        client.cancel(futures, force=True)
-        raise
-
-
-def _optimised(tasks: list[Any]) -> list[Any]:
-    """Optimise tasks as arrays are when they are computed: tasks of one name must be the same in both passes."""
-    from dask.array.optimization import optimize
-    from dask.delayed import Delayed
-    from dask.highlevelgraph import HighLevelGraph
-
-    keys = [task.key for task in tasks]
-    graph = optimize(HighLevelGraph.merge(*(task.dask for task in tasks)), keys)  # type: ignore[no-untyped-call]
-    return [Delayed(key, graph) for key in keys]  # type: ignore[no-untyped-call]
-
-
-def _client() -> Any:
-    """Return the cluster in use, if there is one; without one, Dask's own threads do the work."""
-    if "distributed" not in sys.modules:
-        return None
-
-    try:
-        return _dask("distributed").default_client()
-    except ValueError:
-        return None
-
-
-def _finished(client: Any, futures: list[Any]) -> Iterator[Any]:
-    """Pass on futures as they are done; end with an error if one fails or all workers are gone."""
-    distributed = _dask("distributed")
-    waiting = set(futures)
-    alone = time.monotonic()
-    while waiting:
-        try:
-            done = distributed.wait(
-                list(waiting), timeout=0.5, return_when="FIRST_COMPLETED"
-            ).done
-        except TimeoutError:
-            done = set()
-        except (
-            distributed.client.FutureCancelledError,
-            distributed.comm.CommClosedError,
-            OSError,
-        ):
-            raise InputError(
-                "Dask: found the scheduler gone, expected it to stay; nothing is written"
-            ) from None
-
-        for future in done:
-            if future.status != "finished":
-                _raise(future)
-
-            waiting.discard(future)
-            yield future
-
-        if done:
-            alone = time.monotonic()
-        else:
-            alone = _last_seen(client, alone)
-
-
-def _brought(client: Any, futures: list[Any]) -> list[Any]:
-    """Bring results here; end with an error if all workers are gone, and the results with them."""
-    pool = ThreadPoolExecutor(1)
-    alone = time.monotonic()
-    results = pool.submit(client.gather, futures)
-    pool.shutdown(wait=False)  # what is cancelled ends by itself
-    while not wait([results], timeout=0.5).done:
-        alone = _last_seen(client, alone)
-
-    return list(results.result())
-
-
-def _last_seen(client: Any, last: float) -> float:
-    """Return when a worker was there last: now, if one is; end with an error if that is too long ago."""
-    with suppress(OSError):
-        if client.scheduler_info(n_workers=-1)["workers"]:
-            return time.monotonic()
-
-    if not (time.monotonic() - last <= _PATIENCE):
-        raise InputError(
-            where="Dask",
-            found="no worker left",
-            expected="at least one; nothing is written",
-        )
-
-    return last
-
-
-def _raise(future: Any) -> None:
-    fault: Any = future.exception() if future.status == "error" else None
-    deadly = isinstance(fault, _dask("distributed").KilledWorker)
-    if deadly:
-        raise InputError(
-            where="Dask",
-            found="a task that worker after worker died of",
-            expected="ones with enough memory",
-        )
-    if fault is None:
-        raise InputError(
-            where="Dask",
-            found=f"that work was {future.status}",
-            expected="the cluster to finish it",
-        )
-
-    raise fault
-
-
-def _check(where: str, array: Any, first: Any) -> None:
-    """Refuse what is no array of Dask's whose size is known; `Predictions` checks the rest."""
-    dask_array = hasattr(array, "to_delayed") and hasattr(array, "chunks")
-    if not (dask_array):
+    if not (hasattr(array, "to_delayed") and hasattr(array, "chunks")):
         raise InputError(
             where=where, found=type(array).__name__, expected="a Dask array"
         )
-
-    known = not any(np.isnan(size) for size in array.shape)
-    if not (known):
+    if any(np.isnan(size) for size in array.shape):
         raise InputError(
             where=where,
             found="chunks of unknown size",
@@ -443,65 +396,331 @@ def _check(where: str, array: Any, first: Any) -> None:
             found=f"shape {array.shape}",
             expected=f"{first.shape} as the first model has",
         )
-    if not (array.shape[0] > 0):
+    if array.shape[0] == 0:
         raise InputError(where=where, found="no instance", expected="at least one")
 
 
-# What follows runs on workers.
+@contextmanager
+def connect(address: str | None) -> Iterator[Any]:
+    """Connect to a cluster, or start one on this machine with a process per core.
+
+    Parameters
+    ----------
+    address : str or None
+        Address of the scheduler. None starts a cluster.
+
+    Yields
+    ------
+    distributed.Client
+
+    Examples
+    --------
+    >>> with connect("nowhere"):
+    ...     pass
+    Traceback (most recent call last):
+    ...
+    mlconsensus.errors.InputError: --dask: found 'nowhere', expected an address ...
+    """
+    if address is None:
+        with _connect_to_new_cluster() as client:
+            yield client
+        return
+
+    if ":" not in address:
+        raise InputError(
+            where="--dask",
+            found=repr(address),
+            expected="an address such as tcp://host:8786, or none",
+        )
+
+    with _connect_to_scheduler(address) as client:
+        try:
+            client.wait_for_workers(1, timeout=_PATIENCE)
+        except TimeoutError:
+            raise InputError(
+                where="--dask",
+                found=f"no worker at {address!r}",
+                expected="at least one",
+            ) from None
+
+        yield client
 
 
-def _array_blocks(
-    kinds: tuple[Any, Any], start: int, stop: int, *chunks: Any
-) -> Iterator[Any]:
-    """Walk chunks that are in memory."""
-    import polars as pl
+@contextmanager
+def _connect_to_new_cluster() -> Iterator[Any]:
+    """Start a cluster on this machine, and stop its workers at once after an error."""
+    distributed = _import_dask("distributed")
+    try:
+        new_cluster = start_local_cluster(count_cores())
+    except KeyboardInterrupt:
+        # Dask would complain at exit about a cluster that is only half started.
+        atexit.unregister(_import_dask("distributed.deploy.spec").close_clusters)
+        raise
 
-    models, labels = kinds
-    for block in Predictions(
-        list(chunks), models=models, labels=labels, instances=range(start, stop)
-    ).blocks():
-        yield block, pl.Series(block.instances).cast(pl.String)
+    with new_cluster as cluster, distributed.Client(cluster) as client:
+        try:
+            yield client
+        except BaseException:
+            # Dask would wait until the workers have finished their tasks.
+            _kill_workers(cluster)
+            raise
 
 
-def _file_blocks(panel: Any, start: int, stop: int) -> Iterator[Any]:
-    """Read files block by block."""
-    return panel.named_blocks(start, stop, panel.block_size)  # type: ignore[no-any-return]
+def _kill_workers(cluster: Any) -> None:
+    """Kill the worker processes of a local cluster."""
+    for nanny in cluster.workers.values():
+        nanny.auto_restart = False
+        for child in active_children():
+            if child.pid == nanny.pid:
+                child.kill()
 
 
-def _called(
-    sent: tuple[Callable[..., Any], Steps],
-    start: int,
-    blocks: Callable[[], Iterator[Any]],
-) -> Any:
-    from threadpoolctl import threadpool_limits
+def _connect_to_scheduler(address: str) -> Any:
+    """Return a client of the scheduler at an address."""
+    try:
+        return _import_dask("distributed").Client(address, timeout=_PATIENCE)
+    except (OSError, ValueError) as error:
+        reason = str(error).splitlines()[0]
+        raise InputError(
+            where="--dask",
+            found=f"no scheduler at {address!r} ({reason})",
+            expected="one",
+        ) from None
 
-    function, steps = sent
-    set_limits(available_memory(), 1)
-    with threadpool_limits(
-        1, user_api="blas"
-    ):  # workers are as many as there are cores
-        return function(
-            start, ((prepared(block, steps), names) for block, names in blocks())
+
+def start_local_cluster(n_workers: int) -> Any:
+    """Start a cluster on this machine, with one process of one thread per worker.
+
+    Parameters
+    ----------
+    n_workers : int
+        Number of workers.
+
+    Returns
+    -------
+    distributed.LocalCluster
+    """
+    config = _import_dask("dask").config
+    cluster = _import_dask("distributed").LocalCluster
+    key = "distributed.nanny.pre-spawn-environ"
+    environment = dict(config.get(key)) | _WORKER_ENVIRONMENT
+    with config.set({key: environment}):
+        # Warnings about workers that take long to stop do not concern the user.
+        return cluster(
+            n_workers=n_workers,
+            threads_per_worker=1,
+            dashboard_address="127.0.0.1:0",
+            silence_logs="ERROR",
         )
 
 
-def _statistics_of(statistics: Any, start: int, blocks: Iterator[Any]) -> Any:
-    return reduce(merge_statistics, (statistics(block) for block, _ in blocks))
+def _compute(
+    tasks: list[Any], doing: str, intermediate: Sequence[Any] = ()
+) -> list[Any]:
+    """Compute tasks on the cluster, or on threads without one, and fetch the results.
+
+    Results of `intermediate` tasks stay on the workers, but count as progress.
+    """
+    client = _find_client()
+    if client is None:
+        return list(_import_dask("dask").compute(*tasks))
+
+    # Solutions are large, and so are the graphs that contain them.
+    large_graphs = {"distributed.admin.large-graph-warning-threshold": "1 TiB"}
+    with _import_dask("dask").config.set(large_graphs):
+        futures = client.compute(_optimize([*intermediate, *tasks]))
+
+    try:
+        for _ in track(_iter_finished(client, futures), len(futures), doing):
+            pass
+
+        return _fetch(client, futures[len(intermediate) :])
+    except BaseException:
+        client.cancel(futures, force=True)
+        raise
 
 
-def _applied(apply: Any, dtype: Any, start: int, blocks: Iterator[Any]) -> Any:
-    return np.concatenate([apply(block) for block, _ in blocks]).astype(
-        dtype, copy=False
+def _optimize(tasks: list[Any]) -> list[Any]:
+    """Optimize tasks as Dask does with arrays.
+
+    Tasks of one name must be the same in both passes.
+    """
+    from dask.array.optimization import optimize
+    from dask.delayed import Delayed
+    from dask.highlevelgraph import HighLevelGraph
+
+    keys = [task.key for task in tasks]
+    graph = HighLevelGraph.merge(*(task.dask for task in tasks))
+    optimized = optimize(graph, keys)  # type: ignore[no-untyped-call]
+    return [Delayed(key, optimized) for key in keys]  # type: ignore[no-untyped-call]
+
+
+def _find_client() -> Any:
+    """Return the client of the cluster in use, None without a cluster."""
+    if "distributed" not in sys.modules:
+        return None
+
+    try:
+        return _import_dask("distributed").default_client()
+    except ValueError:
+        return None
+
+
+def _iter_finished(client: Any, futures: list[Any]) -> Iterator[Any]:
+    """Yield futures as they finish; raise if one fails or all workers are gone."""
+    distributed = _import_dask("distributed")
+    scheduler_errors = (
+        distributed.client.FutureCancelledError,
+        distributed.comm.CommClosedError,
+        OSError,
     )
+    pending = set(futures)
+    last_seen = time.monotonic()
+    while pending:
+        try:
+            finished = distributed.wait(
+                list(pending), timeout=_POLL_SECONDS, return_when="FIRST_COMPLETED"
+            ).done
+        except TimeoutError:
+            finished = set()
+        except scheduler_errors:
+            raise InputError(
+                where="Dask",
+                found="the scheduler gone",
+                expected="it to stay; nothing is written",
+            ) from None
+
+        for future in finished:
+            if future.status != "finished":
+                _raise_error(future)
+
+            pending.discard(future)
+            yield future
+
+        if finished:
+            last_seen = time.monotonic()
+        else:
+            last_seen = _check_workers(client, last_seen)
 
 
-def _rows(
-    start: int, stop: int, at: int, blocks: Iterator[tuple[Predictions, Any]]
+def _fetch(client: Any, futures: list[Any]) -> list[Any]:
+    """Fetch results; raise if all workers, and the results with them, are gone."""
+    pool = ThreadPoolExecutor(1)
+    last_seen = time.monotonic()
+    results = pool.submit(client.gather, futures)
+    pool.shutdown(wait=False)  # the thread ends by itself if futures are cancelled
+    while not wait([results], timeout=_POLL_SECONDS).done:
+        last_seen = _check_workers(client, last_seen)
+
+    return list(results.result())
+
+
+def _check_workers(client: Any, last_seen: float) -> float:
+    """Return the time when a worker was seen last; raise if it is too long ago."""
+    with suppress(OSError):
+        if client.scheduler_info(n_workers=-1)["workers"]:
+            return time.monotonic()
+
+    if time.monotonic() - last_seen > _PATIENCE:
+        raise InputError(
+            where="Dask",
+            found="no worker left",
+            expected="at least one; nothing is written",
+        )
+
+    return last_seen
+
+
+def _raise_error(future: Any) -> NoReturn:
+    """Raise the error of a future that did not finish."""
+    if future.status != "error":
+        raise InputError(
+            where="Dask",
+            found=f"that work was {future.status}",
+            expected="the cluster to finish it",
+        )
+
+    error: BaseException = future.exception()
+    if isinstance(error, _import_dask("distributed").KilledWorker):
+        raise InputError(
+            where="Dask",
+            found="a task that was killed on several workers",
+            expected="workers with enough memory",
+        )
+
+    raise error
+
+
+# The functions below run on workers.
+
+
+def _make_array_blocks(
+    names: tuple[tuple[str, ...], tuple[str, ...]],
+    start: int,
+    stop: int,
+    *chunks: Array,
+) -> NamedBlocks:
+    """Yield blocks of chunks that are in memory, one chunk (n, l) for each model."""
+    import polars as pl
+
+    models, labels = names
+    share = Predictions(
+        list(chunks), models=models, labels=labels, instances=range(start, stop)
+    )
+    for block in share.blocks():
+        yield block, pl.Series(block.instances).cast(pl.String)
+
+
+def _read_file_blocks(scanned: ScannedFiles, start: int, stop: int) -> NamedBlocks:
+    """Read files block by block."""
+    return scanned.named_blocks(start, stop, scanned.block_size)
+
+
+def _call_on_worker(
+    shared: tuple[Callable[[int, NamedBlocks], T], Steps],
+    start: int,
+    make_blocks: Callable[[], NamedBlocks],
+) -> T:
+    """Call a function with the start and the prepared blocks of a share."""
+    from threadpoolctl import threadpool_limits
+
+    function, steps = shared
+
+    # There are as many workers as cores.
+    set_limits(available_memory(), 1)
+    with threadpool_limits(1, user_api="blas"):
+        blocks = ((prepared(block, steps), names) for block, names in make_blocks())
+        return function(start, blocks)
+
+
+def _reduce_share(
+    compute_statistics: Callable[[Predictions], S], start: int, blocks: NamedBlocks
+) -> S:
+    """Compute the statistics of a share's blocks and merge them."""
+    return reduce(merge_statistics, (compute_statistics(block) for block, _ in blocks))
+
+
+def _map_share(
+    apply: Callable[[Predictions], Any],
+    dtype: DTypeLike,
+    start: int,
+    blocks: NamedBlocks,
+) -> Array:
+    """Compute the scores of a share's blocks and concatenate them, shape (n, l)."""
+    scores = np.concatenate([apply(block) for block, _ in blocks])
+    return scores.astype(dtype, copy=False)
+
+
+def _take_rows(
+    start: int, stop: int, share_start: int, blocks: NamedBlocks
 ) -> list[Predictions]:
-    """Return what blocks hold of the instances from one position to another; the first block's is `at`."""
-    found = []
+    """Return the instances of a share that are between two positions."""
+    taken = []
+    position = share_start
     for block, _ in blocks:
-        found.append(block[max(start - at, 0) : max(stop - at, 0)])
-        at += len(block)
+        part = block[max(start - position, 0) : max(stop - position, 0)]
+        position += len(block)
+        if len(part) > 0:
+            taken.append(part)
 
-    return [block for block in found if len(block)]
+    return taken

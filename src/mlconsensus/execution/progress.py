@@ -1,4 +1,4 @@
-"""How far long work has come: silent unless a command says that there is a terminal to show it on."""
+"""Progress bars, shown only if the command line has said that there is a terminal."""
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -7,42 +7,59 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
-# Set by the command line; a library does not write to its user's screen.
+# Set by the command line. A library does not write to its user's screen.
 on_terminal: ContextVar[bool] = ContextVar("on_terminal", default=False)
 
 
 def track(items: Iterable[T], total: int, doing: str) -> Iterator[T]:
-    """Pass on `items`, showing on a terminal how many of them have gone by.
+    """Iterate over items and show the progress on a terminal.
+
+    Parameters
+    ----------
+    items : iterable
+        Passed on one by one.
+    total : int
+        Number of items.
+    doing : str
+        Text of the progress bar.
+
+    Yields
+    ------
+    object
+        The items.
 
     Examples
     --------
     >>> list(track("ab", 2, "reading"))
     ['a', 'b']
     """
-    with working(doing, total) as advance:
+    with show_progress(doing, total) as advance:
         for item in items:
             yield item
             advance()
 
 
 @contextmanager
-def working(doing: str, total: int | None = None) -> Iterator[Callable[[], object]]:
-    """Show on a terminal that something is being done, in so many steps or in nobody knows how many.
+def show_progress(
+    doing: str, total: int | None = None
+) -> Iterator[Callable[[], object]]:
+    """Show a progress bar on a terminal.
 
     Parameters
     ----------
-    doing
-        What the bar says.
-    total
-        How many steps there are; ``None``: that is not known.
+    doing : str
+        Text of the progress bar.
+    total : int, default=None
+        Number of steps. By default it is not known.
 
     Yields
     ------
-    What is called after each step.
+    callable
+        To be called after each step.
 
     Examples
     --------
-    >>> with working("solving"):
+    >>> with show_progress("solving"):
     ...     pass
     """
     if not on_terminal.get() or total == 1:
@@ -52,11 +69,11 @@ def working(doing: str, total: int | None = None) -> Iterator[Callable[[], objec
     from rich.console import Console
     from rich.progress import Progress
 
-    token = on_terminal.set(False)  # work inside this work shows no bar of its own
+    # Work inside this work does not show a second bar.
+    token = on_terminal.set(False)
+    console = Console(stderr=True)
     try:
-        with Progress(
-            console=Console(stderr=True), transient=True, redirect_stdout=False
-        ) as bar:
+        with Progress(console=console, transient=True, redirect_stdout=False) as bar:
             task = bar.add_task(doing, total=total)
             yield lambda: bar.advance(task)
     finally:

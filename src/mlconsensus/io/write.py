@@ -17,7 +17,7 @@ from polars.io.plugins import register_io_source
 from scipy import sparse
 
 from ..errors import InputError
-from ..execution.local import each
+from ..execution.local import map_with_progress
 from ..linalg.sparse_scores import Cells
 from ..predictions import Array, Predictions, ScoreTable, canonical_csr
 from . import files, layouts
@@ -157,7 +157,7 @@ def write_blocks(
     """
     form = streamed_format(path, format)
     frame = partial(_frame, made, panel.labels, layout)
-    if hasattr(panel, "each"):  # the workers of a cluster
+    if hasattr(panel, "map_shares"):  # the workers of a cluster
         return _write_parts(path, panel, frame, form, force)
 
     size = max(1, panel.block_size // 2)  # scores take more memory than decisions
@@ -166,7 +166,7 @@ def write_blocks(
     missing: list[int] = []
 
     def frames() -> Iterator[pl.DataFrame]:
-        for rows, silent in each(
+        for rows, silent in map_with_progress(
             work, lambda item: frame(*item), n_blocks, "combining"
         ):
             missing.append(silent)
@@ -262,7 +262,7 @@ def _write_parts(
         folder.mkdir()
         try:
             missing = int(
-                sum(panel.each(partial(_write_part, frame, folder), "combining"))
+                sum(panel.map_shares(partial(_write_part, frame, folder), "combining"))
             )
             if form == "parquet" and not target.exists():
                 files.put_in_place(folder, target)

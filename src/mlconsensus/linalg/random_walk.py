@@ -109,7 +109,9 @@ def _by_conjugate_gradients(
         40 * np.sqrt(2 * (diagonal / anchors).max())
     )  # several times what the condition number asks for
     small = _ERROR * float((anchors / root[:, 0]).min())
-    memory, threads, _ = get_limits()
+    limits = get_limits()
+    memory = limits.memory
+    threads = limits.threads
     at_once = int(
         np.clip(memory // 4 // (8 * _ARRAYS * v * threads), 1, -(-l // threads))
     )

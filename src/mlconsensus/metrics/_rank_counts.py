@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from ..execution.memory import cores
+from ..execution.memory import count_cores
 from ..linalg.sparse_scores import KEPT, SparseScores
 from ..predictions import Array, BoolArray, FloatArray, IntArray
 
@@ -173,7 +173,8 @@ def pairs_of_cells(truth: Any, scores: Any) -> tuple[int, int, int]:
     values, counts = np.unique(scores[~truth if swapped else truth], return_counts=True)
     cells = scores.ravel(order="K")
     step = max(
-        _SORTED_AT_ONCE, min(_SORTED_FOR_EACH * len(values), -(-cells.size // cores()))
+        _SORTED_AT_ONCE,
+        min(_SORTED_FOR_EACH * len(values), -(-cells.size // count_cores())),
     )
 
     def below_and_tied(some: slice) -> tuple[int, int]:
@@ -262,7 +263,9 @@ def _search(
 
 
 def _in_threads(function: Callable[[slice], T], slices: Sequence[slice]) -> list[T]:
-    with ThreadPoolExecutor(cores()) as pool:  # sorting releases the interpreter's lock
+    with ThreadPoolExecutor(
+        count_cores()
+    ) as pool:  # sorting releases the interpreter's lock
         return list(pool.map(function, slices))
 
 

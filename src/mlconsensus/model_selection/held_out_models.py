@@ -20,7 +20,7 @@ from ..combiners.base import BaseCombiner
 from ..combiners.majority_vote import majority_vote
 from ..combiners.registry import COMBINERS, find_method_name
 from ..errors import InputError
-from ..execution.local import each
+from ..execution.local import map_with_progress
 from ..inspection.effective_models import count_voices
 from ..inspection.pairwise import (
     PairwiseStatistics,
@@ -202,7 +202,7 @@ def referee(
     dealt = (
         np.argsort(np.argsort(-np.bincount(kin), kind="stable"))[kin] % folds
     )  # groups in turn, largest first
-    judged = each(
+    judged = map_with_progress(
         (dealt == fold for fold in range(folds)),
         partial(_judge, sample, methods),
         folds,

@@ -441,11 +441,12 @@ class WeightedConsensus(BaseCombiner):
             "True or False",
         )
 
-    def prepare(self, source: BasePredictions, gather: Gather[Any]) -> Any:
+    def prepare(self, source: BasePredictions, reduce_blocks: Gather[Any]) -> Any:
         """Find the scale that scores are brought to, then go through the rounds before the last."""
         scaled = self.rescale and source.has_scores
         return self.go_through(
-            scales_of.solve(gather(scales_of.statistics)) if scaled else None, gather
+            scales_of.solve(reduce_blocks(scales_of.statistics)) if scaled else None,
+            reduce_blocks,
         )
 
     def _compute_pass(self, block: Predictions, state: Any) -> Any:

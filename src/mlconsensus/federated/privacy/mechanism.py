@@ -13,7 +13,7 @@ import numpy as np
 
 from ...combiners.base import BaseCombiner
 from ...errors import InputError, InputWarning
-from ...execution.passes import gather
+from ...execution.local import reduce_blocks
 from ...predictions import FloatArray
 from ...predictions.validation import Weights, model_weights, positive, whole
 from .noise import MOST_INSTANCES, add_noise, noise_scale
@@ -218,7 +218,7 @@ def fit(
 
     form = PRIVATE[combiner.name]
     weights = _weights(combiner.weights, panel.models)
-    exact: PrivateSums = gather(panel, partial(form.sums, weights, clip))
+    exact: PrivateSums = reduce_blocks(panel, partial(form.sums, weights, clip))
     values = to_vector(exact)
     scale = noise_scale(epsilon, delta, form.sensitivity, len(values))
     if epsilon > _HIDES_LITTLE:
