@@ -6,7 +6,7 @@ import pytest
 
 from mlconsensus.io import read_table
 from mlconsensus.io.files import InputFile
-from mlconsensus.io.formats.registry import arff
+from mlconsensus.io.formats import arff
 
 HEAD = r"""@RELATION 'a b: -C -2'
 % made by hand

@@ -206,7 +206,7 @@ for force in (False, True):
         child = os.fork()
         if not child:
             made = 0
-            with files.whole_file(folder / name, force) as file:
+            with files.atomic_write(folder / name, force) as file:
                 for _ in range(3):
                     file.write(b"all")
                     file.flush()

@@ -170,8 +170,8 @@ def test_a_bad_request_writes_nothing(tmp_path: Path) -> None:
 def test_killed_process_leaves_no_output(tmp_path: Path) -> None:
     program = f"""
         import time
-        from mlconsensus.io.files import whole_file
-        with whole_file({str(tmp_path / "out.csv")!r}) as file:
+        from mlconsensus.io.files import atomic_write
+        with atomic_write({str(tmp_path / "out.csv")!r}) as file:
             file.write(b"half")
             file.flush()
             print("ready", flush=True)

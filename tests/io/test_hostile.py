@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 import pytest
 import zstandard
-from mlconsensus.io.formats.registry.parquet import structure
+from mlconsensus.io.formats.parquet import structure
 from scipy import sparse
 
 import mlconsensus as mlc
