@@ -20,10 +20,11 @@ def test_no_metric_gets_less_than_the_default(optimize):
         found.scores, mlc.WeightedConsensus().fit_transform(PANEL)
     )
     np.testing.assert_array_equal(
-        found.labels, mlc.decision.match_total(found.scores, total_labels(PANEL))
+        found.label_indicator,
+        mlc.decision.match_total(found.scores, total_labels(PANEL)),
     )
     assert found.evaluate(TRUTH) == mlc.metrics.evaluate(
-        TRUTH, found.scores, found.labels
+        TRUTH, found.scores, found.label_indicator
     )
 
 
@@ -34,7 +35,7 @@ def test_a_method_may_be_asked_for():
     np.testing.assert_allclose(found.scores, mlc.mlcm_r(PANEL, alpha=0.5))
     # Its scores add up to 1 in each instance, so that those of different instances
     # cannot be compared.
-    np.testing.assert_array_equal(found.labels, found.combiner.predict(PANEL))
+    np.testing.assert_array_equal(found.label_indicator, found.combiner.predict(PANEL))
 
 
 def test_misspelt_names():

@@ -67,7 +67,7 @@ def test_scores_are_an_array_where_they_fit(found, monkeypatch):
 def test_frames(panel, found, library):
     frame = found.to_frame(library)
     np.testing.assert_array_equal(
-        frame[list(found.label_names)].to_numpy(), found.scores.toarray()
+        frame[list(found.labels)].to_numpy(), found.scores.toarray()
     )
     same = mlc.MajorityVote().set_output(transform="pandas").fit_transform(panel)
     np.testing.assert_array_equal(same.to_numpy(), found.scores.toarray())
@@ -87,7 +87,7 @@ def test_what_is_looked_at_are_the_labels_named_most(panel, found, truth):
     shown = json.loads(report.to_json())
     assert shown["note"].startswith(said)
     assert (shown["panel"]["n_labels"], shown["origin"]["method"]) == (500, "MV")
-    columns = [found.label_names.index(label) for label in shown["labels"]["order"]]
+    columns = [found.labels.index(label) for label in shown["labels"]["order"]]
     named = panel.to_array().sum(axis=(0, 1))
     assert named[columns].min() >= np.sort(named)[-500]
     assert shown["judged"]["results"][0]["metrics"]["micro_auc"] > 0.9

@@ -35,8 +35,8 @@ def rules(scores, truth, known):
         "majority": voted >= 0.5,
         "instances": found.combiner.predict(scores),
         "score of at least 0.5": found.scores >= 0.5,
-        "f1": found.labels,
-        f"f1, gold of {GOLD}": taught.labels,
+        "f1": found.label_indicator,
+        f"f1, gold of {GOLD}": taught.label_indicator,
     }
     return sets, np.setdiff1d(np.arange(len(truth)), gold)
 

@@ -54,7 +54,7 @@ class Consensus:
         Name of the method, and why it was chosen.
     combiner
         The fitted estimator, ready for new instances.
-    instances, label_names
+    instances, labels
         What rows and columns are called.
     predictions
         What was combined.
@@ -63,7 +63,7 @@ class Consensus:
     --------
     >>> import mlconsensus as mlc
     >>> found = mlc.combine(mlc.Predictions([[[1, 0]], [[1, 1]]], labels=["sport", "news"]), method="mlcm-r")
-    >>> found.method, found.labels.tolist(), found.label_sets()
+    >>> found.method, found.label_indicator.tolist(), found.label_sets()
     ('MLCM-r', [[True, True]], [('sport', 'news')])
     """
 
@@ -72,7 +72,7 @@ class Consensus:
     reason: str
     combiner: BaseCombiner
     instances: Names
-    label_names: tuple[str, ...]
+    labels: tuple[str, ...]
     predictions: Predictions
 
     @cached_property
@@ -89,13 +89,13 @@ class Consensus:
         return cardinalities(self.predictions)
 
     @cached_property
-    def labels(self) -> Any:
+    def label_indicator(self) -> Any:
         """Label sets (n, l) of bool or CSR that promise the highest F1: the best scores of all instances.
 
         As many as the votes lead to expect (`insight.totals`), or as known answers say.
-        `decisions` has other rules. What labels are called is in `label_names`.
+        `decisions` has other rules. What labels are called is in `labels`.
         """
-        return self.sets()
+        return self.make_label_indicator()
 
     @cached_property
     def probabilities(self) -> FloatArray:
@@ -170,7 +170,7 @@ class Consensus:
         if truth is None:
             known = None
         else:
-            known = truth_table(truth, "truth", self.instances, self.label_names)
+            known = truth_table(truth, "truth", self.instances, self.labels)
 
         return Report(summarize(found, known, note=note))
 
@@ -190,9 +190,9 @@ class Consensus:
         found = explain(self.combiner, self.predictions, instance, label)
         at = (
             np.flatnonzero(self.instances == found.instance)[0],
-            self.label_names.index(found.label),
+            self.labels.index(found.label),
         )
-        return replace(found, in_label_set=bool(self.labels[at]))
+        return replace(found, in_label_set=bool(self.label_indicator[at]))
 
     def intervals(self) -> tuple[FloatArray, FloatArray]:
         """Find how far any one model could sway the scores.
@@ -216,9 +216,9 @@ class Consensus:
 
     def top(self, k: int = 10) -> Top:
         """Name the `k` best labels of each instance, best first, with their scores; see `decisions.top_labels`."""
-        return top_labels(self.scores, self.label_names, k)
+        return top_labels(self.scores, self.labels, k)
 
-    def sets(self, empty: Empty = "keep") -> Any:
+    def make_label_indicator(self, empty: Empty = "keep") -> Any:
         """Give the label sets of `labels`; an instance without labels keeps none, or gets its ``"top"`` one."""
         if self.predictions.gold is not None and not isinstance(
             self.scores, SparseScores
@@ -238,9 +238,9 @@ class Consensus:
         -------
         A tuple of names for each instance, from the highest score to the lowest.
         """
-        rows, columns = self.labels.nonzero()
+        rows, columns = self.label_indicator.nonzero()
         order = np.lexsort((columns, -self.scores[rows, columns], rows))
-        names = np.array(self.label_names, dtype=object)[columns[order]]
+        names = np.array(self.labels, dtype=object)[columns[order]]
         ends = np.cumsum(np.bincount(rows, minlength=len(self.scores)))
         return [tuple(own) for own in np.split(names, ends[:-1])]
 
@@ -262,13 +262,13 @@ class Consensus:
         The metrics by name.
         """
         if not is_frame(truth):
-            return ranking.evaluate(truth, self.scores, self.labels)
+            return ranking.evaluate(truth, self.scores, self.label_indicator)
 
-        matched = as_matched(truth, self.instances, self.label_names)
+        matched = as_matched(truth, self.instances, self.labels)
         if matched.note:
             warnings.warn(matched.note, InputWarning, 2)
         return ranking.evaluate(
-            matched.truth, matched.of(self.scores), matched.of(self.labels)
+            matched.truth, matched.of(self.scores), matched.of(self.label_indicator)
         )
 
     def decide(self, gold: Any = None, **promises: float) -> Decided:
@@ -354,7 +354,7 @@ class Consensus:
         else:
             scores = self.scores
 
-        return ScoreTable(self.method, scores, self.instances, self.label_names)
+        return ScoreTable(self.method, scores, self.instances, self.labels)
 
 
 def combine(

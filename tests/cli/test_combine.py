@@ -150,7 +150,7 @@ def test_label_sets_by_f1_are_those_of_the_library(
     )
     _, rows = _rows((tmp_path / "x.csv").read_text())
     found = mlc.combine(panel, method=method, gold=None if gold is None else answers)
-    assert [rows[name] for name in names] == found.labels.astype(int).tolist()
+    assert [rows[name] for name in names] == found.label_indicator.astype(int).tolist()
 
 
 @pytest.mark.parametrize(

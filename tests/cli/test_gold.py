@@ -67,7 +67,7 @@ def test_the_command_gives_what_the_library_gives(combined, folder: Path) -> Non
     np.testing.assert_allclose(combined(WIDE).to_numpy(), found.scores, atol=1e-12)
     assert found.gold is not None
     np.testing.assert_array_equal(np.nansum(found.gold, axis=0), [1, 0, 0])
-    assert found.labels[2, :2].tolist() == [True, False]
+    assert found.label_indicator[2, :2].tolist() == [True, False]
 
 
 def test_lists_of_tags_are_complete_and_tables_with_scores_are_not(

@@ -263,12 +263,14 @@ def test_label_sets_of_many_labels_by_f1(votes, tmp_path, method):
         == 0
     )
     found = mlc.combine(mlc.read_predictions(votes), method=method)
-    assert 0 < len(pl.read_csv(tmp_path / "s.csv")) == found.labels.nnz
+    assert 0 < len(pl.read_csv(tmp_path / "s.csv")) == found.label_indicator.nnz
 
 
 def test_label_sets_of_many_labels_hold_what_is_known(votes, tmp_path):
     panel = mlc.read_predictions(votes)
-    row, column = np.argwhere(mlc.combine(panel, method="mv").labels.toarray())[0]
+    row, column = np.argwhere(
+        mlc.combine(panel, method="mv").label_indicator.toarray()
+    )[0]
     instance = panel.instances[row]
     label = panel.labels[column]
     (tmp_path / "gold.csv").write_text(

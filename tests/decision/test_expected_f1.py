@@ -28,7 +28,7 @@ def annotators(m, prevalence, false_alarms, seed=0):
 @pytest.mark.parametrize("false_alarms", [0.01, 0.05])
 def test_false_alarms_of_annotators_do_not_add_up(m, prevalence, false_alarms):
     said, truth = annotators(m, prevalence, false_alarms)
-    found = mlc.combine(said).labels
+    found = mlc.combine(said).label_indicator
     majority = f1_score(truth, said.mean(axis=0) >= 0.5, average="micro")
     assert f1_score(truth, found, average="micro") > majority - 0.02
     assert abs(expected_f1.total_labels(mlc.Predictions(said)) / truth.sum() - 1) < 0.35
@@ -38,7 +38,7 @@ def test_models_that_miss_much_get_more_than_a_majority_gives():
     rng = np.random.default_rng(0)
     truth = rng.random((1000, 12)) < 0.1
     said = np.array([truth & (rng.random(truth.shape) < 0.3) for _ in range(7)])
-    found = mlc.combine(said).labels
+    found = mlc.combine(said).label_indicator
     majority = f1_score(truth, said.mean(axis=0) >= 0.5, average="micro")
     assert f1_score(truth, found, average="micro") > majority + 0.3
 
@@ -70,7 +70,7 @@ def test_between_nothing_and_all(scores):
 @pytest.mark.parametrize("name", DEGENERATE)
 def test_degenerate_panels(name):
     found = mlc.combine(DEGENERATE[name])
-    assert found.labels.shape == found.scores.shape
+    assert found.label_indicator.shape == found.scores.shape
 
 
 def test_gold_says_how_many_labels_there_are():
@@ -85,7 +85,9 @@ def test_gold_says_how_many_labels_there_are():
         ]
     )
     gold = np.where(np.arange(600)[:, None] < 100, truth, np.nan)
-    found, taught = (mlc.combine(said, gold=known).labels for known in (None, gold))
+    found, taught = (
+        mlc.combine(said, gold=known).label_indicator for known in (None, gold)
+    )
     before, after = (
         f1_score(truth[100:], each[100:], average="micro") for each in (found, taught)
     )

@@ -93,7 +93,8 @@ def test_nobody_is_compared_on_few_instances_and_all_on_the_same():
     assert rows["model_3"].consensus is None
     assert rows["model_3"].metrics["micro_f1"] == 1
     scores, sets = (
-        values[~hard] for values in (mlc.combine(said).scores, mlc.combine(said).labels)
+        values[~hard]
+        for values in (mlc.combine(said).scores, mlc.combine(said).label_indicator)
     )
     assert rows["model_4"].consensus == mlc.metrics.evaluate(truth[~hard], scores, sets)
     assert (

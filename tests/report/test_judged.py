@@ -26,7 +26,7 @@ def test_judged(made, consensus, summary):
         fitted = kind().fit(panel)
         scores = fitted.transform(panel)
         fair = mlc.decision.match_total(
-            scores, int(consensus.labels.sum())
+            scores, int(consensus.label_indicator.sum())
         )  # as many as the consensus gives
         assert by_name[name] == mlc.metrics.evaluate(
             truth, scores, fair if kind.comparable else fitted.predict(panel)
@@ -36,11 +36,11 @@ def test_judged(made, consensus, summary):
     } == mlc.metrics.evaluate_models(truth, panel)
     literal = [
         by_all_sets(vote, chosen)
-        for vote, chosen in zip(consensus.vote, consensus.labels, strict=True)
+        for vote, chosen in zip(consensus.vote, consensus.label_indicator, strict=True)
     ]
     for j, gain in enumerate(found.labels):
-        own = consensus.labels[:, j]
-        voting = consensus.labels[:, j].copy()
+        own = consensus.label_indicator[:, j]
+        voting = consensus.label_indicator[:, j].copy()
         for i, (added, dropped, _) in enumerate(literal):
             voting[i] = (voting[i] and j not in added) or j in dropped
         assert gain.voting == pytest.approx(
@@ -126,11 +126,11 @@ def test_large_truths_are_sampled(made, consensus, monkeypatch):
 
 def test_truth_by_name_about_a_part(made, consensus):
     pd = pytest.importorskip("pandas")
-    frame = pd.DataFrame(made.truth, columns=consensus.label_names).iloc[10:60, 2:5]
+    frame = pd.DataFrame(made.truth, columns=consensus.labels).iloc[10:60, 2:5]
     found = summarize(consensus, frame).judged
     assert (found.n_instances, [gain.name for gain in found.labels]) == (
         50,
-        list(consensus.label_names[2:5]),
+        list(consensus.labels[2:5]),
     )
     empty = int((~frame.to_numpy().any(axis=1)).sum())
     assert empty > 1

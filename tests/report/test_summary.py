@@ -124,9 +124,9 @@ def test_like_stands_beside_like():
 
 
 def test_labels(consensus, summary):
-    chosen = consensus.labels
+    chosen = consensus.label_indicator
     used = chosen.any(axis=0)
-    at = [consensus.label_names.index(name) for name in summary.labels.order]
+    at = [consensus.labels.index(name) for name in summary.labels.order]
     assert sorted(at) == np.flatnonzero(used).tolist()
     np.testing.assert_allclose(
         summary.labels.correlation,
@@ -135,8 +135,7 @@ def test_labels(consensus, summary):
     )
     for pair in summary.labels.pairs:
         one, other = (
-            chosen[:, consensus.label_names.index(name)]
-            for name in (pair.one, pair.other)
+            chosen[:, consensus.labels.index(name)] for name in (pair.one, pair.other)
         )
         assert pair.together == (one & other).sum()
         assert pair.expected == pytest.approx(one.sum() * other.sum() / len(chosen))
@@ -206,10 +205,10 @@ def test_pairs_are_counted_and_those_that_go_together_least_are_listed():
 @given(scores=panels())
 def test_added_and_dropped_are_what_no_and_every_best_vote_has(scores):
     consensus = mlc.combine(scores, method="mlcm-a")
-    found = departure(consensus.vote, consensus.labels)
+    found = departure(consensus.vote, consensus.label_indicator)
     literal = [
         by_all_sets(vote, chosen)
-        for vote, chosen in zip(consensus.vote, consensus.labels, strict=True)
+        for vote, chosen in zip(consensus.vote, consensus.label_indicator, strict=True)
     ]
     l = scores.shape[2]
     assert found.added.tolist() == [
@@ -229,7 +228,7 @@ def test_changes(consensus, summary):
     rows = {row.name: row for row in found.instances}
     literal = [
         by_all_sets(vote, chosen)
-        for vote, chosen in zip(consensus.vote, consensus.labels, strict=True)
+        for vote, chosen in zip(consensus.vote, consensus.label_indicator, strict=True)
     ]
     assert found.n_added == sum(len(added) for added, _, _ in literal)
     assert found.n_dropped == sum(len(dropped) for _, dropped, _ in literal)
@@ -243,12 +242,12 @@ def test_changes(consensus, summary):
         if str(name) in rows:
             row = rows[str(name)]
             assert row.labels == sets[i]
-            assert {
-                consensus.label_names.index(label) for label in row.added
-            } == literal[i][0]
-            assert {
-                consensus.label_names.index(label) for label in row.dropped
-            } == literal[i][1]
+            assert {consensus.labels.index(label) for label in row.added} == literal[i][
+                0
+            ]
+            assert {consensus.labels.index(label) for label in row.dropped} == literal[
+                i
+            ][1]
     ranked = [row.overruled for row in found.instances[: found.n_moved_shown]]
     assert ranked == sorted(ranked, reverse=True)
     assert min(ranked) > 0
@@ -260,9 +259,9 @@ def test_reasons_add_up_to_the_score(method, made):
     for row in summarize(consensus).changes.instances:
         i = consensus.instances.tolist().index(int(row.name))
         for why in row.reasons:
-            score = consensus.scores[i, consensus.label_names.index(why.label)]
+            score = consensus.scores[i, consensus.labels.index(why.label)]
             assert why.score == pytest.approx(score, abs=1e-10)
-            assert why.vote == consensus.vote[i, consensus.label_names.index(why.label)]
+            assert why.vote == consensus.vote[i, consensus.labels.index(why.label)]
             parts = (
                 sum(part.contribution for part in why.parts)
                 + why.others
@@ -279,7 +278,7 @@ def test_reasons_add_up_to_the_score(method, made):
         assert {why.label for why in row.reasons if why.change == "added"} <= set(
             row.added
         )
-        assert row.reasons[-1].label == consensus.label_names[
+        assert row.reasons[-1].label == consensus.labels[
             consensus.scores[i].argmax()
         ] or "first" not in {why.change for why in row.reasons}
 

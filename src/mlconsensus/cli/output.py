@@ -158,11 +158,14 @@ def write(given: Given, panel: Any, solved: bool = False, **chosen: Any) -> Any:
         found = mlc.combine(panel, **chosen)
 
     made = values(
-        given, found.scores, panel, found.sets if given.decide == "f1" else None
+        given,
+        found.scores,
+        panel,
+        found.make_label_indicator if given.decide == "f1" else None,
     )
     mlc.io.write_table(
         given.output,
-        ScoreTable(found.method, made, found.instances, found.label_names),
+        ScoreTable(found.method, made, found.instances, found.labels),
         **form,
     )
     return Written(found.method, found.reason, found.combiner, panel.n_missing)

@@ -138,7 +138,7 @@ def decide(given: Given) -> None:
     else:
         sets = decided.sets.astype(bool)
 
-    table = ScoreTable(found.method, sets, found.instances, found.label_names)
+    table = ScoreTable(found.method, sets, found.instances, found.labels)
     mlc.io.write_table(
         output, table, format="csv" if output == "-" else None, force=given.force
     )

@@ -116,7 +116,7 @@ def summarise_changes(consensus: "Consensus", found: Departure) -> ChangesSummar
     >>> import mlconsensus as mlc
     >>> panel, _ = mlc.datasets.make_panel(n_instances=50, random_state=0)
     >>> consensus = mlc.combine(panel)
-    >>> changes = summarise_changes(consensus, departure(consensus.vote, consensus.labels))
+    >>> changes = summarise_changes(consensus, departure(consensus.vote, consensus.label_indicator))
     >>> len(changes.instances), changes.instances[0].overruled >= changes.instances[1].overruled
     (50, True)
     """
@@ -182,14 +182,14 @@ def _rows(consensus: "Consensus", shown: IntArray) -> tuple[InstanceRow, ...]:
     """Describe the instances that stand at some positions."""
     scores = consensus.scores[shown]
     vote = consensus.vote[shown]
-    chosen = consensus.labels[shown]
+    chosen = consensus.label_indicator[shown]
     lacking, spare, tied = overruling(vote, chosen)
     added = lacking > 0
     dropped = spare > 0
     overruled = lacking + spare
     order = np.argsort(-scores, axis=1, kind="stable")
     panel = consensus.predictions[shown]
-    labels = consensus.label_names
+    labels = consensus.labels
     rows = []
     for i, name in enumerate(panel.instances.tolist()):
         own, more, less = (

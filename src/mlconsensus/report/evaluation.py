@@ -136,7 +136,7 @@ def judge(consensus: "Consensus", matched: Matched) -> JudgedSummary:
     >>> from mlconsensus.metrics.ground_truth import as_matched
     >>> panel, truth = mlc.datasets.make_panel(n_instances=50, random_state=0)
     >>> consensus = mlc.combine(panel, method="filter")
-    >>> found = judge(consensus, as_matched(truth, consensus.instances, consensus.label_names))
+    >>> found = judge(consensus, as_matched(truth, consensus.instances, consensus.labels))
     >>> found.results[0].name, found.results[0].kind
     ('Filter', 'consensus')
     """
@@ -145,11 +145,11 @@ def judge(consensus: "Consensus", matched: Matched) -> JudgedSummary:
     rows = matched.rows[at]
     columns = matched.columns
     whole = consensus.predictions
-    names = [consensus.label_names[j] for j in columns]
+    names = [consensus.labels[j] for j in columns]
     methods = dict.fromkeys([consensus.method, *COMBINERS])  # the consensus first
     known = {"MV": consensus.vote, consensus.method: consensus.scores}
 
-    own = consensus.labels[rows]
+    own = consensus.label_indicator[rows]
     results = []
     curves = []
     calibration = []
@@ -347,7 +347,7 @@ def _gains(
     rows: IntArray,
     columns: IntArray,
 ) -> Iterable[LabelGain]:
-    chosen = consensus.labels[rows]
+    chosen = consensus.label_indicator[rows]
     relevant = truth.sum(axis=0)
     lacking, spare, _ = overruling(consensus.vote[rows], chosen)
     own = chosen[:, columns]

@@ -77,9 +77,9 @@ def summarize(
     if truth is None:
         matched = None
     else:
-        matched = as_matched(truth, consensus.instances, consensus.label_names)
+        matched = as_matched(truth, consensus.instances, consensus.labels)
 
-    found = departure(consensus.vote, consensus.labels)
+    found = departure(consensus.vote, consensus.label_indicator)
     examined = consensus.diagnostics.panel
     return Summary(
         summarise_panel(consensus.predictions, consensus.cardinality),
@@ -88,8 +88,8 @@ def summarize(
         if len(consensus.predictions.models) > 1
         else None,
         summarise_labels(
-            consensus.label_names,
             consensus.labels,
+            consensus.label_indicator,
             found.added,
             found.dropped,
             examined.dispute,
