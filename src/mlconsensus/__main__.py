@@ -5,19 +5,20 @@ import signal
 
 
 def main() -> None:
-    """Import the command line, which takes most of a second, and run it; Ctrl-C meanwhile shows no traceback."""
-    usual = signal.getsignal(signal.SIGINT)
-    if usual is signal.default_int_handler:  # else it is ignored
-        signal.signal(signal.SIGINT, _interrupted)
+    """Run the command line; Ctrl-C during the imports prints no traceback."""
+    original_handler = signal.getsignal(signal.SIGINT)
+    if original_handler is signal.default_int_handler:  # otherwise it is ignored
+        signal.signal(signal.SIGINT, _exit_at_once)
 
-    from .cli import main as run
+    # This import takes most of a second.
+    from .cli import main as run_command_line
 
-    signal.signal(signal.SIGINT, usual)
-    run()
+    signal.signal(signal.SIGINT, original_handler)
+    run_command_line()
 
 
-def _interrupted(number: int, frame: object) -> None:
-    """End at once: nothing is done yet."""
+def _exit_at_once(number: int, frame: object) -> None:
+    """Exit without cleaning up: no work has started yet."""
     os.write(2, b"mlconsensus: interrupted\n")
     os._exit(128 + number)
 

@@ -1,4 +1,4 @@
-"""The one exception that bad input raises, and the one warning."""
+"""The exception for input that cannot be used, and the warning for changed input."""
 
 import difflib
 from collections.abc import Collection, Iterable
@@ -12,13 +12,13 @@ class InputError(ValueError):
     Parameters
     ----------
     message : str, default=None
-        A whole sentence, for messages that are not about data.
+        A full sentence, for messages that are not about data.
     where : str, default=None
         The place in the input, such as a file and its row.
     found : object, default=None
-        What is there.
+        The value at this place.
     expected : str, default=None
-        What should be there.
+        Description of the values that are accepted.
 
     Examples
     --------
@@ -26,7 +26,8 @@ class InputError(ValueError):
     >>> mlc.Predictions([[[0.0, 1.5]]])
     Traceback (most recent call last):
     ...
-    mlconsensus.errors.InputError: model 'model_0', instance 0, label 'label_1': found 1.5, expected ...
+    mlconsensus.errors.InputError: model 'model_0', instance 0, label 'label_1': found
+    1.5, expected ...
     """
 
     def __init__(
@@ -44,7 +45,9 @@ class InputError(ValueError):
 
 
 class InputWarning(UserWarning):
-    """What the user gave was read, but not as it stands there; the message says what was done.
+    """Issued for input that was changed while it was read.
+
+    The message says what was done.
 
     Examples
     --------
@@ -54,14 +57,19 @@ class InputWarning(UserWarning):
 
 
 def expect(right: bool, where: str, found: object, expected: str) -> None:
-    """Refuse what is not right, in one sentence.
+    """Check a condition; new code writes ``if ...: raise InputError(...)`` instead.
 
     Parameters
     ----------
-    right
-        Whether all is well.
+    right : bool
+        The condition.
     where, found, expected
-        What the sentence says.
+        Parameters of `InputError`.
+
+    Raises
+    ------
+    InputError
+        If the condition is false.
 
     Examples
     --------
@@ -71,59 +79,101 @@ def expect(right: bool, where: str, found: object, expected: str) -> None:
     mlconsensus.errors.InputError: a.csv, row 7: found 2, expected a number below 1
     """
     if not right:
-        raise InputError(f"{where}: found {found}, expected {expected}")
+        raise InputError(where=where, found=found, expected=expected)
 
 
 def one_of(name: str, names: Collection[str], where: str) -> None:
-    """Refuse a name that is none of those that there are, and say which of them was meant.
+    """Check that a name is valid.
+
+    Parameters
+    ----------
+    name : str
+        The name to check.
+    names : collection of str
+        The valid names.
+    where : str
+        The place of the name, for the error message.
+
+    Raises
+    ------
+    InputError
+        If it is not valid; the message suggests the closest valid name.
 
     Examples
     --------
     >>> one_of("mlcmr", ["mv", "mlcm-r"], "method")
     Traceback (most recent call last):
     ...
-    mlconsensus.errors.InputError: method: found 'mlcmr', expected one of mv, mlcm-r; did you mean 'mlcm-r'?
+    mlconsensus.errors.InputError: method: found 'mlcmr', expected one of mv, mlcm-r;
+    did you mean 'mlcm-r'?
     """
     if name not in names:
         raise InputError(
-            f"{where}: found {name!r}, expected one of {', '.join(names)}{nearest(name, names)}"
+            where=where,
+            found=repr(name),
+            expected=f"one of {', '.join(names)}{nearest(name, names)}",
         )
 
 
 def needed(package: str, extra: str, where: str) -> Any:
-    """Import a package that only some users need; where it is not installed, say how to get it.
+    """Import an optional dependency.
 
     Parameters
     ----------
-    package
-        What is imported.
-    extra
-        The optional dependencies of ours that bring it.
-    where
-        Says in error messages what needs it.
+    package : str
+        Name of the package to import.
+    extra : str
+        The extra of this project that installs it.
+    where : str
+        The feature that needs it, for the error message.
+
+    Returns
+    -------
+    module
+
+    Raises
+    ------
+    InputError
+        If it is not installed; the message says how to install it.
 
     Examples
     --------
     >>> needed("no_such_package", "extra", "privacy")
     Traceback (most recent call last):
     ...
-    mlconsensus.errors.InputError: privacy: found no package no_such_package, expected pip install 'mlconsensus[extra]'
+    mlconsensus.errors.InputError: privacy: found no package no_such_package,
+    expected pip install 'mlconsensus[extra]'
     """
     try:
         return import_module(package)
     except ImportError:
         raise InputError(
-            f"{where}: found no package {package}, expected pip install 'mlconsensus[{extra}]'"
+            where=where,
+            found=f"no package {package}",
+            expected=f"pip install 'mlconsensus[{extra}]'",
         ) from None
 
 
 def nearest(name: str, names: Iterable[str]) -> str:
-    """Return ``"; did you mean 'x'?"`` for the valid name closest to `name`, or nothing.
+    """Return a suggestion of the closest valid name, or an empty text.
+
+    Parameters
+    ----------
+    name : str
+        The name that is not valid.
+    names : iterable of str
+        The valid names.
+
+    Returns
+    -------
+    str
 
     Examples
     --------
     >>> nearest("mlcmr", ["mv", "mlcm-r", "mlcm-a"])
     "; did you mean 'mlcm-r'?"
     """
-    close = difflib.get_close_matches(name, list(names), n=1, cutoff=0.5)
-    return f"; did you mean {close[0]!r}?" if close else ""
+    matches = difflib.get_close_matches(name, list(names), n=1, cutoff=0.5)
+    if not matches:
+        return ""
+    return f"; did you mean {matches[0]!r}?"

@@ -1,29 +1,60 @@
-"""Text for a terminal: names are shown and never obeyed, whatever they are made of; and the one layout of tables."""
+"""Plain text for a terminal: escaped names, counts, and tables.
+
+Names come from the user's files and may contain anything. They are escaped before they
+are printed, so that they cannot move the cursor or send commands to the terminal.
+"""
 
 from collections.abc import Iterable, Sequence
 
-# they are not printable by themselves, but words and emoji fall apart without them
+# Not printable on their own, but words and emoji break without them.
 _JOINERS = "\u200c\u200d"
 
 
 def safe(text: object) -> str:
-    r"""Return text of one line that moves no cursor, turns no direction and sends no command: all such is escaped.
+    r"""Return text on one line, with all control characters escaped.
+
+    Characters that move the cursor, change the writing direction or start a terminal
+    command are replaced by their escape sequences.
+
+    Parameters
+    ----------
+    text : object
+        Converted by `str`.
+
+    Returns
+    -------
+    str
 
     Examples
     --------
     >>> safe("red\x1b[31m"), safe("a\nb"), safe("\u202eevil")
     ('red\\x1b[31m', 'a\\nb', '\\u202eevil')
     """
-    return "".join(
-        character
-        if character.isprintable() or character in _JOINERS
-        else character.encode("unicode_escape").decode()
-        for character in str(text)
-    )
+    return "".join(map(_escape, str(text)))
+
+
+def _escape(character: str) -> str:
+    """Return the character, or its escape sequence if it is not printable."""
+    if character.isprintable() or character in _JOINERS:
+        return character
+    return character.encode("unicode_escape").decode()
 
 
 def shown(name: object, most: int = 40) -> str:
-    r"""Return a name as safe text that fills at most `most` columns of one line; cut within, since names end apart.
+    r"""Return a name as safe text of at most `most` terminal columns.
+
+    Long names are cut in the middle, because similar names often differ at the end.
+
+    Parameters
+    ----------
+    name : object
+        Converted by `str`.
+    most : int, default=40
+        Largest width in terminal columns.
+
+    Returns
+    -------
+    str
 
     Examples
     --------
@@ -36,27 +67,50 @@ def shown(name: object, most: int = 40) -> str:
     if cell_len(text) <= most:
         return text
 
-    end = next(
-        text[at:]
-        for at in range(len(text) - most // 4, len(text) + 1)
-        if cell_len(text[at:]) <= most // 4
-    )
-    return set_cell_size(text, most - 1 - cell_len(end)).rstrip() + "…" + end.lstrip()
+    # The end of the name gets at most a quarter of the width.
+    start = len(text) - most // 4
+    while cell_len(text[start:]) > most // 4:
+        start += 1
+
+    end = text[start:]
+    beginning = set_cell_size(text, most - 1 - cell_len(end))
+    return f"{beginning.rstrip()}…{end.lstrip()}"
 
 
 def plural(count: int, noun: str) -> str:
-    """Count things.
+    """Return a count with its noun in singular or plural.
+
+    Parameters
+    ----------
+    count : int
+        How many there are.
+    noun : str
+        In singular; its plural must end with "s".
+
+    Returns
+    -------
+    str
 
     Examples
     --------
     >>> plural(1, "label"), plural(2000, "label")
     ('1 label', '2,000 labels')
     """
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+    ending = "" if count == 1 else "s"
+    return f"{count:,} {noun}{ending}"
 
 
 def sizes(shape: Sequence[int]) -> str:
-    """Say how large a panel is.
+    """Return the shape of predictions as text.
+
+    Parameters
+    ----------
+    shape : sequence of int
+        Numbers of models, instances and labels.
+
+    Returns
+    -------
+    str
 
     Examples
     --------
@@ -66,18 +120,23 @@ def sizes(shape: Sequence[int]) -> str:
     return " × ".join(map(plural, shape, ("model", "instance", "label")))
 
 
-def table(heads: Sequence[str], rows: Iterable[Sequence[object]], left: int = 1) -> str:
-    r"""Lay out a table as plain text, without colours, borders or wrapped lines, whatever it is printed to.
+def table(
+    heads: Sequence[str], rows: Iterable[Sequence[object]], n_left: int = 1
+) -> str:
+    r"""Return a table as plain text, without colors, borders or wrapped lines.
 
     Parameters
     ----------
-    heads
+    heads : sequence of str
         Titles of the columns.
-    rows
-        Cells; what is no safe text is escaped.
-    left
-        How many columns, the first ones, stand at the left of their space; the others
-        stand at the right.
+    rows : iterable of sequences
+        Cells; each is converted to safe text.
+    n_left : int, default=1
+        Number of leading columns that are aligned left; the others are aligned right.
+
+    Returns
+    -------
+    str
 
     Examples
     --------
@@ -86,18 +145,23 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[object]], left: int = 1)
     ana      1.25
     b\tob      12
     """
-    from rich.cells import cell_len, set_cell_size
+    from rich.cells import cell_len
 
-    cells = [list(heads), *([safe(cell) for cell in row] for row in rows)]
+    cells = [list(heads)]
+    for row in rows:
+        cells.append([safe(cell) for cell in row])
+
     widths = [max(map(cell_len, column)) for column in zip(*cells, strict=True)]
     lines = []
-    for row in cells:
-        aligned = [
-            set_cell_size(cell, most)
-            if at < left
-            else " " * (most - cell_len(cell)) + cell
-            for at, (cell, most) in enumerate(zip(row, widths, strict=True))
-        ]
-        lines.append("  ".join(aligned).rstrip())
+    for row_cells in cells:
+        padded = []
+        for column, (cell, width) in enumerate(zip(row_cells, widths, strict=True)):
+            padding = " " * (width - cell_len(cell))
+            if column < n_left:
+                padded.append(cell + padding)
+            else:
+                padded.append(padding + cell)
+
+        lines.append("  ".join(padded).rstrip())
 
     return "\n".join(lines)

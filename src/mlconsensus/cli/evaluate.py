@@ -71,7 +71,7 @@ def labels(given: options.Given) -> None:
         ]
         click.echo(
             table(
-                ["name", "looks like", "similarity", "used", "that one"], rows, left=2
+                ["name", "looks like", "similarity", "used", "that one"], rows, n_left=2
             )
         )
     else:

@@ -76,7 +76,7 @@ def list_command() -> None:
         sizes = (f"{size:,}" for size in (e.instances, e.paper, e.features, e.labels))
         rows.append((name, "yes" if is_here(name) else "no", e.about, *sizes))
 
-    click.echo(f"{table(heads, rows, left=3)}\n")
+    click.echo(f"{table(heads, rows, n_left=3)}\n")
     for name, e in registry().items():
         click.echo(f"{name}: {e.citation}. Licence: {e.licence}. {e.public[0].address}")
 

@@ -210,7 +210,7 @@ class Explanation:
             "consensus" if self.scale == "score" else self.scale,
             "voting",
         )
-        lines = [self._title(), "", table(heads, self._rows(most), left=2)]
+        lines = [self._title(), "", table(heads, self._rows(most), n_left=2)]
         return "\n".join(
             [*lines, "", self._note()] if self.scale == "log-odds" else lines
         )

@@ -1,17 +1,19 @@
-"""Figures for people and programs: tables of metrics as plain text, best cell marked, and what JSON can hold."""
+"""Tables of metrics as plain text, and conversion of results to JSON types."""
 
+import dataclasses
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 
 from ..text import table
 from .ranking import LOWER_IS_BETTER, RANKING_METRICS, is_better
 
-Rows = Mapping[Any, Mapping[str, float]]  # row → metric → figure
-# of the cells; a model that is judged on a smaller share is not compared with what is
-# judged on all
+RowName = TypeVar("RowName", bound=Hashable)
+
+# Smallest share of the instance-label pairs on which a model must be evaluated to be
+# compared with methods that are evaluated on all pairs.
 ENOUGH = 0.5
 TITLES = {
     "micro_auc": "microAUC",
@@ -26,86 +28,142 @@ TITLES = {
 
 
 def title(metric: str) -> str:
-    """Name a metric for the head of a column, with an arrow to where it is better.
+    """Return a metric's title, with an arrow in the direction of better values.
+
+    Parameters
+    ----------
+    metric : str
+        A key of `TITLES`.
+
+    Returns
+    -------
+    str
 
     Examples
     --------
     >>> title("one_error"), title("micro_auc")
     ('one error ↓', 'microAUC ↑')
     """
-    return f"{TITLES[metric]} {'↓' if metric in LOWER_IS_BETTER else '↑'}"
+    arrow = "↓" if metric in LOWER_IS_BETTER else "↑"
+    return f"{TITLES[metric]} {arrow}"
 
 
-def best_rows(results: Rows, metric: str) -> set[Any]:
-    """Which rows hold the best value of a metric, as printed to four places; none that is judged on few cells.
+def best_rows(
+    results: Mapping[RowName, Mapping[str, float]], metric: str
+) -> set[RowName]:
+    """Return the rows with the best value of a metric, rounded to four digits.
+
+    Rows that are evaluated on a small share of the instance-label pairs are left out.
+
+    Parameters
+    ----------
+    results : mapping of row name to mapping of metric to value
+        The table.
+    metric : str
+        A column of the table.
+
+    Returns
+    -------
+    set of row names
 
     Examples
     --------
     >>> best_rows({"a": {"one_error": 0.2}, "b": {"one_error": 0.1}}, "one_error")
     {'b'}
     """
-    enough = {
-        row: cells[metric]
-        for row, cells in results.items()
-        if cells.get("share", 1.0) >= ENOUGH
-    }
-    shown = {
-        row: round(value, 4) for row, value in enough.items() if not math.isnan(value)
-    }
-    return {
-        row
-        for row, value in shown.items()
-        if not any(is_better(metric, v, value) for v in shown.values())
-    }
+    values = {}
+    for name, row in results.items():
+        has_enough_pairs = row.get("share", 1.0) >= ENOUGH
+        if has_enough_pairs and not math.isnan(row[metric]):
+            values[name] = round(row[metric], 4)
+
+    best = set()
+    for name, value in values.items():
+        if not any(is_better(metric, other, value) for other in values.values()):
+            best.add(name)
+
+    return best
 
 
 def metrics_table(
-    results: Rows,
+    results: Mapping[str, Mapping[str, float]],
     metrics: Sequence[str] = RANKING_METRICS,
     *,
     first: str = "method",
     mark: bool = True,
 ) -> str:
-    """Lay out one row a method and one column a metric; ``*`` marks the best of each column, if asked to.
+    """Return a table with a row for each method and a column for each metric.
+
+    Parameters
+    ----------
+    results : mapping of row name to mapping of metric to value
+        The table.
+    metrics : sequence of str
+        The columns.
+    first : str, default="method"
+        Title of the first column.
+    mark : bool, default=True
+        Mark the best value of each column with ``*``.
+
+    Returns
+    -------
+    str
 
     Examples
     --------
-    >>> print(metrics_table({"MV": {"one_error": 0.25}, "BM": {"one_error": 0.5}}, ["one_error"]))
+    >>> results = {"MV": {"one_error": 0.25}, "BM": {"one_error": 0.5}}
+    >>> print(metrics_table(results, ["one_error"]))
     method  one error ↓
     MV          0.2500*
     BM          0.5000
     """
-    best = {metric: best_rows(results, metric) if mark else set() for metric in metrics}
-    rows = [
-        [
-            name,
-            *(
-                f"{cells[metric]:.4f}{'*' if name in best[metric] else ' '}"
-                for metric in metrics
-            ),
-        ]
-        for name, cells in results.items()
-    ]
-    return table([first, *(f"{title(metric):>11}" for metric in metrics)], rows)
+    best: dict[str, set[str]] = {}
+    for metric in metrics:
+        best[metric] = best_rows(results, metric) if mark else set()
+
+    rows = []
+    for name, values in results.items():
+        cells = [name]
+        for metric in metrics:
+            star = "*" if name in best[metric] else " "
+            cells.append(f"{values[metric]:.4f}{star}")
+
+        rows.append(cells)
+
+    heads = [first]
+    heads += [f"{title(metric):>11}" for metric in metrics]
+    return table(heads, rows)
 
 
-def plain(found: Any) -> Any:
-    """Turn named tuples, tuples and arrays into what JSON has.
+def plain(value: Any) -> Any:
+    """Return a value that consists of JSON types only.
+
+    Parameters
+    ----------
+    value : object
+        Records (dataclasses and named tuples) and mappings become dicts; tuples and
+        arrays become lists; numbers that are not finite become None.
+
+    Returns
+    -------
+    object
 
     Examples
     --------
     >>> plain((1, float("nan"), np.array([2.0])))
     [1, None, [2.0]]
     """
-    if hasattr(found, "_asdict"):
-        return plain(found._asdict())
-    if isinstance(found, dict):
-        return {key: plain(value) for key, value in found.items()}
-    if isinstance(found, tuple | list | np.ndarray):
-        return [
-            plain(value)
-            for value in (found.tolist() if isinstance(found, np.ndarray) else found)
-        ]
-    if isinstance(found, float) and not math.isfinite(found):
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        names = [field.name for field in dataclasses.fields(value)]
+        return {name: plain(getattr(value, name)) for name in names}
+    if hasattr(value, "_asdict"):
+        return plain(value._asdict())
+    if isinstance(value, dict):
+        return {key: plain(item) for key, item in value.items()}
+    if isinstance(value, np.ndarray):
+        return plain(value.tolist())
+    if isinstance(value, tuple | list):
+        return [plain(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
         return None
-    return found
+    return value

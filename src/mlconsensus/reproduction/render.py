@@ -54,7 +54,7 @@ def as_text(results: Results) -> str:
         rows = _cells(name, table)
         parts += [
             f"{name}, {results.instances[name]:,} instances",
-            aligned(_heads(), rows, left=len(_heads())),
+            aligned(_heads(), rows, n_left=len(_heads())),
         ]
         if results.settings.repeats > 1:
             largest = max(
@@ -67,7 +67,7 @@ def as_text(results: Results) -> str:
     if results.tables:
         parts += [
             "The paper's claims",
-            aligned(_CLAIMS, judge_claims(results), left=len(_CLAIMS)),
+            aligned(_CLAIMS, judge_claims(results), n_left=len(_CLAIMS)),
         ]
         parts.append(_NOTE.replace("± standard deviation over the repeats; ", ""))
 

@@ -66,7 +66,7 @@ def test_columns_are_aligned():
     lines = table(
         ["name", "of", "count"],
         [["体育", "a", 7], ["e\u0301x", "long", "1,234 "]],
-        left=2,
+        n_left=2,
     ).split("\n")
     assert lines == [
         "name  of     count",
@@ -79,6 +79,6 @@ def test_columns_are_aligned():
 def test_tables_stay_plain_and_whole(monkeypatch, variable):
     monkeypatch.setenv(variable, "1")
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    assert table(["a", "b"], [["x" * 500, "[bold]y[/bold] :smile:"]], left=2).split(
+    assert table(["a", "b"], [["x" * 500, "[bold]y[/bold] :smile:"]], n_left=2).split(
         "\n"
     )[1] == ("x" * 500 + "  [bold]y[/bold] :smile:")
