@@ -2,9 +2,9 @@ r"""Majority voting (MV): the mean of the models' scores.
 
 .. math:: \bar Y = \frac{1}{m} \sum_{k=1}^m Y^k \qquad\text{(Eq. averaging)}
 
-The mean is taken over the models that spoke, weighted if the user gives weights. A cell
-about which none did gets the label's prior, its mean over all that was said in `fit`; a
-label of which nobody ever spoke gets 0.
+The mean is over the models that made a prediction, weighted if the user gives weights.
+A pair without any prediction gets the label's prior: the mean of all predictions of the
+label in `fit`, or 0 for a label without any prediction.
 
 Xie, Kong, Gao, Fan, Yu: Multilabel Consensus Classification.
 """
@@ -25,25 +25,26 @@ from .contributions import Contributions, of_label, statements
 class MajorityVoteStatistics(NamedTuple):
     """Sums over instances."""
 
-    total: Annotated[Any, Axes("l", least=0)]  # sum of all scores
-    heard: Annotated[Any, Axes("l", least=0)]  # how many scores that is
+    # Sum of the scores.
+    total: Annotated[Any, Axes("l", least=0)]
+    # Number of predictions, times the models' weights.
+    heard: Annotated[Any, Axes("l", least=0)]
 
 
 class MajorityVoteSolution(NamedTuple):
-    """What stands in for a mean over nobody."""
+    """The scores of pairs without predictions."""
 
-    prior: Annotated[
-        FloatArray, Axes("l", least=0, most=1)
-    ]  # mean of all that was said about the label
+    # Mean score of each label.
+    prior: Annotated[FloatArray, Axes("l", least=0, most=1)]
 
 
 class MajorityVote(BaseCombiner):
-    """Majority voting: the mean of the models that spoke.
+    """Majority voting: the mean of the models' scores.
 
     Parameters
     ----------
-    weights
-        How much each model counts, in their order or by name; ``None``: all alike.
+    weights : sequence or mapping, default=None
+        Weight of each model, in their order or by name. By default all are equal.
 
     Examples
     --------
@@ -62,64 +63,60 @@ class MajorityVote(BaseCombiner):
         self.weights = weights
 
     def _compute_statistics(self, block: Predictions) -> MajorityVoteStatistics:
-        """Add up what was said about each label."""
+        """Return the sum of the scores and the number of predictions of each label."""
         if block.many:
-            found = Said.by(block)
-            return MajorityVoteStatistics(
-                found.folded(found.known).sum(axis=0),
-                found.seen.sum(axis=0) @ found.known,
-            )
+            sparse_votes = Said.by(block)
+            total = sparse_votes.folded(sparse_votes.known).sum(axis=0)
+            count = sparse_votes.seen.sum(axis=0) @ sparse_votes.known
+            return MajorityVoteStatistics(total=total, heard=count)
 
-        total, heard = votes(block)
-        n, l = total.shape
+        total, count = votes(block)
+        counts = np.broadcast_to(count, total.shape)
         return MajorityVoteStatistics(
-            column_sums(total), np.broadcast_to(heard, (n, l)).sum(axis=0)
+            total=column_sums(total), heard=counts.sum(axis=0)
         )
 
     def _solve(self, statistics: MajorityVoteStatistics) -> MajorityVoteSolution:
-        """Find each label's prior."""
-        return MajorityVoteSolution(
-            np.clip(ratio(statistics.total, statistics.heard, 0.0), 0, 1)
-        )  # rounding leaves that range
+        """Return the prior of each label."""
+        prior = ratio(statistics.total, statistics.heard, 0.0)
+        # Rounding can leave the range.
+        return MajorityVoteSolution(prior=np.clip(prior, 0, 1))
 
     @staticmethod
     def _apply(block: Predictions, solution: MajorityVoteSolution) -> Any:
-        """Average the models that spoke; Eq. averaging."""
+        """Return the mean scores; Eq. averaging."""
         if block.many:
             return many_means(block, solution.prior)
 
         scores = dense(mean(votes(block), solution.prior))
-        # sums of weights are rounded
         if block.weights is None:
             return scores
+        # Sums of weights are rounded.
         return np.clip(scores, 0, 1)
 
     @staticmethod
     def _contributions(
         block: Predictions, solution: MajorityVoteSolution, label: int
     ) -> Contributions:
-        """Take the mean of the block's one instance apart: each model's own score for the label, by how many spoke."""
-        scores, said = statements(block)
-        heard = said[:, label].sum()
-        if heard:
-            baseline = 0.0
-        else:
-            baseline = float(solution.prior[label])
+        """Return each model's score of the label, divided by their number."""
+        scores, is_present = statements(block)
+        count = is_present[:, label].sum()
+        if count == 0:
+            return Contributions(float(solution.prior[label]), np.zeros(scores.shape))
 
-        return Contributions(
-            baseline, of_label(scores[:, label] / (heard or 1.0), label, scores.shape)
-        )
+        shares = scores[:, label] / count
+        return Contributions(0.0, of_label(shares, label, scores.shape))
 
 
 def majority_vote(predictions: PredictionsLike, weights: Weights = None) -> FloatArray:
-    """Return the consensus scores of `MajorityVote`.
+    """Return the mean of the models' scores.
 
     Parameters
     ----------
-    predictions
+    predictions : Predictions or array-like of shape (m, n, l)
         `Predictions`, or anything that its constructor takes.
-    weights
-        How much each model counts, in their order or by name; ``None``: all alike.
+    weights : sequence or mapping, default=None
+        Weight of each model, in their order or by name. By default all are equal.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-r"""MLCM-a: averaging regularised by the labels' precision matrix, for microAUC.
+r"""MLCM-a: averaging regularized by the labels' precision matrix, for microAUC.
 
 Algorithm 1 starts from :math:`Y = \bar Y` and alternates `T` times
 
@@ -19,25 +19,38 @@ Written so, nothing is inverted that may be singular (labels never predicted, l 
 For :math:`T \to \infty`, :math:`x = m w` is the larger root of :math:`x^2 + (2 - m g) x
 + 1 = 0` where :math:`m g \ge 4`, and 0 elsewhere.
 
-The mean is taken over the models that spoke; a cell about which none did gets the
-label's prior, and `m` is the mean number (with weights: the mean weight) of the models
-that spoke about a cell. With nothing missing and no weights that is the paper's
-algorithm to the letter.
+The mean is over the models that made a prediction. A pair without any prediction gets
+the label's prior, and `m` is the mean number (with weights: the mean weight) of the
+models that predicted a pair. With nothing missing and no weights, this is the paper's
+algorithm without any change.
 
-Where all answers about some instances are known, the linear map :math:`W` from means to
-consensus fits these, drawn to the truth-free filter `F`, on the scale `c` that fits
-best, as to :math:`\tau` instances on which it is right:
+Gold labels: where all labels of some instances are known, the linear map :math:`W` from
+means to consensus is fitted to them. It is shrunk towards the unsupervised map `F`, on
+the scale `c` that fits best, as if `F` was right on :math:`\tau` more instances:
 
 .. math::
 
-    \min_W \sum_{i\,\text{known}} \|y_i - \bar y_i W\|^2 + \tau \operatorname{tr} (W -
-    cF)^\top G (W - cF), \qquad W = cF + (S + \tau G)^{-1} (C - cSF), \quad c =
-    \frac{\langle F, C\rangle}{\langle F, SF\rangle}
+    \min_W \sum_{i\,\text{gold}} \|y_i - \bar y_i W\|^2
+        + \tau \operatorname{tr} (W - cF)^\top G (W - cF), \\
+    W = cF + (S + \tau G)^{-1} (C - cSF), \quad
+    c = \frac{\langle F, C\rangle}{\langle F, SF\rangle}
 
-with :math:`S = \sum \bar y_i^\top \bar y_i` and :math:`C = \sum \bar y_i^\top y_i` over
-the known ones. The evidence of :math:`y_{ij} \sim N(\bar y_i W_j, \sigma_j^2)` with
-:math:`W_j - cF_j \sim N(0, \sigma_j^2 G^{-1}/\tau)` is largest at the :math:`\tau` that
-is taken (empirical Bayes).
+with :math:`S = \sum \bar y_i^\top \bar y_i` and :math:`C = \sum \bar y_i^\top y_i`
+over the gold instances. :math:`\tau` maximizes the evidence of
+:math:`y_{ij} \sim N(\bar y_i W_j, \sigma_j^2)` with
+:math:`W_j - cF_j \sim N(0, \sigma_j^2 G^{-1}/\tau)` (empirical Bayes).
+
+==================  =====================  =======================================
+symbol              variable               shape
+==================  =====================  =======================================
+:math:`\bar Y`      ``mean_scores``        (n, l)
+:math:`G`           ``gram / n``           (l, l)
+:math:`g, V`        ``eigenvalues``,       (l,), (l, l)
+                    ``eigenvectors``
+:math:`h`           ``shrinkage``          (l,)
+:math:`F`           ``label_map``          (l, l)
+:math:`m`           ``models_per_pair``    mean number of predictions of a pair
+==================  =====================  =======================================
 
 Xie, Kong, Gao, Fan, Yu: Multilabel Consensus Classification.
 """
@@ -50,7 +63,9 @@ from scipy import linalg, sparse
 from ..errors import InputError
 from ..execution.statistics import Axes
 from ..linalg.block_sums import (
+    BoolArray,
     FloatArray,
+    Votes,
     column_sums,
     dense,
     gram,
@@ -74,160 +89,89 @@ from ..predictions.validation import Weights, whole
 from .base import BaseCombiner, PredictionsLike
 from .contributions import Contributions, statements
 
-_TAUS = tuple(
-    np.geomspace(1e5, 200, 26)
-)  # instances that the truth-free filter may count as
-_NOISE = 0.05  # a label's squared errors, beside those that are seen
+# Candidates for tau: the number of instances that the unsupervised map counts as.
+_TAUS = tuple(np.geomspace(1e5, 200, 26))
+# Squared error of a label that is assumed in addition to the observed one.
+_NOISE = 0.05
+# Integers below this number are exact in float32.
+_EXACT_FLOAT32 = 2**24
 
 
 class MLCMaStatistics(NamedTuple):
-    """Sums over instances; `z` is ȳ with 0 where nobody spoke, `u` is 1 there and 0 elsewhere."""
+    """Sums over instances.
+
+    `z` is the mean score of a pair, or 0 for a pair without predictions; `u` is 1 for a
+    pair without predictions and 0 for others.
+    """
 
     n_instances: Annotated[Any, Axes("", least=0)]
-    spoken: Annotated[
-        Any, Axes("", least=0)
-    ]  # how many of the m·n·l cells were spoken about, times models' weights
-    known: Annotated[Any, Axes("l", least=0)]  # instances about which somebody spoke
-    total: Annotated[Any, Axes("l", least=0)]  # Σ z
-    known_gram: Annotated[Any, Axes("l l", symmetric=True, least=0)]  # Σ zᵀz
-    cross_gram: Annotated[Any, Axes("l l", least=0)] = 0  # Σ uᵀz; 0 where u is
-    unknown_gram: Annotated[Any, Axes("l l", symmetric=True, least=0)] = (
-        0  # Σ uᵀu; 0 where u is
-    )
-    gold: Annotated[Any, Axes("", least=0)] = 0  # how many instances are known whole
-    gold_gram: Annotated[Any, Axes("l l", symmetric=True, least=0)] = (
-        0  # S, unheard cells as 0
-    )
-    gold_cross: Annotated[Any, Axes("l l", least=0)] = 0  # C
-    gold_yes: Annotated[Any, Axes("l", least=0)] = 0  # Σ y
+    # Number of predictions, times the models' weights.
+    spoken: Annotated[Any, Axes("", least=0)]
+    # Number of instances with at least one prediction of the label.
+    known: Annotated[Any, Axes("l", least=0)]
+    # Sum of z.
+    total: Annotated[Any, Axes("l", least=0)]
+    # Sum of the products of z.
+    known_gram: Annotated[Any, Axes("l l", symmetric=True, least=0)]
+    # Sum of the products of u and z; 0 if u is 0.
+    cross_gram: Annotated[Any, Axes("l l", least=0)] = 0
+    # Sum of the products of u; 0 if u is 0.
+    unknown_gram: Annotated[Any, Axes("l l", symmetric=True, least=0)] = 0
+    # Number of instances whose labels are all gold labels.
+    gold: Annotated[Any, Axes("", least=0)] = 0
+    # S: the products of z over gold instances.
+    gold_gram: Annotated[Any, Axes("l l", symmetric=True, least=0)] = 0
+    # C: the products of z and gold labels.
+    gold_cross: Annotated[Any, Axes("l l", least=0)] = 0
+    # Number of gold instances that have the label.
+    gold_yes: Annotated[Any, Axes("l", least=0)] = 0
 
-    def with_silence(self, labels: Any) -> Self:
-        """Say that nobody spoke about some labels (l,) of bool, whose sums are 0: u is 1 there, for every instance."""
-        gap = self.n_instances - self.known
-        rows = labels[:, None]
-        unknown = np.where(rows, gap, np.where(labels, gap[:, None], self.unknown_gram))
-        return self._replace(
-            cross_gram=np.where(rows, self.total, self.cross_gram), unknown_gram=unknown
-        )
+    def with_silence(self, labels: BoolArray) -> Self:
+        """Return the statistics of predictions in which some labels are missing.
+
+        Parameters
+        ----------
+        labels : ndarray of shape (l,) of bool
+            The labels without any prediction. Their sums are 0.
+
+        Returns
+        -------
+        MLCMaStatistics
+        """
+        n_uncovered = self.n_instances - self.known
+        is_missing = labels[:, np.newaxis]
+
+        unknown_gram = np.where(labels, n_uncovered[:, np.newaxis], self.unknown_gram)
+        unknown_gram = np.where(is_missing, n_uncovered, unknown_gram)
+        cross_gram = np.where(is_missing, self.total, self.cross_gram)
+        return self._replace(cross_gram=cross_gram, unknown_gram=unknown_gram)
 
 
 class MLCMaSolution(NamedTuple):
-    """The linear map from the mean prediction to the consensus."""
+    """The linear map from mean scores to consensus scores."""
 
-    filter: Annotated[Any, Axes("l l")]  # V diag(h_T) Vᵀ, or W; `Headed` of many labels
-    prior: Annotated[
-        FloatArray, Axes("l", least=0, most=1)
-    ]  # in place of a mean over no models
-
-
-def _of_means(block: Predictions) -> MLCMaStatistics:
-    _, n, l = block.shape
-    if block.many:  # where nobody spoke, the mean is taken for 0
-        every_one = Said.by(block)
-        average = many_means(block, np.zeros(l)).above
-        known = sum(
-            len(rows) * ((seen @ every_one.known) > 0)
-            for seen, rows in every_one.groups()
-        )
-        spoken = float((every_one.seen.sum(axis=0) @ every_one.known).sum())
-        return MLCMaStatistics(n, spoken, known, average.sum(axis=0), telling(average))
-
-    said = votes(block)
-    heard = said.heard
-    if isinstance(heard, float):
-        every = np.full(l, float(n))
-        return MLCMaStatistics(
-            n,
-            heard * n * l,
-            every,
-            column_sums(said.total) / heard,
-            _products(said.total, heard),
-        )
-
-    average = mean(said, np.zeros(l))
-    silent = (heard == 0).astype(np.float64)
-    found = MLCMaStatistics(
-        n, heard.sum(), n - silent.sum(axis=0), column_sums(average), Gram.of(average)
-    )
-    if not silent.any():
-        return found
-    return found._replace(
-        cross_gram=np.asarray(silent.T @ average), unknown_gram=gram(silent)
-    )
-
-
-def _products(total: Matrix, m: float) -> Gram:
-    """Multiply the means of `m` models; counted decisions in float32, twice as fast and exact while sums are small."""
-    n, l = total.shape
-    if total.dtype.kind == "f" or n < l or m**2 * n >= 2**24:
-        return Gram.of(total / m)
-    return as_gram(gram(total.astype(np.float32)).astype(np.float64) / m**2)
-
-
-def _fitted(
-    filter: FloatArray, sums: MLCMaStatistics, g: FloatArray, V: FloatArray
-) -> FloatArray:
-    """Fit the filter to instances that are known, in directions in which G is 1 and S diagonal."""
-    some = g > 1e-10 * max(float(g.max()), 1e-300)
-    whitened = V[:, some] / np.sqrt(g[some])
-    s, turned = linalg.eigh(whitened.T @ sums.gold_gram @ whitened)
-    s = np.maximum(s, 0)
-    directions = whitened @ turned
-    passed = sums.gold_gram @ filter
-    scale = max(
-        float(ratio((filter * sums.gold_cross).sum(), (filter * passed).sum(), 1.0)),
-        1e-3,
-    )
-    filter = scale * filter
-    wrong = sums.gold_cross - scale * passed
-    along = directions.T @ wrong
-    left = sums.gold_yes - (filter * (sums.gold_cross + wrong)).sum(
-        axis=0
-    )  # Σ (y − ȳ c F)²
-
-    def evidence(tau: float) -> float:
-        noise = np.maximum(left - (1 / (s + tau)) @ along**2, 0) + _NOISE
-        return float(
-            -len(filter) * np.log1p(s / tau).sum() - sums.gold * np.log(noise).sum()
-        )
-
-    tau = max(_TAUS, key=evidence)
-    return np.asarray(filter + directions @ (along / (s + tau)[:, None]))
-
-
-def _rounds(mg: FloatArray, n_iter: int) -> FloatArray:
-    """Iterate h_t = x/(1 + x), x ← m·g·h_t² from x = m·g, all in units of 1/m."""
-    mg = np.maximum(mg, 0.0)  # a Gram matrix has no negative eigenvalue but by rounding
-    x = mg
-    h = np.ones_like(mg)
-    for _ in range(n_iter):
-        h = x / (1 + x)
-        x = mg * h**2
-
-    return h
-
-
-def _limit(mg: FloatArray) -> FloatArray:
-    """Find the fixed point of `_rounds` that it falls to: x² + (2 − m·g)x + 1 = 0, or 0 where m·g < 4."""
-    half = np.maximum(mg, 4.0) / 2 - 1
-    x = half + np.sqrt(np.maximum(half**2 - 1, 0.0))
-    return np.where(mg >= 4, x / (1 + x), 0.0)
+    # F or W; a `HeadTailMap` for large label spaces.
+    filter: Annotated[Any, Axes("l l")]
+    # Mean score of each label, for pairs without predictions.
+    prior: Annotated[FloatArray, Axes("l", least=0, most=1)]
 
 
 class MLCMa(BaseCombiner):
-    """MLCM-a: averaging regularised by the labels' precision matrix, for microAUC.
+    """MLCM-a: averaging regularized by the labels' precision matrix, for microAUC.
 
     Parameters
     ----------
-    n_iter
-        Rounds of Algorithm 1; ``None`` for the limit in closed form.
-    weights
-        How much each model counts, in their order or by name; ``None``: all alike.
+    n_iter : int or None, default=1
+        Number of iterations of Algorithm 1; None for their limit in closed form.
+    weights : sequence or mapping, default=None
+        Weight of each model, in their order or by name. By default all are equal.
 
     Examples
     --------
     >>> import mlconsensus as mlc
-    >>> mlc.MLCMa(n_iter=1).fit_transform([[[1, 1, 0], [0, 0, 1]], [[1, 0, 0], [0, 0, 1]]]).round(2)
+    >>> first = [[1, 1, 0], [0, 0, 1]]
+    >>> second = [[1, 0, 0], [0, 0, 1]]
+    >>> mlc.MLCMa(n_iter=1).fit_transform([first, second]).round(2)
     array([[0.56, 0.28, 0.  ],
            [0.  , 0.  , 0.5 ]])
     """
@@ -245,152 +189,168 @@ class MLCMa(BaseCombiner):
         self.weights = weights
 
     def check(self) -> None:
-        """Refuse settings that no solution can be found with."""
+        """Raise an error for parameters that have no solution."""
         if self.n_iter is not None:
             whole(self.n_iter, "n_iter", 0, 10**5)
 
     def _compute_statistics(self, block: Predictions) -> MLCMaStatistics:
-        """Add up the products of the mean predictions, and apart those of instances that are known whole."""
-        found = _of_means(block)
+        """Return the sums of one block, those of gold instances separately."""
+        statistics = _compute_mean_statistics(block)
         gold = block.gold
         if gold is None:
-            whole = np.zeros(0, dtype=np.bool_)
-        else:
-            whole = ~np.isnan(gold.answers).any(axis=1)
+            return statistics
 
-        if gold is None or not whole.any():
-            return found
+        is_complete = ~np.isnan(gold.answers).any(axis=1)
+        if not is_complete.any():
+            return statistics
 
-        average = dense(mean(votes(block[gold.at[whole]]), np.zeros(len(block.labels))))
-        y = gold.answers[whole]
-        return found._replace(
-            gold=len(y),
-            gold_gram=gram(average),
-            gold_cross=average.T @ y,
-            gold_yes=y.sum(axis=0),
+        gold_labels = gold.answers[is_complete]
+        gold_votes = votes(block[gold.at[is_complete]])
+        mean_scores = dense(mean(gold_votes, np.zeros(len(block.labels))))
+        return statistics._replace(
+            gold=len(gold_labels),
+            gold_gram=gram(mean_scores),
+            gold_cross=mean_scores.T @ gold_labels,
+            gold_yes=gold_labels.sum(axis=0),
         )
 
     def _solve(self, statistics: MLCMaStatistics) -> MLCMaSolution:
-        """Find the filter of Algorithm 1 after `self.n_iter` rounds, or in the limit for ``None``."""
-        n = statistics.n_instances
-        l = len(statistics.total)
-        m = statistics.spoken / (n * l)
+        """Return the label map of Algorithm 1 after `n_iter` iterations."""
         prior = ratio(statistics.total, statistics.known, 0.0)
         if isinstance(statistics.known_gram, tuple):
-            if self.n_iter != 1:
-                raise InputError(
-                    where="n_iter",
-                    found=self.n_iter,
-                    expected="1, for a panel of many labels",
-                )
+            return MLCMaSolution(self._solve_large_label_space(statistics), prior)
 
-            rows = sparse.vstack(statistics.known_gram, format="csr")
-            order, size = head_first(rows.sum(axis=0))
-            head = np.empty((size, len(order)), dtype=single(size, len(order)))
-            for some, own in with_head(rows, order, size):
-                head[some] = own * (m / n)
+        n_labels = len(statistics.total)
+        models_per_pair = statistics.spoken / (statistics.n_instances * n_labels)
+        eigenvalues, eigenvectors = self._decompose_gram(statistics, prior)
+        shrinkage = self._compute_shrinkage(models_per_pair * eigenvalues)
+        label_map = (eigenvectors * shrinkage) @ eigenvectors.T
 
-            diagonal = rows.power(2).sum(axis=0)[order[size:]] * (m / n)
-            found = shrunk(
-                order,
-                head,
-                diagonal,
-                ((at, own * (m / n)) for at, (own,) in among_tail(order, size, rows)),
+        # Labels that never occur together have 0 here, except for rounding errors that
+        # would rank them at random.
+        smallest = 10 * n_labels * np.finfo(np.float64).eps * shrinkage.max()
+        label_map[np.abs(label_map) < smallest] = 0.0
+
+        if statistics.gold:
+            label_map = _fit_to_gold_labels(
+                label_map, statistics, eigenvalues, eigenvectors
             )
-            together = (
-                f"labels beside the {size:,} most frequent that go together too often"
-            )
-            if not (np.isfinite(found.bound)):
-                raise InputError(
-                    where="MLCM-a",
-                    found=together,
-                    expected="fewer of these; --method filter takes such panels",
-                )
+        return MLCMaSolution(label_map, prior)
 
-            return MLCMaSolution(found, prior)
-
+    def _decompose_gram(
+        self, statistics: MLCMaStatistics, prior: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the eigenvalues and eigenvectors of G."""
+        n_labels = len(prior)
         rows = as_gram(statistics.known_gram).rows
-        if (
-            rows is not None
-            and rows.shape[0] < l
-            and np.ndim(statistics.unknown_gram) == 0
-            and self.n_iter != 0
-        ):
-            # Fewer instances than labels: their singular values are all there is, and the
-            # rest of `h` is 0.
-            _, singular, directions = linalg.svd(dense(rows), full_matrices=False)
-            g = singular**2 / n
-            V = directions.T
-        else:
-            # Ȳ = Z + U diag(prior), multiplied out.
-            cross = prior[:, None] * statistics.cross_gram
-            second = (
-                np.asarray(statistics.known_gram)
-                + cross
-                + cross.T
-                + np.outer(prior, prior) * statistics.unknown_gram
+        is_covered = np.ndim(statistics.unknown_gram) == 0
+        has_few_rows = rows is not None and rows.shape[0] < n_labels
+
+        if has_few_rows and is_covered and self.n_iter != 0:
+            # With fewer instances than labels, all other eigenvalues are 0.
+            _, singular_values, directions = linalg.svd(
+                dense(rows), full_matrices=False
             )
-            g, V = linalg.eigh(second / n, overwrite_a=True)
+            return singular_values**2 / statistics.n_instances, directions.T
 
-        if self.n_iter is None:
-            h = _limit(m * g)
-        else:
-            h = _rounds(m * g, whole(self.n_iter, "n_iter", 0))
-
-        filter = (V * h) @ V.T
-        # Labels that never go together have 0 here, up to rounding that would rank them by
-        # chance: make it 0 again.
-        filter[np.abs(filter) < 10 * l * np.finfo(np.float64).eps * h.max()] = 0.0
-        return MLCMaSolution(
-            _fitted(filter, statistics, g, V) if statistics.gold else filter, prior
+        # Pairs without predictions get the prior: z + u * prior, multiplied out.
+        cross = prior[:, np.newaxis] * statistics.cross_gram
+        uncovered = np.outer(prior, prior) * statistics.unknown_gram
+        full_gram = np.asarray(statistics.known_gram) + cross + cross.T + uncovered
+        eigenvalues, eigenvectors = linalg.eigh(
+            full_gram / statistics.n_instances, overwrite_a=True
         )
+        return eigenvalues, eigenvectors
+
+    def _compute_shrinkage(self, signal: FloatArray) -> FloatArray:
+        """Return h after `n_iter` iterations; `signal` is m * g."""
+        if self.n_iter is None:
+            return _find_shrinkage_limit(signal)
+        return _iterate_shrinkage(signal, whole(self.n_iter, "n_iter", 0))
+
+    def _solve_large_label_space(self, statistics: MLCMaStatistics) -> HeadTailMap:
+        """Return the map of one iteration: exact for frequent labels only."""
+        if self.n_iter != 1:
+            raise InputError(
+                where="n_iter",
+                found=self.n_iter,
+                expected="1, for a large label space",
+            )
+
+        mean_scores = sparse.vstack(statistics.known_gram, format="csr")
+        n_labels = len(statistics.total)
+        models_per_pair = statistics.spoken / (statistics.n_instances * n_labels)
+        scale = models_per_pair / statistics.n_instances
+
+        # The head: products of frequent labels with all others.
+        order, head_size = head_first(mean_scores.sum(axis=0))
+        head = np.empty((head_size, len(order)), dtype=single(head_size, len(order)))
+        for rows, products in with_head(mean_scores, order, head_size):
+            head[rows] = products * scale
+
+        # The tail: products of rare labels, in pieces.
+        diagonal = mean_scores.power(2).sum(axis=0)[order[head_size:]] * scale
+        tail = (
+            (rows, products * scale)
+            for rows, (products,) in among_tail(order, head_size, mean_scores)
+        )
+        label_map = shrunk(order, head, diagonal, tail)
+        if not np.isfinite(label_map.bound):
+            raise InputError(
+                where="MLCM-a",
+                found=f"rare labels (other than the {head_size:,} most frequent) that "
+                "occur together too often",
+                expected="fewer of these; --method filter supports such predictions",
+            )
+        return label_map
 
     @staticmethod
     def _apply(block: Predictions, solution: MLCMaSolution) -> Any:
-        """Filter the mean prediction; Eq. averaging_omega."""
-        if isinstance(solution.filter, HeadTailMap):
-            average = many_means(block, np.zeros(len(solution.prior))).above
-            default = np.zeros(len(solution.prior))
-            cells = average[:, solution.filter.labels]
-            return SparseScores(
-                solution.filter.applied(
-                    cells, default, lambda moved, _: best(moved, default)
-                ),
-                default,
-            )
+        """Map the mean scores to consensus scores; Eq. averaging_omega."""
+        label_map = solution.filter
+        if not isinstance(label_map, HeadTailMap):
+            return product(mean(votes(block), solution.prior), label_map)
 
-        return product(mean(votes(block), solution.prior), solution.filter)
+        default = np.zeros(len(solution.prior))
+        mean_scores = many_means(block, default).above[:, label_map.labels]
+        scores = label_map.applied(
+            mean_scores, default, lambda moved, _: best(moved, default)
+        )
+        return SparseScores(scores, default)
 
     @staticmethod
     def _contributions(
         block: Predictions, solution: MLCMaSolution, label: int
     ) -> Contributions:
-        """Take the filtered mean of the block's one instance apart; where nobody spoke, the prior is filtered too."""
-        scores, said = statements(block)
-        heard = said.sum(axis=0)
-        many = isinstance(solution.filter, HeadTailMap)
-        if many:
-            passed = solution.filter.column(label, scores.shape[1])
-        else:
-            passed = solution.filter[:, label]
+        """Return what each prediction of one instance adds to the label's score.
 
-        unheard = (solution.prior * passed)[heard == 0].sum()
-        return Contributions(float(unheard), ratio(scores, heard, 0.0) * passed)
+        The priors of pairs without predictions are the baseline.
+        """
+        scores, is_present = statements(block)
+        n_labels = scores.shape[1]
+        if isinstance(solution.filter, HeadTailMap):
+            factors = solution.filter.column(label, n_labels)
+        else:
+            factors = solution.filter[:, label]
+
+        counts = is_present.sum(axis=0)
+        baseline = (solution.prior * factors)[counts == 0].sum()
+        return Contributions(float(baseline), ratio(scores, counts, 0.0) * factors)
 
 
 def mlcm_a(
     predictions: PredictionsLike, n_iter: int | None = 1, weights: Weights = None
 ) -> FloatArray:
-    """Return the consensus scores of `MLCMa`.
+    """Return the consensus scores of MLCM-a.
 
     Parameters
     ----------
-    predictions
+    predictions : Predictions or array-like of shape (m, n, l)
         `Predictions`, or anything that its constructor takes.
-    n_iter
-        Rounds of Algorithm 1; ``None`` for the limit in closed form.
-    weights
-        How much each model counts, in their order or by name; ``None``: all alike.
+    n_iter : int or None, default=1
+        Number of iterations of Algorithm 1; None for their limit in closed form.
+    weights : sequence or mapping, default=None
+        Weight of each model, in their order or by name. By default all are equal.
 
     Returns
     -------
@@ -398,3 +358,132 @@ def mlcm_a(
         Higher scores are more relevant.
     """
     return MLCMa(n_iter=n_iter, weights=weights).fit_transform(predictions)
+
+
+def _compute_mean_statistics(block: Predictions) -> MLCMaStatistics:
+    """Return the sums of the mean scores of one block."""
+    if block.many:
+        return _compute_sparse_mean_statistics(block)
+
+    _, n_instances, n_labels = block.shape
+    total, count = votes(block)
+    if isinstance(count, float):
+        # Every pair has the same number of predictions.
+        return MLCMaStatistics(
+            n_instances=n_instances,
+            spoken=count * n_instances * n_labels,
+            known=np.full(n_labels, float(n_instances)),
+            total=column_sums(total) / count,
+            known_gram=_compute_gram_of_means(total, count),
+        )
+
+    mean_scores = mean(Votes(total, count), np.zeros(n_labels))
+    is_uncovered = (count == 0).astype(np.float64)
+    statistics = MLCMaStatistics(
+        n_instances=n_instances,
+        spoken=count.sum(),
+        known=n_instances - is_uncovered.sum(axis=0),
+        total=column_sums(mean_scores),
+        known_gram=Gram.of(mean_scores),
+    )
+    if not is_uncovered.any():
+        return statistics
+    return statistics._replace(
+        cross_gram=np.asarray(is_uncovered.T @ mean_scores),
+        unknown_gram=gram(is_uncovered),
+    )
+
+
+def _compute_sparse_mean_statistics(block: Predictions) -> MLCMaStatistics:
+    """Return the sums of a large label space; pairs without predictions count as 0."""
+    _, n_instances, n_labels = block.shape
+    sparse_votes = Said.by(block)
+    mean_scores = many_means(block, np.zeros(n_labels)).above
+
+    n_covered = np.zeros(n_labels)
+    for is_seen, rows in sparse_votes.groups():
+        n_covered += len(rows) * ((is_seen @ sparse_votes.known) > 0)
+
+    n_predictions = (sparse_votes.seen.sum(axis=0) @ sparse_votes.known).sum()
+    return MLCMaStatistics(
+        n_instances=n_instances,
+        spoken=float(n_predictions),
+        known=n_covered,
+        total=mean_scores.sum(axis=0),
+        known_gram=telling(mean_scores),
+    )
+
+
+def _compute_gram_of_means(total: Matrix, count: float) -> Gram:
+    """Return the Gram matrix of the means ``total / count``.
+
+    Counts of votes are multiplied in float32, which is twice as fast, while all sums
+    are exact.
+    """
+    n_instances, n_labels = total.shape
+    is_inexact = total.dtype.kind == "f" or count**2 * n_instances >= _EXACT_FLOAT32
+    if is_inexact or n_instances < n_labels:
+        return Gram.of(total / count)
+
+    products = gram(total.astype(np.float32))
+    return as_gram(products.astype(np.float64) / count**2)
+
+
+def _iterate_shrinkage(signal: FloatArray, n_iter: int) -> FloatArray:
+    """Iterate h = x / (1 + x), x = m g h**2, starting with x = m g = `signal`."""
+    signal = np.maximum(signal, 0.0)  # negative only by rounding
+    weight = signal
+    shrinkage = np.ones_like(signal)
+    for _ in range(n_iter):
+        shrinkage = weight / (1 + weight)
+        weight = signal * shrinkage**2
+    return shrinkage
+
+
+def _find_shrinkage_limit(signal: FloatArray) -> FloatArray:
+    """Return the limit of the iteration: the larger root of x**2 + (2 - mg) x + 1.
+
+    The limit is 0 where m g < 4.
+    """
+    half = np.maximum(signal, 4.0) / 2 - 1
+    weight = half + np.sqrt(np.maximum(half**2 - 1, 0.0))
+    return np.where(signal >= 4, weight / (1 + weight), 0.0)
+
+
+def _fit_to_gold_labels(
+    label_map: FloatArray,
+    statistics: MLCMaStatistics,
+    eigenvalues: FloatArray,
+    eigenvectors: FloatArray,
+) -> FloatArray:
+    """Return W, the label map fitted to gold labels."""
+    # Directions in which G is the identity and S is diagonal.
+    is_positive = eigenvalues > 1e-10 * max(float(eigenvalues.max()), 1e-300)
+    whitening = eigenvectors[:, is_positive] / np.sqrt(eigenvalues[is_positive])
+    gold_eigenvalues, rotation = linalg.eigh(
+        whitening.T @ statistics.gold_gram @ whitening
+    )
+    gold_eigenvalues = np.maximum(gold_eigenvalues, 0)
+    directions = whitening @ rotation
+
+    # cF: the unsupervised map on the scale that fits best.
+    mapped = statistics.gold_gram @ label_map
+    fit = (label_map * statistics.gold_cross).sum()
+    scale = max(float(ratio(fit, (label_map * mapped).sum(), 1.0)), 1e-3)
+    label_map = scale * label_map
+
+    # C - cSF, and the squared errors of cF.
+    residual = statistics.gold_cross - scale * mapped
+    explained = (label_map * (statistics.gold_cross + residual)).sum(axis=0)
+    squared_error = statistics.gold_yes - explained
+    projected = directions.T @ residual
+
+    def compute_evidence(tau: float) -> float:
+        reduction = (1 / (gold_eigenvalues + tau)) @ projected**2
+        variance = np.maximum(squared_error - reduction, 0) + _NOISE
+        complexity = len(label_map) * np.log1p(gold_eigenvalues / tau).sum()
+        return float(-complexity - statistics.gold * np.log(variance).sum())
+
+    tau = max(_TAUS, key=compute_evidence)
+    correction = directions @ (projected / (gold_eigenvalues + tau)[:, np.newaxis])
+    return np.asarray(label_map + correction)
