@@ -262,7 +262,9 @@ def test_a_panel_of_many_labels_takes_the_sparse_route_and_others_do_not():
     assert best.labels.shape == (60, 3)
     assert (np.diff(best.scores, axis=1) <= 0).all()
     sets = found.label_sets()
-    assert [len(names) for names in sets] == np.diff(found.label_indicator.indptr).tolist()
+    assert [len(names) for names in sets] == np.diff(
+        found.label_indicator.indptr
+    ).tolist()
     assert found.evaluate(np.eye(60, 3000))["ranking_loss"] >= 0
     why = found.explain(0, best.labels[0, 0])
     assert why.score == pytest.approx(best.scores[0, 0])

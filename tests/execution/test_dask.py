@@ -188,7 +188,7 @@ def _slow(statistics):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("client", [2], indirect=True)
-@pytest.mark.parametrize("during", ["sums", "apply"])
+@pytest.mark.parametrize("during", ["_compute_pass", "_apply"])
 def test_a_killed_worker_changes_nothing(client, panel, tmp_path, monkeypatch, during):
     monkeypatch.setattr(FilePredictions, "block_size", 2)
     scanned = engine.DaskPredictions.from_scanned(
@@ -199,14 +199,16 @@ def test_a_killed_worker_changes_nothing(client, panel, tmp_path, monkeypatch, d
         pass
 
     slowed = _slow(getattr(mlc.MLCMr, during))
-    setattr(Slow, during, slowed if during == "sums" else staticmethod(slowed))
+    setattr(Slow, during, slowed if during == "_compute_pass" else staticmethod(slowed))
     victims = []
 
     def kill():
         deadline = time.monotonic() + 30
         while time.monotonic() < deadline and not victims:
             busy = [address for address, keys in client.processing().items() if keys]
-            begun = during == "sums" or list(tmp_path.glob(".out.parquet*/part-*"))
+            begun = during == "_compute_pass" or list(
+                tmp_path.glob(".out.parquet*/part-*")
+            )
             if busy and begun:
                 victims.append(client.run(os.getpid)[busy[0]])
                 os.kill(victims[0], signal.SIGKILL)
@@ -234,7 +236,7 @@ def test_without_any_worker_left_there_is_an_error_and_no_output(
 
     class Deadly(mlc.MLCMr):
         @staticmethod
-        def apply(block, solution):
+        def _apply(block, solution):
             time.sleep(1)
             return mlc.MLCMr._apply(block, solution)
 

@@ -12,6 +12,7 @@ from mlconsensus.inspection.pairwise import (
     departing,
 )
 from mlconsensus.linalg.annotations import make_annotations
+from mlconsensus.predictions import sampling
 from mlconsensus.predictions.sampling import subsample_for_diagnostics
 from panels import panels
 
@@ -88,7 +89,7 @@ def test_reliabilities_multiply_to_agreement():
 
 def test_large_panels_are_looked_at_in_part(monkeypatch):
     panel = mlc.Predictions(np.zeros((2, 100, 3), dtype=bool))
-    monkeypatch.setattr(pairwise, "MOST_CELLS", 150)
+    monkeypatch.setattr(sampling, "MOST_CELLS", 150)
     assert subsample_for_diagnostics(panel).instances.tolist() == list(range(0, 100, 4))
 
 

@@ -13,12 +13,12 @@ import numpy as np
 import polars as pl
 import pytest
 import zstandard
-from mlconsensus.io.formats.parquet import structure
 from scipy import sparse
 
 import mlconsensus as mlc
 from mlconsensus.errors import InputError
 from mlconsensus.io import read_predictions, scan_predictions
+from mlconsensus.io.formats.parquet import structure
 from mlconsensus.predictions.score_tables import ScoreTable
 
 CSR = {

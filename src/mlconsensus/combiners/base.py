@@ -360,7 +360,10 @@ class BaseCombiner(TransformerMixin, BaseEstimator):
         ndarray (n, l) of bool.
         """
         panel = self.in_fitted_order(predictions)
-        return map_blocks(panel, partial(_top_labels, self.applying()), bool)
+        label_sets: BoolArray = map_blocks(
+            panel, partial(_top_labels, self.applying()), bool
+        )
+        return label_sets
 
     def score(self, predictions: Any, y: Any) -> float:
         """Return the average precision of the consensus scores, what `cross_val_score` and `GridSearchCV` go by.

@@ -161,8 +161,8 @@ def declared(kind: Any) -> Mapping[str, Any]:
 
     Examples
     --------
-    >>> from mlconsensus.combiners.mlcm_r import Statistics
-    >>> declared(Statistics)["walk"].names
+    >>> from mlconsensus.combiners.mlcm_r import MLCMrStatistics
+    >>> declared(MLCMrStatistics)["walk"].names
     'm l m l'
     """
     hints = get_type_hints(kind, include_extras=True)
@@ -190,8 +190,8 @@ def to_arrays(value: Any) -> Arrays:
 
     Examples
     --------
-    >>> from mlconsensus.combiners.majority_vote import Statistics
-    >>> to_arrays(Statistics(np.array([2.0]), 3))
+    >>> from mlconsensus.combiners.majority_vote import MajorityVoteStatistics
+    >>> to_arrays(MajorityVoteStatistics(np.array([2.0]), 3))
     {'total': array([2.]), 'heard': array(3)}
     """
     arrays: Arrays = {}

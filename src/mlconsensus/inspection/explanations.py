@@ -13,6 +13,7 @@ from ..combiners.base import BaseCombiner
 from ..combiners.contributions import Scale
 from ..combiners.majority_vote import MajorityVote
 from ..errors import InputError, nearest
+from ..execution.local import reduce_blocks
 from ..metrics.tables import plain
 from ..predictions import BasePredictions, BoolArray, FloatArray, Predictions, as_names
 from ..text import shown, table
@@ -341,8 +342,11 @@ def explain(
     else:
         asked = one
 
-    voting = MajorityVote().fit(asked.weighted(None).select(labels=[name]))
-    prior = voting.solution_.prior
+    voting = MajorityVote()
+    statistics = reduce_blocks(
+        asked.weighted(None).select(labels=[name]), voting._compute_statistics
+    )
+    prior = voting._solve(statistics).prior
     if found.clusters is None:
         clusters = ()
     else:

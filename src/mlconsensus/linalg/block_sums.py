@@ -11,7 +11,7 @@ from operator import add
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 from scipy import sparse
 
 from ..execution.threads import map_on_threads
@@ -364,14 +364,12 @@ def ratio(
     below = np.broadcast_to(
         np.asarray(denominator, dtype=np.float64), np.shape(numerator)
     )
+    dtype: DTypeLike = np.float64
     if getattr(otherwise, "dtype", None) == np.float32:
-        kind = np.float32
-    else:
-        kind = np.float64
+        dtype = np.float32
 
-    out = np.array(
-        np.broadcast_to(np.asarray(otherwise, dtype=kind), np.shape(numerator))
-    )
+    defaults = np.asarray(otherwise, dtype=dtype)
+    out = np.array(np.broadcast_to(defaults, np.shape(numerator)))
     return np.asarray(np.divide(numerator, below, out=out, where=below != 0))
 
 
@@ -440,17 +438,13 @@ def as_csr(matrix: NDArray[Any], dtype: Any) -> Matrix:
 
 def _dense_sum(matrices: list[NDArray[Any]]) -> NDArray[Any]:
     """Add up matrices; decisions are counted in small integers, many at a time."""
-    if len(matrices) < 256:
-        counted = np.uint8
-    else:
-        counted = np.int32
-
+    dtype: DTypeLike = np.int32
     if any(values.dtype.kind == "f" for values in matrices):
-        kind = np.float64
-    else:
-        kind = counted
+        dtype = np.float64
+    elif len(matrices) < 256:
+        dtype = np.uint8
 
-    total = np.zeros_like(matrices[0], dtype=kind)
+    total = np.zeros_like(matrices[0], dtype=dtype)
     for values in matrices:
         np.add(
             total,
