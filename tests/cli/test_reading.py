@@ -69,7 +69,7 @@ def test_answers_of_language_models(data, run):
         )
         assert done.code == 0, done.err
         line, *_ = done.err.splitlines()
-        assert "answers without labels read as silence: 2" in line
+        assert "answers without labels read as missing: 2" in line
         assert "bad answers left out: 1 ('more.jsonl, line 2')" in line
         assert "labels called otherwise: 2 ('Sport', 'Weather')" in line
         assert "labels outside the vocabulary left out: 1 ('cats')" in line

@@ -19,7 +19,7 @@ from mlconsensus.predictions.score_tables import ScoreTable
 
 DATA = Path(__file__).parent.parent / "data"
 NAN = float("nan")
-SILENT = pytest.mark.filterwarnings("ignore:answers without labels read as silence")
+SILENT = pytest.mark.filterwarnings("ignore:answers without labels read as missing")
 both = pytest.mark.parametrize("read", [read_predictions, scan_predictions])
 
 
@@ -190,7 +190,7 @@ def test_datasets_of_rows():
     ]
     with pytest.warns(
         mlc.InputWarning,
-        match=r"keys left out: 3 \('text'\); answers without labels read as silence: 1",
+        match=r"keys left out: 3 \('text'\); answers without labels read as missing: 1",
     ):
         panel = mlc.Predictions.from_dataset(
             Dataset(rows, labels=["law", "war", "art"])
@@ -387,6 +387,6 @@ def test_what_is_not_written(tmp_path, form):
 
 def test_every_format_that_is_to_be_written_can_be(tmp_path):
     for name, form in FORMATS.items():
-        if form.written:
+        if form.is_writable:
             write_table(tmp_path / name, TABLE, format=name)
             assert read_table(tmp_path / name, format=name).labels is not None

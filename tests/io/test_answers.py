@@ -75,7 +75,7 @@ def test_answers_are_read_and_what_was_done_is_said(tmp_path: Path, form, read) 
             "duplicate tags read once: 2 ('sports', 'weather')",
             "empty tags left out: 2",
             "texts read as tags: 1",
-            "answers without labels read as silence: 2",
+            "answers without labels read as missing: 2",
         ]
     )
     assert (panel.models, panel.labels) == (
@@ -142,7 +142,7 @@ def test_an_answer_after_a_refusal_counts(tmp_path: Path) -> None:
         '{"instance": "1", "labels": null}\n{"instance": "1", "labels": ["x"]}\n'
     )
     with pytest.warns(
-        InputWarning, match="^answers without labels read as silence: 1$"
+        InputWarning, match="^answers without labels read as missing: 1$"
     ):
         assert read_predictions(path).to_array().tolist() == [[[1.0]]]
 
@@ -280,7 +280,7 @@ def test_refusals_are_silence(tmp_path: Path, tags) -> None:
     lines = [{"instance": 1, "labels": ["x"]}, {"instance": 2, "labels": tags}]
     (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, lines)))
     with pytest.warns(
-        InputWarning, match="^answers without labels read as silence: 1$"
+        InputWarning, match="^answers without labels read as missing: 1$"
     ):
         panel = read_predictions(tmp_path / "a.jsonl")
     np.testing.assert_array_equal(panel.to_array(), [[[1.0], [np.nan]]])
@@ -298,7 +298,7 @@ def test_texts_without_a_label_of_the_vocabulary_are_silence(
         {"instance": 3, "labels": ["fish"]},
     ]
     (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, lines)))
-    said = f"texts without a label of the vocabulary: 1 .'{text}'.; answers without labels read as silence: 1; "
+    said = f"texts without a label of the vocabulary: 1 .'{text}'.; answers without labels read as missing: 1; "
     with pytest.warns(
         InputWarning, match=f"^{said}labels outside the vocabulary left out: 1 "
     ):

@@ -22,7 +22,7 @@ def parsed(rows: str, head: str = HEAD) -> list[list[float]]:
 
 
 def loaded(text: str) -> tuple:
-    return arff._loaded(InputFile("a.arff", "a", lambda: text.encode()))
+    return arff._loaded(InputFile(name="a.arff", model="a", read=lambda: text.encode()))
 
 
 @pytest.mark.parametrize(

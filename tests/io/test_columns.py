@@ -5,10 +5,10 @@ import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlconsensus.io.columns import matrix
+from mlconsensus.io.columns import make_matrix
 from mlconsensus.io.files import Place
 
-PLACE = Place("a.parquet", "row", int)
+PLACE = Place(file="a.parquet", unit="row", number=int)
 
 
 @given(sizes=st.lists(st.sampled_from([1, 7, 64, 511, 512, 513]), min_size=1, max_size=3), width=st.integers(1, 5),
@@ -17,7 +17,7 @@ def test_bits(sizes: list[int], width: int, start: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     parts = [pl.DataFrame(rng.random((size, width)) < 0.3) for size in (*sizes, 21)]
     frame = pl.concat(parts, rechunk=False).slice(start)
-    found = matrix(frame, ["id", *frame.columns], PLACE)
+    found = make_matrix(frame, ["id", *frame.columns], PLACE)
     assert found.dtype == np.bool_
     assert np.array_equal(found, frame.to_numpy())
 
@@ -25,7 +25,7 @@ def test_bits(sizes: list[int], width: int, start: int, seed: int) -> None:
 def test_bits_beside_what_tells_that_none_is_missing() -> None:
     some = pl.Series("a", [True, None]).fill_null(False)
     frame = pl.DataFrame([some, pl.Series("b", [True, True])])
-    assert matrix(frame, ["id", "a", "b"], PLACE).tolist() == [
+    assert make_matrix(frame, ["id", "a", "b"], PLACE).tolist() == [
         [True, True],
         [False, True],
     ]

@@ -18,7 +18,7 @@ from scipy import sparse
 import mlconsensus as mlc
 from mlconsensus.errors import InputError
 from mlconsensus.io import read_predictions, scan_predictions
-from mlconsensus.io.formats.parquet import structure
+from mlconsensus.io.formats.parquet import parse_thrift_struct
 from mlconsensus.predictions.score_tables import ScoreTable
 
 CSR = {
@@ -363,7 +363,7 @@ def test_a_footer_that_tells_fewer_rows_than_there_are(tmp_path):
     # 100,000 and 1, twice each as Thrift's numbers are
     true = b"\xc0\x9a\x0c"
     told = b"\x82\x80\x00"
-    assert structure(data, start)[0][3] == n
+    assert parse_thrift_struct(data, start)[0][3] == n
     at = data.index(true, start)
     (tmp_path / "a.parquet").write_bytes(data[:at] + told + data[at + 3 :])
     assert (
@@ -385,7 +385,7 @@ def test_a_footer_that_tells_fewer_rows_than_there_are(tmp_path):
 )
 def test_footers_that_end_nowhere(data):
     with pytest.raises((IndexError, RecursionError)):
-        structure(data)
+        parse_thrift_struct(data)
 
 
 def test_names_of_files_that_are_not_text(tmp_path):

@@ -256,7 +256,7 @@ def test_a_score_without_a_label_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("instance,label,score\n1,x,0.5\n2,,\n3, ,0.5\n")
     with pytest.raises(
         InputError,
-        match=r"line 4, column 'label': found nothing beside a score, expected a name",
+        match=r"line 4, column 'label': found nothing next to a score, expected a name",
     ):
         mlc.read_predictions(tmp_path / "a.csv")
 

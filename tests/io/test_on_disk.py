@@ -19,21 +19,21 @@ FRAME = pl.DataFrame({"1": range(1000)})
     )
 )
 def test_rows_in_any_order(asked: list[tuple[int, bool, int]]) -> None:
-    walk = on_disk.Walk(FRAME.lazy(), "a.parquet")
+    reader = on_disk.SequentialReader(FRAME.lazy(), "a.parquet")
     at = 0
     for start, goes_on, size in asked:
         if not (goes_on and at <= 900):
             at = start
-        assert walk.rows(at, at + size).equals(FRAME[at : at + size])
+        assert reader.read(at, at + size).equals(FRAME[at : at + size])
         at += size
 
 
 def test_what_is_read_by_itself_decodes_nothing_ahead(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.delattr(on_disk, "batches")
-    walk = on_disk.Walk(FRAME.lazy(), "a.parquet")
-    assert [walk.rows(start, start + 5)["1"][0] for start in (0, 500, 100)] == [
+    monkeypatch.delattr(on_disk, "iterate_batches")
+    reader = on_disk.SequentialReader(FRAME.lazy(), "a.parquet")
+    assert [reader.read(start, start + 5)["1"][0] for start in (0, 500, 100)] == [
         0,
         500,
         100,
@@ -41,8 +41,8 @@ def test_what_is_read_by_itself_decodes_nothing_ahead(
 
 
 def test_a_file_that_became_shorter() -> None:
-    walk = on_disk.Walk(FRAME.lazy(), "a.parquet")
+    reader = on_disk.SequentialReader(FRAME.lazy(), "a.parquet")
     with pytest.raises(
         InputError, match="found fewer rows than before, expected a file that stays"
     ):
-        walk.rows(995, 1005)
+        reader.read(995, 1005)

@@ -73,7 +73,7 @@ def test_lists_of_tags_in_a_column(tmp_path: Path, name: str, read) -> None:
     rows = pl.DataFrame({"id": [7, 8, 9], "labels": [["x", "y"], [], None]})
     WRITERS[name](rows, tmp_path / f"a.{name}")
     with pytest.warns(
-        InputWarning, match="^answers without labels read as silence: 1$"
+        InputWarning, match="^answers without labels read as missing: 1$"
     ):
         panel = read(tmp_path / f"a.{name}")
     assert (panel.instances.tolist(), panel.labels) == (["7", "8", "9"], ("x", "y"))

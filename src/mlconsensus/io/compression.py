@@ -1,4 +1,4 @@
-"""Compressed bytes → plain ones, piece by piece, so that a small file cannot take all memory."""
+"""Decompression in pieces, so that a small file cannot take all memory."""
 
 import gzip
 import io
@@ -6,62 +6,75 @@ from collections.abc import Iterator
 
 from ..execution.memory import check_size
 
-# how such files begin
+# The first bytes of compressed files.
 GZIP = b"\x1f\x8b"
 ZSTD = b"\x28\xb5\x2f\xfd"
 
-_PIECE = (
-    2**12
-)  # compressed bytes that are unpacked at a time; Zstandard can make 128 MB of them
-_STEP = 2**26  # unpacked bytes after which to look how much memory is left
+# Compressed bytes of one piece; Zstandard can make 128 MB of them.
+_PIECE = 2**12
+# Decompressed bytes after which the memory is checked.
+_STEP = 2**26
 
 
-def unpacked(data: bytes, kind: bytes, name: str) -> bytes:
-    """Return what is in a gzip or Zstandard file, unless it is more than fits into memory.
+def decompress(data: bytes, kind: bytes, name: str) -> bytes:
+    """Decompress a gzip or Zstandard file, if the result fits into memory.
 
     Parameters
     ----------
-    data
-        The file's bytes.
-    kind
+    data : bytes
+        The compressed file.
+    kind : bytes
         `GZIP` or `ZSTD`.
-    name
-        As messages say it.
+    name : str
+        Name of the file in messages.
+
+    Returns
+    -------
+    bytes
 
     Examples
     --------
-    >>> unpacked(gzip.compress(b"text"), GZIP, "a.csv.gz")
+    >>> decompress(gzip.compress(b"text"), GZIP, "a.csv.gz")
     b'text'
     """
+    if kind == GZIP:
+        pieces = _decompress_gzip(data)
+    else:
+        pieces = _decompress_zstd(data)
+
     parts = []
     size = 0
-    seen = 0
-    file = gzip.GzipFile(fileobj=io.BytesIO(data))
-    for part in (
-        iter(lambda: file.read(_STEP), b"") if kind == GZIP else _from_zstd(data)
-    ):
-        parts.append(part)
-        size += len(part)
-        if size - seen >= _STEP:
+    checked_size = 0
+    for piece in pieces:
+        parts.append(piece)
+        size += len(piece)
+        if size - checked_size >= _STEP:
             check_size(size, name, "or more when unpacked")
-            seen = size
+            checked_size = size
 
     return b"".join(parts)
 
 
-def _from_zstd(data: bytes) -> Iterator[bytes]:
+def _decompress_gzip(data: bytes) -> Iterator[bytes]:
+    """Decompress gzip data piece by piece."""
+    file = gzip.GzipFile(fileobj=io.BytesIO(data))
+    while piece := file.read(_STEP):
+        yield piece
+
+
+def _decompress_zstd(data: bytes) -> Iterator[bytes]:
+    """Decompress Zstandard data piece by piece; it may consist of several frames."""
     import zstandard
 
-    whole = memoryview(data)
-    at = 0
-    while at < len(whole):
+    view = memoryview(data)
+    position = 0
+    while position < len(view):
         frame = zstandard.ZstdDecompressor().decompressobj()
         while not frame.eof:
-            if at == len(
-                whole
-            ):  # zstandard gives what it has of a file that was cut off, without a word
+            # zstandard does not report a file that was cut off.
+            if position == len(view):
                 raise EOFError("it ends too early")
 
-            piece = whole[at : at + _PIECE]
+            piece = view[position : position + _PIECE]
             yield frame.decompress(piece)
-            at += len(piece) - len(frame.unused_data)
+            position += len(piece) - len(frame.unused_data)

@@ -1,4 +1,7 @@
-"""Bytes in and out: files and standard streams, compression, and outputs that appear whole or not at all."""
+"""Reading and writing of bytes: files, standard streams and compression.
+
+Output files appear only when they are complete.
+"""
 
 import contextlib
 import errno
@@ -8,129 +11,209 @@ import secrets
 import sys
 import zlib
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 from types import SimpleNamespace
-from typing import IO, Any, NamedTuple, Self
+from typing import IO, Any
 
 from ..errors import InputError, nearest
 from ..text import safe
-from .compression import GZIP, ZSTD, unpacked
+from .compression import GZIP, ZSTD, decompress
 from .options import DEFAULT_OPTIONS, ReadOptions
 
 AnyPath = str | PathLike[str]
-Paths = AnyPath | Sequence[AnyPath]  # of a panel
+Paths = AnyPath | Sequence[AnyPath]
 
-STANDARD = "-"  # the path that means standard input or output
+STANDARD = "-"  # the path of standard input and output
 COMPRESSIONS = (".gz", ".zst")
 
-_NO_LINKS = errno.EPERM, errno.ENOTSUP, errno.ENOSYS
+# Errors of file systems without hard links.
+_NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS)
 
 
-class InputFile(NamedTuple):
-    """Where one file's bytes come from, and what to call it.
+@dataclass(frozen=True, kw_only=True)
+class InputFile:
+    """A file to read.
+
+    Parameters
+    ----------
+    name : str
+        Name of the file in messages.
+    model : str
+        Name of the model if the file does not contain one.
+    read : callable
+        Returns the bytes. It is a function so that only the reader holds the bytes and
+        can free them.
+    path : Path, default=None
+        ``None`` if the bytes are not from a path.
+    options : ReadOptions
+        Options for reading.
 
     Examples
     --------
-    >>> InputFile("votes.csv", "votes", lambda: b"id,x").read()
+    >>> InputFile(name="votes.csv", model="votes", read=lambda: b"id,x").read()
     b'id,x'
     """
 
-    name: str  # as messages say it
-    model: str  # what the file's name says the model is called
-    read: Callable[
-        [], bytes
-    ]  # a call, so that the reader alone holds the bytes and can let go of them
+    name: str
+    model: str
+    read: Callable[[], bytes]
     path: Path | None = None
-    rules: ReadOptions = DEFAULT_OPTIONS  # how to read it
+    options: ReadOptions = DEFAULT_OPTIONS
 
-    def content(self) -> bytes | Path:
-        """Return the file itself if a library can read it as it is, which spares memory, else its bytes."""
+    def get_content(self) -> bytes | Path:
+        """Return the path if libraries can open it, which saves memory, else the bytes.
+
+        Returns
+        -------
+        bytes or Path
+        """
         if self.path is not None and is_plain(self.path):
             return self.path.absolute()
         return self.read()
 
 
-class Place(NamedTuple):
-    """Where the rows of a table stand in their file, as messages say it.
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """Location of the rows of a table in their file, for messages.
+
+    Parameters
+    ----------
+    file : str
+        Name of the file in messages.
+    unit : str
+        "line" of a text file, "row" of a table.
+    number : callable
+        Returns the number of the row at a position.
 
     Examples
     --------
-    >>> place = Place("a.csv", "line", lambda row: row + 2)
-    >>> place(0), place.short(5)
+    >>> place = Place(file="a.csv", unit="line", number=lambda row: row + 2)
+    >>> place(0), place.describe_row(5)
     ('a.csv, line 2', 'line 7')
     """
 
     file: str
-    unit: str  # "line" of a text file, "row" of a table
-    number: Callable[[int], int]  # of the row that stands at a position
+    unit: str
+    number: Callable[[int], int]
 
-    def below(self, start: int) -> Self:
-        """Return the place of the rows from one on."""
-        return self._replace(number=lambda row: self.number(row + start))
+    def shift(self, start: int) -> "Place":
+        """Return the place of the rows that begin at position `start`.
 
-    def short(self, row: int) -> str:
-        """Say where, without the file."""
+        Parameters
+        ----------
+        start : int
+            Position of the first row.
+
+        Returns
+        -------
+        Place
+        """
+        return replace(self, number=lambda row: self.number(row + start))
+
+    def describe_row(self, row: int) -> str:
+        """Return the location of a row without the file.
+
+        Parameters
+        ----------
+        row : int
+            Position of the row.
+
+        Returns
+        -------
+        str
+        """
         return f"{self.unit} {self.number(row)}"
 
     def __call__(self, row: int) -> str:
-        """Say where."""
-        return f"{self.file}, {self.short(row)}"
+        """Return the location of a row with the file."""
+        return f"{self.file}, {self.describe_row(row)}"
 
 
 def read_bytes(path: AnyPath) -> bytes:
-    """Return a file's bytes, decompressed; ``-`` is standard input.
+    """Read a file and decompress it.
+
+    Parameters
+    ----------
+    path : str or path-like
+        ``-`` is standard input.
+
+    Returns
+    -------
+    bytes
 
     Examples
     --------
     >>> read_bytes("no/such/file.csv")
     Traceback (most recent call last):
     ...
-    mlconsensus.errors.InputError: no/such/file.csv: found no such file, expected a file to read
+    mlconsensus.errors.InputError: no/such/file.csv: found no such file, expected ...
     """
     shown = display(path)
     data = raw_bytes(path)
     suffix = Path(path).suffix.lower()
-    for kind, ending, called in ((GZIP, ".gz", "gzip"), (ZSTD, ".zst", "zstd")):
-        if data.startswith(kind) or suffix == ending:
-            with reader_errors(
-                shown, f"a whole {called} file", f"broken {called} data"
-            ):
-                return unpacked(data, kind, shown)
+    if data.startswith(GZIP) or suffix == ".gz":
+        with reader_errors(shown, "a whole gzip file", "broken gzip data"):
+            return decompress(data, GZIP, shown)
+
+    if data.startswith(ZSTD) or suffix == ".zst":
+        with reader_errors(shown, "a whole zstd file", "broken zstd data"):
+            return decompress(data, ZSTD, shown)
 
     return data
 
 
 def raw_bytes(path: AnyPath) -> bytes:
-    """Return a file's bytes as they are; ``-`` is standard input.
+    """Read a file without decompressing it.
+
+    Parameters
+    ----------
+    path : str or path-like
+        ``-`` is standard input.
+
+    Returns
+    -------
+    bytes
 
     Examples
     --------
     >>> raw_bytes("no/such/folder")
     Traceback (most recent call last):
     ...
-    mlconsensus.errors.InputError: no/such/folder: found no such file, expected a file to read
+    mlconsensus.errors.InputError: no/such/folder: found no such file, expected a ...
     """
     shown = display(path)
-    if not (os.fspath(path) != STANDARD or sys.stdin is not None):
+    is_standard = os.fspath(path) == STANDARD
+    if is_standard and sys.stdin is None:
         raise InputError(where=shown, found="it closed", expected="it open")
 
     try:
-        if os.fspath(path) == STANDARD:
+        if is_standard:
             return sys.stdin.buffer.read()
         return Path(path).read_bytes()
     except FileNotFoundError:
+        hint = _suggest_neighbor(Path(path))
         raise InputError(
-            f"{shown}: found no such file, expected a file to read{_neighbour(Path(path))}"
+            where=shown, found="no such file", expected=f"a file to read{hint}"
         ) from None
-    except (OSError, ValueError) as fault:
+    except (OSError, ValueError) as error:
         raise InputError(
-            f"{shown}: found {_reason(fault)}, expected a file to read"
+            where=shown, found=_describe_error(error), expected="a file to read"
         ) from None
 
 
 def display(path: AnyPath) -> str:
-    """Return the path as messages say it.
+    """Return the name of a path in messages.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file.
+
+    Returns
+    -------
+    str
 
     Examples
     --------
@@ -143,34 +226,41 @@ def display(path: AnyPath) -> str:
 
 
 def check_output(path: AnyPath, force: bool = False) -> None:
-    """Refuse a place that cannot be written to, before any work is done for it.
+    """Check that an output can be written, before any work is done for it.
+
+    Parameters
+    ----------
+    path : str or path-like
+        ``-`` is standard output.
+    force : bool, default=False
+        Whether an existing file may be replaced.
 
     Examples
     --------
     >>> check_output("no/such/folder/out.csv")
     Traceback (most recent call last):
     ...
-    mlconsensus.errors.InputError: no/such/folder/out.csv: found no folder ..., expected it to exist
+    mlconsensus.errors.InputError: no/such/folder/out.csv: found no folder ..., ...
     """
     if os.fspath(path) == STANDARD:
         return
-    if not (bool(os.fspath(path))):
+    if not os.fspath(path):
         raise InputError(
             where="output", found="an empty name", expected="a file to write"
         )
 
     shown = display(path)
     target = Path(os.path.realpath(path))
-    with writable(path):  # names can be too long
+    with writable(path):  # the system refuses names that are too long
         if target.is_dir():
             raise InputError(where=shown, found="a folder", expected="a file to write")
-        if not (target.parent.is_dir()):
+        if not target.parent.is_dir():
             raise InputError(
                 where=shown,
                 found=f"no folder {str(target.parent)!r}",
                 expected="it to exist",
             )
-        if not (force or not target.is_file()):
+        if target.is_file() and not force:
             raise InputError(
                 where=shown,
                 found="an existing file",
@@ -180,11 +270,22 @@ def check_output(path: AnyPath, force: bool = False) -> None:
 
 @contextlib.contextmanager
 def atomic_write(path: AnyPath, force: bool = False) -> Iterator[IO[bytes]]:
-    """Open a file that takes its place only when all of it is written; ``-`` is standard output.
+    """Open a file that appears at its path only when it is complete.
 
-    The bytes go to a hidden file in the same folder, which is renamed at the end; an
-    error, or a kill, leaves whatever was at `path` before. Devices and pipes, which
-    cannot be renamed over, are written directly.
+    The bytes go to a hidden file in the same folder, which is renamed at the end. After
+    an error or a kill, `path` is as it was before. Devices and pipes cannot be replaced
+    and are written directly.
+
+    Parameters
+    ----------
+    path : str or path-like
+        ``-`` is standard output.
+    force : bool, default=False
+        Whether to replace an existing file.
+
+    Yields
+    ------
+    binary file
 
     Examples
     --------
@@ -205,32 +306,48 @@ def atomic_write(path: AnyPath, force: bool = False) -> Iterator[IO[bytes]]:
 
         buffer = io.BytesIO()
         yield buffer
-        shown = buffer.getvalue()
-        if sys.stdout.buffer.isatty():
-            shown = "\n".join(
-                map(safe, shown.decode(errors="backslashreplace").split("\n"))
-            ).encode()
-
-        sys.stdout.buffer.write(shown)
-        sys.stdout.buffer.flush()
+        _print_bytes(buffer.getvalue())
         return
 
     with writable(path):
-        target = Path(
-            os.path.realpath(path)
-        )  # a link stays a link: what it points at is replaced
+        # If the path is a link, it remains and its target is replaced.
+        target = Path(os.path.realpath(path))
         check_output(path, force)
-        with (
-            _written_directly(target)
-            if target.exists() and not target.is_file()
-            else _renamed(target, force) as file
-        ):
+
+        opener: contextlib.AbstractContextManager[IO[bytes]]
+        if target.exists() and not target.is_file():
+            opener = _open_device(target)
+        else:
+            opener = _write_then_rename(target, force)
+
+        with opener as file:
             yield file
 
 
-# One that is made of a generator keeps what it refused in memory.
-class reader_errors(contextlib.AbstractContextManager[Any]):  # noqa: N801 - used as a function is
-    """Refuse a file that a library cannot read, whatever it raises; Polars even panics, which no `Exception` is.
+def _print_bytes(data: bytes) -> None:
+    """Write bytes to standard output; control characters are escaped on a terminal."""
+    if sys.stdout.buffer.isatty():
+        lines = data.decode(errors="backslashreplace").split("\n")
+        data = "\n".join(map(safe, lines)).encode()
+
+    sys.stdout.buffer.write(data)
+    sys.stdout.buffer.flush()
+
+
+# A context manager made of a generator would keep the refused data in memory.
+class reader_errors(contextlib.AbstractContextManager[None]):  # noqa: N801
+    """Turn any error of a library that reads a file into an `InputError`.
+
+    Panics of Polars are caught, too, although they are not of type `Exception`.
+
+    Parameters
+    ----------
+    name : str
+        Name of the file in messages.
+    kind : str
+        The expected format.
+    found : str, default="broken data"
+        Description of the problem.
 
     Examples
     --------
@@ -238,32 +355,39 @@ class reader_errors(contextlib.AbstractContextManager[Any]):  # noqa: N801 - use
     ...     raise RuntimeError("bad magic")
     Traceback (most recent call last):
     ...
-    mlconsensus.errors.InputError: a.parquet: found broken data (bad magic), expected Parquet
+    mlconsensus.errors.InputError: a.parquet: found broken data (bad magic), ...
     """
 
     def __init__(self, name: str, kind: str, found: str = "broken data") -> None:
-        self.name, self.kind, self.found = name, kind, found
+        self.name = name
+        self.kind = kind
+        self.found = found
 
     def __exit__(
-        self, kind: object, fault: BaseException | None, trace: object
+        self, kind: object, error: BaseException | None, trace: object
     ) -> None:
-        if fault is None or isinstance(
-            fault, InputError | KeyboardInterrupt | SystemExit | GeneratorExit
+        if error is None or isinstance(
+            error, InputError | KeyboardInterrupt | SystemExit | GeneratorExit
         ):
             return
-        if isinstance(fault, Exception):
-            why = first_line(fault)
-        else:
-            why = "its reader panicked"
+
+        reason = "its reader panicked"
+        if isinstance(error, Exception):
+            reason = first_line(error)
 
         raise InputError(
-            f"{self.name}: found {self.found} ({why}), expected {self.kind}"
+            where=self.name, found=f"{self.found} ({reason})", expected=self.kind
         ) from None
 
 
 @contextlib.contextmanager
 def writable(path: AnyPath) -> Iterator[None]:
-    """Say of an output that cannot be written why not.
+    """Turn an error of the system while an output is written into an `InputError`.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The output, for the message.
 
     Examples
     --------
@@ -271,25 +395,41 @@ def writable(path: AnyPath) -> Iterator[None]:
     ...     raise OSError(28, "No space left on device")
     Traceback (most recent call last):
     ...
-    mlconsensus.errors.InputError: out.csv: found 'no space left on device', expected a place to write to
+    mlconsensus.errors.InputError: out.csv: found 'no space left on device', ...
     """
     try:
         yield
-    except OSError as fault:
+    except OSError as error:
         raise InputError(
-            f"{display(path)}: found {_reason(fault)}, expected a place to write to"
+            where=display(path),
+            found=_describe_error(error),
+            expected="a place to write to",
         ) from None
 
 
 @contextlib.contextmanager
-def compressed(file: IO[bytes], path: AnyPath) -> Iterator[IO[bytes]]:
-    """Compress what is written to `file` as the suffix of `path` says; the same content gives the same bytes.
+def open_compressed(file: IO[bytes], path: AnyPath) -> Iterator[IO[bytes]]:
+    """Compress the bytes that are written to a file, if the suffix asks for it.
+
+    The same content always gives the same bytes.
+
+    Parameters
+    ----------
+    file : binary file
+        The file.
+    path : str or path-like
+        Its suffix selects the compression.
+
+    Yields
+    ------
+    binary file
+        An object with the method `write`.
 
     Examples
     --------
     >>> import gzip, io
     >>> file = io.BytesIO()
-    >>> with compressed(file, "a.csv.gz") as packed:
+    >>> with open_compressed(file, "a.csv.gz") as packed:
     ...     _ = packed.write(b"text")
     >>> gzip.decompress(file.getvalue())
     b'text'
@@ -299,47 +439,58 @@ def compressed(file: IO[bytes], path: AnyPath) -> Iterator[IO[bytes]]:
         yield file
         return
 
-    packer: Any = zlib.compressobj(
-        6, wbits=31
-    )  # gzip, with neither a time nor a name in its header
+    compressor: Any
     if suffix == ".zst":
         import zstandard
 
-        packer = zstandard.ZstdCompressor().compressobj()
+        compressor = zstandard.ZstdCompressor().compressobj()
+    else:
+        # wbits=31 is gzip with neither a time nor a name in its header.
+        compressor = zlib.compressobj(6, wbits=31)
 
     def write(data: bytes) -> int:
-        file.write(packer.compress(data))
+        file.write(compressor.compress(data))
         return len(data)
 
-    yield SimpleNamespace(write=write)  # type: ignore[misc]  # unlike gzip.GzipFile, it does nothing when let go of
-    file.write(packer.flush())
+    # Unlike gzip.GzipFile, this object writes nothing when it is deleted.
+    yield SimpleNamespace(write=write)  # type: ignore[misc]
+    file.write(compressor.flush())
 
 
-def _written_directly(target: Path) -> IO[bytes]:
+def _open_device(target: Path) -> IO[bytes]:
     """Open a device, or a pipe, which must have a reader."""
     descriptor = os.open(target, os.O_WRONLY | getattr(os, "O_NONBLOCK", 0))
     os.set_blocking(descriptor, True)
     return open(descriptor, "wb")
 
 
-def part_of(target: Path) -> Path:
-    """Return the hidden place, beside an output, of what is not whole yet.
+def make_part_path(target: Path) -> Path:
+    """Return a hidden path next to an output, for the incomplete file.
+
+    Parameters
+    ----------
+    target : Path
+        The output.
+
+    Returns
+    -------
+    Path
 
     Examples
     --------
-    >>> part_of(Path("out.csv")).name.startswith(".out.csv.")
+    >>> make_part_path(Path("out.csv")).name.startswith(".out.csv.")
     True
     """
     return target.with_name(f".{target.name[:100]}.{secrets.token_hex(4)}.part")
 
 
 @contextlib.contextmanager
-def _renamed(target: Path, force: bool) -> Iterator[IO[bytes]]:
-    part = part_of(target)
+def _write_then_rename(target: Path, force: bool) -> Iterator[IO[bytes]]:
+    """Open a hidden file, and rename it to the target when it is complete."""
+    part = make_part_path(target)
     try:
-        with part.open(
-            "xb"
-        ) as file:  # not tempfile: it shall get the permissions that any new file gets
+        # Files of tempfile would not get the permissions of a new file.
+        with part.open("xb") as file:
             yield file
 
         put_in_place(part, target, force)
@@ -348,15 +499,19 @@ def _renamed(target: Path, force: bool) -> Iterator[IO[bytes]]:
 
 
 def put_in_place(part: Path, target: Path, force: bool = True) -> None:
-    """Let a file or folder that is whole take its place, so that a loss of power leaves it or what was there before.
+    """Move a complete file or folder to its path.
+
+    After a loss of power, the path holds the new content or that of before.
 
     Parameters
     ----------
-    part, target
-        Where it is, and where it is to be. A file may stay where it is, too.
-    force
-        Whether to replace a file that is there; else `FileExistsError` is raised,
-        whoever was first by however little.
+    part : Path
+        The complete file or folder. A file may be left at this path.
+    target : Path
+        Where to move it.
+    force : bool, default=True
+        Whether to replace an existing file. If false, `FileExistsError` is raised, also
+        if another process creates the file at the same time.
 
     Examples
     --------
@@ -367,22 +522,36 @@ def put_in_place(part: Path, target: Path, force: bool = True) -> None:
     >>> [path.name for path in folder.iterdir()]
     ['out.txt']
     """
-    for path in sorted(part.iterdir()) if part.is_dir() else [part]:
-        _synced(path)
+    paths = [part]
+    if part.is_dir():
+        paths = sorted(part.iterdir())
 
+    for path in paths:
+        _sync(path)
+
+    if force:
+        os.replace(part, target)
+    else:
+        _link(part, target)
+
+    with contextlib.suppress(OSError):  # some systems cannot open folders
+        _sync(target.parent)
+
+
+def _link(part: Path, target: Path) -> None:
+    """Make a file available at a second path, which must not exist."""
     try:
-        (os.replace if force else os.link)(part, target)
-    except OSError as fault:  # not every file system has links
-        if force or fault.errno not in _NO_LINKS or target.exists():
+        os.link(part, target)
+    except OSError as error:
+        has_links = error.errno not in _NO_LINKS
+        if has_links or target.exists():
             raise
 
         os.replace(part, target)
 
-    with contextlib.suppress(OSError):  # not every system lets a folder be opened
-        _synced(target.parent)
 
-
-def _synced(path: Path) -> None:
+def _sync(path: Path) -> None:
+    """Wait until a file or folder is on disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -391,7 +560,18 @@ def _synced(path: Path) -> None:
 
 
 def is_plain(path: Path) -> bool:
-    """Tell whether a path is a regular file that libraries can open, not compressed; `read_bytes` takes all others.
+    """Return whether a path is a regular file that is not compressed.
+
+    Libraries can open such files. `read_bytes` reads all others.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+
+    Returns
+    -------
+    bool
 
     Examples
     --------
@@ -399,23 +579,32 @@ def is_plain(path: Path) -> bool:
     False
     """
     with contextlib.suppress(OSError):
-        # Polars takes no name that is not UTF-8.
-        named = str(path.absolute()).encode(errors="ignore") == os.fsencode(
-            path.absolute()
-        )
-        if named and path.suffix.lower() not in COMPRESSIONS and path.is_file():
+        # Polars does not accept names that are not UTF-8.
+        absolute = path.absolute()
+        is_utf8 = str(absolute).encode(errors="ignore") == os.fsencode(absolute)
+        has_compressed_suffix = path.suffix.lower() in COMPRESSIONS
+        if is_utf8 and not has_compressed_suffix and path.is_file():
             with path.open("rb") as file:
                 return not file.read(4).startswith((GZIP, ZSTD))
 
     return False
 
 
-def opened(content: bytes | Path) -> IO[bytes]:
-    """Open what `InputFile.content` returns.
+def open_content(content: bytes | Path) -> IO[bytes]:
+    """Open the result of `InputFile.get_content`.
+
+    Parameters
+    ----------
+    content : bytes or Path
+        A path or the bytes themselves.
+
+    Returns
+    -------
+    binary file
 
     Examples
     --------
-    >>> opened(b"text").read()
+    >>> open_content(b"text").read()
     b'text'
     """
     if isinstance(content, Path):
@@ -423,36 +612,44 @@ def opened(content: bytes | Path) -> IO[bytes]:
     return io.BytesIO(content)
 
 
-def _reason(fault: Exception) -> str:
-    plain: dict[type, str] = {
-        IsADirectoryError: "a folder",
-        PermissionError: "no permission",
-    }
-    return plain.get(type(fault)) or repr(
-        (getattr(fault, "strerror", None) or str(fault)).lower()
-    )
+def _describe_error(error: Exception) -> str:
+    """Return a system error in a few words."""
+    if isinstance(error, IsADirectoryError):
+        return "a folder"
+    if isinstance(error, PermissionError):
+        return "no permission"
+
+    reason = getattr(error, "strerror", None) or str(error)
+    return repr(reason.lower())
 
 
-def _neighbour(path: Path) -> str:
-    """Suggest the file in the same folder whose name is closest."""
+def _suggest_neighbor(path: Path) -> str:
+    """Return a hint with the most similar name of a file in the same folder."""
     with contextlib.suppress(OSError):
-        return nearest(
-            path.name,
-            [entry.name for entry in path.parent.iterdir() if entry.is_file()],
-        )
+        names = [entry.name for entry in path.parent.iterdir() if entry.is_file()]
+        return nearest(path.name, names)
 
     return ""
 
 
-def first_line(fault: Any) -> str:
-    r"""Return the first line of a library's error message, to be quoted in ours.
+def first_line(error: object) -> str:
+    r"""Return the first line of a library's error message, to quote it in our own.
+
+    Parameters
+    ----------
+    error : object
+        An exception, or its text.
+
+    Returns
+    -------
+    str
 
     Examples
     --------
     >>> first_line(ValueError("bad magic\nConsider …"))
     'bad magic'
     """
-    lines = str(fault).strip().splitlines()
+    lines = str(error).strip().splitlines()
     if lines:
         return lines[0].rstrip(".:")
-    return type(fault).__name__
+    return type(error).__name__

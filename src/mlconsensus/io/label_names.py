@@ -1,4 +1,4 @@
-"""What users say about reading files → rules; and the one step that gives labels the names that the rules want."""
+"""Keywords for reading files, and the names of labels that they ask for."""
 
 import os
 import warnings
@@ -10,93 +10,133 @@ import numpy as np
 from scipy import sparse
 
 from ..errors import InputError, InputWarning, one_of
-from ..predictions import CHANCE, IntArray, ScoreTable, StoredMatrix, as_names
+from ..predictions import CHANCE, IntArray, Matrix, ScoreTable, StoredMatrix, as_names
 from .columns import ROLES
-from .encoding import decoded
+from .encoding import decode_text
 from .files import AnyPath, display, read_bytes, reader_errors
 from .formats.clusterings import read_pairs
 from .options import ReadOptions
 
 
-class Reading(TypedDict, total=False):
-    """How files are to be read; what is not said is as in a file without faults."""
+class ReadKeywords(TypedDict, total=False):
+    """Keywords of the functions that read files; `ReadOptions` is made of them."""
 
-    columns: (
-        Mapping[str, str] | None
-    )  # of long tables: {"model": "annotator", "instance": "item", "label": "tag"}
-    strict: bool  # whether to refuse whatever is not exactly as documented
-    skip_bad: bool  # whether to go on without JSON answers that cannot be read
-    vocabulary: (
-        AnyPath | Iterable[str] | None
-    )  # the labels that count, or a file of them, one a line
-    aliases: (
-        AnyPath | Mapping[str, str] | None
-    )  # other names of labels, or a table of them: name, stands for
-    # whether labels that differ in case are one; they get the vocabulary's spelling, or
-    # lower case
+    # Names of columns for the roles of a long table, such as {"model": "annotator"}.
+    columns: Mapping[str, str] | None
+    # Whether to refuse files that are not exactly as documented.
+    strict: bool
+    # Whether to leave out JSON answers that cannot be read.
+    skip_bad: bool
+    # The allowed labels, or a file with one of them in each line.
+    vocabulary: AnyPath | Iterable[str] | None
+    # Alternative names of labels, or a table with two columns: name, label.
+    aliases: AnyPath | Mapping[str, str] | None
+    # Whether labels that differ in case are the same. They get the spelling of the
+    # vocabulary, or lower case.
     ignore_case: bool
-    # of long tables with scores: whether what they leave out is missing, not 0, as in
-    # known answers
+    # Whether pairs that a long table with scores does not list are missing, not 0, as
+    # in gold labels.
     partial: bool
 
 
 @contextmanager
-def rules_of(reading: Reading) -> Iterator[ReadOptions]:
-    """Make rules of what users say, reading the files that they name; once all is read, warn of what was done so.
+def make_read_options(
+    keywords: ReadKeywords, is_truth: bool = False
+) -> Iterator[ReadOptions]:
+    """Make options of keywords, and warn at the end about what was read differently.
+
+    Parameters
+    ----------
+    keywords : ReadKeywords
+        Files of the vocabulary and of aliases are read.
+    is_truth : bool, default=False
+        Whether the truth or a consensus is to be read.
+
+    Yields
+    ------
+    ReadOptions
 
     Examples
     --------
-    >>> with rules_of({"vocabulary": ["Law"], "ignore_case": True}) as rules:
-    ...     rules.name_of("LAW")
+    >>> keywords = {"vocabulary": ["Law"], "ignore_case": True}
+    >>> with make_read_options(keywords) as options:
+    ...     options.resolve_label("LAW")
     'Law'
     """
-    given: dict[str, Any] = {
-        key: value for key, value in reading.items() if value is not None
+    # The keys of labels depend on only one option.
+    arguments: dict[str, Any] = {
+        name: value for name, value in keywords.items() if value is not None
     }
-    aliases = given.get("aliases", {})
-    words = given.get("vocabulary", ())
+    make_key = ReadOptions(ignore_case=arguments.get("ignore_case", False)).make_key
+
+    aliases = _read_aliases(arguments.get("aliases", {}))
+    words = _read_vocabulary(arguments.get("vocabulary", ()))
+    columns = _check_mapping(arguments.get("columns", {}), "columns")
+    for role in columns:
+        one_of(role, ROLES, "columns")
+
+    alias_by_key = {
+        make_key(name): label
+        for name, label in _check_mapping(aliases, "aliases").items()
+    }
+    spelling_by_key = {make_key(word): ReadOptions().make_key(word) for word in words}
+    arguments |= {
+        "columns": columns,
+        "aliases": alias_by_key,
+        "vocabulary": spelling_by_key,
+    }
+    options = ReadOptions(**arguments, is_truth=is_truth)
+    yield options
+
+    summary = options.log.summarize()
+    if summary:
+        # The warning names the line that calls the reader.
+        warnings.warn(summary, InputWarning, stacklevel=4)
+
+
+def _read_aliases(aliases: Any) -> Any:
+    """Return aliases, read from a table if they are a path."""
     if isinstance(aliases, str | os.PathLike):
-        aliases = read_pairs(aliases, "name", "label it stands for")
+        return read_pairs(aliases, "name", "label it stands for")
+    return aliases
+
+
+def _read_vocabulary(words: Any) -> list[str]:
+    """Return the words of a vocabulary, read from a file if it is a path."""
     if isinstance(words, str | os.PathLike):
         words = read_names(words)
 
     with reader_errors(
         "vocabulary", "a file or a list of names", f"a {type(words).__name__}"
     ):
-        words = as_names(
-            [word for word in dict.fromkeys(words) if str(word).strip()], "vocabulary"
-        ).tolist()
+        unique_words = [word for word in dict.fromkeys(words) if str(word).strip()]
+        names = as_names(unique_words, "vocabulary").tolist()
 
-    given["columns"] = _pairs(given.get("columns", {}), "columns")
-    for role in given["columns"]:
-        one_of(role, ROLES, "columns")
-
-    key = ReadOptions(ignore_case=given.get("ignore_case", False)).key
-    given["aliases"] = {
-        key(name): label for name, label in _pairs(aliases, "aliases").items()
-    }
-    given["vocabulary"] = {
-        key(word): ReadOptions().key(word) for word in map(str, words)
-    }
-    rules = ReadOptions(**given)
-    yield rules
-    if said := rules.summary():
-        warnings.warn(said, InputWarning, stacklevel=4)  # where the reader is called
+    return [str(name) for name in names]
 
 
-def _pairs(given: Any, what: str) -> dict[str, str]:
-    """Return a mapping of names to names as text, which numbers may be, too."""
+def _check_mapping(mapping: Any, where: str) -> dict[str, str]:
+    """Return a mapping of names to names as text; numbers are names, too."""
     with reader_errors(
-        what, "a mapping of names to names", f"a {type(given).__name__}"
+        where, "a mapping of names to names", f"a {type(mapping).__name__}"
     ):
         return {
-            str(name): str(as_names([other], what)[0])
-            for name, other in dict(given).items()
+            str(name): str(as_names([other], where)[0])
+            for name, other in dict(mapping).items()
         }
 
 
 def read_names(path: AnyPath) -> list[str]:
-    r"""Read names, one a line.
+    r"""Read names, one in each line.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file.
+
+    Returns
+    -------
+    list of str
 
     Examples
     --------
@@ -107,112 +147,172 @@ def read_names(path: AnyPath) -> list[str]:
     ['flu', 'cold']
     """
     shown = display(path)
-    names = [line.strip() for line in decoded(read_bytes(path), shown).splitlines()]
-    names = [name for name in names if name]
-    if not (bool(names)):
+    lines = decode_text(read_bytes(path), shown).splitlines()
+    names = [line.strip() for line in lines if line.strip()]
+    if not names:
         raise InputError(where=shown, found="no name", expected="one a line")
     return [str(name) for name in as_names(names, shown).tolist()]
 
 
-def relabelled(table: ScoreTable, rules: ReadOptions) -> ScoreTable:
-    """Give the labels of a table the names that the rules want; of several that become one, the highest score counts.
+def rename_labels(table: ScoreTable, options: ReadOptions) -> ScoreTable:
+    """Apply vocabulary and aliases to the labels of a table.
+
+    If several labels become one, the highest score counts.
+
+    Parameters
+    ----------
+    table : ScoreTable
+        The scores of one model.
+    options : ReadOptions
+        Options for reading.
+
+    Returns
+    -------
+    ScoreTable
 
     Examples
     --------
-    >>> table = ScoreTable("a", np.array([[0.2, 0.9, 0.5]]), ["7"], ["law", "Law", "war"])
-    >>> relabelled(table, ReadOptions(ignore_case=True)).scores
+    >>> scores = np.array([[0.2, 0.9, 0.5]])
+    >>> table = ScoreTable("a", scores, ["7"], ["law", "Law", "war"])
+    >>> rename_labels(table, ReadOptions(ignore_case=True)).scores
     array([[0.9, 0.5]])
     """
     if table.labels is None:
         return table
 
-    given = [str(label) for label in table.labels]
-    known = set(given)
-    names = [
-        label if rules.partial and label == CHANCE else rules.name_of(label)
-        for label in given
-    ]
-    for label, name in zip(given, names, strict=True):
-        if name is None:
-            hint = (
-                " (--ignore-case takes those that differ in case alone)"
-                * rules.but_for_case(label)
-            )
-            rules.note("labels outside the vocabulary left out" + hint, label)
-        elif name != label:
-            rules.note("labels called otherwise", label)
+    labels = [str(label) for label in table.labels]
+    new_names = [_resolve_label(label, options) for label in labels]
+    _log_renamed_labels(labels, new_names, options)
 
-        parts = label.replace("|", ";").split(";")
-        if len(parts) > 1 and known.issuperset(map(str.strip, parts)):
-            rules.note("labels that join others, read as one each", label)
+    unique_names = list(dict.fromkeys(name for name in new_names if name is not None))
+    if not unique_names:
+        hint = ""
+        if any(map(options.matches_ignoring_case, labels)):
+            hint = "; but for case there are some (--ignore-case)"
 
-    kept = list(dict.fromkeys(name for name in names if name is not None))
-    hint = "; but for case there are some (--ignore-case)" * (
-        not kept and any(map(rules.but_for_case, given))
-    )
-    if not (bool(kept)):
         raise InputError(
             where=table.where,
             found=f"no label of the vocabulary from model {table.model!r}",
             expected=f"at least one{hint}",
         )
-    if kept == given:
+    if unique_names == labels:
         return table
 
-    place = {name: at for at, name in enumerate(kept)}
-    at = np.array([-1 if name is None else place[name] for name in names])
-    stored = isinstance(table.scores, StoredMatrix)
-    if stored:
-        scores = Relabelled(table.scores, at)
-    else:
-        scores = highest(table.scores, at)
+    # Position of each old label among the new ones, -1 if it is left out.
+    position_by_name: dict[str | None, int] = {
+        name: position for position, name in enumerate(unique_names)
+    }
+    new_columns = np.array([position_by_name.get(name, -1) for name in new_names])
 
-    if table.named is None:
-        named = None
+    scores: Matrix
+    if isinstance(table.scores, StoredMatrix):
+        scores = RelabeledMatrix(table.scores, new_columns)
     else:
-        named = np.bincount(at[at >= 0], table.named[at >= 0], len(kept))
+        scores = merge_columns_by_max(table.scores, new_columns)
+
+    counts = table.named
+    if counts is not None:
+        is_used = new_columns >= 0
+        counts = np.bincount(new_columns[is_used], counts[is_used], len(unique_names))
 
     return table._replace(
-        scores=scores, labels=np.array(kept, dtype=np.dtypes.StringDType()), named=named
+        scores=scores,
+        labels=np.array(unique_names, dtype=np.dtypes.StringDType()),
+        named=counts,
     )
 
 
-class Relabelled(StoredMatrix):
-    """A matrix on disk whose columns have been given other names."""
-
-    def __init__(self, given: StoredMatrix, at: IntArray) -> None:
-        self.given, self.at, self.dtype = given, at, given.dtype
-        self.nnz = getattr(given, "nnz", given.shape[0] * given.shape[1])
-        self.shape = given.shape[0], int(at.max()) + 1
-
-    def __getitem__(self, rows: slice | IntArray) -> Any:
-        return highest(self.given[rows], self.at)
+def _resolve_label(label: str, options: ReadOptions) -> str | None:
+    """Return the new name of a label, ``None`` if it is left out."""
+    if options.partial and label == CHANCE:
+        return label
+    return options.resolve_label(label)
 
 
-def highest(matrix: Any, at: IntArray) -> Any:
-    """Put each column of a matrix where `at` says (-1: nowhere); where several come together, the highest counts.
+def _log_renamed_labels(
+    labels: list[str], new_names: list[str | None], options: ReadOptions
+) -> None:
+    """Log labels that are left out or renamed, and those that look like several."""
+    label_set = set(labels)
+    for label, name in zip(labels, new_names, strict=True):
+        if name is None:
+            event = "labels outside the vocabulary left out"
+            if options.matches_ignoring_case(label):
+                event += " (--ignore-case takes those that differ in case alone)"
+
+            options.log.add(event, label)
+        elif name != label:
+            options.log.add("labels called otherwise", label)
+
+        parts = label.replace("|", ";").split(";")
+        if len(parts) > 1 and label_set.issuperset(map(str.strip, parts)):
+            options.log.add("labels that join others, read as one each", label)
+
+
+class RelabeledMatrix(StoredMatrix):
+    """A matrix on disk whose columns are merged or left out.
+
+    Parameters
+    ----------
+    matrix : StoredMatrix of shape (n, l_old)
+        The scores.
+    new_columns : ndarray of shape (l_old,)
+        New position of each column, -1 if it is left out.
+    """
+
+    def __init__(self, matrix: StoredMatrix, new_columns: IntArray) -> None:
+        n_rows, n_columns = matrix.shape
+        self._matrix = matrix
+        self._new_columns = new_columns
+        self.dtype = matrix.dtype
+        self.nnz = getattr(matrix, "nnz", n_rows * n_columns)
+        self.shape = (n_rows, int(new_columns.max()) + 1)
+
+    def __getitem__(self, rows: slice | IntArray) -> Matrix:
+        return merge_columns_by_max(self._matrix[rows], self._new_columns)
+
+
+def merge_columns_by_max(matrix: Matrix, new_columns: IntArray) -> Matrix:
+    """Move the columns of a matrix; where several meet, the highest value counts.
+
+    Parameters
+    ----------
+    matrix : ndarray or sparse array of shape (n, l_old)
+        The scores.
+    new_columns : ndarray of shape (l_old,)
+        New position of each column, -1 if it is left out.
+
+    Returns
+    -------
+    ndarray or csr_array of shape (n, l_new)
 
     Examples
     --------
-    >>> highest(sparse.csr_array([[0.0, 0.5, 0.7]]), np.array([0, -1, 0])).toarray()
+    >>> matrix = sparse.csr_array([[0.0, 0.5, 0.7]])
+    >>> merge_columns_by_max(matrix, np.array([0, -1, 0])).toarray()
     array([[0.7]])
     """
-    l = int(at.max()) + 1
+    n_rows = matrix.shape[0]
+    n_labels = int(new_columns.max()) + 1
     if not sparse.issparse(matrix):
-        return np.stack(
-            [np.fmax.reduce(matrix[:, at == j], axis=1) for j in range(l)], axis=1
-        )
+        columns = [
+            np.fmax.reduce(matrix[:, new_columns == label], axis=1)
+            for label in range(n_labels)
+        ]
+        return np.stack(columns, axis=1)
 
+    # Number the cells row by row and sort them, so that cells that meet are adjacent.
     cells = matrix.tocoo()
-    kept = at[cells.col] >= 0
-    keys = cells.row[kept].astype(np.int64) * l + at[cells.col[kept]]
+    column = new_columns[cells.col]
+    is_used = column >= 0
+    keys = cells.row[is_used].astype(np.int64) * n_labels + column[is_used]
     order = np.argsort(keys, kind="stable")
-    first = np.flatnonzero(np.diff(keys[order], prepend=-1))
-    if len(first):
-        values = np.fmax.reduceat(cells.data[kept][order], first)
-    else:
-        values = cells.data[:0]
+    keys = keys[order]
+    values = cells.data[is_used][order]
 
-    return sparse.csr_array(
-        (values, np.divmod(keys[order][first], l)), shape=(matrix.shape[0], l)
-    )
+    first = np.flatnonzero(np.diff(keys, prepend=-1))
+    if len(first):
+        values = np.fmax.reduceat(values, first)
+
+    position = np.divmod(keys[first], n_labels)
+    return sparse.csr_array((values, position), shape=(n_rows, n_labels))

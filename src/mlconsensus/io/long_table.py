@@ -1,21 +1,22 @@
-"""Frames → `ScoreTable`s: the one way from rows to the tables that a panel is made of.
+"""Score tables of the frames that the formats' modules read.
 
-In a long frame, a model that lists an instance has judged it on every label that the
-model lists anywhere: what it leaves out is 0. Instances and labels that it never lists
-are missing. A score that is there but empty is missing too, and where the label is
-empty as well, nothing was said of the instance.
+In a long frame, a model that lists an instance has predicted all labels that the model
+lists anywhere: pairs that it does not list have the score 0. Predictions for instances
+and labels that it never lists are missing. A row with an empty score is a missing
+prediction, too; if the label is empty as well, the model abstains on the instance.
 
-Statements may come in any order and be larger than memory, and become a sparse matrix
-without a dense step. A counting sort puts them in order: one pass counts the statements
-about each instance of each model, the next puts each into the next free place of its
-instance.
+Predictions may come in any order and be larger than memory. They become a sparse matrix
+without a dense step by a counting sort: one pass counts the predictions of each
+instance by each model, the next pass puts each prediction into the next free position of
+its instance and model.
 """
 
 from collections import deque
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn
+from typing import NoReturn
 
 import numpy as np
 import polars as pl
@@ -28,388 +29,572 @@ from ..predictions import (
     BoolArray,
     FloatArray,
     IntArray,
+    Matrix,
     ScoreTable,
     first_again,
 )
 from . import on_disk
 from .columns import (
+    cast_to_text,
     check_columns,
-    matrix,
-    meant_long,
-    names,
-    roles,
-    row_size,
-    scores_of,
-    text_of,
+    check_names,
+    check_scores,
+    compute_row_size,
+    find_roles,
+    make_matrix,
+    suggest_long_format,
 )
-from .formats.registry import NamedFrame
-from .label_names import highest
-from .options import DEFAULT_OPTIONS, ReadOptions
+from .files import Place
+from .formats.registry import Frame, NamedFrame
+from .label_names import merge_columns_by_max
+from .on_disk import StringIndexer
+from .options import DEFAULT_OPTIONS, ReadOptions, ValueRange
 
-_ROWS = 2**22  # statements that are worked on at a time
-
-
-class Coded(NamedTuple):
-    """Some statements, with names replaced by their positions among all names of their kind."""
-
-    start: int  # the first one's row in the file
-    model: Array
-    instance: Array
-    label: Array  # -1: none, the instance is merely listed
-    score: FloatArray  # NaN: missing
-
-    def rows(self, n: int) -> Array:
-        """Return model · number of instances + instance."""
-        return self.model * np.int64(n) + self.instance
+_ROWS = 2**22  # predictions that are processed at a time
 
 
-def tables(
-    found: NamedFrame,
+@dataclass(frozen=True, kw_only=True)
+class CodedPredictions:
+    """Predictions whose names are replaced by positions among all names."""
+
+    start: int  # row of the first one in the file
+    model: Array  # (r,)
+    instance: Array  # (r,)
+    label: Array  # (r,) -1: the row only lists the instance
+    score: FloatArray  # (r,) NaN: missing
+
+    def compute_rows(self, n_instances: int) -> Array:
+        """Return the row of each prediction in a matrix of models times instances.
+
+        Parameters
+        ----------
+        n_instances : int
+            Number of instances of the panel.
+
+        Returns
+        -------
+        ndarray of shape (r,)
+        """
+        return self.model * np.int64(n_instances) + self.instance
+
+
+IteratePredictions = Callable[[], Iterator[CodedPredictions]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Counts:
+    """Sums of the first pass over m models, n instances and l labels."""
+
+    row_starts: IntArray  # (m * n + 1,) first prediction of each matrix row
+    is_predicted: BoolArray  # (m, n) whether the model does not abstain
+    is_listed: BoolArray  # (m, l) whether the model predicts the label
+
+
+def make_tables(
+    frame: NamedFrame,
     model: str,
-    rules: ReadOptions = DEFAULT_OPTIONS,
+    options: ReadOptions = DEFAULT_OPTIONS,
     scratch: Path | None = None,
-    like: Any = None,
+    previous_names: object = None,
 ) -> list[ScoreTable]:
     """Make the table of each model in a frame.
 
     Parameters
     ----------
-    found
-        What a format's module has read.
-    model
-        What the model is called if no column says so.
-    rules
-        Which columns are which, and whether a statement may come again.
-    scratch
-        A folder, not there yet, for what is to stay on disk; ``None``: all goes into
-        memory.
-    like
-        Names of the table before: files of one panel mostly list the same instances,
-        which are checked and kept once.
+    frame : NamedFrame
+        Rows of a file.
+    model : str
+        Name of the model if there is no column of models.
+    options : ReadOptions
+        Options for reading.
+    scratch : Path, default=None
+        A new folder for scores that remain on disk. By default they are in memory.
+    previous_names : Series, default=None
+        Names of the instances of the table before. Most files of a panel list the same
+        instances, which are then checked and stored once.
 
     Returns
     -------
-    list of ModelTable
-        Instances are a Polars series of names. With `scratch`, scores are matrices on
-        disk.
+    list of ScoreTable
+        Instances are a Polars series of names. If there is a scratch folder, scores
+        are matrices on disk.
 
     Examples
     --------
     >>> from .files import Place
-    >>> frame = pl.DataFrame({"0": ["1", "2"], "1": [0.5, None]})
-    >>> tables(NamedFrame(frame, ["id", "x"], Place("a.csv", "row", int)), "a")[0].scores
+    >>> rows = pl.DataFrame({"0": ["1", "2"], "1": [0.5, None]})
+    >>> place = Place(file="a.csv", unit="row", number=int)
+    >>> frame = NamedFrame(rows=rows, columns=["id", "x"], place=place)
+    >>> make_tables(frame, "a")[0].scores
     array([[0.5],
            [nan]])
     """
-    columns = found.columns
-    place = found.place
-    check_columns(columns, place.file)
-    parts = roles(columns, rules, place.file)
-    lists = found.bare or "score" not in parts
-    if parts:
-        found = _long_frame(found, parts, rules)
+    file = frame.place.file
+    check_columns(frame.columns, file)
+    roles = find_roles(frame.columns, options, file)
+    is_long = bool(roles)
+    lists_labels = frame.allows_missing_label or "score" not in roles
+    if is_long:
+        frame = _select_roles(frame, roles, options)
 
-    height = found.rows.lazy().select(pl.len()).collect().item()
-    if not (height > 0):
+    # Bring the rows into memory or to disk.
+    n_rows = _count_rows(frame.rows)
+    if n_rows == 0:
         raise InputError(
-            where=place.file, found="a header and no rows", expected="at least one"
+            where=file, found="a header and no rows", expected="at least one"
         )
-    if scratch is None:
-        check_size(height * row_size(found.rows), place.file, "of cells", 0.5)
 
-    rows: Any = (
-        found.rows.lazy().collect()
-        if scratch is None
-        else on_disk.on_disk(found.rows, scratch)
+    rows: Frame
+    if scratch is None:
+        check_size(n_rows * compute_row_size(frame.rows), file, "of cells", 0.5)
+        rows = frame.rows.lazy().collect()
+    else:
+        rows = on_disk.keep_on_disk(frame.rows, scratch)
+
+    frame = replace(frame, rows=rows)
+    if is_long:
+        return _make_long_tables(frame, model, options, scratch, lists_labels)
+    return [_make_wide_table(frame, model, options, previous_names)]
+
+
+def _count_rows(rows: Frame) -> int:
+    """Return the number of rows."""
+    n_rows: int = rows.lazy().select(pl.len()).collect().item()
+    return n_rows
+
+
+def _make_wide_table(
+    frame: NamedFrame, model: str, options: ReadOptions, previous_names: object
+) -> ScoreTable:
+    """Make the table of a wide frame."""
+    rows = frame.rows
+    columns = frame.columns
+    place = frame.place
+    names = rows.lazy().select("0").collect().to_series()
+    instances = _check_instances(names, columns, place, previous_names)
+
+    scores: Matrix
+    if isinstance(rows, pl.DataFrame):
+        scores = make_matrix(rows.drop("0"), columns, place, options.value_range)
+    else:
+        scores = on_disk.ParquetMatrix(rows, columns, place, len(names))
+
+    return ScoreTable(
+        model=model,
+        scores=scores,
+        instances=instances,
+        labels=np.array(columns[1:], dtype=np.dtypes.StringDType()),
+        file=place.file,
     )
-    found = found._replace(rows=rows)
-    if parts:
-        return _long(found, model, rules, scratch, lists)
 
-    ids = rows.lazy().select("0").collect().to_series()
-    same = isinstance(like, pl.Series) and ids.dtype == pl.String and ids.equals(like)
-    if same:
-        ids = like
-    else:
-        ids = names(ids, columns[0] or "instance", place)
 
-    if not same and (again := first_again(ids)):
-        second = (
-            f"the instance {ids[again[1]]!r} again (first in {place.short(again[0])})"
-        )
-        once = f"each once in {columns[0]!r}, the column of ids"
+def _check_instances(
+    names: pl.Series, columns: list[str], place: Place, previous_names: object
+) -> pl.Series:
+    """Return the names of instances as text; each must occur once."""
+    if (
+        isinstance(previous_names, pl.Series)
+        and names.dtype == pl.String
+        and names.equals(previous_names)
+    ):
+        return previous_names
+
+    names = check_names(names, columns[0] or "instance", place)
+    again = first_again(names)
+    if again:
+        first, second = again
+        hint = suggest_long_format(columns)
         raise InputError(
-            f"{place(again[1])}: found {second}, expected {once}{meant_long(columns)}"
+            where=place(second),
+            found=(
+                f"the instance {names[second]!r} again"
+                f" (first in {place.describe_row(first)})"
+            ),
+            expected=f"each once in {columns[0]!r}, the column of ids{hint}",
         )
 
-    labels = np.array(columns[1:], dtype=np.dtypes.StringDType())
-    if scratch is None:
-        cells: Any = matrix(rows.drop("0"), columns, place)
-    else:
-        cells = on_disk.ParquetMatrix(rows, columns, place, height)
-
-    return [ScoreTable(model, cells, ids, labels, place.file)]
+    return names
 
 
-def _long_frame(
-    found: NamedFrame, parts: list[str | None], rules: ReadOptions
+def _select_roles(
+    frame: NamedFrame, roles: list[str | None], options: ReadOptions
 ) -> NamedFrame:
-    """Name the columns of a long table by their parts; without a score, each row is a yes."""
-    rows = found.rows
-    kept = [at for at, part in enumerate(parts) if part]
-    for at, column in enumerate(found.columns):
-        if at not in kept and column != "rank":
-            rules.note("columns left out", column)
+    """Select the columns with roles; without a column of scores, each score is 1."""
+    columns: list[str] = []
+    cells: list[pl.Expr] = []
+    for position, (column, role) in enumerate(zip(frame.columns, roles, strict=True)):
+        if role is not None:
+            cells.append(pl.col(str(position)).alias(str(len(columns))))
+            columns.append(role)
+        elif column != "rank":
+            options.log.add("columns left out", column)
 
-    columns = [str(parts[at]) for at in kept]
-    cells = [pl.col(str(at)).alias(str(new)) for new, at in enumerate(kept)]
     if "score" not in columns:
-        label = pl.col(str(kept[columns.index("label")])).cast(pl.String)
-        cells.append(_named(label).is_not_null().cast(pl.Float64).alias(str(len(kept))))
+        label = pl.col(str(roles.index("label"))).cast(pl.String)
+        is_blank = label.is_null() | (label.str.strip_chars() == "")
+        score = (~is_blank).cast(pl.Float64)
+        cells.append(score.alias(str(len(columns))))
         columns.append("score")
 
-    return found._replace(
-        rows=rows.select(cells), columns=columns, bare=found.bare or not rules.strict
+    return replace(
+        frame,
+        rows=frame.rows.select(cells),
+        columns=columns,
+        allows_missing_label=frame.allows_missing_label or not options.strict,
     )
 
 
-def _named(label: Any) -> Any:
-    """Return a column of text, null where it is blank."""
-    return pl.when(label.str.strip_chars() != "").then(label)
-
-
-def _long(
-    found: NamedFrame, model: str, rules: ReadOptions, scratch: Path | None, lists: bool
+def _make_long_tables(
+    frame: NamedFrame,
+    model: str,
+    options: ReadOptions,
+    scratch: Path | None,
+    lists_labels: bool,
 ) -> list[ScoreTable]:
-    """Make one table a model."""
-    columns = {name: on_disk.Numbered() for name in found.columns if name != "score"}
-    coded = partial(_coded, found, columns)
+    """Make the table of each model in a long frame."""
+    file = frame.place.file
+
+    # Replace names by positions.
+    indexers = {name: StringIndexer() for name in frame.columns if name != "score"}
+    iterate: IteratePredictions
+    iterate = partial(_code_predictions, frame, indexers, options.value_range)
     if scratch is None:
-        coded = partial(iter, list(coded()))
+        iterate = partial(iter, list(iterate()))
     else:
-        deque(coded(), maxlen=0)  # how many names there are is known at the end
+        deque(iterate(), maxlen=0)  # all names must be numbered before they are counted
 
-    listed = {name: own.names for name, own in columns.items()}
-    for name, own in listed.items():
-        check_size(
-            int(own.str.len_bytes().sum()),
-            f"{found.place.file}, column {name!r}",
-            "of text",
-        )
+    names = {column: indexer.names for column, indexer in indexers.items()}
+    for column, column_names in names.items():
+        size = int(column_names.str.len_bytes().sum())
+        check_size(size, f"{file}, column {column!r}", "of text")
 
-    if "model" in listed:
-        models = listed["model"].to_list()
-    else:
-        models = [model]
+    models = [model]
+    if "model" in names:
+        models = names["model"].to_list()
 
-    n = len(listed["instance"])
-    l = len(listed["label"])
-    m = len(models)
-    check_size(
-        24 * m * n,
-        found.place.file,
-        f"for the answers of {m:,} models about {n:,} instances",
-        0.9,
+    # Count and sort the predictions.
+    counts = _count_predictions(
+        iterate, len(models), len(names["instance"]), len(names["label"]), file
     )
-    counts = np.zeros(m * n + 1, dtype=np.int64)
-    seen = np.zeros(m * n, dtype=np.bool_)
-    known = np.zeros((m, max(1, l)), dtype=np.bool_)
-    for part in coded():
-        rows = part.rows(n)
-        said = part.label >= 0
-        seen[rows[said | (part.score == part.score)]] = (
-            True  # no label and NaN: nothing was said
-        )
-        np.add.at(counts, rows[said] + 1, 1)
-        known[part.model[said], part.label[said]] = True
+    matrix = _sort_predictions(iterate, counts, scratch)
+    if not matrix.has_canonical_format:
+        matrix = _deduplicate(matrix, iterate, frame, names, options)
 
-    # Who never gave a label said no to all that others give.
-    known |= known.any(axis=0) & ~known.any(axis=1, keepdims=True)
-    whole = _sorted(coded, np.cumsum(counts), n, l, scratch)
-    if not whole.has_canonical_format:
-        once: Any = None if rules.strict else _once(whole)
-        if once is None:
-            _raise_twice(whole, coded, found, listed)
-
-        rules.note("statements that come again read once", times=whole.nnz - once.nnz)
-        whole = once
-
-    # Lists of tags are complete, whatever else is only partly known.
-    gaps = rules.partial and not (lists and (whole.data == 1).all())
-    out = []
-    judged = seen.reshape(m, n).any(axis=0)
-    for k, name in enumerate(models):
-        if not seen[k * n : (k + 1) * n].any():
-            rules.note("models without an answer left out", name)
-            continue
-
-        if not (bool(known[k].any())):
-            raise InputError(
-                where=found.place.file,
-                found=f"no label from model {name!r}",
-                expected="at least one",
-            )
-
-        own = _of_model(whole, slice(k * n, (k + 1) * n), seen, known[k])
-        if gaps:
-            own = _only_listed(own)
-
-        named = np.bincount(own.indices[own.data > 0], minlength=own.shape[1])
-        if scratch is None:
-            cells = on_disk.compact(own)
-        else:
-            cells = on_disk.SparseFile.of(own, scratch / str(k))
-
-        instances = listed["instance"].filter(pl.Series(seen[k * n : (k + 1) * n]))
-        labels_of = np.array(
-            listed["label"].filter(pl.Series(known[k])).to_list(),
-            dtype=np.dtypes.StringDType(),
-        )
-        out.append(
-            ScoreTable(
-                name,
-                cells,
-                instances,
-                labels_of,
-                found.place.file,
-                None if gaps else named,
-            )
-        )
-
-    if judged.all():
-        return out
-    return [table._replace(listed=listed["instance"]) for table in out]
+    # A list of labels is complete, even if other tables are only partly known.
+    is_complete = lists_labels and (matrix.data == 1).all()
+    has_gaps = options.partial and not is_complete
+    return _split_by_model(
+        matrix,
+        counts,
+        models=models,
+        instances=names["instance"],
+        labels=names["label"],
+        file=file,
+        has_gaps=has_gaps,
+        options=options,
+        scratch=scratch,
+    )
 
 
-def _coded(found: NamedFrame, columns: dict[str, on_disk.Numbered]) -> Iterator[Coded]:
-    rows = found.rows
+def _code_predictions(
+    frame: NamedFrame, indexers: dict[str, StringIndexer], value_range: ValueRange
+) -> Iterator[CodedPredictions]:
+    """Iterate over the predictions in a long frame, and number new names."""
+    if isinstance(frame.rows, pl.DataFrame):
+        batches = frame.rows.iter_slices(_ROWS)
+    else:
+        batches = on_disk.iterate_batches(frame.rows, size=_ROWS)
+
     start = 0
-    for batch in (
-        rows.iter_slices(_ROWS)
-        if isinstance(rows, pl.DataFrame)
-        else on_disk.batches(rows, size=_ROWS)
-    ):
-        batch.columns = found.columns
-        place = found.place.below(start)
-        codes = dict[str, Array](model=np.broadcast_to(np.int32(0), batch.height))
-        for name, own in columns.items():
-            codes[name] = own.positions(text_of(batch[name], name, place))
-            nameless = codes[name] < 0
-            if nameless.any() and not (found.bare and name == "label"):
-                where = f"{place(int(nameless.argmax()))}, column {name!r}"
-                raise InputError(f"{where}: found nothing, expected a name")
+    for batch in batches:
+        batch.columns = frame.columns
+        place = frame.place.shift(start)
 
-        scores = scores_of(batch["score"], "score", place, found.columns).cast(
-            pl.Float64
+        codes = {"model": np.broadcast_to(np.int32(0), batch.height)}
+        for column, indexer in indexers.items():
+            text = cast_to_text(batch[column], column, place)
+            codes[column] = indexer.index(text)
+            is_optional = frame.allows_missing_label and column == "label"
+            if not is_optional:
+                _check_has_name(codes[column], column, place)
+
+        cells = batch["score"]
+        numbers = check_scores(
+            cells, "score", place, frame.columns, value_range=value_range
         )
-        stray = (codes["label"] < 0) & (
-            scores.fill_nan(None).fill_null(0) != 0
-        ).to_numpy()
-        if stray.any():
-            raise InputError(
-                where=f"{place(int(stray.argmax()))}, column 'label'",
-                found="nothing beside a score",
-                expected="a name",
-            )
+        scores = numbers.cast(pl.Float64)
+        _check_has_no_score(scores, codes["label"], place)
 
-        yield Coded(start, **codes, score=scores.to_numpy())
+        yield CodedPredictions(
+            start=start,
+            model=codes["model"],
+            instance=codes["instance"],
+            label=codes["label"],
+            score=scores.to_numpy(),
+        )
         start += batch.height
 
 
-def _sorted(
-    coded: Callable[[], Iterator[Coded]],
-    starts: IntArray,
-    n: int,
-    l: int,
-    scratch: Path | None,
-) -> Any:
-    """Put statements into a CSR matrix of a row for each instance of each model."""
-    size = int(starts[-1])
-    if max(size, l) < 2**31:
-        index = np.int32
-    else:
-        index = np.int64
+def _check_has_name(codes: Array, column: str, place: Place) -> None:
+    """Check that all rows have a name."""
+    has_no_name = codes < 0
+    if has_no_name.any():
+        raise InputError(
+            where=f"{place(int(has_no_name.argmax()))}, column {column!r}",
+            found="nothing",
+            expected="a name",
+        )
 
-    positions = on_disk.new_array(size, index, scratch and scratch / "columns.npy")
-    values = on_disk.new_array(size, np.float64, scratch and scratch / "scores.npy")
-    free = starts[:-1].copy()
-    for part in coded():
-        rows = part.rows(n)
-        order = np.flatnonzero(part.label >= 0)
+
+def _check_has_no_score(scores: pl.Series, labels: Array, place: Place) -> None:
+    """Check that rows without a label have no score other than 0."""
+    has_score = (scores.fill_nan(None).fill_null(0) != 0).to_numpy()
+    is_bad = (labels < 0) & has_score
+    if is_bad.any():
+        raise InputError(
+            where=f"{place(int(is_bad.argmax()))}, column 'label'",
+            found="nothing next to a score",
+            expected="a name",
+        )
+
+
+def _count_predictions(
+    iterate: IteratePredictions,
+    n_models: int,
+    n_instances: int,
+    n_labels: int,
+    file: str,
+) -> _Counts:
+    """Count the predictions of each instance by each model."""
+    n_rows = n_models * n_instances
+    check_size(
+        24 * n_rows,
+        file,
+        f"for the answers of {n_models:,} models about {n_instances:,} instances",
+        0.9,
+    )
+    counts = np.zeros(n_rows + 1, dtype=np.int64)
+    is_predicted = np.zeros(n_rows, dtype=np.bool_)
+    is_listed = np.zeros((n_models, max(1, n_labels)), dtype=np.bool_)
+    for batch in iterate():
+        rows = batch.compute_rows(n_instances)
+        has_label = batch.label >= 0
+        has_score = ~np.isnan(batch.score)
+        # A model abstains if a row has neither a label nor a score.
+        is_predicted[rows[has_label | has_score]] = True
+        is_listed[batch.model[has_label], batch.label[has_label]] = True
+        np.add.at(counts, rows[has_label] + 1, 1)
+
+    # A model without any label has predicted 0 for all labels of the others.
+    has_no_label = ~is_listed.any(axis=1, keepdims=True)
+    is_listed |= is_listed.any(axis=0) & has_no_label
+    return _Counts(
+        row_starts=np.cumsum(counts),
+        is_predicted=is_predicted.reshape(n_models, n_instances),
+        is_listed=is_listed,
+    )
+
+
+def _sort_predictions(
+    iterate: IteratePredictions, counts: _Counts, scratch: Path | None
+) -> Matrix:
+    """Put predictions into a CSR matrix with a row for each model and instance."""
+    row_starts = counts.row_starts
+    n_instances = counts.is_predicted.shape[1]
+    n_labels = counts.is_listed.shape[1]
+    n_predictions = int(row_starts[-1])
+    index_dtype: type[np.signedinteger] = np.int64
+    if max(n_predictions, n_labels) < 2**31:
+        index_dtype = np.int32
+
+    columns_path = None
+    scores_path = None
+    if scratch is not None:
+        columns_path = scratch / "columns.npy"
+        scores_path = scratch / "scores.npy"
+
+    columns = on_disk.create_array(n_predictions, index_dtype, columns_path)
+    scores = on_disk.create_array(n_predictions, np.float64, scores_path)
+    next_free = row_starts[:-1].copy()  # next free position of each row
+    for batch in iterate():
+        rows = batch.compute_rows(n_instances)
+        order = np.flatnonzero(batch.label >= 0)
         order = order[np.argsort(rows[order], kind="stable")]
-        first = np.flatnonzero(
-            np.diff(rows[order], prepend=-1)
-        )  # of each instance's statements
-        own = rows[order][first]
-        times = np.diff(first, append=len(order))
-        places = np.repeat(free[own] - first, times) + np.arange(len(order))
-        free[own] += times
-        positions[places] = part.label[order]
-        values[places] = part.score[order]
+
+        # Predictions of the same row are adjacent now: they take adjacent positions.
+        sorted_rows = rows[order]
+        first = np.flatnonzero(np.diff(sorted_rows, prepend=-1))
+        distinct_rows = sorted_rows[first]
+        n_adjacent = np.diff(first, append=len(order))
+        offset = np.repeat(next_free[distinct_rows] - first, n_adjacent)
+        positions = offset + np.arange(len(order))
+        next_free[distinct_rows] += n_adjacent
+
+        columns[positions] = batch.label[order]
+        scores[positions] = batch.score[order]
 
     matrix = sparse.csr_array(
-        (values, positions, starts.astype(index)), shape=(len(starts) - 1, max(1, l))
+        (scores, columns, row_starts.astype(index_dtype)),
+        shape=(len(row_starts) - 1, n_labels),
     )
     matrix.sort_indices()
     return matrix
 
 
-def _once(matrix: Any) -> Any:
-    """Take each pair of an instance and a label once; ``None`` if it comes with different scores."""
-    high, low = (
-        highest(signed, np.arange(matrix.shape[1])) for signed in (matrix, -matrix)
-    )
-    if np.array_equal(high.data, -low.data, equal_nan=True):
-        return high
-    return None
+def _deduplicate(
+    matrix: Matrix,
+    iterate: IteratePredictions,
+    frame: NamedFrame,
+    names: dict[str, pl.Series],
+    options: ReadOptions,
+) -> Matrix:
+    """Keep repeated predictions once; they must not have different scores."""
+    if options.strict:
+        _raise_repeated(matrix, iterate, frame, names)
+
+    columns = np.arange(matrix.shape[1])
+    highest = merge_columns_by_max(matrix, columns)
+    lowest = -merge_columns_by_max(-matrix, columns)
+    if not np.array_equal(highest.data, lowest.data, equal_nan=True):
+        _raise_repeated(matrix, iterate, frame, names)
+
+    n_repeated = matrix.nnz - highest.nnz
+    options.log.add("statements that come again read once", times=n_repeated)
+    return highest
 
 
-def _of_model(matrix: Any, rows: slice, seen: BoolArray, known: BoolArray) -> Any:
-    """Return the rows of one model: only instances and labels that it lists."""
-    first = matrix.indptr[rows.start]
-    last = matrix.indptr[rows.stop]
-    starts = np.append(matrix.indptr[rows][seen[rows]], last) - first
-    positions = matrix.indices[first:last]
-    if not known.all():
-        own = (np.cumsum(known) - 1).astype(positions.dtype)
-        for at in range(0, len(positions), _ROWS):
-            positions[at : at + _ROWS] = own[positions[at : at + _ROWS]]
+def _split_by_model(
+    matrix: Matrix,
+    counts: _Counts,
+    *,
+    models: list[str],
+    instances: pl.Series,
+    labels: pl.Series,
+    file: str,
+    has_gaps: bool,
+    options: ReadOptions,
+    scratch: Path | None,
+) -> list[ScoreTable]:
+    """Make the table of each model that has made a prediction."""
+    # Instances on which all models abstain are part of the panel.
+    listed_instances: pl.Series | None = instances
+    if counts.is_predicted.any(axis=0).all():
+        listed_instances = None
 
-    shape = len(starts) - 1, int(known.sum())
+    tables = []
+    for position, name in enumerate(models):
+        is_predicted = counts.is_predicted[position]
+        is_listed = counts.is_listed[position]
+        if not is_predicted.any():
+            options.log.add("models without an answer left out", name)
+            continue
+
+        if not is_listed.any():
+            raise InputError(
+                where=file,
+                found=f"no label from model {name!r}",
+                expected="at least one",
+            )
+
+        model_matrix = _select_model(matrix, position, is_predicted, is_listed)
+        label_counts = None
+        if has_gaps:
+            model_matrix = _mark_missing(model_matrix)
+        else:
+            is_positive = model_matrix.data > 0
+            label_counts = np.bincount(
+                model_matrix.indices[is_positive], minlength=model_matrix.shape[1]
+            )
+
+        scores: Matrix
+        if scratch is None:
+            scores = on_disk.compact_matrix(model_matrix)
+        else:
+            scores = on_disk.SparseFile.create(model_matrix, scratch / str(position))
+
+        model_labels = labels.filter(pl.Series(is_listed)).to_list()
+        tables.append(
+            ScoreTable(
+                model=name,
+                scores=scores,
+                instances=instances.filter(pl.Series(is_predicted)),
+                labels=np.array(model_labels, dtype=np.dtypes.StringDType()),
+                file=file,
+                named=label_counts,
+                listed=listed_instances,
+            )
+        )
+
+    return tables
+
+
+def _select_model(
+    matrix: Matrix, position: int, is_predicted: BoolArray, is_listed: BoolArray
+) -> Matrix:
+    """Return the rows of one model: only instances and labels that it predicts.
+
+    The column indices of `matrix` are changed in place, which saves memory.
+    """
+    n_instances = len(is_predicted)
+    first_row = position * n_instances
+    last_row = first_row + n_instances
+    start = matrix.indptr[first_row]
+    stop = matrix.indptr[last_row]
+    row_starts = matrix.indptr[first_row:last_row][is_predicted]
+    row_starts = np.append(row_starts, stop) - start
+
+    columns = matrix.indices[start:stop]
+    if not is_listed.all():
+        new_columns = (np.cumsum(is_listed) - 1).astype(columns.dtype)
+        for piece_start in range(0, len(columns), _ROWS):
+            piece = slice(piece_start, piece_start + _ROWS)
+            columns[piece] = new_columns[columns[piece]]
+
     return sparse.csr_array(
-        (matrix.data[first:last], positions, starts), shape=shape, copy=False
+        (matrix.data[start:stop], columns, row_starts),
+        shape=(len(row_starts) - 1, int(is_listed.sum())),
+        copy=False,
     )
 
 
-def _only_listed(matrix: Any) -> Any:
-    """Say of what is not listed that it is missing."""
-    listed = matrix.tocoo()
-    out = np.full(matrix.shape, np.nan)
-    out[listed.row, listed.col] = listed.data
-    return sparse.csr_array(out)
+def _mark_missing(matrix: Matrix) -> Matrix:
+    """Return a matrix with NaN in all cells that are not stored."""
+    cells = matrix.tocoo()
+    scores = np.full(matrix.shape, np.nan)
+    scores[cells.row, cells.col] = cells.data
+    return sparse.csr_array(scores)
 
 
-def _raise_twice(
-    matrix: Any,
-    coded: Callable[[], Iterator[Coded]],
-    found: NamedFrame,
-    listed: dict[str, pl.Series],
+def _raise_repeated(
+    matrix: Matrix,
+    iterate: IteratePredictions,
+    frame: NamedFrame,
+    names: dict[str, pl.Series],
 ) -> NoReturn:
-    """Say which pair of an instance and a label comes twice, and where."""
-    n = len(listed["instance"])
-    l = matrix.shape[1]
-    pairs = (
-        np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr)) * l
-        + matrix.indices
+    """Raise the error for the first pair of instance and label that comes twice."""
+    n_instances = len(names["instance"])
+    n_rows, n_labels = matrix.shape
+
+    # Equal cells are adjacent, since columns are sorted.
+    row = np.repeat(np.arange(n_rows), np.diff(matrix.indptr))
+    cells = row * n_labels + matrix.indices
+    repeated_cells = cells[1:][cells[1:] == cells[:-1]]
+    repeated_row, label = divmod(int(repeated_cells[0]), n_labels)
+
+    file_rows: list[int] = []
+    for batch in iterate():
+        is_same_row = batch.compute_rows(n_instances) == repeated_row
+        is_same = is_same_row & (batch.label == label)
+        file_rows += (batch.start + np.flatnonzero(is_same)).tolist()
+
+    first, second = file_rows[:2]
+    label_name = names["label"][label]
+    instance_name = names["instance"][repeated_row % n_instances]
+    raise InputError(
+        where=frame.place(second),
+        found=(
+            f"label {label_name!r} of instance {instance_name!r} again"
+            f" (first in {frame.place.describe_row(first)})"
+        ),
+        expected="each pair once",
     )
-    row, label = divmod(int(pairs[1:][pairs[1:] == pairs[:-1]][0]), l)
-    same = (
-        own.start + np.flatnonzero((own.rows(n) == row) & (own.label == label))
-        for own in coded()
-    )
-    first, second, *_ = np.concatenate(list(same)).tolist()
-    again = f"label {listed['label'][label]!r} of instance {listed['instance'][row % n]!r} again"
-    where = (
-        f"{found.place(second)}: found {again} (first in {found.place.short(first)})"
-    )
-    raise InputError(f"{where}, expected each pair once")

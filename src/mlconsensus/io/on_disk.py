@@ -1,4 +1,7 @@
-"""Matrices on disk, of which rows are read when they are needed: wide Parquet where it is, others in scratch files."""
+"""Matrices on disk whose rows are read when they are needed.
+
+Wide Parquet tables are read from their files, other tables from scratch files.
+"""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -7,280 +10,467 @@ from uuid import uuid4
 
 import numpy as np
 import polars as pl
+from numpy.typing import DTypeLike
 from scipy import sparse
 
 from ..errors import InputError
 from ..linalg.block_sums import dense
-from ..predictions import MAX_DENSE_LABELS, Array, IntArray, ScoreTable, StoredMatrix
-from . import columns as cells
+from ..predictions import (
+    MAX_DENSE_LABELS,
+    Array,
+    IntArray,
+    Matrix,
+    ScoreTable,
+    StoredMatrix,
+)
+from .columns import make_matrix
 from .files import Place, reader_errors
 
 _ROWS = 2**17  # rows of a table that are decoded at a time
-_CSR = ("data", "indices", "indptr")
+_CSR_ARRAYS = ("data", "indices", "indptr")
 
-# Above this share of cells that are not 0, a dense matrix is both smaller and faster
-# than a sparse one.
-_DENSE = 0.3
+# If a larger share of the cells is not 0, a dense matrix is smaller and faster than a
+# sparse one.
+_MAX_SPARSE_DENSITY = 0.3
 
 
-def batches(
+def iterate_batches(
     rows: pl.LazyFrame, start: int = 0, size: int = _ROWS
 ) -> Iterator[pl.DataFrame]:
-    """Walk the rows of a query from one on; as `Numbered`, it uses what Polars calls unstable.
+    """Iterate over the rows of a query, in order.
+
+    Parameters
+    ----------
+    rows : LazyFrame
+        Rows of the table.
+    start : int, default=0
+        The first row.
+    size : int
+        Rows of a batch.
+
+    Yields
+    ------
+    DataFrame
+
+    Notes
+    -----
+    Polars calls `collect_batches` unstable.
 
     Examples
     --------
-    >>> [batch.height for batch in batches(pl.LazyFrame({"0": range(5)}), 2)]
+    >>> rows = pl.LazyFrame({"0": range(5)})
+    >>> [batch.height for batch in iterate_batches(rows, 2)]
     [3]
     """
-    return iter(
-        rows.slice(start).collect_batches(
-            chunk_size=size, maintain_order=True, engine="streaming"
-        )
+    batches = rows.slice(start).collect_batches(
+        chunk_size=size, maintain_order=True, engine="streaming"
     )
+    return iter(batches)
 
 
-class Numbered:
-    """Names that come piece by piece, numbered in the order in which each first comes.
+class StringIndexer:
+    """Numbers names in the order in which they first occur.
+
+    Names come in pieces. Polars calls the categories that are used here unstable.
 
     Examples
     --------
-    >>> labels = Numbered()
-    >>> labels.positions(pl.Series(["law", "art", "law"])), labels.positions(pl.Series(["tax", None, "art"]))
-    (array([0, 1, 0], dtype=int32), array([ 2, -1,  1], dtype=int32))
+    >>> labels = StringIndexer()
+    >>> labels.index(pl.Series(["law", "art", "law"]))
+    array([0, 1, 0], dtype=int32)
+    >>> labels.index(pl.Series(["tax", None, "art"]))
+    array([ 2, -1,  1], dtype=int32)
     >>> labels.names.to_list()
     ['law', 'art', 'tax']
     """
 
     def __init__(self) -> None:
         self._categories = pl.Categories.random()
-        self._kept = pl.Series(
-            [], dtype=pl.Categorical(self._categories)
-        )  # without any series, Polars forgets them
-        self._count = 0
-        self._blank: list[int] = []  # which of them are blank
+        # Polars deletes categories that no series uses.
+        self._empty_series = pl.Series([], dtype=pl.Categorical(self._categories))
+        self._n_names = 0
+        self._blank_positions: list[int] = []
 
     @property
     def names(self) -> pl.Series:
         """The names so far."""
         return self._categories.to_series()
 
-    def positions(self, cells: pl.Series) -> Array:
-        """Return the positions of names as int32, -1 where there is none, or a blank one."""
-        positions: Array = (
-            cells.cast(self._kept.dtype)
-            .to_physical()
-            .cast(pl.Int32)
-            .fill_null(-1)
-            .to_numpy()
-        )
-        new = cells.filter(
-            positions >= self._count
-        )  # only these are looked at, as names come again and again
-        self._blank += [
-            int(self._categories[name])
-            for name in new.filter(new.str.strip_chars() == "").unique()
-        ]
-        self._count = max(self._count, int(positions.max(initial=-1)) + 1)
-        if self._blank:
-            return np.where(np.isin(positions, self._blank), -1, positions)
+    def index(self, cells: pl.Series) -> Array:
+        """Return the positions of names among all names so far.
+
+        Parameters
+        ----------
+        cells : Series of str, length n
+            Content of the column.
+
+        Returns
+        -------
+        ndarray of shape (n,), int32
+            -1 if the name is missing or blank.
+        """
+        codes = cells.cast(self._empty_series.dtype).to_physical().cast(pl.Int32)
+        positions: Array = codes.fill_null(-1).to_numpy()
+
+        # Only new names are checked, since most names occur many times.
+        new_names = cells.filter(positions >= self._n_names)
+        is_blank = new_names.str.strip_chars() == ""
+        for name in new_names.filter(is_blank).unique():
+            self._blank_positions.append(int(self._categories[name]))
+
+        self._n_names = max(self._n_names, int(positions.max(initial=-1)) + 1)
+        if self._blank_positions:
+            return np.where(np.isin(positions, self._blank_positions), -1, positions)
         return positions
 
 
-class Walk:
-    """Rows of a query; where they are asked for in order, each is decoded once."""
+class SequentialReader:
+    """Reads rows of a query; if they are read in order, each is decoded once.
+
+    Parameters
+    ----------
+    rows : LazyFrame
+        Rows of the table.
+    name : str
+        Name of the file in messages.
+    """
 
     def __init__(self, rows: pl.LazyFrame, name: str) -> None:
-        self.query, self.name = rows, name
-        self._at, self._held = -1, pl.DataFrame()
-        self._rest: Iterator[pl.DataFrame] | None = None
+        self.query = rows
+        self.name = name
+        self._next_row = -1
+        self._buffer = pl.DataFrame()
+        self._batches: Iterator[pl.DataFrame] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        return vars(self) | {"_at": -1, "_held": pl.DataFrame(), "_rest": None}
+        initial_state = {"_next_row": -1, "_buffer": pl.DataFrame(), "_batches": None}
+        return vars(self) | initial_state
 
-    def rows(self, start: int, stop: int) -> pl.DataFrame:
-        """Return some rows."""
+    def read(self, start: int, stop: int) -> pl.DataFrame:
+        """Return the rows from `start` to `stop`.
+
+        Parameters
+        ----------
+        start, stop : int
+            Positions of the first row and of the row after the last.
+
+        Returns
+        -------
+        DataFrame with stop - start rows
+        """
         with reader_errors(self.name, "Parquet"):
-            if (
-                start != self._at
-                # by themselves, or the first of a walk: decoding ahead is for those that
-                # follow
-            ):
-                self._held, self._rest = (
-                    self.query.slice(start, stop - start).collect(engine="streaming"),
-                    None,
-                )
-            elif self._rest is None:
-                self._rest = batches(self.query, start)
+            if start != self._next_row:
+                # Rows out of order, or the first ones: no other rows are decoded.
+                rows = self.query.slice(start, stop - start)
+                self._buffer = rows.collect(engine="streaming")
+                self._batches = None
+            elif self._batches is None:
+                self._batches = iterate_batches(self.query, start)
 
-            found = []
-            self._at = start
-            while self._at < stop:
-                if self._held.height == 0:
-                    self._held = next(self._rest or iter(()), self._held)
-                    if self._held.height == 0:
-                        raise InputError(
-                            f"{self.name}: found fewer rows than before, expected a file that stays"
-                        )
+            self._next_row = start
+            pieces = []
+            while self._next_row < stop:
+                if self._buffer.height == 0:
+                    self._fill_buffer()
 
-                found.append(self._held.head(stop - self._at))
-                self._held = self._held.slice(found[-1].height)
-                self._at += found[-1].height
+                piece = self._buffer.head(stop - self._next_row)
+                pieces.append(piece)
+                self._buffer = self._buffer.slice(piece.height)
+                self._next_row += piece.height
 
-            return pl.concat(found, rechunk=False)
+            return pl.concat(pieces, rechunk=False)
+
+    def _fill_buffer(self) -> None:
+        """Decode the next batch."""
+        if self._batches is not None:
+            self._buffer = next(self._batches, self._buffer)
+        if self._buffer.height == 0:
+            raise InputError(
+                where=self.name,
+                found="fewer rows than before",
+                expected="a file that stays",
+            )
 
 
 class ParquetMatrix(StoredMatrix):
-    """The scores of a wide Parquet table, which are checked when they are read."""
+    """Scores of a wide Parquet table, which are checked when they are read.
+
+    Parameters
+    ----------
+    rows : LazyFrame with n rows
+        Columns are named "0", "1", …; the first names the instances.
+    columns : sequence of str, length l + 1
+        Header of the file.
+    place : Place
+        Location of the rows, for messages.
+    n_rows : int
+        Number of rows.
+    """
 
     def __init__(
-        self, rows: pl.LazyFrame, columns: Sequence[str], place: Place, n: int
+        self, rows: pl.LazyFrame, columns: Sequence[str], place: Place, n_rows: int
     ) -> None:
-        kinds = rows.collect_schema().dtypes()[1:]
-        whole = all(kind == pl.Boolean or kind.is_integer() for kind in kinds)
-        self.dtype = np.dtype(np.bool_ if whole else np.float64)
-        self.shape = n, len(columns) - 1
-        self._columns, self._place = list(columns), place
-        self._walk = Walk(rows.drop("0"), place.file)
-        cells.matrix(
-            rows.drop("0").head(1).collect(), columns, place
-        )  # most faults show in the first row
+        dtypes = rows.collect_schema().dtypes()[1:]
+        self.dtype = np.dtype(np.float64)
+        if all(dtype == pl.Boolean or dtype.is_integer() for dtype in dtypes):
+            self.dtype = np.dtype(np.bool_)
 
-    def __getitem__(self, rows: slice | IntArray) -> Any:
-        if not isinstance(rows, slice):  # in rising order
-            return self[int(rows[0]) : int(rows[-1]) + 1][rows - rows[0]]
+        self.shape = (n_rows, len(columns) - 1)
+        self._columns = list(columns)
+        self._place = place
+        self._reader = SequentialReader(rows.drop("0"), place.file)
 
-        frame = self._walk.rows(rows.start, rows.stop)
-        return cells.matrix(frame, self._columns, self._place.below(rows.start))
+        # The first row shows most faults.
+        make_matrix(rows.drop("0").head(1).collect(), columns, place)
+
+    def __getitem__(self, rows: slice | IntArray) -> Array:
+        if not isinstance(rows, slice):  # positions in increasing order
+            first = int(rows[0])
+            last = int(rows[-1])
+            return self[first : last + 1][rows - first]
+
+        frame = self._reader.read(rows.start, rows.stop)
+        return make_matrix(frame, self._columns, self._place.shift(rows.start))
 
 
 class DenseFile(StoredMatrix):
-    """An array in a file of NumPy's, rows in any order."""
+    """An array in a NumPy file, whose rows can be read in any order.
+
+    Parameters
+    ----------
+    path : Path
+        File in NumPy's format NPY.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         array = np.load(path, mmap_mode="r")
-        self.shape, self.dtype = array.shape, array.dtype
+        self.shape = array.shape
+        self.dtype = array.dtype
 
-    def __getitem__(self, rows: slice | IntArray) -> Any:
+    def __getitem__(self, rows: slice | IntArray) -> Array:
         return np.array(np.load(self.path, mmap_mode="r")[rows])
 
     @classmethod
-    def of(cls, given: Any, path: Path) -> Self:
-        """Copy an array, or a matrix on disk block by block."""
-        kind = given.dtype
-        if isinstance(given, StoredMatrix):  # decisions may be missing, too
-            kind = np.dtype(np.float32 if kind.kind == "b" else np.float64)
+    def create(cls, matrix: Array | StoredMatrix, path: Path) -> Self:
+        """Copy an array, or a matrix on disk block by block.
 
-        whole = new_array(given.shape, kind, path)
-        for start in range(0, len(whole), _ROWS):
-            whole[start : start + _ROWS] = dense(
-                given[start : min(len(whole), start + _ROWS)]
-            )
+        Parameters
+        ----------
+        matrix : ndarray or StoredMatrix
+            The scores.
+        path : Path
+            The new file.
+
+        Returns
+        -------
+        DenseFile
+        """
+        dtype = matrix.dtype
+        if isinstance(matrix, StoredMatrix):
+            # Cells may be missing, also those of Boolean columns.
+            if dtype.kind == "b":
+                dtype = np.dtype(np.float32)
+            else:
+                dtype = np.dtype(np.float64)
+
+        array = create_array(matrix.shape, dtype, path)
+        n_rows = len(array)
+        for start in range(0, n_rows, _ROWS):
+            stop = min(n_rows, start + _ROWS)
+            array[start:stop] = dense(matrix[start:stop])
 
         return cls(path)
 
 
 class SparseFile(StoredMatrix):
-    """A CSR matrix in files of NumPy's, rows in any order."""
+    """A CSR matrix in NumPy files, whose rows can be read in any order.
+
+    Parameters
+    ----------
+    folder : Path
+        Holds the three arrays of the matrix.
+    shape : (int, int)
+        Shape of the array.
+    """
 
     def __init__(self, folder: Path, shape: tuple[int, int]) -> None:
-        self.folder, self.shape = folder, shape
+        self.folder = folder
+        self.shape = shape
         data = np.load(folder / "data.npy", mmap_mode="r")
-        self.dtype, self.nnz = data.dtype, len(data)
+        self.dtype = data.dtype
+        self.nnz = len(data)
 
-    def __getitem__(self, rows: slice | IntArray) -> Any:
-        whole = tuple(
-            np.load(self.folder / f"{name}.npy", mmap_mode="r") for name in _CSR
+    def __getitem__(self, rows: slice | IntArray) -> Matrix:
+        arrays = tuple(
+            np.load(self.folder / f"{name}.npy", mmap_mode="r") for name in _CSR_ARRAYS
         )
-        return compact(sparse.csr_array(whole, shape=self.shape, copy=False)[rows])
+        matrix = sparse.csr_array(arrays, shape=self.shape, copy=False)
+        return compact_matrix(matrix[rows])
 
     @classmethod
-    def of(cls, matrix: Any, folder: Path) -> Self:
-        """Copy a matrix."""
+    def create(cls, matrix: Matrix, folder: Path) -> Self:
+        """Copy a matrix.
+
+        Parameters
+        ----------
+        matrix : csr_array
+            The scores.
+        folder : Path
+            The new folder.
+
+        Returns
+        -------
+        SparseFile
+        """
         folder.mkdir(parents=True)
-        for name in _CSR:
+        for name in _CSR_ARRAYS:
             np.save(folder / f"{name}.npy", getattr(matrix, name))
 
         return cls(folder, matrix.shape)
 
 
-def compact(matrix: Any) -> Any:
-    """Return a CSR matrix without zeros in it, dense where that is both smaller and faster.
+def compact_matrix(matrix: Matrix) -> Matrix:
+    """Return a matrix as dense array if that is smaller and faster, else without zeros.
+
+    Parameters
+    ----------
+    matrix : csr_array of shape (n, l)
+        Its zeros are removed in place.
+
+    Returns
+    -------
+    ndarray or csr_array of shape (n, l)
 
     Examples
     --------
-    >>> compact(sparse.csr_array([[0.5, 0.0]]))
+    >>> compact_matrix(sparse.csr_array([[0.5, 0.0]]))
     array([[0.5, 0. ]])
     """
-    n, l = matrix.shape
-    if l <= MAX_DENSE_LABELS and matrix.nnz > _DENSE * n * l:
+    n_rows, n_labels = matrix.shape
+    is_dense = matrix.nnz > _MAX_SPARSE_DENSITY * n_rows * n_labels
+    if is_dense and n_labels <= MAX_DENSE_LABELS:
         return matrix.toarray()
 
     matrix.eliminate_zeros()
     return matrix
 
 
-def new_array(shape: Any, dtype: Any, path: Path | None) -> Array:
-    """Make an array to be filled, in memory or in a file.
+def create_array(
+    shape: int | tuple[int, ...], dtype: DTypeLike, path: Path | None
+) -> Array:
+    """Create an array in memory or in a file. Its values are not initialized.
+
+    Parameters
+    ----------
+    shape : int or tuple of int
+        Shape of the array.
+    dtype : data type
+        Type of the values.
+    path : Path or None
+        ``None`` if the array is in memory.
+
+    Returns
+    -------
+    ndarray
 
     Examples
     --------
-    >>> new_array(2, bool, None).shape
+    >>> create_array(2, bool, None).shape
     (2,)
     """
     if path is None or np.prod(shape) == 0:
         return np.empty(shape, dtype=dtype)
 
+    if isinstance(shape, int):
+        shape = (shape,)
+
     path.parent.mkdir(parents=True, exist_ok=True)
     return np.lib.format.open_memmap(
-        path,
-        mode="w+",
-        dtype=dtype,
-        shape=(shape,) if isinstance(shape, int) else shape,
+        path, mode="w+", dtype=np.dtype(dtype), shape=shape
     )
 
 
-def on_disk(rows: Any, scratch: Path) -> pl.LazyFrame:
-    """Return rows that stay on disk: as they are, or from a scratch file where they are in memory.
+def keep_on_disk(rows: pl.DataFrame | pl.LazyFrame, scratch: Path) -> pl.LazyFrame:
+    """Return rows that are on disk; rows in memory are written to a scratch file.
+
+    Parameters
+    ----------
+    rows : DataFrame or LazyFrame
+        Rows of the table.
+    scratch : Path
+        Folder for scratch files.
+
+    Returns
+    -------
+    LazyFrame
 
     Examples
     --------
     >>> import tempfile
-    >>> on_disk(pl.DataFrame({"0": [7]}), Path(tempfile.mkdtemp()) / "a").collect().item()
+    >>> scratch = Path(tempfile.mkdtemp()) / "a"
+    >>> keep_on_disk(pl.DataFrame({"0": [7]}), scratch).collect().item()
     7
     """
     if isinstance(rows, pl.LazyFrame):
         return rows
-    return sunk(scratch, rows.lazy())
+    return sink_to_parquet(scratch, rows.lazy())
 
 
-def table_on_disk(table: ScoreTable, scratch: Path) -> ScoreTable:
-    """Put the scores of a table that was read whole into scratch files."""
-    if isinstance(table.scores, StoredMatrix):
+def store_table(table: ScoreTable, scratch: Path) -> ScoreTable:
+    """Write the scores of a table in memory to scratch files.
+
+    Parameters
+    ----------
+    table : ScoreTable
+        The scores of one model.
+    scratch : Path
+        Folder for scratch files.
+
+    Returns
+    -------
+    ScoreTable
+        Its scores are a `StoredMatrix`.
+    """
+    scores = table.scores
+    if isinstance(scores, StoredMatrix):
         return table
-    if sparse.issparse(table.scores):
-        return table._replace(
-            scores=SparseFile.of(sparse.csr_array(table.scores), scratch)
-        )
 
-    return table._replace(
-        scores=DenseFile.of(np.asarray(table.scores), scratch / "scores.npy")
-    )
+    stored: StoredMatrix
+    if sparse.issparse(scores):
+        stored = SparseFile.create(sparse.csr_array(scores), scratch)
+    else:
+        stored = DenseFile.create(np.asarray(scores), scratch / "scores.npy")
+
+    return table._replace(scores=stored)
 
 
-def sunk(scratch: Path, rows: pl.LazyFrame) -> pl.LazyFrame:
-    """Run a query into a scratch file, and return what reads it.
+def sink_to_parquet(scratch: Path, rows: pl.LazyFrame) -> pl.LazyFrame:
+    """Write the result of a query to a scratch file.
+
+    Parameters
+    ----------
+    scratch : Path
+        Folder for scratch files.
+    rows : LazyFrame
+        Rows of the table.
+
+    Returns
+    -------
+    LazyFrame
+        Reads the scratch file.
 
     Examples
     --------
     >>> import tempfile
-    >>> sunk(Path(tempfile.mkdtemp()), pl.LazyFrame({"0": [7]})).collect().item()
+    >>> scratch = Path(tempfile.mkdtemp())
+    >>> sink_to_parquet(scratch, pl.LazyFrame({"0": [7]})).collect().item()
     7
     """
     scratch.mkdir(parents=True, exist_ok=True)
-    path = (
-        scratch / f"{uuid4().hex}.parquet"
-    )  # a query that failed may still be at its file, or yet to make it
+
+    # A query that failed may still hold its file or create it later, so that each
+    # query needs a new name.
+    path = scratch / f"{uuid4().hex}.parquet"
     rows.sink_parquet(path, compression="lz4", statistics=False)
     return pl.scan_parquet(path, glob=False)

@@ -12,17 +12,23 @@ import polars as pl
 from ..errors import InputError
 from ..predictions import How, Predictions, ScoreTable, as_array, as_polars, with_names
 from . import long_table, on_disk
-from .columns import judging, roles
+from .columns import find_roles
 from .files import AnyPath, InputFile, Paths, Place, display, reader_errors
 from .formats import jsonl
-from .formats.registry import Format, NamedFrame, format_of, input_file, input_files
-from .label_names import Reading, relabelled, rules_of
+from .formats.registry import (
+    Format,
+    NamedFrame,
+    format_of,
+    list_input_files,
+    make_input_file,
+)
+from .label_names import ReadKeywords, make_read_options, rename_labels
 
 _LONG = "columns=… or names such as instance, label, and model or score"
 
 
 def read_tables(
-    path: AnyPath, *, format: str | None = None, **reading: Unpack[Reading]
+    path: AnyPath, *, format: str | None = None, **reading: Unpack[ReadKeywords]
 ) -> list[ScoreTable]:
     r"""Read one file: a table for each model in it.
 
@@ -49,14 +55,14 @@ def read_tables(
     >>> [(table.model, table.scores.tolist()) for table in read_tables(path)]
     [('ann', [[0.9]]), ('bob', [[0.2]])]
     """
-    with rules_of(reading) as rules:
-        tables = _tables(input_file(path, rules), format_of(path, format))
+    with make_read_options(reading) as options:
+        tables = _tables(make_input_file(path, options), format_of(path, format))
 
     return [_with_arrays(table) for table in tables]
 
 
 def read_table(
-    path: AnyPath, *, format: str | None = None, **reading: Unpack[Reading]
+    path: AnyPath, *, format: str | None = None, **reading: Unpack[ReadKeywords]
 ) -> ScoreTable:
     """Read a file that holds one table: the truth, or a consensus, whose scores may be any finite numbers.
 
@@ -70,8 +76,8 @@ def read_table(
     >>> read_table(path).labels.tolist()
     ['law']
     """
-    with rules_of(reading) as rules, judging():
-        tables = _tables(input_file(path, rules), format_of(path, format))
+    with make_read_options(reading, is_truth=True) as options:
+        tables = _tables(make_input_file(path, options), format_of(path, format))
         models = ", ".join(repr(table.model) for table in tables[:3]) + (
             ", …" if len(tables) > 3 else ""
         )
@@ -92,7 +98,7 @@ def read_predictions(
     instances: How = "union",
     labels: How = "union",
     models: Sequence[str] | None = None,
-    **reading: Unpack[Reading],
+    **reading: Unpack[ReadKeywords],
 ) -> Predictions:
     r"""Read what several models said, from one file or several, of any formats.
 
@@ -132,13 +138,13 @@ def read_predictions(
     >>> read_predictions([folder / "ann.csv", folder / "bob.jsonl"])
     <Predictions: 2 models × 2 instances × 3 labels, 6 cells missing>
     """
-    with rules_of(reading) as rules:
-        tables = panel_tables(input_files(paths, format, rules), models)
+    with make_read_options(reading) as options:
+        tables = read_panel_tables(list_input_files(paths, format, options), models)
 
     return Predictions.from_tables(tables, instances=instances, labels=labels)
 
 
-def from_long(frame: Any, **reading: Unpack[Reading]) -> Predictions:
+def from_long(frame: Any, **reading: Unpack[ReadKeywords]) -> Predictions:
     """Make a panel of a long table in memory: a row for each statement of a model, worker or annotator.
 
     Parameters
@@ -159,7 +165,7 @@ def from_long(frame: Any, **reading: Unpack[Reading]) -> Predictions:
     array([[[ 1.], [ 0.]],
            [[ 1.], [nan]]])
     """
-    with rules_of(reading) as rules, reader_errors("frame", "a long table"):
+    with make_read_options(reading) as options, reader_errors("frame", "a long table"):
         if hasattr(frame, "iloc"):
             cells = [
                 own.astype(object).where(own.notna(), None).tolist()
@@ -171,28 +177,32 @@ def from_long(frame: Any, **reading: Unpack[Reading]) -> Predictions:
 
         columns = [str(column) for column in frame.columns]
         rows = pl.DataFrame({str(at): own for at, own in enumerate(cells)})
-        told = rules.columns.values()
+        told = options.columns.values()
         if not (not told or not set(told).isdisjoint(columns)):
             raise InputError(
                 where="columns",
                 found="none of those named in the frame",
                 expected="some",
             )
-        if not (bool(roles(columns, rules, "frame"))):
+        if not (bool(find_roles(columns, options, "frame"))):
             raise InputError(
                 where="frame", found=f"the columns {', '.join(columns)}", expected=_LONG
             )
 
-        found = NamedFrame(rows, columns, Place("frame", "row", lambda row: row))
+        found = NamedFrame(
+            rows=rows,
+            columns=columns,
+            place=Place(file="frame", unit="row", number=lambda row: row),
+        )
         tables = [
-            relabelled(table, rules)
-            for table in long_table.tables(found, "model", rules)
+            rename_labels(table, options)
+            for table in long_table.make_tables(found, "model", options)
         ]
 
     return Predictions.from_tables(tables)
 
 
-def from_dataset(rows: Iterable[Any], **reading: Unpack[Reading]) -> Predictions:
+def from_dataset(rows: Iterable[Any], **reading: Unpack[ReadKeywords]) -> Predictions:
     """Make a panel of rows that are dicts, as Hugging Face's and Argilla's datasets give them, or a list of such.
 
     Parameters
@@ -217,14 +227,20 @@ def from_dataset(rows: Iterable[Any], **reading: Unpack[Reading]) -> Predictions
         key: getattr(getattr(feature, "feature", feature), "names", None)
         for key, feature in features.items()
     }
-    with rules_of(reading) as rules, reader_errors("dataset", "rows that are dicts"):
+    with (
+        make_read_options(reading) as options,
+        reader_errors("dataset", "rows that are dicts"),
+    ):
         entries = (
-            (at, jsonl.named_row(row, at, named, rules)) for at, row in enumerate(rows)
+            (at, jsonl.name_classes(row, at, named, options))
+            for at, row in enumerate(rows)
         )
-        found = jsonl.frame_of(
-            entries, "row", InputFile("dataset", "model", bytes, None, rules)
+        found = jsonl.make_long_frame(
+            entries,
+            "row",
+            InputFile(name="dataset", model="model", read=bytes, options=options),
         )
-        if rules.unnamed:
+        if options.log.files_without_named_columns:
             raise InputError(
                 where="columns",
                 found="none of those named in the dataset",
@@ -232,15 +248,15 @@ def from_dataset(rows: Iterable[Any], **reading: Unpack[Reading]) -> Predictions
             )
 
         tables = [
-            relabelled(table, rules)
-            for table in long_table.tables(found, "model", rules)
+            rename_labels(table, options)
+            for table in long_table.make_tables(found, "model", options)
         ]
 
     return Predictions.from_tables(tables)
 
 
 def label_counts(
-    paths: Paths, *, format: str | None = None, **reading: Unpack[Reading]
+    paths: Paths, *, format: str | None = None, **reading: Unpack[ReadKeywords]
 ) -> dict[str, int]:
     r"""Count how often each label is given, with a score of at least 0.5, in files whose labels need not match.
 
@@ -253,10 +269,10 @@ def label_counts(
     {'law': 2, 'war': 0}
     """
     used: Counter[str] = Counter()
-    with rules_of(reading) as rules:
+    with make_read_options(reading) as options:
         for table in (
             table
-            for one in input_files(paths, format, rules)
+            for one in list_input_files(paths, format, options)
             for table in _tables(*one)
         ):
             if table.labels is None:
@@ -275,7 +291,7 @@ def label_counts(
     return dict(used)
 
 
-def panel_tables(
+def read_panel_tables(
     files: Sequence[tuple[InputFile, Format]],
     models: Sequence[str] | None = None,
     scratch: Path | None = None,
@@ -293,7 +309,7 @@ def panel_tables(
 
     Examples
     --------
-    >>> panel_tables([], models=["ann"])
+    >>> read_panel_tables([], models=["ann"])
     Traceback (most recent call last):
     ...
     mlconsensus.errors.InputError: models: found names for 1, expected for 0, as there are in the files
@@ -309,16 +325,14 @@ def panel_tables(
 
         for table in _tables(file, form, scratch and scratch / str(k), like=before):
             found.append(table)
-            own = (
-                table.model != file.model or file.path is None
-            )  # whether the file itself names the model
-            fuller.append(
-                table.model
-                if own
-                else f"{file.path.absolute().parent.name}/{table.model}"
-            )  # type: ignore[union-attr]
+            names_model = table.model != file.model
+            if names_model or file.path is None:
+                fuller.append(table.model)
+            else:
+                folder = file.path.absolute().parent.name
+                fuller.append(f"{folder}/{table.model}")
 
-        told = told or file.name not in file.rules.unnamed
+        told = told or file.name not in file.options.log.files_without_named_columns
 
     if not (told or not found):
         raise InputError(
@@ -332,7 +346,9 @@ def _tables(
     file: InputFile, form: Format, scratch: Path | None = None, like: Any = None
 ) -> list[ScoreTable]:
     keep: Callable[[pl.LazyFrame], Any] = (
-        pl.LazyFrame.collect if scratch is None else partial(on_disk.sunk, scratch)
+        pl.LazyFrame.collect
+        if scratch is None
+        else partial(on_disk.sink_to_parquet, scratch)
     )
     with reader_errors(file.name, form.title):
         found = form.module.read(file, keep, **form.options)
@@ -342,26 +358,28 @@ def _tables(
         ):
             rows = found.rows.lazy().collect().iter_rows()  # lists of tags, as in JSON
             entries = (dict(zip(found.columns, row, strict=True)) for row in rows)
-            found = jsonl.frame_of(enumerate(entries, 1), "row", file)
+            found = jsonl.make_long_frame(enumerate(entries, 1), "row", file)
 
-        named = file.rules.columns.values()
+        named = file.options.columns.values()
         if (
             named
             and isinstance(found, NamedFrame)
-            and not found.bare
+            and not found.allows_missing_label
             and not set(named) & set(found.columns)
         ):
-            file.rules.unnamed.add(file.name)
+            file.options.log.files_without_named_columns.add(file.name)
         if isinstance(found, list):
             tables = found
         else:
-            tables = long_table.tables(found, file.model, file.rules, scratch, like)
+            tables = long_table.make_tables(
+                found, file.model, file.options, scratch, like
+            )
 
-        tables = [relabelled(table, file.rules) for table in tables]
+        tables = [rename_labels(table, file.options) for table in tables]
         if scratch is None:
             return tables
         return [
-            on_disk.table_on_disk(table, scratch / f"table-{k}")
+            on_disk.store_table(table, scratch / f"table-{k}")
             for k, table in enumerate(tables)
         ]
 

@@ -22,11 +22,11 @@ from ..predictions import (
     prepared,
 )
 from . import on_disk
-from .columns import roles
+from .columns import find_roles
 from .files import AnyPath, Paths, is_plain, reader_errors
-from .formats.registry import input_files, parts
-from .label_names import Reading, Relabelled, rules_of
-from .read import panel_tables
+from .formats.registry import list_input_files, list_parquet_parts
+from .label_names import ReadKeywords, RelabeledMatrix, make_read_options
+from .read import read_panel_tables
 
 _STATEMENT = 64  # bytes that one row of a long table takes while it is read
 # bytes that a score of the consensus takes: itself, on its way to the file, and what is
@@ -57,7 +57,7 @@ class FilePredictions(LazyPredictions):
         self,
         front: Predictions,
         scores: Sequence[AlignedScores],
-        names: on_disk.Walk,
+        names: on_disk.SequentialReader,
         n: int,
         scratch: Scratch,
     ) -> None:
@@ -112,7 +112,7 @@ class FilePredictions(LazyPredictions):
 
     def names(self, start: int, stop: int) -> pl.Series:
         """Read the names of the instances from one position to another."""
-        return self._names.rows(start, min(stop, len(self))).to_series()
+        return self._names.read(start, min(stop, len(self))).to_series()
 
 
 def scan_predictions(
@@ -123,7 +123,7 @@ def scan_predictions(
     labels: How = "union",
     models: Sequence[str] | None = None,
     scratch: AnyPath | None = None,
-    **reading: Unpack[Reading],
+    **reading: Unpack[ReadKeywords],
 ) -> FilePredictions:
     r"""Find out what several models said, as `read_predictions` does, without reading it into memory.
 
@@ -155,9 +155,9 @@ def scan_predictions(
            [0., 1.]])
     """
     held = Scratch(scratch)
-    with rules_of(reading) as rules:
-        files = input_files(paths, format, rules)
-        tables = panel_tables(
+    with make_read_options(reading) as options:
+        files = list_input_files(paths, format, options)
+        tables = read_panel_tables(
             list(track(files, len(files), "scanning")), models, held.folder
         )
 
@@ -169,7 +169,7 @@ def scan_predictions(
     pl.Series("0", names).cast(pl.String).to_frame().write_parquet(
         path, row_group_size=2**17
     )
-    walk = on_disk.Walk(pl.scan_parquet(path, glob=False), "the panel")
+    walk = on_disk.SequentialReader(pl.scan_parquet(path, glob=False), "the panel")
     like = [np.zeros((1, len(known)), own.matrix.dtype) for own in scores]
     return FilePredictions(
         Predictions(like, models=called, labels=known), scores, walk, len(names), held
@@ -183,12 +183,12 @@ def _in_any_order(own: AlignedScores, path: Path) -> AlignedScores:
 
     matrix = own.matrix
     if (
-        isinstance(matrix, on_disk.ParquetMatrix | Relabelled)
+        isinstance(matrix, on_disk.ParquetMatrix | RelabeledMatrix)
         and not (np.diff(own.rows[own.rows >= 0]) > 0).all()
     ):
-        matrix = on_disk.DenseFile.of(matrix, path.with_suffix(".scores.npy"))
+        matrix = on_disk.DenseFile.create(matrix, path.with_suffix(".scores.npy"))
 
-    order: Any = on_disk.DenseFile.of(own.rows, path.with_suffix(".npy"))
+    order: Any = on_disk.DenseFile.create(own.rows, path.with_suffix(".npy"))
     return own._replace(matrix=matrix, rows=order)
 
 
@@ -205,13 +205,15 @@ def needed_memory(paths: Paths, format: str | None = None) -> int:
     """
     held = [0.0]
     cells = [0.0]
-    for file, form in input_files(paths, format):
+    for file, form in list_input_files(paths, format):
         path = file.path
         if path is None or not path.exists():  # what is wrong with it, the reader says
             continue
         if form.name == "parquet" and (path.is_dir() or is_plain(path)):
             with reader_errors(file.name, form.title):
-                scan = pl.scan_parquet(parts(path), glob=False, hive_partitioning=False)
+                scan = pl.scan_parquet(
+                    list_parquet_parts(path), glob=False, hive_partitioning=False
+                )
                 schema = scan.collect_schema()
                 rows = scan.select(pl.len()).collect().item()
 
@@ -219,7 +221,9 @@ def needed_memory(paths: Paths, format: str | None = None) -> int:
                 1 if kind == pl.Boolean or kind.is_integer() else 8
                 for kind in schema.dtypes()[1:]
             ]
-            held.append(rows * (_STATEMENT if roles(list(schema)) else sum(widths)))
+            held.append(
+                rows * (_STATEMENT if find_roles(list(schema)) else sum(widths))
+            )
             cells.append(rows * len(widths))
         else:
             if form.name in ("csv", "tsv") and is_plain(path):

@@ -84,7 +84,7 @@ def write_table(
 
     with (
         files.atomic_write(path, force) as file,
-        files.compressed(file, path) as packed,
+        files.open_compressed(file, path) as packed,
         _system_errors(),
     ):
         form.module.write(packed, table, layout, **form.options)
@@ -105,7 +105,7 @@ def check_layout(form: Format, layout: str) -> None:
             where="layout", found=repr(layout), expected="'wide', 'long' or 'ranked'"
         )
 
-    rows = layout != "ranked" or (form.home or form.name) not in ("jsonl", "npz")
+    rows = layout != "ranked" or (form.module_name or form.name) not in ("jsonl", "npz")
     if not (rows):
         raise InputError(
             where="layout",
@@ -214,7 +214,9 @@ def _frame(
     block: Predictions,
     names: pl.Series,
 ) -> tuple[pl.DataFrame, int]:
-    rows = layouts.block(made(block), names, pl.Series(labels, dtype=pl.String), layout)
+    rows = layouts.make_block(
+        made(block), names, pl.Series(labels, dtype=pl.String), layout
+    )
     return rows, block.n_missing
 
 
@@ -258,7 +260,7 @@ def _write_parts(
     """Let workers write the rows of their blocks, a file each; a text file is put together from these."""
     target = Path(os.path.realpath(path))
     with files.writable(path), _system_errors():
-        folder = files.part_of(target)
+        folder = files.make_part_path(target)
         folder.mkdir()
         try:
             missing = int(

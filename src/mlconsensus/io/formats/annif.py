@@ -1,67 +1,86 @@
-"""Subjects as Annif suggests them: for each document a file of lines ``<uri>``, label and score with tabs between.
+"""Subjects as Annif suggests them.
 
-A folder of such files is what one project says about all its documents. What Annif
-takes for the truth is read too: files without scores, or of labels alone.
+A file holds the subjects of one document, one line for each: ``<uri>``, label and score
+with tabs between them. A folder of such files holds the suggestions of one project for
+all documents. Annif's files of the truth can be read, too: they have no scores, or only
+labels.
 """
-
-from typing import Any
 
 import polars as pl
 
 from ...errors import InputError
-from ..encoding import decoded
+from ..encoding import decode_text
 from ..files import InputFile, read_bytes
 from ..options import ReadOptions
-from .jsonl import frame_of
-from .registry import Keep, NamedFrame, subject_files
+from .jsonl import make_long_frame
+from .registry import Collect, NamedFrame, list_subject_files
 
 
-def read(file: InputFile, keep: Keep = pl.LazyFrame.collect) -> NamedFrame:
-    r"""Read the subjects of one document, called as the file is, or of all documents in a folder, as a long frame.
+def read(file: InputFile, collect: Collect = pl.LazyFrame.collect) -> NamedFrame:
+    r"""Read the subjects of one document, or of all documents in a folder.
+
+    Parameters
+    ----------
+    file : InputFile
+        A file, named as its document, or a folder of such files.
+    collect : callable
+        Ignored: the subjects are in memory.
+
+    Returns
+    -------
+    NamedFrame
+        A long table.
 
     Examples
     --------
-    >>> lines = b"<http://example.org/7>\tlaw\t0.9\n<http://example.org/8>\twar\t0.25\n"
-    >>> read(InputFile("d1.annif", "d1", lambda: lines)).rows.rows()
-    [('d1', 'law', 0.9), ('d1', 'war', 0.25)]
+    >>> line = b"<http://example.org/7>\tlaw\t0.9\n"
+    >>> read(InputFile(name="d1.annif", model="d1", read=lambda: line)).rows.rows()
+    [('d1', 'law', 0.9)]
     """
+    documents = []
     if file.path is not None and file.path.is_dir():
-        paths = subject_files(file.path)
-    else:
-        paths = []
+        for path in list_subject_files(file.path):
+            labels = _parse_subjects(read_bytes(path), str(path), file.options)
+            documents.append({"instance": path.stem, "labels": labels})
 
-    found = [(path.stem, read_bytes(path), str(path)) for path in paths] or [
-        (file.model, file.read(), file.name)
-    ]
-    return frame_of(
-        enumerate((_document(*one, file.rules) for one in found), 1), "document", file
-    )
+    if not documents:
+        labels = _parse_subjects(file.read(), file.name, file.options)
+        documents.append({"instance": file.model, "labels": labels})
+
+    return make_long_frame(enumerate(documents, 1), "document", file)
 
 
-def _document(name: str, data: bytes, where: str, rules: ReadOptions) -> dict[str, Any]:
-    """Return what a file says: its subjects' labels, or their URIs where the rules want these or there is no label."""
-    labels: dict[str, float] = {}
-    for number, line in enumerate(
-        decoded(data, where).strip().splitlines() if data.strip() else (), 1
-    ):
-        parts = [part.strip() for part in line.split("\t")]
+def _parse_subjects(data: bytes, where: str, options: ReadOptions) -> dict[str, float]:
+    """Return the score of each subject, named by its label or by its URI."""
+    if not data.strip():
+        return {}
+
+    prefers_uri = options.columns.get("label") == "uri"
+    scores: dict[str, float] = {}
+    for number, line in enumerate(decode_text(data, where).strip().splitlines(), 1):
+        fields = [part.strip() for part in line.split("\t")]
+        uri = ""
         if line.startswith("<"):
-            uri = parts.pop(0)[1:-1]
-        else:
-            uri = ""
+            uri = fields.pop(0)[1:-1]
 
-        if uri and (rules.columns.get("label") == "uri" or not parts):
-            label = uri
-        else:
-            label = parts[0]
+        label = uri
+        if not uri or (fields and not prefers_uri):
+            label = fields[0]
 
-        try:
-            labels[label] = max(
-                float(parts[-1]) if len(parts) > 1 else 1.0, labels.get(label, 0.0)
-            )
-        except ValueError:
-            raise InputError(
-                f"{where}, line {number}: found {parts[-1]!r}, expected a score after a tab"
-            ) from None
+        score = 1.0
+        if len(fields) > 1:
+            score = _parse_score(fields[-1], f"{where}, line {number}")
 
-    return {"instance": name, "labels": labels}
+        scores[label] = max(score, scores.get(label, 0.0))
+
+    return scores
+
+
+def _parse_score(text: str, where: str) -> float:
+    """Return the number in a text."""
+    try:
+        return float(text)
+    except ValueError:
+        raise InputError(
+            where=where, found=repr(text), expected="a score after a tab"
+        ) from None

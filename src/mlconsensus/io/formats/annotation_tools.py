@@ -1,209 +1,95 @@
-"""What annotation tools export → judgements as in JSON lines; and a consensus → records that these tools import.
+"""Records of annotation tools.
 
-A tool's record, a task or an example, becomes a judgement for each who has said
-something about it, with the keys ``model`` (where the record says it), ``instance`` and
-``labels`` (``None``: no answer).
+An exported record, called a task or an example, becomes an answer for each annotator or
+model that labeled it: a dict with the keys ``model`` (if the record names it),
+``instance`` and ``labels`` (``None`` if the annotator skipped it). A consensus becomes
+records that the tools import.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 from ..options import ReadOptions
 
-Record = dict[str, Any]
+Record = dict[str, Any]  # a parsed JSON object
+
+# From model, instance, all labels, chosen labels, and the expected number of labels
+# that are wrong.
+MakeRecord = Callable[[str, str, list[str], list[str], float], Record]
 
 
-class Tool(NamedTuple):
-    """One tool: whether a record can only be its own, what it says, and what is imported, if we write that."""
+@dataclass(frozen=True, kw_only=True)
+class Tool:
+    """An annotation tool.
 
-    fits: Callable[[Record], bool]
-    judgements: Callable[[Record, ReadOptions], Iterator[Record]]
-    # model, instance, all labels, those chosen, how many are expected to be wrong →
-    # record
-    written: Callable[[str, str, list[str], list[str], float], Record] | None = None
-    # whether all chose from the same labels: who never chose one has said no to it
-    one_form: bool = False
-    in_pieces: bool = (
-        False  # whether what somebody says about an instance may be in several records
-    )
-
-
-def tool_of(found: Any) -> str | None:
-    """Return the tool whose record this can only be, if there is one.
-
-    Examples
-    --------
-    >>> tool_of({"id": 1, "data": {"text": "…"}, "annotations": []}), tool_of({"id": 1, "labels": ["law"]})
-    ('label-studio', None)
+    Parameters
+    ----------
+    matches : callable
+        Returns whether a record can only be one of this tool.
+    parse : callable
+        Returns the answers in a record.
+    make_record : callable, default=None
+        Returns the record to import. ``None`` if that is not supported.
+    has_fixed_labels : bool, default=False
+        Whether all annotators choose from the same labels, so that a label that an
+        annotator never chooses has the score 0.
+    is_split : bool, default=False
+        Whether the labels of an instance by one annotator may be in several records.
     """
-    return next(
-        (
-            name
-            for name, tool in TOOLS.items()
-            if isinstance(found, dict) and tool.fits(found)
-        ),
-        None,
-    )
+
+    matches: Callable[[Record], bool]
+    parse: Callable[[Record, ReadOptions], Iterator[Record]]
+    make_record: MakeRecord | None = None
+    has_fixed_labels: bool = False
+    is_split: bool = False
 
 
-def _instance(record: Record, rules: ReadOptions, *usual: str) -> Any:
-    """Return what an instance is called: as the user says, or as is usual, be it in the record's own data."""
-    if "instance" in rules.columns:
-        keys = [rules.columns["instance"]]
-    else:
-        keys = usual
+def find_tool(record: object) -> str | None:
+    """Return the name of the tool that a record can only be from.
 
-    places = [
-        record,
-        *(
-            own
-            for own in map(record.get, ("data", "meta", "metadata"))
-            if isinstance(own, dict)
-        ),
-    ]
-    found = next(
-        (place[key] for key in keys for place in places if place.get(key) is not None),
-        None,
-    )
-    if found is None:
-        raise LookupError(f"no {' or '.join(keys)}: --columns instance=… names it")
-    return found
+    Parameters
+    ----------
+    record : parsed JSON
+        The record.
 
-
-def _label_studio(task: Record, rules: ReadOptions) -> Iterator[Record]:
-    said = {"instance": _instance(task, rules, "id", "text")}
-    control = rules.columns.get("label")
-    for given in [*task.get("annotations", ()), *task.get("predictions", ())]:
-        if given and not isinstance(
-            given, int
-        ):  # a short export lists only the numbers of predictions
-            who = given.get("completed_by") or given.get("model_version") or "model"
-            if isinstance(who, dict):
-                own = who.get("email") or who["id"]
-            else:
-                own = who
-
-            if given.get("score") is None:
-                score = 1.0
-            else:
-                score = given["score"]
-
-            parts = [
-                item
-                for item in given["result"]
-                if control in (None, item.get("from_name"))
-            ]
-            labels = {
-                name: item.get("score", score)
-                for item in parts
-                for name in _chosen(item["value"])
-            }
-            yield said | {
-                "model": own,
-                "labels": None if given.get("was_cancelled") else labels,
-            }
-
-
-def _chosen(value: Record) -> list[str]:
-    return [
-        *value.get("choices", ()),
-        *map("/".join, value.get("taxonomy", ())),
-    ]  # of a taxonomy, the whole path
-
-
-def _to_label_studio(
-    model: str, instance: str, labels: list[str], chosen: list[str], doubt: float
-) -> Record:
-    choices = {
-        "from_name": "choices",
-        "to_name": "text",
-        "type": "choices",
-        "value": {"choices": chosen},
-    }
-    # Label Studio sorts its queue by this score, the lowest first: what is most in
-    # doubt is asked first.
-    said = {
-        "model_version": model,
-        "score": 1 / (1 + doubt),
-        "result": [choices] * bool(chosen),
-    }
-    if instance.isdecimal() and len(instance) < 19:
-        task = {"id": int(instance)}
-    else:
-        task = {}
-
-    return task | {"data": {"text": instance}, "predictions": [said]}
-
-
-def _prodigy(task: Record, rules: ReadOptions) -> Iterator[Record]:
-    who = task.get("_annotator_id") or task.get("_session_id")
-    answer = task.get("answer", "accept")
-    said = ({} if who is None else {"model": who}) | {
-        "instance": _instance(task, rules, "id", "_input_hash", "text")
-    }
-    if "options" in task:
-        options = [str(option["id"]) for option in task["options"]]
-        chosen = set(map(str, task.get("accept", ())))
-        labels: Any = (
-            {option: float(option in chosen) for option in options}
-            if answer == "accept"
-            else None
-        )
-    else:
-        labels = {
-            str(task["label"]): None
-            if answer == "ignore"
-            else float(answer == "accept")
-        }
-
-    yield said | {"labels": labels}
-
-
-def _to_prodigy(
-    model: str, instance: str, labels: list[str], chosen: list[str], doubt: float
-) -> Record:
-    return {
-        "text": instance,
-        "options": [{"id": label, "text": label} for label in labels],
-        "accept": chosen,
-    }
-
-
-def _argilla(record: Record, rules: ReadOptions) -> Iterator[Record]:
-    every = (key.rpartition(".")[0] for key in record if key.endswith(_ARGILLA))
-    asked = {
-        question
-        for question in every
-        if rules.columns.get("label", question) == question
-    }
-    if len(asked) != 1:
-        raise LookupError(
-            f"the questions {sorted(asked)}: --columns label=… says which counts"
-        )
-
-    question = asked.pop()
-    said = {"instance": _instance(record, rules, "id")}
-    answers, users, states, names, scores, agent = (
-        listed(record.get(question + part)) for part in _PARTS
-    )
-    for value, user, state in zip(answers, users, states, strict=True):
-        if state != "draft":
-            yield said | {
-                "model": user,
-                "labels": None if state == "discarded" else listed(value),
-            }
-
-    if record.get(question + ".suggestion") is not None:
-        labels = dict(zip(names, scores or [1.0] * len(names), strict=True))
-        yield said | {"model": (agent or ["suggestion"])[0], "labels": labels}
-
-
-def listed(value: Any) -> list[Any]:
-    """Return a list as it is, and anything else as the one thing in a list; of nothing, an empty one.
+    Returns
+    -------
+    str or None
+        ``None`` if there is no such tool.
 
     Examples
     --------
-    >>> listed(["law"]), listed("law"), listed(None)
+    >>> find_tool({"id": 1, "data": {"text": "…"}, "annotations": []})
+    'label-studio'
+    >>> find_tool({"id": 1, "labels": ["law"]}) is None
+    True
+    """
+    if not isinstance(record, dict):
+        return None
+
+    for name, tool in TOOLS.items():
+        if tool.matches(record):
+            return name
+
+    return None
+
+
+def make_list(value: Any) -> list[Any]:
+    """Return a list as it is, ``None`` as an empty list, and a value as its only item.
+
+    Parameters
+    ----------
+    value : object
+        The value to check.
+
+    Returns
+    -------
+    list
+
+    Examples
+    --------
+    >>> make_list(["law"]), make_list("law"), make_list(None)
     (['law'], ['law'], [])
     """
     if isinstance(value, list):
@@ -213,19 +99,257 @@ def listed(value: Any) -> list[Any]:
     return [value]
 
 
-_ARGILLA = (".responses", ".suggestion")
-_PARTS = [f".responses{part}" for part in ("", ".users", ".status")]
-_PARTS += [f".suggestion{part}" for part in ("", ".score", ".agent")]
+def _find_instance(record: Record, options: ReadOptions, *default_keys: str) -> Any:
+    """Return the name of the instance, which may be in the data of the record."""
+    keys = default_keys
+    if "instance" in options.columns:
+        keys = (options.columns["instance"],)
+
+    places = [record]
+    for key in ("data", "meta", "metadata"):
+        if isinstance(record.get(key), dict):
+            places.append(record[key])
+
+    for key in keys:
+        for place in places:
+            if place.get(key) is not None:
+                return place[key]
+
+    raise LookupError(f"no {' or '.join(keys)}: --columns instance=… names it")
+
+
+# Label Studio
+
+
+def _is_label_studio(record: Record) -> bool:
+    has_data = isinstance(record.get("data"), dict)
+    return has_data and ("annotations" in record or "predictions" in record)
+
+
+def _parse_label_studio(task: Record, options: ReadOptions) -> Iterator[Record]:
+    """Iterate over the annotations and predictions of a task."""
+    instance = _find_instance(task, options, "id", "text")
+    control = options.columns.get("label")
+    for annotation in [*task.get("annotations", ()), *task.get("predictions", ())]:
+        # A short export lists only the numbers of predictions.
+        if not annotation or isinstance(annotation, int):
+            continue
+
+        labels: dict[str, Any] | None = _parse_regions(annotation, control)
+        if annotation.get("was_cancelled"):
+            labels = None
+
+        model = _find_annotator(annotation)
+        yield {"instance": instance, "model": model, "labels": labels}
+
+
+def _find_annotator(annotation: Record) -> Any:
+    """Return who made an annotation of Label Studio."""
+    annotator = (
+        annotation.get("completed_by") or annotation.get("model_version") or "model"
+    )
+    if isinstance(annotator, dict):
+        return annotator.get("email") or annotator["id"]
+    return annotator
+
+
+def _parse_regions(annotation: Record, control: str | None) -> dict[str, Any]:
+    """Return the labels of an annotation of Label Studio with their scores."""
+    default_score = annotation.get("score")
+    if default_score is None:
+        default_score = 1.0
+
+    labels = {}
+    for region in annotation["result"]:
+        if control not in (None, region.get("from_name")):
+            continue
+
+        value = region["value"]
+        # A label of a taxonomy is the path to it.
+        paths = map("/".join, value.get("taxonomy", ()))
+        for name in [*value.get("choices", ()), *paths]:
+            labels[name] = region.get("score", default_score)
+
+    return labels
+
+
+def _make_label_studio(
+    model: str,
+    instance: str,
+    labels: list[str],
+    chosen: list[str],
+    uncertainty: float,
+) -> Record:
+    """Return a task of Label Studio with a prediction."""
+    result = []
+    if chosen:
+        result.append(
+            {
+                "from_name": "choices",
+                "to_name": "text",
+                "type": "choices",
+                "value": {"choices": chosen},
+            }
+        )
+
+    # Label Studio sorts its queue by this score, the lowest first, so that annotators
+    # see the most uncertain tasks first.
+    prediction = {
+        "model_version": model,
+        "score": 1 / (1 + uncertainty),
+        "result": result,
+    }
+    task: Record = {}
+    if instance.isdecimal() and len(instance) < 19:
+        task["id"] = int(instance)
+
+    return task | {"data": {"text": instance}, "predictions": [prediction]}
+
+
+# Prodigy
+
+
+def _is_prodigy(record: Record) -> bool:
+    return "_input_hash" in record or {"options", "accept"} <= record.keys()
+
+
+def _parse_prodigy(task: Record, options: ReadOptions) -> Iterator[Record]:
+    """Iterate over the one answer in a task of Prodigy."""
+    record: Record = {}
+    annotator = task.get("_annotator_id") or task.get("_session_id")
+    if annotator is not None:
+        record["model"] = annotator
+
+    answer = task.get("answer", "accept")
+    record["instance"] = _find_instance(task, options, "id", "_input_hash", "text")
+    record["labels"] = None
+    if "options" in task:
+        choices = [str(option["id"]) for option in task["options"]]
+        chosen = set(map(str, task.get("accept", ())))
+        if answer == "accept":
+            record["labels"] = {choice: float(choice in chosen) for choice in choices}
+    else:
+        score = None
+        if answer != "ignore":
+            score = float(answer == "accept")
+
+        record["labels"] = {str(task["label"]): score}
+
+    yield record
+
+
+def _make_prodigy(
+    model: str,
+    instance: str,
+    labels: list[str],
+    chosen: list[str],
+    uncertainty: float,
+) -> Record:
+    """Return a task of Prodigy's choice interface."""
+    return {
+        "text": instance,
+        "options": [{"id": label, "text": label} for label in labels],
+        "accept": chosen,
+    }
+
+
+# doccano
+
+
+def _is_doccano(record: Record) -> bool:
+    return {"id", "text", "label", "Comments"} <= record.keys()
+
+
+def _parse_doccano(record: Record, options: ReadOptions) -> Iterator[Record]:
+    """Iterate over the one answer in an example of doccano."""
+    instance = _find_instance(record, options, "id", "text")
+    yield {"instance": instance, "labels": record["label"]}
+
+
+def _make_doccano(
+    model: str,
+    instance: str,
+    labels: list[str],
+    chosen: list[str],
+    uncertainty: float,
+) -> Record:
+    """Return an example of doccano."""
+    return {"text": instance, "label": chosen}
+
+
+# Argilla
+
+_ARGILLA_SUFFIXES = (".responses", ".suggestion")
+
+
+def _is_argilla(record: Record) -> bool:
+    return any(str(key).endswith(_ARGILLA_SUFFIXES) for key in record)
+
+
+def _parse_argilla(record: Record, options: ReadOptions) -> Iterator[Record]:
+    """Iterate over the responses and the suggestion in a record of Argilla."""
+    question = _find_question(record, options)
+    instance = _find_instance(record, options, "id")
+
+    responses = make_list(record.get(f"{question}.responses"))
+    users = make_list(record.get(f"{question}.responses.users"))
+    states = make_list(record.get(f"{question}.responses.status"))
+    for response, user, state in zip(responses, users, states, strict=True):
+        if state == "draft":
+            continue
+
+        labels: list[Any] | None = make_list(response)
+        if state == "discarded":
+            labels = None
+
+        yield {"instance": instance, "model": user, "labels": labels}
+
+    suggestion = record.get(f"{question}.suggestion")
+    if suggestion is not None:
+        names = make_list(suggestion)
+        scores = make_list(record.get(f"{question}.suggestion.score"))
+        if not scores:
+            scores = [1.0] * len(names)
+
+        agents = make_list(record.get(f"{question}.suggestion.agent"))
+        model = "suggestion"
+        if agents:
+            model = agents[0]
+
+        labels_with_scores = dict(zip(names, scores, strict=True))
+        yield {"instance": instance, "model": model, "labels": labels_with_scores}
+
+
+def _find_question(record: Record, options: ReadOptions) -> str:
+    """Return the one question in a record of Argilla, or the one that is named."""
+    questions = {
+        key.rpartition(".")[0] for key in record if key.endswith(_ARGILLA_SUFFIXES)
+    }
+    if "label" in options.columns:
+        questions &= {options.columns["label"]}
+    if len(questions) != 1:
+        raise LookupError(
+            f"the questions {sorted(questions)}: --columns label=… says which counts"
+        )
+
+    return questions.pop()
+
 
 TOOLS: Mapping[str, Tool] = {
     "label-studio": Tool(
-        lambda found: isinstance(found.get("data"), dict) and bool({"annotations", "predictions"} & found.keys()),
-        _label_studio, _to_label_studio, one_form=True),
-    "prodigy": Tool(lambda found: "_input_hash" in found or {"options", "accept"} <= found.keys(),
-                    _prodigy, _to_prodigy, in_pieces=True),
+        matches=_is_label_studio,
+        parse=_parse_label_studio,
+        make_record=_make_label_studio,
+        has_fixed_labels=True,
+    ),
+    "prodigy": Tool(
+        matches=_is_prodigy,
+        parse=_parse_prodigy,
+        make_record=_make_prodigy,
+        is_split=True,
+    ),
     "doccano": Tool(
-        lambda found: {"id", "text", "label", "Comments"} <= found.keys(),
-        lambda found, rules: iter([{"instance": _instance(found, rules, "id", "text"), "labels": found["label"]}]),
-        lambda model, instance, labels, chosen, doubt: {"text": instance, "label": chosen}),
-    "argilla": Tool(lambda found: any(str(key).endswith(_ARGILLA) for key in found), _argilla, one_form=True),
-}  # fmt: skip
+        matches=_is_doccano, parse=_parse_doccano, make_record=_make_doccano
+    ),
+    "argilla": Tool(matches=_is_argilla, parse=_parse_argilla, has_fixed_labels=True),
+}

@@ -14,12 +14,12 @@ import numpy as np
 from scipy import sparse
 
 from ...errors import InputError, nearest
-from ...predictions import ScoreTable, as_names
-from ..columns import outside, raise_bad_score
-from ..encoding import decoded
+from ...predictions import Matrix, ScoreTable, as_names
+from ..columns import is_outside, raise_bad_score
+from ..encoding import decode_text
 from ..files import AnyPath, InputFile, first_line, read_bytes, reader_errors
-from ..on_disk import compact
-from .registry import input_file
+from ..on_disk import compact_matrix
+from .registry import make_input_file
 
 _OPTION = re.compile(r"-C\s+(-?\d{1,9})\b")
 _ID = "instance"
@@ -54,18 +54,18 @@ def load(path: AnyPath) -> tuple[Any, Any, list[str], list[str]]:
     >>> features.toarray(), label_names
     (array([[0.5]]), ['y'])
     """
-    file = input_file(path)
+    file = make_input_file(path)
     with reader_errors(file.name, "ARFF"):
         return _loaded(file)[:4]
 
 
-def read(file: InputFile, keep: object = None) -> list[ScoreTable]:
+def read(file: InputFile, collect: object = None) -> list[ScoreTable]:
     r"""Read the labels of an ARFF file as one model's scores.
 
     Examples
     --------
     >>> text = b"@relation 'r: -C 2'\n@attribute x {0,1}\n@attribute y numeric\n@data\n1,0.5\n"
-    >>> read(InputFile("a.arff", "a", lambda: text))[0].scores
+    >>> read(InputFile(name="a.arff", model="a", read=lambda: text))[0].scores
     array([[1. , 0.5]])
     """
     _, scores, _, names, ids = _loaded(file)
@@ -77,7 +77,7 @@ def read(file: InputFile, keep: object = None) -> list[ScoreTable]:
     return [
         ScoreTable(
             file.model,
-            compact(scores),
+            compact_matrix(scores),
             instances,
             as_names(names, f"{file.name}, labels"),
             file.name,
@@ -89,7 +89,7 @@ def _loaded(file: InputFile) -> tuple[Any, Any, list[str], list[str], list[str] 
     """Return what `load` does, and the names of the instances where an attribute holds them."""
     import arff
 
-    text = decoded(file.read(), file.name)
+    text = decode_text(file.read(), file.name)
     is_sparse = _SPARSE.search(text) is not None
     try:
         found = arff.loads(
@@ -136,10 +136,16 @@ def _loaded(file: InputFile) -> tuple[Any, Any, list[str], list[str], list[str] 
     )
     matrix = sparse.csr_array(numbered, shape=(len(rows), len(kinds)))
     matrix.eliminate_zeros()
-    known, said = (
+    feature_values, label_scores = (
         matrix[:, [position[name] for name in chosen]] for chosen in (features, labels)
     )
-    return known, _scores(said, labels, kinds, file.name), features, labels, ids
+    return (
+        feature_values,
+        _check_scores(label_scores, labels, kinds, file),
+        features,
+        labels,
+        ids,
+    )
 
 
 def _labels(relation: str, kinds: dict[str, Any], file: InputFile) -> list[str]:
@@ -209,7 +215,11 @@ def _listed(kinds: dict[str, Any], path: Path) -> list[str]:
     return [name for name in kinds if name in listed]
 
 
-def _scores(matrix: Any, labels: list[str], kinds: dict[str, Any], name: str) -> Any:
+def _check_scores(
+    matrix: Matrix, labels: list[str], kinds: dict[str, Any], file: InputFile
+) -> Matrix:
+    """Check the declarations and the values of labels."""
+    name = file.name
     for label in labels:
         kind = kinds[label]
         if isinstance(kind, str):
@@ -225,7 +235,9 @@ def _scores(matrix: Any, labels: list[str], kinds: dict[str, Any], name: str) ->
                 expected="a label {0,1} or numeric",
             )
 
-    for at in np.flatnonzero(outside(matrix.data)).tolist():
+    for at in np.flatnonzero(
+        is_outside(matrix.data, file.options.value_range)
+    ).tolist():
         row = int(np.searchsorted(matrix.indptr, at, side="right"))
         where = f"{name}, data row {row}, attribute {labels[matrix.indices[at]]!r}"
         raise_bad_score(where, float(matrix.data[at]))

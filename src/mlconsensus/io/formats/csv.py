@@ -13,28 +13,29 @@ from ...errors import InputError
 from ...predictions import ScoreTable
 from .. import columns as cells
 from .. import layouts
-from ..encoding import check_text, decoded
-from ..files import InputFile, Place, first_line, opened, reader_errors
+from ..encoding import check_text, decode_text
+from ..files import InputFile, Place, first_line, open_content, reader_errors
 from ..layouts import Layout
-from .registry import Keep, NamedFrame
+from .registry import Collect, NamedFrame
 
 _GLANCE = 2**16  # bytes that tell text from anything else
 _CALLED = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 
 
 def read(
-    file: InputFile, keep: Keep = pl.LazyFrame.collect, separator: str = ","
+    file: InputFile, collect: Collect = pl.LazyFrame.collect, separator: str = ","
 ) -> NamedFrame:
     r"""Read the rows of a CSV file: names as text, scores as the narrowest of numbers and text that takes them all.
 
     Examples
     --------
-    >>> found = read(InputFile("a.csv", "a", lambda: b"id,sports,law\n007,1,0\n008,,1\n"))
-    >>> found.columns, found.rows.rows(), found.place(0)
+    >>> text = b"id,sports,law\n007,1,0\n008,,1\n"
+    >>> frame = read(InputFile(name="a.csv", model="a", read=lambda: text))
+    >>> frame.columns, frame.rows.rows(), frame.place(0)
     (['id', 'sports', 'law'], [('007', 1, 0), ('008', None, 1)], 'a.csv, line 2')
     """
-    content = file.content()
-    with opened(content) as opening:
+    content = file.get_content()
+    with open_content(content) as opening:
         head = opening.read(_GLANCE)
         opening.seek(max(0, opening.seek(0, os.SEEK_END) - 4))
         if opening.read().endswith(
@@ -52,17 +53,21 @@ def read(
         )
 
     columns, header_lines = _header(content, file.name, separator)
-    parts = cells.roles(columns, file.rules, file.name)
+    parts = cells.find_roles(columns, file.options, file.name)
     text = [str(at) for at, part in enumerate(parts) if part != "score"] or ["0"]
-    rows = _parsed(content, columns, text, file.name, separator, keep)
+    rows = _parsed(content, columns, text, file.name, separator, collect)
 
-    def line(row: int) -> int:
-        """Tell on which line a row begins: names may go over line ends."""
+    def find_line(row: int) -> int:
+        """Return the line on which a row begins; names may contain line ends."""
         ends = pl.col(text).str.count_matches("\n", literal=True).sum()
         within = rows.lazy().slice(0, row).select(ends).collect().row(0)
         return header_lines + 1 + row + sum(int(count) for count in within)
 
-    return NamedFrame(rows, columns, Place(file.name, "line", line))
+    return NamedFrame(
+        rows=rows,
+        columns=columns,
+        place=Place(file=file.name, unit="line", number=find_line),
+    )
 
 
 def write(
@@ -78,7 +83,7 @@ def write(
     >>> file.getvalue()
     b'instance,sports,law\n007,1.0,0.1\n'
     """
-    for at, block in enumerate(layouts.blocks(table, layout)):
+    for at, block in enumerate(layouts.iterate_blocks(table, layout)):
         numbers = block.with_columns(pl.col(pl.Boolean).cast(pl.UInt8))
         numbers.write_csv(file, include_header=at == 0, separator=separator)
 
@@ -124,7 +129,7 @@ def _parsed(
     text: list[str],
     name: str,
     separator: str,
-    keep: Keep,
+    collect: Collect,
 ) -> Any:
     source: Any = content
     for kind in (
@@ -144,7 +149,7 @@ def _parsed(
                     "skip_rows": 1,
                     "separator": separator,
                 }
-                rows = keep(pl.scan_csv(source, schema=schema, **options))
+                rows = collect(pl.scan_csv(source, schema=schema, **options))
         except InputError as unread:
             fault = str(unread)
             continue
@@ -197,15 +202,17 @@ def _records(
 ) -> Iterator[tuple[list[str], int]]:
     """Walk the records, each with the line on which it ends; slow, for the header and for finding faults."""
     ended = 0
-    with io.TextIOWrapper(opened(content), encoding="utf-8-sig", newline="") as text:
+    with io.TextIOWrapper(
+        open_content(content), encoding="utf-8-sig", newline=""
+    ) as text:
         reader = csv.reader(text, delimiter=separator, strict=True)
         try:
             for record in reader:
                 ended = reader.line_num
                 yield record, ended
         except UnicodeDecodeError:
-            with opened(content) as file:
-                decoded(file.read(), name)  # says where
+            with open_content(content) as file:
+                decode_text(file.read(), name)  # says where
 
             raise
         except csv.Error as fault:
@@ -217,5 +224,5 @@ def _records(
 
 
 def _count(content: bytes | Path, mark: bytes) -> int:
-    with opened(content) as file:
+    with open_content(content) as file:
         return sum(part.count(mark) for part in iter(lambda: file.read(2**24), b""))

@@ -7,38 +7,61 @@ import polars as pl
 from ...execution.memory import check_size
 from ...predictions import ScoreTable
 from .. import layouts
-from ..columns import row_size
+from ..columns import compute_row_size
 from ..files import InputFile, Place
 from ..layouts import Layout
-from .registry import Keep, NamedFrame
+from .registry import Collect, NamedFrame
 
 
-def read(file: InputFile, keep: Keep = pl.LazyFrame.collect) -> NamedFrame:
+def read(file: InputFile, collect: Collect = pl.LazyFrame.collect) -> NamedFrame:
     """Read the rows of a Feather file.
+
+    Parameters
+    ----------
+    file : InputFile
+        The file.
+    collect : callable
+        Runs the query.
+
+    Returns
+    -------
+    NamedFrame
 
     Examples
     --------
     >>> import io
     >>> import numpy as np
     >>> packed = io.BytesIO()
-    >>> write(packed, ScoreTable("a", np.array([[0.5, np.nan]]), ["007"], ["sports", "law"]), "wide")
-    >>> read(InputFile("a.feather", "a", packed.getvalue)).rows.rows()
+    >>> table = ScoreTable("a", np.array([[0.5, np.nan]]), ["007"], ["sports", "law"])
+    >>> write(packed, table, "wide")
+    >>> file = InputFile(name="a.feather", model="a", read=packed.getvalue)
+    >>> read(file).rows.rows()
     [('007', 0.5, None)]
     """
-    rows = pl.scan_ipc(file.content(), glob=False)
+    rows = pl.scan_ipc(file.get_content(), glob=False)
     columns = rows.collect_schema().names()
-    check_size(
-        rows.select(pl.len()).collect().item() * row_size(rows),
-        file.name,
-        "of cells",
-        0.5,
+    n_rows = rows.select(pl.len()).collect().item()
+    check_size(n_rows * compute_row_size(rows), file.name, "of cells", 0.5)
+
+    positions = {column: str(position) for position, column in enumerate(columns)}
+    return NamedFrame(
+        rows=collect(rows.rename(positions)),
+        columns=columns,
+        place=Place(file=file.name, unit="row", number=lambda row: row + 1),
     )
-    rows = keep(rows.rename({column: str(at) for at, column in enumerate(columns)}))
-    return NamedFrame(rows, columns, Place(file.name, "row", lambda row: row + 1))
 
 
 def write(file: IO[bytes], table: ScoreTable, layout: Layout) -> None:
     """Write one table as Feather.
+
+    Parameters
+    ----------
+    file : binary file
+        The file.
+    table : ScoreTable
+        The scores of one model.
+    layout : {"wide", "long", "ranked"}
+        Arrangement of rows and columns.
 
     Examples
     --------
@@ -49,4 +72,4 @@ def write(file: IO[bytes], table: ScoreTable, layout: Layout) -> None:
     >>> pl.read_ipc(file.getvalue()).rows()
     [('007', 'sports', 0.5)]
     """
-    pl.concat(layouts.blocks(table, layout)).write_ipc(file)
+    pl.concat(layouts.iterate_blocks(table, layout)).write_ipc(file)

@@ -2,6 +2,7 @@
 
 import io
 import warnings
+from collections.abc import Sequence
 from operator import index
 from typing import IO, Any
 
@@ -10,11 +11,12 @@ from scipy import sparse
 
 from ...errors import InputError, nearest
 from ...execution.memory import check_size
-from ...predictions import ScoreTable, as_names
+from ...predictions import Array, Matrix, ScoreTable, as_names
 from .. import layouts
-from ..columns import check_array, judged
+from ..columns import check_array
 from ..files import InputFile, reader_errors
 from ..layouts import Layout
+from ..options import ValueRange
 
 _NAMES = ("models", "instances", "labels")
 _KEYS = (
@@ -29,7 +31,7 @@ _COMPRESSED = {
 }
 
 
-def read(file: InputFile, keep: object = None) -> list[ScoreTable]:
+def read(file: InputFile, collect: object = None) -> list[ScoreTable]:
     """Read ``scores`` (n, l), ``predictions`` (m, n, l) or a SciPy matrix, named by what else is in the archive.
 
     Where the archive holds none of ``models``, ``instances`` or ``labels``, the tables
@@ -39,52 +41,55 @@ def read(file: InputFile, keep: object = None) -> list[ScoreTable]:
     --------
     >>> file = io.BytesIO()
     >>> np.savez(file, scores=[[0.5, 1.0]], labels=["sports", "law"])
-    >>> read(InputFile("a.npz", "a", file.getvalue))[0].labels.tolist()
+    >>> read(InputFile(name="a.npz", model="a", read=file.getvalue))[0].labels.tolist()
     ['sports', 'law']
     """
-    arrays = _arrays(file)
+    arrays = _load_arrays(file)
     named = {
-        name: _names(arrays[name], f"{file.name}, {name}")
+        name: _check_names(arrays[name], f"{file.name}, {name}")
         for name in _NAMES
         if name in arrays
     }
-    key = next(
-        (
-            key
-            for key in sorted(_KEYS, key=lambda key: judged.get() and key != "truth")
-            if key in arrays
-        ),
-        None,
-    )
-    if key is None and "format" in arrays:
-        matrices = [_sparse(arrays, file.name)]
-    else:
-        matrices = _dense(arrays, key, file.name)
+    keys = _KEYS
+    if file.options.is_truth:
+        keys = ("truth", "scores", "predictions")
 
-    models = named.get("models")
-    if models is None or key == "truth":
-        if len(matrices) == 1:
-            models = [file.model]
-        else:
-            models = [f"{file.model}_{k}" for k in range(len(matrices))]
+    key = next((key for key in keys if key in arrays), None)
+    if key is None and "format" in arrays:
+        matrices = [_make_sparse(arrays, file.name, file.options.value_range)]
+    else:
+        matrices = _check_dense(arrays, key, file.name, file.options.value_range)
+
+    models: Sequence[str] | Array
+    if "models" in named and key != "truth":
+        models = named["models"]
+    elif len(matrices) == 1:
+        models = [file.model]
+    else:
+        models = [f"{file.model}_{position}" for position in range(len(matrices))]
 
     sizes = {
         "models": len(matrices),
         "instances": matrices[0].shape[0],
         "labels": matrices[0].shape[1],
     }
-    for name, given in {**named, "models": models}.items():
+    all_names = {**named, "models": models}
+    for name, axis_names in all_names.items():
         size = sizes[name]
-        if len(given) != size:
+        if len(axis_names) != size:
             raise InputError(
                 where=f"{file.name}, {name}",
-                found=f"names for {len(given)}",
+                found=f"names for {len(axis_names)}",
                 expected=f"for {size}",
             )
 
     return [
         ScoreTable(
-            str(model), matrix, named.get("instances"), named.get("labels"), file.name
+            model=str(model),
+            scores=matrix,
+            instances=named.get("instances"),
+            labels=named.get("labels"),
+            file=file.name,
         )
         for model, matrix in zip(models, matrices, strict=True)
     ]
@@ -100,8 +105,11 @@ def write(file: IO[bytes], table: ScoreTable, layout: Layout) -> None:
     >>> sparse.load_npz(io.BytesIO(file.getvalue())).toarray()
     array([[0.5]])
     """
-    each = zip(("instances", "labels"), layouts.named(table), strict=True)
-    names = {what: np.array([str(name) for name in own]) for what, own in each}
+    instances, labels = layouts.get_names(table)
+    names = {
+        "instances": np.array([str(name) for name in instances]),
+        "labels": np.array([str(name) for name in labels]),
+    }
     matrix = table.scores
     if sparse.issparse(matrix):
         stored = {"format": b"csr", "shape": matrix.shape, "_is_array": True}
@@ -120,20 +128,22 @@ def write(file: IO[bytes], table: ScoreTable, layout: Layout) -> None:
     file.write(archive.getvalue())
 
 
-def _arrays(file: InputFile) -> dict[str, Any]:
+def _load_arrays(file: InputFile) -> dict[str, Any]:
     try:
         data = file.read()
         if data.startswith(b"\x93NUMPY"):
-            found = "a single array (NPY)"
+            description = "a single array (NPY)"
         else:
-            found = "no ZIP file"
+            description = "no ZIP file"
 
         right = data.startswith(
             (b"PK", b"\x80")
         )  # a ZIP file, or a pickle, of which more is said below
         if not (right):
             raise InputError(
-                where=file.name, found=found, expected="an NPZ archive of named arrays"
+                where=file.name,
+                found=description,
+                expected="an NPZ archive of named arrays",
             )
 
         # NumPy warns of what Python 2 wrote.
@@ -154,17 +164,21 @@ def _arrays(file: InputFile) -> dict[str, Any]:
                 where=file.name,
                 found="pickled objects",
                 expected="arrays of numbers and text (pickles are never opened)",
-            )
+            ) from None
 
         raise
 
 
-def _dense(arrays: dict[str, Any], key: str | None, name: str) -> list[Any]:
+def _check_dense(
+    arrays: dict[str, Any], key: str | None, name: str, value_range: ValueRange
+) -> list[Array]:
     if key is None:
-        found = ", ".join(arrays) or "nothing"
+        names = ", ".join(arrays) or "nothing"
         hint = next((hint for array in arrays if (hint := nearest(array, _KEYS))), "")
         raise InputError(
-            f"{name}: found the arrays {found}, expected scores (n, l) or predictions (m, n, l){hint}"
+            where=name,
+            found=f"the arrays {names}",
+            expected=f"scores (n, l) or predictions (m, n, l){hint}",
         )
 
     array = arrays[key]
@@ -173,19 +187,21 @@ def _dense(arrays: dict[str, Any], key: str | None, name: str) -> list[Any]:
     else:
         shape = "(n, l)"
 
-    found = f"the shape {array.shape}"
+    description = f"the shape {array.shape}"
     if array.ndim != shape.count(",") + 1:
-        raise InputError(where=f"{name}, {key}", found=found, expected=shape)
+        raise InputError(where=f"{name}, {key}", found=description, expected=shape)
     if 0 in array.shape:
-        raise InputError(where=f"{name}, {key}", found=found, expected="no zero in it")
+        raise InputError(
+            where=f"{name}, {key}", found=description, expected="no zero in it"
+        )
 
-    check_array(array, f"{name}, {key}")
+    check_array(array, f"{name}, {key}", value_range)
     if key == "predictions":
         return list(array)
     return [array]
 
 
-def _sparse(arrays: dict[str, Any], name: str) -> Any:
+def _make_sparse(arrays: dict[str, Any], name: str, value_range: ValueRange) -> Matrix:
     """Make a CSR matrix of SciPy's arrays; its compiled routines convert it only after all positions are checked."""
     with reader_errors(name, "SciPy's", "a broken sparse matrix"):
         n, l = (index(size) for size in arrays["shape"])
@@ -194,43 +210,43 @@ def _sparse(arrays: dict[str, Any], name: str) -> Any:
             kind = kind.decode()
 
         data = arrays["data"]
-        given = [
+        positions = [
             arrays[key] for key in ("row", "col", "indices", "indptr") if key in arrays
         ]
         if (
             min(n, l) < 1
             or max(n, l) >= 2**31
-            or any(found.dtype.kind not in "iu" for found in given)
+            or any(array.dtype.kind not in "iu" for array in positions)
         ):
             raise ValueError("its shape or positions")
 
         check_size(64 * n, name, f"for {n:,} rows")
         if kind == "coo":
-            matrix: Any = sparse.coo_array((data, tuple(given)), shape=(n, l))
+            matrix: Any = sparse.coo_array((data, tuple(positions)), shape=(n, l))
         else:
             if (
-                np.diff(given[1].astype(np.int64)) < 0
+                np.diff(positions[1].astype(np.int64)) < 0
             ).any():  # which SciPy does not look at where nothing is stored
                 raise ValueError("indptr")
 
-            matrix = _COMPRESSED[kind]((data, *given), shape=(n, l))
+            matrix = _COMPRESSED[kind]((data, *positions), shape=(n, l))
             matrix.check_format(full_check=True)
 
-        check_array(matrix.data, f"{name}, data")
+        check_array(matrix.data, f"{name}, data", value_range)
         matrix = matrix.tocoo()
-        whole = matrix.tocsr()
+        csr_matrix = matrix.tocsr()
 
-    if whole.nnz != matrix.nnz:
+    if csr_matrix.nnz != matrix.nnz:
         raise InputError(
             where=name,
             found="a broken sparse matrix (a cell twice)",
             expected="each cell once",
         )
 
-    return whole
+    return csr_matrix
 
 
-def _names(array: Any, where: str) -> Any:
+def _check_names(array: Array, where: str) -> Array:
     """Check an array of names: text, or whole numbers."""
     if array.dtype.kind not in "UTiu":
         raise InputError(

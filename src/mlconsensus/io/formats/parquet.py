@@ -11,10 +11,10 @@ from ...errors import InputError
 from ...execution.memory import check_size
 from ...predictions import ScoreTable
 from .. import layouts
-from ..columns import row_size
-from ..files import InputFile, Place, opened
+from ..columns import compute_row_size
+from ..files import InputFile, Place, open_content
 from ..layouts import Layout
-from .registry import Keep, NamedFrame, parts
+from .registry import Collect, Frame, NamedFrame, list_parquet_parts
 
 _SIZES = {
     1: 0,
@@ -24,7 +24,7 @@ _SIZES = {
 }  # of Thrift's true, false, byte and float, in bytes; a text says its own
 
 
-def read(file: InputFile, keep: Keep = pl.LazyFrame.collect) -> NamedFrame:
+def read(file: InputFile, collect: Collect = pl.LazyFrame.collect) -> NamedFrame:
     """Read the rows of a Parquet file; those of a plain file stay where they are.
 
     Examples
@@ -32,19 +32,21 @@ def read(file: InputFile, keep: Keep = pl.LazyFrame.collect) -> NamedFrame:
     >>> import io
     >>> import numpy as np
     >>> packed = io.BytesIO()
-    >>> write(packed, ScoreTable("a", np.array([[True, False]]), ["007"], ["sports", "law"]), "long")
-    >>> read(InputFile("a.parquet", "a", packed.getvalue)).rows.rows()
+    >>> table = ScoreTable("a", np.array([[True, False]]), ["007"], ["sports", "law"])
+    >>> write(packed, table, "long")
+    >>> file = InputFile(name="a.parquet", model="a", read=packed.getvalue)
+    >>> read(file).rows.rows()
     [('007', 'sports', True), ('007', 'law', False)]
     """
     content: Any = (
-        file.content()
+        file.get_content()
         if file.path is None or not file.path.is_dir()
-        else parts(file.path.absolute())
+        else list_parquet_parts(file.path.absolute())
     )
     rows = pl.scan_parquet(content, glob=False, hive_partitioning=False)
     columns = rows.collect_schema().names()
     _check_groups(content if isinstance(content, list) else [content], rows, file.name)
-    index = pandas_index(
+    index = find_pandas_index(
         pl.read_parquet_metadata(content[0] if isinstance(content, list) else content)
     )
     if isinstance(index, range) and isinstance(content, list):
@@ -67,10 +69,15 @@ def read(file: InputFile, keep: Keep = pl.LazyFrame.collect) -> NamedFrame:
         columns, key=lambda column: column != index
     )  # the index first, where it is a column
     rows = rows.rename({column: str(order.index(column)) for column in columns})
-    rows = rows.select(str(at) for at in range(len(order)))
+    rows = rows.select(str(position) for position in range(len(order)))
+    frame: Frame = rows
     if isinstance(content, bytes):
-        rows = keep(rows)
-    return NamedFrame(rows, order, Place(file.name, "row", lambda row: row + 1))
+        frame = collect(rows)
+    return NamedFrame(
+        rows=frame,
+        columns=order,
+        place=Place(file=file.name, unit="row", number=lambda row: row + 1),
+    )
 
 
 def write(file: IO[bytes], table: ScoreTable, layout: Layout) -> None:
@@ -85,7 +92,7 @@ def write(file: IO[bytes], table: ScoreTable, layout: Layout) -> None:
     >>> pl.read_parquet(file.getvalue()).columns
     ['instance', 'sports']
     """
-    pl.concat(layouts.blocks(table, layout)).write_parquet(file)
+    pl.concat(layouts.iterate_blocks(table, layout)).write_parquet(file)
 
 
 def _check_groups(content: list[Any], rows: pl.LazyFrame, name: str) -> None:
@@ -100,32 +107,35 @@ def _check_groups(content: list[Any], rows: pl.LazyFrame, name: str) -> None:
     ] = []
     pages = [0]
     for part in content:
-        with opened(part) as file:
+        with open_content(part) as file:
             data = memoryview(
                 part
                 if isinstance(part, bytes)
                 else mmap(file.fileno(), 0, access=ACCESS_READ)
             )
 
-        own = structure(data, len(data) - 8 - int.from_bytes(data[-8:-4], "little"))[0][
-            4
-        ]
+        footer_groups = parse_thrift_struct(
+            data, len(data) - 8 - int.from_bytes(data[-8:-4], "little")
+        )[0][4]
         pages += [
-            _largest_page(data, column[3], name) for group in own for column in group[1]
+            _largest_page(data, column[3], name)
+            for group in footer_groups
+            for column in group[1]
         ]
-        groups += own
+        groups += footer_groups
 
     largest = max(
-        (max(group[2], group[3] * row_size(rows)) for group in groups), default=0
+        (max(group[2], group[3] * compute_row_size(rows)) for group in groups),
+        default=0,
     )
     check_size(max(largest, *pages), name, "in one group of rows")
     n = sum(group[3] for group in groups)
-    said = rows.select(pl.len()).collect().item()
-    if n != said:
+    n_footer = rows.select(pl.len()).collect().item()
+    if n != n_footer:
         raise InputError(
             where=name,
             found=f"groups of {n:,} rows in all",
-            expected=f"{said:,}, as the footer says",
+            expected=f"{n_footer:,}, as the footer says",
         )
 
 
@@ -140,7 +150,7 @@ def _largest_page(data: memoryview, column: dict[int, Any], name: str) -> int:
     left = column[5]
     largest = 0
     while left > 0:
-        page, at = structure(data, at)
+        page, at = parse_thrift_struct(data, at)
         # A page of values, a dictionary, or a page as Parquet 2 has it.
         values = (page.get(5) or page.get(7) or page[8])[1]
         if 7 in page:
@@ -162,7 +172,7 @@ def _largest_page(data: memoryview, column: dict[int, Any], name: str) -> int:
     return largest
 
 
-def structure(data: bytes | memoryview, at: int = 0) -> tuple[Any, int]:
+def parse_thrift_struct(data: bytes | memoryview, at: int = 0) -> tuple[Any, int]:
     r"""Read the numbers of a Parquet file's footer, which Polars does not show: Thrift's compact protocol.
 
     Parameters
@@ -177,7 +187,7 @@ def structure(data: bytes | memoryview, at: int = 0) -> tuple[Any, int]:
 
     Examples
     --------
-    >>> structure(b"\x15\x04\x19\x25\x02\x04\x00")
+    >>> parse_thrift_struct(b"\x15\x04\x19\x25\x02\x04\x00")
     ({1: 2, 2: [1, 2]}, 7)
     """
 
@@ -228,7 +238,7 @@ def structure(data: bytes | memoryview, at: int = 0) -> tuple[Any, int]:
     return value(12), at
 
 
-def pandas_index(metadata: Mapping[str, str]) -> str | range | None:
+def find_pandas_index(metadata: Mapping[str, str]) -> str | range | None:
     """Return the column that holds a pandas frame's index, which pandas writes last, or a range that it only names.
 
     An unnamed range from 0 is what a frame has that was given no index: it says
@@ -236,16 +246,20 @@ def pandas_index(metadata: Mapping[str, str]) -> str | range | None:
 
     Examples
     --------
-    >>> pandas_index({"pandas": '{"index_columns": ["id"]}'})
+    >>> find_pandas_index({"pandas": '{"index_columns": ["id"]}'})
     'id'
     """
-    columns = json.loads(metadata.get("pandas", "{}")).get("index_columns", [])
-    if len(columns) != 1 or isinstance(columns[0], str):
-        if columns:
-            return columns[0]
+    pandas_metadata = json.loads(metadata.get("pandas", "{}"))
+    columns = pandas_metadata.get("index_columns", [])
+    if not columns:
         return None
 
-    index = range(columns[0]["start"], columns[0]["stop"], columns[0]["step"])
-    if columns[0]["name"] is None and index == range(len(index)):
+    first = columns[0]
+    if len(columns) > 1 or isinstance(first, str):
+        column: str = first
+        return column
+
+    index = range(first["start"], first["stop"], first["step"])
+    if first["name"] is None and index == range(len(index)):
         return None
     return index

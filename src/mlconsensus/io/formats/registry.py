@@ -1,11 +1,13 @@
-"""Which formats there are, which one a file has by its name, and which files are in a folder."""
+"""File formats: their names, suffixes and modules, and the files in a folder."""
 
 import filecmp
 import importlib
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from types import ModuleType
+from typing import Any
 
 import polars as pl
 
@@ -22,31 +24,58 @@ from ..files import (
 )
 from ..options import DEFAULT_OPTIONS, ReadOptions
 
-Keep = Callable[
-    [pl.LazyFrame], Any
-]  # runs a query: into memory, or into a scratch file
+Frame = pl.DataFrame | pl.LazyFrame
+
+# Runs a query: into memory, or into a scratch file.
+Collect = Callable[[pl.LazyFrame], Frame]
 
 
-class NamedFrame(NamedTuple):
-    """A file's rows, wide (an instance a row, a label a column) or long (a statement a row)."""
+@dataclass(frozen=True, kw_only=True)
+class NamedFrame:
+    """Rows of a file.
 
-    # DataFrame or, where the file stays on disk, LazyFrame; columns are called "0",
-    # "1", …
-    rows: Any
-    columns: list[
-        str
-    ]  # what the file calls them; the first of a wide table is that of the instances
-    place: Place  # where the rows stand
-    # whether a row without a label lists an instance about which no label was said
-    bare: bool = False
+    A wide table has a row for each instance and a column for each label. A long table
+    has a row for each prediction.
+
+    Parameters
+    ----------
+    rows : DataFrame or LazyFrame
+        A LazyFrame if the rows remain on disk. Columns are named "0", "1", ….
+    columns : list of str
+        Header of the file. The first column of a wide table names the instances.
+    place : Place
+        Location of the rows, for messages.
+    allows_missing_label : bool, default=False
+        Whether a row of a long table may list an instance without a label.
+    """
+
+    rows: Frame
+    columns: list[str]
+    place: Place
+    allows_missing_label: bool = False
 
 
-class Format(NamedTuple):
-    """One file format: a module of this package with ``read(file, keep)`` and, if it can be written, ``write``.
+@dataclass(frozen=True, kw_only=True)
+class Format:
+    """A file format and the module of this package that reads and writes it.
 
-    ``read`` gives a `NamedFrame`, or the `ScoreTable`s that an archive of arrays holds;
-    ``keep`` runs a query whose result may be large. The module is imported when it is
-    first used, so that the command line starts fast.
+    The module has a function ``read(file, collect, **options)`` that returns a
+    `NamedFrame`, or the list of `ScoreTable` in an archive of arrays. If the format can
+    be written, the module has ``write(file, table, layout, **options)``. The module is
+    imported when it is first used, so that the command line starts fast.
+
+    Parameters
+    ----------
+    title : str
+        Name of the format in messages.
+    suffixes : tuple of str, default=()
+        Suffixes of its files.
+    options : mapping, default={}
+        Arguments of `read` and `write`.
+    module_name : str, default=None
+        By default the name of the format.
+    is_writable : bool, default=True
+        Whether there is a writer.
 
     Examples
     --------
@@ -54,49 +83,75 @@ class Format(NamedTuple):
     ('.tsv', '.tab')
     """
 
-    title: str  # as messages say it
-    suffixes: tuple[str, ...]
-    options: Mapping[str, Any] = {}  # of `read` and `write`
-    home: str | None = None  # the module, where it is not called as the format is
-    written: bool = True  # or only read
+    title: str
+    suffixes: tuple[str, ...] = ()
+    options: Mapping[str, Any] = field(default_factory=dict)
+    module_name: str | None = None
+    is_writable: bool = True
 
     @property
     def name(self) -> str:
-        """What users call it."""
+        """Name of the format in options."""
         return self.title.lower()
 
     @property
-    def module(self) -> Any:
-        """The module that knows this format."""
-        return importlib.import_module(f".{self.home or self.name}", __package__)
+    def module(self) -> ModuleType:
+        """The module that reads and writes the format."""
+        return importlib.import_module(f".{self.module_name or self.name}", __package__)
 
 
-FORMATS: dict[str, Format] = {
-    form.name: form
-    for form in (
-        Format("CSV", (".csv",), {"separator": ","}),
-        Format("TSV", (".tsv", ".tab"), {"separator": "\t"}, "csv"),
-        Format("Parquet", (".parquet", ".pq")),
-        Format("Feather", (".feather", ".arrow")),
-        Format("JSONL", (".jsonl", ".ndjson")),
-        Format("JSON", (".json",), {"array": True}, "jsonl"),
-        Format("NPZ", (".npz",)),
-        Format("ARFF", (".arff",), written=False),
-        Format("Annif", (".annif",), written=False),
-        Format("Label-Studio", (), {"array": True, "tool": "label-studio"}, "jsonl"),
-        *(
-            Format(name, (), {"tool": name.lower()}, "jsonl")
-            for name in ("doccano", "Prodigy")
-        ),
-        Format("Argilla", (), {"tool": "argilla"}, "jsonl", written=False),
-    )
-}
+_FORMATS = [
+    Format(title="CSV", suffixes=(".csv",), options={"separator": ","}),
+    Format(
+        title="TSV",
+        suffixes=(".tsv", ".tab"),
+        options={"separator": "\t"},
+        module_name="csv",
+    ),
+    Format(title="Parquet", suffixes=(".parquet", ".pq")),
+    Format(title="Feather", suffixes=(".feather", ".arrow")),
+    Format(title="JSONL", suffixes=(".jsonl", ".ndjson")),
+    Format(
+        title="JSON", suffixes=(".json",), options={"array": True}, module_name="jsonl"
+    ),
+    Format(title="NPZ", suffixes=(".npz",)),
+    Format(title="ARFF", suffixes=(".arff",), is_writable=False),
+    Format(title="Annif", suffixes=(".annif",), is_writable=False),
+    Format(
+        title="Label-Studio",
+        options={"array": True, "tool": "label-studio"},
+        module_name="jsonl",
+    ),
+    Format(title="doccano", options={"tool": "doccano"}, module_name="jsonl"),
+    Format(title="Prodigy", options={"tool": "prodigy"}, module_name="jsonl"),
+    Format(
+        title="Argilla",
+        options={"tool": "argilla"},
+        module_name="jsonl",
+        is_writable=False,
+    ),
+]
 
-_BY_SUFFIX = {suffix: form for form in FORMATS.values() for suffix in form.suffixes}
+FORMATS: dict[str, Format] = {form.name: form for form in _FORMATS}
+
+_BY_SUFFIX = {suffix: form for form in _FORMATS for suffix in form.suffixes}
 
 
 def format_of(path: AnyPath, name: str | None = None, written: bool = False) -> Format:
-    """Find the format of a file, perhaps one to be written, by the given name of a format, or else by its suffix.
+    """Return the format of a file.
+
+    Parameters
+    ----------
+    path : str or path-like
+        ``-`` is standard input or output.
+    name : str, default=None
+        Name of the format. By default the suffix decides.
+    written : bool, default=False
+        Whether the file is to be written.
+
+    Returns
+    -------
+    Format
 
     Examples
     --------
@@ -105,96 +160,150 @@ def format_of(path: AnyPath, name: str | None = None, written: bool = False) -> 
     >>> format_of("votes.cvs")
     Traceback (most recent call last):
     ...
-    mlconsensus.errors.InputError: votes.cvs: found the suffix '.cvs', expected one of .csv, ...; did you mean 'csv'?
+    mlconsensus.errors.InputError: votes.cvs: found the suffix '.cvs', expected one of
+    .csv, ...; did you mean 'csv'?
     """
-    _expect_path(path)
-    known = [form for form in FORMATS.values() if form.written or not written]
+    _check_path(path)
+    formats = [form for form in FORMATS.values() if form.is_writable or not written]
+    format_names = [form.name for form in formats]
     if name is not None:
-        one_of(
-            str(name).lower(),
-            [form.name for form in known],
-            "output format" if written else "format",
-        )
+        option = "format"
+        if written:
+            option = "output format"
+
+        one_of(str(name).lower(), format_names, option)
         return FORMATS[name.lower()]
 
-    every = "one of " + ", ".join(form.name for form in known)
     if os.fspath(path) == STANDARD:
         raise InputError(
-            where="standard input or output", found="no format", expected=every
+            where="standard input or output",
+            found="no format",
+            expected="one of " + ", ".join(format_names),
         )
 
-    suffix, suffixes = (
-        _suffix(path),
-        [suffix for form in known for suffix in form.suffixes],
-    )
+    suffix = _get_suffix(path)
+    suffixes = [suffix for form in formats for suffix in form.suffixes]
     if suffix not in suffixes:
+        description = "no suffix"
         if suffix:
-            found = f"the suffix {suffix!r}"
-        else:
-            found = "no suffix"
+            description = f"the suffix {suffix!r}"
 
-        hint = nearest(suffix[1:], [known[1:] for known in suffixes])
+        hint = nearest(suffix[1:], [allowed[1:] for allowed in suffixes])
         raise InputError(
-            f"{display(path)}: found {found}, expected one of {', '.join(suffixes)}{hint}"
+            where=display(path),
+            found=description,
+            expected=f"one of {', '.join(suffixes)}{hint}",
         )
 
     return _BY_SUFFIX[suffix]
 
 
-def input_file(path: AnyPath, rules: ReadOptions = DEFAULT_OPTIONS) -> InputFile:
-    """Tell where a file's bytes come from and what its model is called: its name without suffixes.
+def make_input_file(path: AnyPath, options: ReadOptions = DEFAULT_OPTIONS) -> InputFile:
+    """Return the file at a path; its model is the name of the file without suffixes.
+
+    Parameters
+    ----------
+    path : str or path-like
+        ``-`` is standard input.
+    options : ReadOptions
+        Options for reading.
+
+    Returns
+    -------
+    InputFile
 
     Examples
     --------
-    >>> input_file("run/tagger.v2.csv.gz").model
+    >>> make_input_file("run/tagger.v2.csv.gz").model
     'tagger.v2'
     """
-    _expect_path(path)
+    _check_path(path)
     if os.fspath(path) == STANDARD:
-        return InputFile(display(path), "stdin", lambda: read_bytes(path), None, rules)
+        return InputFile(
+            name=display(path),
+            model="stdin",
+            read=lambda: read_bytes(path),
+            options=options,
+        )
 
-    # Names of files need not be text, those of models have to.
-    stem = os.fsencode(Path(_uncompressed(path)).stem).decode(errors="backslashreplace")
-    return InputFile(display(path), stem, lambda: read_bytes(path), Path(path), rules)
+    # File names may contain bytes that are not text; model names must be text.
+    stem = Path(_strip_compression(path)).stem
+    model = os.fsencode(stem).decode(errors="backslashreplace")
+    return InputFile(
+        name=display(path),
+        model=model,
+        read=lambda: read_bytes(path),
+        path=Path(path),
+        options=options,
+    )
 
 
-def input_files(
-    paths: Paths, format: str | None = None, rules: ReadOptions = DEFAULT_OPTIONS
+def list_input_files(
+    paths: Paths, format: str | None = None, options: ReadOptions = DEFAULT_OPTIONS
 ) -> list[tuple[InputFile, Format]]:
-    """Tell for each file that a panel is to be read from, also in folders, what it is called and what format it has.
+    """Return all files to read predictions from, with their formats.
+
+    Parameters
+    ----------
+    paths : path or sequence of paths
+        Files and folders.
+    format : str, default=None
+        Format of the files whose suffix does not show it, or of all files if every
+        suffix shows one.
+    options : ReadOptions
+        Options for reading.
+
+    Returns
+    -------
+    list of (InputFile, Format)
 
     Examples
     --------
-    >>> [(file.model, form.name) for file, form in input_files(["a.csv", "b"], "npz")]
+    >>> files = list_input_files(["a.csv", "b"], "npz")
+    >>> [(file.model, form.name) for file, form in files]
     [('a', 'csv'), ('b', 'npz')]
     """
-    each: Any = (
-        paths
-        if isinstance(paths, Iterable) and not isinstance(paths, str | bytes)
-        else [paths]
-    )
-    given = expanded(list(each))
-    if not (bool(given)):
+    path_list: list[AnyPath]
+    if isinstance(paths, Iterable) and not isinstance(paths, str | bytes):
+        path_list = list(paths)
+    else:
+        path_list = [paths]
+
+    all_paths = expanded(path_list)
+    if not all_paths:
         raise InputError(where="predictions", found="no file", expected="at least one")
 
-    times = sum(os.fspath(path) == STANDARD for path in given)
-    if not (times < 2):
+    n_standard = sum(os.fspath(path) == STANDARD for path in all_paths)
+    if n_standard > 1:
         raise InputError(
             where="standard input", found="twice among the files", expected="once"
         )
 
-    # A format is for the files whose names do not tell theirs; if all do, it is to be
-    # read against the names.
-    untold = [path for path in given if not _is_told(path)]
-    names = [None if untold and path not in untold else format for path in given]
-    return [
-        (input_file(path, rules), format_of(path, name))
-        for path, name in zip(given, names, strict=True)
-    ]
+    all_have_suffix = all(map(_has_known_suffix, all_paths))
+    files = []
+    for path in all_paths:
+        format_name = format
+        if _has_known_suffix(path) and not all_have_suffix:
+            format_name = None
+
+        files.append((make_input_file(path, options), format_of(path, format_name)))
+
+    return files
 
 
 def expanded(paths: Sequence[AnyPath]) -> list[AnyPath]:
-    """Put in place of each folder the files in it, by name; one called ``….parquet`` is a table in parts, and stays.
+    """Replace each folder by the files in it, sorted by name.
+
+    A folder whose name ends in ``.parquet`` is a table in parts and is not replaced.
+
+    Parameters
+    ----------
+    paths : sequence of paths
+        Files and folders.
+
+    Returns
+    -------
+    list of paths
 
     Examples
     --------
@@ -205,159 +314,229 @@ def expanded(paths: Sequence[AnyPath]) -> list[AnyPath]:
     >>> [path.name for path in expanded([folder])]
     ['a.parquet', 'b.csv']
     """
-    out: list[AnyPath] = []
+    all_paths: list[AnyPath] = []
     for path in paths:
-        _expect_path(path)
-        if not os.path.isdir(path) or _is_told(path):
-            out.append(path)
+        _check_path(path)
+        if not os.path.isdir(path) or _has_known_suffix(path):
+            all_paths.append(path)
             continue
 
-        found = [
+        entries = [
             entry
             for entry in sorted(Path(path).iterdir())
-            if not _is_hidden(entry) and _is_told(entry)
+            if not _is_hidden(entry) and _has_known_suffix(entry)
         ]
-        # What is beside tables as JSON is most likely about them.
-        found = [entry for entry in found if format_of(entry).name != "json"] or found
-        if not (bool(found)):
+        # JSON files next to tables most likely describe the tables.
+        tables = [entry for entry in entries if format_of(entry).name != "json"]
+        if not entries:
             raise InputError(
                 where=display(path),
                 found="a folder without files of predictions",
                 expected="some in it",
             )
 
-        out += found
+        all_paths += tables or entries
 
-    return out
+    return all_paths
 
 
 def is_read_with(place: AnyPath, path: AnyPath) -> bool:
-    """Tell whether a file, there or to be written, is one that is read, or in a folder as one of those that are.
+    """Return whether a file is an input, or would be if it were written.
+
+    Parameters
+    ----------
+    place : str or path-like
+        The file.
+    path : str or path-like
+        An input: a file or a folder.
+
+    Returns
+    -------
+    bool
 
     Examples
     --------
-    >>> is_read_with("a.csv", "./a.csv"), is_read_with("./out.csv", "."), is_read_with("./out.html", ".")
-    (True, True, False)
+    >>> is_read_with("a.csv", "./a.csv"), is_read_with("./out.csv", ".")
+    (True, True)
+    >>> is_read_with("./out.html", ".")
+    False
     """
-    own = Path(os.path.realpath(place))
-    of = Path(os.path.realpath(path))
-    inside = of in (own.parents if _is_told(path) else own.parents[:1]) and _is_told(
-        own
-    )
-    return os.fspath(place) != STANDARD and (own == of or (of.is_dir() and inside))
+    if os.fspath(place) == STANDARD:
+        return False
+
+    file = Path(os.path.realpath(place))
+    source = Path(os.path.realpath(path))
+    if file == source:
+        return True
+    if not source.is_dir() or not _has_known_suffix(file):
+        return False
+
+    # The parts of a Parquet table may be in subfolders; other folders are flat.
+    if _has_known_suffix(path):
+        return source in file.parents
+    return source == file.parent
 
 
 def check_apart(path: AnyPath, files: Sequence[AnyPath], copies: bool = False) -> None:
-    """Refuse truth that is one of the models' files, or (`copies`) says the same; an archive may hold both.
+    """Check that the truth is not one of the models' files.
+
+    An NPZ archive may hold both.
+
+    Parameters
+    ----------
+    path : str or path-like
+        File of the truth.
+    files : sequence of paths
+        Files of the models.
+    copies : bool, default=False
+        Whether to refuse files with the same content, too.
 
     Examples
     --------
     >>> check_apart("truth.csv", ["a.csv", "./truth.csv"])
     Traceback (most recent call last):
     ...
-    mlconsensus.errors.InputError: truth.csv: found among the models' files, expected the truth apart from them
+    mlconsensus.errors.InputError: truth.csv: found among the models' files, ...
     """
-    apart = "the truth apart from them"
-    for file in () if str(path).endswith(".npz") else files:
+    if str(path).endswith(".npz"):
+        return
+
+    expected = "the truth apart from them"
+    for file in files:
         if os.path.realpath(file) == os.path.realpath(path):
             raise InputError(
-                where=display(path), found="among the models' files", expected=apart
+                where=display(path), found="among the models' files", expected=expected
             )
 
-        copied = (
-            copies
-            and os.path.isfile(file)
-            and os.path.isfile(path)
-            and filecmp.cmp(file, path, shallow=False)
-        )
-        if copied:
+        if copies and _is_copy(file, path):
             raise InputError(
                 where=display(path),
                 found=f"a copy of the model's file {display(file)}",
-                expected=apart,
+                expected=expected,
             )
 
 
-def parts(path: Path) -> list[Path]:
-    """Return the files of a Parquet table: the file itself, or those in the folder, by name.
+def _is_copy(file: AnyPath, path: AnyPath) -> bool:
+    """Return whether two regular files have the same content."""
+    if not (os.path.isfile(file) and os.path.isfile(path)):
+        return False
+    return filecmp.cmp(file, path, shallow=False)
+
+
+def list_parquet_parts(path: Path) -> list[Path]:
+    """Return the files of a Parquet table: the file itself, or those in the folder.
+
+    Parameters
+    ----------
+    path : Path
+        A file or a folder.
+
+    Returns
+    -------
+    list of Path
+        Sorted by name.
 
     Examples
     --------
-    >>> parts(Path("a.parquet"))
+    >>> list_parquet_parts(Path("a.parquet"))
     [PosixPath('a.parquet')]
     """
     if not path.is_dir():
         return [path]
 
     suffixes = FORMATS["parquet"].suffixes
-    inside = [
-        entry
-        for entry in sorted(path.rglob("*"))
-        if entry.is_file() and entry.suffix.lower() in suffixes
-    ]
-    found = [
-        entry
-        for entry in inside
-        if not any(map(_is_hidden, (entry, *entry.relative_to(path).parents)))
-    ]
-    if not (bool(found)):
+    parts = []
+    for entry in sorted(path.rglob("*")):
+        is_parquet = entry.is_file() and entry.suffix.lower() in suffixes
+        folders = entry.relative_to(path).parents
+        if is_parquet and not any(map(_is_hidden, (entry, *folders))):
+            parts.append(entry)
+
+    if not parts:
         raise InputError(
             where=str(path),
             found="a folder without Parquet files",
             expected="the parts of a table",
         )
 
-    return found
+    return parts
 
 
-def subject_files(folder: Path) -> list[Path]:
-    """Return the files in a folder that list a document's subjects as Annif does, by name; suggestions before keys.
+def list_subject_files(folder: Path) -> list[Path]:
+    """Return the files in a folder that list the subjects of a document as in Annif.
+
+    Parameters
+    ----------
+    folder : Path
+        The folder.
+
+    Returns
+    -------
+    list of Path
+        Sorted by name. Suggestions (``.annif``) are preferred to keys (``.tsv``).
 
     Examples
     --------
-    >>> subject_files(Path("no-such-folder"))
+    >>> list_subject_files(Path("no-such-folder"))
     []
     """
-    for suffix in (".annif", ".tsv"):
-        found = [
-            path
-            for path in sorted(folder.glob(f"*{suffix}"))
-            if path.is_file() and not _is_hidden(path)
-        ]
-        if found:
-            with found[0].open("rb") as file:  # other tables than Annif's have a header
-                if suffix == ".annif" or file.read(1) == b"<":
-                    return found
-                return []
+    suggestions = _list_visible_files(folder, "*.annif")
+    if suggestions:
+        # A file that cannot be read is refused here.
+        with suggestions[0].open("rb"):
+            return suggestions
+
+    keys = _list_visible_files(folder, "*.tsv")
+    if keys:
+        # Other tables than those of Annif have a header.
+        with keys[0].open("rb") as file:
+            if file.read(1) == b"<":
+                return keys
 
     return []
 
 
+def _list_visible_files(folder: Path, pattern: str) -> list[Path]:
+    """Return the files that match a pattern and are not hidden, sorted by name."""
+    return [
+        path
+        for path in sorted(folder.glob(pattern))
+        if path.is_file() and not _is_hidden(path)
+    ]
+
+
 def _is_hidden(path: Path) -> bool:
+    """Return whether a file or folder is hidden by its name."""
     return path.name.startswith((".", "_"))
 
 
-def _expect_path(path: object) -> None:
-    if not (isinstance(path, str | os.PathLike)):
+def _check_path(path: object) -> None:
+    """Check that an argument is a path."""
+    if not isinstance(path, str | os.PathLike):
         raise InputError(
             where="file", found=f"a {type(path).__name__}", expected="a path"
         )
 
 
-def _is_told(path: AnyPath) -> bool:
-    """Tell whether a file's name says its format."""
-    return os.fspath(path) != STANDARD and _suffix(path) in _BY_SUFFIX
+def _has_known_suffix(path: AnyPath) -> bool:
+    """Return whether the suffix of a file shows its format."""
+    return os.fspath(path) != STANDARD and _get_suffix(path) in _BY_SUFFIX
 
 
-def _suffix(path: AnyPath) -> str:
-    suffix = Path(_uncompressed(path)).suffix.lower()
-    if suffix not in _BY_SUFFIX and os.path.isdir(path) and subject_files(Path(path)):
+def _get_suffix(path: AnyPath) -> str:
+    """Return the suffix of a file without that of a compression."""
+    suffix = Path(_strip_compression(path)).suffix.lower()
+    if suffix in _BY_SUFFIX or not os.path.isdir(path):
+        return suffix
+    if list_subject_files(Path(path)):
         return ".annif"
     return suffix
 
 
-def _uncompressed(path: AnyPath) -> str:
+def _strip_compression(path: AnyPath) -> str:
+    """Return the name of a file without the suffix of a compression."""
     name = Path(path).name
-    if Path(name).suffix.lower() in COMPRESSIONS:
-        return name[: -len(Path(name).suffix)]
+    suffix = Path(name).suffix
+    if suffix.lower() in COMPRESSIONS:
+        return name.removesuffix(suffix)
     return name
