@@ -5,11 +5,11 @@ import os
 import threading
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
-from mlconsensus.datasets import registry
 from mlconsensus.datasets.registry import Entry, File
 
 ARFF = "@relation toy\n@attribute a {0,1}\n@attribute b numeric\n@attribute x {0,1}\n@attribute y {0,1}\n@data\n"
@@ -81,8 +81,25 @@ def toy(server, no_data, monkeypatch):
     for name, text in (("toy.arff", ARFF + ROWS), ("toy.xml", XML)):
         (folder / name).write_text(text)
         files.append(
-            File(name, hashlib.sha256(text.encode()).hexdigest(), f"{address}/{name}")
+            File(
+                file=name,
+                sha256=hashlib.sha256(text.encode()).hexdigest(),
+                address=f"{address}/{name}",
+            )
         )
-    entry = Entry("toy", "a toy", 3, 3, 2, 2, "free", "nobody", (), tuple(files))
-    monkeypatch.setattr(registry, "registry", lambda: {"toy": entry})
+    entry = Entry(
+        name="toy",
+        about="a toy",
+        instances=3,
+        paper=3,
+        features=2,
+        labels=2,
+        licence="free",
+        citation="none",
+        local=(),
+        public=tuple(files),
+    )
+    # `mlconsensus.datasets.registry` is also the name of a function.
+    module = import_module("mlconsensus.datasets.registry")
+    monkeypatch.setattr(module, "registry", lambda: {"toy": entry})
     return entry

@@ -217,7 +217,7 @@ def test_warnings_are_shown_whoever_gives_them(on_terminal, monkeypatch):
             warnings.warn(HOSTILE, kind, stacklevel=1)
         raise mlc.InputError("a.csv: found nothing, expected something")
 
-    monkeypatch.setattr("mlconsensus.io.read_predictions", warn)
+    monkeypatch.setattr("mlconsensus.read_predictions", warn)
     code, shown = on_terminal("combine", "a.csv")
     assert (code, shown.count("EVIL")) == (2, 2)
     assert obeyed(shown) == []
@@ -251,7 +251,7 @@ def test_what_the_system_refuses_is_no_fault_of_the_program(
     def refuse(*args, **options):
         raise fault
 
-    monkeypatch.setattr("mlconsensus.io.read_predictions", refuse)
+    monkeypatch.setattr("mlconsensus.read_predictions", refuse)
     ran = run("combine", "a.csv", "-o", "out.csv")
     assert (ran.code, ran.err.count("\n")) == (2, 1)
     assert words in ran.err

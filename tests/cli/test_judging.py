@@ -286,7 +286,7 @@ def test_too_few_instances_are_told(run, panel):
         ),
         (
             ["--groups", "groups.csv", "--truth", "a.csv"],
-            "--groups: found --truth beside it, expected one of the two",
+            "--groups: found --truth too, expected one of the two",
         ),
         (["--groups", "none.csv"], "none.csv: found no such file"),
     ],
@@ -329,7 +329,7 @@ def test_compare_by_gold_gives_intervals_and_says_of_what(run, answers):
     assert figure["low"] < figure["value"] < figure["high"]
     assert set(found["gains"]) == set(mlc.COMBINERS) - {"MV"}
     assert (
-        "--gold: found --truth or --groups beside it"
+        "--gold: found --truth or --groups too"
         in run(
             "compare", *answers, "--gold", "answers.csv", "--truth", "answers.csv"
         ).err

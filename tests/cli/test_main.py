@@ -43,7 +43,7 @@ def test_a_fault_of_the_program_exits_1(run, panel, monkeypatch):
     def broken(*args, **options):
         raise RuntimeError("out of\nluck")
 
-    monkeypatch.setattr("mlconsensus.io.read_predictions", broken)
+    monkeypatch.setattr("mlconsensus.read_predictions", broken)
     ran = run("combine", "a.csv")
     assert ran.code == 1
     assert (
@@ -57,7 +57,7 @@ def test_interruption(run, panel, monkeypatch):
     def interrupted(*args, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("mlconsensus.io.read_predictions", interrupted)
+    monkeypatch.setattr("mlconsensus.read_predictions", interrupted)
     ran = run("combine", "a.csv", "-o", "x.csv")
     assert ran.code == 130
     assert not (panel / "x.csv").exists()

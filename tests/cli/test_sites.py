@@ -356,11 +356,11 @@ def stats(run, sites):
         ),
         (
             "statistics north/ann.csv -o x.stats --epsilon 1",
-            "--epsilon: found no --delta beside it",
+            "--epsilon: found no --delta, expected both",
         ),
         (
             "statistics north/ann.csv -o x.stats --delta 1e-6",
-            "--delta: found no --epsilon beside it",
+            "--delta: found no --epsilon, expected both",
         ),
         (
             "statistics north/ann.csv -o x.stats --epsilon 1 --delta 1e-6",

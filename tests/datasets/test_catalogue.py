@@ -1,4 +1,6 @@
 import errno
+from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 
 import pooch
@@ -118,12 +120,12 @@ def test_an_address_that_does_not_answer(toy, server, monkeypatch):
 
 
 def test_no_network(toy, monkeypatch):
-    from mlconsensus.datasets import registry as module
-
-    gone = toy._replace(
+    module = import_module("mlconsensus.datasets.registry")
+    gone = replace(
+        toy,
         public=tuple(
-            file._replace(address="http://127.0.0.1:9/x") for file in toy.public
-        )
+            replace(file, address="http://127.0.0.1:9/x") for file in toy.public
+        ),
     )
     monkeypatch.setattr(module, "registry", lambda: {"toy": gone})
     with pytest.raises(

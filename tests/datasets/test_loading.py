@@ -1,4 +1,6 @@
 import hashlib
+from dataclasses import replace
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -27,13 +29,12 @@ def test_a_toy(toy):
 
 
 def test_sizes_are_checked(toy, server, monkeypatch):
-    from mlconsensus.datasets import registry as module
-
+    module = import_module("mlconsensus.datasets.registry")
     text = ARFF + ROWS + "{}\n"
     (server[0] / "toy.arff").write_text(text)
-    file = toy.public[0]._replace(sha256=hashlib.sha256(text.encode()).hexdigest())
+    file = replace(toy.public[0], sha256=hashlib.sha256(text.encode()).hexdigest())
     monkeypatch.setattr(
-        module, "registry", lambda: {"toy": toy._replace(public=(file, toy.public[1]))}
+        module, "registry", lambda: {"toy": replace(toy, public=(file, toy.public[1]))}
     )
     with pytest.raises(
         InputError,

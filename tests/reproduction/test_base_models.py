@@ -18,11 +18,11 @@ DAMAGED = "found a damaged file of the cache; it is made anew"
 def data():
     rng = np.random.default_rng(0)
     return Dataset(
-        "toy",
-        sparse.csr_array(rng.random((30, 8)) < 0.4, dtype=float),
-        sparse.csr_array(rng.random((30, 20)) < 0.3),
-        (),
-        (),
+        name="toy",
+        features=sparse.csr_array(rng.random((30, 8)) < 0.4, dtype=float),
+        labels=sparse.csr_array(rng.random((30, 20)) < 0.3),
+        feature_names=(),
+        label_names=(),
     )
 
 

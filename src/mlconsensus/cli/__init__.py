@@ -1,9 +1,10 @@
-"""The command line: parse, call the library, format. One file a theme."""
+"""The command line: commands parse options, call the library and print."""
 
 import os
 import sys
 
-if sys.stderr is None:  # where the shell has closed it, NumPy 2.0 cannot be imported
+# NumPy 2.0 cannot be imported if the shell has closed standard error.
+if sys.stderr is None:
     sys.stderr = open(os.devnull, "w")  # noqa: SIM115
 
 from .main import main

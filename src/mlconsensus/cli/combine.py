@@ -1,80 +1,93 @@
-"""Combining: one consensus of a panel, and why its scores are what they are."""
+"""The commands `combine` and `explain`."""
 
 import click
 
 import mlconsensus as mlc
 
 from ..text import sizes
-from . import output
 from .options import (
-    Given,
+    LargePanelOptions,
+    MethodOptions,
+    PanelOptions,
     command,
-    json_of,
+    format_json,
     json_option,
     large_options,
     method_options,
     panel_options,
-    say,
+    print_message,
 )
+from .output import OutputOptions, output_options
 
-_GOLD = "Answers that are known, of some instances or cells, to learn from; empty cells are not known. In any format."
+_GOLD = (
+    "Answers that are known, of some instances or cells, to learn from; empty cells "
+    "are not known. In any format."
+)
+_TOP = "Without --label: explain the K labels that the consensus puts first."
 
 
 @command("combine", short_help="Combine the models' files into one consensus.")
 @large_options
-@output.output_options
+@output_options
 @method_options
 @click.option("--gold", metavar="FILE", help=_GOLD)
-def combine(given: Given) -> None:
+def combine(
+    inputs: LargePanelOptions,
+    writing: OutputOptions,
+    combining: MethodOptions,
+    gold: str | None,
+) -> None:
     """Combine the predictions in FILE... (one or more models each) into one consensus.
 
-    Models are matched by instance id and label name. What a model has not seen or does
-    not know counts as silence.
+    Models are matched by instance id and label name. Instances that a model has not
+    seen and labels that it does not know count as missing.
 
     \b
     Examples:
       mlconsensus combine a.csv b.parquet c.jsonl --output consensus.csv
-      mlconsensus combine *.csv --optimize ranking-loss --layout ranked --top-k 3 -o
-      top.csv mlconsensus combine *.csv --decide f1 -o tags.jsonl mlconsensus combine
-      *.csv --gold answers.csv -o consensus.csv mlconsensus combine models/*.parquet
-      --stream -o consensus.parquet
+      mlconsensus combine *.csv --optimize ranking-loss --layout ranked -o top.csv
+      mlconsensus combine *.csv --decide f1 -o tags.jsonl
+      mlconsensus combine *.csv --gold answers.csv -o consensus.csv
+      mlconsensus combine models/*.parquet --stream -o consensus.parquet
     """
     from ..inspection.diagnostics import examine
 
-    known = given.known(given.gold, partial=True)
-    output.check(given)
-    settings = given.settings()  # before the work, not after
-    in_memory = [*given.clustering, *["--rescale"] * given.rescale]
-    with given.opened(lambda: output.check_streamed(given, *in_memory)) as panel:
-        if in_memory:
-            panel = given.members(panel)
-        if known is not None:
-            panel = panel.with_gold(known)
+    # Check all options before the work.
+    gold_table = inputs.read_gold(gold)
+    writing.check()
+    settings = combining.get_settings()
+    in_memory_options = list(combining.clustering)
+    if combining.rescale:
+        in_memory_options.append("--rescale")
 
-        done = output.write(given, panel, **settings)
-        warnings = examine(panel).warnings()
+    def check_streaming() -> None:
+        writing.check_streaming(*in_memory_options)
+
+    with inputs.open(check_streaming) as predictions:
+        # These options are refused for predictions that stay on disk.
+        if in_memory_options and isinstance(predictions, mlc.Predictions):
+            predictions = combining.prepare(predictions)
+        if gold_table is not None:
+            predictions = predictions.with_gold(gold_table)
+
+        written = writing.combine(predictions, settings)
+        warnings = examine(predictions).warnings()
 
     for warning in warnings:
-        say(warning)
+        print_message(warning)
 
-    facts = {
-        "method": done.method,
-        "reason": done.reason,
-        "missing": done.n_missing,
-        "warnings": warnings,
-    }
-    output.say_done(
-        given,
-        f"combined {sizes(panel.shape)} with {done.method} ({done.reason})",
-        panel,
-        **facts,
+    shape = sizes(predictions.shape)
+    writing.print_done(
+        f"combined {shape} with {written.method} ({written.reason})",
+        predictions,
+        method=written.method,
+        reason=written.reason,
+        missing=written.n_missing,
+        warnings=warnings,
     )
 
 
-_TOP = "Without --label: explain the K labels that the consensus puts first."
-
-
-@command("explain", short_help="Say what makes up the scores of one instance.")
+@command("explain", short_help="Show what makes up the scores of one instance.")
 @panel_options
 @click.option(
     "--instance",
@@ -92,37 +105,44 @@ _TOP = "Without --label: explain the K labels that the consensus puts first."
 @click.option("--top-k", type=click.IntRange(1), default=3, metavar="K", help=_TOP)
 @method_options
 @json_option(help="Print JSON, with every part.")
-def explain(given: Given) -> None:
-    """Combine the panel in FILE... and say why labels of one instance have their scores.
+def explain(
+    inputs: PanelOptions,
+    combining: MethodOptions,
+    instance: str,
+    label_names: tuple[str, ...],
+    top_k: int,
+    as_json: bool,
+) -> None:
+    """Combine the panel in FILE... and explain the scores of one instance.
 
-    A table for each label tells which model's statement about which label raised or
-    lowered its score and by how much, and what the same statement counts in plain
+    A table for each label shows which model's prediction of which label raised or
+    lowered its score and by how much, and what the same prediction counts in plain
     voting. The contributions sum to the score.
 
     \b
     Examples:
       mlconsensus explain a.csv b.csv c.csv --instance 42
-      mlconsensus explain a.csv b.csv c.csv --instance 42 --label sport --method mlcm-r
-      --json
+      mlconsensus explain a.csv b.csv c.csv --instance 42 --label sport --json
     """
     from ..inspection.explanations import label_position, one_instance
 
-    settings = given.settings()
-    panel = given.members(given.read(many=True))
-    one = one_instance(panel, given.instance)
-    chosen = [
-        panel.labels[label_position(panel.labels, name)] for name in given.label_names
-    ]
-    found = mlc.combine(panel, **settings)
-    if not chosen:
-        chosen = (
-            mlc.decision.top_labels(
-                found.combiner.transform(one), panel.labels, given.top_k
-            )
-            .labels[0]
-            .tolist()
-        )
+    settings = combining.get_settings()
+    predictions = combining.prepare(inputs.read(many=True))
 
-    explained = [found.explain(given.instance, label) for label in chosen]
-    text = "\n\n".join(one.to_text() for one in explained)
-    click.echo(json_of([one.to_dict() for one in explained]) if given.as_json else text)
+    # Check the names before the work.
+    selected = one_instance(predictions, instance)
+    labels = []
+    for name in label_names:
+        labels.append(predictions.labels[label_position(predictions.labels, name)])
+
+    consensus = mlc.combine(predictions, **settings)
+    if not labels:
+        scores = consensus.combiner.transform(selected)
+        top = mlc.decision.top_labels(scores, predictions.labels, top_k)
+        labels = top.labels[0].tolist()
+
+    explanations = [consensus.explain(instance, label) for label in labels]
+    if as_json:
+        click.echo(format_json([part.to_dict() for part in explanations]))
+    else:
+        click.echo("\n\n".join(part.to_text() for part in explanations))

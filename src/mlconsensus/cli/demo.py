@@ -1,4 +1,4 @@
-"""The demonstration: a synthetic panel written as files, and a table of what each method makes of it."""
+"""The demonstration: synthetic predictions as files, and a table of all methods."""
 
 import shlex
 from pathlib import Path
@@ -11,61 +11,96 @@ from ..model_selection.comparison import side_by_side
 from ..predictions import Predictions, ScoreTable
 
 _LABELS = [
-    "politics", "economy", "banking", "trade", "energy", "climate", "science", "health", "medicine", "education",
-    "sports", "football", "travel", "food", "culture", "music", "film", "technology", "internet", "security",
-    "law", "crime",
-]  # fmt: skip
+    "politics",
+    "economy",
+    "banking",
+    "trade",
+    "energy",
+    "climate",
+    "science",
+    "health",
+    "medicine",
+    "education",
+    "sports",
+    "football",
+    "travel",
+    "food",
+    "culture",
+    "music",
+    "film",
+    "technology",
+    "internet",
+    "security",
+    "law",
+    "crime",
+]
 _MODELS = ("ana", "bert", "carl", "dora", "emil")
 
 
 def run(folder: str | Path, seed: int = 0, program: str = "mlconsensus") -> str:
-    """Write the panel into `folder`, which must not exist or be empty, and return what to print.
+    """Write the predictions as files, and return the text to print.
 
-    What to try next can be pasted into a shell, where our own command is called
-    `program`.
+    Parameters
+    ----------
+    folder : str or Path
+        A new or empty folder.
+    seed : int, default=0
+        Seed of the synthetic predictions.
+    program : str, default="mlconsensus"
+        How a shell starts this program, for the commands that the text suggests.
+
+    Returns
+    -------
+    str
 
     Examples
     --------
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     print(run(folder).splitlines()[0])
-    5 models tagged 2,000 articles with 22 labels; nobody shows features or truth to the methods below.
+    5 models tagged 2,000 articles with 22 labels; the methods below see neither
+    features nor truth.
     """
     folder = Path(folder)
-    free = not folder.exists() or (folder.is_dir() and not any(folder.iterdir()))
-    if not (free):
+    if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
         raise InputError(
             where=str(folder),
             found="something there already",
             expected="a new or empty folder (see --output)",
         )
 
-    made, truth = make_panel(
+    synthetic, truth = make_panel(
         2000, len(_LABELS), len(_MODELS), cardinality=2.5, random_state=seed
     )
-    ids = [f"article-{i:04d}" for i in range(1, len(made) + 1)]
-    panel = Predictions(
-        made.to_array().astype(bool), models=_MODELS, labels=_LABELS, instances=ids
+    instances = [f"article-{i:04d}" for i in range(1, len(synthetic) + 1)]
+    predictions = Predictions(
+        synthetic.to_array().astype(bool),
+        models=_MODELS,
+        labels=_LABELS,
+        instances=instances,
     )
 
+    # One file for each model, and one for the truth.
     folder.mkdir(parents=True, exist_ok=True)
-    for model, (scores, _) in zip(panel.models, panel.cells(), strict=True):
-        write_table(folder / f"{model}.csv", ScoreTable(model, scores, ids, _LABELS))
+    for model, (scores, _) in zip(predictions.models, predictions.cells(), strict=True):
+        table = ScoreTable(model, scores, instances, _LABELS)
+        write_table(folder / f"{model}.csv", table)
 
-    write_table(folder / "truth.csv", ScoreTable("truth", truth, ids, _LABELS))
+    truth_file = folder / "truth.csv"
+    write_table(truth_file, ScoreTable("truth", truth, instances, _LABELS))
 
     files = shlex.join(f"{folder / model}.csv" for model in _MODELS)
-    known = shlex.quote(f"{folder / 'truth.csv'}")
+    truth_option = f"--truth {shlex.quote(str(truth_file))}"
     return f"""\
-{len(_MODELS)} models tagged {len(ids):,} articles with {len(_LABELS)} labels; \
-nobody shows features or truth to the methods below.
+{len(_MODELS)} models tagged {len(instances):,} articles with {len(_LABELS)} labels; \
+the methods below see neither features nor truth.
 
-{metrics_table(side_by_side(truth, panel))}
+{metrics_table(side_by_side(truth, predictions))}
 
 BM: the models' own mean; MV: majority voting; * best of its column.
 The panel is in {folder}/. Try next:
 
   {program} combine {files} --output consensus.csv
-  {program} evaluate consensus.csv --truth {known}
-  {program} compare {files} --truth {known}
-  {program} report {files} --truth {known} --output report.html"""
+  {program} evaluate consensus.csv {truth_option}
+  {program} compare {files} {truth_option}
+  {program} report {files} {truth_option} --output report.html"""

@@ -1,6 +1,9 @@
-"""Judging: how far raters agree, labels that look alike, how good a consensus is, all methods side by side."""
+"""The commands that measure quality: `agreement`, `labels`, `compare`, `evaluate`."""
 
-from typing import Any
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -8,102 +11,142 @@ import mlconsensus as mlc
 
 from ..errors import InputError
 from ..text import plural, table
-from . import options
+from .options import (
+    PanelOptions,
+    ReadOptions,
+    command,
+    force_option,
+    format_json,
+    format_option,
+    gold_options,
+    json_option,
+    panel_options,
+    print_message,
+    reading_options,
+    written_option,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..inspection.similar_labels import Alias
+    from ..metrics.ground_truth import Matched
+    from ..metrics.intervals import Figure
+    from ..predictions import FloatArray, ScoreTable
+
+# Intervals are computed up to this number of instance-label pairs. With more, they
+# would take longer than all other work, and would be very narrow.
+_MAX_PAIRS = 20_000_000
 
 
-@options.command("agreement", short_help="Say how far raters agree beyond chance.")
-@options.panel_options
-@options.json_option(help="Print JSON, with every label, rater and pair.")
-def agreement(given: options.Given) -> None:
-    """Say how far the models or annotators in FILE... agree: Krippendorff's α, Cohen's κ and percent agreement.
+@command("agreement", short_help="Show how far models agree beyond chance.")
+@panel_options
+@json_option(help="Print JSON, with every label, model and pair.")
+def agreement(inputs: PanelOptions, as_json: bool) -> None:
+    """Print how far the models or annotators in FILE... agree.
 
-    Figures are over what at least two of them have spoken about, for each label, each
-    rater and pairs of raters, with 95 % intervals from the bootstrap over instances.
-    Those that agree least come first.
+    The metrics are Krippendorff's α, Cohen's κ and percent agreement, over predictions
+    that at least two of them share, for each label, each model and pairs of models,
+    with 95 % intervals from the bootstrap over instances. Those that agree least come
+    first.
 
     \b
     Example:
       mlconsensus agreement ann.csv bob.csv cleo.csv
     """
-    found = mlc.agreement(given.read_to_show())
-    click.echo(options.json_of(found) if given.as_json else found.to_text())
+    predictions, _ = inputs.read_to_show()
+    result = mlc.agreement(predictions)
+    if as_json:
+        click.echo(format_json(result))
+    else:
+        click.echo(result.to_text())
 
 
-@options.command("labels", short_help="Point out labels that look like one another.")
-@options.panel_options
-@options.written_option(
+@command("labels", short_help="Point out labels that look like one another.")
+@panel_options
+@written_option(
     "--suggest",
     help="Write them as a CSV file for --aliases, to be looked through first.",
 )
-@options.force_option
-@options.json_option(help="Print JSON.")
-def labels(given: options.Given) -> None:
-    """Point out labels in FILE... that look like one another, such as Politics and politics, color and colour.
+@force_option
+@json_option(help="Print JSON.")
+def labels(
+    inputs: PanelOptions, suggest: str | None, force: bool, as_json: bool
+) -> None:
+    """Point out similar labels in FILE..., such as Politics and politics.
 
-    The name that is used more often stands for the others. What --suggest writes is
-    read by --aliases of all commands.
+    The name that is used more often replaces the others. --aliases of all commands
+    reads the file that --suggest writes.
 
     \b
     Example:
       mlconsensus labels a.csv b.jsonl --suggest aliases.csv
       mlconsensus combine a.csv b.jsonl --aliases aliases.csv --output consensus.csv
     """
-    import polars as pl
-
     from ..inspection.similar_labels import similar_labels
 
-    used = mlc.io.label_counts(
-        given.files, format=given.input_format, **given.reading()
+    counts = mlc.io.label_counts(
+        inputs.files, format=inputs.input_format, **inputs.get_reading()
     )
-    found = similar_labels(used)
-    if given.as_json:
-        click.echo(options.json_of(found))
-    elif found:
-        rows = [
-            (
-                repr(a.name),
-                repr(a.stands_for),
-                f"{a.similarity:.2f}",
-                a.used,
-                a.other_used,
-            )
-            for a in found
-        ]
-        click.echo(
-            table(
-                ["name", "looks like", "similarity", "used", "that one"], rows, n_left=2
-            )
-        )
+    aliases = similar_labels(counts)
+    if as_json:
+        click.echo(format_json(aliases))
+    elif aliases:
+        click.echo(_format_aliases(aliases))
     else:
-        options.say(f"no two of {plural(len(used), 'label')} look alike")
+        print_message(f"no two of {plural(len(counts), 'label')} look alike")
 
-    if given.suggest is not None:
-        columns = {
-            "name": [alias.name for alias in found],
-            "stands for": [alias.stands_for for alias in found],
-        }
-        with mlc.io.atomic_write(given.suggest, given.force) as file:
-            pl.DataFrame(columns, schema=dict.fromkeys(columns, pl.String)).write_csv(
-                file
-            )
-
-        options.say(
-            f"{plural(len(found), 'suggestion')} → {given.suggest}; look through them before you use them"
+    if suggest is not None:
+        _write_aliases(aliases, suggest, force)
+        suggestions = plural(len(aliases), "suggestion")
+        print_message(
+            f"{suggestions} → {suggest}; look through them before you use them"
         )
 
 
-@options.command("compare", short_help="Judge every method on a panel, side by side.")
-@options.panel_options
+def _format_aliases(aliases: Sequence[Alias]) -> str:
+    """Return a table of similar labels."""
+    rows = []
+    for alias in aliases:
+        rows.append(
+            (
+                repr(alias.name),
+                repr(alias.stands_for),
+                f"{alias.similarity:.2f}",
+                alias.used,
+                alias.other_used,
+            )
+        )
+
+    heads = ["name", "looks like", "similarity", "used", "that one"]
+    return table(heads, rows, n_left=2)
+
+
+def _write_aliases(aliases: Sequence[Alias], path: str, force: bool) -> None:
+    """Write similar labels as a CSV file."""
+    import polars as pl
+
+    columns = {
+        "name": [alias.name for alias in aliases],
+        "stands for": [alias.stands_for for alias in aliases],
+    }
+    frame = pl.DataFrame(columns, schema=dict.fromkeys(columns, pl.String))
+    with mlc.io.atomic_write(path, force) as file:
+        frame.write_csv(file)
+
+
+@command("compare", short_help="Judge every method on a panel, side by side.")
+@panel_options
 @click.option(
     "--truth",
     metavar="FILE",
-    help="The relevant labels, in any format; without it, held-out raters judge.",
+    help="The relevant labels, in any format; without it, held-out models judge.",
 )
-@options.gold_options
+@gold_options
 @click.option(
     "--leave-out",
     is_flag=True,
-    help="With --gold: say what leaving each rater out would cost.",
+    help="With --gold: show what leaving each model out would cost.",
 )
 @click.option(
     "--each-model",
@@ -113,28 +156,36 @@ def labels(given: options.Given) -> None:
 @click.option(
     "--groups",
     metavar="FILE",
-    help="Without --truth: raters and their groups, which are held out together.",
+    help="Without --truth: models and their groups, which are held out together.",
 )
-@options.json_option(help="Print JSON.")
-def compare(given: options.Given) -> None:
-    """Combine the panel in FILE... with every method and print how well each agrees with the truth.
+@json_option(help="Print JSON.")
+def compare(
+    inputs: PanelOptions,
+    truth: str | None,
+    gold: str | None,
+    drawn: str | None,
+    leave_out: bool,
+    each_model: bool,
+    groups: str | None,
+    as_json: bool,
+) -> None:
+    """Combine the panel in FILE... with every method and print how good each is.
 
     The truth is used to judge, never to combine. BM is the mean of the base models' own
-    metrics, each on the instances and labels that it has spoken about; one that has
-    spoken about less than half of all is never marked as best.
+    metrics, each on the instances and labels that it has predicted; one that has
+    predicted less than half of all is never marked as best.
 
     With --gold, the truth of some instances judges: each metric has a 90 % interval,
     and differences to voting are paired. Methods learn from the gold too, but never
     from the part that judges them.
 
-    --leave-out compares the rater filter without each rater with that of all.
+    --leave-out compares the method filter without each model with that of all.
 
-    Without either, some raters are held out in turn: what is printed is how much better
-    than voting each method ranks what they said, with 90 % intervals, and whether that
-    can be relied on.
+    Without either, some models are held out in turn: the table shows how much better
+    than voting each method ranks the predictions of these models, with 90 % intervals,
+    and whether that can be relied on.
 
-    A last line says how many raters with errors of their own the panel is worth at
-    most, if it can tell.
+    A last line prints the effective number of models, if it can be estimated.
 
     \b
     Examples:
@@ -142,104 +193,146 @@ def compare(given: options.Given) -> None:
       mlconsensus compare a.csv b.csv c.csv --gold answers.csv --drawn random
       mlconsensus compare a.csv b.csv c.csv
     """
-    from ..execution.progress import track
     from ..inspection.diagnostics import examine
-    from ..io.formats.clusterings import read_clustering
-    from ..metrics.ground_truth import match_truth, without_labels
-    from ..metrics.tables import metrics_table, plain
 
-    truth = given.truth
-    gold = given.gold
-    groups = given.groups
-    if not (truth is not None or not given.each_model):
+    _check_compare_options(
+        truth=truth,
+        gold=gold,
+        groups=groups,
+        each_model=each_model,
+        leave_out=leave_out,
+    )
+
+    # Each branch reads its references before the predictions.
+    if truth is not None:
+        truth_table = inputs.read_truth(truth)
+        predictions = inputs.read(many=True)
+        results, text, note = _compare_with_truth(predictions, truth_table, each_model)
+    elif gold is not None:
+        gold_table = inputs.read_gold(gold)
+        predictions = inputs.read()
+        compare_with_gold = mlc.leave_out if leave_out else mlc.compare
+        results, text = _describe(compare_with_gold(predictions, gold_table, drawn))
+        note = ""
+    else:
+        predictions, _ = inputs.read_to_show()
+        results, text = _describe(_compare_held_out(predictions, groups))
+        note = ""
+
+    effective_models = examine(predictions).voices
+    if as_json:
+        click.echo(format_json(results | {"voices": effective_models}))
+        return
+
+    for sentence in (effective_models.sentence, note):
+        if sentence:
+            text += f"\n{sentence}."
+    click.echo(text)
+
+
+def _check_compare_options(
+    *,
+    truth: str | None,
+    gold: str | None,
+    groups: str | None,
+    each_model: bool,
+    leave_out: bool,
+) -> None:
+    """Check options of `compare` that depend on each other."""
+    if each_model and truth is None:
         raise InputError(
             where="--each-model", found="no --truth", expected="one to judge models by"
         )
-    if not (truth is None or groups is None):
+    if truth is not None and groups is not None:
         raise InputError(
-            where="--groups", found="--truth beside it", expected="one of the two"
+            where="--groups", found="--truth too", expected="one of the two"
         )
-    if not (gold is None or (truth or groups) is None):
+    if gold is not None and (truth is not None or groups is not None):
         raise InputError(
-            where="--gold",
-            found="--truth or --groups beside it",
-            expected="one of them",
+            where="--gold", found="--truth or --groups too", expected="one of them"
         )
-    if not (gold is not None or not given.leave_out):
+    if leave_out and gold is None:
         raise InputError(
             where="--leave-out", found="no --gold", expected="one to judge by"
         )
 
-    known = given.known(truth)
-    answers = given.known(gold, partial=True)
-    if known is None and answers is None:
-        panel = given.read_to_show()
-    else:
-        panel = given.read(many=known is not None)
 
-    if known is None:
-        if given.leave_out:
-            by_gold = mlc.leave_out
-        else:
-            by_gold = mlc.compare
+def _compare_with_truth(
+    predictions: mlc.Predictions, truth: ScoreTable, each_model: bool
+) -> tuple[dict[str, Any], str, str]:
+    """Evaluate all methods; return the metrics, a table, and a note on the truth."""
+    from ..execution.progress import track
+    from ..metrics.ground_truth import match_truth, without_labels
+    from ..metrics.tables import metrics_table
 
-        if groups is None:
-            apart = None
-        else:
-            apart = read_clustering(groups)
+    matched = match_truth(truth, predictions.instances, predictions.labels)
+    if matched.note:
+        print_message(matched.note)
 
-        if answers is None:
-            found = mlc.referee(panel, groups=apart)
-        else:
-            found = by_gold(panel, answers, given.drawn)
+    # Base models, on the instances and labels of the truth.
+    names = [predictions.labels[j] for j in matched.columns]
+    judged = predictions[matched.rows].select(labels=names)
+    results = mlc.metrics.evaluate_models(matched.truth, judged)
+    if not each_model:
+        results = {"BM": results["BM"]}
 
-        results = plain(found)
-        text = str(found)
-        nothing = ""
-    else:
-        matched = match_truth(known, panel.instances, panel.labels)
-        if matched.note:
-            options.say(matched.note)
+    # Methods: they combine all predictions.
+    methods = mlc.COMBINERS.items()
+    for name, combiner_class in track(methods, len(methods), "comparing"):
+        combiner = combiner_class().fit(predictions)
+        scores = matched.of(combiner.transform(predictions))
+        label_sets = matched.of(combiner.predict(predictions))
+        results[name] = mlc.metrics.evaluate(matched.truth, scores, label_sets)
 
-        judged = panel[matched.rows].select(
-            labels=[panel.labels[j] for j in matched.columns]
-        )
-        models = mlc.metrics.evaluate_models(matched.truth, judged)
-        if given.each_model:
-            results = models
-        else:
-            results = {"BM": models["BM"]}
-
-        for name, kind in track(mlc.COMBINERS.items(), len(mlc.COMBINERS), "comparing"):
-            combiner = kind().fit(panel)
-            scores, sets = (
-                matched.of(values)
-                for values in (combiner.transform(panel), combiner.predict(panel))
-            )
-            results[name] = mlc.metrics.evaluate(matched.truth, scores, sets)
-
-        text = f"{metrics_table(results)}\n\nBM: mean of the base models; * best of its column."
-        nothing = without_labels(matched.truth)
-
-    voices = examine(panel).voices
-    text += "".join(f"\n{said}." for said in (voices.sentence, nothing) if said)
-    click.echo(options.json_of(results | {"voices": voices}) if given.as_json else text)
+    legend = "BM: mean of the base models; * best of its column."
+    text = f"{metrics_table(results)}\n\n{legend}"
+    return results, text, without_labels(matched.truth)
 
 
-# of the truth, beyond which intervals would take longer than all else, and be hairs
-_MOST_CELLS = 20_000_000
+def _compare_held_out(predictions: mlc.Predictions, groups: str | None) -> object:
+    """Compare methods by how well they predict models that are held out."""
+    from ..io.formats.clusterings import read_clustering
+
+    if groups is None:
+        return mlc.referee(predictions)
+    return mlc.referee(predictions, groups=read_clustering(groups))
 
 
-@options.command("evaluate", short_help="Judge a file of scores against the truth.")
+def _describe(comparison: object) -> tuple[dict[str, Any], str]:
+    """Return a comparison as a dict and as text."""
+    from ..metrics.tables import plain
+
+    return plain(comparison), str(comparison)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Evaluation:
+    """Metrics of a file of scores."""
+
+    metrics: dict[str, float]
+    intervals: dict[str, Figure]  # empty: too many pairs
+    sampling: str  # how the gold instances were drawn
+    note: str  # about instances without relevant labels; may be empty
+
+
+@command("evaluate", short_help="Judge a file of scores against the truth.")
 @click.argument("scores", metavar="FILE")
 @click.option("--truth", metavar="FILE", help="The relevant labels, in any format.")
-@options.gold_options
-@options.format_option(
+@gold_options
+@format_option(
     "--format", "input_format", help="Format of both files, where suffixes do not tell."
 )
-@options.reading_options
-@options.json_option(help="Print JSON.")
-def evaluate(given: options.Given) -> None:
+@reading_options
+@json_option(help="Print JSON.")
+def evaluate(
+    reading: ReadOptions,
+    scores: str,
+    truth: str | None,
+    gold: str | None,
+    drawn: str | None,
+    input_format: str | None,
+    as_json: bool,
+) -> None:
     """Print the metrics of the scores in FILE, with 90 % intervals.
 
     Instances and labels are matched by name. If all scores are 0 or 1, they are judged
@@ -247,122 +340,193 @@ def evaluate(given: options.Given) -> None:
 
     With --gold in place of --truth, some cells may be unknown, and where the instances
     were drawn at random, or as ask chose them, the figures are of all instances in
-    FILE. Gold must not be what the scores were found with.
+    FILE. The gold must not be the one that the scores were combined with.
 
     \b
     Examples:
       mlconsensus evaluate consensus.csv --truth truth.csv
       mlconsensus evaluate consensus.csv --gold answers.csv --drawn random
     """
-    import numpy as np
-    from scipy import sparse
-
-    from ..execution.memory import check_size
-    from ..io.layouts import named
-    from ..linalg.block_sums import dense
-    from ..metrics.ground_truth import (
-        Matched,
-        match_truth,
-        with_never_given,
-        without_labels,
-    )
-    from ..metrics.intervals import judge
-    from ..metrics.tables import metrics_table
-    from ..model_selection.comparison import chances
-    from ..predictions import gold_of
-
-    truth = given.truth
-    gold = given.gold
-    scores = given.scores
-    if truth is None == gold is None:
+    if (truth is None) == (gold is None):
         raise InputError(
             where="evaluate",
             found="both or none of --truth and --gold",
             expected="one of the two",
         )
 
-    reading: Any = {"format": given.input_format, **given.reading()}
-    judged = mlc.io.read_table(scores, **reading)
-    table = mlc.io.read_table(truth or gold or "", **reading, partial=gold is not None)
-    given_labels = judged.scores.shape[1]
+    score_table = mlc.io.read_table(
+        scores, format=input_format, **reading.get_reading()
+    )
+    reference_reading = reading.get_reading()
+    reference_reading["partial"] = gold is not None
+    reference = mlc.io.read_table(
+        truth or gold or "", format=input_format, **reference_reading
+    )
     if truth is not None:
-        judged = with_never_given(judged, table)
-    if more := judged.scores.shape[1] - given_labels:
-        options.say(
-            f"{plural(more, 'label')} of the truth never given in {scores}: counted as not given"
-        )
+        score_table = _add_missing_labels(score_table, reference, scores)
 
-    names = named(judged)
-    values = judged.scores.astype(float)
-    found = {}
-    figures = {}
-    drawn_from = ""
-    if sparse.issparse(values):
-        cells = values.data
-    else:
-        cells = values
-
-    decided = np.isin(cells, (0, 1)).all()
-    cells[np.isnan(cells)] = (
-        np.nanmin(cells, initial=0.0) - 1
-    )  # what has no score comes last
-    if truth is not None:
-        matched = match_truth(table, *names)
-        if matched.note:
-            options.say(matched.note)
-
-        found = mlc.metrics.evaluate(matched.truth, matched.of(values))
-    else:
-        at, answers = gold_of(table, list(names[0]), tuple(map(str, names[1])))
-        matched = Matched(answers, at, np.arange(answers.shape[1]), "")
-
-    nothing = without_labels(matched.truth)
-    if gold or np.prod(values.shape) <= _MOST_CELLS:
-        check_size(
-            16 * float(np.prod(values.shape)), scores, "of scores and truth", 0.9
-        )
-        whole = dense(values)
-        known = np.full(whole.shape, np.nan)
-        known[np.ix_(matched.rows, matched.columns)] = dense(matched.truth)
-        same = gold and not decided and bool((whole == known)[~np.isnan(known)].all())
-        if same:
-            raise InputError(
-                where=scores,
-                found="the answers themselves, which it was combined with",
-                expected="scores without this gold",
-            )
-
-        chance, drawn_from = chances(table, given.drawn, known, names[0])
-        figures = judge(known, whole, whole, chance).figures()
-
-    found = {metric: figure.value for metric, figure in figures.items()} | found
-    ends = [
-        {metric: getattr(figure, end) for metric, figure in figures.items()}
-        for end in ("low", "high")
-    ]
-    if given.as_json:
-        click.echo(
-            options.json_of(
-                found | {"intervals": figures, "drawn": drawn_from, "note": nothing}
-            )
-        )
+    values, is_label_sets = _prepare_scores(score_table)
+    evaluation = _evaluate_scores(
+        score_table,
+        values,
+        reference,
+        path=scores,
+        is_gold=gold is not None,
+        is_label_sets=is_label_sets,
+        drawn=drawn,
+    )
+    if as_json:
+        facts = {
+            "intervals": evaluation.intervals,
+            "drawn": evaluation.sampling,
+            "note": evaluation.note,
+        }
+        click.echo(format_json(evaluation.metrics | facts))
         return
 
-    rows = {judged.model: found} | (
-        dict(zip(("90 % from", "to"), ends, strict=True)) if figures else {}
+    _print_evaluation(
+        evaluation,
+        model=score_table.model,
+        has_label_sets=truth is not None and is_label_sets,
+        has_sampling=gold is not None or drawn is not None,
     )
-    click.echo(metrics_table(rows, first="scores", mark=False))
-    if truth is not None and decided:
-        click.echo()
-        click.echo(
-            metrics_table(
-                {judged.model: found},
-                mlc.metrics.LABEL_SET_METRICS,
-                first="label sets",
-                mark=False,
-            )
+
+
+def _add_missing_labels(
+    score_table: ScoreTable, truth: ScoreTable, path: str
+) -> ScoreTable:
+    """Add the labels of the truth that no score names, and print their number."""
+    from ..metrics.ground_truth import with_never_given
+
+    extended = with_never_given(score_table, truth)
+    n_added = extended.scores.shape[1] - score_table.scores.shape[1]
+    if n_added:
+        print_message(
+            f"{plural(n_added, 'label')} of the truth never given in {path}: counted "
+            "as not given"
         )
 
-    said = [nothing and f"{nothing}.", drawn_from if gold or given.drawn else ""]
-    if any(said):
-        click.echo("\n" + "\n".join(filter(None, said)))
+    return extended
+
+
+def _prepare_scores(score_table: ScoreTable) -> tuple[Any, bool]:
+    """Return the scores (n, l) with missing ones last, and whether all are 0 or 1."""
+    import numpy as np
+    from scipy import sparse
+
+    values = score_table.scores.astype(float)
+    cells = values.data if sparse.issparse(values) else values
+    is_label_sets = bool(np.isin(cells, (0, 1)).all())
+
+    # `cells` is a view of `values`.
+    cells[np.isnan(cells)] = np.nanmin(cells, initial=0.0) - 1
+    return values, is_label_sets
+
+
+def _evaluate_scores(
+    score_table: ScoreTable,
+    values: Any,
+    reference: ScoreTable,
+    *,
+    path: str,
+    is_gold: bool,
+    is_label_sets: bool,
+    drawn: str | None,
+) -> _Evaluation:
+    """Compute the metrics of scores (n, l) by ground truth or gold labels."""
+    import numpy as np
+
+    from ..execution.memory import check_size
+    from ..io.layouts import named
+    from ..linalg.block_sums import dense
+    from ..metrics.ground_truth import match_truth, without_labels
+    from ..metrics.intervals import judge
+    from ..model_selection.comparison import chances
+
+    instances, label_names = named(score_table)
+    metrics: dict[str, float] = {}
+    if is_gold:
+        matched = _match_gold(reference, instances, label_names)
+    else:
+        matched = match_truth(reference, instances, label_names)
+        if matched.note:
+            print_message(matched.note)
+        metrics = mlc.metrics.evaluate(matched.truth, matched.of(values))
+
+    # Intervals.
+    intervals: dict[str, Figure] = {}
+    sampling = ""
+    n_pairs = float(np.prod(values.shape))
+    if is_gold or n_pairs <= _MAX_PAIRS:
+        check_size(16 * n_pairs, path, "of scores and truth", 0.9)
+        dense_scores = dense(values)
+        truth = np.full(dense_scores.shape, np.nan)
+        truth[np.ix_(matched.rows, matched.columns)] = dense(matched.truth)
+        if is_gold and not is_label_sets:
+            _check_not_fitted(dense_scores, truth, path)
+
+        chance, sampling = chances(reference, drawn, truth, instances)
+        intervals = judge(truth, dense_scores, dense_scores, chance).figures()
+
+    estimates = {metric: estimate.value for metric, estimate in intervals.items()}
+    return _Evaluation(
+        metrics=estimates | metrics,
+        intervals=intervals,
+        sampling=sampling,
+        note=without_labels(matched.truth),
+    )
+
+
+def _match_gold(gold: ScoreTable, instances: Any, label_names: Any) -> Matched:
+    """Match gold labels with the instances and labels of the scores."""
+    import numpy as np
+
+    from ..metrics.ground_truth import Matched
+    from ..predictions import gold_of
+
+    rows, answers = gold_of(gold, list(instances), tuple(map(str, label_names)))
+    return Matched(answers, rows, np.arange(answers.shape[1]), "")
+
+
+def _check_not_fitted(scores: FloatArray, gold: FloatArray, path: str) -> None:
+    """Check that the scores differ from the gold labels (n, l)."""
+    import numpy as np
+
+    has_gold = ~np.isnan(gold)
+    if (scores == gold)[has_gold].all():
+        raise InputError(
+            where=path,
+            found="the answers themselves, which it was combined with",
+            expected="scores without this gold",
+        )
+
+
+def _print_evaluation(
+    evaluation: _Evaluation, *, model: str, has_label_sets: bool, has_sampling: bool
+) -> None:
+    """Print tables of the metrics, and notes."""
+    from ..metrics.tables import metrics_table
+
+    rows = {model: evaluation.metrics}
+    if evaluation.intervals:
+        intervals = evaluation.intervals.items()
+        rows["90 % from"] = {metric: interval.low for metric, interval in intervals}
+        rows["to"] = {metric: interval.high for metric, interval in intervals}
+
+    click.echo(metrics_table(rows, first="scores", mark=False))
+    if has_label_sets:
+        text = metrics_table(
+            {model: evaluation.metrics},
+            mlc.metrics.LABEL_SET_METRICS,
+            first="label sets",
+            mark=False,
+        )
+        click.echo(f"\n{text}")
+
+    notes = []
+    if evaluation.note:
+        notes.append(f"{evaluation.note}.")
+    if has_sampling and evaluation.sampling:
+        notes.append(evaluation.sampling)
+    if notes:
+        click.echo("\n" + "\n".join(notes))

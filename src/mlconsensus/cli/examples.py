@@ -1,4 +1,4 @@
-"""To try it out: a demonstration, the paper's data sets and its experiment."""
+"""The commands to try the package: `demo`, `datasets` and `reproduce`."""
 
 import shlex
 import shutil
@@ -9,7 +9,7 @@ import click
 
 from ..errors import InputError
 from ..text import safe, table
-from .options import Given, command, force_option, say, written_option
+from .options import command, force_option, print_message, written_option
 
 
 @command("demo", short_help="Make a panel, combine it, and show how well it went.")
@@ -17,8 +17,8 @@ from .options import Given, command, force_option, say, written_option
     "--output", "folder", default="mlconsensus-demo", help="New folder for its files."
 )
 @click.option("--seed", type=int, default=0, help="Another seed makes another panel.")
-def demo(given: Given) -> None:
-    """Write a synthetic panel as CSV files, combine it with every method, and print how well each does.
+def demo(folder: str, seed: int) -> None:
+    """Write a synthetic panel as CSV files, and print how good each method is.
 
     \b
     Example:
@@ -26,17 +26,17 @@ def demo(given: Given) -> None:
     """
     from .demo import run
 
-    if shutil.which("mlconsensus") == sys.argv[0]:
-        ran = "mlconsensus"
-    else:
-        ran = sys.argv[0]
+    # Suggested commands start this program in the same way.
+    program = sys.argv[0]
+    if program == shutil.which("mlconsensus"):
+        program = "mlconsensus"
 
-    told = run(
-        given.folder,
-        given.seed,
-        shlex.join([sys.executable, ran] if ran.endswith(".py") else [ran]),
-    )
-    click.echo("\n".join(map(safe, told.split("\n"))))
+    words = [program]
+    if program.endswith(".py"):
+        words = [sys.executable, program]
+
+    text = run(folder, seed, shlex.join(words))
+    click.echo("\n".join(map(safe, text.split("\n"))))
 
 
 @click.group(
@@ -72,19 +72,29 @@ def list_command() -> None:
 
     heads = ("name", "here", "about", "instances", "in paper", "features", "labels")
     rows = []
-    for name, e in registry().items():
-        sizes = (f"{size:,}" for size in (e.instances, e.paper, e.features, e.labels))
-        rows.append((name, "yes" if is_here(name) else "no", e.about, *sizes))
+    for name, metadata in registry().items():
+        rows.append(
+            (
+                name,
+                "yes" if is_here(name) else "no",
+                metadata.about,
+                f"{metadata.instances:,}",
+                f"{metadata.paper:,}",
+                f"{metadata.features:,}",
+                f"{metadata.labels:,}",
+            )
+        )
 
     click.echo(f"{table(heads, rows, n_left=3)}\n")
-    for name, e in registry().items():
-        click.echo(f"{name}: {e.citation}. Licence: {e.licence}. {e.public[0].address}")
+    for name, metadata in registry().items():
+        source = f"{metadata.citation}. Licence: {metadata.licence}"
+        click.echo(f"{name}: {source}. {metadata.public[0].address}")
 
 
 @datasets.command("fetch")
 @click.argument("names", nargs=-1, required=True, metavar="NAME...")
 def fetch_command(names: tuple[str, ...]) -> None:
-    """Download data sets into the user's cache, unless they are on this machine already.
+    """Download data sets into the user's cache if they are not on this machine.
 
     \b
     Example:
@@ -94,7 +104,7 @@ def fetch_command(names: tuple[str, ...]) -> None:
 
     for name in [entry(name).name for name in names]:
         if not is_here(name):
-            say(f"fetching {name} …")
+            print_message(f"fetching {name} …")
 
         for path in fetch(name):
             click.echo(path)
@@ -104,7 +114,7 @@ def fetch_command(names: tuple[str, ...]) -> None:
     "reproduce", short_help="Run the paper's experiment and compare with its tables."
 )
 @click.argument("names", nargs=-1, metavar="[DATASET]...")
-@click.option("--repeats", type=int, default=10, help="How often all is done anew.")
+@click.option("--repeats", type=int, default=10, help="How often all is repeated.")
 @click.option(
     "--models", type=click.IntRange(1), help="Base models of a repeat.  [default: 10]"
 )
@@ -131,8 +141,23 @@ def fetch_command(names: tuple[str, ...]) -> None:
     help="Where base predictions are kept, instead of the user's cache.",
 )
 @force_option
-def reproduce(given: Given) -> None:
-    """Repeat the paper's experiment on its data sets (all six by default) and print its tables beside ours.
+def reproduce(
+    names: tuple[str, ...],
+    repeats: int,
+    models: int | None,
+    folds: int | None,
+    learner: str,
+    full: bool,
+    seed: int,
+    jobs: int,
+    json_file: str | None,
+    markdown: str | None,
+    cache: str | None,
+    force: bool,
+) -> None:
+    """Repeat the paper's experiment and print its tables next to ours.
+
+    The experiment runs on the named data sets, by default on all six.
 
     A base model is the out-of-fold predictions of one shuffle and cross-validation.
     Base predictions are kept on disk: a run that was interrupted, or that asks for
@@ -151,36 +176,31 @@ def reproduce(given: Given) -> None:
     from ..io.files import atomic_write
     from ..reproduction import Settings, as_json, as_markdown, as_text, reproduce
 
-    chosen = list(dict.fromkeys(entry(name).name for name in given.names)) or list(
-        registry()
-    )
-    own = (
-        given.learner,
-        given.repeats,
-        given.models or 0,
-        given.folds or 0,
-        given.seed,
-        given.full,
-    )
-    settings = Settings(*own).checked()
-    jobs = given.jobs
-    if not (jobs == -1 or jobs > 0):
+    # Check all options before the work.
+    dataset_names = list(dict.fromkeys(entry(name).name for name in names))
+    if not dataset_names:
+        dataset_names = list(registry())
+
+    settings = Settings(
+        learner=learner,
+        repeats=repeats,
+        models=models or 0,
+        folds=folds or 0,
+        seed=seed,
+        full=full,
+    ).checked()
+    if jobs != -1 and jobs <= 0:
         raise InputError(
             where="jobs",
             found=jobs,
             expected="a number of processes, or -1 for one for each core",
         )
 
-    wanted = (given.json_file, as_json), (given.markdown, as_markdown)
-    outputs = [(file, render) for file, render in wanted if file is not None]
-    if given.cache:
-        folder = Path(given.cache)
-    else:
-        folder = cache_folder() / "base-models"
-
-    results = reproduce(chosen, settings, folder, jobs, say)
-    for file, render in outputs:
-        with atomic_write(file, given.force) as output:
-            output.write(render(results).encode())
+    folder = Path(cache) if cache else cache_folder() / "base-models"
+    results = reproduce(dataset_names, settings, folder, jobs, print_message)
+    for path, render in ((json_file, as_json), (markdown, as_markdown)):
+        if path is not None:
+            with atomic_write(path, force) as file:
+                file.write(render(results).encode())
 
     click.echo(as_text(results), nl=False)

@@ -1,6 +1,8 @@
-"""Sites that do not show their data: statistics of each, one model of all, and its use where the data is."""
+"""The commands for sites that do not share data: `statistics`, `solve`, `apply`."""
 
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 import click
 
@@ -8,22 +10,32 @@ import mlconsensus as mlc
 
 from ..errors import InputError
 from ..text import plural, sizes
-from . import output
 from .options import (
-    Given,
+    LargePanelOptions,
     command,
     force_option,
     large_options,
     method_option,
     output_option,
-    say,
-    tell,
+    print_done,
+    print_message,
     written_option,
 )
+from .output import OutputOptions, done_option, output_options
+
+if TYPE_CHECKING:
+    from ..combiners.registry import BaseCombiner
+    from ..predictions.source import BasePredictions
 
 _METHOD = "The method they are for, one of METHODS.  [default: filter]"
-_AFTER = "What 'solve' made of all sites' files of the round before, for a method that takes several (filter)."
-_LABEL_NAMES = "The labels that all sites use, one a line; the panel may lack some, and others are refused."
+_AFTER = (
+    "What 'solve' made of all sites' files of the round before, for a method that "
+    "takes several (filter)."
+)
+_LABEL_NAMES = (
+    "The labels that all sites use, one a line; the panel may lack some, and others "
+    "are refused."
+)
 _EPSILON = "Add noise, so that the file is (ε, δ)-differentially private."
 _CLIP = "With --epsilon, for mlcm-a; see docs/privacy.md.  [default: 1.5]"
 
@@ -46,9 +58,20 @@ _CLIP = "With --epsilon, for mlcm-a; see docs/privacy.md.  [default: 1.5]"
 )
 @click.option("--clip", type=float, metavar="C", help=_CLIP)
 @force_option
-@output.done_option
-def statistics(given: Given) -> None:
-    """Add up what the panel in FILE... says into one file of sums, in which no instance is listed.
+@done_option
+def statistics(
+    inputs: LargePanelOptions,
+    output: str,
+    method: str | None,
+    after: str | None,
+    label_names: str | None,
+    epsilon: float | None,
+    delta: float | None,
+    clip: float | None,
+    force: bool,
+    as_json: bool,
+) -> None:
+    """Add up the panel in FILE... to statistics, in which no instance is listed.
 
     'mlconsensus solve' adds up the files of all sites and makes one model of them,
     'mlconsensus apply' applies it where the data is.
@@ -56,116 +79,124 @@ def statistics(given: Given) -> None:
     \b
     Examples:
       mlconsensus statistics site_a/*.parquet --method mlcm-r --output a.stats
-      mlconsensus statistics *.csv --method mlcm-r --epsilon 1 --delta 1e-6 --output
-      a.stats
+      mlconsensus statistics *.csv --method mlcm-r --epsilon 1 --delta 1e-6 -o a.stats
     """
-    from ..combiners.registry import find_method_name
-    from ..federated.privacy.mechanism import check
+    from ..federated.privacy.mechanism import CLIP, check
     from ..io.label_names import read_names
 
-    epsilon = given.epsilon
-    delta = given.delta
-    clip = given.clip
-    if given.after is None:
-        before = None
-    else:
-        before = mlc.load(given.after)
+    # Check all options before the work.
+    combiner, is_continued = _create_combiner(method, after)
+    _check_privacy_options(epsilon, delta, clip, combiner.name)
+    clip_norm = CLIP if clip is None else clip
+    if epsilon is not None and delta is not None:
+        check(type(combiner), epsilon, delta, clip_norm)
 
-    if before is not None and given.method is None:
-        name = before.name
-    else:
-        name = find_method_name(given.method or "filter")
+    common_labels = None
+    if label_names is not None:
+        common_labels = read_names(label_names)
 
-    if not (before is None or before.name == name):
-        raise InputError(
-            where="--method",
-            found=name,
-            expected=f"{before and before.name} as in {given.after}",
-        )
+    with inputs.open() as predictions:
+        if common_labels is not None:
+            predictions = predictions.with_labels(common_labels)
+        if predictions.has_scores and "rescale" in combiner.get_params():
+            print_message(
+                "scores are taken as they are: bringing them to one scale would need "
+                "all sites' instances"
+            )
+        if is_continued:
+            predictions = predictions.with_labels(combiner.labels_)
+            predictions = predictions.with_models(combiner.models_)
+        if epsilon is not None and delta is not None:
+            mlc.privacy.fit(
+                combiner, predictions, epsilon=epsilon, delta=delta, clip=clip_norm
+            )
+        else:
+            combiner.fit_round(predictions, combiner.prepared_)
 
-    kind = mlc.COMBINERS[name]
-    # Scores stay on their own scales: which of them is every site's is not known before
-    # the first round.
-    combiner = before or (
-        kind(rescale=False) if "rescale" in kind().get_params() else kind()
+    mlc.save_statistics(combiner, output, force=force)
+    print_done(
+        as_json,
+        _describe_statistics(combiner, predictions, output),
+        method=combiner.name,
+        round=combiner.progress(),
+        models=predictions.models,
+        labels=len(predictions.labels),
+        instances=combiner.n_instances_,
+        privacy=combiner.privacy_,
+        output=output,
     )
-    goes_on = before is None or not (
-        hasattr(before, "statistics_") or before.prepared_ is None
-    )
-    if not (goes_on):
+
+
+def _create_combiner(
+    method: str | None, after: str | None
+) -> tuple[BaseCombiner, bool]:
+    """Return the combiner to fit, and whether it continues an earlier round."""
+    from ..combiners.registry import find_method_name
+
+    if after is None:
+        combiner_class = mlc.COMBINERS[find_method_name(method or "filter")]
+        if "rescale" not in combiner_class().get_params():
+            return combiner_class(), False
+
+        # Scores stay on their scales: before the first round, the common scale of all
+        # sites is not known.
+        return combiner_class(rescale=False), False
+
+    combiner = mlc.load(after)
+    if method is not None:
+        name = find_method_name(method)
+        if name != combiner.name:
+            raise InputError(
+                where="--method",
+                found=name,
+                expected=f"{combiner.name} as in {after}",
+            )
+    if hasattr(combiner, "statistics_") or combiner.prepared_ is None:
         raise InputError(
-            where=str(given.after),
+            where=after,
             found="no round to go on from",
             expected="what 'solve' made of sites' statistics",
         )
-    if not (delta is None or epsilon is not None):
-        raise InputError(
-            where="--delta", found="no --epsilon beside it", expected="both"
-        )
-    if not (epsilon is None or delta is not None):
-        raise InputError(
-            where="--epsilon", found="no --delta beside it", expected="both"
-        )
 
-    clips = clip is None or (epsilon is not None and name == "MLCM-a")
-    if not (clips):
+    return combiner, True
+
+
+def _check_privacy_options(
+    epsilon: float | None, delta: float | None, clip: float | None, method: str
+) -> None:
+    """Check options of differential privacy that depend on each other."""
+    if delta is not None and epsilon is None:
+        raise InputError(where="--delta", found="no --epsilon", expected="both")
+    if epsilon is not None and delta is None:
+        raise InputError(where="--epsilon", found="no --delta", expected="both")
+    if clip is not None and (epsilon is None or method != "MLCM-a"):
         raise InputError(
             where="--clip",
             found="without --epsilon and --method mlcm-a",
-            expected="both beside it",
+            expected="both",
         )
 
-    budget: Any = {"epsilon": epsilon, "delta": delta} | (
-        {} if clip is None else {"clip": clip}
-    )
-    if epsilon is not None:
-        check(kind, **budget)
-    if given.label_names is None:
-        names = None
-    else:
-        names = read_names(given.label_names)
 
-    with given.opened() as panel:
-        if names is not None:
-            panel = panel.with_labels(names)
-        if panel.has_scores and "rescale" in kind().get_params():
-            say(
-                "scores are taken as they are: bringing them to one scale would need all sites' instances"
-            )
-        if before is not None:
-            panel = panel.with_labels(before.labels_).with_models(before.models_)
-        if epsilon is None:
-            combiner.fit_round(panel, combiner.prepared_)
-        else:
-            mlc.privacy.fit(combiner, panel, **budget)
-
-    mlc.save_statistics(combiner, given.output, force=given.force)
+def _describe_statistics(
+    combiner: BaseCombiner, predictions: BasePredictions, output: str
+) -> str:
+    """Return a line about the statistics that were written."""
     guarantee = combiner.privacy_
+    if guarantee is not None:
+        n_models = plural(len(predictions.models), "model")
+        n_labels = plural(len(predictions.labels), "label")
+        return (
+            f"gathered private statistics ({guarantee}) of {n_models} × {n_labels} for "
+            f"{combiner.name} → {output}; the names of models and labels are in it, "
+            "the exact number of instances is not"
+        )
+
+    progress = ""
     if combiner.rounds:
         progress = f", {combiner.progress()},"
-    else:
-        progress = ""
 
-    line = f"gathered statistics{progress} of {sizes(panel.shape)} for {name} → {given.output}"
-    if guarantee is not None:
-        size = f"{plural(len(panel.models), 'model')} × {plural(len(panel.labels), 'label')}"
-        public = "the names of models and labels are in it, the exact number of instances is not"
-        line = f"gathered private statistics ({guarantee}) of {size} for {name} → {given.output}; {public}"
-
-    done = {
-        "method": name,
-        "round": combiner.progress(),
-        "models": panel.models,
-        "labels": len(panel.labels),
-    }
-    tell(
-        given.as_json,
-        line,
-        **done,
-        instances=combiner.n_instances_,
-        privacy=guarantee,
-        output=given.output,
-    )
+    shape = sizes(predictions.shape)
+    return f"gathered statistics{progress} of {shape} for {combiner.name} → {output}"
 
 
 @command("solve", short_help="Add up sites' statistics and solve them to one model.")
@@ -181,9 +212,16 @@ def statistics(given: Given) -> None:
     "--sums", help="Write the sum too, as statistics to add to, or take from, later."
 )
 @force_option
-@output.done_option
-def solve(given: Given) -> None:
-    """Add up the statistics in FILE..., one file a site, and write the model that they give.
+@done_option
+def solve(
+    files: tuple[str, ...],
+    output: str,
+    without: tuple[str, ...],
+    sums: str | None,
+    force: bool,
+    as_json: bool,
+) -> None:
+    """Add up the statistics in FILE..., one file a site, and write their model.
 
     The model equals the one that all sites' data together would give. It has no
     statistics in it.
@@ -191,104 +229,107 @@ def solve(given: Given) -> None:
     \b
     Examples:
       mlconsensus solve a.stats b.stats c.stats --output consensus.model
-      mlconsensus solve week.stats today.stats --without monday.stats --sums new.stats
-      -o consensus.model
+      mlconsensus solve week.stats --without monday.stats --sums new.stats -o new.model
     """
-    files = given.files
-    without = given.without
-    combined = mlc.merge([mlc.load(file) for file in files], files)
+    combiner = mlc.merge([mlc.load(file) for file in files], files)
     for file in without:
-        once = [*files, *without].count(file) == 1
-        if not (once):
+        if [*files, *without].count(file) > 1:
             raise InputError(
                 where=file,
                 found="it given twice",
                 expected="each once: what is not to count is left out of FILE...",
             )
 
-        combined = mlc.subtract(combined, mlc.load(file), ("the sum", file))
+        combiner = mlc.subtract(combiner, mlc.load(file), ("the sum", file))
 
-    if given.sums is not None:
-        mlc.save_statistics(combined, given.sums, force=given.force)
+    if sums is not None:
+        mlc.save_statistics(combiner, sums, force=force)
+    mlc.save(combiner, output, force=force)
 
-    mlc.save(combined, given.output, force=given.force)
-    if combined.unfinished:
-        going_on = combined.progress()
-    else:
-        going_on = None
+    lines = [_describe_model(combiner, len(files), len(without), output)]
+    unfinished_round = None
+    if combiner.unfinished:
+        unfinished_round = combiner.progress()
+        lines.append(
+            f"every site goes on with 'mlconsensus statistics … --after {output}'"
+        )
 
-    m = len(combined.models_)
-    l = len(combined.labels_)
-    n = combined.n_instances_
-    done = {
-        "method": combined.name,
-        "models": combined.models_,
-        "labels": l,
-        "instances": n,
-    }
-    done |= {
-        "sites": len(files),
-        "privacy": combined.privacy_,
-        "unfinished": going_on,
-        "output": given.output,
-    }
-    if combined.privacy_ is None:
-        of = plural(n or 0, "instance")
-    else:
-        of = f"private statistics ({combined.privacy_})"
-
-    if going_on is None:
-        what = combined.name
-    else:
-        what = f"{going_on} of {combined.name}"
-
-    sites = plural(len(files), "file") + (
-        f", without {plural(len(without), 'file')}," if without else ""
+    print_done(
+        as_json,
+        *lines,
+        method=combiner.name,
+        models=combiner.models_,
+        labels=len(combiner.labels_),
+        instances=combiner.n_instances_,
+        sites=len(files),
+        privacy=combiner.privacy_,
+        unfinished=unfinished_round,
+        output=output,
     )
-    line = f"solved {what} for {plural(m, 'model')} × {plural(l, 'label')} from {sites} of {of} → {given.output}"
-    next_line = (
-        f"every site goes on with 'mlconsensus statistics … --after {given.output}'"
+
+
+def _describe_model(
+    combiner: BaseCombiner, n_files: int, n_without: int, output: str
+) -> str:
+    """Return a line about the model that was written."""
+    name = combiner.name
+    if combiner.unfinished:
+        name = f"{combiner.progress()} of {name}"
+
+    files = plural(n_files, "file")
+    if n_without:
+        files += f", without {plural(n_without, 'file')},"
+
+    if combiner.privacy_ is None:
+        data = plural(combiner.n_instances_ or 0, "instance")
+    else:
+        data = f"private statistics ({combiner.privacy_})"
+
+    n_models = plural(len(combiner.models_), "model")
+    n_labels = plural(len(combiner.labels_), "label")
+    return (
+        f"solved {name} for {n_models} × {n_labels} from {files} of {data} → {output}"
     )
-    tell(given.as_json, *([line] if going_on is None else [line, next_line]), **done)
 
 
 @command("apply", short_help="Apply a solved model to a panel.")
 @click.argument("model", metavar="MODEL")
 @large_options
-@output.output_options
+@output_options
 @click.option(
     "--gold",
     metavar="FILE",
-    help="Answers that are known here, to correct the rater filter's model by.",
+    help="Answers that are known here, to correct the model of the method filter by.",
 )
-def apply(given: Given) -> None:
+def apply(
+    model: str, inputs: LargePanelOptions, writing: OutputOptions, gold: str | None
+) -> None:
     """Combine the predictions in FILE... by the MODEL that 'mlconsensus solve' wrote.
 
-    The panel may lack some of the models and labels that it was solved for: they count
-    as silence.
+    The predictions may be of some of its models and labels only: the others count as
+    missing.
 
     \b
     Examples:
       mlconsensus apply consensus.model site_a/*.parquet --output consensus.parquet
-      mlconsensus apply consensus.model site_a/*.parquet --gold answers.csv --output
-      consensus.parquet
+      mlconsensus apply consensus.model *.csv --gold answers.csv -o consensus.csv
     """
-    output.check(given)
-    combiner = mlc.load(given.model)
-    known = given.known(given.gold, partial=True)
-    with given.opened(lambda: output.check_streamed(given)) as panel:
-        panel = panel.with_labels(combiner.labels_).with_models(combiner.models_)
-        if known is not None:
-            panel = panel.with_gold(known)
-            combiner.teach(panel)
+    writing.check()
+    combiner = mlc.load(model)
+    gold_table = inputs.read_gold(gold)
+    with inputs.open(writing.check_streaming) as predictions:
+        predictions = predictions.with_labels(combiner.labels_)
+        predictions = predictions.with_models(combiner.models_)
+        if gold_table is not None:
+            predictions = predictions.with_gold(gold_table)
+            combiner.teach(predictions)
 
-        done = output.write(given, panel, solved=True, method=combiner)
+        written = writing.apply(predictions, combiner)
 
-    facts = {
-        "method": done.method,
-        "models": list(combiner.models_),
-        "missing": done.n_missing,
-    }
-    output.say_done(
-        given, f"applied {done.method} to {sizes(panel.shape)}", panel, **facts
+    writing.print_done(
+        f"applied {written.method} to {sizes(predictions.shape)}",
+        predictions,
+        method=written.method,
+        models=list(combiner.models_),
+        missing=written.n_missing,
     )

@@ -1,4 +1,4 @@
-"""The group of commands, and how errors leave the program: one line, and an exit code that means something."""
+"""The group of all commands, and exit codes and messages of errors."""
 
 import contextlib
 import errno
@@ -8,7 +8,7 @@ import sys
 import traceback
 import warnings
 from importlib import import_module
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TextIO
 
 import click
 
@@ -17,8 +17,9 @@ from ..errors import InputError, InputWarning, one_of
 from ..execution import progress
 from ..text import safe
 
-# Each command's module is imported when it is used: `--help` answers at once.
-_HOME = {
+# The commands of each module. A module is imported when one of its commands is used,
+# so that `--help` is fast.
+_COMMANDS_BY_MODULE = {
     "review": ("ask", "decide"),
     "combine": ("combine", "explain"),
     "evaluate": ("agreement", "compare", "evaluate", "labels"),
@@ -26,40 +27,43 @@ _HOME = {
     "federated": ("apply", "solve", "statistics"),
     "examples": ("datasets", "demo", "reproduce"),
 }
-_COMMANDS = sorted(name for names in _HOME.values() for name in names)
+_COMMANDS = sorted(name for names in _COMMANDS_BY_MODULE.values() for name in names)
 
-BAD_INPUT = 2
+BAD_INPUT = 2  # exit codes
 FAULT = 1
-_LONGEST = 2000  # characters of a message
+_MAX_LENGTH = 2000  # characters of a message
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
 
 
 class _ReaderGoneError(Exception):
-    """Whoever read our output has had enough, as `| head` does."""
+    """Raised if the reader of our output has closed it, as `| head` does."""
 
 
 class _Commands(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         try:
-            with (
-                warnings.catch_warnings()
-            ):  # what was done with the input goes into one line
+            with warnings.catch_warnings():
                 warnings.simplefilter("always", InputWarning)
-                warnings.showwarning = _said  # type: ignore[assignment]
+                warnings.showwarning = _print_warning
                 return super().invoke(ctx)
-        except BrokenPipeError:  # which click would end with 1, our code for a fault
+        except BrokenPipeError:  # click would exit with 1, our code for a fault
             raise _ReaderGoneError from None
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return _COMMANDS
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        home = next((home for home, names in _HOME.items() if name in names), None)
-        if home:
-            return getattr(import_module(f".{home}", __package__), name)
+        for module_name, names in _COMMANDS_BY_MODULE.items():
+            if name in names:
+                module = import_module(f".{module_name}", __package__)
+                command: click.Command = getattr(module, name)
+                return command
+
         return None
 
-    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and not args[0].startswith("-"):
             one_of(args[0], _COMMANDS, "command")
         return super().resolve_command(ctx, args)
@@ -83,7 +87,7 @@ class _Commands(click.Group):
 )
 @click.pass_context
 def cli(ctx: click.Context, traceback: bool) -> None:
-    """Combine the predictions of several multilabel models into one better ranking of labels.
+    """Combine the predictions of several multilabel models into one better ranking.
 
     \b
     Example:
@@ -97,98 +101,111 @@ def cli(ctx: click.Context, traceback: bool) -> None:
 
 
 def main(args: list[str] | None = None) -> NoReturn:
-    """Run the command line and exit: 0 done, 2 the input is bad, 1 a fault of the program, 130 interrupted."""
-    show_traceback = "--traceback" in (sys.argv[1:] if args is None else args)
-    try:
-        if args is None:  # in a process of our own
-            # What the terminal's encoding lacks, such as α, is written as an escape.
-            getattr(sys.stdout, "reconfigure", lambda **how: None)(
-                errors="backslashreplace"
-            )
-            for request in {signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)}:
-                if signal.getsignal(request) == signal.SIG_DFL:  # nohup ignores it
-                    signal.signal(
-                        request, _stop
-                    )  # is heard as Ctrl-C is, so that nothing half done is left
+    """Run the command line and exit.
 
-            if not show_traceback:
-                _hush()
+    The exit code is 0 if all is done, 2 for bad input, 1 for a fault of the program,
+    and 130 after Ctrl-C.
+
+    Parameters
+    ----------
+    args : list of str, default=None
+        The arguments; by default those of this process.
+    """
+    if args is None:
+        has_traceback = "--traceback" in sys.argv[1:]
+    else:
+        has_traceback = "--traceback" in args
+
+    try:
+        if args is None:
+            _set_up_process()
 
         code = cli.main(args, prog_name="mlconsensus", standalone_mode=False)
-        if sys.stdout is not None:  # as it is where the shell has closed it
+        if sys.stdout is not None:  # None if the shell has closed it
             sys.stdout.flush()
 
         sys.exit(code if isinstance(code, int) else 0)
     except (_ReaderGoneError, BrokenPipeError):
-        for stream in (
-            sys.stdout,
-            sys.stderr,
-        ):  # Python must not complain of it while it exits
+        # Python would print an error when it flushes these streams at exit.
+        for stream in (sys.stdout, sys.stderr):
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
         sys.exit(0)
     except (Exception, KeyboardInterrupt) as error:
-        if show_traceback:
+        if has_traceback:
             traceback.print_exc()
 
-        message, code = _verdict(error)
+        message, code = _describe_error(error)
+        line = safe(" ".join(message.split()))[:_MAX_LENGTH]
         with contextlib.suppress(OSError):  # the terminal may be gone
-            click.echo(
-                f"mlconsensus: {safe(' '.join(message.split()))[:_LONGEST]}", err=True
-            )
+            click.echo(f"mlconsensus: {line}", err=True)
 
         sys.exit(code)
 
 
-def _stop(number: int, frame: object) -> NoReturn:
-    signal.signal(number, signal.SIG_IGN)  # once
+def _set_up_process() -> None:
+    """Set output encoding and signals of a process that only runs us."""
+    # Characters that the terminal's encoding cannot write, such as α, are escaped.
+    if hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(errors="backslashreplace")
+
+    # Requests to stop are handled like Ctrl-C, so that no unfinished output remains.
+    for number in {signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)}:
+        if signal.getsignal(number) == signal.SIG_DFL:  # nohup ignores it
+            signal.signal(number, _interrupt)
+
+
+def _interrupt(number: int, frame: object) -> NoReturn:
+    """Raise KeyboardInterrupt, once."""
+    signal.signal(number, signal.SIG_IGN)
     raise KeyboardInterrupt(number)
 
 
-def _hush() -> None:
-    """Keep what libraries write past Python, such as the panics of Polars, off standard error."""
-    place = os.dup(sys.stderr.fileno())
-    sys.stderr = open(place, "w", buffering=1, errors="backslashreplace")  # noqa: SIM115
-    os.dup2(os.open(os.devnull, os.O_RDWR), 2)
-
-
-def _said(
-    message: Warning | str, category: type[Warning], filename: str, *where: Any
+def _print_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
 ) -> None:
-    ours = issubclass(category, InputWarning)
-    click.echo(
-        safe(message if ours else f"{filename}: {category.__name__}: {message}"),
-        err=True,
-    )
+    """Print a warning as one line."""
+    text = str(message)
+    if not issubclass(category, InputWarning):
+        text = f"{filename}: {category.__name__}: {text}"
+
+    click.echo(safe(text), err=True)
 
 
-def _verdict(error: BaseException) -> tuple[str, int]:
-    """Say of an error what the user should read, and the exit code."""
+def _describe_error(error: BaseException) -> tuple[str, int]:
+    """Return the message for the user, and the exit code."""
     if isinstance(error, InputError):
         return str(error), BAD_INPUT
     if isinstance(error, click.ClickException):
         return error.format_message(), BAD_INPUT
     if isinstance(error, MemoryError):
-        return (
-            "memory: found too little for this panel, expected more, --stream, or --method mv",
-            BAD_INPUT,
+        message = (
+            "memory: found too little for this panel, expected more, --stream, or "
+            "--method mv"
         )
+        return message, BAD_INPUT
     if isinstance(error, KeyboardInterrupt | click.exceptions.Abort):
-        number, *_ = (
-            *(error.__cause__ or error).args,
-            signal.SIGINT,
-        )  # click wraps the interruption
+        arguments = (error.__cause__ or error).args  # click wraps the interruption
+        number = arguments[0] if arguments else signal.SIGINT
         return "interrupted", 128 + int(number)
-
     if isinstance(error, OSError) and error.strerror:
-        where = error.filename or "system"
-        if error.errno in _NO_SPACE and error.filename is None:
-            sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - what is left in the buffer has nowhere to go
-            where = "standard output"
-
-        return (
-            f"{where}: found {error.strerror.lower()!r}, expected what can be used",
-            BAD_INPUT,
-        )
+        return _describe_os_error(error), BAD_INPUT
 
     return f"internal fault, please report it: {type(error).__name__}: {error}", FAULT
+
+
+def _describe_os_error(error: OSError) -> str:
+    """Return the message about a file that cannot be used."""
+    where = error.filename or "system"
+    if error.errno in _NO_SPACE and error.filename is None:
+        # Standard output is full: drop the rest of its buffer.
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115
+        where = "standard output"
+
+    reason = str(error.strerror).lower()
+    return f"{where}: found {reason!r}, expected what can be used"

@@ -1,14 +1,18 @@
-"""Options that several commands share, declared once; all that is given reaches a command as one object."""
+"""Options that several commands share, and the records that hold their values.
+
+`option_group` adds a group of options to a command. The command's function receives
+their values as one record, such as `PanelOptions`, under one keyword.
+"""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext, suppress
-from functools import partial, reduce
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from dataclasses import dataclass, fields
+from functools import partial, wraps
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
 import click
 
@@ -18,194 +22,281 @@ from ..combiners.names import METHOD_NAMES
 from ..errors import InputError
 from ..text import safe
 
+if TYPE_CHECKING:
+    from ..choosing import Optimize
+    from ..execution.dask import DaskPredictions
+    from ..io.label_names import Reading
+    from ..io.scan import FilePredictions
+    from ..predictions import How, ScoreTable
+
 F = TypeVar("F", bound=Callable[..., Any])
+Decorator = Callable[[F], F]
 
 _METRICS = click.Choice(
     ["auto", "ranking-loss", "micro-auc", "one-error", "average-precision"]
 )
-_CLUSTERING = "A table of instances and their clusters, heard beside the models by mlcm-r and bgcm; repeatable."
-_RESCALE = "Bring scores that live on different scales to one; the method filter does so by itself."
+_CLUSTERING = (
+    "A table of instances and their clusters, used next to the models by mlcm-r and "
+    "bgcm; repeatable."
+)
+_RESCALE = (
+    "Bring scores that live on different scales to one; the method filter does so by "
+    "itself."
+)
+_COLUMNS = (
+    "Which columns of long tables are which: model=annotator,instance=item,label=tag "
+    "and perhaps score=…"
+)
+_STREAM = (
+    "Walk the files block by block with little memory, or read them whole; by default "
+    "as free memory suggests."
+)
+_DASK = (
+    "Let the workers of a Dask cluster do the work; without an address, one of this "
+    "machine's own."
+)
+_GOLD = (
+    "The truth of some instances or cells, in any format; empty cells are not known."
+)
+_DRAWN = (
+    "How the instances with gold were drawn; by default as ask's column of inclusion "
+    "probabilities says."
+)
 
-_COLUMNS = "Which columns of long tables are which: model=annotator,instance=item,label=tag and perhaps score=…"
-
-_LOCAL = "local"  # a cluster of this machine's own
-_STREAM = "Walk the files block by block with little memory, or read them whole; by default as free memory suggests."
-_DASK = "Let the workers of a Dask cluster do the work; without an address, one of this machine's own."
+_LOCAL_CLUSTER = "local"  # value of --dask without an address
 
 
-class Given(SimpleNamespace):
-    """What a command is given, an attribute for each argument and option, and what several commands make of it.
+class CombineSettings(TypedDict):
+    """Keyword arguments of `mlc.combine` that come from options."""
 
-    That is the files of a panel, read and matched as `panel_options` say, and what
-    `method_options` ask for.
-    """
+    method: str | None
+    optimize: Optimize
+    weights: dict[str, float] | None
 
-    note = ""  # what of the panel is looked at, where it is not all
 
-    def reading(self) -> Any:
-        """Return how the files are to be read, as the readers take it; the truth is read the same way."""
-        own = ("vocabulary", "aliases", "ignore_case", "strict", "skip_bad")
-        return {"columns": columns_of(self.columns)} | {
-            name: getattr(self, name) for name in own
-        }
+@dataclass(frozen=True, kw_only=True)
+class ReadOptions:
+    """Values of `reading_options`: how files are read."""
 
-    def matched(self) -> dict[str, Any]:
-        """Return how the files are to be read and matched."""
+    columns: str | None
+    vocabulary: str | None
+    aliases: str | None
+    ignore_case: bool
+    strict: bool
+    skip_bad: bool
+
+    def get_reading(self) -> Reading:
+        """Return the keyword arguments of the reading functions."""
         return {
-            "format": self.input_format,
-            "instances": self.instances,
-            "labels": self.labels,
-            **self.reading(),
+            "columns": parse_columns(self.columns),
+            "vocabulary": self.vocabulary,
+            "aliases": self.aliases,
+            "ignore_case": self.ignore_case,
+            "strict": self.strict,
+            "skip_bad": self.skip_bad,
         }
+
+
+@dataclass(frozen=True, kw_only=True)
+class PanelOptions(ReadOptions):
+    """Values of `panel_options`: the files with predictions."""
+
+    files: tuple[str, ...]
+    input_format: str | None
+    instances: How
+    labels: How
 
     def read(self, many: bool = False) -> mlc.Predictions:
-        """Read the panel, of `many` labels only if told, and say once, in one line, how much of it is missing."""
+        """Read the predictions, and print how many are missing.
+
+        Parameters
+        ----------
+        many : bool, default=False
+            Accept large label spaces.
+        """
         from ..predictions import MAX_DENSE_LABELS
 
-        panel = mlc.read_predictions(self.files, **self.matched())
-        wanted = f"at most {MAX_DENSE_LABELS:,} for this command, for example those of a --vocabulary"
-        if not (many or not panel.many):
+        predictions = mlc.read_predictions(
+            self.files,
+            format=self.input_format,
+            instances=self.instances,
+            labels=self.labels,
+            **self.get_reading(),
+        )
+        if predictions.many and not many:
             raise InputError(
-                where="labels", found=f"{len(panel.labels):,}", expected=wanted
+                where="labels",
+                found=f"{len(predictions.labels):,}",
+                expected=f"at most {MAX_DENSE_LABELS:,} for this command, for example "
+                "those of a --vocabulary",
             )
 
-        say_missing(panel.n_missing, panel.shape)
-        return panel
+        print_missing(predictions.n_missing, predictions.shape)
+        return predictions
 
-    def read_to_show(self) -> mlc.Predictions:
-        """Read the panel; of many labels, take as many as can be looked at, those that are named most, and say so."""
+    def read_to_show(self) -> tuple[mlc.Predictions, str]:
+        """Read the predictions for a table or report that people look at.
+
+        Returns
+        -------
+        predictions : Predictions
+            Large label spaces are restricted to the most frequent labels.
+        note : str
+            A sentence about this restriction, which is also printed; empty without.
+        """
         from ..predictions.sampling import select_frequent_labels
 
-        panel, self.note = select_frequent_labels(self.read(many=True))
-        if self.note:
-            say(self.note)
-        return panel
+        predictions, note = select_frequent_labels(self.read(many=True))
+        if note:
+            print_message(note)
+        return predictions, note
 
-    def known(self, path: str | None, partial: bool = False) -> Any:
-        """Read the truth, or (`partial`) as much of it as is known, which must not be one of the models' files."""
-        from ..io.formats.registry import check_apart, expanded
+    def read_truth(self, path: str) -> ScoreTable:
+        """Read the ground truth, which must not be one of the models' files."""
+        return self._read_reference(path, is_partial=False)
 
+    def read_gold(self, path: str | None) -> ScoreTable | None:
+        """Read gold labels, which must not be one of the models' files."""
         if path is None:
             return None
+        return self._read_reference(path, is_partial=True)
 
-        check_apart(path, expanded(self.files), copies=partial)
-        return mlc.io.read_table(path, **self.reading(), partial=partial)
+    def _read_reference(self, path: str, is_partial: bool) -> ScoreTable:
+        from ..io.formats.registry import check_apart, expanded
 
-    def check_places(self, written: Sequence[str], read: Sequence[str]) -> None:
-        """Refuse places that cannot be written to, that are one, or that are, or would be, among what is read."""
-        from ..io.files import check_output
-        from ..io.formats.registry import is_read_with
+        check_apart(path, expanded(self.files), copies=is_partial)
+        reading = self.get_reading()
+        reading["partial"] = is_partial
+        return mlc.io.read_table(path, **reading)
 
-        self.inputs = read
-        for at, output in enumerate(written):
-            check_output(output, force=self.force)
-            again = os.path.realpath(output) in map(os.path.realpath, written[:at])
-            if again:
-                raise InputError(
-                    where=output,
-                    found="the place of another output",
-                    expected="one for each",
-                )
 
-            among = any(is_read_with(output, file) for file in read)
-            if among:
-                raise InputError(
-                    where=output,
-                    found="among the input files too",
-                    expected="another place for the output",
-                )
+@dataclass(frozen=True, kw_only=True)
+class LargePanelOptions(PanelOptions):
+    """Values of `large_options`: files that may be larger than the memory."""
+
+    stream: bool | None  # None: decided by the free memory
+    dask: str | None  # address of the cluster
 
     @contextmanager
-    def opened(self, check: Callable[[], None] = lambda: None) -> Iterator[Any]:
-        """Read the panel, or scan it where it is to stay on disk, to be walked here or by the workers of a cluster.
+    def open(
+        self, check_streaming: Callable[[], None] = lambda: None
+    ) -> Iterator[mlc.Predictions | FilePredictions | DaskPredictions]:
+        """Read the predictions, or scan them if they are to stay on disk.
 
-        `check` raises an `InputError` where it cannot stay there; that is an error only
-        if it was asked for.
+        Parameters
+        ----------
+        check_streaming : callable
+            Raises `InputError` if the command cannot stream its input. This is an
+            error only if the user asked for streaming.
         """
         from ..execution.dask import DaskPredictions, connect
 
-        if not self._stays_on_disk(check):
+        if not self._is_streamed(check_streaming):
             yield self.read(many=True)
             return
 
-        with (
-            nullcontext()
-            if self.dask is None
-            else connect(None if self.dask == _LOCAL else self.dask)
-        ):
-            panel = mlc.scan_predictions(self.files, **self.matched())
-            yield (panel if self.dask is None else DaskPredictions.from_scanned(panel))
+        if self.dask is None:
+            cluster: AbstractContextManager[Any] = nullcontext()
+        elif self.dask == _LOCAL_CLUSTER:
+            cluster = connect(None)
+        else:
+            cluster = connect(self.dask)
 
-    def _stays_on_disk(self, check: Callable[[], None]) -> bool:
-        """Tell whether to leave the files on disk: as the options say, or as the memory that is free suggests."""
-        from ..execution.memory import available_memory
-        from ..io.scan import needed_memory
+        with cluster:
+            predictions = mlc.scan_predictions(
+                self.files,
+                format=self.input_format,
+                instances=self.instances,
+                labels=self.labels,
+                **self.get_reading(),
+            )
+            if self.dask is None:
+                yield predictions
+            else:
+                yield DaskPredictions.from_scanned(predictions)
 
-        if not (self.dask is None or self.stream is not False):
+    def _is_streamed(self, check_streaming: Callable[[], None]) -> bool:
+        """Decide by the options, or else by the free memory."""
+        if self.dask is not None and self.stream is False:
             raise InputError(
                 where="--dask",
                 found="together with --no-stream",
                 expected="one of the two",
             )
         if self.dask is not None or self.stream:
-            check()
+            check_streaming()
             return True
+        if self.stream is False or not self._is_large(check_streaming):
+            return False
 
-        large = False
-        with suppress(
-            InputError
-            # what cannot be walked is read whole; what is wrong with files, the reader says
-        ):
-            check()
-            large = (
-                self.stream is None
-                and needed_memory(self.files, self.input_format)
-                > available_memory() / 2
-            )
+        print_message(
+            "streaming: the files would take more than half of the memory that is "
+            "free (--no-stream reads them whole)"
+        )
+        return True
 
-        if large:
-            half = "more than half of the memory that is free"
-            say(
-                f"streaming: the files would take {half} (--no-stream reads them whole)"
-            )
+    def _is_large(self, check_streaming: Callable[[], None]) -> bool:
+        """Check whether the files can be streamed and take half of the free memory."""
+        from ..execution.memory import available_memory
+        from ..io.scan import needed_memory
 
-        return large
+        # Files that cannot be streamed are read; errors in them are reported then.
+        with suppress(InputError):
+            check_streaming()
+            n_bytes = needed_memory(self.files, self.input_format)
+            return n_bytes > available_memory() / 2
 
-    def settings(self) -> dict[str, Any]:
-        """Return what `combine` takes, checked before the work."""
+        return False
+
+
+@dataclass(frozen=True, kw_only=True)
+class MethodOptions:
+    """Values of `method_options`: how predictions are combined."""
+
+    method: str | None
+    optimize: Optimize
+    weight: tuple[str, ...]
+    clustering: tuple[str, ...]
+    rescale: bool
+
+    def get_settings(self) -> CombineSettings:
+        """Return the keyword arguments of `mlc.combine`, checked."""
         from ..combiners.registry import find_method_name
 
-        method = self.method and find_method_name(self.method)
+        method = self.method
+        if method:
+            method = find_method_name(method)
+
         return {
             "method": method,
             "optimize": self.optimize,
-            "weights": weights_of(self.weight),
+            "weights": parse_weights(self.weight),
         }
 
-    def members(self, panel: mlc.Predictions) -> mlc.Predictions:
-        """Do what `--rescale` and `--clustering` ask for."""
+    def prepare(self, predictions: mlc.Predictions) -> mlc.Predictions:
+        """Rescale the predictions and add clusterings, as the options say."""
         from ..io.formats.clusterings import read_clustering
 
-        found: dict[str, Any] = {}
         if self.rescale:
-            panel = mlc.rescale(panel)
+            predictions = mlc.rescale(predictions)
 
+        clusterings: dict[str, dict[str, str]] = {}
         for path in self.clustering:
             name = Path(path).name.split(".")[0]
-            if name in found:
+            if name in clusterings:
                 raise InputError(
                     where="--clustering",
                     found=f"two files called {name!r}",
                     expected="each name once",
                 )
 
-            found[name] = read_clustering(path)
+            clusterings[name] = read_clustering(path)
 
-        return panel.with_clusterings(found)
+        return predictions.with_clusterings(clusterings)
 
 
 class Output(click.Path):
-    """A place to write to; whatever else is a file is read."""
+    """A file to write; files of the type `click.Path` are read."""
 
 
 _PATHS = {
@@ -216,58 +307,143 @@ _PATHS = {
 
 
 class Command(click.Command):
-    """A command whose function gets all that is given as one object, and whose outputs replace no input."""
+    """A command whose outputs never replace its inputs."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        for option in self.params:  # so that a shell completes the names of files
+
+        # Set the type of file options, so that a shell completes the names of files.
+        for option in self.params:
             if option.type is click.STRING:
-                option.type = _PATHS.get(
-                    str(option.metavar).removesuffix("..."), click.STRING
-                )
+                metavar = str(option.metavar).removesuffix("...")
+                option.type = _PATHS.get(metavar, click.STRING)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Check where the outputs go, and call the function."""
-        given = Given(**ctx.params)
-        places = dict[Any, list[str]]({Output: [], click.Path: []})
-        for option in self.params:
-            if isinstance(option.type, click.Path) and option.type.file_okay:
-                value = ctx.params[str(option.name)]
-                places[type(option.type)] += (
-                    [value] if isinstance(value, str) else value or ()
-                )
+        _check_outputs(
+            get_paths(ctx, Output),
+            get_paths(ctx, click.Path),
+            force=ctx.params.get("force", False),
+        )
+        return super().invoke(ctx)
 
-        given.check_places(places[Output], places[click.Path])
-        return self.callback and self.callback(given)
+
+def get_paths(ctx: click.Context, kind: type[click.Path]) -> list[str]:
+    """Return the files among the values of a command's arguments and options.
+
+    Parameters
+    ----------
+    ctx : click.Context
+        The running command.
+    kind : type
+        `Output` for files that are written, `click.Path` for files that are read.
+
+    Returns
+    -------
+    list of str
+    """
+    paths: list[str] = []
+    for option in ctx.command.params:
+        if type(option.type) is kind and option.type.file_okay:
+            value = ctx.params[str(option.name)]
+            if isinstance(value, str):
+                paths.append(value)
+            elif value:
+                paths += value
+
+    return paths
+
+
+def _check_outputs(outputs: Sequence[str], inputs: Sequence[str], force: bool) -> None:
+    """Check that outputs can be written, differ, and are not among the inputs."""
+    from ..io.files import check_output
+    from ..io.formats.registry import is_read_with
+
+    places: set[str] = set()
+    for output in outputs:
+        check_output(output, force=force)
+        place = os.path.realpath(output)
+        if place in places:
+            raise InputError(
+                where=output,
+                found="the place of another output",
+                expected="one for each",
+            )
+        if any(is_read_with(output, file) for file in inputs):
+            raise InputError(
+                where=output,
+                found="among the input files too",
+                expected="another place for the output",
+            )
+
+        places.add(place)
 
 
 command = partial(click.command, cls=Command)
 
 
-def together(*options: Callable[[F], F]) -> Callable[[F], F]:
-    """Make one decorator of several options, which the help lists in this order."""
-    return lambda command: reduce(
-        lambda made, option: option(made), reversed(options), command
-    )
+def compose_options(*options: Decorator[F]) -> Decorator[F]:
+    """Return one decorator for several options, which the help lists in this order."""
+
+    def decorate(function: F) -> F:
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return decorate
 
 
-def format_names(ctx: object, option: object, start: str) -> list[str]:
-    """List the formats that begin so, for a shell to complete."""
+def option_group(name: str, record: type, *options: Decorator[Any]) -> Decorator[Any]:
+    """Return a decorator that adds options and collects their values in a record.
+
+    Parameters
+    ----------
+    name : str
+        The keyword under which the function receives the record.
+    record : type
+        A dataclass whose fields are the names of the options.
+    *options : callable
+        Decorators of click, in the order of the help.
+
+    Returns
+    -------
+    callable
+    """
+    field_names = [field.name for field in fields(record)]
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(function)
+        def call(**values: Any) -> Any:
+            group = {field: values.pop(field) for field in field_names}
+            return function(**values, **{name: record(**group)})
+
+        decorated: Callable[..., Any] = compose_options(*options)(call)
+        return decorated
+
+    return decorate
+
+
+def complete_format(ctx: object, option: object, start: str) -> list[str]:
+    """Return the formats that begin with `start`, for completion in a shell."""
     return [name for name in mlc.io.FORMATS if name.startswith(start)]
 
 
-def method_names(
-    ctx: object = None, option: object = None, start: str = ""
-) -> list[str]:
-    """List the methods that begin so, as the command line calls them."""
-    return [name.lower() for name in METHOD_NAMES if name.lower().startswith(start)]
+def complete_method(ctx: object, option: object, start: str) -> list[str]:
+    """Return the methods that begin with `start`, for completion in a shell."""
+    return [name for name in list_methods() if name.startswith(start)]
 
 
-kept = partial(
+def list_methods() -> list[str]:
+    """Return the names of all methods, as the command line spells them."""
+    return [name.lower() for name in METHOD_NAMES]
+
+
+selection_option = partial(
     click.option, type=click.Choice(["union", "intersection"]), default="union"
 )
-format_option = partial(click.option, metavar="NAME", shell_complete=format_names)
-reading_options = together(
+format_option = partial(click.option, metavar="NAME", shell_complete=complete_format)
+
+_READ_OPTIONS = compose_options(
     click.option("--columns", metavar="ROLE=COLUMN,...", help=_COLUMNS),
     click.option(
         "--vocabulary",
@@ -295,49 +471,63 @@ reading_options = together(
         help="Go on without JSON answers that cannot be read.",
     ),
 )
-panel_options = together(
+_PANEL_OPTIONS = compose_options(
     click.argument("files", nargs=-1, required=True, metavar="FILE..."),
     format_option(
         "--format",
         "input_format",
         help="Format of the files, where suffixes do not tell.",
     ),
-    kept(
+    selection_option(
         "--instances",
         help="Keep the instances that any model has seen, or those that all have.",
     ),
-    kept(
+    selection_option(
         "--labels", help="Keep the labels that any model knows, or those that all know."
     ),
-    reading_options,
+    _READ_OPTIONS,
 )
-large_options = together(
-    panel_options,
+
+reading_options = option_group("reading", ReadOptions, _READ_OPTIONS)
+panel_options = option_group("inputs", PanelOptions, _PANEL_OPTIONS)
+large_options = option_group(
+    "inputs",
+    LargePanelOptions,
+    _PANEL_OPTIONS,
     click.option("--stream/--no-stream", default=None, help=_STREAM),
     click.option(
-        "--dask", is_flag=False, flag_value=_LOCAL, metavar="[ADDRESS]", help=_DASK
+        "--dask",
+        is_flag=False,
+        flag_value=_LOCAL_CLUSTER,
+        metavar="[ADDRESS]",
+        help=_DASK,
     ),
 )
 
 
 class MethodOption(click.Option):
-    """An option in whose help METHODS stands for the names of all methods; these are looked up only for the help."""
+    """An option whose help lists all methods in place of the word METHODS.
+
+    The methods are imported only when the help is printed.
+    """
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        """Return what the help says of this option."""
+        """Return the option's name and its help."""
         record = super().get_help_record(ctx)
-        return record and (
-            record[0],
-            record[1].replace("METHODS", ", ".join(method_names())),
-        )
+        if record is None:
+            return None
+
+        name, text = record
+        return name, text.replace("METHODS", ", ".join(list_methods()))
 
 
 method_option = partial(
-    click.option, cls=MethodOption, metavar="NAME", shell_complete=method_names
+    click.option, cls=MethodOption, metavar="NAME", shell_complete=complete_method
 )
 
-
-method_options = together(
+method_options = option_group(
+    "combining",
+    MethodOptions,
     method_option("--method", help="Use this method, one of METHODS."),
     click.option(
         "--optimize",
@@ -355,12 +545,7 @@ method_options = together(
     click.option("--rescale", is_flag=True, help=_RESCALE),
 )
 
-
-_GOLD = (
-    "The truth of some instances or cells, in any format; empty cells are not known."
-)
-_DRAWN = "How the instances with gold were drawn; as ask's column of inclusion probabilities says, unless told."
-gold_options = together(
+gold_options: Decorator[Any] = compose_options(
     click.option("--gold", metavar="FILE", help=_GOLD),
     click.option("--drawn", type=click.Choice(["random"]), help=_DRAWN),
 )
@@ -370,86 +555,97 @@ force_option = click.option("--force", is_flag=True, help="Replace an existing o
 json_option = partial(click.option, "--json", "as_json", is_flag=True)
 
 
-def weights_of(given: Sequence[str]) -> dict[str, float] | None:
-    """Read what `--weight` said.
+def parse_weights(texts: Sequence[str]) -> dict[str, float] | None:
+    """Return the weights of models that `--weight` sets, or None without any.
 
     Examples
     --------
-    >>> weights_of(["ann=2", "bob=0.5"])
+    >>> parse_weights(["ann=2", "bob=0.5"])
     {'ann': 2.0, 'bob': 0.5}
     """
-    found: dict[str, float] = {}
-    for text in given:
+    weights: dict[str, float] = {}
+    for text in texts:
         model, _, number = text.rpartition("=")
-        if model in found:
+        if model in weights:
             raise InputError(
                 where="--weight", found=f"{model!r} twice", expected="each model once"
             )
 
         try:
-            found[model] = float(number if model else "")
+            weights[model] = float(number if model else "")
         except ValueError:
             raise InputError(
-                f"--weight: found {text!r}, expected a model's name, = and a number"
+                where="--weight",
+                found=repr(text),
+                expected="a model's name, = and a number",
             ) from None
 
-    return found or None
+    return weights or None
 
 
-def columns_of(given: str | None) -> dict[str, str]:
-    """Read what `--columns` said.
+def parse_columns(text: str | None) -> dict[str, str]:
+    """Return the columns by role that `--columns` names.
 
     Examples
     --------
-    >>> columns_of("model=annotator,label=tag")
+    >>> parse_columns("model=annotator,label=tag")
     {'model': 'annotator', 'label': 'tag'}
     """
-    found: dict[str, str] = {}
-    for text in given.split(",") if given else ():
-        role, mark, column = (part.strip() for part in text.partition("="))
-        if not (bool(role and mark and column)):
+    columns: dict[str, str] = {}
+    if not text:
+        return columns
+
+    for item in text.split(","):
+        role, mark, column = (part.strip() for part in item.partition("="))
+        if not (role and mark and column):
             raise InputError(
                 where="--columns",
-                found=repr(text),
+                found=repr(item),
                 expected="such as label=tag, with commas between",
             )
-        if role in found:
+        if role in columns:
             raise InputError(
                 where="--columns", found=f"{role!r} twice", expected="each once"
             )
 
-        found[role] = column
+        columns[role] = column
 
-    return found
-
-
-def say_missing(missing: int, shape: tuple[int, int, int]) -> None:
-    """Say in one line how many predictions of a panel of this shape are missing, if any are."""
-    if missing:
-        m, n, l = shape
-        which = "instances a model has not seen, labels it does not know, empty cells"
-        missed = f"{missing / (m * n * l):.1%} of the {m:,} × {n:,} × {l:,} predictions are missing ({which})"
-        say(f"{missed}; they count as silence, not as no")
+    return columns
 
 
-def json_of(found: Any) -> str:
-    """Write JSON that every parser reads: a figure that has no value is null."""
+def print_missing(n_missing: int, shape: tuple[int, int, int]) -> None:
+    """Print how many predictions of this shape are missing, if any are."""
+    if not n_missing:
+        return
+
+    m, n, l = shape
+    share = n_missing / (m * n * l)
+    print_message(
+        f"{share:.1%} of the {m:,} × {n:,} × {l:,} predictions are missing (instances "
+        "a model has not seen, labels it does not know, empty cells); they do not "
+        "count as no"
+    )
+
+
+def format_json(value: object) -> str:
+    """Return valid JSON; numbers that are not finite become null."""
     import json
 
     from ..metrics.tables import plain
 
-    return json.dumps(plain(found), allow_nan=False)
+    return json.dumps(plain(value), allow_nan=False)
 
 
-def tell(as_json: bool, *lines: str, **facts: Any) -> None:
-    """Tell the user what was done: as JSON on standard output, or in lines on standard error."""
-    for line in () if as_json else lines:
-        say(line)
-
+def print_done(as_json: bool, *lines: str, **facts: object) -> None:
+    """Print facts as JSON on standard output, or else lines on standard error."""
     if as_json:
-        click.echo(json_of(facts))
+        click.echo(format_json(facts))
+        return
+
+    for line in lines:
+        print_message(line)
 
 
-def say(message: str) -> None:
-    """Tell the user something on standard error, where it stays out of what a pipe carries."""
+def print_message(message: str) -> None:
+    """Print a line on standard error, which is not part of a pipe."""
     click.echo(safe(message), err=True)

@@ -1,7 +1,10 @@
-"""What the commands that write a consensus share: their options, checks before the work, and the table to write."""
+"""Options of the commands that write a consensus, and how it is written."""
 
-from functools import partial
-from typing import Any
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -9,181 +12,322 @@ import mlconsensus as mlc
 
 from ..errors import InputError
 from .options import (
-    Given,
+    CombineSettings,
     force_option,
     format_option,
     json_option,
+    option_group,
     output_option,
-    say_missing,
-    tell,
-    together,
+    print_done,
+    print_missing,
 )
 
-_OUTPUT = "Where to write the consensus; - for standard output, as CSV unless --output-format says else."
+if TYPE_CHECKING:
+    from ..combiners.base import BaseCombiner
+    from ..consensus import Consensus
+    from ..decision.label_sets import Empty
+    from ..io.layouts import Layout
+    from ..linalg.sparse_scores import SparseScores
+    from ..predictions.source import BasePredictions
+    from ..streamed import Written
+
+_OUTPUT = (
+    "Where to write the consensus; - for standard output, as CSV unless "
+    "--output-format says else."
+)
 _DECIDE = (
-    "Write label sets (0/1) instead of scores: as many labels for each instance as the models gave on average; those "
-    "of the highest F1 to be expected; or all scores of at least --threshold."
+    "Write label sets (0/1) instead of scores: as many labels for each instance as the "
+    "models gave on average; those of the highest F1 to be expected; or all scores of "
+    "at least --threshold."
 )
 _EMPTY = "With --decide: leave an instance without labels, or give it the top one."
-_LAYOUT = "One column a label; one row a score; or one row a score from best to worst, with its rank."
+_LAYOUT = (
+    "One column a label; one row a score; or one row a score from best to worst, with "
+    "its rank."
+)
+_DEFAULT_THRESHOLD = 0.5
+
+
+@dataclass(frozen=True, kw_only=True)
+class OutputOptions:
+    """Values of `output_options`."""
+
+    output: str  # "-": standard output
+    output_format: str | None
+    decide: str | None  # None: scores are written
+    threshold: float | None
+    empty: Empty
+    top_k: int | None
+    layout: Layout
+    force: bool
+    as_json: bool
+
+    @property
+    def format(self) -> str | None:
+        """The format to write; None: it follows from the suffix."""
+        if self.output == "-" and self.output_format is None:
+            return "csv"
+        return self.output_format
+
+    def check(self) -> None:
+        """Check options that depend on each other."""
+        from ..io.write import check_layout
+
+        if self.as_json and self.output == "-":
+            raise InputError(
+                where="--json",
+                found="no --output",
+                expected="a file for the consensus, as JSON goes to standard output",
+            )
+        if self.threshold is not None and self.decide != "threshold":
+            raise InputError(
+                where="--threshold", found="no --decide threshold", expected="both"
+            )
+        if self.empty != "keep" and self.decide is None:
+            raise InputError(where="--empty", found="no --decide", expected="both")
+
+        output_format = mlc.io.format_of(self.output, self.format, written=True)
+        check_layout(output_format, self.layout)
+
+    def check_streaming(self, *in_memory: str) -> None:
+        """Check that the consensus can be written block by block.
+
+        Parameters
+        ----------
+        *in_memory : str
+            Other options of the command that need all predictions in memory.
+        """
+        from ..io.write import streamed_format
+
+        streamed_format(self.output, self.format)
+        options = list(in_memory)
+        if self.decide == "f1":  # it depends on all instances
+            options.insert(0, "--decide f1")
+
+        if options:
+            raise InputError(
+                where=options[0],
+                found="with a panel to be streamed",
+                expected="one that fits into memory",
+            )
+
+    def check_size(self, predictions: BasePredictions) -> None:
+        """Check that a wide table of a large label space fits into memory."""
+        from ..execution.memory import available_memory
+
+        _, n, l = predictions.shape
+        if not predictions.many or self.layout != "wide":
+            return
+        if 16 * n * l >= available_memory() / 2:
+            raise InputError(
+                where="--layout wide",
+                found=f"{n:,} × {l:,} scores",
+                expected="--layout ranked or long, for example with --top-k 10",
+            )
+
+    def select_values(
+        self,
+        scores: Any,
+        predictions: BasePredictions,
+        decide_f1: Callable[..., Any] | None = None,
+    ) -> Any:
+        """Return the values to write: scores or label sets.
+
+        Parameters
+        ----------
+        scores : ndarray or SparseScores of shape (n, l)
+            The consensus scores.
+        predictions : Predictions
+            The predictions that were combined.
+        decide_f1 : callable, default=None
+            Returns the label sets of the highest expected F1, for ``--decide f1``.
+
+        Returns
+        -------
+        ndarray, sparse matrix or Cells of shape (n, l)
+        """
+        import numpy as np
+
+        from ..linalg.sparse_scores import SparseScores
+
+        if self.decide == "instances":
+            most = self.top_k or len(predictions.labels)
+            counts = np.minimum(mlc.decision.cardinalities(predictions), most)
+            return mlc.decision.match_instances(scores, counts, empty=self.empty)
+
+        is_sparse = isinstance(scores, SparseScores)
+        if self.decide is None:
+            if is_sparse:
+                return self._select_sparse_scores(scores)
+            return self._select_scores(scores)
+
+        # Label sets, by expected F1 or by the threshold.
+        if decide_f1 is not None:
+            label_sets = decide_f1(empty=self.empty)
+        else:
+            threshold = self.threshold
+            if threshold is None:
+                threshold = _DEFAULT_THRESHOLD
+            label_sets = mlc.decision.threshold(scores, threshold, empty=self.empty)
+
+        if self.top_k is None:
+            return label_sets
+        if is_sparse:
+            counts = np.diff(label_sets.indptr).clip(max=self.top_k)
+            return mlc.decision.match_instances(scores, counts)
+        return label_sets & mlc.decision.top_k(scores, self.top_k)
+
+    def _select_sparse_scores(self, scores: SparseScores) -> Any:
+        """Return the stored scores, or the `top_k` of each instance."""
+        import numpy as np
+
+        if self.top_k is None:
+            return scores.cells()
+        return scores.cells(np.full(len(scores), self.top_k))
+
+    def _select_scores(self, scores: Any) -> Any:
+        """Return the scores, or the `top_k` of each instance."""
+        import numpy as np
+
+        from ..linalg.sparse_scores import Cells
+
+        if self.top_k is None:
+            return scores
+
+        is_top = mlc.decision.top_k(scores, self.top_k)
+        if self.layout != "long":
+            return np.where(is_top, scores, np.nan)
+
+        # A long table has rows for the selected scores only.
+        columns = np.nonzero(is_top)[1]
+        row_starts = np.append(0, np.cumsum(is_top.sum(axis=1)))
+        return Cells((scores[is_top], columns, row_starts), shape=is_top.shape)
+
+    def combine(
+        self, predictions: BasePredictions, settings: CombineSettings
+    ) -> Written:
+        """Combine predictions, and write the consensus.
+
+        Parameters
+        ----------
+        predictions : Predictions
+            In memory or on disk.
+        settings : dict
+            Keyword arguments of `mlc.combine`.
+
+        Returns
+        -------
+        Written
+        """
+        self.check_size(predictions)
+        if isinstance(predictions, mlc.Predictions):
+            return self._write(mlc.combine(predictions, **settings), predictions)
+
+        written = mlc.write_consensus(
+            predictions,
+            self.output,
+            values=self._get_value_function(),
+            format=self.format,
+            layout=self.layout,
+            force=self.force,
+            **settings,
+        )
+        print_missing(written.n_missing, predictions.shape)
+        return written
+
+    def apply(self, predictions: BasePredictions, combiner: BaseCombiner) -> Written:
+        """Apply a fitted combiner, and write the consensus.
+
+        Parameters
+        ----------
+        predictions : Predictions
+            In memory or on disk.
+        combiner : BaseCombiner
+            For example loaded from a file.
+
+        Returns
+        -------
+        Written
+        """
+        from ..consensus import Consensus
+
+        self.check_size(predictions)
+        if isinstance(predictions, mlc.Predictions):
+            consensus = Consensus(
+                combiner.transform(predictions),
+                combiner.name,
+                "",
+                combiner,
+                predictions.instances,
+                predictions.labels,
+                # The combiner has learned from the gold labels already.
+                predictions.with_gold(None),
+            )
+            return self._write(consensus, predictions)
+
+        written = mlc.write_consensus(
+            predictions,
+            self.output,
+            method=combiner,
+            values=self._get_value_function(),
+            format=self.format,
+            layout=self.layout,
+            force=self.force,
+            solved=True,
+        )
+        print_missing(written.n_missing, predictions.shape)
+        return written
+
+    def _get_value_function(self) -> Callable[..., Any] | None:
+        """Return the function that selects a block's values; None: all scores."""
+        if self.decide is None and self.top_k is None:
+            return None
+        return self.select_values
+
+    def _write(self, consensus: Consensus, predictions: mlc.Predictions) -> Written:
+        """Write a consensus that is in memory."""
+        from ..predictions import ScoreTable
+        from ..streamed import Written
+
+        decide_f1 = None
+        if self.decide == "f1":
+            decide_f1 = consensus.make_label_indicator
+
+        values = self.select_values(consensus.scores, predictions, decide_f1)
+        table = ScoreTable(
+            consensus.method, values, consensus.instances, consensus.labels
+        )
+        mlc.io.write_table(
+            self.output,
+            table,
+            format=self.format,
+            layout=self.layout,
+            force=self.force,
+        )
+        return Written(
+            consensus.method,
+            consensus.reason,
+            consensus.combiner,
+            predictions.n_missing,
+        )
+
+    def print_done(
+        self, line: str, predictions: BasePredictions, **facts: object
+    ) -> None:
+        """Print what was done, as one line or as JSON."""
+        _, n, l = predictions.shape
+        if self.output != "-":
+            line = f"{line} → {self.output}"
+
+        facts = {"models": predictions.models, "instances": n, "labels": l} | facts
+        print_done(self.as_json, line, **facts, output=self.output)
+
 
 done_option = json_option(help="Print what was done as JSON on standard output.")
 
-
-def check(given: Given) -> None:
-    """Refuse options that do not go together; fill in the format of standard output."""
-    from ..io.write import check_layout
-
-    to_screen = given.output == "-"
-    expected = "a file for the consensus, as JSON goes to standard output"
-    if given.as_json and to_screen:
-        raise InputError(where="--json", found="no --output", expected=expected)
-    if not (given.threshold is None or given.decide == "threshold"):
-        raise InputError(
-            where="--threshold", found="no --decide threshold", expected="both"
-        )
-    if not (given.empty == "keep" or given.decide is not None):
-        raise InputError(where="--empty", found="no --decide", expected="both")
-    if given.threshold is None:
-        given.threshold = 0.5
-    else:
-        given.threshold = given.threshold
-
-    if to_screen and given.output_format is None:
-        given.output_format = "csv"
-
-    check_layout(
-        mlc.io.format_of(given.output, given.output_format, written=True), given.layout
-    )
-
-
-def values(given: Given, scores: Any, panel: Any, best: Any = None) -> Any:
-    """Turn the scores of a panel into what is to be written: scores or label sets, `best` or by another rule."""
-    import numpy as np
-
-    from ..linalg.sparse_scores import Cells, SparseScores
-
-    rules = mlc.decision
-    most = given.top_k
-    if given.decide == "instances":
-        counts = np.minimum(rules.cardinalities(panel), most or len(panel.labels))
-        return rules.match_instances(scores, counts, empty=given.empty)
-
-    above = best or partial(rules.threshold, scores, given.threshold)
-    if isinstance(scores, SparseScores):
-        if given.decide is None:
-            return scores.cells(most and np.full(len(scores), most))
-
-        chosen = above(empty=given.empty)
-        if most is None:
-            return chosen
-        return rules.match_instances(scores, np.diff(chosen.indptr).clip(max=most))
-
-    kept: Any = True if most is None else rules.top_k(scores, most)
-    if (
-        given.decide is None and most is not None and given.layout == "long"
-    ):  # a row for each that is kept
-        return Cells(
-            (
-                scores[kept],
-                np.nonzero(kept)[1],
-                np.append(0, np.cumsum(kept.sum(axis=1))),
-            ),
-            shape=kept.shape,
-        )
-    if given.decide is None:
-        if most is None:
-            return scores
-        return np.where(kept, scores, np.nan)
-
-    return above(empty=given.empty) & kept
-
-
-def check_streamed(given: Given, *in_memory: str) -> None:
-    """Refuse what cannot be written block by block, and options that need the panel in memory."""
-    from ..io.write import streamed_format
-
-    streamed_format(given.output, given.output_format)
-    for option in ["--decide f1"] * (given.decide == "f1") + list(
-        in_memory
-    ):  # which looks at all instances at once
-        raise InputError(
-            where=option,
-            found="with a panel to be streamed",
-            expected="one that fits into memory",
-        )
-
-
-def write(given: Given, panel: Any, solved: bool = False, **chosen: Any) -> Any:
-    """Combine a panel, or apply the method that is `solved`, and write the consensus: at once or block by block."""
-    from ..consensus import Consensus
-    from ..execution.memory import available_memory
-    from ..predictions import ScoreTable
-    from ..streamed import Written
-
-    _, n, l = panel.shape
-    fits = (
-        not panel.many or given.layout != "wide" or 16 * n * l < available_memory() / 2
-    )
-    if not (fits):
-        raise InputError(
-            where="--layout wide",
-            found=f"{n:,} × {l:,} scores",
-            expected="--layout ranked or long, for example with --top-k 10",
-        )
-
-    form = {"format": given.output_format, "layout": given.layout, "force": given.force}
-    if not isinstance(panel, mlc.Predictions):
-        if given.decide is None and given.top_k is None:
-            made = None
-        else:
-            made = partial(values, given)
-
-        done = mlc.write_consensus(
-            panel, given.output, values=made, solved=solved, **form, **chosen
-        )
-        say_missing(done.n_missing, panel.shape)
-        return done
-
-    if solved:
-        combiner = chosen["method"]
-        names = (panel.instances, panel.labels)
-        untaught = panel.with_gold(
-            None
-        )  # what is known has taught the method, and is in its scores
-        found = Consensus(
-            combiner.transform(panel), combiner.name, "", combiner, *names, untaught
-        )
-    else:
-        found = mlc.combine(panel, **chosen)
-
-    made = values(
-        given,
-        found.scores,
-        panel,
-        found.make_label_indicator if given.decide == "f1" else None,
-    )
-    mlc.io.write_table(
-        given.output,
-        ScoreTable(found.method, made, found.instances, found.labels),
-        **form,
-    )
-    return Written(found.method, found.reason, found.combiner, panel.n_missing)
-
-
-def say_done(given: Given, line: str, panel: Any, **facts: Any) -> None:
-    """Say what was done, in one line or as JSON."""
-    _, n, l = panel.shape
-    size = {"models": panel.models, "instances": n, "labels": l}
-    if given.output == "-":
-        where = ""
-    else:
-        where = f" → {given.output}"
-
-    tell(given.as_json, line + where, **size | facts, output=given.output)
-
-
-output_options = together(
+output_options = option_group(
+    "writing",
+    OutputOptions,
     output_option(default="-", help=_OUTPUT),
     format_option(
         "--output-format", help="Its format, where the suffix does not tell."
@@ -194,7 +338,7 @@ output_options = together(
     click.option(
         "--threshold",
         type=click.FloatRange(0, 1),
-        help="For --decide threshold: 0.5 unless told.",
+        help="For --decide threshold: 0.5 by default.",
     ),
     click.option(
         "--empty", type=click.Choice(["keep", "top"]), default="keep", help=_EMPTY

@@ -1,4 +1,4 @@
-"""Reporting: a page that shows how models and labels agree, what consensus changed, and why."""
+"""The command `report`."""
 
 import os
 import shlex
@@ -10,21 +10,23 @@ import mlconsensus as mlc
 
 from ..text import sizes
 from .options import (
-    Given,
+    MethodOptions,
+    PanelOptions,
     command,
     force_option,
+    get_paths,
     method_options,
     output_option,
     panel_options,
-    say,
+    print_message,
 )
 
-_OUTPUT = "Where to write it: .html, .json or .txt; - for standard output, as text unless --output-format says else."
-_NOT_SAID = (
-    "output",
-    "output_format",
-    "force",
-)  # options that change nothing in the report
+_OUTPUT = (
+    "Where to write it: .html, .json or .txt; - for standard output, as text unless "
+    "--output-format says else."
+)
+# Options that change nothing in the report, so that it does not mention them.
+_UNMENTIONED = ("output", "output_format", "force")
 
 
 @command(
@@ -44,11 +46,21 @@ _NOT_SAID = (
 )
 @method_options
 @force_option
-def report(given: Given) -> None:
-    """Combine the panel in FILE... and write a report of it: one HTML file, which needs no network.
+@click.pass_context
+def report(
+    ctx: click.Context,
+    inputs: PanelOptions,
+    combining: MethodOptions,
+    output: str,
+    output_format: str | None,
+    truth: str | None,
+    force: bool,
+) -> None:
+    """Combine the panel in FILE... and write a report as one file.
 
-    It shows how models agree, how labels go together, what consensus changed against
-    voting and why, and with --truth how good every method and model is.
+    The HTML file needs no network. The report shows how models agree, how labels go
+    together, what consensus changed against voting and why, and with --truth how good
+    every method and model is.
 
     \b
     Examples:
@@ -61,43 +73,52 @@ def report(given: Given) -> None:
     from ..report.provenance import hash_files
     from ..report.render import report_format
 
-    # before the work, not after
-    output = given.output
-    settings = given.settings()
-    form = report_format(output, given.output_format)
-    used = expanded(given.inputs)
-    table = given.known(given.truth)
-    panel = given.members(given.read_to_show())
-    known = table and match_truth(table, panel.instances, panel.labels)
-    found = mlc.combine(panel, **settings)
+    # Check all options before the work.
+    settings = combining.get_settings()
+    report_type = report_format(output, output_format)
+    input_files = expanded(get_paths(ctx, click.Path))
+    truth_table = None
+    if truth is not None:
+        truth_table = inputs.read_truth(truth)
+
+    predictions, note = inputs.read_to_show()
+    predictions = combining.prepare(predictions)
+    matched = None
+    if truth_table is not None:
+        matched = match_truth(truth_table, predictions.instances, predictions.labels)
+
+    consensus = mlc.combine(predictions, **settings)
     summary = summarize(
-        found, known, command=_line(), inputs=hash_files(used, panel), note=given.note
+        consensus,
+        matched,
+        command=_format_command(ctx),
+        inputs=hash_files(input_files, predictions),
+        note=note,
     )
-    Report(summary).save(output, format=form, force=given.force)
+    Report(summary).save(output, format=report_type, force=force)
     if output != "-":
-        say(f"reported on {sizes(panel.shape)} with {found.method} → {output}")
+        shape = sizes(predictions.shape)
+        print_message(f"reported on {shape} with {consensus.method} → {output}")
 
 
-def _line() -> str:
-    """Write down what was asked for; without folders and output, which say nothing about the report."""
-    ctx = click.get_current_context()
+def _format_command(ctx: click.Context) -> str:
+    """Return the command line without folders and without the output."""
     words = ["mlconsensus", "report"]
     for option in ctx.command.params:
         name = str(option.name)
-        given = ctx.params[str(option.name)]
-        if (
-            name in _NOT_SAID
-            or ctx.get_parameter_source(name) is not ParameterSource.COMMANDLINE
-        ):
+        source = ctx.get_parameter_source(name)
+        if name in _UNMENTIONED or source is not ParameterSource.COMMANDLINE:
             continue
 
-        for value in given if isinstance(given, tuple) else (given,):
-            words += [] if name == "files" else [option.opts[0]]
-            if not isinstance(value, bool):
-                words.append(
-                    os.path.basename(value)
-                    if isinstance(option.type, click.Path)
-                    else value
-                )
+        value = ctx.params[name]
+        values = value if isinstance(value, tuple) else (value,)
+        for item in values:
+            if name != "files":
+                words.append(option.opts[0])
+            if isinstance(item, bool):  # a flag
+                continue
+            if isinstance(option.type, click.Path):
+                item = os.path.basename(item)
+            words.append(item)
 
     return shlex.join(words)

@@ -1,4 +1,8 @@
-"""People's answers: what to ask, and label sets that keep a promise by them."""
+"""The commands that work with people's answers: `ask` and `decide`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 import click
 
@@ -7,17 +11,38 @@ import mlconsensus as mlc
 from ..errors import InputError
 from ..text import sizes
 from .options import (
-    Given,
+    MethodOptions,
+    PanelOptions,
     command,
     force_option,
     json_option,
     method_options,
     output_option,
     panel_options,
-    tell,
+    print_done,
 )
 
+if TYPE_CHECKING:
+    from ..active_learning.query import Goal
+    from ..predictions import ScoreTable
+
 _FOR = "For a better consensus, or for figures with narrower intervals."
+_GOLD = (
+    "The truth of some instances that were drawn at random, in any format; empty cells "
+    "are not known."
+)
+_RECALL = (
+    "Keep at least this share of an instance's relevant labels, on average over those "
+    "that have one."
+)
+_PRECISION = (
+    "Give labels of which at least this share is relevant, on average over instances."
+)
+_FALSE_DISCOVERY = (
+    "Let at most this share of an instance's labels be wrong, on average: the same, "
+    "said the other way round."
+)
+_LEVEL = click.FloatRange(0, 1, min_open=True, max_open=True)
 
 
 @command("ask", short_help="Choose the instances that a person should answer.")
@@ -46,51 +71,47 @@ _FOR = "For a better consensus, or for figures with narrower intervals."
 @output_option(required=True, help="Where to write the questions: a table to fill in.")
 @force_option
 @json_option(help="Print JSON.")
-def ask(given: Given) -> None:
-    """Choose instances of the panel in FILE... that a person should answer, and write a table to fill in: 1 or 0.
+def ask(
+    inputs: PanelOptions,
+    budget: int,
+    goal: Goal,
+    gold: str | None,
+    seed: int,
+    output: str,
+    force: bool,
+    as_json: bool,
+) -> None:
+    """Choose instances of the panel in FILE... that a person should answer.
 
-    The table keeps with what probability each instance was chosen, so that its answers
-    can also judge. combine, compare, evaluate and ask take it back as --gold, as it is.
+    The command writes a table to fill in with 1 or 0. The table keeps with what
+    probability each instance was chosen, so that its answers can also judge. combine,
+    compare, evaluate and ask take it back as --gold, as it is.
 
     \b
     Example:
       mlconsensus ask a.csv b.csv c.csv --budget 100 --output questions.csv
       mlconsensus combine a.csv b.csv c.csv --gold questions.csv --output consensus.csv
     """
-    output = given.output
-    answers = given.known(given.gold, partial=True)
-    found = mlc.ask(
-        given.read(), given.budget, given.goal, gold=answers, seed=given.seed
-    )
-    mlc.io.write_table(
-        output, found.table, format="csv" if output == "-" else None, force=given.force
-    )
-    tell(
-        given.as_json,
-        f"{found} → {output}",
-        instances=found.table.instances,
+    gold_table = inputs.read_gold(gold)
+    questions = mlc.ask(inputs.read(), budget, goal, gold=gold_table, seed=seed)
+    _write_table(questions.table, output, force)
+    print_done(
+        as_json,
+        f"{questions} → {output}",
+        instances=questions.table.instances,
         output=output,
     )
 
 
-_GOLD = "The truth of some instances that were drawn at random, in any format; empty cells are not known."
-_RECALL = "Keep at least this share of an instance's relevant labels, on average over those that have one."
-_PRECISION = (
-    "Give labels of which at least this share is relevant, on average over instances."
-)
-_FALSE = "Let at most this share of an instance's labels be wrong, on average: the same, said the other way round."
-_LEVEL = click.FloatRange(0, 1, min_open=True, max_open=True)
-
-
 @command(
     "decide",
-    short_help="Give label sets that keep a promise, by the truth of some instances.",
+    short_help="Give label sets with a guarantee, by the truth of some instances.",
 )
 @panel_options
 @click.option("--gold", required=True, metavar="FILE", help=_GOLD)
 @click.option("--recall", type=_LEVEL, help=_RECALL)
 @click.option("--precision", type=_LEVEL, help=_PRECISION)
-@click.option("--false-discovery", type=_LEVEL, help=_FALSE)
+@click.option("--false-discovery", type=_LEVEL, help=_FALSE_DISCOVERY)
 @click.option(
     "--certainty", type=_LEVEL, default=0.9, help="In how many draws of gold it holds."
 )
@@ -98,53 +119,87 @@ _LEVEL = click.FloatRange(0, 1, min_open=True, max_open=True)
 @force_option
 @json_option(help="Print what was promised as JSON on standard output.")
 @method_options
-def decide(given: Given) -> None:
-    """Combine the panel in FILE... and write label sets (1, 0) that keep a promise: 1 where a label is given.
+def decide(
+    inputs: PanelOptions,
+    combining: MethodOptions,
+    gold: str,
+    recall: float | None,
+    precision: float | None,
+    false_discovery: float | None,
+    certainty: float,
+    output: str,
+    force: bool,
+    as_json: bool,
+) -> None:
+    """Combine the panel in FILE... and write label sets (1, 0) with a guarantee.
 
-    With --recall beside another promise, cells that neither allows to decide are left
+    With --recall and another guarantee, cells that neither allows to decide are left
     to people: they stay empty.
 
     \b
     Examples:
-      mlconsensus decide a.csv b.csv c.csv --gold answers.csv --recall 0.9 --output
-      tags.csv mlconsensus decide a.csv b.csv c.csv --gold answers.csv --recall 0.9
-      --precision 0.8 --output tags.csv
+      mlconsensus decide a.csv b.csv c.csv --gold gold.csv --recall 0.9 -o tags.csv
+      mlconsensus decide *.csv --gold gold.csv --recall 0.9 --precision 0.8 -o tags.csv
     """
-    from ..predictions import ScoreTable, split_chances
+    from ..predictions import ScoreTable
 
-    output = given.output
-    file = "a file, as JSON goes to standard output"
-    if given.as_json and output == "-":
-        raise InputError(where="--json", found="no --output", expected=file)
-
-    settings = given.settings()
-    answers = given.known(given.gold, partial=True)
-    asked = answers and split_chances(answers)[1]
-    uneven = asked is not None and bool(asked.max() > asked.min())
-    drawn = "some drawn at random; compare and evaluate take these"
-    if uneven:
+    # Check all options before the work.
+    if as_json and output == "-":
         raise InputError(
-            where=given.gold,
-            found="instances that were asked about with unequal probabilities",
-            expected=drawn,
+            where="--json",
+            found="no --output",
+            expected="a file, as JSON goes to standard output",
         )
 
-    panel = given.members(given.read())
-    found = mlc.combine(panel, **settings)
-    promises = ("recall", "precision", "false_discovery", "certainty")
-    decided = found.decide(answers, **{name: getattr(given, name) for name in promises})
-    if decided.n_cells:
-        sets = decided.sets
-    else:
-        sets = decided.sets.astype(bool)
+    settings = combining.get_settings()
+    gold_table = inputs.read_gold(gold)
+    if gold_table is not None:
+        _check_equal_probabilities(gold_table, gold)
 
-    table = ScoreTable(found.method, sets, found.instances, found.labels)
-    mlc.io.write_table(
-        output, table, format="csv" if output == "-" else None, force=given.force
+    predictions = combining.prepare(inputs.read())
+    consensus = mlc.combine(predictions, **settings)
+    levels = {
+        "recall": recall,
+        "precision": precision,
+        "false_discovery": false_discovery,
+    }
+    guarantees = {name: level for name, level in levels.items() if level is not None}
+    decided = consensus.decide(gold_table, **guarantees, certainty=certainty)
+
+    # Without undecided cells, the label sets are boolean.
+    label_sets = decided.sets
+    if not decided.n_cells:
+        label_sets = label_sets.astype(bool)
+
+    table = ScoreTable(
+        consensus.method, label_sets, consensus.instances, consensus.labels
     )
-    lines = [
+    _write_table(table, output, force)
+    shape = sizes(predictions.shape)
+    print_done(
+        as_json,
         *str(decided).splitlines(),
-        f"decided on {sizes(panel.shape)} with {found.method} → {output}",
-    ]
-    left = {"cells": decided.n_cells, "instances": decided.n_instances}
-    tell(given.as_json, *lines, promises=decided.promises, left=left, output=output)
+        f"decided on {shape} with {consensus.method} → {output}",
+        promises=decided.promises,
+        left={"cells": decided.n_cells, "instances": decided.n_instances},
+        output=output,
+    )
+
+
+def _check_equal_probabilities(gold: ScoreTable, path: str) -> None:
+    """Check that all gold instances were drawn with the same probability."""
+    from ..predictions import split_chances
+
+    _, probabilities = split_chances(gold)
+    if probabilities is not None and probabilities.max() > probabilities.min():
+        raise InputError(
+            where=path,
+            found="instances that were asked about with unequal probabilities",
+            expected="some drawn at random; compare and evaluate take these",
+        )
+
+
+def _write_table(table: ScoreTable, output: str, force: bool) -> None:
+    """Write a table; on standard output as CSV."""
+    output_format = "csv" if output == "-" else None
+    mlc.io.write_table(output, table, format=output_format, force=force)

@@ -1,4 +1,4 @@
-"""Data to try the methods on: the paper's six data sets, and synthetic panels made on the spot."""
+"""Data to try the methods on: the paper's six data sets, and synthetic predictions."""
 
 from .registry import Dataset, Entry, fetch, load, registry
 from .synthetic import Panel, make_panel

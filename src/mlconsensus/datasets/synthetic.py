@@ -1,4 +1,4 @@
-"""Synthetic panels: labels that go together, and models of chosen quality, knowledge and silence."""
+"""Synthetic predictions: correlated labels, and models of chosen quality."""
 
 from typing import NamedTuple
 
@@ -11,7 +11,7 @@ from ..predictions.validation import fraction, positive, whole
 
 
 class Panel(NamedTuple):
-    """Predictions, and the truth they are about."""
+    """Predictions and their ground truth; a tuple, so that callers can unpack it."""
 
     predictions: Predictions
     truth: NDArray[np.bool_]  # (n, l)
@@ -31,38 +31,38 @@ def make_panel(
     probabilities: bool = False,
     random_state: int | np.random.Generator | None = None,
 ) -> Panel:
-    r"""Make a panel of models that see the truth through noise.
+    r"""Return the predictions of models that see the ground truth through noise.
 
     Instance `i` has a relevance :math:`r_{i\ell} = \sqrt{c}\, f_i \cdot w_\ell +
     \sqrt{1 - c}\, \varepsilon_{i\ell}` for each label, with a few hidden topics
     :math:`f_i` that labels share through :math:`w_\ell`; the labels of highest
     relevance are the true ones. Model `k` sees :math:`\sqrt{q_k}\, r + \sqrt{1 - q_k}\,
-    (\sqrt{s}\, \eta + \sqrt{1 - s}\, \eta^k)` and keeps the labels for which that
-    exceeds each label's own threshold. Noise :math:`\eta` that all models have in
-    common, as models trained on the same data do, is what voting cannot remove.
+    (\sqrt{s}\, \eta + \sqrt{1 - s}\, \eta^k)` and predicts the labels for which that
+    exceeds the label's threshold. Voting cannot remove the noise :math:`\eta` that all
+    models share, as models trained on the same data do.
 
     Parameters
     ----------
-    n_instances, n_labels, n_models
-        Size of the panel.
-    cardinality
+    n_instances, n_labels, n_models : int
+        Shape of the predictions.
+    cardinality : float, default=2.0
         Mean number of true labels of an instance; labels differ in frequency.
-    correlation
-        Share of the relevance that labels have in common, in [0, 1]: 0 makes them
+    correlation : float, default=0.8
+        Share `c` of the relevance that labels have in common, in [0, 1]: 0 makes them
         independent.
-    quality
-        How much of what a model sees is true, in [0, 1], for all models or for each: 1
-        never errs, 0 answers at random.
-    shared_errors
-        Share `s` of the models' noise that they have in common, in [0, 1].
-    known_labels
-        Share of the labels that each model knows; it is silent (NaN) about the others.
-    missing
-        Share of the remaining cells about which models are silent, at random.
-    probabilities
-        Give scores in [0, 1] instead of decisions.
-    random_state
-        Seed or generator; the same seed gives the same panel.
+    quality : float or array-like of shape (m,), default=0.6
+        Share `q` of the truth in what a model sees, in [0, 1], for all models or for
+        each: 1 never errs, 0 predicts at random.
+    shared_errors : float, default=0.7
+        Share `s` of the noise that the models have in common, in [0, 1].
+    known_labels : float, default=1.0
+        Share of the labels that each model predicts; it abstains (NaN) on the others.
+    missing : float, default=0.0
+        Share of the remaining predictions that are missing, at random.
+    probabilities : bool, default=False
+        Return scores in [0, 1] instead of label sets.
+    random_state : int, Generator or None, default=None
+        Seed or generator; the same seed gives the same predictions.
 
     Returns
     -------
@@ -72,95 +72,119 @@ def make_panel(
     Examples
     --------
     >>> import mlconsensus as mlc
-    >>> panel = mlc.datasets.make_panel(n_instances=100, n_labels=8, n_models=3, missing=0.25, random_state=0)
-    >>> panel.predictions.shape, panel.truth.shape
+    >>> predictions, truth = mlc.datasets.make_panel(
+    ...     n_instances=100, n_labels=8, n_models=3, missing=0.25, random_state=0
+    ... )
+    >>> predictions.shape, truth.shape
     ((3, 100, 8), (100, 8))
     """
-    sizes = {"n_instances": n_instances, "n_labels": n_labels, "n_models": n_models}
-    n, l, m = (whole(size, name, 1) for name, size in sizes.items())
+    n = whole(n_instances, "n_instances", 1)
+    l = whole(n_labels, "n_labels", 1)
+    m = whole(n_models, "n_models", 1)
     correlation = fraction(correlation, "correlation")
     shared_errors = fraction(shared_errors, "shared_errors")
     cardinality = positive(cardinality, "cardinality")
-    if not (cardinality <= l):
+    if cardinality > l:
         raise InputError(
             where="cardinality",
             found=cardinality,
             expected=f"at most the number of labels, {l}",
         )
 
+    qualities = _check_qualities(quality, m)
+    known_labels = fraction(known_labels, "known_labels")
+    missing = fraction(missing, "missing")
+    rng = np.random.default_rng(random_state)
+
+    # Ground truth.
+    relevance = _draw_relevance(rng, n, l, correlation)
+    frequency = rng.permutation(_compute_frequencies(l, cardinality))
+    thresholds = _compute_thresholds(relevance, frequency)
+
+    # Predictions of each model.
+    scores = np.empty((m, n, l))
+    shared_noise = np.sqrt(shared_errors) * rng.normal(size=(n, l))
+    for k, q in enumerate(qualities):
+        noise = shared_noise + np.sqrt(1 - shared_errors) * rng.normal(size=(n, l))
+        margin = np.sqrt(q) * relevance + np.sqrt(1 - q) * noise - thresholds
+        if probabilities:
+            scores[k] = 1 / (1 + np.exp(-3 * margin))
+        else:
+            scores[k] = margin >= 0
+
+    is_missing = _draw_missing(rng, scores.shape, known_labels, missing)
+    scores[is_missing] = np.nan
+    return Panel(predictions=Predictions(scores), truth=relevance >= thresholds)
+
+
+def _check_qualities(quality: float | ArrayLike, n_models: int) -> NDArray[np.float64]:
+    """Return the quality (m,) of each model."""
     qualities = np.asarray(quality, dtype=np.float64)
-    right = qualities.shape in ((), (m,)) and bool(
-        ((qualities >= 0) & (qualities <= 1)).all()
-    )
-    if not (right):
+    has_right_shape = qualities.shape in ((), (n_models,))
+    is_in_range = bool(((qualities >= 0) & (qualities <= 1)).all())
+    if not (has_right_shape and is_in_range):
         raise InputError(
             where="quality",
             found=repr(quality),
-            expected=f"a number in [0, 1] or {m} of them",
+            expected=f"a number in [0, 1] or {n_models} of them",
         )
 
-    rng = np.random.default_rng(random_state)
+    return np.broadcast_to(qualities, n_models)
 
-    n_topics = max(1, round(np.sqrt(l)))
-    weights = rng.normal(size=(n_topics, l)) ** 3  # a few strong ties, most weak
+
+def _draw_relevance(
+    rng: np.random.Generator, n_instances: int, n_labels: int, correlation: float
+) -> NDArray[np.float64]:
+    """Draw the relevance (n, l) of labels that share a few hidden topics."""
+    n_topics = max(1, round(np.sqrt(n_labels)))
+    # The third power makes a few weights strong and most of them weak.
+    weights = rng.normal(size=(n_topics, n_labels)) ** 3
     weights /= np.linalg.norm(weights, axis=0)
-    shared = rng.normal(size=(n, n_topics)) @ weights
-    relevance = np.sqrt(correlation) * shared + np.sqrt(1 - correlation) * rng.normal(
-        size=(n, l)
-    )
-    thresholds = _thresholds(relevance, rng.permutation(_frequencies(l, cardinality)))
-
-    scores = np.empty((m, n, l))
-    in_common = np.sqrt(shared_errors) * rng.normal(size=(n, l))
-    for k, q in enumerate(np.broadcast_to(qualities, m)):
-        noise = in_common + np.sqrt(1 - shared_errors) * rng.normal(size=(n, l))
-        margin = np.sqrt(q) * relevance + np.sqrt(1 - q) * noise - thresholds
-        scores[k] = 1 / (1 + np.exp(-3 * margin)) if probabilities else margin >= 0
-
-    scores[
-        _silence(
-            rng,
-            (m, n, l),
-            fraction(known_labels, "known_labels"),
-            fraction(missing, "missing"),
-        )
-    ] = np.nan
-    return Panel(Predictions(scores), relevance >= thresholds)
+    shared = rng.normal(size=(n_instances, n_topics)) @ weights
+    independent = rng.normal(size=(n_instances, n_labels))
+    relevance = np.sqrt(correlation) * shared + np.sqrt(1 - correlation) * independent
+    return np.asarray(relevance)
 
 
-def _frequencies(n_labels: int, cardinality: float) -> NDArray[np.float64]:
-    """How often each label is true: falling like 1/rank, adding up to the cardinality, none above 1."""
+def _compute_frequencies(n_labels: int, cardinality: float) -> NDArray[np.float64]:
+    """Return frequencies (l,) like 1/rank that sum to the cardinality, none above 1."""
     frequency = 1 / np.arange(1, n_labels + 1)
+
+    # Bisection: the sum increases with the scale.
     low = 0.0
     high = float(n_labels)
     for _ in range(60):
         scale = (low + high) / 2
-        low, high = (
-            (scale, high)
-            if np.minimum(scale * frequency, 1).sum() < cardinality
-            else (low, scale)
-        )
+        if np.minimum(scale * frequency, 1).sum() < cardinality:
+            low = scale
+        else:
+            high = scale
 
     return np.minimum(high * frequency, 1)
 
 
-def _thresholds(
+def _compute_thresholds(
     relevance: NDArray[np.float64], frequency: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Find the relevance that the wanted share of instances reaches, label by label."""
+    """Return the relevance (l,) that this share of the instances reaches."""
+    n_instances, n_labels = relevance.shape
     descending = -np.sort(-relevance, axis=0)
-    wanted = np.clip(
-        np.round(frequency * len(relevance)).astype(int), 1, len(relevance)
-    )
-    return np.asarray(descending[wanted - 1, np.arange(len(frequency))])
+    n_relevant = np.round(frequency * n_instances).astype(int)
+    n_relevant = np.clip(n_relevant, 1, n_instances)
+    return np.asarray(descending[n_relevant - 1, np.arange(n_labels)])
 
 
-def _silence(
-    rng: np.random.Generator, shape: tuple[int, int, int], known: float, missing: float
+def _draw_missing(
+    rng: np.random.Generator,
+    shape: tuple[int, ...],
+    known_labels: float,
+    missing: float,
 ) -> NDArray[np.bool_]:
-    m, _, l = shape
-    n_known = max(1, round(known * l))
-    knows = np.array(
-        [np.isin(range(l), rng.choice(l, n_known, replace=False)) for _ in range(m)]
-    )
-    return np.asarray(~knows[:, None] | (rng.random(shape) < missing))
+    """Draw which predictions (m, n, l) are missing: by label, then at random."""
+    n_models, _, n_labels = shape
+    n_known = max(1, round(known_labels * n_labels))
+    is_known = np.zeros((n_models, n_labels), dtype=np.bool_)
+    for k in range(n_models):
+        is_known[k, rng.choice(n_labels, n_known, replace=False)] = True
+
+    return np.asarray(~is_known[:, np.newaxis] | (rng.random(shape) < missing))

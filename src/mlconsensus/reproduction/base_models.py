@@ -90,7 +90,13 @@ def base_predictions(
     --------
     >>> import tempfile
     >>> from scipy import sparse
-    >>> data = Dataset("toy", sparse.csr_array(np.eye(6)), sparse.csr_array(np.eye(6, 2, dtype=bool)), (), ())
+    >>> data = Dataset(
+    ...     name="toy",
+    ...     features=sparse.csr_array(np.eye(6)),
+    ...     labels=sparse.csr_array(np.eye(6, 2, dtype=bool)),
+    ...     feature_names=(),
+    ...     label_names=(),
+    ... )
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     [made.shape for made in base_predictions(data, Settings(repeats=2, models=3, folds=2), Path(folder), 1)]
     [(3, 6, 2), (3, 6, 2)]
