@@ -24,7 +24,7 @@ from .options import (
 from .output import OutputOptions, done_option, output_options
 
 if TYPE_CHECKING:
-    from ..combiners.registry import BaseCombiner
+    from ..combiners.base import BaseCombiner
     from ..predictions.source import BasePredictions
 
 _METHOD = "The method they are for, one of METHODS.  [default: filter]"

@@ -25,7 +25,7 @@ from ..text import safe
 if TYPE_CHECKING:
     from ..choosing import Optimize
     from ..execution.dask import DaskPredictions
-    from ..io.label_names import Reading
+    from ..io.label_names import ReadKeywords
     from ..io.scan import FilePredictions
     from ..predictions import How, ScoreTable
 
@@ -85,7 +85,7 @@ class ReadOptions:
     strict: bool
     skip_bad: bool
 
-    def get_reading(self) -> Reading:
+    def get_reading(self) -> ReadKeywords:
         """Return the keyword arguments of the reading functions."""
         return {
             "columns": parse_columns(self.columns),

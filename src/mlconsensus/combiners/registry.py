@@ -2,7 +2,7 @@
 
 from ..errors import one_of
 from ..execution.local import reduce_blocks
-from ..predictions import BasePredictions, as_predictions, quantile_normalization
+from ..predictions import Predictions, as_predictions, quantile_normalization
 from ._old_default.weighted_consensus import WeightedConsensus
 from .base import BaseCombiner, PredictionsLike
 from .bgcm import BGCM
@@ -75,7 +75,7 @@ def find_method_name(name: str) -> str:
     return name_by_key[key]
 
 
-def rescale(predictions: PredictionsLike) -> BasePredictions:
+def rescale(predictions: PredictionsLike) -> Predictions:
     """Bring the scores of models that live on different scales to one (quantile normalisation), without any truth.
 
     Parameters

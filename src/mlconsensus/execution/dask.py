@@ -80,7 +80,10 @@ class ScannedFiles(Protocol):
     """The part of `io.FilePredictions` that workers need."""
 
     front: Predictions
-    instances: Names
+
+    @property
+    def instances(self) -> Names:
+        """Names of the instances."""
 
     def __len__(self) -> int: ...
 
