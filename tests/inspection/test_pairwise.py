@@ -1,3 +1,4 @@
+from dataclasses import astuple
 from itertools import product
 
 import numpy as np
@@ -12,6 +13,7 @@ from mlconsensus.inspection.pairwise import (
     departing,
 )
 from mlconsensus.linalg.annotations import make_annotations
+from mlconsensus.predictions import sampling
 from mlconsensus.predictions.sampling import subsample_for_diagnostics
 from panels import panels
 
@@ -88,7 +90,7 @@ def test_reliabilities_multiply_to_agreement():
 
 def test_large_panels_are_looked_at_in_part(monkeypatch):
     panel = mlc.Predictions(np.zeros((2, 100, 3), dtype=bool))
-    monkeypatch.setattr(pairwise, "MOST_CELLS", 150)
+    monkeypatch.setattr(sampling, "MOST_CELLS", 150)
     assert subsample_for_diagnostics(panel).instances.tolist() == list(range(0, 100, 4))
 
 
@@ -100,5 +102,6 @@ def test_steps_add_up(monkeypatch, at_once):
     said = make_annotations(mlc.Predictions(scores))
     whole = compute_pairwise_statistics(said)
     monkeypatch.setattr(pairwise, "_AT_ONCE", at_once)
-    for one, other in zip(whole, compute_pairwise_statistics(said), strict=True):
+    in_steps = compute_pairwise_statistics(said)
+    for one, other in zip(astuple(whole), astuple(in_steps), strict=True):
         np.testing.assert_allclose(one, other, atol=1e-10)
