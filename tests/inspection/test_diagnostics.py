@@ -89,7 +89,7 @@ def test_always_finite(scores):
         panel.reliability,
         panel.dispute,
         found.moved,
-        found.voices[:3],
+        [found.voices.estimate, found.voices.low, found.voices.high],
     ):
         assert np.isfinite(figures).all()
     assert (panel.dispute >= -1e-12).all()

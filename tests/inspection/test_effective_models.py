@@ -84,11 +84,11 @@ def test_an_interval_from_one_voice_to_nearly_all_is_not_told():
     assert 57 < found.high < 60
     two = mlc.combine([[[1, 0]], [[1, 0]]])
     for text in (two.report().to_text(), two.report().to_html(), str(two.diagnostics)):
-        assert "independent voices" not in text
+        assert "independent models" not in text
     known = count_voices(
         60,
         compute_pairwise_statistics(
             make_annotations(mlc.Predictions(_raters(60, 0.1, 0, 400)))
         ).departures,
     )
-    assert known.sentence.startswith("60 models speak with at most ")
+    assert known.sentence.startswith("60 models are worth at most ")

@@ -1,3 +1,4 @@
+from dataclasses import astuple
 from itertools import product
 
 import numpy as np
@@ -101,5 +102,6 @@ def test_steps_add_up(monkeypatch, at_once):
     said = make_annotations(mlc.Predictions(scores))
     whole = compute_pairwise_statistics(said)
     monkeypatch.setattr(pairwise, "_AT_ONCE", at_once)
-    for one, other in zip(whole, compute_pairwise_statistics(said), strict=True):
+    in_steps = compute_pairwise_statistics(said)
+    for one, other in zip(astuple(whole), astuple(in_steps), strict=True):
         np.testing.assert_allclose(one, other, atol=1e-10)

@@ -3,6 +3,7 @@
 import itertools
 import json
 import re
+from dataclasses import asdict
 from html import escape
 from html.parser import HTMLParser
 
@@ -248,7 +249,7 @@ def test_warnings_are_those_of_the_diagnostics():
     assert [one["sentence"] for one in models["suspects"]] == [
         one.sentence for one in found.suspects
     ]
-    assert models["voices"] == found.voices._asdict()
+    assert models["voices"] == asdict(found.voices)
 
 
 def test_a_crowd_is_cut_in_the_table_of_metrics_too():

@@ -1,6 +1,6 @@
-"""Does it help here? What a panel tells about itself without any truth."""
+"""Diagnostics of predictions without ground truth: agreement, flagged models."""
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 from sklearn.base import clone
@@ -15,91 +15,112 @@ from .model_quality import Suspect, suspects
 from .pairwise import common_factor, compute_pairwise_statistics, scale_of
 
 
-class Examined(NamedTuple):
-    """What a panel tells about its models and labels."""
+@dataclass(frozen=True, kw_only=True)
+class Examined:
+    """Diagnostics of the models and labels of some predictions."""
 
     models: tuple[str, ...]
     labels: tuple[str, ...]
-    # (m, m) correlation of what two models say, over all labels together
-    agreement: FloatArray
-    # (m, m) how many instances two models spoke about; 0 for a model with itself
-    shared: FloatArray
-    # (m,) correlation of what a model says with what models have in common
-    reliability: FloatArray
-    # (l,) mean squared difference of two models' scores: how often they differ, if they
-    # decide
+    agreement: FloatArray  # (m, m) correlation of two models' scores over all labels
+    shared: FloatArray  # (m, m) number of instances of both models; 0 on the diagonal
+    reliability: FloatArray  # (m,) correlation of a model with the common factor
+    # (l,) mean squared difference of two models' scores: for 0/1 predictions, how often
+    # they differ
     dispute: FloatArray
-    suspects: tuple[Suspect, ...]  # models that the evidence is against
+    suspects: tuple[Suspect, ...]  # flagged models
     voices: Voices  # effective number of models
 
     @property
     def mean_agreement(self) -> float:
-        """Mean correlation of two different models, by how many instances they share; 1 for one model alone."""
+        """Mean correlation of two models, weighted by shared instances; 1 for one."""
         if len(self.models) > 1:
-            shared = self.shared
+            weights = self.shared
         else:
-            shared = np.ones((1, 1))
+            weights = np.ones((1, 1))
 
-        return float(ratio((self.agreement * shared).sum(), shared.sum(), 0.0))
+        return float(ratio((self.agreement * weights).sum(), weights.sum(), 0.0))
 
     def warnings(self) -> list[str]:
-        """Say in one sentence each which models should be looked at."""
-        return [found.sentence for found in self.suspects]
+        """Return one sentence for each flagged model."""
+        return [flagged.sentence for flagged in self.suspects]
 
     def most_disputed(self, count: int = 10) -> list[tuple[str, float]]:
-        """Return the labels on which models differ most, with how far."""
-        return [
-            (self.labels[j], float(self.dispute[j]))
-            for j in np.argsort(-self.dispute, kind="stable")[:count]
-        ]
+        """Return the labels on which models differ most, and their `dispute`.
+
+        Parameters
+        ----------
+        count : int, default=10
+            Maximum number of labels.
+
+        Returns
+        -------
+        list of (str, float)
+            The most disputed label first.
+        """
+        order = np.argsort(-self.dispute, kind="stable")[:count]
+        return [(self.labels[j], float(self.dispute[j])) for j in order]
 
 
-class Diagnostics(NamedTuple):
-    """What a panel tells about itself, and how far its consensus departs from voting.
+@dataclass(frozen=True, kw_only=True)
+class Diagnostics:
+    """Diagnostics of predictions, and how far their consensus departs from voting.
 
     Examples
     --------
     >>> import mlconsensus as mlc
-    >>> panel, _ = mlc.datasets.make_panel(quality=[0.8, 0.8, 0.8, 0.8, 0], shared_errors=0, random_state=0)
-    >>> found = mlc.combine(panel).diagnostics
-    >>> [(one.kind, one.raters) for one in found.suspects]
+    >>> panel, _ = mlc.datasets.make_panel(
+    ...     quality=[0.8, 0.8, 0.8, 0.8, 0], shared_errors=0, random_state=0
+    ... )
+    >>> diagnostics = mlc.combine(panel).diagnostics
+    >>> [(flagged.kind, flagged.raters) for flagged in diagnostics.suspects]
     [('random', ('model_4',))]
-    >>> print(found.voices)
-    5 models speak with at most ... independent voices (95 % interval ...)
+    >>> print(diagnostics.voices)
+    5 models are worth at most ... independent models (95 % interval ...)
     """
 
     panel: Examined
-    # share of instances whose first label is none of those that voting puts first
+    # share of instances whose first label is not among those that voting ranks first
     moved: float
 
     @property
     def suspects(self) -> tuple[Suspect, ...]:
-        """Models that the evidence is against, with the evidence."""
+        """Models flagged as random, inverted or duplicate, with the evidence."""
         return self.panel.suspects
 
     @property
     def voices(self) -> Voices:
-        """How many models with errors of their own the panel is worth at most."""
+        """Effective number of models, an upper estimate."""
         return self.panel.voices
 
     def __str__(self) -> str:
         disputed = ", ".join(
-            f"{name} ({far:.2f})" for name, far in self.panel.most_disputed(3)
+            f"{label} ({dispute:.2f})" for label, dispute in self.panel.most_disputed(3)
         )
-        agree = f"models agree with a mean correlation of {self.panel.mean_agreement:.2f}; most disputed: {disputed}"
-        moved = f"the consensus puts another label first than voting for {self.moved:.1%} of the instances"
-        return "\n".join(
-            [
-                agree,
-                moved,
-                *filter(None, [self.voices.sentence]),
-                *self.panel.warnings(),
-            ]
-        )
+        lines = [
+            "models agree with a mean correlation of "
+            f"{self.panel.mean_agreement:.2f}; most disputed: {disputed}",
+            "the consensus puts another label first than voting for "
+            f"{self.moved:.1%} of the instances",
+        ]
+        if self.voices.sentence:
+            lines.append(self.voices.sentence)
+        lines.extend(self.panel.warnings())
+        return "\n".join(lines)
 
 
 def examine(predictions: BasePredictions) -> Examined:
-    """Look at the models and labels of a panel: at most 2²⁴ cells of it, and the first block of one in files.
+    """Compute diagnostics of the models and labels.
+
+    At most 2²⁴ predictions are used, and only the first block of predictions in files.
+
+    Parameters
+    ----------
+    predictions : BasePredictions
+        In memory or in files.
+
+    Returns
+    -------
+    Examined
 
     Examples
     --------
@@ -108,33 +129,53 @@ def examine(predictions: BasePredictions) -> Examined:
     >>> examine(panel).warnings()
     []
     """
-    said = make_annotations(subsample_for_diagnostics(predictions))
-    met = compute_pairwise_statistics(said)
-    names = predictions.models
+    annotations = make_annotations(subsample_for_diagnostics(predictions))
+    statistics = compute_pairwise_statistics(annotations)
     m = len(predictions.models)
-    agreement = np.clip(ratio(met.products, scale_of(met.squares), 0.0), -1, 1)
-    np.fill_diagonal(agreement, 1.0)
-    reliability = common_factor(met)
-    accused = suspects(met, reliability, said, names)
-    copied = sum(found.kind == "copy" for found in accused) / max(m * (m - 1) / 2, 1)
-    voices = count_voices(m, met.departures, copied)
-    shared = met.instances * (1 - np.eye(m))
+
+    # Correlation of each pair of models
+    correlation = ratio(statistics.products, scale_of(statistics.squares), 0.0)
+    correlation = np.clip(correlation, -1, 1)
+    np.fill_diagonal(correlation, 1.0)
+
+    # Flagged models
+    reliability = common_factor(statistics)
+    flagged = suspects(statistics, reliability, annotations, predictions.models)
+
+    # Effective number of models
+    n_duplicates = sum(model.kind == "copy" for model in flagged)
+    n_pairs = max(m * (m - 1) / 2, 1)
+    effective_models = count_voices(m, statistics.departures, n_duplicates / n_pairs)
+
     return Examined(
-        names,
-        predictions.labels,
-        agreement,
-        shared,
-        reliability.of_each,
-        met.dispute,
-        accused,
-        voices,
+        models=predictions.models,
+        labels=predictions.labels,
+        agreement=correlation,
+        shared=statistics.instances * (1 - np.eye(m)),
+        reliability=reliability.of_each,
+        dispute=statistics.dispute,
+        suspects=flagged,
+        voices=effective_models,
     )
 
 
 def diagnose(
     predictions: Predictions, scores: FloatArray, vote: FloatArray
 ) -> Diagnostics:
-    """Look at a panel, and at how far the consensus `scores` (n, l) departs from the majority `vote` (n, l).
+    """Compute diagnostics of the predictions and of their consensus.
+
+    Parameters
+    ----------
+    predictions : Predictions
+        The predictions that were combined.
+    scores : ndarray of shape (n, l)
+        Consensus scores.
+    vote : ndarray of shape (n, l)
+        Scores of majority voting.
+
+    Returns
+    -------
+    Diagnostics
 
     Examples
     --------
@@ -144,14 +185,28 @@ def diagnose(
     >>> diagnose(panel, vote, vote).moved
     0.0
     """
-    first = np.take_along_axis(vote, scores.argmax(axis=1)[:, None], axis=1)[:, 0]
-    return Diagnostics(examine(predictions), float((first < vote.max(axis=1)).mean()))
+    first_label = scores.argmax(axis=1)[:, None]
+    vote_of_first = np.take_along_axis(vote, first_label, axis=1)[:, 0]
+    is_moved = vote_of_first < vote.max(axis=1)
+    return Diagnostics(panel=examine(predictions), moved=float(is_moved.mean()))
 
 
 def leave_one_model_out(
     predictions: Predictions, combiner: BaseCombiner
 ) -> tuple[FloatArray, FloatArray]:
-    """Find the lowest and the highest score (n, l) that each cell gets when any one model is left out.
+    """Return the range of the scores if any one model is left out.
+
+    Parameters
+    ----------
+    predictions : Predictions
+        The predictions that are combined.
+    combiner : BaseCombiner
+        Clones of it are fitted.
+
+    Returns
+    -------
+    low, high : ndarray of shape (n, l)
+        The lowest and the highest score. The score of all models is within.
 
     Examples
     --------
@@ -162,11 +217,13 @@ def leave_one_model_out(
     ((20, 20), True)
     """
     low = high = clone(combiner).fit_transform(predictions)
-    if len(predictions.models) > 1:
-        for left_out in predictions.models:
-            kept = [model for model in predictions.models if model != left_out]
-            scores = clone(combiner).fit_transform(predictions.select(models=kept))
-            low = np.minimum(low, scores)
-            high = np.maximum(high, scores)
+    if len(predictions.models) == 1:
+        return low, high
+
+    for left_out in predictions.models:
+        others = [model for model in predictions.models if model != left_out]
+        scores = clone(combiner).fit_transform(predictions.select(models=others))
+        low = np.minimum(low, scores)
+        high = np.maximum(high, scores)
 
     return low, high

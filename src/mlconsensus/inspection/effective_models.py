@@ -1,13 +1,16 @@
-r"""How many raters with errors of their own would give as steady a mean vote as this panel.
+r"""Effective number of models: how many independent models the vote is worth.
 
-With the mean correlation :math:`\bar\varepsilon` of two raters' errors, the mean of `m`
-raters varies as that of :math:`m / (1 + (m - 1) \bar\varepsilon)` independent ones
-(Kish's design effect). An error is a departure from the majority: what the majority
-gets wrong cannot be seen without truth, so that the number is an upper estimate.
-docs/diagnostics.md compares it with the truth.
+If the errors of two models have the mean correlation :math:`\bar\varepsilon`, the mean
+vote of `m` models varies as that of
+
+.. math:: \frac{m}{1 + (m - 1) \bar\varepsilon}
+
+models with independent errors (Kish's design effect). An error is a deviation from the
+majority. Errors of the majority itself cannot be detected without ground truth, so that
+the number is an upper estimate. docs/diagnostics.md compares it with the ground truth.
 """
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 from scipy import special
@@ -15,35 +18,45 @@ from scipy import special
 from ..linalg.block_sums import FloatArray, ratio
 from .pairwise import GROUPS
 
-_MOST = 0.9  # of the raters; an interval from one voice to more than these says nothing
+# An interval from 1 to more than this share of the models is not informative.
+_UNINFORMATIVE_SHARE = 0.9
 
 
-class Voices(NamedTuple):
-    """An effective number of raters, as far as departures from the majority show it: an upper estimate."""
+@dataclass(frozen=True, kw_only=True)
+class Voices:
+    """Effective number of models with its 95 % interval; an upper estimate.
+
+    The interval covers sampling error only. Errors of the majority are not visible in
+    it. Its lower end is 1 if there are too few models to estimate their errors.
+    """
 
     estimate: float
-    # of its 95 % interval, which covers chance and not what the majority hides; 1: too
-    # few raters to tell
     low: float
     high: float
-    sentence: str  # empty where the interval is so wide that it says nothing
+    sentence: str  # empty if the interval is too wide to be informative
 
     def __str__(self) -> str:
         return self.sentence
 
 
 def count_voices(m: int, departures: FloatArray, copied: float = 0.0) -> Voices:
-    """Count independent voices, with an interval from the jackknife over groups of instances.
+    """Estimate the effective number of models.
+
+    The interval comes from the jackknife over groups of instances.
 
     Parameters
     ----------
-    m
-        Number of raters.
-    departures
-        What `departing` added up in each group of instances (groups, 4, 2, l).
-    copied
-        Share of the pairs of raters that are copies: at least so much do errors go
-        together.
+    m : int
+        Number of models.
+    departures : ndarray of shape (groups, 4, 2, l)
+        Sums of `departing` for each group of instances.
+    copied : float, default=0.0
+        Share of the pairs of models that are duplicates. The correlation of errors is
+        at least this share.
+
+    Returns
+    -------
+    Voices
 
     Examples
     --------
@@ -52,29 +65,55 @@ def count_voices(m: int, departures: FloatArray, copied: float = 0.0) -> Voices:
     >>> from mlconsensus.inspection.pairwise import compute_pairwise_statistics
     >>> rng = np.random.default_rng(0)
     >>> truth = rng.random((1000, 5)) < 0.3
-    >>> own_errors = truth ^ (rng.random((6, 1000, 5)) < 0.1)
-    >>> print(count_voices(6, compute_pairwise_statistics(make_annotations(mlc.Predictions(own_errors))).departures))
-    6 models speak with at most 6.0 independent voices (95 % interval 5.8 to 6.0)
+    >>> independent = mlc.Predictions(truth ^ (rng.random((6, 1000, 5)) < 0.1))
+    >>> statistics = compute_pairwise_statistics(make_annotations(independent))
+    >>> print(count_voices(6, statistics.departures))
+    6 models are worth at most 6.0 independent models (95 % interval 5.8 to 6.0)
     """
     total = departures.sum(axis=0)
-    if total[1].any():
-        without = [_shared_errors(total - group) for group in departures]
-        error = np.sqrt((GROUPS - 1) * np.var(without)) * special.stdtrit(
-            GROUPS - 1, 0.975
+    n_pairs, deviations, _, _ = total
+    if deviations.any():
+        # The correlation is at least that of the duplicates. Raising it to this bound
+        # does not move it away from the true correlation.
+        correlation = max(_correlate_errors(total), copied)
+        margin = _compute_jackknife_margin(departures)
+        correlations = correlation + np.array([0, margin, -margin])
+    else:
+        # Either all models agree everywhere (1), or no pair has four models (0).
+        correlations = np.array([n_pairs.any(), 1, 0])
+
+    # The effective number falls with the correlation, so its ends are swapped.
+    correlations = np.clip(correlations, copied, 1)
+    estimate, low, high = (m / (1 + (m - 1) * correlations)).tolist()
+
+    is_informative = low > 1 or high < _UNINFORMATIVE_SHARE * m
+    if is_informative:
+        sentence = (
+            f"{m:,} models are worth at most {estimate:.1f} independent models "
+            f"(95 % interval {low:.1f} to {high:.1f})"
         )
-        # The correlation can be no lower than copies have it; moved there, it is
-        # nowhere farther from the true one.
-        shared = max(_shared_errors(total), copied) + np.array([0, error, -error])
-    else:  # nobody ever departs, or nobody could
-        shared = np.array([total[0].any(), 1, 0])
+    else:
+        sentence = ""
 
-    estimate, low, high = (m / (1 + (m - 1) * np.clip(shared, copied, 1))).tolist()
-    said = f"{m:,} models speak with at most {estimate:.1f} independent voices (95 % interval {low:.1f} to {high:.1f})"
-    return Voices(estimate, low, high, said if low > 1 or high < _MOST * m else "")
+    return Voices(estimate=estimate, low=low, high=high, sentence=sentence)
 
 
-def _shared_errors(sums: FloatArray) -> float:
-    """Find the correlation of two raters' departures, each label's yes and no by itself."""
-    cells, far, square, product = sums
-    mean = ratio(far, cells, 0.0)
-    return float((product - mean * far).sum() / max((square - mean * far).sum(), 1e-12))
+def _compute_jackknife_margin(departures: FloatArray) -> float:
+    """Return half the width of the 95 % interval of the correlation of errors."""
+    total = departures.sum(axis=0)
+    replicates = [_correlate_errors(total - group) for group in departures]
+    standard_error = np.sqrt((GROUPS - 1) * np.var(replicates))
+    quantile = special.stdtrit(GROUPS - 1, 0.975)
+    return float(standard_error * quantile)
+
+
+def _correlate_errors(sums: FloatArray) -> float:
+    """Return the correlation of two models' deviations, centered by label and majority.
+
+    `sums` (4, 2, l) are those of `departing`.
+    """
+    n_pairs, deviation, square, product = sums
+    mean = ratio(deviation, n_pairs, 0.0)
+    covariance = (product - mean * deviation).sum()
+    variance = (square - mean * deviation).sum()
+    return float(covariance / max(variance, 1e-12))

@@ -347,19 +347,28 @@ def explain(
         asked.weighted(None).select(labels=[name]), voting._compute_statistics
     )
     prior = voting._solve(statistics).prior
-    if found.clusters is None:
-        clusters = ()
-    else:
-        clusters = zip(panel.clusters, found.clusters.tolist(), strict=True)
+    clusters: dict[str, float] = {}
+    if found.clusters is not None:
+        for cluster, contribution in zip(
+            panel.clusters, found.clusters.tolist(), strict=True
+        ):
+            if contribution:
+                clusters[cluster] = contribution
 
-    inside = {
-        cluster: contribution for cluster, contribution in clusters if contribution
-    }
-    what = combiner.name, one.instances.tolist()[0], name
-    score = float(combiner._apply(weighted, solution)[0, column])
-    sums = found.scale, found.baseline, found.remainder, found.statements
     return Explanation(
-        *what, score, float(prior[0]), *sums, said, panel.models, panel.labels, inside
+        method=combiner.name,
+        instance=one.instances.tolist()[0],
+        label=name,
+        score=float(combiner._apply(weighted, solution)[0, column]),
+        vote=float(prior[0]),
+        scale=found.scale,
+        baseline=found.baseline,
+        remainder=found.remainder,
+        contributions=found.statements,
+        said=said,
+        models=panel.models,
+        labels=panel.labels,
+        clusters=clusters,
     )
 
 

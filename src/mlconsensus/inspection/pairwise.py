@@ -1,7 +1,10 @@
-"""Where raters met: sums over the instances that two of them spoke about, at a cost in proportion to what was said."""
+"""Sums over the instances that two models have both predicted.
+
+The cost is proportional to the number of predictions, not to models × instances.
+"""
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -9,169 +12,257 @@ from ..linalg.annotations import Annotations
 from ..linalg.block_sums import FloatArray, ratio
 from ..predictions import IntArray
 
-GROUPS = 10  # of instances, for the jackknife
-FEW = 10  # shared instances, below which how two raters agree is mostly chance
+GROUPS = 10  # groups of instances, for the jackknife
+FEW = 10  # with fewer shared instances, the agreement of two models is mostly chance
 _AT_ONCE = 2**21  # numbers in the largest array of one step
 
 
-class PairwiseStatistics(NamedTuple):
-    """Sums over instances; `x` is a score minus its rater's mean on the label, `d` = Σ_ℓ (x_k − x_q)²."""
+@dataclass(frozen=True, kw_only=True)
+class PairwiseStatistics:
+    r"""Sums over instances, for each pair of models (k, q).
 
-    dispute: FloatArray  # (l,) mean squared difference of two raters' scores
-    # (groups of instances, 4, 2, l) what `departing` adds up, for the jackknife
-    departures: FloatArray
-    with_others: FloatArray  # (m,) Σ_i (Σ_q Σ_ℓ x_k x_q)², over raters q ≠ k
+    :math:`x_k` is the score of model `k` minus its mean on the label, and
+    :math:`d = \sum_\ell (x_k - x_q)^2` the distance of two models on an instance.
+    """
+
+    dispute: FloatArray  # (l,) mean squared difference of two models' scores
+    departures: FloatArray  # (GROUPS, 4, 2, l) sums of `departing`, for the jackknife
+    with_others: FloatArray  # (m,) Σ_i (Σ_q Σ_ℓ x_k x_q)², over models q ≠ k
     of_pairs: float  # Σ_i Σ_k Σ_q (Σ_ℓ x_k x_q)²
     products: FloatArray  # (m, m) Σ x_k x_q
-    squares: FloatArray  # (m, m) Σ x_k² over the cells that q spoke about too
-    cells: FloatArray  # (m, m) how many cells both spoke about
-    instances: FloatArray  # (m, m) and how many instances
+    squares: FloatArray  # (m, m) Σ x_k² over the instance-label pairs of both
+    cells: FloatArray  # (m, m) number of instance-label pairs of both
+    instances: FloatArray  # (m, m) number of instances of both
     spread: FloatArray  # (m, m) Σ_i d²
 
 
-def compute_pairwise_statistics(said: Annotations) -> PairwiseStatistics:
-    """Add up what raters said about the same instances.
+def compute_pairwise_statistics(annotations: Annotations) -> PairwiseStatistics:
+    """Compute sums over the instances that two models have both predicted.
+
+    Parameters
+    ----------
+    annotations : Annotations
+        Predictions in long format.
+
+    Returns
+    -------
+    PairwiseStatistics
 
     Examples
     --------
     >>> import mlconsensus as mlc
     >>> from mlconsensus.linalg.annotations import make_annotations
-    >>> found = compute_pairwise_statistics(make_annotations(mlc.Predictions([[[1], [0]], [[1], [0]], [[0], [np.nan]]])))
-    >>> found.products[0, 1], found.cells[0].tolist(), found.dispute.round(2).tolist()
-    (np.float64(0.5), [2.0, 2.0, 1.0], [0.5])
+    >>> panel = mlc.Predictions([[[1], [0]], [[1], [0]], [[0], [np.nan]]])
+    >>> statistics = compute_pairwise_statistics(make_annotations(panel))
+    >>> statistics.cells[0].tolist(), statistics.dispute.round(2).tolist()
+    ([2.0, 2.0, 1.0], [0.5])
     """
-    m, _, l = said.shape
-    of_two = np.zeros((5, m, m))
+    m, _, l = annotations.shape
+    label_means = annotations.mean  # (m, l)
     departures = np.zeros((GROUPS, 4, 2, l))
-    (apart, pairs) = np.zeros((2, l))
-    mean = said.mean
+    squared_differences = np.zeros(l)
+    n_comparisons = np.zeros(l)
     with_others = np.zeros(m)
     of_pairs = 0.0
-    for group, rows in together(said, l):
-        who = said.rater[rows]
-        w = said.spoke[rows].astype(np.float64)
-        a = said.scores[rows].astype(np.float64)
-        spoke = w.sum(axis=1)
-        total = a.sum(axis=1)
-        squared = (a**2).sum(axis=1)
-        departures[group] += departing(spoke, total, squared)
-        apart += (spoke * squared - total**2).sum(axis=0)
-        pairs += (spoke * (spoke - 1) / 2).sum(axis=0)
-        x = (a - mean[who]) * w
-        other = w.transpose(0, 2, 1)
-        product = x @ x.transpose(0, 2, 1)
-        own = x**2 @ other
-        both = w @ other
-        differ = own + own.transpose(0, 2, 1) - 2 * product
-        at = (who[:, :, None] * m + who[:, None, :]).ravel()
-        for total, brought in zip(
-            of_two, (product, own, both, both > 0, differ**2), strict=True
-        ):
-            np.add.at(total.reshape(-1), at, brought.ravel())
+    products = np.zeros((m, m))
+    squares = np.zeros((m, m))
+    cells = np.zeros((m, m))
+    instances = np.zeros((m, m))
+    spread = np.zeros((m, m))
 
-        product *= 1 - np.eye(who.shape[1])
-        np.add.at(with_others, who.ravel(), (product.sum(axis=2) ** 2).ravel())
+    for group, rows in together(annotations, l):
+        # b instances with predictions of s models each
+        models = annotations.rater[rows]  # (b, s)
+        mask = annotations.spoke[rows].astype(np.float64)  # (b, s, l)
+        scores = annotations.scores[rows].astype(np.float64)  # (b, s, l)
+
+        # Sums over the models of each instance-label pair
+        count = mask.sum(axis=1)  # (b, l)
+        total = scores.sum(axis=1)
+        squared = (scores**2).sum(axis=1)
+        departures[group] += departing(count, total, squared)
+        squared_differences += (count * squared - total**2).sum(axis=0)
+        n_comparisons += (count * (count - 1) / 2).sum(axis=0)
+
+        # Sums over the labels of each pair of models
+        x = (scores - label_means[models]) * mask
+        other_mask = mask.transpose(0, 2, 1)
+        product = x @ x.transpose(0, 2, 1)  # (b, s, s)
+        square = x**2 @ other_mask
+        n_shared = mask @ other_mask
+        distance = square + square.transpose(0, 2, 1) - 2 * product
+
+        # Add them up by the models' positions
+        position = (models[:, :, None] * m + models[:, None, :]).ravel()
+        _add_at(products, position, product)
+        _add_at(squares, position, square)
+        _add_at(cells, position, n_shared)
+        _add_at(instances, position, n_shared > 0)
+        _add_at(spread, position, distance**2)
+
+        # Variation from instance to instance, without pairs of a model with itself
+        product *= 1 - np.eye(models.shape[1])
+        _add_at(with_others, models.ravel(), product.sum(axis=2) ** 2)
         of_pairs += float((product**2).sum())
 
-    dispute = np.maximum(ratio(apart, pairs, 0.0), 0)
-    return PairwiseStatistics(dispute, departures, with_others, of_pairs, *of_two)
+    return PairwiseStatistics(
+        dispute=np.maximum(ratio(squared_differences, n_comparisons, 0.0), 0),
+        departures=departures,
+        with_others=with_others,
+        of_pairs=of_pairs,
+        products=products,
+        squares=squares,
+        cells=cells,
+        instances=instances,
+        spread=spread,
+    )
 
 
-def departing(spoke: FloatArray, total: FloatArray, squared: FloatArray) -> FloatArray:
-    """Add up how far raters depart from the majority's yes or no, alone and two at a time.
+def _add_at(total: FloatArray, position: IntArray, values: FloatArray) -> None:
+    """Add values to the flattened `total` in place; positions may repeat."""
+    np.add.at(total.reshape(-1), position, values.ravel())
+
+
+def departing(count: FloatArray, total: FloatArray, squared: FloatArray) -> FloatArray:
+    """Sum the models' deviations from the majority, of one model and of two.
+
+    Pairs with fewer than four models are left out: two of three models cannot both
+    deviate from the majority.
 
     Parameters
     ----------
-    spoke, total, squared
-        How many raters spoke about each cell (n, l), the sum of their scores, and of
-        the squares.
+    count, total, squared : ndarray of shape (n, l)
+        Number of predictions of each instance-label pair, the sum of their scores, and
+        the sum of their squares.
 
     Returns
     -------
-    ndarray (4, 2, l): cells, mean departure, mean square, mean product of two, where
-    the majority says no and yes. Cells with fewer than four raters are left out: two
-    cannot depart from a majority of three.
+    ndarray of shape (4, 2, l)
+        Number of pairs, mean deviation, mean square, and mean product of two models'
+        deviations; for a negative and for a positive majority.
     """
-    says = total >= spoke / 2
-    far = np.where(says, spoke - total, total)
-    square = np.where(says, spoke - 2 * total + squared, squared)
-    told = spoke > 3
-    many = np.maximum(spoke, 4)
-    of_cell = np.stack(
+    is_positive = total >= count / 2
+    deviation = np.where(is_positive, count - total, total)
+    square = np.where(is_positive, count - 2 * total + squared, squared)
+
+    n_models = np.maximum(count, 4)
+    n_ordered_pairs = n_models * (n_models - 1)
+    means = np.stack(
         [
-            np.ones_like(far),
-            far / many,
-            square / many,
-            (far**2 - square) / (many * (many - 1)),
+            np.ones_like(deviation),
+            deviation / n_models,
+            square / n_models,
+            (deviation**2 - square) / n_ordered_pairs,
         ]
     )
-    return np.stack(
-        [(of_cell * (told & (says == yes))).sum(axis=1) for yes in (False, True)],
-        axis=1,
-    )
+
+    is_included = count > 3
+    negative = (means * (is_included & ~is_positive)).sum(axis=1)
+    positive = (means * (is_included & is_positive)).sum(axis=1)
+    return np.stack([negative, positive], axis=1)
 
 
 def scale_of(squares: FloatArray) -> FloatArray:
-    """Tell what products (m, m) would be of raters that always move together; 0 for a rater with itself."""
+    """Return the products (m, m) of models whose scores are perfectly correlated.
+
+    The diagonal is 0: a model is not compared with itself.
+    """
     scale = np.sqrt(squares * squares.T) * (1 - np.eye(len(squares)))
     return np.where(scale > 1e-12, scale, 0.0)
 
 
-class Reliability(NamedTuple):
-    """How each rater correlates with what raters have in common."""
+@dataclass(frozen=True, kw_only=True)
+class Reliability:
+    """Correlation of each model with the common factor of all models."""
 
     of_each: FloatArray  # (m,)
-    without: (
-        FloatArray  # (m, m) of rater k, were it not for what it has in common with q
-    )
-    error: FloatArray  # (m, m) its standard error, 1 where k met nobody but q
+    without: FloatArray  # (m, m) that of model k, estimated without its pair with q
+    error: FloatArray  # (m, m) its standard error, 1 if k shares instances with q only
 
 
-def common_factor(met: PairwiseStatistics, rounds: int = 100) -> Reliability:
-    """Find how far raters can be relied on: two with errors of their own agree by the product of their reliabilities.
+def common_factor(statistics: PairwiseStatistics, rounds: int = 100) -> Reliability:
+    r"""Estimate the reliability of each model from the pairwise correlations.
 
-    Each pair counts by how sure its agreement is, and beyond one standard error in
-    least absolute deviations, so that copies stand out in place of bending the fit.
+    Two models with independent errors correlate by :math:`r_k r_q`. Each pair is
+    weighted by the precision of its correlation. Residuals larger than one standard
+    error count by their absolute value, so that duplicates do not distort the fit.
+
+    Parameters
+    ----------
+    statistics : PairwiseStatistics
+        Sums over the instances that two models share.
+    rounds : int, default=100
+        Number of iterations.
+
+    Returns
+    -------
+    Reliability
     """
-    scale = scale_of(met.squares)
-    agreement = ratio(met.products, scale, 0.0)
-    all_pairs = max(float(scale.sum()), 1e-12)
-    error = np.maximum(
-        np.sqrt(ratio(np.full_like(scale, met.of_pairs / all_pairs), scale, 0.0)), 1e-3
-    )
-    r = np.full(
-        len(scale), np.sqrt(max(float(met.products[scale > 0].sum()) / all_pairs, 1e-6))
-    )
-    for _ in range(rounds):
-        weight = (scale > 0) / (error * (np.abs(agreement - r[:, None] * r) + error))
-        fitted = weight * agreement * r
-        known = weight * r**2
-        r = (r + np.clip(ratio(fitted.sum(axis=1), known.sum(axis=1), 0.0), -1, 1)) / 2
+    scale = scale_of(statistics.squares)
+    correlation = ratio(statistics.products, scale, 0.0)
+    total_scale = max(float(scale.sum()), 1e-12)
 
-    fitted, known = (
-        field.sum(axis=1, keepdims=True) - field for field in (fitted, known)
-    )
-    known = np.where(known > 1e-9, known, 0.0)
+    # Standard error of each correlation, from the mean variance of all pairs
+    mean_variance = np.full_like(scale, statistics.of_pairs / total_scale)
+    error = np.maximum(np.sqrt(ratio(mean_variance, scale, 0.0)), 1e-3)
+
+    # Start from equally reliable models: their mean correlation is r².
+    mean_correlation = float(statistics.products[scale > 0].sum()) / total_scale
+    r = np.full(len(scale), np.sqrt(max(mean_correlation, 1e-6)))
+
+    # Iteratively reweighted least squares of correlation ≈ r_k r_q, with half steps
+    for _ in range(rounds):
+        residual = np.abs(correlation - r[:, None] * r)
+        weight = (scale > 0) / (error * (residual + error))
+        moment = weight * correlation * r
+        precision = weight * r**2
+        updated = ratio(moment.sum(axis=1), precision.sum(axis=1), 0.0)
+        r = (r + np.clip(updated, -1, 1)) / 2
+
+    # The same without one of the models, for each pair
+    moment = moment.sum(axis=1, keepdims=True) - moment
+    precision = precision.sum(axis=1, keepdims=True) - precision
+    precision = np.where(precision > 1e-9, precision, 0.0)
+
+    # The sign of r is arbitrary: most models are right.
     if r.sum() >= 0:
         sign = 1
     else:
         sign = -1
 
-    without = ratio(fitted, known, 0.0)
-    error = ratio(np.ones_like(known), np.sqrt(known), 1.0)
-    return Reliability(sign * r, sign * without, error)
-
-
-def together(said: Annotations, l: int) -> Iterator[tuple[int, IntArray]]:
-    """Yield groups of instances with equally many speakers, as rows (instances, speakers) of the sheets."""
-    order = np.argsort(said.instance, kind="stable")
-    _, first, speakers = np.unique(
-        said.instance[order], return_index=True, return_counts=True
+    return Reliability(
+        of_each=sign * r,
+        without=sign * ratio(moment, precision, 0.0),
+        error=ratio(np.ones_like(precision), np.sqrt(precision), 1.0),
     )
-    group = np.arange(len(first)) % GROUPS
-    for s in np.unique(speakers[speakers > 1]).tolist():
-        size = max(1, _AT_ONCE // (s * max(s, l)))
-        for g in range(GROUPS):
-            starts = first[(speakers == s) & (group == g)]
-            for at in range(0, len(starts), size):
-                yield g, order[starts[at : at + size, None] + np.arange(s)]
+
+
+def together(annotations: Annotations, l: int) -> Iterator[tuple[int, IntArray]]:
+    """Yield groups of instances that have predictions of equally many models.
+
+    Parameters
+    ----------
+    annotations : Annotations
+        Predictions in long format.
+    l : int
+        Number of labels, which bounds the number of instances of one step.
+
+    Yields
+    ------
+    group : int
+        Jackknife group of the instances.
+    rows : ndarray of shape (instances, models)
+        Positions in `annotations`.
+    """
+    order = np.argsort(annotations.instance, kind="stable")
+    _, first, n_models = np.unique(
+        annotations.instance[order], return_index=True, return_counts=True
+    )
+    groups = np.arange(len(first)) % GROUPS
+    for s in np.unique(n_models[n_models > 1]).tolist():
+        step = max(1, _AT_ONCE // (s * max(s, l)))
+        for group in range(GROUPS):
+            starts = first[(n_models == s) & (groups == group)]
+            for begin in range(0, len(starts), step):
+                rows = starts[begin : begin + step, None] + np.arange(s)
+                yield group, order[rows]
