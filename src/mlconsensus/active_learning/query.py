@@ -1,11 +1,17 @@
-"""Whom to ask next: which instances a person should answer, with the probability that each was chosen with.
+"""Select the instances that a person should label next.
 
-For a better consensus, a third of the budget goes to instances where another label is
-most likely to be right than the one put first, a third each to where ranking loss and
-average precision are expected to be worst, times the root of how uncertain the labels
-are; for sharper figures, all to those whose metrics may vary most (Neyman's
-allocation). A part is drawn evenly, so that no instance is without a chance and the
-answers can also judge without bias.
+Instances are drawn at random with unequal inclusion probabilities, in proportion to
+their value for the goal:
+
+- for a better consensus, a third of the budget goes to instances whose first label is
+  probably wrong, a third to instances with a high expected ranking loss and a third to
+  those with a low expected average precision, each multiplied by the square root of the
+  entropy of the labels;
+- for narrower intervals of the metrics, all of it goes to instances whose metrics vary
+  most (Neyman allocation).
+
+A part of the budget is drawn evenly, so that each instance has a positive probability.
+The labels can then also be used to estimate metrics without bias.
 """
 
 from typing import Any, Literal, NamedTuple
@@ -20,18 +26,19 @@ from ..predictions.validation import whole
 from ..text import plural
 
 Goal = Literal["consensus", "figures"]
-# for a better consensus: powers of what may be wrong, and of uncertainty in it
+# For a better consensus: exponents of the expected error, and of the entropy in it
 _POWER = 16.0
 _UNSURE = 0.5
-_EVENLY = {"consensus": 0.2, "figures": 0.3}  # part of the budget that is drawn evenly
+# Part of the budget that is drawn evenly
+_EVEN_SHARE = {"consensus": 0.2, "figures": 0.3}
 
 
 class Questions(NamedTuple):
-    """Which instances to ask about."""
+    """Instances that a person should label next."""
 
-    at: IntArray  # (b,) their positions, those most worth asking about first
-    chance: FloatArray  # (b,) with what probability each was chosen
-    # to be filled in: a `ModelTable` of these instances, and of those that have answers
+    at: IntArray  # (b,) their positions, the most valuable first
+    chance: FloatArray  # (b,) inclusion probability of each
+    # ScoreTable of these instances, to be filled in, and of those with gold labels
     table: Any = None
 
     def __str__(self) -> str:
@@ -46,46 +53,51 @@ def questions(
     goal: Goal,
     seed: int = 0,
 ) -> Questions:
-    """Choose `budget` instances to ask about.
+    """Select `budget` instances that a person should label.
 
     Parameters
     ----------
-    scores, likely
-        Consensus scores and probabilities (n, l).
-    answered
-        Which instances (n,) have answers already.
-    budget
-        How many instances to ask about.
-    goal
-        ``"consensus"``: for a better consensus; ``"figures"``: for figures with
+    scores, likely : ndarray of shape (n, l)
+        Consensus scores and probabilities.
+    answered : ndarray of bool of shape (n,)
+        Which instances have gold labels already.
+    budget : int
+        Number of instances.
+    goal : {"consensus", "figures"}
+        ``"consensus"``: for a better consensus; ``"figures"``: for metrics with
         narrower intervals.
-    seed
-        Instances are drawn by it.
+    seed : int, default=0
+        Seed of the random draw.
+
+    Returns
+    -------
+    Questions
 
     Examples
     --------
     >>> likely = np.array([[0.9, 0.1], [0.5, 0.5], [0.6, 0.4], [1.0, 0.0]])
-    >>> found = questions(likely, likely, np.zeros(4, dtype=bool), 2, "consensus", seed=1)
-    >>> found.at.tolist(), bool((found.chance > 0).all())
+    >>> answered = np.zeros(4, dtype=bool)
+    >>> query = questions(likely, likely, answered, 2, "consensus", seed=1)
+    >>> query.at.tolist(), bool((query.chance > 0).all())
     ([1, 2], True)
     """
     budget = whole(budget, "budget", 1)
     seed = whole(seed, "seed", 0, 2**63)
-    one_of(goal, _EVENLY, "goal")
-    rng = np.random.default_rng(seed)
-    rest = np.flatnonzero(~answered)
-    if not (len(rest) > 0):
+    one_of(goal, _EVEN_SHARE, "goal")
+
+    candidates = np.flatnonzero(~answered)
+    if len(candidates) == 0:
         raise InputError(
             where="ask",
             found="answers about every instance",
             expected="some instance to ask about",
         )
 
-    budget = min(budget, len(rest))
-    chance = chances(scores[rest], likely[rest], budget, goal)
-    chosen = drawn(chance, rng)
-    chosen = chosen[np.argsort(-chance[chosen], kind="stable")]
-    return Questions(rest[chosen], chance[chosen])
+    budget = min(budget, len(candidates))
+    chance = chances(scores[candidates], likely[candidates], budget, goal)
+    selected = drawn(chance, np.random.default_rng(seed))
+    selected = selected[np.argsort(-chance[selected], kind="stable")]
+    return Questions(at=candidates[selected], chance=chance[selected])
 
 
 def chances(
@@ -96,44 +108,71 @@ def chances(
     power: float = _POWER,
     unsure: float = _UNSURE,
 ) -> FloatArray:
-    """Find with what probability each instance (n,) is to be asked about; they add up to the budget."""
+    """Compute the inclusion probability of each instance; they sum to the budget.
+
+    Parameters
+    ----------
+    scores, likely : ndarray of shape (n, l)
+        Consensus scores and probabilities.
+    budget : float
+        Number of instances.
+    goal : {"consensus", "figures"}
+        As in `questions`.
+    power, unsure : float
+        For the goal ``"consensus"``: exponents of the value of an instance, and of the
+        entropy in it.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+    """
     one_error, loss, precision = np.clip(foreseen_metrics(likely, scores), 0, 1)
-    wrong = np.array([one_error, loss, 1 - precision])
+    expected_errors = np.array([one_error, loss, 1 - precision])  # (3, n)
+
     if goal == "consensus":
-        # Where no label is relevant, none can be put first; by half, as what is likely
-        # without truth is often too low.
-        wrong[0] = np.clip(one_error - (1 - likely).prod(axis=1) / 2, 0, 1)
+        # No first label is right for an instance without relevant labels. Subtract half
+        # of this probability, because probabilities without gold are often too low.
+        is_empty = (1 - likely).prod(axis=1)
+        expected_errors[0] = np.clip(one_error - is_empty / 2, 0, 1)
+
         entropy = (special.entr(likely) + special.entr(1 - likely)).sum(axis=1)
-        each = wrong * entropy**unsure + 1e-9
-        each = (each / each.max(axis=1, keepdims=True)) ** power
-        worth = (each / each.sum(axis=1, keepdims=True)).sum(axis=0)
+        value = expected_errors * entropy**unsure + 1e-9
+        value = (value / value.max(axis=1, keepdims=True)) ** power
+        worth = (value / value.sum(axis=1, keepdims=True)).sum(axis=0)
     else:
-        worth = np.sqrt(wrong * (1 - wrong)).mean(axis=0)
+        worth = np.sqrt(expected_errors * (1 - expected_errors)).mean(axis=0)
 
-    return (1 - _EVENLY[goal]) * _in_proportion(worth, budget) + _EVENLY[
-        goal
-    ] * budget / len(scores)
+    even_share = _EVEN_SHARE[goal]
+    even = even_share * budget / len(scores)
+    return (1 - even_share) * _in_proportion(worth, budget) + even
 
 
-def drawn(chance: FloatArray, rng: Any) -> IntArray:
-    """Draw instances with these chances: one start and even steps along them, laid end to end in random order."""
+def drawn(chance: FloatArray, rng: np.random.Generator) -> IntArray:
+    """Draw instances with these inclusion probabilities (systematic sampling).
+
+    The probabilities are laid end to end in random order. An instance is drawn if its
+    interval contains a whole number, counted from a random start.
+    """
     order = rng.permutation(len(chance))
     ends = np.cumsum(chance[order]) + rng.random()
-    return np.asarray(order[np.diff(np.floor(ends - 1e-9), prepend=0) > 0])
+    is_drawn = np.diff(np.floor(ends - 1e-9), prepend=0) > 0
+    return np.asarray(order[is_drawn])
 
 
 def _in_proportion(worth: FloatArray, budget: float) -> FloatArray:
-    """Share a budget out in proportion to worth; nobody gets more than 1, and what is over goes to the others."""
-    share = np.zeros(len(worth))
-    sure = np.zeros(len(worth), dtype=np.bool_)
-    worth = worth + 1e-9 * max(float(worth.max(initial=0.0)), 1e-9)
-    while True:
-        share = np.where(
-            sure,
-            1.0,
-            worth * (budget - sure.sum()) / max(float(worth[~sure].sum()), 1e-300),
-        )
-        if not (over := (share > 1 + 1e-12) & ~sure).any():
-            return share
+    """Divide a budget in proportion to worth, with at most 1 for each instance.
 
-        sure |= over
+    The excess of instances at the limit is divided among the others.
+    """
+    worth = worth + 1e-9 * max(float(worth.max(initial=0.0)), 1e-9)
+    is_full = np.zeros(len(worth), dtype=np.bool_)
+    while True:
+        remaining_budget = budget - is_full.sum()
+        remaining_worth = max(float(worth[~is_full].sum()), 1e-300)
+        share = worth * remaining_budget / remaining_worth
+        share = np.where(is_full, 1.0, share)
+
+        exceeds = (share > 1 + 1e-12) & ~is_full
+        if not exceeds.any():
+            return share
+        is_full |= exceeds
