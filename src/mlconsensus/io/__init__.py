@@ -1,4 +1,4 @@
-"""Prediction files: one module a format, chosen by suffix, and what makes tables and panels of them."""
+"""Reading and writing of prediction files."""
 
 from .files import atomic_write
 from .formats.registry import FORMATS, format_of
@@ -16,14 +16,12 @@ from .write import write_table
 __all__ = [
     "FORMATS",
     "FilePredictions",
+    "atomic_write",
     "format_of",
     "from_dataset",
     "from_long",
     "label_counts",
     "read_predictions",
-]
-__all__ += [
-    "atomic_write",
     "read_table",
     "read_tables",
     "scan_predictions",

@@ -1,7 +1,7 @@
-"""Files → tables and panels, in memory or left on disk: one way for both."""
+"""Reading of tables and panels from files, frames and datasets."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Unpack
@@ -16,6 +16,7 @@ from .columns import find_roles
 from .files import AnyPath, InputFile, Paths, Place, display, reader_errors
 from .formats import jsonl
 from .formats.registry import (
+    Collect,
     Format,
     NamedFrame,
     format_of,
@@ -30,7 +31,7 @@ _LONG = "columns=… or names such as instance, label, and model or score"
 def read_tables(
     path: AnyPath, *, format: str | None = None, **reading: Unpack[ReadKeywords]
 ) -> list[ScoreTable]:
-    r"""Read one file: a table for each model in it.
+    r"""Read the table of each model in one file.
 
     Parameters
     ----------
@@ -44,29 +45,44 @@ def read_tables(
 
     Returns
     -------
-    list of ModelTable
+    list of ScoreTable
         `instances` or `labels` is ``None`` where the file does not name them.
 
     Examples
     --------
     >>> import pathlib, tempfile
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "votes.csv"
-    >>> _ = path.write_text("instance,label,score,model\n7,law,0.9,ann\n7,law,0.2,bob\n")
+    >>> header = "instance,label,score,model"
+    >>> _ = path.write_text(f"{header}\n7,law,0.9,ann\n7,law,0.2,bob\n")
     >>> [(table.model, table.scores.tolist()) for table in read_tables(path)]
     [('ann', [[0.9]]), ('bob', [[0.2]])]
     """
     with make_read_options(reading) as options:
-        tables = _tables(make_input_file(path, options), format_of(path, format))
+        tables = _read_file(make_input_file(path, options), format_of(path, format))
 
-    return [_with_arrays(table) for table in tables]
+    return [_convert_instances(table) for table in tables]
 
 
 def read_table(
     path: AnyPath, *, format: str | None = None, **reading: Unpack[ReadKeywords]
 ) -> ScoreTable:
-    """Read a file that holds one table: the truth, or a consensus, whose scores may be any finite numbers.
+    """Read a file with one table: the truth, or a consensus.
 
-    Of an NPZ that holds ``truth`` beside predictions, it reads the truth.
+    Scores may be any finite numbers. If an NPZ archive holds ``truth`` and predictions,
+    the truth is read.
+
+    Parameters
+    ----------
+    path : str or path-like
+        A file, or ``-`` for standard input.
+    format : str, default=None
+        One of `FORMATS`. By default the suffix decides.
+    reading
+        As in `read_predictions`.
+
+    Returns
+    -------
+    ScoreTable
 
     Examples
     --------
@@ -77,7 +93,7 @@ def read_table(
     ['law']
     """
     with make_read_options(reading, is_truth=True) as options:
-        tables = _tables(make_input_file(path, options), format_of(path, format))
+        tables = _read_file(make_input_file(path, options), format_of(path, format))
         models = ", ".join(repr(table.model) for table in tables[:3]) + (
             ", …" if len(tables) > 3 else ""
         )
@@ -88,7 +104,7 @@ def read_table(
                 expected="one",
             )
 
-    return _with_arrays(tables[0])
+    return _convert_instances(tables[0])
 
 
 def read_predictions(
@@ -100,7 +116,7 @@ def read_predictions(
     models: Sequence[str] | None = None,
     **reading: Unpack[ReadKeywords],
 ) -> Predictions:
-    r"""Read what several models said, from one file or several, of any formats.
+    r"""Read the predictions of several models from files of any formats.
 
     Models are matched by the names of instances and labels. A model is called what its
     file says, else by the file's name without suffixes, with the folder before it where
@@ -134,7 +150,8 @@ def read_predictions(
     >>> import mlconsensus as mlc
     >>> folder = pathlib.Path(tempfile.mkdtemp())
     >>> _ = (folder / "ann.csv").write_text("id,law,war\n7,1,0\n8,0,1\n")
-    >>> _ = (folder / "bob.jsonl").write_text('{"instance": "7", "labels": ["law", "art"]}')
+    >>> line = '{"instance": "7", "labels": ["law", "art"]}'
+    >>> _ = (folder / "bob.jsonl").write_text(line)
     >>> read_predictions([folder / "ann.csv", folder / "bob.jsonl"])
     <Predictions: 2 models × 2 instances × 3 labels, 6 cells missing>
     """
@@ -145,7 +162,7 @@ def read_predictions(
 
 
 def from_long(frame: Any, **reading: Unpack[ReadKeywords]) -> Predictions:
-    """Make a panel of a long table in memory: a row for each statement of a model, worker or annotator.
+    """Make predictions of a long table in memory, with a row for each prediction.
 
     Parameters
     ----------
@@ -160,7 +177,13 @@ def from_long(frame: Any, **reading: Unpack[ReadKeywords]) -> Predictions:
 
     Examples
     --------
-    >>> frame = pl.DataFrame({"task": [7, 7, 8], "worker": ["ann", "bob", "ann"], "label": ["law", "law", None]})
+    >>> frame = pl.DataFrame(
+    ...     {
+    ...         "task": [7, 7, 8],
+    ...         "worker": ["ann", "bob", "ann"],
+    ...         "label": ["law", "law", None],
+    ...     }
+    ... )
     >>> from_long(frame).to_array()
     array([[[ 1.], [ 0.]],
            [[ 1.], [nan]]])
@@ -168,42 +191,44 @@ def from_long(frame: Any, **reading: Unpack[ReadKeywords]) -> Predictions:
     with make_read_options(reading) as options, reader_errors("frame", "a long table"):
         if hasattr(frame, "iloc"):
             cells = [
-                own.astype(object).where(own.notna(), None).tolist()
-                for _, own in frame.items()
+                column.astype(object).where(column.notna(), None).tolist()
+                for _, column in frame.items()
             ]
         else:
             frame = as_polars(frame, "frame")
             cells = frame.get_columns()
 
         columns = [str(column) for column in frame.columns]
-        rows = pl.DataFrame({str(at): own for at, own in enumerate(cells)})
-        told = options.columns.values()
-        if not (not told or not set(told).isdisjoint(columns)):
+        rows = pl.DataFrame(
+            {str(position): column for position, column in enumerate(cells)}
+        )
+        named_columns = set(options.columns.values())
+        if named_columns and named_columns.isdisjoint(columns):
             raise InputError(
                 where="columns",
                 found="none of those named in the frame",
                 expected="some",
             )
-        if not (bool(find_roles(columns, options, "frame"))):
+        if not find_roles(columns, options, "frame"):
             raise InputError(
                 where="frame", found=f"the columns {', '.join(columns)}", expected=_LONG
             )
 
-        found = NamedFrame(
+        long_frame = NamedFrame(
             rows=rows,
             columns=columns,
             place=Place(file="frame", unit="row", number=lambda row: row),
         )
         tables = [
             rename_labels(table, options)
-            for table in long_table.make_tables(found, "model", options)
+            for table in long_table.make_tables(long_frame, "model", options)
         ]
 
     return Predictions.from_tables(tables)
 
 
 def from_dataset(rows: Iterable[Any], **reading: Unpack[ReadKeywords]) -> Predictions:
-    """Make a panel of rows that are dicts, as Hugging Face's and Argilla's datasets give them, or a list of such.
+    """Make predictions of rows that are dicts, as in datasets of Hugging Face.
 
     Parameters
     ----------
@@ -218,12 +243,15 @@ def from_dataset(rows: Iterable[Any], **reading: Unpack[ReadKeywords]) -> Predic
 
     Examples
     --------
-    >>> rows = [{"id": 7, "annotator": "ann", "labels": ["law"]}, {"id": 8, "annotator": "ann", "labels": []}]
+    >>> rows = [
+    ...     {"id": 7, "annotator": "ann", "labels": ["law"]},
+    ...     {"id": 8, "annotator": "ann", "labels": []},
+    ... ]
     >>> from_dataset(rows).to_array()
     array([[[1.], [0.]]])
     """
     features = getattr(rows, "features", None) or {}
-    named = {
+    class_names = {
         key: getattr(getattr(feature, "feature", feature), "names", None)
         for key, feature in features.items()
     }
@@ -232,10 +260,10 @@ def from_dataset(rows: Iterable[Any], **reading: Unpack[ReadKeywords]) -> Predic
         reader_errors("dataset", "rows that are dicts"),
     ):
         entries = (
-            (at, jsonl.name_classes(row, at, named, options))
-            for at, row in enumerate(rows)
+            (position, jsonl.name_classes(row, position, class_names, options))
+            for position, row in enumerate(rows)
         )
-        found = jsonl.make_long_frame(
+        long_frame = jsonl.make_long_frame(
             entries,
             "row",
             InputFile(name="dataset", model="model", read=bytes, options=options),
@@ -249,7 +277,7 @@ def from_dataset(rows: Iterable[Any], **reading: Unpack[ReadKeywords]) -> Predic
 
         tables = [
             rename_labels(table, options)
-            for table in long_table.make_tables(found, "model", options)
+            for table in long_table.make_tables(long_frame, "model", options)
         ]
 
     return Predictions.from_tables(tables)
@@ -258,7 +286,18 @@ def from_dataset(rows: Iterable[Any], **reading: Unpack[ReadKeywords]) -> Predic
 def label_counts(
     paths: Paths, *, format: str | None = None, **reading: Unpack[ReadKeywords]
 ) -> dict[str, int]:
-    r"""Count how often each label is given, with a score of at least 0.5, in files whose labels need not match.
+    r"""Count the scores of at least 0.5 of each label in files.
+
+    The labels of the files need not match.
+
+    Parameters
+    ----------
+    paths, format, reading
+        As in `read_predictions`.
+
+    Returns
+    -------
+    dict of str to int
 
     Examples
     --------
@@ -268,169 +307,194 @@ def label_counts(
     >>> label_counts(path)
     {'law': 2, 'war': 0}
     """
-    used: Counter[str] = Counter()
+    total: Counter[str] = Counter()
     with make_read_options(reading) as options:
-        for table in (
-            table
-            for one in list_input_files(paths, format, options)
-            for table in _tables(*one)
-        ):
-            if table.labels is None:
-                labels = range(table.scores.shape[1])
-            else:
+        for file, form in list_input_files(paths, format, options):
+            for table in _read_file(file, form):
                 labels = table.labels
+                if labels is None:
+                    labels = range(table.scores.shape[1])
 
-            given = np.ravel((table.scores >= 0.5).sum(axis=0)).tolist()
-            used.update(
-                {
-                    str(label): int(times)
-                    for label, times in zip(labels, given, strict=True)
-                }
-            )
+                counts = np.ravel((table.scores >= 0.5).sum(axis=0))
+                for label, count in zip(labels, counts.tolist(), strict=True):
+                    total[str(label)] += int(count)
 
-    return dict(used)
+    return dict(total)
 
 
 def read_panel_tables(
-    files: Sequence[tuple[InputFile, Format]],
+    files: Iterable[tuple[InputFile, Format]],
     models: Sequence[str] | None = None,
     scratch: Path | None = None,
 ) -> list[ScoreTable]:
-    """Read the tables of a panel, each model with a name of its own, and all or none of them with names.
+    """Read the tables of a panel, and give each model a unique name.
 
     Parameters
     ----------
-    files
-        What `input_files` gives; it may be walked only once.
-    models
-        What to call the models.
-    scratch
-        A folder for what is to stay on disk; ``None``: everything goes into memory.
+    files : iterable of (InputFile, Format)
+        Result of `list_input_files`.
+    models : sequence of str, default=None
+        Names of the models. By default the files name them.
+    scratch : Path, default=None
+        Folder for scores that remain on disk. By default they are in memory.
+
+    Returns
+    -------
+    list of ScoreTable
+        Either all tables have names of instances and labels, or none has.
 
     Examples
     --------
     >>> read_panel_tables([], models=["ann"])
     Traceback (most recent call last):
     ...
-    mlconsensus.errors.InputError: models: found names for 1, expected for 0, as there are in the files
+    mlconsensus.errors.InputError: models: found names for 1, expected for 0, as ...
     """
-    found: list[ScoreTable] = []
-    fuller: list[str] = []  # names for models that would have the same
-    told = False  # whether any file has any of the columns that are named
-    for k, (file, form) in enumerate(files):
-        if found:
-            before = found[-1].instances
-        else:
-            before = None
+    tables: list[ScoreTable] = []
+    long_names: list[str] = []  # for models whose names are not unique
+    has_named_column = False  # whether any file has any of the columns that are named
+    for position, (file, form) in enumerate(files):
+        previous_names = None
+        if tables:
+            previous_names = tables[-1].instances
 
-        for table in _tables(file, form, scratch and scratch / str(k), like=before):
-            found.append(table)
-            names_model = table.model != file.model
-            if names_model or file.path is None:
-                fuller.append(table.model)
-            else:
-                folder = file.path.absolute().parent.name
-                fuller.append(f"{folder}/{table.model}")
+        file_scratch = None
+        if scratch is not None:
+            file_scratch = scratch / str(position)
 
-        told = told or file.name not in file.options.log.files_without_named_columns
+        for table in _read_file(file, form, file_scratch, previous_names):
+            tables.append(table)
+            long_names.append(_make_long_name(table, file))
 
-    if not (told or not found):
+        if file.name not in file.options.log.files_without_named_columns:
+            has_named_column = True
+
+    if tables and not has_named_column:
         raise InputError(
             where="columns", found="none of those named in any file", expected="some"
         )
 
-    return with_names(_renamed(found, fuller, models))
+    return with_names(_rename_models(tables, long_names, models))
 
 
-def _tables(
-    file: InputFile, form: Format, scratch: Path | None = None, like: Any = None
+def _make_long_name(table: ScoreTable, file: InputFile) -> str:
+    """Return the name of a model with the folder, unless the file names the model."""
+    if table.model != file.model or file.path is None:
+        return table.model
+
+    folder = file.path.absolute().parent.name
+    return f"{folder}/{table.model}"
+
+
+def _read_file(
+    file: InputFile,
+    form: Format,
+    scratch: Path | None = None,
+    previous_names: object = None,
 ) -> list[ScoreTable]:
-    keep: Callable[[pl.LazyFrame], Any] = (
-        pl.LazyFrame.collect
-        if scratch is None
-        else partial(on_disk.sink_to_parquet, scratch)
-    )
-    with reader_errors(file.name, form.title):
-        found = form.module.read(file, keep, **form.options)
-        if (
-            isinstance(found, NamedFrame)
-            and pl.List(pl.String) in found.rows.lazy().collect_schema().dtypes()
-        ):
-            rows = found.rows.lazy().collect().iter_rows()  # lists of tags, as in JSON
-            entries = (dict(zip(found.columns, row, strict=True)) for row in rows)
-            found = jsonl.make_long_frame(enumerate(entries, 1), "row", file)
+    """Read the table of each model in one file."""
+    collect: Collect = pl.LazyFrame.collect
+    if scratch is not None:
+        collect = partial(on_disk.sink_to_parquet, scratch)
 
-        named = file.options.columns.values()
-        if (
-            named
-            and isinstance(found, NamedFrame)
-            and not found.allows_missing_label
-            and not set(named) & set(found.columns)
-        ):
-            file.options.log.files_without_named_columns.add(file.name)
-        if isinstance(found, list):
-            tables = found
-        else:
+    with reader_errors(file.name, form.title):
+        content: NamedFrame | list[ScoreTable]
+        content = form.module.read(file, collect, **form.options)
+        if isinstance(content, NamedFrame):
+            content = _expand_label_lists(content, file)
+            _log_named_columns(content, file)
             tables = long_table.make_tables(
-                found, file.model, file.options, scratch, like
+                content, file.model, file.options, scratch, previous_names
             )
+        else:
+            tables = content
 
         tables = [rename_labels(table, file.options) for table in tables]
         if scratch is None:
             return tables
+
         return [
-            on_disk.store_table(table, scratch / f"table-{k}")
-            for k, table in enumerate(tables)
+            on_disk.store_table(table, scratch / f"table-{position}")
+            for position, table in enumerate(tables)
         ]
 
 
-def _with_arrays(table: ScoreTable) -> ScoreTable:
+def _expand_label_lists(frame: NamedFrame, file: InputFile) -> NamedFrame:
+    """Return a long frame for a frame with lists of labels, as in JSON lines."""
+    if pl.List(pl.String) not in frame.rows.lazy().collect_schema().dtypes():
+        return frame
+
+    rows = frame.rows.lazy().collect().iter_rows()
+    entries = (dict(zip(frame.columns, row, strict=True)) for row in rows)
+    return jsonl.make_long_frame(enumerate(entries, 1), "row", file)
+
+
+def _log_named_columns(frame: NamedFrame, file: InputFile) -> None:
+    """Log whether a table has none of the columns that the user names."""
+    named_columns = set(file.options.columns.values())
+    is_table = not frame.allows_missing_label
+    if named_columns and is_table and named_columns.isdisjoint(frame.columns):
+        file.options.log.files_without_named_columns.add(file.name)
+
+
+def _convert_instances(table: ScoreTable) -> ScoreTable:
+    """Return a table with the names of instances as a NumPy array."""
     if table.instances is None:
         return table
     return table._replace(instances=as_array(table.instances))
 
 
-def _renamed(
-    found: list[ScoreTable], fuller: list[str], models: Sequence[str] | None
+def _rename_models(
+    tables: list[ScoreTable], long_names: list[str], models: Sequence[str] | None
 ) -> list[ScoreTable]:
-    """Give every model its own name: those in `models`, or what the files say."""
-    if models is not None:
-        if isinstance(models, str):
-            raise InputError(
-                where="models",
-                found=f"the single text {models!r}",
-                expected="a list of names",
-            )
-
-        names = [str(name) for name in models]
-        there = f"for {len(found)}, as there are in the files"
-        if len(names) != len(found):
-            raise InputError(
-                where="models", found=f"names for {len(names)}", expected=there
-            )
+    """Give each model a unique name: from `models`, or from the files."""
+    if models is None:
+        counts = Counter(table.model for table in tables)
+        names = []
+        for table, long_name in zip(tables, long_names, strict=True):
+            if counts[table.model] > 1:
+                names.append(long_name)
+            else:
+                names.append(table.model)
     else:
-        times = Counter(table.model for table in found)
-        names = [
-            longer if times[table.model] > 1 else table.model
-            for table, longer in zip(found, fuller, strict=True)
-        ]
+        names = _check_model_names(models, len(tables))
 
-    first: dict[str, int] = {}
-    for k, name in enumerate(names):
-        if models is None:
-            shown = found[k].model
-        else:
+    first_tables: dict[str, ScoreTable] = {}
+    for name, table in zip(names, tables, strict=True):
+        if name in first_tables:
             shown = name
+            if models is None:
+                shown = table.model
 
-        before = first.setdefault(name, k)
-        second = f"a second model {shown!r} (the first is in {found[before].file})"
-        if before != k:
+            first_file = first_tables[name].file
             raise InputError(
-                where=str(found[k].file),
-                found=second,
+                where=str(table.file),
+                found=f"a second model {shown!r} (the first is in {first_file})",
                 expected="each model to have its own name",
             )
 
+        first_tables[name] = table
+
     return [
-        table._replace(model=name) for name, table in zip(names, found, strict=True)
+        table._replace(model=name) for name, table in zip(names, tables, strict=True)
     ]
+
+
+def _check_model_names(models: Sequence[str], n_tables: int) -> list[str]:
+    """Return the names of models as text; there must be one for each table."""
+    if isinstance(models, str):
+        raise InputError(
+            where="models",
+            found=f"the single text {models!r}",
+            expected="a list of names",
+        )
+
+    names = [str(name) for name in models]
+    if len(names) != n_tables:
+        raise InputError(
+            where="models",
+            found=f"names for {len(names)}",
+            expected=f"for {n_tables}, as there are in the files",
+        )
+
+    return names

@@ -1,4 +1,4 @@
-"""Files → a panel that stays on disk and is walked block by block."""
+"""Predictions that remain in files and are read block by block."""
 
 import shutil
 import tempfile
@@ -35,23 +35,21 @@ _CELL = 24
 
 
 class Scratch:
-    """A folder for scratch files; a temporary one vanishes with the panels that need it."""
+    """A folder for scratch files; a temporary one is removed with its panels."""
 
     def __init__(self, folder: AnyPath | None) -> None:
         if folder is None:
             self.folder = Path(tempfile.mkdtemp(prefix="mlconsensus-"))
+            weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
         else:
             self.folder = Path(folder)
-
-        if folder is None:
-            weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Scratch, (self.folder,)  # another process does not remove it
 
 
 class FilePredictions(LazyPredictions):
-    """Predictions in files, which `scan_predictions` found to belong together; blocks are read when they are needed."""
+    """Predictions in files, made by `scan_predictions`; blocks are read when needed."""
 
     def __init__(
         self,
@@ -74,18 +72,23 @@ class FilePredictions(LazyPredictions):
 
     @property
     def block_size(self) -> int:
-        """How many instances `blocks` gives at a time unless told."""
-        most = super().block_size // (
-            1 if self.many else 4 if self.has_scores else 2
-        )  # floats take more memory
-        return most // 128 * 128 or max(
-            1, most
-        )  # bits that begin with a byte, also in half a block, are sooner read
+        """Default number of instances in a block."""
+        divisor = 2
+        if self.many:
+            divisor = 1
+        elif self.has_scores:
+            divisor = 4  # floats take more memory
+
+        # Bits are read faster if blocks, and halves of them, begin with a byte.
+        size = super().block_size // divisor
+        if size >= 128:
+            return size // 128 * 128
+        return max(1, size)
 
     @property
     def n_said(self) -> int:
-        """How many numbers the models' matrices hold: of sparse ones, those that are not 0."""
-        return sum(own.n_said for own in self._scores)
+        """Number of stored scores in the matrices of all models."""
+        return sum(scores.n_said for scores in self._scores)
 
     @property
     def instances(self) -> Names:  # type: ignore[override]
@@ -93,25 +96,24 @@ class FilePredictions(LazyPredictions):
         return as_array(self.names(0, len(self)))
 
     def read(self, start: int, stop: int) -> Predictions:
-        """Read the instances from one position to another; they are called by their positions."""
-        at = slice(start, min(stop, len(self)))
+        """Read the instances from `start` to `stop`, named by their positions."""
+        stop = min(stop, len(self))
         models, labels = self._scanned
-        parts = [own.take(at) for own in self._scores]
-        found = Predictions.from_parts(
-            models, np.arange(at.start, at.stop), labels, parts
-        )
-        return prepared(found.as_block(self.many), self._steps)
+        parts = [scores.take(slice(start, stop)) for scores in self._scores]
+        block = Predictions.from_parts(models, np.arange(start, stop), labels, parts)
+        return prepared(block.as_block(self.many), self._steps)
 
     def named_blocks(
         self, start: int, stop: int, size: int
     ) -> Iterator[tuple[Predictions, pl.Series]]:
-        """Walk the instances from one position to another, `size` at a time, with their names."""
-        for at in range(start, stop, size):
-            end = min(stop, at + size)
-            yield self.read(at, end), self.names(at, end)
+        """Iterate over blocks of `size` instances with the names of the instances."""
+        for block_start in range(start, stop, size):
+            block_stop = min(stop, block_start + size)
+            block = self.read(block_start, block_stop)
+            yield block, self.names(block_start, block_stop)
 
     def names(self, start: int, stop: int) -> pl.Series:
-        """Read the names of the instances from one position to another."""
+        """Read the names of the instances from `start` to `stop`."""
         return self._names.read(start, min(stop, len(self))).to_series()
 
 
@@ -125,7 +127,7 @@ def scan_predictions(
     scratch: AnyPath | None = None,
     **reading: Unpack[ReadKeywords],
 ) -> FilePredictions:
-    r"""Find out what several models said, as `read_predictions` does, without reading it into memory.
+    r"""Prepare the predictions of several models without reading them into memory.
 
     Wide Parquet tables that list the same instances in the same order are walked where
     they are. Other files are put into scratch files first: text, statements of long
@@ -161,39 +163,56 @@ def scan_predictions(
             list(track(files, len(files), "scanning")), models, held.folder
         )
 
-    called, names, known, scores = aligned(tables, instances, labels)
+    model_names, names, label_names, scores = aligned(tables, instances, labels)
     scores = tuple(
-        _in_any_order(own, held.folder / f"rows-{k}") for k, own in enumerate(scores)
+        _allow_any_order(model_scores, held.folder / f"rows-{position}")
+        for position, model_scores in enumerate(scores)
     )
     path = held.folder / "instances.parquet"
     pl.Series("0", names).cast(pl.String).to_frame().write_parquet(
         path, row_group_size=2**17
     )
     walk = on_disk.SequentialReader(pl.scan_parquet(path, glob=False), "the panel")
-    like = [np.zeros((1, len(known)), own.matrix.dtype) for own in scores]
+    like = [
+        np.zeros((1, len(label_names)), model_scores.matrix.dtype)
+        for model_scores in scores
+    ]
     return FilePredictions(
-        Predictions(like, models=called, labels=known), scores, walk, len(names), held
+        Predictions(like, models=model_names, labels=label_names),
+        scores,
+        walk,
+        len(names),
+        held,
     )
 
 
-def _in_any_order(own: AlignedScores, path: Path) -> AlignedScores:
-    """Make a table fit to be read in the panel's order, and keep that order in a file."""
-    if own.rows is None:
-        return own
+def _allow_any_order(scores: AlignedScores, path: Path) -> AlignedScores:
+    """Return scores that can be read in the order of the panel, kept in a file."""
+    if scores.rows is None:
+        return scores
 
-    matrix = own.matrix
+    matrix = scores.matrix
     if (
         isinstance(matrix, on_disk.ParquetMatrix | RelabeledMatrix)
-        and not (np.diff(own.rows[own.rows >= 0]) > 0).all()
+        and not (np.diff(scores.rows[scores.rows >= 0]) > 0).all()
     ):
         matrix = on_disk.DenseFile.create(matrix, path.with_suffix(".scores.npy"))
 
-    order: Any = on_disk.DenseFile.create(own.rows, path.with_suffix(".npy"))
-    return own._replace(matrix=matrix, rows=order)
+    order: Any = on_disk.DenseFile.create(scores.rows, path.with_suffix(".npy"))
+    return scores._replace(matrix=matrix, rows=order)
 
 
 def needed_memory(paths: Paths, format: str | None = None) -> int:
-    """Estimate how many bytes of memory it takes to combine files without streaming them, from a look at them.
+    """Estimate the bytes of memory that are needed to combine files in memory.
+
+    Parameters
+    ----------
+    paths, format
+        As in `read_predictions`.
+
+    Returns
+    -------
+    int
 
     Examples
     --------
