@@ -10,7 +10,7 @@ import numpy as np
 
 from ..linalg.annotations import Annotations
 from ..linalg.block_sums import FloatArray, ratio
-from ..predictions import IntArray
+from ..predictions import Array, IntArray
 
 GROUPS = 10  # groups of instances, for the jackknife
 FEW = 10  # with fewer shared instances, the agreement of two models is mostly chance
@@ -118,7 +118,7 @@ def compute_pairwise_statistics(annotations: Annotations) -> PairwiseStatistics:
     )
 
 
-def _add_at(total: FloatArray, position: IntArray, values: FloatArray) -> None:
+def _add_at(total: FloatArray, position: IntArray, values: Array) -> None:
     """Add values to the flattened `total` in place; positions may repeat."""
     np.add.at(total.reshape(-1), position, values.ravel())
 

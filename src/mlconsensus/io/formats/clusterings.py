@@ -29,7 +29,9 @@ def read_clustering(path: str | os.PathLike[str]) -> dict[str, str]:
 
 
 def read_pairs(path: str | os.PathLike[str], key: str, value: str) -> dict[str, str]:
-    r"""Read a table of two columns, from CSV, TSV or Parquet, as a mapping; rows without a second cell are left out.
+    r"""Read a CSV, TSV or Parquet table of two columns as a mapping.
+
+    Rows without a second cell are left out.
 
     Parameters
     ----------
@@ -48,8 +50,7 @@ def read_pairs(path: str | os.PathLike[str], key: str, value: str) -> dict[str, 
     """
     name = display(path)
     form = format_of(path, None)
-    known = form.name in ("csv", "tsv", "parquet")
-    if not (known):
+    if form.name not in ("csv", "tsv", "parquet"):
         raise InputError(
             where=name,
             found=f"the format {form.name}",
@@ -75,12 +76,14 @@ def read_pairs(path: str | os.PathLike[str], key: str, value: str) -> dict[str, 
 
     instances, clusters = (cells.fill_null("").str.strip_chars() for cells in frame)
     if again := first_again(instances):
-        found = instances[again[1]]
+        row = again[1]
         raise InputError(
-            f"{name}, row {again[1] + 1}: found the {key} {found!r} again, expected each once"
+            where=f"{name}, row {row + 1}",
+            found=f"the {key} {instances[row]!r} again",
+            expected="each once",
         )
 
-    if not (any(clusters)):
+    if not any(clusters):
         raise InputError(
             where=name, found=f"no {key} with a {value}", expected="at least one"
         )

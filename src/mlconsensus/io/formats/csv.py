@@ -16,16 +16,32 @@ from .. import layouts
 from ..encoding import check_text, decode_text
 from ..files import InputFile, Place, first_line, open_content, reader_errors
 from ..layouts import Layout
-from .registry import Collect, NamedFrame
+from .registry import Collect, Frame, NamedFrame
 
-_GLANCE = 2**16  # bytes that tell text from anything else
-_CALLED = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
+_HEAD = 2**16  # bytes that show whether a file is text
+_SEPARATOR_NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 
 
 def read(
     file: InputFile, collect: Collect = pl.LazyFrame.collect, separator: str = ","
 ) -> NamedFrame:
-    r"""Read the rows of a CSV file: names as text, scores as the narrowest of numbers and text that takes them all.
+    r"""Read the rows of a CSV file.
+
+    Names are text. Scores have the smallest type that holds them all: integers, floats
+    or text.
+
+    Parameters
+    ----------
+    file : InputFile
+        The file.
+    collect : callable
+        Runs the query.
+    separator : str, default=","
+        Character between columns.
+
+    Returns
+    -------
+    NamedFrame
 
     Examples
     --------
@@ -36,16 +52,15 @@ def read(
     """
     content = file.get_content()
     with open_content(content) as opening:
-        head = opening.read(_GLANCE)
+        head = opening.read(_HEAD)
         opening.seek(max(0, opening.seek(0, os.SEEK_END) - 4))
-        if opening.read().endswith(
-            (b"\n\n", b"\n\r\n")
-        ):  # to Polars, an empty line is a row
+        # Polars reads an empty line as a row.
+        if opening.read().endswith((b"\n\n", b"\n\r\n")):
             content = file.read().rstrip(b"\r\n")
 
     check_text(head, file.name)
-    ended = b"\n" in head or head.count(b"\r") < 2
-    if not (ended):
+    has_line_feeds = b"\n" in head or head.count(b"\r") < 2
+    if not has_line_feeds:
         raise InputError(
             where=file.name,
             found="bare carriage returns as line ends",
@@ -53,9 +68,14 @@ def read(
         )
 
     columns, header_lines = _header(content, file.name, separator)
-    parts = cells.find_roles(columns, file.options, file.name)
-    text = [str(at) for at, part in enumerate(parts) if part != "score"] or ["0"]
-    rows = _parsed(content, columns, text, file.name, separator, collect)
+    roles = cells.find_roles(columns, file.options, file.name)
+    text = [str(position) for position, role in enumerate(roles) if role != "score"]
+    if not roles:
+        text = ["0"]
+
+    rows = _parse_rows(
+        content, columns, text, name=file.name, separator=separator, collect=collect
+    )
 
     def find_line(row: int) -> int:
         """Return the line on which a row begins; names may contain line ends."""
@@ -73,25 +93,39 @@ def read(
 def write(
     file: IO[bytes], table: ScoreTable, layout: Layout, separator: str = ","
 ) -> None:
-    r"""Write one table as CSV: scores so that they read back exactly, missing ones as empty cells.
+    r"""Write one table as CSV.
+
+    Scores are written exactly, missing ones as empty cells.
+
+    Parameters
+    ----------
+    file : binary file
+        The output.
+    table : ScoreTable
+        The scores of one model.
+    layout : {"wide", "long", "ranked"}
+        Arrangement of rows and columns.
+    separator : str, default=","
+        Character between columns.
 
     Examples
     --------
     >>> import numpy as np
     >>> file = io.BytesIO()
-    >>> write(file, ScoreTable("a", np.array([[1.0, 0.1]]), ["007"], ["sports", "law"]), "wide")
+    >>> table = ScoreTable("a", np.array([[1.0, 0.1]]), ["007"], ["sports", "law"])
+    >>> write(file, table, "wide")
     >>> file.getvalue()
     b'instance,sports,law\n007,1.0,0.1\n'
     """
-    for at, block in enumerate(layouts.iterate_blocks(table, layout)):
+    for number, block in enumerate(layouts.iterate_blocks(table, layout)):
         numbers = block.with_columns(pl.col(pl.Boolean).cast(pl.UInt8))
-        numbers.write_csv(file, include_header=at == 0, separator=separator)
+        numbers.write_csv(file, include_header=number == 0, separator=separator)
 
 
 def _header(content: bytes | Path, name: str, separator: str) -> tuple[list[str], int]:
     """Return the names of the columns, and how many lines they take."""
     columns, lines = next(_records(content, separator, name), ([], 0))
-    if not (any(column.strip() for column in columns)):
+    if not any(column.strip() for column in columns):
         raise InputError(
             where=f"{name}, line 1", found="an empty line", expected="a header line"
         )
@@ -100,22 +134,25 @@ def _header(content: bytes | Path, name: str, separator: str) -> tuple[list[str]
             ",": " (--format csv reads it)",
             "\t": " (--format tsv reads it)",
         }.get(other, "")
-        found = f"{_CALLED[other]} between columns{remedy}"
-        points = ", and points in numbers such as 0.5" * (
-            other == ";"
-        )  # those who write the one write 0,5
+        # Files with semicolons mostly have decimal commas, too.
+        points = ""
+        if other == ";":
+            points = ", and points in numbers such as 0.5"
+
         raise InputError(
-            f"{name}, line 1: found {found}, expected {_CALLED[separator]}{points}"
+            where=f"{name}, line 1",
+            found=f"{_SEPARATOR_NAMES[other]} between columns{remedy}",
+            expected=f"{_SEPARATOR_NAMES[separator]}{points}",
         )
 
     return columns, lines
 
 
 def _other_mark(record: list[str], separator: str) -> str:
-    """Return what else may separate the fields of a record that has but one."""
+    """Return another separator in a record that has only one field, else ''."""
     others = [
         mark
-        for mark in _CALLED
+        for mark in _SEPARATOR_NAMES
         if mark != separator and len(record) == 1 and mark in record[0]
     ]
     if others:
@@ -123,24 +160,21 @@ def _other_mark(record: list[str], separator: str) -> str:
     return ""
 
 
-def _parsed(
+def _parse_rows(
     content: bytes | Path,
     columns: list[str],
     text: list[str],
+    *,
     name: str,
     separator: str,
     collect: Collect,
-) -> Any:
+) -> Frame:
+    """Parse the rows with the first type of scores that fits all of them."""
     source: Any = content
-    for kind in (
-        pl.UInt8,
-        pl.Float64,
-        pl.String,
-    ):  # a type that does not fit fails at the first such cell
-        schema = {
-            str(at): pl.String if str(at) in text else kind
-            for at in range(len(columns))
-        }
+    # A type that does not fit fails at the first such cell.
+    for dtype in (pl.UInt8, pl.Float64, pl.String):
+        schema: dict[str, Any] = dict.fromkeys(map(str, range(len(columns))), dtype)
+        schema |= dict.fromkeys(text, pl.String)
         try:
             with reader_errors(name, "CSV"):
                 options: Any = {
@@ -175,23 +209,27 @@ def _parsed(
 
 
 def _check_widths(content: bytes | Path, width: int, name: str, separator: str) -> None:
-    """Refuse the first record that does not have `width` fields, or is no CSV at all."""
+    """Raise an error for the first record that does not have `width` fields."""
     ended = 0  # the line before the record
     for record, line in _records(content, separator, name):
         if len(record) != width:
             other = _other_mark(record, separator)
             if other:
-                hint = f" with {_CALLED[other]} in it"
+                hint = f" with {_SEPARATOR_NAMES[other]} in it"
             else:
                 hint = ""
 
-            if record:
-                found = f"{len(record)} field{'s' * (len(record) > 1)}{hint}"
+            if len(record) == 1:
+                description = f"1 field{hint}"
+            elif record:
+                description = f"{len(record)} fields{hint}"
             else:
-                found = "an empty line"
+                description = "an empty line"
 
             raise InputError(
-                f"{name}, line {ended + 1}: found {found}, expected {width} fields, as the header has"
+                where=f"{name}, line {ended + 1}",
+                found=description,
+                expected=f"{width} fields, as the header has",
             )
 
         ended = line
@@ -200,7 +238,7 @@ def _check_widths(content: bytes | Path, width: int, name: str, separator: str) 
 def _records(
     content: bytes | Path, separator: str, name: str
 ) -> Iterator[tuple[list[str], int]]:
-    """Walk the records, each with the line on which it ends; slow, for the header and for finding faults."""
+    """Iterate over the records and the lines on which they end; this is slow."""
     ended = 0
     with io.TextIOWrapper(
         open_content(content), encoding="utf-8-sig", newline=""
@@ -224,5 +262,6 @@ def _records(
 
 
 def _count(content: bytes | Path, mark: bytes) -> int:
+    """Return how often a byte occurs."""
     with open_content(content) as file:
         return sum(part.count(mark) for part in iter(lambda: file.read(2**24), b""))

@@ -16,12 +16,8 @@ from ..files import InputFile, Place, open_content
 from ..layouts import Layout
 from .registry import Collect, Frame, NamedFrame, list_parquet_parts
 
-_SIZES = {
-    1: 0,
-    2: 0,
-    3: 1,
-    7: 8,
-}  # of Thrift's true, false, byte and float, in bytes; a text says its own
+# Bytes of Thrift's types true, false, byte and double; a text has its size before it.
+_SIZES = {1: 0, 2: 0, 3: 1, 7: 8}
 
 
 def read(file: InputFile, collect: Collect = pl.LazyFrame.collect) -> NamedFrame:
@@ -96,7 +92,7 @@ def write(file: IO[bytes], table: ScoreTable, layout: Layout) -> None:
 
 
 def _check_groups(content: list[Any], rows: pl.LazyFrame, name: str) -> None:
-    """Refuse groups of rows that do not fit into memory: each is decoded whole, also where a file is streamed.
+    """Check that each row group fits into memory, where it is decoded as one.
 
     A few bytes can stand for any number of rows, and the number that a footer gives for
     all need not be theirs.
@@ -140,23 +136,23 @@ def _check_groups(content: list[Any], rows: pl.LazyFrame, name: str) -> None:
 
 
 def _largest_page(data: memoryview, column: dict[int, Any], name: str) -> int:
-    """Return how many bytes the largest page of a column in a group says that it unpacks to.
+    """Return the decompressed size of the largest page of a column in a row group.
 
     Polars takes memory for as many values as a page says it has, and ends the process
     if there is none: no page may have more than its column (5), which begins at its
     dictionary (11) or, without one, at its first page (9).
     """
-    at = column.get(11, column[9])
-    left = column[5]
+    position = column.get(11, column[9])
+    n_remaining = column[5]
     largest = 0
-    while left > 0:
-        page, at = parse_thrift_struct(data, at)
+    while n_remaining > 0:
+        page, position = parse_thrift_struct(data, position)
         # A page of values, a dictionary, or a page as Parquet 2 has it.
         values = (page.get(5) or page.get(7) or page[8])[1]
         if 7 in page:
             most = page[2]
         else:
-            most = left
+            most = n_remaining
 
         if not (0 <= values <= most and page[3] >= 0):
             raise InputError(
@@ -165,20 +161,26 @@ def _largest_page(data: memoryview, column: dict[int, Any], name: str) -> int:
                 expected=f"at most {most:,}",
             )
 
-        at = at + page[3]
-        left = left - (0 if 7 in page else values)
+        position += page[3]
+        if 7 not in page:
+            n_remaining -= values
+
         largest = max(largest, page[2])
 
     return largest
 
 
-def parse_thrift_struct(data: bytes | memoryview, at: int = 0) -> tuple[Any, int]:
-    r"""Read the numbers of a Parquet file's footer, which Polars does not show: Thrift's compact protocol.
+def parse_thrift_struct(data: bytes | memoryview, start: int = 0) -> tuple[Any, int]:
+    r"""Parse a structure of Thrift's compact protocol, as in a Parquet footer.
+
+    Polars does not return these numbers.
 
     Parameters
     ----------
-    data, at
-        Bytes, and where among them it begins.
+    data : bytes or memoryview
+        The file.
+    start : int, default=0
+        Where the structure begins.
 
     Returns
     -------
@@ -190,56 +192,64 @@ def parse_thrift_struct(data: bytes | memoryview, at: int = 0) -> tuple[Any, int
     >>> parse_thrift_struct(b"\x15\x04\x19\x25\x02\x04\x00")
     ({1: 2, 2: [1, 2]}, 7)
     """
+    position = start
 
-    def whole() -> int:
-        nonlocal at
-        found = shift = 0
-        while (byte := data[at]) > 127 and shift < 63:
-            found = found | (byte & 127) << shift
-            shift = shift + 7
-            at = at + 1
+    def read_varint() -> int:
+        nonlocal position
+        number = 0
+        shift = 0
+        byte = data[position]
+        while byte > 127 and shift < 63:
+            number |= (byte & 127) << shift
+            shift += 7
+            position += 1
+            byte = data[position]
 
-        at += 1
-        return found | byte << shift
+        position += 1
+        return number | byte << shift
 
-    def value(kind: int) -> Any:
-        nonlocal at
+    def read_struct() -> dict[int, Any]:
+        nonlocal position
+        fields = {}
+        number = 0
+        while head := data[position]:
+            number += head >> 4
+            position += 1
+            fields[number] = read_value(head & 15)
+
+        position += 1
+        return fields
+
+    def read_value(kind: int) -> Any:
+        nonlocal position
         if kind in (4, 5, 6):
-            return (found := whole()) >> 1 ^ -(found & 1)
+            zigzag = read_varint()
+            return zigzag >> 1 ^ -(zigzag & 1)
         if kind == 12:
-            fields = {}
-            number = 0
-            while head := data[at]:
-                number = number + (head >> 4)
-                at = at + 1
-                fields[number] = value(head & 15)
-
-            at += 1
-            return fields
+            return read_struct()
 
         size = _SIZES.get(kind)
         if kind == 9:
-            head = data[at]
-            at = at + 1
+            head = data[position]
+            position += 1
+            size = head >> 4
             if head > 239:
-                size = whole()
-            else:
-                size = head >> 4
-
+                size = read_varint()
             if head & 15 > 2:
-                return [value(head & 15) for _ in range(size)]
+                return [read_value(head & 15) for _ in range(size)]
 
         if size is None:
-            size = whole()
+            size = read_varint()
 
-        at += size
+        position += size
         return None
 
-    return value(12), at
+    fields = read_struct()
+    return fields, position
 
 
 def find_pandas_index(metadata: Mapping[str, str]) -> str | range | None:
-    """Return the column that holds a pandas frame's index, which pandas writes last, or a range that it only names.
+    """Return the column of a pandas index, or a range that is only in the metadata.
 
     An unnamed range from 0 is what a frame has that was given no index: it says
     nothing.
