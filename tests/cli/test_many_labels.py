@@ -156,7 +156,7 @@ def test_files_of_many_labels_are_judged_without_a_table_of_all(
     assert run("combine", votes, *options) == 0
     found = []
     for most in (10**9, 0):
-        monkeypatch.setattr("mlconsensus.cli.evaluate._MOST_CELLS", most)
+        monkeypatch.setattr("mlconsensus.cli.evaluate._MAX_PAIRS", most)
         capsys.readouterr()
         assert (
             run(

@@ -297,7 +297,7 @@ def test_a_disk_that_is_full_under_workers_is_named(tmp_path):
             "parquet: underlying IO error: File too large (os error 27)"
         )
 
-    panel = SimpleNamespace(labels=("x",), each=each)
+    panel = SimpleNamespace(labels=("x",), map_shares=each)
     with pytest.raises(
         InputError,
         match=r"f\.parquet: found 'file too large', expected a place to write to",

@@ -1,5 +1,6 @@
 import errno
 import os
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -66,7 +67,7 @@ def test_other_settings_are_other_files(data, tmp_path, change):
 
 def test_other_data_of_the_same_name_are_other_files(data, tmp_path):
     first = made(data, SMALL, tmp_path)
-    other = data._replace(labels=data.labels[::-1])
+    other = replace(data, labels=data.labels[::-1])
     assert not np.array_equal(first, made(other, SMALL, tmp_path))
 
 

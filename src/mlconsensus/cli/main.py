@@ -119,6 +119,8 @@ def main(args: list[str] | None = None) -> NoReturn:
     try:
         if args is None:
             _set_up_process()
+            if not has_traceback:
+                _hide_native_messages()
 
         code = cli.main(args, prog_name="mlconsensus", standalone_mode=False)
         if sys.stdout is not None:  # None if the shell has closed it
@@ -153,6 +155,18 @@ def _set_up_process() -> None:
     for number in {signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)}:
         if signal.getsignal(number) == signal.SIG_DFL:  # nohup ignores it
             signal.signal(number, _interrupt)
+
+
+def _hide_native_messages() -> None:
+    """Hide what libraries write past Python to standard error.
+
+    Polars prints several lines when it panics; bad input should give one line.
+    """
+    copy_of_stderr = os.dup(sys.stderr.fileno())
+    sys.stderr = open(  # noqa: SIM115
+        copy_of_stderr, "w", buffering=1, errors="backslashreplace"
+    )
+    os.dup2(os.open(os.devnull, os.O_RDWR), 2)
 
 
 def _interrupt(number: int, frame: object) -> NoReturn:

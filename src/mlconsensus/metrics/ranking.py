@@ -136,8 +136,8 @@ def micro_auc_printed(truth: Any, scores: ArrayLike) -> float:
 
     Examples
     --------
-    >>> import mlconsensus as mlc
-    >>> mlc.metrics.micro_auc_printed([[1, 0], [0, 1]], [[0.9, 0.2], [0.4, 0.4]])
+    >>> from mlconsensus.metrics import ranking
+    >>> ranking.micro_auc_printed([[1, 0], [0, 1]], [[0.9, 0.2], [0.4, 0.4]])
     0.75
     """
     return _auc(*truth_and_scores(truth, scores), tied=0.0)
@@ -157,8 +157,8 @@ def ranking_loss_printed(truth: Any, scores: ArrayLike) -> float:
 
     Examples
     --------
-    >>> import mlconsensus as mlc
-    >>> mlc.metrics.ranking_loss_printed([[1, 0], [0, 1]], [[0.9, 0.2], [0.4, 0.4]])
+    >>> from mlconsensus.metrics import ranking
+    >>> ranking.ranking_loss_printed([[1, 0], [0, 1]], [[0.9, 0.2], [0.4, 0.4]])
     1.0
     """
     known, found = truth_and_scores(truth, scores)
@@ -181,8 +181,8 @@ def average_precision_printed(truth: Any, scores: ArrayLike) -> float:
 
     Examples
     --------
-    >>> import mlconsensus as mlc
-    >>> mlc.metrics.average_precision_printed([[1, 0]], [[0.9, 0.2]]) == (1 / 1 + 1 / 2) / 2
+    >>> from mlconsensus.metrics import ranking
+    >>> ranking.average_precision_printed([[1, 0]], [[0.9, 0.2]]) == (1 / 1 + 1 / 2) / 2
     True
     """
     return _rank_counts.means(

@@ -181,13 +181,12 @@ class Predictions(BasePredictions):
         forms = "a slice, a mask or a list of positions"
         n = len(self)
         try:
+            index: slice | Array
             if isinstance(instances, slice):
+                instances.indices(n)  # raises an error if these are not positions
                 index = instances
             else:
                 index = np.asarray(instances)
-
-            if isinstance(index, slice):
-                index.indices(n)  # refuses what are no positions
         except (TypeError, ValueError):
             raise InputError(
                 f"instances: found {instances!r}, expected {forms}"
@@ -256,13 +255,15 @@ class Predictions(BasePredictions):
                 int(s.sum() * known.sum()) for _, s, known in self.apart()
             )
         if self.complete:
-            silences = ()
-        else:
-            silences = (
-                part.cells()[1] for block in self.blocks() for part in block._parts
-            )
+            return 0
 
-        return sum(int((~spoken).sum()) for spoken in silences if spoken is not None)
+        n_missing = 0
+        for block in self.blocks():
+            for part in block._parts:
+                _, is_present = part.cells()
+                if is_present is not None:
+                    n_missing += int((~is_present).sum())
+        return n_missing
 
     def read(self, start: int, stop: int) -> Predictions:
         """Return the instances from one position to another."""

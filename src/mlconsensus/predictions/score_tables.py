@@ -128,9 +128,8 @@ def _matrices(scores: Any) -> list[Any]:
         raise InputError(
             where="predictions", found=type(scores).__name__, expected=forms
         )
-    if isinstance(scores, np.ma.MaskedArray):
-        array = scores
-    else:
+    array: Array = np.asanyarray(scores)
+    if not isinstance(scores, np.ma.MaskedArray):
         array = np.asarray(scores)
 
     if array.ndim != 3:
@@ -277,11 +276,11 @@ def aligned(
         for k, (matrix, has_nan) in enumerate(fit)
     )
     if tables[0].labels is None:
-        names = (f"label_{j}" for j in range(len(labels)))
+        names = tuple(f"label_{j}" for j in range(len(labels)))
     else:
-        names = map(str, labels.tolist())
+        names = tuple(map(str, labels.tolist()))
 
-    return tuple(table.model for table in tables), instances, tuple(names), parts
+    return tuple(table.model for table in tables), instances, names, parts
 
 
 def _rarely_named(

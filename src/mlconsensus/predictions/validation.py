@@ -137,7 +137,9 @@ def model_weights(
 
 
 def _as_number(value: object) -> float:
-    usual = (
-        isinstance(value, Real) and not isinstance(value, bool) and abs(value) <= 1e308
-    )  # type: ignore[operator]
-    return float(value) if usual else math.nan  # type: ignore[arg-type]
+    """Return a real number as a float; NaN for anything else and for huge numbers."""
+    if not isinstance(value, Real) or isinstance(value, bool):
+        return math.nan
+    if not abs(value) <= 1e308:  # type: ignore[operator]
+        return math.nan
+    return float(value)
