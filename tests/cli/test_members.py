@@ -5,7 +5,7 @@ import json
 import numpy as np
 import polars as pl
 import pytest
-from mlconsensus.io.formats.registry.clusterings import read_clustering
+from mlconsensus.io.formats.clusterings import read_clustering
 
 import mlconsensus as mlc
 
