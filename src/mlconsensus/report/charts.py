@@ -90,7 +90,10 @@ def lines(
 
     Examples
     --------
-    >>> lines([PrecisionRecall("MV", "method", (0.0, 1.0), (1.0, 0.5))], "recall", "precision")
+    >>> curve = PrecisionRecall(
+    ...     name="MV", kind="method", recall=(0.0, 1.0), precision=(1.0, 0.5)
+    ... )
+    >>> lines([curve], "recall", "precision")
     [('two', [('0', '0'), ('260', '100')])]
     """
     drawn = []

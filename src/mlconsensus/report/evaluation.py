@@ -1,7 +1,8 @@
-"""With the truth: how good every method and model is, and which labels the consensus mends or spoils."""
+"""Evaluation against the truth: all methods, all models, and each label."""
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,120 +16,160 @@ from ..metrics.ground_truth import Matched, as_matched, without_labels
 from ..metrics.intervals import Figure
 from ..metrics.ranking import each_model, evaluate, evaluate_models
 from ..metrics.tables import ENOUGH
-from ..predictions import BoolArray, FloatArray, IntArray, Predictions
+from ..predictions import Array, BoolArray, FloatArray, IntArray, Predictions
 from .changes import evenly, overruling
 
 if TYPE_CHECKING:
     from ..consensus import Consensus
 
-# cells of the truth that are judged; of more instances an even sample is taken
+# Largest number of instance-label pairs that are evaluated. With more, an even sample
+# of the instances is taken.
 MOST_CELLS = 2_000_000
 _MOST_POINTS = 80  # of a curve
-_BINS = 10
+_BINS = 10  # of the scores, in calibration
 _DRAWS = 200  # of the bootstrap
+_Z_90 = 1.645  # half width of a 90 % interval, in standard errors
 
 
-class Judgement(NamedTuple):
-    """One method or model against the truth."""
+@dataclass(frozen=True, kw_only=True)
+class Judgement:
+    """Metrics of one method or model."""
 
     name: str
     kind: str  # "consensus", "method", "model" or "mean" of the models
     metrics: dict[str, float]
-    consensus: dict[str, float] | None = (
-        None  # beside a model: of the consensus on the same cells; None: on few
-    )
+    # Of a model: the metrics of the consensus on the pairs that the model has
+    # predicted; None if these are few.
+    consensus: dict[str, float] | None = None
 
 
-class Rival(NamedTuple):
-    """Voting, or the best model, and how far the consensus is ahead of it on what it has spoken about."""
+@dataclass(frozen=True, kw_only=True)
+class Rival:
+    """Voting, or the best model, and how much better the consensus is."""
 
     name: str
     kind: str  # "method" or "model"
-    ahead: Figure
+    ahead: Figure  # on the pairs that the rival has predicted
 
 
-class PrecisionRecall(NamedTuple):
-    """Precision and recall over all cells, as ever more cells are taken, from the highest score down."""
+@dataclass(frozen=True, kw_only=True)
+class PrecisionRecall:
+    """A precision-recall curve over all instance-label pairs, from the top score."""
 
     name: str
-    # "consensus" or "method": a curve; "model": the one point of scores of at least 0.5
+    # "consensus" or "method": a curve; "model": the point of scores of at least 0.5
     kind: str
     recall: tuple[float, ...]
     precision: tuple[float, ...]
 
     @property
     def at_half(self) -> tuple[float, float]:
-        """The point whose recall is closest to one half."""
-        return min(
-            zip(self.recall, self.precision, strict=True),
-            key=lambda point: abs(point[0] - 0.5),
-        )
+        """The recall closest to one half, and its precision."""
+        points = zip(self.recall, self.precision, strict=True)
+        return min(points, key=lambda point: abs(point[0] - 0.5))
 
 
-class ReliabilityCurve(NamedTuple):
-    """How often cells of about the same score are relevant, in bins of the score."""
+@dataclass(frozen=True, kw_only=True)
+class ReliabilityCurve:
+    """The share of relevant instance-label pairs in bins of the score."""
 
     name: str
     kind: str
-    score: tuple[float, ...]  # mean of each bin that holds any cell
-    relevant: tuple[float, ...]  # share of its cells
-    cells: tuple[int, ...]  # how many it holds
+    score: tuple[float, ...]  # mean score of each bin that is not empty
+    relevant: tuple[float, ...]  # share of relevant pairs in it
+    cells: tuple[int, ...]  # number of pairs in it
 
 
-class Calibration(NamedTuple):
-    """How far probabilities are from how often they come true: the expected calibration error, in tenths."""
+@dataclass(frozen=True, kw_only=True)
+class Calibration:
+    """The expected calibration error of probabilities, over ten bins."""
 
     error: float
     low: float  # of the 90 % interval, from the bootstrap over instances
     high: float
 
 
-class LabelGain(NamedTuple):
-    """One label's sets, by consensus and by voting, against the truth."""
+@dataclass(frozen=True, kw_only=True)
+class LabelGain:
+    """The label sets of consensus and voting for one label."""
 
     name: str
     relevant: int  # instances
-    voting: float  # F1; where votes are tied, it takes what the consensus takes
+    voting: float  # F1; where votes are tied, voting takes what the consensus takes
     consensus: float  # F1
-    mended: int  # cells that voting has wrong and the consensus right
-    spoiled: int  # the other way round
+    mended: int  # pairs that voting has wrong and the consensus right
+    spoiled: int  # pairs that voting has right and the consensus wrong
 
     @property
     def gain(self) -> float:
-        """By how much the consensus is better than voting."""
+        """The F1 of the consensus minus that of voting."""
         return self.consensus - self.voting
 
 
-class JudgedSummary(NamedTuple):
-    """How good it is, by itself and beside voting and the models."""
+@dataclass(frozen=True, kw_only=True)
+class JudgedSummary:
+    """The evaluation of the consensus, compared with voting and the models."""
 
-    # what could not be judged, and of how many instances no label is relevant; may be
-    # empty
+    # Instances and labels that were not evaluated, and instances without relevant
+    # labels; may be empty.
     note: str
     n_instances: int
-    n_sampled: int  # instances the figures are over
-    results: tuple[Judgement, ...]
+    n_sampled: int  # instances that were evaluated
+    results: tuple[Judgement, ...]  # the consensus first
     precision_recall: tuple[PrecisionRecall, ...]
     reliability: tuple[ReliabilityCurve, ...]
-    calibration: Calibration  # of the consensus's probabilities
-    # by which it is compared with rivals: average precision, or microAUC of one label
+    calibration: Calibration  # of the probabilities of the consensus
+    # The metric of `rivals`: average precision, or microAUC if there is one label.
     metric: str
-    # how far its microAUC is ahead of that of each label's mean score, which tells no
-    # instances apart
+    # Difference in microAUC to the mean score of each label, which ranks all instances
+    # alike.
     chance: Figure
-    rivals: tuple[
-        Rival, ...
-    ]  # voting, unless it is the method, and the model of which it is least ahead
+    # Voting, unless it is the method, and the model closest to the consensus.
+    rivals: tuple[Rival, ...]
     labels: tuple[LabelGain, ...]
 
     @property
     def beyond_chance(self) -> bool:
-        """Whether it tells instances apart, and the right way round."""
+        """Whether it ranks instances better than chance."""
         return self.chance.low > 0 and self.results[0].metrics["micro_auc"] > 0.5
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Sample:
+    """The evaluated instances (n') and labels (l') of the consensus."""
+
+    truth: BoolArray  # (n', l')
+    rows: IntArray  # (n',) positions in the predictions
+    columns: IntArray  # (l',)
+    label_names: list[str]  # (l',)
+    scores: FloatArray  # (n', l') of the consensus
+    vote: FloatArray  # (n', l') of majority voting
+    label_sets: BoolArray  # (n', l') of the consensus
+    metric: str  # by which rivals are compared
+
+
+@dataclass(frozen=True, kw_only=True)
+class _ModelEvaluations:
+    """The evaluation of all models."""
+
+    results: list[Judgement]  # of each model, and of their mean
+    points: list[PrecisionRecall]  # of each model
+    rival: Rival | None  # the model closest to the consensus
+
+
 def judge(consensus: "Consensus", matched: Matched) -> JudgedSummary:
-    """Judge the consensus, every other method with its defaults, and every model.
+    """Evaluate the consensus, every other method with its defaults, and every model.
+
+    Parameters
+    ----------
+    consensus : Consensus
+        The result of `combine`.
+    matched : Matched
+        The ground truth, matched with the consensus.
+
+    Returns
+    -------
+    JudgedSummary
 
     Examples
     --------
@@ -136,232 +177,353 @@ def judge(consensus: "Consensus", matched: Matched) -> JudgedSummary:
     >>> from mlconsensus.metrics.ground_truth import as_matched
     >>> panel, truth = mlc.datasets.make_panel(n_instances=50, random_state=0)
     >>> consensus = mlc.combine(panel, method="filter")
-    >>> found = judge(consensus, as_matched(truth, consensus.instances, consensus.labels))
-    >>> found.results[0].name, found.results[0].kind
+    >>> matched = as_matched(truth, consensus.instances, consensus.labels)
+    >>> summary = judge(consensus, matched)
+    >>> summary.results[0].name, summary.results[0].kind
     ('Filter', 'consensus')
     """
-    at = evenly(len(matched.rows), max(1, MOST_CELLS // len(matched.columns)))
-    truth = matched.truth[at]
-    rows = matched.rows[at]
-    columns = matched.columns
-    whole = consensus.predictions
-    names = [consensus.labels[j] for j in columns]
-    methods = dict.fromkeys([consensus.method, *COMBINERS])  # the consensus first
-    known = {"MV": consensus.vote, consensus.method: consensus.scores}
+    sample = _draw_sample(consensus, matched)
 
-    own = consensus.label_indicator[rows]
+    # Methods, the consensus first.
     results = []
     curves = []
     calibration = []
+    methods = dict.fromkeys([consensus.method, *COMBINERS])
     for name in track(methods, len(methods), "judging"):
-        if name == consensus.method:
-            kind = "consensus"
-        else:
-            kind = "method"
+        kind = "consensus" if name == consensus.method else "method"
+        scores, label_sets = _combine_by(name, consensus, sample)
+        metrics = evaluate(sample.truth, scores, label_sets)
+        results.append(Judgement(name=name, kind=kind, metrics=metrics))
+        curves.append(precision_recall(name, kind, sample.truth, scores))
+        calibration.append(reliability(name, kind, sample.truth, scores))
 
-        if name in known:
-            scores = known[name][rows]
-        else:
-            scores = _scores(COMBINERS[name](), whole, rows)
+    probabilities = consensus.probabilities[sample.rows][:, sample.columns]
+    title = f"{consensus.method}, probabilities"
+    calibration.append(reliability(title, "method", sample.truth, probabilities))
 
-        if name == consensus.method:
-            sets = own
-        elif COMBINERS[name].comparable:
-            sets = match_total(scores, own.sum())
-        else:
-            sets = match_instances(scores, consensus.cardinality[rows])
+    # Models.
+    models = _evaluate_models(consensus, sample)
+    results += models.results
+    curves += models.points
 
-        scores = scores[:, columns]
-        results.append(Judgement(name, kind, evaluate(truth, scores, sets[:, columns])))
-        curves.append(precision_recall(name, kind, truth, scores))
-        calibration.append(reliability(name, kind, truth, scores))
-
-    scores, vote = (known[name][rows][:, columns] for name in (consensus.method, "MV"))
-    judged = whole[rows].select(labels=names)
-    whole_truth = as_matched(truth, np.arange(len(rows)), names)
-    ranked = intervals.judge(truth, scores)
+    # Comparisons with voting, the best model, and chance.
     rivals = []
-    # with one label there is no order of labels
-    if len(columns) > 1:
-        metric = "average_precision"
-    else:
-        metric = "micro_auc"
-
+    ranking = intervals.judge(sample.truth, sample.scores)
     if consensus.method != "MV":
-        rivals.append(
-            Rival(
-                "MV",
-                "method",
-                ranked.ahead_of(intervals.judge(truth, vote)).figures()[metric],
-            )
-        )
+        voting = intervals.judge(sample.truth, sample.vote)
+        ahead = ranking.ahead_of(voting).figures()[sample.metric]
+        rivals.append(Rival(name="MV", kind="method", ahead=ahead))
+    if models.rival is not None:
+        rivals.append(models.rival)
 
-    least = np.inf
-    *models, mean = evaluate_models(truth, judged).items()
-    for (name, metrics), (values, *spoken) in zip(
+    label_means = np.broadcast_to(sample.scores.mean(axis=0), sample.scores.shape)
+    constant = intervals.judge(sample.truth, label_means)
+    notes = [matched.note, without_labels(matched.truth)]
+    return JudgedSummary(
+        note="; ".join(filter(None, notes)),
+        n_instances=len(matched.rows),
+        n_sampled=len(sample.rows),
+        results=tuple(results),
+        precision_recall=tuple(curves),
+        reliability=tuple(calibration),
+        calibration=calibration_error(sample.truth, probabilities),
+        metric=sample.metric,
+        chance=ranking.ahead_of(constant).figures()["micro_auc"],
+        rivals=tuple(rivals),
+        labels=tuple(_compute_label_gains(consensus, sample)),
+    )
+
+
+def _draw_sample(consensus: "Consensus", matched: Matched) -> _Sample:
+    """Select an even sample of the instances that have a truth."""
+    columns = matched.columns
+    sampled = evenly(len(matched.rows), max(1, MOST_CELLS // len(columns)))
+    rows = matched.rows[sampled]
+
+    # One label has no order of labels.
+    metric = "average_precision" if len(columns) > 1 else "micro_auc"
+    # A consensus by voting has its scores in both places.
+    vote = consensus.scores if consensus.method == "MV" else consensus.vote
+    return _Sample(
+        truth=matched.truth[sampled],
+        rows=rows,
+        columns=columns,
+        label_names=[consensus.labels[j] for j in columns],
+        scores=consensus.scores[rows][:, columns],
+        vote=vote[rows][:, columns],
+        label_sets=consensus.label_indicator[rows][:, columns],
+        metric=metric,
+    )
+
+
+def _combine_by(
+    name: str, consensus: "Consensus", sample: _Sample
+) -> tuple[FloatArray, BoolArray]:
+    """Return scores and label sets (n', l') of a method."""
+    rows = sample.rows
+    columns = sample.columns
+    if name == consensus.method:
+        return sample.scores, sample.label_sets
+
+    if name == "MV":
+        scores = consensus.vote[rows]
+    else:
+        scores = _compute_scores(COMBINERS[name](), consensus.predictions, rows)
+
+    # As many labels as the consensus gives, or as the models give each instance.
+    if COMBINERS[name].comparable:
+        label_sets = match_total(scores, consensus.label_indicator[rows].sum())
+    else:
+        label_sets = match_instances(scores, consensus.cardinality[rows])
+
+    return scores[:, columns], label_sets[:, columns]
+
+
+def _evaluate_models(consensus: "Consensus", sample: _Sample) -> _ModelEvaluations:
+    """Evaluate each model on the pairs that it has predicted."""
+    judged = consensus.predictions[sample.rows].select(labels=sample.label_names)
+    positions = np.arange(len(sample.rows))
+    truth = as_matched(sample.truth, positions, sample.label_names)
+    *models, (mean_name, mean_metrics) = evaluate_models(sample.truth, judged).items()
+
+    results = []
+    points = []
+    rival = None
+    smallest_gain = np.inf
+    for (name, metrics), (values, *predicted) in zip(
         models, each_model(judged), strict=True
     ):
-        part = whole_truth.within(*spoken)
-        beside = None
+        part = truth.within(*predicted)
+        consensus_metrics = None
         if metrics["share"] >= ENOUGH:
-            beside = evaluate(part.truth, part.of(scores), part.of(own[:, columns]))
-            if beside[metric] - metrics[metric] < least:
-                least = beside[metric] - metrics[metric]
-                best = (name, part, values)
+            scores = part.of(sample.scores)
+            consensus_metrics = evaluate(part.truth, scores, part.of(sample.label_sets))
+            gain = consensus_metrics[sample.metric] - metrics[sample.metric]
+            if gain < smallest_gain:
+                smallest_gain = gain
+                rival = (name, part, values)
 
-        results.append(Judgement(name, "model", metrics, beside))
-        curves.append(_point(name, part.truth, part.of(values)))
-
-    results.append(Judgement(mean[0], "mean", mean[1]))
-    if least < np.inf:
-        name, part, values = best
-        one, other = (
-            intervals.judge(part.truth, part.of(each)) for each in (scores, values)
+        results.append(
+            Judgement(
+                name=name, kind="model", metrics=metrics, consensus=consensus_metrics
+            )
         )
-        rivals.append(Rival(name, "model", one.ahead_of(other).figures()[metric]))
+        points.append(_compute_point(name, part.truth, part.of(values)))
 
-    alike = np.broadcast_to(scores.mean(axis=0), scores.shape)
-    chance = ranked.ahead_of(intervals.judge(truth, alike)).figures()["micro_auc"]
-    gains = _gains(names, truth, consensus, rows, columns)
-    likely = consensus.probabilities[rows][:, columns]
-    calibration.append(
-        reliability(f"{consensus.method}, probabilities", "method", truth, likely)
+    results.append(Judgement(name=mean_name, kind="mean", metrics=mean_metrics))
+    return _ModelEvaluations(
+        results=results,
+        points=points,
+        rival=None if rival is None else _compare_with_model(*rival, sample),
     )
-    found = (
-        tuple(results),
-        tuple(curves),
-        tuple(calibration),
-        calibration_error(truth, likely),
-    )
-    compared = metric, chance, tuple(rivals), tuple(gains)
-    note = "; ".join(filter(None, (matched.note, without_labels(matched.truth))))
-    return JudgedSummary(note, len(matched.rows), len(rows), *found, *compared)
 
 
-def _scores(combiner: BaseCombiner, panel: Predictions, rows: IntArray) -> FloatArray:
-    """Combine a whole panel, and return the scores of some of its instances."""
-    if combiner.uses_clusterings:
-        usable = panel
-    else:
-        usable = panel.without_clusterings()
+def _compare_with_model(
+    name: str, part: Matched, values: Any, sample: _Sample
+) -> Rival:
+    """Compare the consensus with a model on the pairs that the model has predicted."""
+    consensus = intervals.judge(part.truth, part.of(sample.scores))
+    model = intervals.judge(part.truth, part.of(values))
+    ahead = consensus.ahead_of(model).figures()[sample.metric]
+    return Rival(name=name, kind="model", ahead=ahead)
 
-    return np.asarray(combiner.fit(usable).transform(usable[rows]))
+
+def _compute_scores(
+    combiner: BaseCombiner, predictions: Predictions, rows: IntArray
+) -> FloatArray:
+    """Fit a combiner to all instances, and return the scores (n', l) of some."""
+    if not combiner.uses_clusterings:
+        predictions = predictions.without_clusterings()
+
+    return np.asarray(combiner.fit(predictions).transform(predictions[rows]))
 
 
 def precision_recall(
     name: str, kind: str, truth: BoolArray, scores: FloatArray
 ) -> PrecisionRecall:
-    """Draw the curve through at most a few dozen of its points; equal scores are taken together.
+    """Return a precision-recall curve of at most a few dozen points.
+
+    Parameters
+    ----------
+    name, kind : str
+        Name and kind of the method.
+    truth : ndarray of bool of shape (n, l)
+        The relevant labels.
+    scores : ndarray of shape (n, l)
+        Equal scores are one point.
+
+    Returns
+    -------
+    PrecisionRecall
 
     Examples
     --------
-    >>> precision_recall("a", "method", np.array([[True, False, True, True]]), np.array([[0.9, 0.5, 0.2, 0.2]]))
-    PrecisionRecall(name='a', kind='method', recall=(0.3333333333333333, 1.0), precision=(1.0, 0.75))
+    >>> truth = np.array([[True, False, True, True]])
+    >>> curve = precision_recall("a", "method", truth, np.array([[0.9, 0.5, 0.2, 0.2]]))
+    >>> curve.recall, curve.precision
+    ((0.3333333333333333, 1.0), (1.0, 0.75))
     """
-    from sklearn.metrics import (
-        precision_recall_curve,
-    )  # takes a while to import, and is needed with truth only
+    # Slow to import, and only needed if there is a truth.
+    from sklearn.metrics import precision_recall_curve
 
     if not truth.any():
-        return PrecisionRecall(name, kind, (), ())
+        return PrecisionRecall(name=name, kind=kind, recall=(), precision=())
 
-    found = precision_recall_curve(truth.ravel(), scores.ravel())[:2]
-    precision, recall = (
-        values[-2::-1] for values in found
-    )  # from the highest score down; the last is no cell's
-    # Points are kept where recall has gone on by a step; of those of the same recall,
-    # the first has most precision.
-    kept = np.unique(
-        np.searchsorted(recall, np.linspace(recall[0], recall[-1], _MOST_POINTS))
-    )
+    precision, recall, _ = precision_recall_curve(truth.ravel(), scores.ravel())
+
+    # From the highest score down; the last point of scikit-learn belongs to no score.
+    precision = precision[-2::-1]
+    recall = recall[-2::-1]
+
+    # Points at steps of the recall; the first point of equal recall has the highest
+    # precision.
+    steps = np.linspace(recall[0], recall[-1], _MOST_POINTS)
+    selected = np.unique(np.searchsorted(recall, steps))
     return PrecisionRecall(
-        name, kind, tuple(recall[kept].tolist()), tuple(precision[kept].tolist())
+        name=name,
+        kind=kind,
+        recall=tuple(recall[selected].tolist()),
+        precision=tuple(precision[selected].tolist()),
     )
 
 
 def reliability(
     name: str, kind: str, truth: BoolArray, scores: FloatArray
 ) -> ReliabilityCurve:
-    """Bin cells by their score, a tenth each; scores above 1 are in the last bin, those below 0 in the first.
+    """Return the share of relevant pairs in ten bins of the score.
+
+    Parameters
+    ----------
+    name, kind : str
+        Name and kind of the method.
+    truth : ndarray of bool of shape (n, l)
+        The relevant labels.
+    scores : ndarray of shape (n, l)
+        Scores above 1 are in the last bin, scores below 0 in the first.
+
+    Returns
+    -------
+    ReliabilityCurve
 
     Examples
     --------
-    >>> found = reliability("a", "method", np.array([[True, False, True]]), np.array([[0.92, 0.96, 0.2]]))
-    >>> found.relevant, found.cells
+    >>> truth = np.array([[True, False, True]])
+    >>> curve = reliability("a", "method", truth, np.array([[0.92, 0.96, 0.2]]))
+    >>> curve.relevant, curve.cells
     ((1.0, 0.5), (1, 2))
     """
     flat = scores.ravel()
-    relevant = truth.ravel()
-    at = np.clip((flat * _BINS).astype(np.int64), 0, _BINS - 1)
-    cells = np.bincount(at, minlength=_BINS)
-    full = cells > 0
-    mean = np.bincount(at, weights=flat, minlength=_BINS)[full] / cells[full]
-    share = np.bincount(at, weights=relevant, minlength=_BINS)[full] / cells[full]
+    bins = _assign_bins(flat)
+    counts = np.bincount(bins, minlength=_BINS)
+    score_sums = np.bincount(bins, weights=flat, minlength=_BINS)
+    n_relevant = np.bincount(bins, weights=truth.ravel(), minlength=_BINS)
+
+    is_used = counts > 0
+    mean_scores = score_sums[is_used] / counts[is_used]
+    shares = n_relevant[is_used] / counts[is_used]
     return ReliabilityCurve(
-        name,
-        kind,
-        tuple(mean.tolist()),
-        tuple(share.tolist()),
-        tuple(cells[full].tolist()),
+        name=name,
+        kind=kind,
+        score=tuple(mean_scores.tolist()),
+        relevant=tuple(shares.tolist()),
+        cells=tuple(counts[is_used].tolist()),
     )
 
 
+def _assign_bins(scores: FloatArray) -> IntArray:
+    """Return the bin of each score."""
+    return np.clip((scores * _BINS).astype(np.int64), 0, _BINS - 1)
+
+
 def calibration_error(truth: BoolArray, likely: FloatArray) -> Calibration:
-    """Average how far the share of relevant cells is from their mean probability, over tenths of the probability.
+    """Return the expected calibration error of probabilities, with its interval.
+
+    Parameters
+    ----------
+    truth : ndarray of bool of shape (n, l)
+        The relevant labels.
+    likely : ndarray of shape (n, l)
+        Their probabilities.
+
+    Returns
+    -------
+    Calibration
 
     Examples
     --------
     >>> calibration_error(np.array([[True, False]] * 4), np.full((4, 2), 0.75)).error
     0.25
     """
-    at = np.clip((likely * _BINS).astype(np.int64), 0, _BINS - 1)
-    off = np.stack(
-        [np.where(at == step, likely - truth, 0).sum(axis=1) for step in range(_BINS)],
-        axis=1,
+    # (n, bins) sums of probability minus truth.
+    n_instances = len(truth)
+    bins = _assign_bins(likely)
+    differences = np.zeros((n_instances, _BINS))
+    for step in range(_BINS):
+        differences[:, step] = np.where(bins == step, likely - truth, 0).sum(axis=1)
+
+    error = float(_compute_error(np.ones(n_instances), differences) / truth.size)
+
+    # Bootstrap over instances: how often each is drawn, (draws, n).
+    counts = np.random.default_rng(0).multinomial(
+        n_instances, np.full(n_instances, 1 / n_instances), size=_DRAWS
     )
-    drawn = np.random.default_rng(0).multinomial(
-        len(off), np.full(len(off), 1 / len(off)), size=_DRAWS
+    errors = _compute_error(counts, differences) / truth.size
+    half_width = _Z_90 * float(errors.std())
+    return Calibration(
+        error=error, low=max(error - half_width, 0.0), high=error + half_width
     )
-    error, errors = (
-        np.abs(weights @ off).sum(axis=-1) / truth.size
-        for weights in (np.ones(len(off)), drawn)
-    )
-    half = 1.645 * float(errors.std())
-    return Calibration(float(error), max(float(error) - half, 0.0), float(error) + half)
 
 
-def _point(name: str, truth: BoolArray, values: Any) -> PrecisionRecall:
+def _compute_error(weights: Array, differences: FloatArray) -> FloatArray:
+    """Return the sum over bins of the absolute weighted differences."""
+    return np.asarray(np.abs(weights @ differences).sum(axis=-1))
+
+
+def _compute_point(name: str, truth: BoolArray, values: Any) -> PrecisionRecall:
+    """Return precision and recall of a model's scores of at least 0.5."""
     chosen = dense(values) >= 0.5
-    right = int((truth & chosen).sum())
-    if not right:
-        return PrecisionRecall(name, "model", (), ())
+    n_right = int((truth & chosen).sum())
+    if not n_right:
+        return PrecisionRecall(name=name, kind="model", recall=(), precision=())
     return PrecisionRecall(
-        name, "model", (right / int(truth.sum()),), (right / int(chosen.sum()),)
+        name=name,
+        kind="model",
+        recall=(n_right / int(truth.sum()),),
+        precision=(n_right / int(chosen.sum()),),
     )
 
 
-def _gains(
-    names: list[str],
-    truth: BoolArray,
-    consensus: "Consensus",
-    rows: IntArray,
-    columns: IntArray,
-) -> Iterable[LabelGain]:
-    chosen = consensus.label_indicator[rows]
-    relevant = truth.sum(axis=0)
-    lacking, spare, _ = overruling(consensus.vote[rows], chosen)
-    own = chosen[:, columns]
-    changed = ((lacking > 0) | (spare > 0))[:, columns]
-    # F1 of each label; 0 where it is neither relevant nor given.
-    f1 = (
-        ratio(2 * (truth & sets).sum(axis=0), relevant + sets.sum(axis=0), 0.0)
-        for sets in (own ^ changed, own)
-    )
-    right = own == truth
-    mended = (changed & right).sum(axis=0)
-    spoiled = (changed & ~right).sum(axis=0)
-    return map(
-        LabelGain,
-        names,
-        *(column.tolist() for column in (relevant, *f1, mended, spoiled)),
-    )
+def _compute_label_gains(
+    consensus: "Consensus", sample: _Sample
+) -> Iterator[LabelGain]:
+    """Compare the label sets of consensus and voting, label by label."""
+    truth = sample.truth
+    label_sets = sample.label_sets
+
+    # Pairs on which voting, with sets of the same sizes, differs.
+    vote = consensus.vote[sample.rows]
+    lacking, spare, _ = overruling(vote, consensus.label_indicator[sample.rows])
+    is_changed = ((lacking > 0) | (spare > 0))[:, sample.columns]
+
+    is_right = label_sets == truth
+    voting_f1 = _compute_f1(truth, label_sets ^ is_changed)
+    consensus_f1 = _compute_f1(truth, label_sets)
+    n_mended = (is_changed & is_right).sum(axis=0)
+    n_spoiled = (is_changed & ~is_right).sum(axis=0)
+    n_relevant = truth.sum(axis=0)
+    for j, name in enumerate(sample.label_names):
+        yield LabelGain(
+            name=name,
+            relevant=int(n_relevant[j]),
+            voting=float(voting_f1[j]),
+            consensus=float(consensus_f1[j]),
+            mended=int(n_mended[j]),
+            spoiled=int(n_spoiled[j]),
+        )
+
+
+def _compute_f1(truth: BoolArray, label_sets: BoolArray) -> FloatArray:
+    """Return the F1 (l,) of each label; 0 if it is neither relevant nor given."""
+    n_right = (truth & label_sets).sum(axis=0)
+    n_total = truth.sum(axis=0) + label_sets.sum(axis=0)
+    return np.asarray(ratio(2 * n_right, n_total, 0.0))

@@ -121,9 +121,10 @@ def _verdict(judged: JudgedSummary) -> str:
         return f"Do not use it: it ranks no better than chance (microAUC {figure(auc, 3)}; {alone}, a coin 0.500)."
 
     beside = []
-    for name, kind, gain in judged.rivals:
-        if kind == "model":
-            who = f"the best model, {shown(name)}"
+    for rival in judged.rivals:
+        gain = rival.ahead
+        if rival.kind == "model":
+            who = f"the best model, {shown(rival.name)}"
         else:
             who = "voting"
 
