@@ -11,7 +11,6 @@ from functools import cache
 from typing import IO, Any, get_type_hints
 
 import numpy as np
-from scipy import sparse
 
 from ..errors import InputError
 from ..execution.statistics import Axes
@@ -199,7 +198,7 @@ def to_arrays(value: Any) -> Arrays:
         if hasattr(part, "arrays"):
             arrays |= {f"{name}.{own}": array for own, array in part.arrays().items()}
         elif part is not None:
-            many = sparse.issparse(part) or isinstance(part, tuple)
+            many = getattr(part, "is_large", isinstance(part, tuple))
             few = f"one of at most {MAX_DENSE_LABELS:,} to write, rename or take back"
             if many:
                 raise InputError(

@@ -13,7 +13,6 @@ from ..combiners.base import BaseCombiner
 from ..combiners.contributions import Scale
 from ..combiners.majority_vote import MajorityVote
 from ..errors import InputError, nearest
-from ..execution.local import reduce_blocks
 from ..metrics.tables import plain
 from ..predictions import BasePredictions, BoolArray, FloatArray, Predictions, as_names
 from ..text import shown, table
@@ -332,7 +331,7 @@ def explain(
     panel = combiner.in_fitted_order(predictions)
     one = one_instance(panel, instance)
     column = label_position(panel.labels, label)
-    weighted = one.weighted(combiner.weights_)
+    weighted = combiner._make_block(one.weighted(combiner.weights_))
     found = combiner._contributions(weighted, solution, column)
     said = one.to_array()[:, 0]
     name = panel.labels[column]
@@ -343,10 +342,10 @@ def explain(
         asked = one
 
     voting = MajorityVote()
-    statistics = reduce_blocks(
-        asked.weighted(None).select(labels=[name]), voting._compute_statistics
-    )
-    prior = voting._solve(statistics).prior
+    if asked.clusters:
+        asked = asked.without_clusterings()
+    voting.fit(asked.weighted(None).select(labels=[name]))
+    prior = voting.solution_.prior
     clusters: dict[str, float] = {}
     if found.clusters is not None:
         for cluster, contribution in zip(
