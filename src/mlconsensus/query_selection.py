@@ -6,7 +6,7 @@ import numpy as np
 
 from .active_learning.query import Goal, Questions, questions
 from .consensus import combine
-from .model_selection.comparison import chances
+from .model_selection.comparison import find_inclusion_probabilities
 from .predictions import CHANCE, Gold, ScoreTable
 
 
@@ -65,7 +65,12 @@ def ask(
 
     if (
         given is not None
-        and (chance := chances(gold, None, given, panel.instances)[0]) is not None
+        and (
+            chance := find_inclusion_probabilities(gold, None, given, panel.instances)[
+                0
+            ]
+        )
+        is not None
     ):
         # Rounds are averaged: the first, for all instances, and the second, for those
         # that had no answer by then.

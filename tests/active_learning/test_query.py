@@ -3,7 +3,7 @@ import pytest
 
 import mlconsensus as mlc
 from mlconsensus.active_learning.query import _in_proportion, chances, drawn, questions
-from mlconsensus.metrics.intervals import judge
+from mlconsensus.metrics.intervals import evaluate_on_gold
 from mlconsensus.predictions.gold_labels import CHANCE
 
 
@@ -104,7 +104,7 @@ def test_answers_asked_for_consensus_judge_as_surely_as_others():
     panel, truth = mlc.datasets.make_panel(n_instances=1500, random_state=0)
     vote = mlc.majority_vote(panel)
     likely = np.clip(mlc.weighted_consensus(panel), 0, 1)
-    true = judge(truth, vote).value
+    true = evaluate_on_gold(truth, vote).value
     chance = chances(likely, likely, 300, "consensus")
     assert chance.sum() == pytest.approx(300)
     assert chance.min() >= 0.2 * 300 / 1500
@@ -113,7 +113,9 @@ def test_answers_asked_for_consensus_judge_as_surely_as_others():
         at = drawn(chance, np.random.default_rng(seed))
         gold = np.full(truth.shape, np.nan)
         gold[at] = truth[at]
-        figures = judge(gold, vote, likely, chance).figures().values()
+        figures = (
+            evaluate_on_gold(gold, vote, likely, chance).compute_estimates().values()
+        )
         covered[seed] = [
             figure.low <= value <= figure.high
             for figure, value in zip(figures, true, strict=True)

@@ -20,7 +20,7 @@ import numpy as np
 from scipy import special
 
 from ..errors import InputError, one_of
-from ..metrics.intervals import foreseen_metrics
+from ..metrics.intervals import compute_expected_metrics
 from ..predictions import BoolArray, FloatArray, IntArray
 from ..predictions.validation import whole
 from ..text import plural
@@ -126,7 +126,7 @@ def chances(
     -------
     ndarray of shape (n,)
     """
-    one_error, loss, precision = np.clip(foreseen_metrics(likely, scores), 0, 1)
+    one_error, loss, precision = np.clip(compute_expected_metrics(likely, scores), 0, 1)
     expected_errors = np.array([one_error, loss, 1 - precision])  # (3, n)
 
     if goal == "consensus":

@@ -68,7 +68,7 @@ def report(
       mlconsensus report a.csv b.csv c.csv --truth truth.csv --output-format text
     """
     from ..io.formats.registry import expanded
-    from ..metrics.ground_truth import match_truth
+    from ..metrics.ground_truth import match_truth_table
     from ..report import Report, summarize
     from ..report.provenance import hash_files
     from ..report.render import report_format
@@ -85,7 +85,9 @@ def report(
     predictions = combining.prepare(predictions)
     matched = None
     if truth_table is not None:
-        matched = match_truth(truth_table, predictions.instances, predictions.labels)
+        matched = match_truth_table(
+            truth_table, predictions.instances, predictions.labels
+        )
 
     consensus = mlc.combine(predictions, **settings)
     summary = summarize(

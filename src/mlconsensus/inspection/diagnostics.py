@@ -12,7 +12,7 @@ from ..predictions import BasePredictions, Predictions
 from ..predictions.sampling import subsample_for_diagnostics
 from .effective_models import Voices, count_voices
 from .model_quality import Suspect, suspects
-from .pairwise import common_factor, compute_pairwise_statistics, scale_of
+from .pairwise import common_factor, compute_pairwise_statistics, compute_product_scale
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,7 +134,9 @@ def examine(predictions: BasePredictions) -> Examined:
     m = len(predictions.models)
 
     # Correlation of each pair of models
-    correlation = ratio(statistics.products, scale_of(statistics.squares), 0.0)
+    correlation = ratio(
+        statistics.products, compute_product_scale(statistics.squares), 0.0
+    )
     correlation = np.clip(correlation, -1, 1)
     np.fill_diagonal(correlation, 1.0)
 

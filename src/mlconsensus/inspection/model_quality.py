@@ -13,7 +13,7 @@ from ..linalg.annotations import Annotations
 from ..linalg.block_sums import ratio
 from ..predictions import BoolArray, FloatArray
 from ..text import shown
-from .pairwise import FEW, PairwiseStatistics, Reliability, scale_of
+from .pairwise import FEW, PairwiseStatistics, Reliability, compute_product_scale
 
 FALSE_DISCOVERIES = 0.01
 _Z = 1.96  # 95 % intervals
@@ -127,7 +127,7 @@ def _raters(
     met: PairwiseStatistics, reliability: Reliability, names: tuple[str, ...]
 ) -> Iterator[Suspect]:
     """Compare each rater's correlation with the others with that of the others among themselves."""
-    scale = scale_of(met.squares)
+    scale = compute_product_scale(met.squares)
     product = (met.products * (scale > 0)).sum(axis=1)
     size = scale.sum(axis=1)
     # What varies from instance to instance. Few can look steadier than they are, so
@@ -186,7 +186,7 @@ def _copies(
     names: tuple[str, ...],
 ) -> Iterator[Suspect]:
     """Compare how often two raters differ with what their agreement with the others lets expect."""
-    scale = scale_of(met.squares)
+    scale = compute_product_scale(met.squares)
     square = met.squares + met.squares.T
     differ = np.maximum(square - 2 * met.products, 0)
     # Raters with errors of their own correlate by the product of their reliabilities,

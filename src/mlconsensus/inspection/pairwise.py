@@ -162,7 +162,7 @@ def departing(count: FloatArray, total: FloatArray, squared: FloatArray) -> Floa
     return np.stack([negative, positive], axis=1)
 
 
-def scale_of(squares: FloatArray) -> FloatArray:
+def compute_product_scale(squares: FloatArray) -> FloatArray:
     """Return the products (m, m) of models whose scores are perfectly correlated.
 
     The diagonal is 0: a model is not compared with itself.
@@ -198,7 +198,7 @@ def common_factor(statistics: PairwiseStatistics, rounds: int = 100) -> Reliabil
     -------
     Reliability
     """
-    scale = scale_of(statistics.squares)
+    scale = compute_product_scale(statistics.squares)
     correlation = ratio(statistics.products, scale, 0.0)
     total_scale = max(float(scale.sum()), 1e-12)
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ..inspection.explanations import Explanation, Part, explain
-from ..metrics._rank_counts import over_rows
+from ..metrics._rank_counts import map_row_blocks
 from ..predictions import Array, BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -99,7 +99,9 @@ def departure(vote: FloatArray, chosen: BoolArray) -> Departure:
             (spare > 0).sum(axis=0),
         )
 
-    overruled, tied, added, dropped = zip(*over_rows(vote.shape, of_some), strict=True)
+    overruled, tied, added, dropped = zip(
+        *map_row_blocks(vote.shape, of_some), strict=True
+    )
     return Departure(
         np.concatenate(overruled),
         np.concatenate(tied),

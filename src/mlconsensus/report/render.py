@@ -13,7 +13,7 @@ from typing import Any, Literal, get_args
 from ..errors import InputError, nearest, one_of
 from ..io.files import atomic_write
 from ..metrics.ranking import LABEL_SET_METRICS, RANKING_METRICS
-from ..metrics.tables import best_rows, metrics_table, plain, title
+from ..metrics.tables import find_best_rows, format_metrics_table, plain, title
 from ..text import plural, shown, sizes, table
 from .changes import ChangesSummary, Reason
 from .charts import SHADES, heat, lines
@@ -105,7 +105,7 @@ class Report:
                 hashlib.sha256(script.encode()).digest()
             ).decode(),
             warnings=warnings(models),
-            best={metric: best_rows(results, metric) for metric in _METRICS},
+            best={metric: find_best_rows(results, metric) for metric in _METRICS},
             data=data,
         )
 
@@ -140,7 +140,7 @@ class Report:
             rows.setdefault(shown(row.name), row.metrics)
 
         return self._rendered(
-            "report.txt.j2", results=metrics_table(rows) if rows else ""
+            "report.txt.j2", results=format_metrics_table(rows) if rows else ""
         )
 
     def _rendered(self, template: str, **more: Any) -> str:

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..active_learning.query import questions
 from ..inspection.agreement import Agreement, agreement
-from ..metrics.ground_truth import as_matched
+from ..metrics.ground_truth import match_truth
 from .changes import ChangesSummary, departure, evenly, summarise_changes
 from .evaluation import MOST_CELLS, JudgedSummary, judge
 from .labels import LabelsSummary, summarise_labels
@@ -57,7 +57,7 @@ def summarize(
         What `combine` found.
     truth
         The relevant labels: an array (n, l), a DataFrame, which is matched by its
-        names, or what `match_truth` found.
+        names, or what `match_truth_table` found.
     command
         The line that made it, if it was made on the command line.
     inputs
@@ -77,7 +77,7 @@ def summarize(
     if truth is None:
         matched = None
     else:
-        matched = as_matched(truth, consensus.instances, consensus.labels)
+        matched = match_truth(truth, consensus.instances, consensus.labels)
 
     found = departure(consensus.vote, consensus.label_indicator)
     examined = consensus.diagnostics.panel
