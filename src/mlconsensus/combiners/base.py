@@ -470,7 +470,7 @@ class BaseCombiner(TransformerMixin, BaseEstimator):
             What becomes the attribute of that name, which ends in _: ``models``,
             ``labels`` and ``clusters``, tuples of names in the order of the statistics
             or the solution; ``statistics``; ``prepared``, what `prepare` found;
-            ``privacy``, what private statistics guarantee (its `cleared` takes mere
+            ``privacy``, what private statistics guarantee (its `remove_noise` takes mere
             noise off them before they are solved).
 
         Returns
@@ -531,7 +531,7 @@ class BaseCombiner(TransformerMixin, BaseEstimator):
             if self.privacy_ is None:
                 sums = self.statistics_
             else:
-                sums = self.privacy_.cleared(self)
+                sums = self.privacy_.remove_noise(self)
 
             work = partial(self._solve, sums)
             self._solved = (
