@@ -149,7 +149,7 @@ def _known_answers_prefer_the_default(panel: Any, name: str, weights: Weights) -
     return all(gain.value >= 0 for gain in gains) and any(gain.sure for gain in gains)
 
 
-def with_what_it_saw(reason: str, combiner: BaseCombiner) -> str:
+def describe_choice(reason: str, combiner: BaseCombiner) -> str:
     """Add to a reason what the fitted combiner saw in the panel."""
     saw = combiner.describe_solution(combiner.solution_)
     return f"{reason}: {saw}" if saw else reason
