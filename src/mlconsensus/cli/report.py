@@ -71,11 +71,11 @@ def report(
     from ..metrics.ground_truth import match_truth_table
     from ..report import Report, summarize
     from ..report.provenance import hash_files
-    from ..report.render import report_format
+    from ..report.render import choose_report_format
 
     # Check all options before the work.
     settings = combining.get_settings()
-    report_type = report_format(output, output_format)
+    report_type = choose_report_format(output, output_format)
     input_files = expanded(get_paths(ctx, click.Path))
     truth_table = None
     if truth is not None:

@@ -240,9 +240,9 @@ class Predictions(BasePredictions):
         return all(part.complete for part in self._parts)
 
     @property
-    def n_said(self) -> int:
+    def n_stored(self) -> int:
         """How many numbers the models' matrices hold: of sparse ones, those that are not 0."""
-        return sum(part.n_said for part in self._parts)
+        return sum(part.n_stored for part in self._parts)
 
     def as_block(self, many: bool) -> Predictions:
         """Return the same as a block of a panel that does, or does not, have many labels."""
