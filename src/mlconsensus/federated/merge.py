@@ -15,7 +15,7 @@ from ..combiners.base import BaseCombiner
 from ..combiners.registry import COMBINERS
 from ..errors import InputError, InputWarning, nearest
 from ..execution.statistics import Axes, merge_statistics
-from ..io.files import AnyPath, atomic_write, display, first_line
+from ..io.files import AnyPath, atomic_write, display, get_first_line
 from ..predictions import Predictions
 from .privacy.mechanism import guarantee_of
 from .statistics_files import (
@@ -605,7 +605,7 @@ def _tried_out(combiner: BaseCombiner, where: str) -> Arrays:
         IndexError,
         ArithmeticError,
     ) as fault:  # numpy's LinAlgError is a ValueError
-        reason = first_line(fault)
+        reason = get_first_line(fault)
 
     raise InputError(
         f"{where}: found no solution that gives scores ({reason}), expected one"

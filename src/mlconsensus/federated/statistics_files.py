@@ -15,7 +15,7 @@ from scipy import sparse
 
 from ..errors import InputError
 from ..execution.statistics import Axes
-from ..io.files import AnyPath, display, first_line, raw_bytes
+from ..io.files import AnyPath, display, get_first_line, read_raw_bytes
 from ..predictions import MAX_DENSE_LABELS, Array
 
 VERSION = 2  # raised when older programs would misread what newer ones write
@@ -88,7 +88,7 @@ def read_state(path: AnyPath) -> tuple[Any, Arrays]:
     from safetensors import SafetensorError, deserialize
 
     name = display(path)
-    data = raw_bytes(path)
+    data = read_raw_bytes(path)
     try:
         length = int.from_bytes(data[:8], "little")  # of safetensors' own header
         entry = json.loads(json.loads(data[8 : 8 + length])["__metadata__"][_KEY])
@@ -119,7 +119,7 @@ def read_state(path: AnyPath) -> tuple[Any, Arrays]:
         listed = deserialize(data)  # type: ignore[no-untyped-call]  # checks sizes before it allocates anything
     except SafetensorError as fault:
         raise InputError(
-            f"{name}: found a broken file ({first_line(fault)}), expected a whole one"
+            f"{name}: found a broken file ({get_first_line(fault)}), expected a whole one"
         ) from None
 
     arrays: Arrays = {}

@@ -17,7 +17,7 @@ from ...errors import InputError, nearest
 from ...predictions import Matrix, ScoreTable, as_names
 from ..columns import is_outside, raise_bad_score
 from ..encoding import decode_text
-from ..files import AnyPath, InputFile, first_line, read_bytes, reader_errors
+from ..files import AnyPath, InputFile, get_first_line, read_bytes, reader_errors
 from ..on_disk import compact_matrix
 from .registry import make_input_file
 
@@ -98,7 +98,7 @@ def _loaded(file: InputFile) -> tuple[Any, Any, list[str], list[str], list[str] 
     except arff.ArffException as fault:
         where = f"{file.name}, line {fault.line}"
         raise InputError(
-            f"{where}: found broken data ({first_line(fault)}), expected ARFF"
+            f"{where}: found broken data ({get_first_line(fault)}), expected ARFF"
         ) from None
 
     if not (bool(found["data"])):
