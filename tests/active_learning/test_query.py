@@ -2,18 +2,13 @@ import numpy as np
 import pytest
 
 import mlconsensus as mlc
-<<<<<<< HEAD
-from mlconsensus.active_learning.query import _in_proportion, chances, drawn, questions
-from mlconsensus.metrics.intervals import evaluate_on_gold
-=======
 from mlconsensus.active_learning.query import (
     _in_proportion,
     compute_inclusion_probabilities,
     draw_instances,
     select_queries,
 )
-from mlconsensus.metrics.intervals import judge
->>>>>>> part-c
+from mlconsensus.metrics.intervals import evaluate_on_gold
 from mlconsensus.predictions.gold_labels import CHANCE
 
 
@@ -114,13 +109,8 @@ def test_answers_asked_for_consensus_judge_as_surely_as_others():
     panel, truth = mlc.datasets.make_panel(n_instances=1500, random_state=0)
     vote = mlc.majority_vote(panel)
     likely = np.clip(mlc.weighted_consensus(panel), 0, 1)
-<<<<<<< HEAD
     true = evaluate_on_gold(truth, vote).value
-    chance = chances(likely, likely, 300, "consensus")
-=======
-    true = judge(truth, vote).value
     chance = compute_inclusion_probabilities(likely, likely, 300, "consensus")
->>>>>>> part-c
     assert chance.sum() == pytest.approx(300)
     assert chance.min() >= 0.2 * 300 / 1500
     covered = np.zeros((80, 4))

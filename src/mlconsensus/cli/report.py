@@ -67,7 +67,7 @@ def report(
       mlconsensus report a.csv b.parquet c.jsonl --output report.html
       mlconsensus report a.csv b.csv c.csv --truth truth.csv --output-format text
     """
-    from ..io.formats.registry import expanded
+    from ..io.formats.registry import expand_folders
     from ..metrics.ground_truth import match_truth_table
     from ..report import Report, summarize
     from ..report.provenance import hash_files
@@ -76,7 +76,7 @@ def report(
     # Check all options before the work.
     settings = combining.get_settings()
     report_type = choose_report_format(output, output_format)
-    input_files = expanded(get_paths(ctx, click.Path))
+    input_files = expand_folders(get_paths(ctx, click.Path))
     truth_table = None
     if truth is not None:
         truth_table = inputs.read_truth(truth)

@@ -10,15 +10,13 @@ from ..linalg.annotations import make_annotations
 from ..linalg.block_sums import FloatArray, ratio
 from ..predictions import BasePredictions, Predictions
 from ..predictions.sampling import subsample_for_diagnostics
-<<<<<<< HEAD
-from .effective_models import Voices, count_voices
-from .model_quality import Suspect, suspects
-from .pairwise import common_factor, compute_pairwise_statistics, compute_product_scale
-=======
 from .effective_models import EffectiveModels, estimate_effective_models
 from .model_quality import FlaggedModel, suspects
-from .pairwise import compute_pairwise_statistics, estimate_reliability, scale_of
->>>>>>> part-c
+from .pairwise import (
+    compute_pairwise_statistics,
+    compute_product_scale,
+    estimate_reliability,
+)
 
 
 @dataclass(frozen=True, kw_only=True)

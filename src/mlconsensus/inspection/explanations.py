@@ -329,15 +329,9 @@ def explain(
 
     solution = combiner.solution_
     panel = combiner.in_fitted_order(predictions)
-<<<<<<< HEAD
-    one = one_instance(panel, instance)
-    column = label_position(panel.labels, label)
-    weighted = combiner._make_block(one.weighted(combiner.weights_))
-=======
     one = find_instance(panel, instance)
     column = find_label(panel.labels, label)
     weighted = combiner._make_block(one.weighted(combiner.weights_))
->>>>>>> part-c
     found = combiner._contributions(weighted, solution, column)
     said = one.to_array()[:, 0]
     name = panel.labels[column]

@@ -6,13 +6,8 @@ import numpy as np
 
 from ..active_learning.query import select_queries
 from ..inspection.agreement import Agreement, agreement
-<<<<<<< HEAD
 from ..metrics.ground_truth import match_truth
-from .changes import ChangesSummary, departure, evenly, summarise_changes
-=======
-from ..metrics.ground_truth import as_matched
 from .changes import ChangesSummary, departure, evenly, summarize_changes
->>>>>>> part-c
 from .evaluation import MOST_CELLS, JudgedSummary, judge
 from .labels import LabelsSummary, summarize_labels
 from .models import ModelsSummary, PanelSummary, summarize_models, summarize_panel

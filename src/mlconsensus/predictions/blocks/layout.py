@@ -51,7 +51,7 @@ def make_block(
     n_pairs = n_models * n_instances * n_labels
     is_sparse = all(sparse.issparse(part.matrix) for part in parts)
     has_nan = any(part.has_nan for part in parts)
-    n_stored = sum(part.n_said for part in parts)
+    n_stored = sum(part.n_stored for part in parts)
     has_more = info.gold is not None or info.n_clusters > 0
     is_plain = not (has_nan or has_more)
     if is_sparse and is_plain and n_stored < SPARSE_FILL * n_pairs:
