@@ -5,6 +5,7 @@ import pytest
 from scipy import stats
 
 import mlconsensus as mlc
+from mlconsensus import metrics
 from mlconsensus.active_learning import query
 from mlconsensus.metrics import ranking
 from mlconsensus.metrics.intervals import (
@@ -32,7 +33,7 @@ def some(truth, rows):
 def test_values_are_those_of_evaluate(judged_panel):
     truth, scores = judged_panel
     figures = evaluate_on_gold(truth, scores["MV"]).compute_estimates()
-    whole = ranking.evaluate(truth, scores["MV"])
+    whole = metrics.evaluate(truth, scores["MV"])
     assert {name: figure.value for name, figure in figures.items()} == pytest.approx(
         {name: whole[name] for name in RANKING_METRICS}
     )
@@ -43,7 +44,7 @@ def test_unknown_cells_do_not_count(judged_panel):
     known = [0, 3, 4, 5, 9, 11]
     gold = np.full(truth.shape, np.nan)
     gold[:, known] = truth[:, known]
-    expected = ranking.evaluate(truth[:, known], scores["MV"][:, known])
+    expected = metrics.evaluate(truth[:, known], scores["MV"][:, known])
     found = evaluate_on_gold(gold, scores["MV"]).compute_estimates()
     assert {name: found[name].value for name in found} == pytest.approx(
         {name: expected[name] for name in found}
@@ -73,7 +74,7 @@ def test_standard_errors_are_those_of_the_bootstrap(judged_panel):
     own = scores["Filter"][:150]
     rng = np.random.default_rng(0)
     draws = [
-        ranking.evaluate(truth[at], own[at])
+        metrics.evaluate(truth[at], own[at])
         for at in rng.integers(150, size=(400, 150))
     ]
     for name, figure in evaluate_on_gold(truth, own).compute_estimates().items():
@@ -88,7 +89,7 @@ def test_intervals_of_figures_and_differences_cover_and_foreseeing_narrows_them(
     truth, scores = judged_panel
     n = len(truth)
     rng = np.random.default_rng(1)
-    target = {name: ranking.evaluate(truth, own) for name, own in scores.items()}
+    target = {name: metrics.evaluate(truth, own) for name, own in scores.items()}
     covered = []
     width = []
     for _ in range(40):

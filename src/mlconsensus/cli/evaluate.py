@@ -489,7 +489,8 @@ def _match_gold(gold: ScoreTable, instances: Any, label_names: Any) -> MatchedTr
     from ..predictions import gold_of
 
     rows, answers = gold_of(gold, list(instances), tuple(map(str, label_names)))
-    return MatchedTruth(answers, rows, np.arange(answers.shape[1]), "")
+    columns = np.arange(answers.shape[1])
+    return MatchedTruth(truth=answers, rows=rows, columns=columns, note="")
 
 
 def _check_not_fitted(scores: FloatArray, gold: FloatArray, path: str) -> None:

@@ -16,8 +16,9 @@ from ..combiners.registry import COMBINERS
 from ..errors import InputError
 from ..execution.progress import track
 from ..linalg.block_sums import FloatArray
+from ..metrics.evaluation import evaluate, evaluate_models
 from ..metrics.intervals import Figure, evaluate_on_gold
-from ..metrics.ranking import RANKING_METRICS, evaluate, evaluate_models
+from ..metrics.ranking import RANKING_METRICS
 from ..metrics.tables import TITLES, title
 from ..predictions import (
     CHANCE,
