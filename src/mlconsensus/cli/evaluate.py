@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from ..inspection.similar_labels import Alias
     from ..metrics.ground_truth import MatchedTruth
-    from ..metrics.intervals import Figure
+    from ..metrics.intervals import Estimate
     from ..predictions import FloatArray, ScoreTable
 
 # Intervals are computed up to this number of instance-label pairs. With more, they
@@ -310,7 +310,7 @@ class _Evaluation:
     """Metrics of a file of scores."""
 
     metrics: dict[str, float]
-    intervals: dict[str, Figure]  # empty: too many pairs
+    intervals: dict[str, Estimate]  # empty: too many pairs
     sampling: str  # how the gold instances were drawn
     note: str  # about instances without relevant labels; may be empty
 
@@ -454,7 +454,7 @@ def _evaluate_scores(
         metrics = mlc.metrics.evaluate(matched.truth, matched.select(values))
 
     # Intervals.
-    intervals: dict[str, Figure] = {}
+    intervals: dict[str, Estimate] = {}
     sampling = ""
     n_pairs = float(np.prod(values.shape))
     if is_gold or n_pairs <= _MAX_PAIRS:
