@@ -22,7 +22,7 @@ local.available_memory = lambda: 0
 panel, _ = mlc.datasets.make_panel(n_instances=400, n_labels=12, n_models=4, random_state=1)
 limits = threads.ResourceLimits(memory=0, threads=2)
 with threads.bind_limits(limits):
-    statistics = mlc.MLCMr()._compute_statistics(panel)
+    statistics = mlc.MLCMr()._compute_statistics(panel.to_block())
 fitted = mlc.MLCMr(alpha=1e-9).from_statistics(
     statistics, models=panel.models, labels=panel.labels, n_instances=400, alpha=1e-9
 )

@@ -22,7 +22,7 @@ from .inspection.agreement import Agreement, agreement
 from .inspection.explanations import Explanation, explain
 from .io import from_dataset, from_long, read_predictions, scan_predictions
 from .model_selection.comparison import Comparison, compare, leave_out
-from .model_selection.held_out_models import referee
+from .model_selection.held_out_models import compare_on_held_out_models
 from .predictions.predictions import Predictions
 from .query_selection import ask
 from .streamed import write_consensus
@@ -51,6 +51,7 @@ __all__ = [
     "bgcm",
     "combine",
     "compare",
+    "compare_on_held_out_models",
     "datasets",
     "dawid_skene",
     "decide",
@@ -69,7 +70,6 @@ __all__ = [
     "mlcm_r",
     "privacy",
     "read_predictions",
-    "referee",
     "register",
     "rescale",
     "save",

@@ -107,7 +107,7 @@ class ScannedFiles(Protocol):
         """Whether the label space is large."""
 
     @property
-    def n_said(self) -> int:
+    def n_stored(self) -> int:
         """Number of stored predictions."""
 
     def read(self, start: int, stop: int) -> Predictions:
@@ -177,11 +177,11 @@ class DaskPredictions(LazyPredictions):
         return self._scanned.instances
 
     @property
-    def n_said(self) -> int:
+    def n_stored(self) -> int:
         """Number of stored predictions, if the files are sparse."""
         if self._scanned is None:
-            return super().n_said
-        return int(self._scanned.n_said)
+            return super().n_stored
+        return int(self._scanned.n_stored)
 
     def read(self, start: int, stop: int) -> Predictions:
         """Fetch the instances from one position to another into this process.
@@ -388,7 +388,7 @@ def _split_by_model(
             expected="3: models, instances, labels",
         )
     if hasattr(arrays, "ndim"):
-        arrays = [arrays[k] for k in range(len(arrays))]
+        arrays = list(arrays)  # type: ignore[arg-type]
 
     return {table.model: table.scores for table in tables_of(arrays, models)}
 

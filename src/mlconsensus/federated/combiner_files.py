@@ -17,7 +17,7 @@ from .. import __version__
 from ..combiners.base import BaseCombiner
 from ..combiners.registry import COMBINERS
 from ..errors import InputError, nearest
-from ..io.files import AnyPath, atomic_write, display, first_line
+from ..io.files import AnyPath, atomic_write, display, get_first_line
 from ..predictions import Array, Predictions
 from .privacy.mechanism import Guarantee, read_guarantee
 from .statistics_files import (
@@ -572,7 +572,7 @@ def _solve_and_check(combiner: BaseCombiner, where: str) -> Arrays:
     except InputError:
         raise
     except (ValueError, TypeError, IndexError, ArithmeticError) as error:
-        reason = first_line(error)  # also a LinAlgError, which is a ValueError
+        reason = get_first_line(error)  # also a LinAlgError, which is a ValueError
 
     raise InputError(
         where=where,

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..errors import InputError
 from ..execution.statistics import Axes, field_names, optional_field_names
-from ..io.files import AnyPath, display, first_line, raw_bytes
+from ..io.files import AnyPath, display, get_first_line, read_raw_bytes
 from ..predictions import MAX_DENSE_LABELS, Array, FloatArray, IntArray
 
 VERSION = 2  # raised when older programs would misread what newer ones write
@@ -102,7 +102,7 @@ def read_state(path: AnyPath) -> tuple[Header, Arrays]:
     ({'kind': 'statistics'}, {'total': array([1., 2.])})
     """
     where = display(path)
-    data = raw_bytes(path)
+    data = read_raw_bytes(path)
     text, header, checksum = _parse_header(data, where)
 
     version = header.pop("version", None)
@@ -164,7 +164,7 @@ def _parse_arrays(data: bytes, where: str) -> Arrays:
     except SafetensorError as error:
         raise InputError(
             where=where,
-            found=f"a broken file ({first_line(error)})",
+            found=f"a broken file ({get_first_line(error)})",
             expected="a whole one",
         ) from None
 
@@ -242,7 +242,8 @@ def check_small_label_space(record: object) -> None:
     for name in field_names(record):
         value = getattr(record, name)
         is_plain = value is None or isinstance(value, Real | StoredField)
-        if not is_plain and not hasattr(value, "__array__"):
+        is_array = hasattr(value, "__array__") and not getattr(value, "is_large", False)
+        if not is_plain and not is_array:
             raise InputError(
                 where=name,
                 found="that of a panel of many labels",

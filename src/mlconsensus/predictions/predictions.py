@@ -13,6 +13,7 @@ from scipy import sparse
 from ..errors import InputError
 from ..text import plural, sizes
 from .alignment import Array, BoolArray, FloatArray, How, IntArray, Names, as_array
+from .blocks import InstanceInfo, PredictionBlock, make_block
 from .clusterings import with_more
 from .gold_labels import Gold, extract_gold_labels
 from .model_scores import AlignedScores, Matrix
@@ -239,9 +240,9 @@ class Predictions(BasePredictions):
         return all(part.complete for part in self._parts)
 
     @property
-    def n_said(self) -> int:
+    def n_stored(self) -> int:
         """How many numbers the models' matrices hold: of sparse ones, those that are not 0."""
-        return sum(part.n_said for part in self._parts)
+        return sum(part.n_stored for part in self._parts)
 
     def as_block(self, many: bool) -> Predictions:
         """Return the same as a block of a panel that does, or does not, have many labels."""
@@ -268,6 +269,29 @@ class Predictions(BasePredictions):
     def read(self, start: int, stop: int) -> Predictions:
         """Return the instances from one position to another."""
         return self[start:stop]
+
+    def to_block(self) -> PredictionBlock:
+        """Return these predictions in the layout that suits them, with their sums.
+
+        Returns
+        -------
+        PredictionBlock
+
+        Examples
+        --------
+        >>> import mlconsensus as mlc
+        >>> mlc.Predictions([[[1, 0.5]], [[1, 0]]]).to_block().sum_scores().to_array()
+        array([[2. , 0.5]])
+        """
+        info = InstanceInfo(
+            weights=self.weights,
+            gold=self.gold,
+            clusters=self.members,
+            n_clusters=len(self.clusters),
+        )
+        n_models, n_instances, n_labels = (int(size) for size in self.shape)
+        shape = (n_models, n_instances, n_labels)
+        return make_block(self._parts, shape, info, self.many)
 
     def cells(self) -> Iterator[tuple[Matrix, BoolArray | None]]:
         """Yield for each model its scores (n, l), silence as 0, and where it spoke (``None``: everywhere)."""
