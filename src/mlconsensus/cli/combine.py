@@ -5,6 +5,7 @@ import click
 import mlconsensus as mlc
 
 from ..text import sizes
+from . import library
 from .options import (
     LargePanelOptions,
     MethodOptions,
@@ -50,8 +51,6 @@ def combine(
       mlconsensus combine *.csv --gold answers.csv -o consensus.csv
       mlconsensus combine models/*.parquet --stream -o consensus.parquet
     """
-    from ..inspection.diagnostics import examine
-
     # Check all options before the work.
     gold_table = inputs.read_gold(gold)
     writing.check()
@@ -71,7 +70,7 @@ def combine(
             predictions = predictions.with_gold(gold_table)
 
         written = writing.combine(predictions, settings)
-        warnings = examine(predictions).warnings()
+        warnings = library.examine(predictions).warnings()
 
     for warning in warnings:
         print_message(warning)
@@ -124,16 +123,14 @@ def explain(
       mlconsensus explain a.csv b.csv c.csv --instance 42
       mlconsensus explain a.csv b.csv c.csv --instance 42 --label sport --json
     """
-    from ..inspection.explanations import find_instance, find_label
-
     settings = combining.get_settings()
     predictions = combining.prepare(inputs.read(many=True))
 
     # Check the names before the work.
-    selected = find_instance(predictions, instance)
+    selected = library.find_instance(predictions, instance)
     labels = []
     for name in label_names:
-        labels.append(predictions.labels[find_label(predictions.labels, name)])
+        labels.append(predictions.labels[library.find_label(predictions.labels, name)])
 
     consensus = mlc.combine(predictions, **settings)
     if not labels:
