@@ -33,6 +33,7 @@ _TOP = "Without --label: explain the K labels that the consensus puts first."
 @method_options
 @click.option("--gold", metavar="FILE", help=_GOLD)
 def combine(
+    *,
     inputs: LargePanelOptions,
     writing: OutputOptions,
     combining: MethodOptions,
@@ -105,6 +106,7 @@ def combine(
 @method_options
 @json_option(help="Print JSON, with every part.")
 def explain(
+    *,
     inputs: PanelOptions,
     combining: MethodOptions,
     instance: str,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from ..inspection.similar_labels import Alias
     from ..metrics.ground_truth import MatchedTruth
     from ..metrics.intervals import Figure
-    from ..predictions import FloatArray, ScoreTable
+    from ..predictions import FloatArray, Matrix, Names, ScoreTable
 
 # Intervals are computed up to this number of instance-label pairs. With more, they
 # would take longer than all other work, and would be very narrow.
@@ -159,6 +159,7 @@ def _write_aliases(aliases: Sequence[Alias], path: str, force: bool) -> None:
 )
 @json_option(help="Print JSON.")
 def compare(
+    *,
     inputs: PanelOptions,
     truth: str | None,
     gold: str | None,
@@ -256,7 +257,7 @@ def _check_compare_options(
 
 def _compare_with_truth(
     predictions: mlc.Predictions, truth: ScoreTable, each_model: bool
-) -> tuple[dict[str, Any], str, str]:
+) -> tuple[dict[str, object], str, str]:
     """Evaluate all methods; return the metrics, a table, and a note on the truth."""
     matched = library.match_truth_table(
         truth, predictions.instances, predictions.labels
@@ -281,7 +282,7 @@ def _compare_with_truth(
 
     legend = "BM: mean of the base models; * best of its column."
     text = f"{library.format_metrics_table(results)}\n\n{legend}"
-    return results, text, library.describe_empty_instances(matched.truth)
+    return dict(results), text, library.describe_empty_instances(matched.truth)
 
 
 def _compare_held_out(predictions: mlc.Predictions, groups: str | None) -> object:
@@ -293,9 +294,10 @@ def _compare_held_out(predictions: mlc.Predictions, groups: str | None) -> objec
     )
 
 
-def _describe(comparison: object) -> tuple[dict[str, Any], str]:
+def _describe(comparison: object) -> tuple[dict[str, object], str]:
     """Return a comparison as a dict and as text."""
-    return library.plain(comparison), str(comparison)
+    results: dict[str, object] = library.plain(comparison)
+    return results, str(comparison)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -318,6 +320,7 @@ class _Evaluation:
 @reading_options
 @json_option(help="Print JSON.")
 def evaluate(
+    *,
     reading: ReadOptions,
     scores: str,
     truth: str | None,
@@ -400,7 +403,7 @@ def _add_missing_labels(
     return extended
 
 
-def _prepare_scores(score_table: ScoreTable) -> tuple[Any, bool]:
+def _prepare_scores(score_table: ScoreTable) -> tuple[Matrix, bool]:
     """Return the scores (n, l) with missing ones last, and whether all are 0 or 1."""
     import numpy as np
     from scipy import sparse
@@ -416,7 +419,7 @@ def _prepare_scores(score_table: ScoreTable) -> tuple[Any, bool]:
 
 def _evaluate_scores(
     score_table: ScoreTable,
-    values: Any,
+    values: Matrix,
     reference: ScoreTable,
     *,
     path: str,
@@ -465,7 +468,11 @@ def _evaluate_scores(
     )
 
 
-def _match_gold(gold: ScoreTable, instances: Any, label_names: Any) -> MatchedTruth:
+def _match_gold(
+    gold: ScoreTable,
+    instances: Sequence[object] | Names,
+    label_names: Sequence[object] | Names,
+) -> MatchedTruth:
     """Match gold labels with the instances and labels of the scores."""
     import numpy as np
 

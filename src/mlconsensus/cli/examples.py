@@ -137,6 +137,7 @@ def fetch_command(names: tuple[str, ...]) -> None:
 )
 @force_option
 def reproduce(
+    *,
     names: tuple[str, ...],
     repeats: int,
     models: int | None,

@@ -61,6 +61,7 @@ _CLIP = "With --epsilon, for mlcm-a; see docs/privacy.md.  [default: 1.5]"
 @force_option
 @done_option
 def statistics(
+    *,
     inputs: LargePanelOptions,
     output: str,
     method: str | None,
@@ -212,6 +213,7 @@ def _describe_statistics(
 @force_option
 @done_option
 def solve(
+    *,
     files: tuple[str, ...],
     output: str,
     without: tuple[str, ...],

@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 from dataclasses import dataclass, fields
 from functools import partial, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import click
 
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from ..io.scan import FilePredictions
     from ..predictions import How, ScoreTable
 
-F = TypeVar("F", bound=Callable[..., Any])
-Decorator = Callable[[F], F]
+CommandFunction = Callable[..., None]
+Decorator = Callable[[CommandFunction], CommandFunction]
 
 _METRICS = click.Choice(
     ["auto", "ranking-loss", "micro-auc", "one-error", "average-precision"]
@@ -191,7 +191,7 @@ class LargePanelOptions(PanelOptions):
             return
 
         if self.dask is None:
-            cluster: AbstractContextManager[Any] = nullcontext()
+            cluster: AbstractContextManager[object] = nullcontext()
         elif self.dask == _LOCAL_CLUSTER:
             cluster = library.connect(None)
         else:
@@ -306,7 +306,7 @@ class Command(click.Command):
                 metavar = str(option.metavar).removesuffix("...")
                 option.type = _PATHS.get(metavar, click.STRING)
 
-    def invoke(self, ctx: click.Context) -> Any:
+    def invoke(self, ctx: click.Context) -> object:
         """Check where the outputs go, and call the function."""
         _check_outputs(
             get_paths(ctx, Output),
@@ -367,10 +367,10 @@ def _check_outputs(outputs: Sequence[str], inputs: Sequence[str], force: bool) -
 command = partial(click.command, cls=Command)
 
 
-def compose_options(*options: Decorator[F]) -> Decorator[F]:
+def compose_options(*options: Decorator) -> Decorator:
     """Return one decorator for several options, which the help lists in this order."""
 
-    def decorate(function: F) -> F:
+    def decorate(function: CommandFunction) -> CommandFunction:
         for option in reversed(options):
             function = option(function)
         return function
@@ -378,7 +378,7 @@ def compose_options(*options: Decorator[F]) -> Decorator[F]:
     return decorate
 
 
-def option_group(name: str, record: type, *options: Decorator[Any]) -> Decorator[Any]:
+def option_group(name: str, record: type, *options: Decorator) -> Decorator:
     """Return a decorator that adds options and collects their values in a record.
 
     Parameters
@@ -396,14 +396,15 @@ def option_group(name: str, record: type, *options: Decorator[Any]) -> Decorator
     """
     field_names = [field.name for field in fields(record)]
 
-    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        @wraps(function)
-        def call(**values: Any) -> Any:
-            group = {field: values.pop(field) for field in field_names}
-            return function(**values, **{name: record(**group)})
+    add_options = compose_options(*options)
 
-        decorated: Callable[..., Any] = compose_options(*options)(call)
-        return decorated
+    def decorate(function: CommandFunction) -> CommandFunction:
+        @wraps(function)
+        def call(**values: object) -> None:
+            group = {field: values.pop(field) for field in field_names}
+            function(**values, **{name: record(**group)})
+
+        return add_options(call)
 
     return decorate
 
@@ -530,7 +531,7 @@ method_options = option_group(
     click.option("--rescale", is_flag=True, help=_RESCALE),
 )
 
-gold_options: Decorator[Any] = compose_options(
+gold_options = compose_options(
     click.option("--gold", metavar="FILE", help=_GOLD),
     click.option("--drawn", type=click.Choice(["random"]), help=_DRAWN),
 )

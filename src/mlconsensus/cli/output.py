@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from ..consensus import Consensus
     from ..decision.label_sets import Empty
     from ..io.layouts import Layout
-    from ..linalg.sparse_scores import SparseScores
+    from ..linalg.sparse_scores import Cells, SparseScores
+    from ..predictions import FloatArray, Matrix
     from ..predictions.source import BasePredictions
     from ..streamed import Written
 
@@ -122,10 +123,10 @@ class OutputOptions:
 
     def select_values(
         self,
-        scores: Any,
+        scores: FloatArray | SparseScores,
         predictions: BasePredictions,
-        decide_f1: Callable[..., Any] | None = None,
-    ) -> Any:
+        decide_f1: Callable[..., Matrix] | None = None,
+    ) -> Matrix:
         """Return the values to write: scores or label sets.
 
         Parameters
@@ -148,9 +149,8 @@ class OutputOptions:
             counts = np.minimum(mlc.decision.cardinalities(predictions), most)
             return mlc.decision.match_instances(scores, counts, empty=self.empty)
 
-        is_sparse = isinstance(scores, library.SparseScores)
         if self.decide is None:
-            if is_sparse:
+            if isinstance(scores, library.SparseScores):
                 return self._select_sparse_scores(scores)
             return self._select_scores(scores)
 
@@ -165,12 +165,12 @@ class OutputOptions:
 
         if self.top_k is None:
             return label_sets
-        if is_sparse:
+        if isinstance(scores, library.SparseScores):
             counts = np.diff(label_sets.indptr).clip(max=self.top_k)
             return mlc.decision.match_instances(scores, counts)
         return label_sets & mlc.decision.top_k(scores, self.top_k)
 
-    def _select_sparse_scores(self, scores: SparseScores) -> Any:
+    def _select_sparse_scores(self, scores: SparseScores) -> Cells:
         """Return the stored scores, or the `top_k` of each instance."""
         import numpy as np
 
@@ -178,7 +178,7 @@ class OutputOptions:
             return scores.cells()
         return scores.cells(np.full(len(scores), self.top_k))
 
-    def _select_scores(self, scores: Any) -> Any:
+    def _select_scores(self, scores: FloatArray) -> FloatArray | Cells:
         """Return the scores, or the `top_k` of each instance."""
         import numpy as np
 
@@ -267,7 +267,7 @@ class OutputOptions:
         print_missing(written.n_missing, predictions.shape)
         return written
 
-    def _get_value_function(self) -> Callable[..., Any] | None:
+    def _get_value_function(self) -> Callable[..., Matrix] | None:
         """Return the function that selects a block's values; None: all scores."""
         if self.decide is None and self.top_k is None:
             return None

@@ -50,6 +50,7 @@ _UNMENTIONED = ("output", "output_format", "force")
 @click.pass_context
 def report(
     ctx: click.Context,
+    *,
     inputs: PanelOptions,
     combining: MethodOptions,
     output: str,

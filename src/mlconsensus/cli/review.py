@@ -73,6 +73,7 @@ _LEVEL = click.FloatRange(0, 1, min_open=True, max_open=True)
 @force_option
 @json_option(help="Print JSON.")
 def ask(
+    *,
     inputs: PanelOptions,
     budget: int,
     goal: Goal,
@@ -121,6 +122,7 @@ def ask(
 @json_option(help="Print what was promised as JSON on standard output.")
 @method_options
 def decide(
+    *,
     inputs: PanelOptions,
     combining: MethodOptions,
     gold: str,
