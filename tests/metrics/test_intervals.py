@@ -342,7 +342,7 @@ def test_figures_are_within_their_intervals_which_cover_where_raters_are_good():
     vote = panel.mean(axis=0)
     likely = np.clip(mlc.weighted_consensus(panel.astype(float)), 0, 1)
     true = evaluate_on_gold(truth, vote).value
-    chance = query.chances(likely, likely, 50, "consensus")
+    chance = query.compute_inclusion_probabilities(likely, likely, 50, "consensus")
     covered = np.zeros((100, 4))
     for seed in range(100):
         at = query.drawn(chance, np.random.default_rng(seed))

@@ -63,7 +63,13 @@ class BasePredictions(ABC):
         """How many instances `blocks` gives at a time unless told: what keeps a block small."""
         if self.many:
             return max(1, _BLOCK_SAID * len(self) // max(1, self.n_stored))
-        return max(1, _BLOCK_CELLS // (len(self.models) * len(self.labels)))
+        return max(1, _BLOCK_CELLS * len(self) // max(1, self.n_predictions))
+
+    @property
+    def n_predictions(self) -> int:
+        """Number of predictions that blocks have to hold, missing ones included."""
+        m, n, l = self.shape
+        return int(m) * n * l
 
     @property
     def n_stored(self) -> int:

@@ -12,7 +12,11 @@ from mlconsensus.predictions.blocks import (
     PredictionBlock,
     SparseBlock,
 )
-from mlconsensus.predictions.blocks.layout import _make_crowd_block, _make_named_block
+from mlconsensus.predictions.blocks.layout import (
+    _collect_rows,
+    _make_named_block,
+    make_crowd_block,
+)
 
 Maker = Callable[[Predictions], PredictionBlock]
 
@@ -51,7 +55,8 @@ def make_blocks(scores: np.ndarray) -> tuple[np.ndarray, list[PredictionBlock]]:
     parts = predictions._parts
     is_present = ~np.isnan(aligned)
     dense = DenseBlock(list(np.where(is_present, aligned, 0.0)), list(is_present), info)
-    blocks: list[PredictionBlock] = [dense, _make_crowd_block(parts, shape, info)]
+    rows = _collect_rows(parts, shape[1], shape[2])
+    blocks: list[PredictionBlock] = [dense, make_crowd_block(rows, info)]
     if not any(part.has_nan for part in parts):
         blocks.append(_make_named_block(parts, shape, info, is_large=False))
     return aligned, blocks

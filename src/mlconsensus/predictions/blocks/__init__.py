@@ -2,7 +2,7 @@
 
 from .base import InstanceInfo, ModelProducts, PredictionBlock
 from .dense import DenseBlock
-from .layout import make_block
+from .layout import make_block, make_crowd_block
 from .pair_values import DenseValues, NamedPairs, NamedValues, PairValues
 from .sparse import SparseBlock
 from .vote_patterns import VotePatterns
@@ -19,4 +19,5 @@ __all__ = [
     "SparseBlock",
     "VotePatterns",
     "make_block",
+    "make_crowd_block",
 ]

@@ -7,6 +7,7 @@ import numpy as np
 from scipy import sparse
 
 from ..alignment import Array, BoolArray, FloatArray, IntArray
+from ..answer_rows import AnswerRows
 from ..model_scores import AlignedScores, Matrix
 from .base import InstanceInfo, PredictionBlock
 from .dense import SPARSE_FILL, DenseBlock
@@ -62,7 +63,7 @@ def make_block(
 
     n_seen = sum(_count_seen(part, n_instances) for part in parts)
     if n_seen < _CROWD_FILL * n_models * n_instances:
-        return _make_crowd_block(parts, shape, info)
+        return make_crowd_block(_collect_rows(parts, n_instances, n_labels), info)
 
     scores: list[Array] = []
     is_present: list[BoolArray | None] = []
@@ -73,57 +74,93 @@ def make_block(
     return DenseBlock(scores, is_present, info)
 
 
-def _make_crowd_block(
-    parts: Sequence[AlignedScores], shape: tuple[int, int, int], info: InstanceInfo
-) -> SparseBlock:
-    """Make a block that stores what each model saw, with a row for every pair."""
-    n_models, n_instances, n_labels = shape
-    instances = []
-    labels = []
-    data = []
+def make_crowd_block(rows: AnswerRows, info: InstanceInfo) -> SparseBlock:
+    """Make a block that stores what each model saw, with a row for every pair.
+
+    Parameters
+    ----------
+    rows : AnswerRows
+        The predictions of each model for the instances that it saw.
+    info : InstanceInfo
+        Weights of the models, gold labels and clusterings.
+
+    Returns
+    -------
+    SparseBlock
+    """
+    n_labels = rows.n_labels
+    sizes = np.diff(rows.scores.indptr)
+    label = rows.scores.indices.astype(np.int64)
+    pair = np.repeat(rows.instance * n_labels, sizes) + label
+    voter = np.repeat(rows.model * n_labels, sizes) + label
+    data = rows.scores.data.astype(np.float64)
+    shape = (rows.n_instances * n_labels, rows.n_models * n_labels)
+
+    missing = None
+    if rows.has_nan:
+        is_nan = np.isnan(data)
+        positions = (pair[is_nan], voter[is_nan])
+        ones = np.ones(len(positions[0]))
+        missing = sparse.coo_array((ones, positions), shape=shape).tocsr()
+        pair = pair[~is_nan]
+        voter = voter[~is_nan]
+        data = data[~is_nan]
+
+    # Sort by pair: rows come in the order of instances, so only the labels of an
+    # instance have to be sorted, which a counting sort does.
+    scores = sparse.coo_array((data, (pair, voter)), shape=shape).tocsr()
+    starts = np.searchsorted(rows.instance, np.arange(rows.n_instances + 1))
+    seen = sparse.csr_array(
+        (np.ones(len(rows.model)), rows.model, starts),
+        shape=(rows.n_instances, rows.n_models),
+    )
+    covered = None
+    if not rows.covered.all():
+        covered = rows.covered
+    return SparseBlock(
+        scores, seen, n_labels, covered=covered, missing=missing, info=info
+    )
+
+
+def _collect_rows(
+    parts: Sequence[AlignedScores], n_instances: int, n_labels: int
+) -> AnswerRows:
+    """Return the rows of all models, in the order of instances."""
     models = []
-    missing_instances = []
-    missing_labels = []
-    missing_models = []
+    instances = []
+    matrices = []
     for model, part in enumerate(parts):
         seen = _find_seen(part, n_instances)
         values, mask = part.take(seen).cells()
-        row, label, scores = _find_nonzero(values)
-        instances.append(seen[row])
-        labels.append(label)
-        data.append(scores)
-        models.append(np.full(len(label), model))
-        if part.has_nan and mask is not None:
-            row, label = np.nonzero(~mask & _get_covered(part, n_labels))
-            missing_instances.append(seen[row])
-            missing_labels.append(label)
-            missing_models.append(np.full(len(label), model))
+        covered = _get_covered(part, n_labels)
+        matrices.append(_mark_missing(values, mask, covered))
+        instances.append(seen)
+        models.append(np.full(len(seen), model))
 
-    def make_matrix(
-        instance: list[IntArray],
-        label: list[IntArray],
-        model: list[IntArray],
-        values: FloatArray,
-    ) -> Matrix:
-        pair = np.concatenate(instance) * n_labels + np.concatenate(label)
-        voter = np.concatenate(model) * n_labels + np.concatenate(label)
-        matrix_shape = (n_instances * n_labels, n_models * n_labels)
-        return sparse.coo_array((values, (pair, voter)), shape=matrix_shape).tocsr()
-
-    missing = None
-    if missing_labels:
-        n_missing = sum(map(len, missing_labels))
-        missing = make_matrix(
-            missing_instances, missing_labels, missing_models, np.ones(n_missing)
-        )
-    return SparseBlock(
-        make_matrix(instances, labels, models, np.concatenate(data)),
-        _list_seen(parts, n_instances),
-        n_labels,
-        covered=_list_covered(parts, n_labels),
-        missing=missing,
-        info=info,
+    instance = np.concatenate(instances)
+    order = np.argsort(instance, kind="stable")
+    return AnswerRows(
+        scores=sparse.vstack(matrices, format="csr")[order],
+        model=np.concatenate(models)[order],
+        instance=instance[order],
+        n_models=len(parts),
+        n_instances=n_instances,
+        covered=np.array([_get_covered(part, n_labels) for part in parts]),
     )
+
+
+def _mark_missing(values: Matrix, mask: BoolArray | None, covered: BoolArray) -> Matrix:
+    """Return scores as CSR, with NaN for missing predictions of known labels."""
+    matrix = sparse.csr_array(values).astype(np.float64)
+    if mask is None:
+        return matrix
+    row, label = np.nonzero(~mask & covered)
+    if len(row) == 0:
+        return matrix
+    gaps = sparse.coo_array(
+        (np.full(len(row), np.nan), (row, label)), shape=matrix.shape
+    )
+    return (matrix + gaps.tocsr()).tocsr()
 
 
 def _make_named_block(
@@ -251,15 +288,3 @@ def _list_covered(parts: Sequence[AlignedScores], n_labels: int) -> BoolArray | 
     if all(_get_covered(part, n_labels).all() for part in parts):
         return None
     return np.array([_get_covered(part, n_labels) for part in parts])
-
-
-def _find_nonzero(values: Matrix) -> tuple[IntArray, IntArray, FloatArray]:
-    """Return the row, the column and the value of each score that is not 0."""
-    if sparse.issparse(values):
-        row = np.repeat(np.arange(values.shape[0]), np.diff(values.indptr))
-        return row, values.indices.astype(np.int64), values.data.astype(np.float64)
-
-    row, column = np.nonzero(values)
-    if values.dtype == np.bool_:
-        return row, column, np.ones(len(row))
-    return row, column, values[row, column].astype(np.float64)

@@ -37,7 +37,7 @@ class VotePatterns:
     >>> votes = sparse.csr_array([[1, 0, 0, 1], [1, 0, 0, 1], [0, 1, 1, 0]])
     >>> patterns = VotePatterns.join(np.zeros(3, int), votes, np.ones(3), 1)
     >>> (patterns + patterns).counts.tolist()
-    [2.0, 4.0]
+    [4.0, 2.0]
     """
 
     def __init__(
