@@ -9,11 +9,11 @@ import pytest
 
 import mlconsensus as mlc
 from mlconsensus.cli import main
-from mlconsensus.cli.demo import run
+from mlconsensus.cli.demo import run_demo
 
 
 def test_the_demo_writes_a_panel_that_can_be_read_again(tmp_path):
-    text = run(tmp_path / "demo")
+    text = run_demo(tmp_path / "demo")
     names = ["ana", "bert", "carl", "dora", "emil"]
     assert sorted(path.name for path in (tmp_path / "demo").iterdir()) == [
         *(f"{n}.csv" for n in names),
@@ -30,7 +30,7 @@ def test_the_demo_writes_a_panel_that_can_be_read_again(tmp_path):
 def test_a_folder_with_something_in_it_is_left_alone(tmp_path):
     (tmp_path / "mine").write_text("mine")
     with pytest.raises(mlc.InputError, match="found something there already"):
-        run(tmp_path)
+        run_demo(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["mine"]
 
 
@@ -38,7 +38,7 @@ def test_the_readme_shows_what_the_demo_prints(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     readme = (Path(__file__).parent.parent / "README.md").read_text()
     assert (
-        f"```text\n{run('mlconsensus-demo', program='.venv/bin/mlconsensus')}\n```"
+        f"```text\n{run_demo('mlconsensus-demo', program='.venv/bin/mlconsensus')}\n```"
         in readme
     )
 
@@ -49,7 +49,7 @@ def test_what_to_try_next_can_be_pasted(tmp_path, monkeypatch):
     program = shlex.quote(sys.executable) + " -m mlconsensus"
     lines = [
         line
-        for line in run(tmp_path / "it's my $demo", program=program).splitlines()
+        for line in run_demo(tmp_path / "it's my $demo", program=program).splitlines()
         if line[:2] == "  "
     ]
     assert len(lines) == 4

@@ -20,9 +20,11 @@ ROUNDS = """
 random_walk._ERROR = 0.0
 local.available_memory = lambda: 0
 panel, _ = mlc.datasets.make_panel(n_instances=400, n_labels=12, n_models=4, random_state=1)
-threads.set_limits(0, 2)
+limits = threads.ResourceLimits(memory=0, threads=2)
+with threads.bind_limits(limits):
+    statistics = mlc.MLCMr()._compute_statistics(panel.to_block())
 fitted = mlc.MLCMr(alpha=1e-9).from_statistics(
-    mlc.MLCMr()._compute_statistics(panel.to_block()), models=panel.models, labels=panel.labels, n_instances=400, alpha=1e-9
+    statistics, models=panel.models, labels=panel.labels, n_instances=400, alpha=1e-9
 )
 """
 SCRIPT = """

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from mlconsensus.cli import main
-from mlconsensus.cli.demo import run as demo
+from mlconsensus.cli.demo import run_demo as demo
 
 ROOT = Path(__file__).parents[2]
 SHOWN = re.compile(

@@ -9,7 +9,7 @@ import pytest
 from scipy import sparse
 
 import mlconsensus as mlc
-from mlconsensus.execution import local
+from mlconsensus.execution import local, memory
 
 
 @pytest.fixture(params=[1, 7, 64])
@@ -52,10 +52,10 @@ def test_an_error_in_one_block_ends_the_pass():
 
 def test_threads_follow_the_users_wish(monkeypatch):
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    assert local.count_cores() == 1
+    assert memory.count_cores() == 1
     for nonsense in ("", "0", "many"):
         monkeypatch.setenv("OMP_NUM_THREADS", nonsense)
-        assert local.count_cores() >= 1
+        assert memory.count_cores() >= 1
 
 
 def test_what_numpy_is_to_ignore_is_ignored_while_solving():
@@ -69,7 +69,7 @@ WAITING = """
 import os, signal, sys, time
 import polars  # whose handler of signals leaves who waits for a thread asleep
 from mlconsensus.execution.threads import get_limits
-from mlconsensus.execution import local
+from mlconsensus.execution import local, memory
 def work(*_):
     os.write(1, b"ready\\n")  # in one piece, whichever thread is first
     for _ in range(600):

@@ -33,12 +33,14 @@ def test_rows_are_kept_while_they_are_few():
 
 def test_rows_are_kept_where_the_product_would_not_fit(monkeypatch):
     monkeypatch.setattr(
-        threads, "_limits", threads.ResourceLimits(memory=3 * 8 * 25 - 1)
+        threads._bound, "limits", threads.ResourceLimits(memory=3 * 8 * 25 - 1)
     )
     many = Gram.of(ROWS[:6]) + Gram.of(ROWS[6:])
     np.testing.assert_array_equal(many.rows, ROWS)
     np.testing.assert_allclose(many.sums(), (ROWS.T @ ROWS).sum(axis=1))
-    monkeypatch.setattr(threads, "_limits", threads.ResourceLimits(memory=3 * 8 * 25))
+    monkeypatch.setattr(
+        threads._bound, "limits", threads.ResourceLimits(memory=3 * 8 * 25)
+    )
     assert (many + Gram.of(ROWS[:1])).rows is None
 
 

@@ -37,7 +37,7 @@ def test_every_side_finds_the_same(form, n, monkeypatch):
         expected,
         atol=1e-10,
     )
-    monkeypatch.setattr(threads, "_limits", threads.ResourceLimits(memory=0))
+    monkeypatch.setattr(threads._bound, "limits", threads.ResourceLimits(memory=0))
     kept = Gram.of(form(rows))
     assert kept.rows is not None
     np.testing.assert_allclose(
@@ -57,7 +57,7 @@ def test_mlcm_r_without_room_for_the_matrix(alpha, scores, monkeypatch):
         given = panel
     exact = mlc.mlcm_r(given, alpha=alpha)
     monkeypatch.setattr("mlconsensus.execution.local.available_memory", lambda: 0)
-    monkeypatch.setattr(threads, "_limits", threads.ResourceLimits(memory=0))
+    monkeypatch.setattr(threads._bound, "limits", threads.ResourceLimits(memory=0))
     assert mlc.MLCMr()._compute_statistics(panel.to_block()).walk.rows is not None
     np.testing.assert_allclose(mlc.mlcm_r(given, alpha=alpha), exact, atol=1e-10)
 
@@ -67,7 +67,7 @@ def test_labels_are_worked_out_in_portions(monkeypatch):
     anchors = np.ones(20)
     held = np.eye(20)[:, :7]
     monkeypatch.setattr(
-        threads, "_limits", threads.ResourceLimits(memory=0, threads=2)
+        threads._bound, "limits", threads.ResourceLimits(memory=0, threads=2)
     )  # one label at a time
     np.testing.assert_allclose(
         random_walk.solved(Gram.of(rows), anchors, held.copy()),
@@ -89,7 +89,7 @@ def test_fewer_instances_than_nodes_take_no_matrix_of_nodes(monkeypatch):
 
 
 def test_conjugate_gradients_that_do_not_converge_say_so(monkeypatch):
-    monkeypatch.setattr(threads, "_limits", threads.ResourceLimits(memory=0))
+    monkeypatch.setattr(threads._bound, "limits", threads.ResourceLimits(memory=0))
     monkeypatch.setattr(random_walk, "_ERROR", 0.0)  # which rounding never reaches
     with pytest.raises(mlc.InputError, match="found no solution"):
         random_walk.solved(
@@ -106,7 +106,7 @@ def test_a_walk_that_takes_many_steps_is_followed_to_its_end(monkeypatch):
     ] = 1.0
     anchors = np.full(v, 1e-4)
     held = np.eye(v)[:, :2]
-    monkeypatch.setattr(threads, "_limits", threads.ResourceLimits(memory=0))
+    monkeypatch.setattr(threads._bound, "limits", threads.ResourceLimits(memory=0))
     kept = Gram.of(rows)
     assert kept.rows is not None
     found = random_walk.solved(kept, anchors, held.copy())

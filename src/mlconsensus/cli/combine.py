@@ -5,6 +5,7 @@ import click
 import mlconsensus as mlc
 
 from ..text import sizes
+from . import library
 from .options import (
     LargePanelOptions,
     MethodOptions,
@@ -32,6 +33,7 @@ _TOP = "Without --label: explain the K labels that the consensus puts first."
 @method_options
 @click.option("--gold", metavar="FILE", help=_GOLD)
 def combine(
+    *,
     inputs: LargePanelOptions,
     writing: OutputOptions,
     combining: MethodOptions,
@@ -50,8 +52,6 @@ def combine(
       mlconsensus combine *.csv --gold answers.csv -o consensus.csv
       mlconsensus combine models/*.parquet --stream -o consensus.parquet
     """
-    from ..inspection.diagnostics import examine
-
     # Check all options before the work.
     gold_table = inputs.read_gold(gold)
     writing.check()
@@ -71,7 +71,7 @@ def combine(
             predictions = predictions.with_gold(gold_table)
 
         written = writing.combine(predictions, settings)
-        warnings = examine(predictions).warnings()
+        warnings = library.examine(predictions).warnings()
 
     for warning in warnings:
         print_message(warning)
@@ -106,6 +106,7 @@ def combine(
 @method_options
 @json_option(help="Print JSON, with every part.")
 def explain(
+    *,
     inputs: PanelOptions,
     combining: MethodOptions,
     instance: str,
@@ -124,16 +125,14 @@ def explain(
       mlconsensus explain a.csv b.csv c.csv --instance 42
       mlconsensus explain a.csv b.csv c.csv --instance 42 --label sport --json
     """
-    from ..inspection.explanations import find_instance, find_label
-
     settings = combining.get_settings()
     predictions = combining.prepare(inputs.read(many=True))
 
     # Check the names before the work.
-    selected = find_instance(predictions, instance)
+    selected = library.find_instance(predictions, instance)
     labels = []
     for name in label_names:
-        labels.append(predictions.labels[find_label(predictions.labels, name)])
+        labels.append(predictions.labels[library.find_label(predictions.labels, name)])
 
     consensus = mlc.combine(predictions, **settings)
     if not labels:

@@ -37,7 +37,7 @@ _LABELS = [
 _MODELS = ("ana", "bert", "carl", "dora", "emil")
 
 
-def run(folder: str | Path, seed: int = 0, program: str = "mlconsensus") -> str:
+def run_demo(folder: str | Path, seed: int = 0, program: str = "mlconsensus") -> str:
     """Write the predictions as files, and return the text to print.
 
     Parameters
@@ -57,7 +57,7 @@ def run(folder: str | Path, seed: int = 0, program: str = "mlconsensus") -> str:
     --------
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     print(run(folder).splitlines()[0])
+    ...     print(run_demo(folder).splitlines()[0])
     5 models tagged 2,000 articles with 22 labels; the methods below see neither
     features nor truth.
     """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,6 +11,7 @@ import mlconsensus as mlc
 
 from ..errors import InputError
 from ..text import plural, table
+from . import library
 from .options import (
     PanelOptions,
     ReadOptions,
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from ..inspection.similar_labels import Alias
     from ..metrics.ground_truth import MatchedTruth
     from ..metrics.intervals import Estimate
-    from ..predictions import FloatArray, ScoreTable
+    from ..predictions import FloatArray, Matrix, Names, ScoreTable
 
 # Intervals are computed up to this number of instance-label pairs. With more, they
 # would take longer than all other work, and would be very narrow.
@@ -83,12 +84,10 @@ def labels(
       mlconsensus labels a.csv b.jsonl --suggest aliases.csv
       mlconsensus combine a.csv b.jsonl --aliases aliases.csv --output consensus.csv
     """
-    from ..inspection.similar_labels import similar_labels
-
     counts = mlc.io.label_counts(
         inputs.files, format=inputs.input_format, **inputs.get_reading()
     )
-    aliases = similar_labels(counts)
+    aliases = library.similar_labels(counts)
     if as_json:
         click.echo(format_json(aliases))
     elif aliases:
@@ -160,6 +159,7 @@ def _write_aliases(aliases: Sequence[Alias], path: str, force: bool) -> None:
 )
 @json_option(help="Print JSON.")
 def compare(
+    *,
     inputs: PanelOptions,
     truth: str | None,
     gold: str | None,
@@ -193,8 +193,6 @@ def compare(
       mlconsensus compare a.csv b.csv c.csv --gold answers.csv --drawn random
       mlconsensus compare a.csv b.csv c.csv
     """
-    from ..inspection.diagnostics import examine
-
     _check_compare_options(
         truth=truth,
         gold=gold,
@@ -219,7 +217,7 @@ def compare(
         results, text = _describe(_compare_held_out(predictions, groups))
         note = ""
 
-    effective_models = examine(predictions).voices
+    effective_models = library.examine(predictions).voices
     if as_json:
         click.echo(format_json(results | {"voices": effective_models}))
         return
@@ -259,13 +257,11 @@ def _check_compare_options(
 
 def _compare_with_truth(
     predictions: mlc.Predictions, truth: ScoreTable, each_model: bool
-) -> tuple[dict[str, Any], str, str]:
+) -> tuple[dict[str, object], str, str]:
     """Evaluate all methods; return the metrics, a table, and a note on the truth."""
-    from ..execution.progress import track
-    from ..metrics.ground_truth import describe_empty_instances, match_truth_table
-    from ..metrics.tables import format_metrics_table
-
-    matched = match_truth_table(truth, predictions.instances, predictions.labels)
+    matched = library.match_truth_table(
+        truth, predictions.instances, predictions.labels
+    )
     if matched.note:
         print_message(matched.note)
 
@@ -278,31 +274,30 @@ def _compare_with_truth(
 
     # Methods: they combine all predictions.
     methods = mlc.COMBINERS.items()
-    for name, combiner_class in track(methods, len(methods), "comparing"):
+    for name, combiner_class in library.track(methods, len(methods), "comparing"):
         combiner = combiner_class().fit(predictions)
         scores = matched.select(combiner.transform(predictions))
         label_sets = matched.select(combiner.predict(predictions))
         results[name] = mlc.metrics.evaluate(matched.truth, scores, label_sets)
 
     legend = "BM: mean of the base models; * best of its column."
-    text = f"{format_metrics_table(results)}\n\n{legend}"
-    return results, text, describe_empty_instances(matched.truth)
+    text = f"{library.format_metrics_table(results)}\n\n{legend}"
+    return dict(results), text, library.describe_empty_instances(matched.truth)
 
 
 def _compare_held_out(predictions: mlc.Predictions, groups: str | None) -> object:
     """Compare methods by how well they predict models that are held out."""
-    from ..io.formats.clusterings import read_clustering
-
     if groups is None:
         return mlc.compare_on_held_out_models(predictions)
-    return mlc.compare_on_held_out_models(predictions, groups=read_clustering(groups))
+    return mlc.compare_on_held_out_models(
+        predictions, groups=library.read_clustering(groups)
+    )
 
 
-def _describe(comparison: object) -> tuple[dict[str, Any], str]:
+def _describe(comparison: object) -> tuple[dict[str, object], str]:
     """Return a comparison as a dict and as text."""
-    from ..metrics.tables import plain
-
-    return plain(comparison), str(comparison)
+    results: dict[str, object] = library.plain(comparison)
+    return results, str(comparison)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -325,6 +320,7 @@ class _Evaluation:
 @reading_options
 @json_option(help="Print JSON.")
 def evaluate(
+    *,
     reading: ReadOptions,
     scores: str,
     truth: str | None,
@@ -396,9 +392,7 @@ def _add_missing_labels(
     score_table: ScoreTable, truth: ScoreTable, path: str
 ) -> ScoreTable:
     """Add the labels of the truth that no score names, and print their number."""
-    from ..metrics.ground_truth import add_unnamed_labels
-
-    extended = add_unnamed_labels(score_table, truth)
+    extended = library.add_unnamed_labels(score_table, truth)
     n_added = extended.scores.shape[1] - score_table.scores.shape[1]
     if n_added:
         print_message(
@@ -409,7 +403,7 @@ def _add_missing_labels(
     return extended
 
 
-def _prepare_scores(score_table: ScoreTable) -> tuple[Any, bool]:
+def _prepare_scores(score_table: ScoreTable) -> tuple[Matrix, bool]:
     """Return the scores (n, l) with missing ones last, and whether all are 0 or 1."""
     import numpy as np
     from scipy import sparse
@@ -425,7 +419,7 @@ def _prepare_scores(score_table: ScoreTable) -> tuple[Any, bool]:
 
 def _evaluate_scores(
     score_table: ScoreTable,
-    values: Any,
+    values: Matrix,
     reference: ScoreTable,
     *,
     path: str,
@@ -436,19 +430,12 @@ def _evaluate_scores(
     """Compute the metrics of scores (n, l) by ground truth or gold labels."""
     import numpy as np
 
-    from ..execution.memory import check_size
-    from ..io.layouts import named
-    from ..linalg.block_sums import dense
-    from ..metrics.ground_truth import describe_empty_instances, match_truth_table
-    from ..metrics.intervals import evaluate_on_gold
-    from ..model_selection.comparison import find_inclusion_probabilities
-
-    instances, label_names = named(score_table)
+    instances, label_names = library.named(score_table)
     metrics: dict[str, float] = {}
     if is_gold:
         matched = _match_gold(reference, instances, label_names)
     else:
-        matched = match_truth_table(reference, instances, label_names)
+        matched = library.match_truth_table(reference, instances, label_names)
         if matched.note:
             print_message(matched.note)
         metrics = mlc.metrics.evaluate(matched.truth, matched.select(values))
@@ -458,17 +445,17 @@ def _evaluate_scores(
     sampling = ""
     n_pairs = float(np.prod(values.shape))
     if is_gold or n_pairs <= _MAX_PAIRS:
-        check_size(16 * n_pairs, path, "of scores and truth", 0.9)
-        dense_scores = dense(values)
+        library.check_size(16 * n_pairs, path, "of scores and truth", 0.9)
+        dense_scores = library.dense(values)
         truth = np.full(dense_scores.shape, np.nan)
-        truth[np.ix_(matched.rows, matched.columns)] = dense(matched.truth)
+        truth[np.ix_(matched.rows, matched.columns)] = library.dense(matched.truth)
         if is_gold and not is_label_sets:
             _check_not_fitted(dense_scores, truth, path)
 
-        chance, sampling = find_inclusion_probabilities(
+        chance, sampling = library.find_inclusion_probabilities(
             reference, drawn, truth, instances
         )
-        intervals = evaluate_on_gold(
+        intervals = library.evaluate_on_gold(
             truth, dense_scores, dense_scores, chance
         ).compute_estimates()
 
@@ -477,20 +464,21 @@ def _evaluate_scores(
         metrics=estimates | metrics,
         intervals=intervals,
         sampling=sampling,
-        note=describe_empty_instances(matched.truth),
+        note=library.describe_empty_instances(matched.truth),
     )
 
 
-def _match_gold(gold: ScoreTable, instances: Any, label_names: Any) -> MatchedTruth:
+def _match_gold(
+    gold: ScoreTable,
+    instances: Sequence[object] | Names,
+    label_names: Sequence[object] | Names,
+) -> MatchedTruth:
     """Match gold labels with the instances and labels of the scores."""
     import numpy as np
 
-    from ..metrics.ground_truth import MatchedTruth
-    from ..predictions import gold_of
-
-    rows, answers = gold_of(gold, list(instances), tuple(map(str, label_names)))
+    rows, answers = library.gold_of(gold, list(instances), tuple(map(str, label_names)))
     columns = np.arange(answers.shape[1])
-    return MatchedTruth(truth=answers, rows=rows, columns=columns, note="")
+    return library.MatchedTruth(truth=answers, rows=rows, columns=columns, note="")
 
 
 def _check_not_fitted(scores: FloatArray, gold: FloatArray, path: str) -> None:
@@ -510,17 +498,15 @@ def _print_evaluation(
     evaluation: _Evaluation, *, model: str, has_label_sets: bool, has_sampling: bool
 ) -> None:
     """Print tables of the metrics, and notes."""
-    from ..metrics.tables import format_metrics_table
-
     rows = {model: evaluation.metrics}
     if evaluation.intervals:
         intervals = evaluation.intervals.items()
         rows["90 % from"] = {metric: interval.low for metric, interval in intervals}
         rows["to"] = {metric: interval.high for metric, interval in intervals}
 
-    click.echo(format_metrics_table(rows, first="scores", mark=False))
+    click.echo(library.format_metrics_table(rows, first="scores", mark=False))
     if has_label_sets:
-        text = format_metrics_table(
+        text = library.format_metrics_table(
             {model: evaluation.metrics},
             mlc.metrics.LABEL_SET_METRICS,
             first="label sets",

@@ -9,6 +9,7 @@ import click
 
 from ..errors import InputError
 from ..text import safe, table
+from . import library
 from .options import command, force_option, print_message, written_option
 
 
@@ -24,8 +25,6 @@ def demo(folder: str, seed: int) -> None:
     Example:
       mlconsensus demo --output my-demo
     """
-    from .demo import run
-
     # Suggested commands start this program in the same way.
     program = sys.argv[0]
     if program == shutil.which("mlconsensus"):
@@ -35,7 +34,7 @@ def demo(folder: str, seed: int) -> None:
     if program.endswith(".py"):
         words = [sys.executable, program]
 
-    text = run(folder, seed, shlex.join(words))
+    text = library.run_demo(folder, seed, shlex.join(words))
     click.echo("\n".join(map(safe, text.split("\n"))))
 
 
@@ -68,15 +67,13 @@ def list_command() -> None:
     Example:
       mlconsensus datasets list
     """
-    from ..datasets.registry import is_here, registry
-
     heads = ("name", "here", "about", "instances", "in paper", "features", "labels")
     rows = []
-    for name, metadata in registry().items():
+    for name, metadata in library.registry().items():
         rows.append(
             (
                 name,
-                "yes" if is_here(name) else "no",
+                "yes" if library.is_here(name) else "no",
                 metadata.about,
                 f"{metadata.instances:,}",
                 f"{metadata.paper:,}",
@@ -86,7 +83,7 @@ def list_command() -> None:
         )
 
     click.echo(f"{table(heads, rows, n_left=3)}\n")
-    for name, metadata in registry().items():
+    for name, metadata in library.registry().items():
         source = f"{metadata.citation}. Licence: {metadata.licence}"
         click.echo(f"{name}: {source}. {metadata.public[0].address}")
 
@@ -100,13 +97,11 @@ def fetch_command(names: tuple[str, ...]) -> None:
     Example:
       mlconsensus datasets fetch medical enron
     """
-    from ..datasets.registry import entry, fetch, is_here
-
-    for name in [entry(name).name for name in names]:
-        if not is_here(name):
+    for name in [library.entry(name).name for name in names]:
+        if not library.is_here(name):
             print_message(f"fetching {name} …")
 
-        for path in fetch(name):
+        for path in library.fetch(name):
             click.echo(path)
 
 
@@ -142,6 +137,7 @@ def fetch_command(names: tuple[str, ...]) -> None:
 )
 @force_option
 def reproduce(
+    *,
     names: tuple[str, ...],
     repeats: int,
     models: int | None,
@@ -172,16 +168,12 @@ def reproduce(
       mlconsensus reproduce medical --repeats 1
       mlconsensus reproduce --json results.json --markdown tables.md
     """
-    from ..datasets.registry import cache_folder, entry, registry
-    from ..io.files import atomic_write
-    from ..reproduction import Settings, as_json, as_markdown, as_text, reproduce
-
     # Check all options before the work.
-    dataset_names = list(dict.fromkeys(entry(name).name for name in names))
+    dataset_names = list(dict.fromkeys(library.entry(name).name for name in names))
     if not dataset_names:
-        dataset_names = list(registry())
+        dataset_names = list(library.registry())
 
-    settings = Settings(
+    settings = library.Settings(
         learner=learner,
         repeats=repeats,
         models=models or 0,
@@ -196,11 +188,11 @@ def reproduce(
             expected="a number of processes, or -1 for one for each core",
         )
 
-    folder = Path(cache) if cache else cache_folder() / "base-models"
-    results = reproduce(dataset_names, settings, folder, jobs, print_message)
-    for path, render in ((json_file, as_json), (markdown, as_markdown)):
+    folder = Path(cache) if cache else library.cache_folder() / "base-models"
+    results = library.reproduce(dataset_names, settings, folder, jobs, print_message)
+    for path, render in ((json_file, library.as_json), (markdown, library.as_markdown)):
         if path is not None:
-            with atomic_write(path, force) as file:
+            with library.atomic_write(path, force) as file:
                 file.write(render(results).encode())
 
-    click.echo(as_text(results), nl=False)
+    click.echo(library.as_text(results), nl=False)

@@ -10,6 +10,7 @@ import mlconsensus as mlc
 
 from ..errors import InputError
 from ..text import plural, sizes
+from . import library
 from .options import (
     LargePanelOptions,
     command,
@@ -60,6 +61,7 @@ _CLIP = "With --epsilon, for mlcm-a; see docs/privacy.md.  [default: 1.5]"
 @force_option
 @done_option
 def statistics(
+    *,
     inputs: LargePanelOptions,
     output: str,
     method: str | None,
@@ -81,19 +83,18 @@ def statistics(
       mlconsensus statistics site_a/*.parquet --method mlcm-r --output a.stats
       mlconsensus statistics *.csv --method mlcm-r --epsilon 1 --delta 1e-6 -o a.stats
     """
-    from ..federated.privacy.mechanism import DEFAULT_CLIP, check_budget
-    from ..io.label_names import read_names
-
     # Check all options before the work.
     combiner, is_continued = _create_combiner(method, after)
     _check_privacy_options(epsilon, delta, clip, combiner.name)
-    clip_norm = DEFAULT_CLIP if clip is None else clip
+    clip_norm = library.DEFAULT_CLIP if clip is None else clip
     if epsilon is not None and delta is not None:
-        check_budget(type(combiner), epsilon=epsilon, delta=delta, clip=clip_norm)
+        library.check_budget(
+            type(combiner), epsilon=epsilon, delta=delta, clip=clip_norm
+        )
 
     common_labels = None
     if label_names is not None:
-        common_labels = read_names(label_names)
+        common_labels = library.read_names(label_names)
 
     with inputs.open() as predictions:
         if common_labels is not None:
@@ -131,10 +132,8 @@ def _create_combiner(
     method: str | None, after: str | None
 ) -> tuple[BaseCombiner, bool]:
     """Return the combiner to fit, and whether it continues an earlier round."""
-    from ..combiners.registry import find_method_name
-
     if after is None:
-        combiner_class = mlc.COMBINERS[find_method_name(method or "filter")]
+        combiner_class = mlc.COMBINERS[library.find_method_name(method or "filter")]
         if "rescale" not in combiner_class().get_params():
             return combiner_class(), False
 
@@ -144,7 +143,7 @@ def _create_combiner(
 
     combiner = mlc.load(after)
     if method is not None:
-        name = find_method_name(method)
+        name = library.find_method_name(method)
         if name != combiner.name:
             raise InputError(
                 where="--method",
@@ -214,6 +213,7 @@ def _describe_statistics(
 @force_option
 @done_option
 def solve(
+    *,
     files: tuple[str, ...],
     output: str,
     without: tuple[str, ...],

@@ -8,7 +8,7 @@ import sys
 import traceback
 import warnings
 from importlib import import_module
-from typing import Any, NoReturn, TextIO
+from typing import NoReturn, TextIO
 
 import click
 
@@ -40,7 +40,7 @@ class _ReaderGoneError(Exception):
 
 
 class _Commands(click.Group):
-    def invoke(self, ctx: click.Context) -> Any:
+    def invoke(self, ctx: click.Context) -> object:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("always", InputWarning)

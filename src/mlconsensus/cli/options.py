@@ -6,13 +6,14 @@ their values as one record, such as `PanelOptions`, under one keyword.
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, fields
 from functools import partial, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import click
 
@@ -21,6 +22,7 @@ import mlconsensus as mlc
 from ..combiners.names import METHOD_NAMES
 from ..errors import InputError
 from ..text import safe
+from . import library
 
 if TYPE_CHECKING:
     from ..choosing import Optimize
@@ -29,8 +31,8 @@ if TYPE_CHECKING:
     from ..io.scan import FilePredictions
     from ..predictions import How, ScoreTable
 
-F = TypeVar("F", bound=Callable[..., Any])
-Decorator = Callable[[F], F]
+CommandFunction = Callable[..., None]
+Decorator = Callable[[CommandFunction], CommandFunction]
 
 _METRICS = click.Choice(
     ["auto", "ranking-loss", "micro-auc", "one-error", "average-precision"]
@@ -114,8 +116,6 @@ class PanelOptions(ReadOptions):
         many : bool, default=False
             Accept large label spaces.
         """
-        from ..predictions import MAX_DENSE_LABELS
-
         predictions = mlc.read_predictions(
             self.files,
             format=self.input_format,
@@ -127,8 +127,8 @@ class PanelOptions(ReadOptions):
             raise InputError(
                 where="labels",
                 found=f"{len(predictions.labels):,}",
-                expected=f"at most {MAX_DENSE_LABELS:,} for this command, for example "
-                "those of a --vocabulary",
+                expected=f"at most {library.MAX_DENSE_LABELS:,} for this command, for "
+                "example those of a --vocabulary",
             )
 
         print_missing(predictions.n_missing, predictions.shape)
@@ -144,9 +144,7 @@ class PanelOptions(ReadOptions):
         note : str
             A sentence about this restriction, which is also printed; empty without.
         """
-        from ..predictions.sampling import select_frequent_labels
-
-        predictions, note = select_frequent_labels(self.read(many=True))
+        predictions, note = library.select_frequent_labels(self.read(many=True))
         if note:
             print_message(note)
         return predictions, note
@@ -162,9 +160,8 @@ class PanelOptions(ReadOptions):
         return self._read_reference(path, is_partial=True)
 
     def _read_reference(self, path: str, is_partial: bool) -> ScoreTable:
-        from ..io.formats.registry import check_apart, expand_folders
 
-        check_apart(path, expand_folders(self.files), copies=is_partial)
+        library.check_apart(path, library.expand_folders(self.files), copies=is_partial)
         reading = self.get_reading()
         reading["partial"] = is_partial
         return mlc.io.read_table(path, **reading)
@@ -189,18 +186,16 @@ class LargePanelOptions(PanelOptions):
             Raises `InputError` if the command cannot stream its input. This is an
             error only if the user asked for streaming.
         """
-        from ..execution.dask import DaskPredictions, connect
-
         if not self._is_streamed(check_streaming):
             yield self.read(many=True)
             return
 
         if self.dask is None:
-            cluster: AbstractContextManager[Any] = nullcontext()
+            cluster: AbstractContextManager[object] = nullcontext()
         elif self.dask == _LOCAL_CLUSTER:
-            cluster = connect(None)
+            cluster = library.connect(None)
         else:
-            cluster = connect(self.dask)
+            cluster = library.connect(self.dask)
 
         with cluster:
             predictions = mlc.scan_predictions(
@@ -213,7 +208,7 @@ class LargePanelOptions(PanelOptions):
             if self.dask is None:
                 yield predictions
             else:
-                yield DaskPredictions.from_scanned(predictions)
+                yield library.DaskPredictions.from_scanned(predictions)
 
     def _is_streamed(self, check_streaming: Callable[[], None]) -> bool:
         """Decide by the options, or else by the free memory."""
@@ -237,14 +232,11 @@ class LargePanelOptions(PanelOptions):
 
     def _is_large(self, check_streaming: Callable[[], None]) -> bool:
         """Check whether the files can be streamed and take half of the free memory."""
-        from ..execution.memory import available_memory
-        from ..io.scan import needed_memory
-
         # Files that cannot be streamed are read; errors in them are reported then.
         with suppress(InputError):
             check_streaming()
-            n_bytes = needed_memory(self.files, self.input_format)
-            return n_bytes > available_memory() / 2
+            n_bytes = library.needed_memory(self.files, self.input_format)
+            return n_bytes > library.available_memory() / 2
 
         return False
 
@@ -261,11 +253,9 @@ class MethodOptions:
 
     def get_settings(self) -> CombineSettings:
         """Return the keyword arguments of `mlc.combine`, checked."""
-        from ..combiners.registry import find_method_name
-
         method = self.method
         if method:
-            method = find_method_name(method)
+            method = library.find_method_name(method)
 
         return {
             "method": method,
@@ -275,8 +265,6 @@ class MethodOptions:
 
     def prepare(self, predictions: mlc.Predictions) -> mlc.Predictions:
         """Rescale the predictions and add clusterings, as the options say."""
-        from ..io.formats.clusterings import read_clustering
-
         if self.rescale:
             predictions = mlc.rescale(predictions)
 
@@ -290,7 +278,7 @@ class MethodOptions:
                     expected="each name once",
                 )
 
-            clusterings[name] = read_clustering(path)
+            clusterings[name] = library.read_clustering(path)
 
         return predictions.with_clusterings(clusterings)
 
@@ -318,7 +306,7 @@ class Command(click.Command):
                 metavar = str(option.metavar).removesuffix("...")
                 option.type = _PATHS.get(metavar, click.STRING)
 
-    def invoke(self, ctx: click.Context) -> Any:
+    def invoke(self, ctx: click.Context) -> object:
         """Check where the outputs go, and call the function."""
         _check_outputs(
             get_paths(ctx, Output),
@@ -356,12 +344,9 @@ def get_paths(ctx: click.Context, kind: type[click.Path]) -> list[str]:
 
 def _check_outputs(outputs: Sequence[str], inputs: Sequence[str], force: bool) -> None:
     """Check that outputs can be written, differ, and are not among the inputs."""
-    from ..io.files import check_output
-    from ..io.formats.registry import is_read_with
-
     places: set[str] = set()
     for output in outputs:
-        check_output(output, force=force)
+        library.check_output(output, force=force)
         place = os.path.realpath(output)
         if place in places:
             raise InputError(
@@ -369,7 +354,7 @@ def _check_outputs(outputs: Sequence[str], inputs: Sequence[str], force: bool) -
                 found="the place of another output",
                 expected="one for each",
             )
-        if any(is_read_with(output, file) for file in inputs):
+        if any(library.is_read_with(output, file) for file in inputs):
             raise InputError(
                 where=output,
                 found="among the input files too",
@@ -382,10 +367,10 @@ def _check_outputs(outputs: Sequence[str], inputs: Sequence[str], force: bool) -
 command = partial(click.command, cls=Command)
 
 
-def compose_options(*options: Decorator[F]) -> Decorator[F]:
+def compose_options(*options: Decorator) -> Decorator:
     """Return one decorator for several options, which the help lists in this order."""
 
-    def decorate(function: F) -> F:
+    def decorate(function: CommandFunction) -> CommandFunction:
         for option in reversed(options):
             function = option(function)
         return function
@@ -393,7 +378,7 @@ def compose_options(*options: Decorator[F]) -> Decorator[F]:
     return decorate
 
 
-def option_group(name: str, record: type, *options: Decorator[Any]) -> Decorator[Any]:
+def option_group(name: str, record: type, *options: Decorator) -> Decorator:
     """Return a decorator that adds options and collects their values in a record.
 
     Parameters
@@ -411,14 +396,15 @@ def option_group(name: str, record: type, *options: Decorator[Any]) -> Decorator
     """
     field_names = [field.name for field in fields(record)]
 
-    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        @wraps(function)
-        def call(**values: Any) -> Any:
-            group = {field: values.pop(field) for field in field_names}
-            return function(**values, **{name: record(**group)})
+    add_options = compose_options(*options)
 
-        decorated: Callable[..., Any] = compose_options(*options)(call)
-        return decorated
+    def decorate(function: CommandFunction) -> CommandFunction:
+        @wraps(function)
+        def call(**values: object) -> None:
+            group = {field: values.pop(field) for field in field_names}
+            function(**values, **{name: record(**group)})
+
+        return add_options(call)
 
     return decorate
 
@@ -545,7 +531,7 @@ method_options = option_group(
     click.option("--rescale", is_flag=True, help=_RESCALE),
 )
 
-gold_options: Decorator[Any] = compose_options(
+gold_options = compose_options(
     click.option("--gold", metavar="FILE", help=_GOLD),
     click.option("--drawn", type=click.Choice(["random"]), help=_DRAWN),
 )
@@ -629,11 +615,7 @@ def print_missing(n_missing: int, shape: tuple[int, int, int]) -> None:
 
 def format_json(value: object) -> str:
     """Return valid JSON; numbers that are not finite become null."""
-    import json
-
-    from ..metrics.tables import plain
-
-    return json.dumps(plain(value), allow_nan=False)
+    return json.dumps(library.plain(value), allow_nan=False)
 
 
 def print_done(as_json: bool, *lines: str, **facts: object) -> None:

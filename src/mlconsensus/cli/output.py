@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 import mlconsensus as mlc
 
 from ..errors import InputError
+from . import library
 from .options import (
     CombineSettings,
     force_option,
@@ -27,7 +28,8 @@ if TYPE_CHECKING:
     from ..consensus import Consensus
     from ..decision.label_sets import Empty
     from ..io.layouts import Layout
-    from ..linalg.sparse_scores import SparseScores
+    from ..linalg.sparse_scores import Cells, SparseScores
+    from ..predictions import FloatArray, Matrix
     from ..predictions.source import BasePredictions
     from ..streamed import Written
 
@@ -71,8 +73,6 @@ class OutputOptions:
 
     def check(self) -> None:
         """Check options that depend on each other."""
-        from ..io.write import check_layout
-
         if self.as_json and self.output == "-":
             raise InputError(
                 where="--json",
@@ -87,7 +87,7 @@ class OutputOptions:
             raise InputError(where="--empty", found="no --decide", expected="both")
 
         output_format = mlc.io.format_of(self.output, self.format, written=True)
-        check_layout(output_format, self.layout)
+        library.check_layout(output_format, self.layout)
 
     def check_streaming(self, *in_memory: str) -> None:
         """Check that the consensus can be written block by block.
@@ -97,9 +97,7 @@ class OutputOptions:
         *in_memory : str
             Other options of the command that need all predictions in memory.
         """
-        from ..io.write import streamed_format
-
-        streamed_format(self.output, self.format)
+        library.streamed_format(self.output, self.format)
         options = list(in_memory)
         if self.decide == "f1":  # it depends on all instances
             options.insert(0, "--decide f1")
@@ -113,12 +111,10 @@ class OutputOptions:
 
     def check_size(self, predictions: BasePredictions) -> None:
         """Check that a wide table of a large label space fits into memory."""
-        from ..execution.memory import available_memory
-
         _, n, l = predictions.shape
         if not predictions.many or self.layout != "wide":
             return
-        if 16 * n * l >= available_memory() / 2:
+        if 16 * n * l >= library.available_memory() / 2:
             raise InputError(
                 where="--layout wide",
                 found=f"{n:,} × {l:,} scores",
@@ -127,10 +123,10 @@ class OutputOptions:
 
     def select_values(
         self,
-        scores: Any,
+        scores: FloatArray | SparseScores,
         predictions: BasePredictions,
-        decide_f1: Callable[..., Any] | None = None,
-    ) -> Any:
+        decide_f1: Callable[..., Matrix] | None = None,
+    ) -> Matrix:
         """Return the values to write: scores or label sets.
 
         Parameters
@@ -148,16 +144,13 @@ class OutputOptions:
         """
         import numpy as np
 
-        from ..linalg.sparse_scores import SparseScores
-
         if self.decide == "instances":
             most = self.top_k or len(predictions.labels)
             counts = np.minimum(mlc.decision.cardinalities(predictions), most)
             return mlc.decision.match_instances(scores, counts, empty=self.empty)
 
-        is_sparse = isinstance(scores, SparseScores)
         if self.decide is None:
-            if is_sparse:
+            if isinstance(scores, library.SparseScores):
                 return self._select_sparse_scores(scores)
             return self._select_scores(scores)
 
@@ -172,12 +165,12 @@ class OutputOptions:
 
         if self.top_k is None:
             return label_sets
-        if is_sparse:
+        if isinstance(scores, library.SparseScores):
             counts = np.diff(label_sets.indptr).clip(max=self.top_k)
             return mlc.decision.match_instances(scores, counts)
         return label_sets & mlc.decision.top_k(scores, self.top_k)
 
-    def _select_sparse_scores(self, scores: SparseScores) -> Any:
+    def _select_sparse_scores(self, scores: SparseScores) -> Cells:
         """Return the stored scores, or the `top_k` of each instance."""
         import numpy as np
 
@@ -185,11 +178,9 @@ class OutputOptions:
             return scores.cells()
         return scores.cells(np.full(len(scores), self.top_k))
 
-    def _select_scores(self, scores: Any) -> Any:
+    def _select_scores(self, scores: FloatArray) -> FloatArray | Cells:
         """Return the scores, or the `top_k` of each instance."""
         import numpy as np
-
-        from ..linalg.sparse_scores import Cells
 
         if self.top_k is None:
             return scores
@@ -201,7 +192,7 @@ class OutputOptions:
         # A long table has rows for the selected scores only.
         columns = np.nonzero(is_top)[1]
         row_starts = np.append(0, np.cumsum(is_top.sum(axis=1)))
-        return Cells((scores[is_top], columns, row_starts), shape=is_top.shape)
+        return library.Cells((scores[is_top], columns, row_starts), shape=is_top.shape)
 
     def combine(
         self, predictions: BasePredictions, settings: CombineSettings
@@ -249,11 +240,9 @@ class OutputOptions:
         -------
         Written
         """
-        from ..consensus import Consensus
-
         self.check_size(predictions)
         if isinstance(predictions, mlc.Predictions):
-            consensus = Consensus(
+            consensus = library.Consensus(
                 combiner.transform(predictions),
                 combiner.name,
                 "",
@@ -278,7 +267,7 @@ class OutputOptions:
         print_missing(written.n_missing, predictions.shape)
         return written
 
-    def _get_value_function(self) -> Callable[..., Any] | None:
+    def _get_value_function(self) -> Callable[..., Matrix] | None:
         """Return the function that selects a block's values; None: all scores."""
         if self.decide is None and self.top_k is None:
             return None
@@ -286,15 +275,12 @@ class OutputOptions:
 
     def _write(self, consensus: Consensus, predictions: mlc.Predictions) -> Written:
         """Write a consensus that is in memory."""
-        from ..predictions import ScoreTable
-        from ..streamed import Written
-
         decide_f1 = None
         if self.decide == "f1":
             decide_f1 = consensus.make_label_indicator
 
         values = self.select_values(consensus.scores, predictions, decide_f1)
-        table = ScoreTable(
+        table = library.ScoreTable(
             consensus.method, values, consensus.instances, consensus.labels
         )
         mlc.io.write_table(
@@ -304,7 +290,7 @@ class OutputOptions:
             layout=self.layout,
             force=self.force,
         )
-        return Written(
+        return library.Written(
             consensus.method,
             consensus.reason,
             consensus.combiner,

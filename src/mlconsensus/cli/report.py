@@ -9,6 +9,7 @@ from click.core import ParameterSource
 import mlconsensus as mlc
 
 from ..text import sizes
+from . import library
 from .options import (
     MethodOptions,
     PanelOptions,
@@ -49,6 +50,7 @@ _UNMENTIONED = ("output", "output_format", "force")
 @click.pass_context
 def report(
     ctx: click.Context,
+    *,
     inputs: PanelOptions,
     combining: MethodOptions,
     output: str,
@@ -67,16 +69,10 @@ def report(
       mlconsensus report a.csv b.parquet c.jsonl --output report.html
       mlconsensus report a.csv b.csv c.csv --truth truth.csv --output-format text
     """
-    from ..io.formats.registry import expand_folders
-    from ..metrics.ground_truth import match_truth_table
-    from ..report import Report, summarize
-    from ..report.provenance import hash_files
-    from ..report.render import choose_report_format
-
     # Check all options before the work.
     settings = combining.get_settings()
-    report_type = choose_report_format(output, output_format)
-    input_files = expand_folders(get_paths(ctx, click.Path))
+    report_type = library.choose_report_format(output, output_format)
+    input_files = library.expand_folders(get_paths(ctx, click.Path))
     truth_table = None
     if truth is not None:
         truth_table = inputs.read_truth(truth)
@@ -85,19 +81,19 @@ def report(
     predictions = combining.prepare(predictions)
     matched = None
     if truth_table is not None:
-        matched = match_truth_table(
+        matched = library.match_truth_table(
             truth_table, predictions.instances, predictions.labels
         )
 
     consensus = mlc.combine(predictions, **settings)
-    summary = summarize(
+    summary = library.summarize(
         consensus,
         matched,
         command=_format_command(ctx),
-        inputs=hash_files(input_files, predictions),
+        inputs=library.hash_files(input_files, predictions),
         note=note,
     )
-    Report(summary).save(output, format=report_type, force=force)
+    library.Report(summary).save(output, format=report_type, force=force)
     if output != "-":
         shape = sizes(predictions.shape)
         print_message(f"reported on {shape} with {consensus.method} → {output}")

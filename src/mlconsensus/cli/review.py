@@ -10,6 +10,7 @@ import mlconsensus as mlc
 
 from ..errors import InputError
 from ..text import sizes
+from . import library
 from .options import (
     MethodOptions,
     PanelOptions,
@@ -72,6 +73,7 @@ _LEVEL = click.FloatRange(0, 1, min_open=True, max_open=True)
 @force_option
 @json_option(help="Print JSON.")
 def ask(
+    *,
     inputs: PanelOptions,
     budget: int,
     goal: Goal,
@@ -120,6 +122,7 @@ def ask(
 @json_option(help="Print what was promised as JSON on standard output.")
 @method_options
 def decide(
+    *,
     inputs: PanelOptions,
     combining: MethodOptions,
     gold: str,
@@ -141,8 +144,6 @@ def decide(
       mlconsensus decide a.csv b.csv c.csv --gold gold.csv --recall 0.9 -o tags.csv
       mlconsensus decide *.csv --gold gold.csv --recall 0.9 --precision 0.8 -o tags.csv
     """
-    from ..predictions import ScoreTable
-
     # Check all options before the work.
     if as_json and output == "-":
         raise InputError(
@@ -171,7 +172,7 @@ def decide(
     if not decided.n_cells:
         label_sets = label_sets.astype(bool)
 
-    table = ScoreTable(
+    table = library.ScoreTable(
         consensus.method, label_sets, consensus.instances, consensus.labels
     )
     _write_table(table, output, force)
@@ -188,9 +189,7 @@ def decide(
 
 def _check_equal_probabilities(gold: ScoreTable, path: str) -> None:
     """Check that all gold instances were drawn with the same probability."""
-    from ..predictions import split_chances
-
-    _, probabilities = split_chances(gold)
+    _, probabilities = library.split_chances(gold)
     if probabilities is not None and probabilities.max() > probabilities.min():
         raise InputError(
             where=path,

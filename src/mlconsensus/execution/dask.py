@@ -5,6 +5,11 @@ tasks, and workers write rows themselves, so nothing whose size depends on the n
 of instances comes to the client.
 """
 
+# Many functions of Dask have no types.
+# mypy: allow-untyped-calls
+
+from __future__ import annotations
+
 import atexit
 import sys
 import time
@@ -15,7 +20,7 @@ from dataclasses import dataclass
 from functools import partial, reduce
 from itertools import pairwise
 from multiprocessing import active_children
-from typing import Any, NoReturn, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -34,12 +39,18 @@ from ..predictions import (
 from .memory import available_memory, count_cores
 from .progress import track
 from .statistics import S, merge_statistics
-from .threads import set_limits
+from .threads import ResourceLimits, bind_limits
+
+if TYPE_CHECKING:
+    import dask.array as da
+    import polars as pl
+    from dask.delayed import Delayed
+    from distributed import Client, Future, LocalCluster
+
+    # Blocks with the names of their instances.
+    NamedBlocks = Iterator[tuple[Predictions, pl.Series]]
 
 T = TypeVar("T")
-
-# Blocks with the names of their instances (a Polars series).
-NamedBlocks = Iterator[tuple[Predictions, Any]]
 
 _FAN_IN = 8  # statistics that are merged by one task
 _BLOCKS = 4  # blocks that one task reads from files, one after the other
@@ -73,7 +84,7 @@ class Share:
 
     start: int
     stop: int
-    blocks: Any
+    blocks: Delayed
 
 
 class ScannedFiles(Protocol):
@@ -260,8 +271,8 @@ class DaskPredictions(LazyPredictions):
         return _compute(self._make_tasks(self._shares, function), doing)
 
     def map_blocks(
-        self, apply: Callable[[Predictions], Any], dtype: DTypeLike = float
-    ) -> Any:
+        self, apply: Callable[[Predictions], T], dtype: DTypeLike = float
+    ) -> T:
         """Compute the scores of each block when they are needed.
 
         Parameters
@@ -275,19 +286,20 @@ class DaskPredictions(LazyPredictions):
         -------
         dask.array.Array of shape (n, l)
         """
-        da = _import_dask("dask.array")
+        dask_array = _import_dask("dask.array")
         l = len(self.labels)
         tasks = self._make_tasks(self._shares, partial(_map_share, apply, dtype))
         arrays = []
         for task, share in zip(tasks, self._shares, strict=True):
             shape = (share.stop - share.start, l)
-            arrays.append(da.from_delayed(task, shape, dtype=dtype))
+            arrays.append(dask_array.from_delayed(task, shape, dtype=dtype))
 
-        return da.concatenate(arrays)
+        lazy_scores: T = dask_array.concatenate(arrays)
+        return lazy_scores
 
     def _make_tasks(
-        self, shares: Sequence[Share], function: Callable[[int, NamedBlocks], Any]
-    ) -> list[Any]:
+        self, shares: Sequence[Share], function: Callable[[int, NamedBlocks], object]
+    ) -> list[Delayed]:
         """Make a task for each share that calls a function with start and blocks."""
         delayed = _import_dask("dask").delayed
         call = delayed(_call_on_worker, pure=False)
@@ -296,7 +308,7 @@ class DaskPredictions(LazyPredictions):
 
 
 def from_dask(
-    arrays: Any,
+    arrays: da.Array | Sequence[da.Array] | Mapping[str, da.Array],
     models: Sequence[str] | None = None,
     labels: Sequence[str] | None = None,
 ) -> DaskPredictions:
@@ -363,7 +375,10 @@ def from_dask(
     return DaskPredictions(front, shares)
 
 
-def _split_by_model(arrays: Any, models: Sequence[str] | None) -> Mapping[str, Any]:
+def _split_by_model(
+    arrays: da.Array | Sequence[da.Array] | Mapping[str, da.Array],
+    models: Sequence[str] | None,
+) -> Mapping[str, da.Array]:
     """Return one Dask array of shape (n, l) for each model name."""
     n_dimensions = getattr(arrays, "ndim", 3)
     if n_dimensions != 3:
@@ -373,12 +388,12 @@ def _split_by_model(arrays: Any, models: Sequence[str] | None) -> Mapping[str, A
             expected="3: models, instances, labels",
         )
     if hasattr(arrays, "ndim"):
-        arrays = list(arrays)
+        arrays = list(arrays)  # type: ignore[arg-type]
 
     return {table.model: table.scores for table in tables_of(arrays, models)}
 
 
-def _check_array(where: str, array: Any, first: Any) -> None:
+def _check_array(where: str, array: da.Array, first: da.Array) -> None:
     """Check that an array is a Dask array of known size; `Predictions` does the rest.
 
     `first` is the array of the first model, whose shape all must have.
@@ -404,7 +419,7 @@ def _check_array(where: str, array: Any, first: Any) -> None:
 
 
 @contextmanager
-def connect(address: str | None) -> Iterator[Any]:
+def connect(address: str | None) -> Iterator[Client]:
     """Connect to a cluster, or start one on this machine with a process per core.
 
     Parameters
@@ -450,7 +465,7 @@ def connect(address: str | None) -> Iterator[Any]:
 
 
 @contextmanager
-def _connect_to_new_cluster() -> Iterator[Any]:
+def _connect_to_new_cluster() -> Iterator[Client]:
     """Start a cluster on this machine, and stop its workers at once after an error."""
     distributed = _import_dask("distributed")
     try:
@@ -469,7 +484,7 @@ def _connect_to_new_cluster() -> Iterator[Any]:
             raise
 
 
-def _kill_workers(cluster: Any) -> None:
+def _kill_workers(cluster: LocalCluster) -> None:
     """Kill the worker processes of a local cluster."""
     for nanny in cluster.workers.values():
         nanny.auto_restart = False
@@ -478,10 +493,12 @@ def _kill_workers(cluster: Any) -> None:
                 child.kill()
 
 
-def _connect_to_scheduler(address: str) -> Any:
+def _connect_to_scheduler(address: str) -> Client:
     """Return a client of the scheduler at an address."""
     try:
-        return _import_dask("distributed").Client(address, timeout=_PATIENCE)
+        distributed = _import_dask("distributed")
+        client: Client = distributed.Client(address, timeout=_PATIENCE)
+        return client
     except (OSError, ValueError) as error:
         reason = str(error).splitlines()[0]
         raise InputError(
@@ -491,7 +508,7 @@ def _connect_to_scheduler(address: str) -> Any:
         ) from None
 
 
-def start_local_cluster(n_workers: int) -> Any:
+def start_local_cluster(n_workers: int) -> LocalCluster:
     """Start a cluster on this machine, with one process of one thread per worker.
 
     Parameters
@@ -504,21 +521,22 @@ def start_local_cluster(n_workers: int) -> Any:
     distributed.LocalCluster
     """
     config = _import_dask("dask").config
-    cluster = _import_dask("distributed").LocalCluster
+    distributed = _import_dask("distributed")
     key = "distributed.nanny.pre-spawn-environ"
     environment = dict(config.get(key)) | _WORKER_ENVIRONMENT
     with config.set({key: environment}):
         # Warnings about workers that take long to stop do not concern the user.
-        return cluster(
+        cluster: LocalCluster = distributed.LocalCluster(
             n_workers=n_workers,
             threads_per_worker=1,
             dashboard_address="127.0.0.1:0",
             silence_logs="ERROR",
         )
+        return cluster
 
 
 def _compute(
-    tasks: list[Any], doing: str, intermediate: Sequence[Any] = ()
+    tasks: list[Delayed], doing: str, intermediate: Sequence[Delayed] = ()
 ) -> list[Any]:
     """Compute tasks on the cluster, or on threads without one, and fetch the results.
 
@@ -543,7 +561,7 @@ def _compute(
         raise
 
 
-def _optimize(tasks: list[Any]) -> list[Any]:
+def _optimize(tasks: list[Delayed]) -> list[Delayed]:
     """Optimize tasks as Dask does with arrays.
 
     Tasks of one name must be the same in both passes.
@@ -554,22 +572,25 @@ def _optimize(tasks: list[Any]) -> list[Any]:
 
     keys = [task.key for task in tasks]
     graph = HighLevelGraph.merge(*(task.dask for task in tasks))
-    optimized = optimize(graph, keys)  # type: ignore[no-untyped-call]
-    return [Delayed(key, optimized) for key in keys]  # type: ignore[no-untyped-call]
+    optimized = optimize(graph, keys)
+    return [Delayed(key, optimized) for key in keys]
 
 
-def _find_client() -> Any:
+def _find_client() -> Client | None:
     """Return the client of the cluster in use, None without a cluster."""
     if "distributed" not in sys.modules:
         return None
 
     try:
-        return _import_dask("distributed").default_client()
+        client: Client = _import_dask("distributed").default_client()
+        return client
     except ValueError:
         return None
 
 
-def _iter_finished(client: Any, futures: list[Any]) -> Iterator[Any]:
+def _iter_finished(
+    client: Client, futures: list[Future[object]]
+) -> Iterator[Future[object]]:
     """Yield futures as they finish; raise if one fails or all workers are gone."""
     distributed = _import_dask("distributed")
     scheduler_errors = (
@@ -606,7 +627,7 @@ def _iter_finished(client: Any, futures: list[Any]) -> Iterator[Any]:
             last_seen = _check_workers(client, last_seen)
 
 
-def _fetch(client: Any, futures: list[Any]) -> list[Any]:
+def _fetch(client: Client, futures: list[Future[object]]) -> list[Any]:
     """Fetch results; raise if all workers, and the results with them, are gone."""
     pool = ThreadPoolExecutor(1)
     last_seen = time.monotonic()
@@ -618,7 +639,7 @@ def _fetch(client: Any, futures: list[Any]) -> list[Any]:
     return list(results.result())
 
 
-def _check_workers(client: Any, last_seen: float) -> float:
+def _check_workers(client: Client, last_seen: float) -> float:
     """Return the time when a worker was seen last; raise if it is too long ago."""
     with suppress(OSError):
         if client.scheduler_info(n_workers=-1)["workers"]:
@@ -634,7 +655,7 @@ def _check_workers(client: Any, last_seen: float) -> float:
     return last_seen
 
 
-def _raise_error(future: Any) -> NoReturn:
+def _raise_error(future: Future[object]) -> NoReturn:
     """Raise the error of a future that did not finish."""
     if future.status != "error":
         raise InputError(
@@ -690,8 +711,8 @@ def _call_on_worker(
     function, steps = shared
 
     # There are as many workers as cores.
-    set_limits(available_memory(), 1)
-    with threadpool_limits(1, user_api="blas"):
+    limits = ResourceLimits(memory=available_memory(), threads=1)
+    with bind_limits(limits), threadpool_limits(1, user_api="blas"):
         blocks = ((prepared(block, steps), names) for block, names in make_blocks())
         return function(start, blocks)
 
@@ -704,13 +725,14 @@ def _reduce_share(
 
 
 def _map_share(
-    apply: Callable[[Predictions], Any],
+    apply: Callable[[Predictions], object],
     dtype: DTypeLike,
     start: int,
     blocks: NamedBlocks,
 ) -> Array:
     """Compute the scores of a share's blocks and concatenate them, shape (n, l)."""
-    scores = np.concatenate([apply(block) for block, _ in blocks])
+    block_scores = [np.asarray(apply(block)) for block, _ in blocks]
+    scores = np.concatenate(block_scores)
     return scores.astype(dtype, copy=False)
 
 

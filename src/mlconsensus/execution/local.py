@@ -4,12 +4,15 @@
 scores of each block. Predictions on a Dask cluster are passed on to it.
 """
 
+from __future__ import annotations
+
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
 from contextvars import copy_context
-from functools import cache, reduce
-from typing import Any, TypeVar
+from dataclasses import replace
+from functools import cache, partial, reduce
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -18,10 +21,19 @@ from scipy import sparse
 from ..errors import InputError
 from ..predictions import Array, BasePredictions, Predictions
 from .dask import DaskPredictions
-from .memory import available_memory, check_size, count_cores
+from .memory import available_memory, check_size
 from .progress import show_progress, track
 from .statistics import S, merge_statistics
-from .threads import map_on_threads, set_limits, wait_for
+from .threads import (
+    ResourceLimits,
+    bind_limits,
+    get_limits,
+    map_on_threads,
+    wait_for,
+)
+
+if TYPE_CHECKING:
+    from threadpoolctl import ThreadpoolController
 
 A = TypeVar("A")
 T = TypeVar("T")
@@ -70,9 +82,9 @@ def reduce_blocks(
 
 def map_blocks(
     source: BasePredictions,
-    apply: Callable[[Predictions], Any],
+    apply: Callable[[Predictions], T],
     dtype: DTypeLike = float,
-) -> Any:
+) -> T:
     """Compute the scores of each block and put them together.
 
     Parameters
@@ -98,33 +110,16 @@ def map_blocks(
     array([[1., 0.], [1., 1.]])
     """
     if isinstance(source, DaskPredictions):
-        return source.map_blocks(apply, dtype)
+        lazy_scores: T = source.map_blocks(apply, dtype)
+        return lazy_scores
 
-    size = source.block_size
-    n_blocks = _count_blocks(source, size)
     if source.many:
+        size = source.block_size
+        n_blocks = _count_blocks(source, size)
         results = map_with_progress(source.blocks(size), apply, n_blocks, "combining")
         return _concatenate(list(results))
 
-    _, n, l = source.shape
-    check_size(
-        n * l * np.dtype(dtype).itemsize,
-        "consensus",
-        f"of scores of {n:,} instances × {l:,} labels",
-        0.9,
-    )
-    scores = np.empty((n, l), dtype=dtype)
-    targets = (scores[start : start + size] for start in range(0, n, size))
-
-    def fill_target(work: tuple[Predictions, Array]) -> None:
-        # Runs in the worker's thread, because the first access to 100 MB is slow.
-        block, target = work
-        target[:] = apply(block)
-
-    block_targets = zip(source.blocks(size), targets, strict=True)
-    for _ in map_with_progress(block_targets, fill_target, n_blocks, "combining"):
-        pass
-
+    scores: T = _fill_blocks(source, apply, dtype)  # type: ignore[assignment]
     return scores
 
 
@@ -154,12 +149,12 @@ def map_with_progress(
     >>> list(map_with_progress([1, 2], str, 2, "converting"))
     ['1', '2']
     """
-    set_limits(available_memory(), count_cores())
+    limits = _renew_limits()
     results: Iterator[T]
     if total == 1:
-        results = map(function, items)
+        results = map(partial(_call_with_limits, limits, function), items)
     else:
-        results = _map_on_all_cores(function, items)
+        results = _map_on_all_cores(function, items, limits)
 
     return track(results, total, doing)
 
@@ -187,18 +182,20 @@ def solve(function: Callable[[], T], one_thread: bool = False) -> T:
     >>> solve(lambda: 1 + 1)
     2
     """
-    limits = set_limits(available_memory(), count_cores())
+    limits = _renew_limits()
     n_blas_threads = 1 if one_thread else None
     blas_limit = _find_thread_pools().limit(limits=n_blas_threads, user_api="blas")
     with show_progress("solving"), blas_limit:
         if threading.current_thread() is not threading.main_thread():
-            return function()
+            with bind_limits(limits):
+                return function()
 
         result: Future[T] = Future()
 
         def run() -> None:
             try:
-                result.set_result(function())
+                with bind_limits(limits):
+                    result.set_result(function())
             except BaseException as error:
                 result.set_exception(error)
 
@@ -213,30 +210,77 @@ def solve(function: Callable[[], T], one_thread: bool = False) -> T:
             raise
 
 
+def _fill_blocks(
+    source: BasePredictions,
+    apply: Callable[[Predictions], object],
+    dtype: DTypeLike,
+) -> Array:
+    """Compute the scores of each block into one array, shape (n, l)."""
+    _, n, l = source.shape
+    check_size(
+        n * l * np.dtype(dtype).itemsize,
+        "consensus",
+        f"of scores of {n:,} instances × {l:,} labels",
+        0.9,
+    )
+    size = source.block_size
+    scores = np.empty((n, l), dtype=dtype)
+    targets = (scores[start : start + size] for start in range(0, n, size))
+
+    def fill_target(work: tuple[Predictions, Array]) -> None:
+        # Runs in the worker's thread, because the first access to 100 MB is slow.
+        block, target = work
+        target[:] = apply(block)
+
+    n_blocks = _count_blocks(source, size)
+    block_targets = zip(source.blocks(size), targets, strict=True)
+    for _ in map_with_progress(block_targets, fill_target, n_blocks, "combining"):
+        pass
+
+    return scores
+
+
 def _count_blocks(source: BasePredictions, size: int) -> int:
     """Return the number of blocks of `size` instances."""
     return -(-len(source) // size)
 
 
-def _concatenate(results: list[Any]) -> Any:
+def _concatenate(results: list[T]) -> T:
     """Concatenate the scores or label sets of blocks in large label spaces."""
-    if sparse.issparse(results[0]):
-        return sparse.vstack(results, format="csr")
-    return results[0].concatenate(results)
+    first = results[0]
+    concatenated: T
+    if sparse.issparse(first):
+        concatenated = sparse.vstack(results, format="csr")
+    else:
+        concatenated = first.concatenate(results)  # type: ignore[attr-defined]
+    return concatenated
 
 
 @cache
-def _find_thread_pools() -> Any:
+def _find_thread_pools() -> ThreadpoolController:
     """Find the libraries with thread pools once, because the search is slow."""
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()
 
 
-def _map_on_all_cores(function: Callable[[A], T], items: Iterable[A]) -> Iterator[T]:
+def _renew_limits() -> ResourceLimits:
+    """Return the limits of the current thread, with the memory available now."""
+    return replace(get_limits(), memory=available_memory())
+
+
+def _call_with_limits(limits: ResourceLimits, function: Callable[[A], T], item: A) -> T:
+    """Call a function in this thread, with limits bound to it."""
+    with bind_limits(limits):
+        return function(item)
+
+
+def _map_on_all_cores(
+    function: Callable[[A], T], items: Iterable[A], limits: ResourceLimits
+) -> Iterator[T]:
     """Process items on all cores while BLAS is limited to one thread.
 
     Threads of BLAS inside our threads would compete for the same cores.
     """
     with _find_thread_pools().limit(limits=1, user_api="blas"):
-        yield from map_on_threads(function, items)
+        yield from map_on_threads(function, items, limits)

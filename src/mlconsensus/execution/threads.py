@@ -1,14 +1,18 @@
 """Limits of memory and threads for numerical code, and a map on threads.
 
-The execution layer sets the limits at the start of each pass; `linalg` reads them.
+The execution layer binds limits to the threads that it starts. Code outside of these
+threads may use the whole machine.
 """
 
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from threading import Event
 from typing import TypeVar
+
+from .memory import available_memory, count_cores
 
 A = TypeVar("A")
 T = TypeVar("T")
@@ -18,59 +22,71 @@ _POLL_SECONDS = 0.1
 
 @dataclass(frozen=True, kw_only=True)
 class ResourceLimits:
-    """Memory and threads that numerical code may use.
+    """Memory and threads that a computation may use.
 
     Parameters
     ----------
-    memory : int, default=4 GiB
+    memory : int, default=available memory
         Number of bytes.
-    threads : int, default=1
+    threads : int, default=number of cores
         Number of threads, not counting those of BLAS.
     stop : threading.Event
         Set when the user interrupts the computation.
     """
 
-    memory: int = 4 * 2**30
-    threads: int = 1
-    stop: Event = field(default_factory=Event)
+    memory: int = field(default_factory=available_memory)
+    threads: int = field(default_factory=count_cores)
+    stop: threading.Event = field(default_factory=threading.Event)
 
 
-_limits = ResourceLimits()
+class _BoundLimits(threading.local):
+    """The limits of the current thread; None if nothing was bound to it."""
+
+    limits: ResourceLimits | None = None
 
 
-def set_limits(memory: int, threads: int) -> ResourceLimits:
-    """Set the limits of this process.
+_bound = _BoundLimits()
+
+
+@contextmanager
+def bind_limits(limits: ResourceLimits) -> Iterator[None]:
+    """Bind limits to the current thread.
 
     Parameters
     ----------
-    memory : int
-        Number of bytes.
-    threads : int
-        Number of threads, not counting those of BLAS.
+    limits : ResourceLimits
+        The limits of all code inside the ``with`` statement.
 
-    Returns
-    -------
-    ResourceLimits
-        The new limits. Set their `stop` to end long loops.
+    Examples
+    --------
+    >>> with bind_limits(ResourceLimits(threads=1)):
+    ...     get_limits().threads
+    1
     """
-    global _limits
-    _limits = ResourceLimits(memory=memory, threads=threads)
-    return _limits
+    outer = _bound.limits
+    _bound.limits = limits
+    try:
+        yield
+    finally:
+        _bound.limits = outer
 
 
 def get_limits() -> ResourceLimits:
-    """Return the current limits of this process.
+    """Return the limits of the current thread.
 
     Returns
     -------
     ResourceLimits
+        By default all memory that is available, and all cores.
 
     Examples
     --------
     >>> get_limits().threads >= 1
     True
     """
-    return _limits
+    if _bound.limits is None:
+        return ResourceLimits()
+    return _bound.limits
 
 
 def check_interrupted(result: T) -> T:
@@ -91,12 +107,17 @@ def check_interrupted(result: T) -> T:
     >>> check_interrupted(7)
     7
     """
-    if _limits.stop.is_set():
+    limits = _bound.limits
+    if limits is not None and limits.stop.is_set():
         raise KeyboardInterrupt
     return result
 
 
-def map_on_threads(function: Callable[[A], T], items: Iterable[A]) -> Iterator[T]:
+def map_on_threads(
+    function: Callable[[A], T],
+    items: Iterable[A],
+    limits: ResourceLimits | None = None,
+) -> Iterator[T]:
     """Call a function for each item, on as many threads as the limits allow.
 
     Threads are enough, because loops in NumPy and SciPy release the interpreter's
@@ -108,6 +129,8 @@ def map_on_threads(function: Callable[[A], T], items: Iterable[A]) -> Iterator[T
         Called with one item in a thread.
     items : iterable
         Consumed in the caller's thread, no faster than the items are processed.
+    limits : ResourceLimits, default=None
+        The limits of the computation. By default those of the current thread.
 
     Yields
     ------
@@ -119,24 +142,29 @@ def map_on_threads(function: Callable[[A], T], items: Iterable[A]) -> Iterator[T
     >>> list(map_on_threads(str, [1, 2]))
     ['1', '2']
     """
-    n_threads = _limits.threads
-    stop = _limits.stop
-    pool = ThreadPoolExecutor(n_threads)
+    if limits is None:
+        limits = get_limits()
+
+    def call(item: A) -> T:
+        with bind_limits(limits):
+            return function(item)
+
+    pool = ThreadPoolExecutor(limits.threads)
     pending: deque[Future[T]] = deque()
     try:
         for item in items:
-            pending.append(pool.submit(function, item))
-            if len(pending) > n_threads:
+            pending.append(pool.submit(call, item))
+            if len(pending) > limits.threads:
                 yield wait_for(pending.popleft())
 
         while pending:
             yield wait_for(pending.popleft())
     except (KeyboardInterrupt, GeneratorExit):
         # The remaining results are not needed.
-        stop.set()
+        limits.stop.set()
         raise
     finally:
-        pool.shutdown(wait=not stop.is_set(), cancel_futures=True)
+        pool.shutdown(wait=not limits.stop.is_set(), cancel_futures=True)
 
 
 def wait_for(future: Future[T]) -> T:

@@ -1,0 +1,95 @@
+from ..combiners.registry import find_method_name
+from ..consensus import Consensus
+from ..datasets.registry import cache_folder, entry, fetch, is_here, registry
+from ..execution.dask import DaskPredictions, connect
+from ..execution.memory import available_memory, check_size
+from ..execution.progress import track
+from ..federated.privacy.mechanism import DEFAULT_CLIP, check_budget
+from ..inspection.diagnostics import examine
+from ..inspection.explanations import find_instance, find_label
+from ..inspection.similar_labels import similar_labels
+from ..io.files import atomic_write, check_output
+from ..io.formats.clusterings import read_clustering
+from ..io.formats.registry import check_apart, expand_folders, is_read_with
+from ..io.label_names import read_names
+from ..io.layouts import named
+from ..io.scan import needed_memory
+from ..io.write import check_layout, streamed_format
+from ..linalg.block_sums import dense
+from ..linalg.sparse_scores import Cells, SparseScores
+from ..metrics.ground_truth import (
+    MatchedTruth,
+    add_unnamed_labels,
+    describe_empty_instances,
+    match_truth_table,
+)
+from ..metrics.intervals import evaluate_on_gold
+from ..metrics.tables import format_metrics_table, plain
+from ..model_selection.comparison import find_inclusion_probabilities
+from ..predictions import MAX_DENSE_LABELS, ScoreTable, gold_of, split_chances
+from ..predictions.sampling import select_frequent_labels
+from ..report import Report, summarize
+from ..report.provenance import hash_files
+from ..report.render import choose_report_format
+from ..reproduction import Settings, as_json, as_markdown, as_text, reproduce
+from ..streamed import Written
+from .demo import run_demo
+
+__all__ = [
+    "DEFAULT_CLIP",
+    "MAX_DENSE_LABELS",
+    "Cells",
+    "Consensus",
+    "DaskPredictions",
+    "MatchedTruth",
+    "Report",
+    "ScoreTable",
+    "Settings",
+    "SparseScores",
+    "Written",
+    "add_unnamed_labels",
+    "as_json",
+    "as_markdown",
+    "as_text",
+    "atomic_write",
+    "available_memory",
+    "cache_folder",
+    "check_apart",
+    "check_budget",
+    "check_layout",
+    "check_output",
+    "check_size",
+    "choose_report_format",
+    "connect",
+    "dense",
+    "describe_empty_instances",
+    "entry",
+    "evaluate_on_gold",
+    "examine",
+    "expand_folders",
+    "fetch",
+    "find_inclusion_probabilities",
+    "find_instance",
+    "find_label",
+    "find_method_name",
+    "format_metrics_table",
+    "gold_of",
+    "hash_files",
+    "is_here",
+    "is_read_with",
+    "match_truth_table",
+    "named",
+    "needed_memory",
+    "plain",
+    "read_clustering",
+    "read_names",
+    "registry",
+    "reproduce",
+    "run_demo",
+    "select_frequent_labels",
+    "similar_labels",
+    "split_chances",
+    "streamed_format",
+    "summarize",
+    "track",
+]
