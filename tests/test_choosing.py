@@ -7,7 +7,11 @@ import mlconsensus as mlc
 from mlconsensus import choosing
 from mlconsensus.choosing import choose
 from mlconsensus.metrics.ranking import RANKING_METRICS
-from mlconsensus.model_selection.held_out_models import Gain, Referee, referee
+from mlconsensus.model_selection.held_out_models import (
+    Gain,
+    HeldOutComparison,
+    compare_on_held_out_models,
+)
 from mlconsensus.predictions.sampling import subsample_instances
 
 
@@ -64,8 +68,10 @@ def test_where_a_rival_is_clearly_ahead_in_every_metric_it_is_that(monkeypatch):
             for name in ("Filter", "MLCM-a")
         }
         beyond = {"MLCM-a": dict(zip(RANKING_METRICS, over_default, strict=True))}
-        found = Referee(gains, beyond, "mean", 5, 5, 5, "Filter", "")
-        monkeypatch.setattr(choosing, "referee", lambda *_, found=found, **__: found)
+        found = HeldOutComparison(gains, beyond, "mean", 5, 5, 5, "Filter", "")
+        monkeypatch.setattr(
+            choosing, "compare_on_held_out_models", lambda *_, found=found, **__: found
+        )
         assert choose(without_relations(0)).combiner.name == expected
     gains["MLCM-a"]["one_error"] = (
         behind  # ahead of the filter in every metric, and not of voting
@@ -119,9 +125,9 @@ def test_a_few_known_answers_do_not_sway_the_raters_that_are_held_out(
 
     def watched(sample, **settings):
         judged.append(sample.gold)
-        return referee(sample, **settings)
+        return compare_on_held_out_models(sample, **settings)
 
-    monkeypatch.setattr(choosing, "referee", watched)
+    monkeypatch.setattr(choosing, "compare_on_held_out_models", watched)
     choose(
         mlc.Predictions(related).with_gold(
             np.where(np.arange(1500)[:, None] < 25, related[0], np.nan)

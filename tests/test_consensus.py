@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 
 import mlconsensus as mlc
-from mlconsensus.decision.expected_f1 import total_labels
+from mlconsensus.decision.expected_f1 import estimate_total_labels
 from mlconsensus.io import read_table
 
 PANEL, TRUTH = mlc.datasets.make_panel(60, 6, 3, random_state=0)
@@ -21,7 +21,7 @@ def test_no_metric_gets_less_than_the_default(optimize):
     )
     np.testing.assert_array_equal(
         found.label_indicator,
-        mlc.decision.match_total(found.scores, total_labels(PANEL)),
+        mlc.decision.match_total(found.scores, estimate_total_labels(PANEL)),
     )
     assert found.evaluate(TRUTH) == mlc.metrics.evaluate(
         TRUTH, found.scores, found.label_indicator
@@ -106,7 +106,7 @@ def test_what_is_no_method_is_refused(method):
     [
         mlc.combine,
         mlc.rescale,
-        mlc.referee,
+        mlc.compare_on_held_out_models,
         mlc.MLCMr().partial_fit,
         mlc.weighted_consensus,
     ],

@@ -93,4 +93,4 @@ def test_what_is_looked_at_are_the_labels_named_most(panel, found, truth):
     assert shown["judged"]["results"][0]["metrics"]["micro_auc"] > 0.9
     assert mlc.agreement(panel).note.startswith(said)
     assert len(mlc.agreement(panel).labels) == 500
-    assert said in mlc.referee(panel, methods=["mlcm-a"]).sentence
+    assert said in mlc.compare_on_held_out_models(panel, methods=["mlcm-a"]).sentence

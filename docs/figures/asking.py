@@ -28,7 +28,7 @@ sys.path.insert(0, str(HERE.parent / "quality"))
 import mlconsensus as mlc  # noqa: E402
 from mlconsensus.active_learning import query  # noqa: E402
 from mlconsensus.metrics import _rank_counts  # noqa: E402
-from mlconsensus.metrics.intervals import judge, of_instances  # noqa: E402
+from mlconsensus.metrics.intervals import compute_instance_metrics, evaluate_on_gold  # noqa: E402
 from mlconsensus.metrics.tables import TITLES  # noqa: E402
 from panels import read, source  # noqa: E402
 
@@ -42,14 +42,14 @@ SIGN = np.array([1, -1, -1, 1])
 
 
 def quality(panel, truth, gold):
-    return judge(truth, mlc.combine(panel, gold=gold).scores).value * SIGN
+    return evaluate_on_gold(truth, mlc.combine(panel, gold=gold).scores).value * SIGN
 
 
 def needed(panel, truth, found):
     """Which share of the answers is needed, for each metric, by drawing instances."""
     n, rng = len(truth), np.random.default_rng(0)
     drawn = [some(truth, rng.choice(n, BUDGET, replace=False)) for _ in range(DRAWS)]
-    start = judge(truth, found.scores).value * SIGN
+    start = evaluate_on_gold(truth, found.scores).value * SIGN
     target = np.mean([quality(panel, truth, gold) for gold in drawn], axis=0) - start
     gains = [np.zeros(4)]
     for share in SHARES:
@@ -65,7 +65,7 @@ def needed(panel, truth, found):
 
 def asked_about(found, budget, seed=0):
     none = np.zeros(len(found.scores), dtype=bool)
-    return query.questions(
+    return query.select_queries(
         found.scores, found.probabilities, none, budget, "consensus", seed
     )
 
@@ -74,20 +74,20 @@ def reckoned(truth, found, power, unsure):
     """The same without drawing: what each instance is wrong by, times its chance."""
     yes, no = truth == 1, truth == 0
     won, mass = (
-        _rank_counts.pairs_won(found.scores, yes * 1.0, no * 1.0),
+        _rank_counts.sum_won_pairs(found.scores, yes * 1.0, no * 1.0),
         (yes.sum(), no.sum()),
     )
     missed = (
         yes.sum(axis=1) * mass[1] - won[0] + no.sum(axis=1) * mass[0] - won[1]
     ) / np.prod(mass)
-    each = np.nan_to_num(of_instances(yes, no, found.scores))
+    each = np.nan_to_num(compute_instance_metrics(yes, no, found.scores))
     some_yes = yes.any(
         axis=1
     )  # where no label is relevant, no answer makes the first one right
     wrong = np.array([missed, each[0] * some_yes, each[1], 1 - each[2]])
     gains = [np.zeros(4)]
     for share in FINE:
-        chance = query.chances(
+        chance = query.compute_inclusion_probabilities(
             found.scores,
             found.probabilities,
             share * BUDGET,

@@ -20,7 +20,7 @@ sys.path.insert(0, str(HERE.parent / "quality"))
 
 import mlconsensus as mlc  # noqa: E402
 from mlconsensus.active_learning import query  # noqa: E402
-from mlconsensus.metrics.intervals import judge  # noqa: E402
+from mlconsensus.metrics.intervals import evaluate_on_gold  # noqa: E402
 from mlconsensus.metrics.ranking import RANKING_METRICS  # noqa: E402
 from mlconsensus.metrics.tables import TITLES  # noqa: E402
 from panels import read  # noqa: E402
@@ -60,25 +60,25 @@ def draws(truth, chance, count, rng):
 def covering(truth, methods, chance, count, rng):
     """For each draw, metric and kind: whether the interval covers, and its width beside that of gold alone."""
     target, size = (
-        {name: judge(truth, own) for name, own in methods.items()},
+        {name: evaluate_on_gold(truth, own) for name, own in methods.items()},
         chance.sum(),
     )
     pairs = [("Filter", "MV"), ("Filter", "MLCM-a")]
     for gold in draws(truth, chance, count, rng):
         found = {
-            name: judge(gold, own, methods["Filter"], chance)
+            name: evaluate_on_gold(gold, own, methods["Filter"], chance)
             for name, own in methods.items()
         }
         compared = [("value", own, target[name]) for name, own in found.items()]
         compared += [
-            ("difference", found[a].ahead_of(found[b]), target[a].ahead_of(target[b]))
+            ("difference", found[a].subtract(found[b]), target[a].subtract(target[b]))
             for a, b in pairs
         ]
         for kind, own, true in compared:
             alone = own._replace(
                 shift=own.shift * 0, foreseen=own.foreseen * 0
-            ).figures()
-            for at, (metric, figure) in enumerate(own.figures().items()):
+            ).compute_estimates()
+            for at, (metric, figure) in enumerate(own.compute_estimates().items()):
                 if not np.isnan(true.value[at]):
                     covered = (
                         figure.low - 1e-12 <= true.value[at] <= figure.high + 1e-12

@@ -19,10 +19,10 @@ import numpy as np
 import mlconsensus as mlc
 from mlconsensus.combiners._old_default import rater_rounds, weighted_consensus
 from mlconsensus.metrics._rank_counts import (
-    groups,
-    pair_loss,
-    precision_at_relevant,
-    wrong_at_top,
+    compute_average_precision,
+    compute_one_error,
+    compute_ranking_loss,
+    find_tie_groups,
 )
 from mlconsensus.predictions.predictions import as_predictions
 
@@ -75,14 +75,18 @@ def of_instances(truth, known, scores):
         rows = rows[(relevant > 0) & (relevant < pattern.sum())]
         for some in np.array_split(rows, max(1, len(rows) // 2000)):
             if len(some):
-                found = groups(
+                found = find_tie_groups(
                     truth[np.ix_(some, pattern)],
                     np.ascontiguousarray(scores[np.ix_(some, pattern)]),
                 )
                 out[some] = np.stack(
                     [
                         each(found)
-                        for each in (wrong_at_top, pair_loss, precision_at_relevant)
+                        for each in (
+                            compute_one_error,
+                            compute_ranking_loss,
+                            compute_average_precision,
+                        )
                     ],
                     axis=1,
                 )

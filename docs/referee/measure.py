@@ -51,13 +51,13 @@ def by_truth(scores: np.ndarray, truth: np.ndarray, known: np.ndarray) -> np.nda
     """Return the four metrics, up is better, without each twentieth of the instances and with all (21, 4)."""
     relevant, labels = truth.sum(axis=1), known.sum(axis=1)
     pairs = (relevant > 0) & (relevant < labels)
-    g = _rank_counts.groups(truth, np.where(known, scores, -np.inf))
+    g = _rank_counts.find_tie_groups(truth, np.where(known, scores, -np.inf))
     silent = (truth.shape[1] - relevant) / np.maximum(labels - relevant, 1)
     each = np.stack(
         [
-            -_rank_counts.wrong_at_top(g),
-            -_rank_counts.pair_loss(g) * silent,
-            _rank_counts.precision_at_relevant(g),
+            -_rank_counts.compute_one_error(g),
+            -_rank_counts.compute_ranking_loss(g) * silent,
+            _rank_counts.compute_average_precision(g),
         ],
         axis=1,
     )
@@ -107,7 +107,7 @@ def measure(
     panel: np.ndarray, truth: np.ndarray, known: np.ndarray
 ) -> tuple[Measured | None, str]:
     """Measure one panel; return why there is no verdict, too."""
-    found = mlc.referee(panel)
+    found = mlc.compare_on_held_out_models(panel)
     if not found.gains:
         return None, found.sentence
     vote = by_truth(mlc.majority_vote(panel), truth, known)

@@ -16,12 +16,13 @@ from .ensemble import ConsensusClassifier
 from .errors import InputError, InputWarning
 from .execution.dask import from_dask
 from .federated import privacy
-from .federated.merge import load, merge, save, save_statistics, subtract
+from .federated.combiner_files import load, save, save_statistics
+from .federated.merge import merge, subtract
 from .inspection.agreement import Agreement, agreement
 from .inspection.explanations import Explanation, explain
 from .io import from_dataset, from_long, read_predictions, scan_predictions
 from .model_selection.comparison import Comparison, compare, leave_out
-from .model_selection.held_out_models import referee
+from .model_selection.held_out_models import compare_on_held_out_models
 from .predictions.predictions import Predictions
 from .query_selection import ask
 from .streamed import write_consensus
@@ -50,6 +51,7 @@ __all__ = [
     "bgcm",
     "combine",
     "compare",
+    "compare_on_held_out_models",
     "datasets",
     "dawid_skene",
     "decide",
@@ -68,7 +70,6 @@ __all__ = [
     "mlcm_r",
     "privacy",
     "read_predictions",
-    "referee",
     "register",
     "rescale",
     "save",

@@ -8,7 +8,7 @@ from .combiners.registry import COMBINERS, find_method_name
 from .errors import expect, one_of
 from .metrics.ranking import RANKING_METRICS
 from .model_selection.comparison import compare
-from .model_selection.held_out_models import referee
+from .model_selection.held_out_models import compare_on_held_out_models
 from .predictions import as_predictions, joined
 from .predictions.sampling import MOST_CELLS, subsample_instances
 from .predictions.validation import Weights
@@ -111,7 +111,7 @@ def _by_held_out_raters(panel: Any) -> tuple[str, str]:
     )  # instances that are judged in little memory
     if panel.many or panel.clusters or fitting < _FEWEST:
         return default
-    found = referee(
+    found = compare_on_held_out_models(
         subsample_instances(panel, min(_LOOKED_AT, fitting)),
         methods=[DEFAULT, _RIVAL],
         even_in_doubt=False,
@@ -146,10 +146,12 @@ def _known_answers_prefer_the_default(panel: Any, name: str, weights: Weights) -
     judged = joined([known.with_gold(None), others]).with_gold_at(known.gold)
     methods = {each: COMBINERS[each](weights=weights) for each in (name, DEFAULT)}
     gains = compare(judged, methods=methods).gains[DEFAULT].values()
-    return all(gain.value >= 0 for gain in gains) and any(gain.sure for gain in gains)
+    return all(gain.value >= 0 for gain in gains) and any(
+        gain.is_significant for gain in gains
+    )
 
 
-def with_what_it_saw(reason: str, combiner: BaseCombiner) -> str:
+def describe_choice(reason: str, combiner: BaseCombiner) -> str:
     """Add to a reason what the fitted combiner saw in the panel."""
     saw = combiner.describe_solution(combiner.solution_)
     return f"{reason}: {saw}" if saw else reason

@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.base import clone
 
-from .choosing import DEFAULT, Method, Optimize, choose, with_what_it_saw
+from .choosing import DEFAULT, Method, Optimize, choose, describe_choice
 from .combiners.base import BaseCombiner
 from .combiners.majority_vote import majority_vote
-from .decision.calibration import calibrated
-from .decision.expected_f1 import best_sets
+from .decision.calibration import calibrate_scores
+from .decision.expected_f1 import choose_label_sets
 from .decision.label_sets import Empty, Top, best_f1, cardinalities, top_labels
-from .decision.risk_control import Decided, decide
+from .decision.risk_control import RiskControlledSets, decide
 from .errors import InputError, InputWarning
 from .inspection.diagnostics import Diagnostics, diagnose, leave_one_model_out
 from .inspection.explanations import Explanation, explain
 from .linalg.sparse_scores import SparseScores
 from .metrics import ranking
-from .metrics.ground_truth import as_matched
-from .model_selection.comparison import cross_fitted
+from .metrics.ground_truth import match_truth
+from .model_selection.comparison import cross_fit
 from .predictions import (
     MAX_DENSE_LABELS,
     FloatArray,
@@ -110,17 +110,17 @@ class Consensus:
         if known is None:
             fair = self.scores
         else:
-            fair = cross_fitted(self.combiner, self.predictions)
+            fair = cross_fit(self.combiner, self.predictions)
 
         own, fair = (
             np.clip(scores, 0, 1)
             if self.method == DEFAULT
-            else calibrated(scores, scores, self.vote)
+            else calibrate_scores(scores, scores, self.vote)
             for scores in (self.scores, fair)
         )
         if known is None:
             return own
-        return self.predictions.answered(calibrated(own, fair, known))
+        return self.predictions.answered(calibrate_scores(own, fair, known))
 
     @cached_property
     def vote(self) -> FloatArray:
@@ -225,7 +225,7 @@ class Consensus:
         ):
             chosen = best_f1(self.probabilities, empty=empty)
         else:
-            chosen = best_sets(
+            chosen = choose_label_sets(
                 self.scores, self.predictions, self.combiner.comparable, empty
             )
 
@@ -264,14 +264,16 @@ class Consensus:
         if not is_frame(truth):
             return ranking.evaluate(truth, self.scores, self.label_indicator)
 
-        matched = as_matched(truth, self.instances, self.labels)
+        matched = match_truth(truth, self.instances, self.labels)
         if matched.note:
             warnings.warn(matched.note, InputWarning, 2)
         return ranking.evaluate(
-            matched.truth, matched.of(self.scores), matched.of(self.label_indicator)
+            matched.truth,
+            matched.select(self.scores),
+            matched.select(self.label_indicator),
         )
 
-    def decide(self, gold: Any = None, **promises: float) -> Decided:
+    def decide(self, gold: Any = None, **promises: float) -> RiskControlledSets:
         """Give label sets that keep promises: ``recall=0.9``, ``precision=0.8`` or ``false_discovery=0.1``.
 
         Parameters
@@ -411,7 +413,7 @@ def combine(
     return Consensus(
         scores,
         combiner.name,
-        with_what_it_saw(reason, combiner),
+        describe_choice(reason, combiner),
         combiner,
         *names,
         panel,

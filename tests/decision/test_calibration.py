@@ -2,13 +2,13 @@ import numpy as np
 import pytest
 
 import mlconsensus as mlc
-from mlconsensus.decision.calibration import calibrated
+from mlconsensus.decision.calibration import calibrate_scores
 
 
 def test_without_answers_scores_stay_as_they_are():
     scores = np.array([[0.1, 0.8]])
     np.testing.assert_allclose(
-        calibrated(scores, scores, np.full((1, 2), np.nan)), scores, atol=1e-9
+        calibrate_scores(scores, scores, np.full((1, 2), np.nan)), scores, atol=1e-9
     )
 
 
@@ -17,12 +17,12 @@ def test_few_answers_change_little_and_many_reach_the_truth():
     scores = rng.random((4000, 3))
     truth = rng.random(scores.shape) < scores**2
     away = [
-        np.abs(calibrated(scores, scores[:g], truth[:g]) - scores).mean()
+        np.abs(calibrate_scores(scores, scores[:g], truth[:g]) - scores).mean()
         for g in (3, 2000)
     ]
     assert away[0] < away[1]
     assert (
-        np.abs(calibrated(scores, scores[:2000], truth[:2000]) - scores**2).mean()
+        np.abs(calibrate_scores(scores, scores[:2000], truth[:2000]) - scores**2).mean()
         < 0.04
     )
 
@@ -33,7 +33,7 @@ def test_a_label_of_its_own_kind_is_learned_and_one_without_answers_takes_what_o
     rate = scores * [1.0, 0.3, 0.3]
     truth = (rng.random(scores.shape) < rate).astype(float)
     truth[:, 2] = np.nan
-    found = calibrated(scores, scores, truth)
+    found = calibrate_scores(scores, scores, truth)
     assert found[:, 1].mean() == pytest.approx(rate[:, 1].mean(), abs=0.02)
     assert found[:, 1].mean() < found[:, 2].mean() < found[:, 0].mean()
 
@@ -41,7 +41,7 @@ def test_a_label_of_its_own_kind_is_learned_and_one_without_answers_takes_what_o
 def test_order_of_scores_within_a_label_is_kept():
     rng = np.random.default_rng(1)
     scores = rng.uniform(0.01, 0.99, (50, 2))
-    found = calibrated(scores, scores[:20], rng.random((20, 2)) < 0.5)
+    found = calibrate_scores(scores, scores[:20], rng.random((20, 2)) < 0.5)
     np.testing.assert_array_equal(np.argsort(found, axis=0), np.argsort(scores, axis=0))
 
 
@@ -68,7 +68,7 @@ def test_it_is_where_the_posterior_is_highest():
     gold = rng.uniform(0.05, 0.95, (40, 3))
     truth = (rng.random(gold.shape) < gold**2).astype(float)
     truth[rng.random(gold.shape) < 0.2] = np.nan
-    halves = calibrated(np.array([[0.5] * 3, [0.75] * 3]), gold, truth)
+    halves = calibrate_scores(np.array([[0.5] * 3, [0.75] * 3]), gold, truth)
     base, more = np.log(halves / (1 - halves))  # a + c, and b log 3 more
     b = ((more - base) / np.log(3)).mean()
     c_sum = base.sum() / (
@@ -87,5 +87,5 @@ def test_it_is_where_the_posterior_is_highest():
 
 def test_scores_without_odds_are_cut():
     scores = np.array([[0.0, 1.0, 0.0005, 2.0]])
-    found = calibrated(scores, scores, np.full(scores.shape, np.nan))
+    found = calibrate_scores(scores, scores, np.full(scores.shape, np.nan))
     np.testing.assert_allclose(found, [[0.001, 0.999, 0.001, 0.999]])

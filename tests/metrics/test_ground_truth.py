@@ -3,7 +3,7 @@ import pytest
 from scipy import sparse
 
 import mlconsensus as mlc
-from mlconsensus.metrics.ground_truth import match_truth
+from mlconsensus.metrics.ground_truth import match_truth_table
 from mlconsensus.predictions.score_tables import ScoreTable
 
 
@@ -11,7 +11,7 @@ def test_names_decide_not_positions():
     table = ScoreTable(
         "truth", sparse.csr_array([[1, 0], [0, 1]]), ["b", "a"], ["y", "x"]
     )
-    found = match_truth(table, ["a", "b"], ["x", "y"])
+    found = match_truth_table(table, ["a", "b"], ["x", "y"])
     np.testing.assert_array_equal(found.truth, [[True, False], [False, True]])
     assert (found.rows.tolist(), found.columns.tolist(), found.note) == (
         [0, 1],
@@ -22,14 +22,14 @@ def test_names_decide_not_positions():
 
 def test_a_truth_without_names_fits_positions_only():
     table = ScoreTable("truth", np.array([[1, 0], [0, 1]]))
-    assert match_truth(table, [0, 1], ["label_0", "label_1"]).truth.tolist() == [
+    assert match_truth_table(table, [0, 1], ["label_0", "label_1"]).truth.tolist() == [
         [True, False],
         [False, True],
     ]
     with pytest.raises(mlc.InputError, match="truth: found no names of instances"):
-        match_truth(table, ["1", "2"], ["label_0", "label_1"])
+        match_truth_table(table, ["1", "2"], ["label_0", "label_1"])
     with pytest.raises(mlc.InputError, match="truth: found no names of labels"):
-        match_truth(table, ["0", "1"], ["x", "y"])
+        match_truth_table(table, ["0", "1"], ["x", "y"])
 
 
 @pytest.mark.parametrize(

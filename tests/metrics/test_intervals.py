@@ -7,7 +7,12 @@ from scipy import stats
 import mlconsensus as mlc
 from mlconsensus.active_learning import query
 from mlconsensus.metrics import ranking
-from mlconsensus.metrics.intervals import Judged, foreseen_metrics, judge, of_instances
+from mlconsensus.metrics.intervals import (
+    GoldEvaluation,
+    compute_expected_metrics,
+    compute_instance_metrics,
+    evaluate_on_gold,
+)
 from mlconsensus.metrics.ranking import RANKING_METRICS
 
 
@@ -26,7 +31,7 @@ def some(truth, rows):
 
 def test_values_are_those_of_evaluate(judged_panel):
     truth, scores = judged_panel
-    figures = judge(truth, scores["MV"]).figures()
+    figures = evaluate_on_gold(truth, scores["MV"]).compute_estimates()
     whole = ranking.evaluate(truth, scores["MV"])
     assert {name: figure.value for name, figure in figures.items()} == pytest.approx(
         {name: whole[name] for name in RANKING_METRICS}
@@ -39,7 +44,7 @@ def test_unknown_cells_do_not_count(judged_panel):
     gold = np.full(truth.shape, np.nan)
     gold[:, known] = truth[:, known]
     expected = ranking.evaluate(truth[:, known], scores["MV"][:, known])
-    found = judge(gold, scores["MV"]).figures()
+    found = evaluate_on_gold(gold, scores["MV"]).compute_estimates()
     assert {name: found[name].value for name in found} == pytest.approx(
         {name: expected[name] for name in found}
     )
@@ -50,11 +55,13 @@ def test_influence_on_a_metric_is_its_derivative(judged_panel):
     truth = truth[:60]
     own = scores["MV"][:60]
     weights = np.random.default_rng(0).uniform(1, 3, 60)
-    found = judge(truth, own, None, 1 / weights)
+    found = evaluate_on_gold(truth, own, None, 1 / weights)
     for at in (0, 17, 59):
         more = weights.copy()
         more[at] += 1e-5
-        change = (judge(truth, own, None, 1 / more).value - found.value) / 1e-5
+        change = (
+            evaluate_on_gold(truth, own, None, 1 / more).value - found.value
+        ) / 1e-5
         assert found.moved[:, at] / weights.sum() == pytest.approx(
             change, rel=1e-3, abs=1e-9
         )
@@ -69,7 +76,7 @@ def test_standard_errors_are_those_of_the_bootstrap(judged_panel):
         ranking.evaluate(truth[at], own[at])
         for at in rng.integers(150, size=(400, 150))
     ]
-    for name, figure in judge(truth, own).figures().items():
+    for name, figure in evaluate_on_gold(truth, own).compute_estimates().items():
         assert figure.error == pytest.approx(
             np.std([draw[name] for draw in draws]), rel=0.15
         )
@@ -88,12 +95,12 @@ def test_intervals_of_figures_and_differences_cover_and_foreseeing_narrows_them(
         gold = some(truth, rng.choice(n, 100, replace=False))
         chance = np.full(n, 100 / n)
         found, plain = (
-            {k: judge(gold, own, p, chance) for k, own in scores.items()}
+            {k: evaluate_on_gold(gold, own, p, chance) for k, own in scores.items()}
             for p in (scores["Filter"], None)
         )
-        ahead = found["Filter"].ahead_of(found["MV"]).figures()
+        ahead = found["Filter"].subtract(found["MV"]).compute_estimates()
         for name, sign in zip(RANKING_METRICS, (1, -1, -1, 1), strict=True):
-            own = found["MV"].figures()[name]
+            own = found["MV"].compute_estimates()[name]
             true = target["MV"][name]
             gain = sign * (target["Filter"][name] - true)
             covered.append(
@@ -102,7 +109,7 @@ def test_intervals_of_figures_and_differences_cover_and_foreseeing_narrows_them(
                     ahead[name].low <= gain <= ahead[name].high,
                 )
             )
-            alone = plain["MV"].figures()[name]
+            alone = plain["MV"].compute_estimates()[name]
             width.append((own.high - own.low) / (alone.high - alone.low))
             assert own.worth > 99.999
             assert alone.worth == pytest.approx(100)
@@ -115,16 +122,19 @@ def test_what_foresees_nothing_is_left_alone(judged_panel):
     gold = some(truth, np.arange(50))
     chance = np.full(len(truth), 50 / len(truth))
     same = np.full(truth.shape, 0.3)
-    for name, figure in judge(gold, scores["MV"], same, chance).figures().items():
+    for name, figure in (
+        evaluate_on_gold(gold, scores["MV"], same, chance).compute_estimates().items()
+    ):
         if name in ("one_error", "micro_auc"):
             assert figure.value == pytest.approx(
-                judge(gold, scores["MV"]).figures()[name].value, abs=1e-6
+                evaluate_on_gold(gold, scores["MV"]).compute_estimates()[name].value,
+                abs=1e-6,
             )
 
 
 def test_inclusion_probabilities_weigh(judged_panel):
     truth, scores = judged_panel
-    each = of_instances(truth, ~truth, scores["MV"])[1]
+    each = compute_instance_metrics(truth, ~truth, scores["MV"])[1]
     rng = np.random.default_rng(0)
     chance = np.where(
         each > np.median(each), 0.3, 0.1
@@ -134,9 +144,15 @@ def test_inclusion_probabilities_weigh(judged_panel):
     for _ in range(60):
         gold = some(truth, rng.random(len(truth)) < chance)
         values.append(
-            judge(gold, scores["MV"], None, chance).figures()["ranking_loss"].value
+            evaluate_on_gold(gold, scores["MV"], None, chance)
+            .compute_estimates()["ranking_loss"]
+            .value
         )
-        plain.append(judge(gold, scores["MV"]).figures()["ranking_loss"].value)
+        plain.append(
+            evaluate_on_gold(gold, scores["MV"])
+            .compute_estimates()["ranking_loss"]
+            .value
+        )
     true = ranking.ranking_loss(truth, scores["MV"])
     assert np.mean(values) == pytest.approx(true, rel=0.05)
     assert np.mean(plain) > 1.2 * true
@@ -144,28 +160,30 @@ def test_inclusion_probabilities_weigh(judged_panel):
 
 def test_all_instances_leave_no_doubt(judged_panel):
     truth, scores = judged_panel
-    figure = judge(truth, scores["MV"], None, np.ones(len(truth))).figures()[
-        "one_error"
-    ]
+    figure = evaluate_on_gold(
+        truth, scores["MV"], None, np.ones(len(truth))
+    ).compute_estimates()["one_error"]
     assert figure.low == figure.value == figure.high
 
 
 def test_no_error_seen_is_not_no_error():
     truth = np.array([[1.0, 0.0]] * 30)
     scores = np.array([[0.9, 0.1]] * 30)
-    figure = judge(truth, scores).figures()["one_error"]
+    figure = evaluate_on_gold(truth, scores).compute_estimates()["one_error"]
     assert figure.value == figure.low == 0
     assert figure.high == pytest.approx(
         1 - 0.05 ** (1 / 30)
     )  # the rule of three, at 5 %
-    figure = judge(truth, scores).figures()["average_precision"]
+    figure = evaluate_on_gold(truth, scores).compute_estimates()["average_precision"]
     assert figure.value == pytest.approx(1)
     assert figure.high == 1
     assert figure.low == pytest.approx(0.05 ** (1 / 30))
 
 
 def test_one_kind_of_cells_has_no_micro_auc():
-    figures = judge(np.ones((3, 2)), np.array([[0.1, 0.2]] * 3)).figures()
+    figures = evaluate_on_gold(
+        np.ones((3, 2)), np.array([[0.1, 0.2]] * 3)
+    ).compute_estimates()
     assert np.isnan(
         [
             figures["micro_auc"].value,
@@ -177,10 +195,10 @@ def test_one_kind_of_cells_has_no_micro_auc():
 
 def test_a_method_is_not_ahead_of_itself(judged_panel):
     truth, scores = judged_panel
-    own = judge(some(truth, np.arange(40)), scores["MV"])
-    for gain in own.ahead_of(own).figures().values():
+    own = evaluate_on_gold(some(truth, np.arange(40)), scores["MV"])
+    for gain in own.subtract(own).compute_estimates().values():
         assert gain.value == 0
-        assert not gain.sure
+        assert not gain.is_significant
 
 
 def figure_by_loops(value, psi, shift, foreseen, w, pi):
@@ -227,7 +245,9 @@ def test_figures_equal_the_equations_written_with_loops(seed):
     value = rng.uniform(0.3, 0.6, 4)
     shift = rng.normal(0, 0.05, 4)
     share = seed < 3
-    found = Judged(value, psi, shift, foreseen, 1 / pi, 1 - pi, share).figures()
+    found = GoldEvaluation(
+        value, psi, shift, foreseen, 1 / pi, 1 - pi, share
+    ).compute_estimates()
     for at, name in enumerate(RANKING_METRICS):
         theta, error, worth, effective = figure_by_loops(
             value[at], psi[at], shift[at], foreseen[at], 1 / pi, pi
@@ -252,7 +272,7 @@ def test_figures_equal_the_equations_written_with_loops(seed):
         else:
             ends = theta - t * error, theta + t * error
         assert (figure.low, figure.high) == pytest.approx(ends)
-        assert figure.sure == (ends[0] > 0 or ends[1] < 0)
+        assert figure.is_significant == (ends[0] > 0 or ends[1] < 0)
 
 
 def test_what_is_foreseen_of_a_few_labels():
@@ -264,20 +284,23 @@ def test_what_is_foreseen_of_a_few_labels():
     pairs = 1.75 * 1.25
     precision = (0.5 * 1 + 1 * 1.5 / 2 + 0.25 * 2.5 / 3) / 1.75
     np.testing.assert_allclose(
-        foreseen_metrics(likely, scores), [[0.5, 1], [wrong / pairs, 0], [precision, 1]]
+        compute_expected_metrics(likely, scores),
+        [[0.5, 1], [wrong / pairs, 0], [precision, 1]],
     )
 
 
 def test_a_difference_is_ahead_where_its_figure_is_better(judged_panel):
     truth, scores = judged_panel
-    one = judge(truth, scores["Filter"])
-    other = judge(truth, scores["MV"])
-    for name, ahead in one.ahead_of(other).figures().items():
+    one = evaluate_on_gold(truth, scores["Filter"])
+    other = evaluate_on_gold(truth, scores["MV"])
+    for name, ahead in one.subtract(other).compute_estimates().items():
         if name in ranking.LOWER_IS_BETTER:
             sign = -1
         else:
             sign = 1
-        apart = one.figures()[name].value - other.figures()[name].value
+        apart = (
+            one.compute_estimates()[name].value - other.compute_estimates()[name].value
+        )
         assert ahead.value == pytest.approx(sign * apart)
         assert ahead.low < ahead.value < ahead.high
 
@@ -289,7 +312,9 @@ def test_cells_that_are_not_known_move_one_error_no_further_than_its_interval(bl
     scores = mlc.weighted_consensus(panel)
     rng = np.random.default_rng(0)
     gold = np.where(rng.random(truth.shape) < blank, np.nan, truth)
-    found = judge(gold, scores, scores, np.ones(len(truth))).figures()
+    found = evaluate_on_gold(
+        gold, scores, scores, np.ones(len(truth))
+    ).compute_estimates()
     true = mlc.metrics.evaluate(truth, scores)
     assert abs(found["one_error"].value - true["one_error"]) < 0.02
     assert found["one_error"].low < true["one_error"] < found["one_error"].high
@@ -298,7 +323,9 @@ def test_cells_that_are_not_known_move_one_error_no_further_than_its_interval(bl
         truth.any(axis=1)
     ]  # no yes is known: how labels are ranked nobody can tell
     assert np.isnan(
-        judge(gold, scores[truth.any(axis=1)]).figures()["average_precision"].value
+        evaluate_on_gold(gold, scores[truth.any(axis=1)])
+        .compute_estimates()["average_precision"]
+        .value
     )
 
 
@@ -314,12 +341,16 @@ def test_figures_are_within_their_intervals_which_cover_where_raters_are_good():
     )
     vote = panel.mean(axis=0)
     likely = np.clip(mlc.weighted_consensus(panel.astype(float)), 0, 1)
-    true = judge(truth, vote).value
-    chance = query.chances(likely, likely, 50, "consensus")
+    true = evaluate_on_gold(truth, vote).value
+    chance = query.compute_inclusion_probabilities(likely, likely, 50, "consensus")
     covered = np.zeros((100, 4))
     for seed in range(100):
         at = query.drawn(chance, np.random.default_rng(seed))
-        figures = judge(some(truth, at), vote, likely, chance).figures().values()
+        figures = (
+            evaluate_on_gold(some(truth, at), vote, likely, chance)
+            .compute_estimates()
+            .values()
+        )
         covered[seed] = [
             figure.low <= value <= figure.high
             for figure, value in zip(figures, true, strict=True)

@@ -23,7 +23,7 @@ def judged(draw):
 @given(given=judged(), order=st.sampled_from("CF"))
 def test_groups_are_those_of_a_count(given, order):
     truth, scores = given
-    found = _rank_counts.groups(truth, np.asarray(scores, order=order))
+    found = _rank_counts.find_tie_groups(truth, np.asarray(scores, order=order))
     expected = []
     for i, (z, s) in enumerate(zip(truth, scores, strict=True)):
         for value in sorted({float(v) for v in s[z]}, reverse=True):
@@ -41,7 +41,7 @@ def test_pairs_are_those_of_a_count(given, order, size):
     truth, scores = given
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_rank_counts, "_SORTED_AT_ONCE", size)
-        found = _rank_counts.pairs_of_cells(truth, np.asarray(scores, order=order))
+        found = _rank_counts.count_ordered_pairs(truth, np.asarray(scores, order=order))
     positive = scores[truth]
     negative = scores[~truth]
     pairs = [(p > q, p == q) for p in positive for q in negative]
@@ -64,7 +64,7 @@ def test_long_rows_and_tied_blocks():
     rng = np.random.default_rng(0)
     truth = rng.random((3, 5000)) < 0.3
     scores = rng.integers(0, 40, (3, 5000)) / 40
-    found = _rank_counts.groups(truth, scores)
+    found = _rank_counts.find_tie_groups(truth, scores)
     for i, above, size in zip(found.instance, found.above, found.size, strict=True):
         value = -np.sort(-scores[i])[int(above)]
         assert (scores[i] > value).sum() == above

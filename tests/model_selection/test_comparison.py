@@ -3,7 +3,10 @@ import pytest
 
 import mlconsensus as mlc
 from mlconsensus.errors import InputError
-from mlconsensus.model_selection.comparison import chances, cross_fitted
+from mlconsensus.model_selection.comparison import (
+    cross_fit,
+    find_inclusion_probabilities,
+)
 from mlconsensus.predictions.gold_labels import CHANCE
 
 
@@ -21,7 +24,7 @@ def test_an_answer_never_judges_what_was_fitted_with_it(answered):
     other = gold.copy()
     other[7] = 1 - other[7]
     before, after = (
-        cross_fitted(mlc.MLCMr(), panel.with_gold(known)) for known in (gold, other)
+        cross_fit(mlc.MLCMr(), panel.with_gold(known)) for known in (gold, other)
     )
     np.testing.assert_array_equal(before[7], after[7])
 
@@ -29,7 +32,7 @@ def test_an_answer_never_judges_what_was_fitted_with_it(answered):
 def test_without_answers_it_is_the_plain_fit(answered):
     panel, _, _ = answered
     np.testing.assert_array_equal(
-        cross_fitted(mlc.DawidSkene(), panel), mlc.dawid_skene(panel)
+        cross_fit(mlc.DawidSkene(), panel), mlc.dawid_skene(panel)
     )
 
 
@@ -52,7 +55,8 @@ def test_it_says_whose_the_figures_are(answered):
     with pytest.raises(InputError, match="drawn: found 'well', expected 'random'"):
         mlc.compare(panel, gold, "well")
     with pytest.raises(
-        InputError, match=r"gold: found no answer, .* mlc\.referee\(panel\)"
+        InputError,
+        match=r"gold: found no answer, .* mlc\.compare_on_held_out_models\(panel\)",
     ):
         mlc.compare(panel)
 
@@ -63,7 +67,7 @@ def test_probabilities_come_from_the_column(answered):
     frame = pd.DataFrame(
         gold[:40], index=panel.instances[:40], columns=panel.labels
     ).assign(**{CHANCE: 0.2})
-    chance, said = chances(frame, None, gold, panel.instances)
+    chance, said = find_inclusion_probabilities(frame, None, gold, panel.instances)
     assert set(chance[:40]) == {0.2}
     assert "with the probabilities in the file" in said
     assert (
@@ -102,7 +106,7 @@ def test_what_is_no_method_is_refused(answered, methods):
     panel, _, gold = answered
     for judge in (
         lambda: mlc.compare(panel, gold, methods=methods),
-        lambda: mlc.referee(panel, methods=methods),
+        lambda: mlc.compare_on_held_out_models(panel, methods=methods),
     ):
         with pytest.raises(InputError, match="^method"):
             judge()

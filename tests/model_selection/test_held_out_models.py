@@ -46,7 +46,7 @@ def close(found, other, within=1e-12):
 @pytest.mark.parametrize("seed", range(3))
 def test_signs_are_right_where_raters_err_on_their_own(seed):
     said, truth = raters(seed=seed)
-    found = mlc.referee(said)
+    found = mlc.compare_on_held_out_models(said)
     assert (found.n_raters, found.n_groups, found.n_folds) == (6, 6, 5)
     assert found.verdict is not None
     vote = mlc.metrics.evaluate(truth, mlc.majority_vote(said))
@@ -68,7 +68,9 @@ def test_signs_are_right_where_raters_err_on_their_own(seed):
 
 def test_what_is_always_wrong_is_far_behind_and_voting_is_even():
     said, _ = raters()
-    found = mlc.referee(said, methods={"wrong": Reversed(), "vote": mlc.MajorityVote()})
+    found = mlc.compare_on_held_out_models(
+        said, methods={"wrong": Reversed(), "vote": mlc.MajorityVote()}
+    )
     for metric in METRICS:
         assert found.gains["wrong"][metric].high < -0.3
         assert found.gains["vote"][metric] == module.Gain(0, 0, 0, 0)
@@ -83,7 +85,9 @@ def test_what_knows_the_truth_is_ahead():
         def transform(self, predictions, dtype=np.float64):
             return truth[predictions.instances].astype(float)
 
-    found = mlc.referee(said, "one-error", methods={"oracle": Oracle()})
+    found = mlc.compare_on_held_out_models(
+        said, "one-error", methods={"oracle": Oracle()}
+    )
     assert found.metric == "one_error"
     assert found.verdict == "oracle"
     assert "In one error, oracle is ahead of voting by" in found.sentence
@@ -100,7 +104,7 @@ def test_figures_are_those_of_the_metrics():
             "_answers",
             lambda said, vote: (said.scores > 0, np.ones(len(said.rater))),
         )
-        found = mlc.referee(panel, methods=["ds"])
+        found = mlc.compare_on_held_out_models(panel, methods=["ds"])
     totals = {metric: np.zeros(2) for metric in METRICS}
     for held in range(3):
         rest = np.delete(said, held, axis=0)
@@ -145,7 +149,7 @@ def test_a_random_rater_changes_nothing():
     said, truth = raters(m=5)
     noise = np.random.default_rng(1).random((1, *truth.shape)) < 0.3
     before, after = (
-        mlc.referee(panel, methods=["mlcm-a"])
+        mlc.compare_on_held_out_models(panel, methods=["mlcm-a"])
         for panel in (said, np.concatenate([said, noise]))
     )
     assert after.n_groups == 6
@@ -163,7 +167,9 @@ def test_a_random_rater_changes_nothing():
 def test_copies_are_held_out_together(flipped):
     said, _ = raters(m=5)
     near = said[:1] ^ (np.random.default_rng(2).random(said[:1].shape) < flipped)
-    found = mlc.referee(np.concatenate([said, near]), methods=["mlcm-a"])
+    found = mlc.compare_on_held_out_models(
+        np.concatenate([said, near]), methods=["mlcm-a"]
+    )
     assert (found.n_raters, found.n_groups) == (6, 5)
 
 
@@ -171,7 +177,7 @@ def test_named_groups_are_held_out_together():
     said, _ = raters(m=5)
     names = ["ann", "bob", "cy", "dan", "eve"]
     panel = mlc.Predictions(said, models=names)
-    found = mlc.referee(
+    found = mlc.compare_on_held_out_models(
         panel, methods=["ds"], groups={"ann": "x", "bob": "x", "cy": "dan"}
     )
     assert (found.n_groups, found.n_folds) == (
@@ -179,12 +185,12 @@ def test_named_groups_are_held_out_together():
         4,
     )  # the group 'dan' is not the rater dan
     with pytest.raises(mlc.InputError, match="groups: found 'zoe', expected some of"):
-        mlc.referee(panel, groups={"zoe": "x"})
+        mlc.compare_on_held_out_models(panel, groups={"zoe": "x"})
 
 
 @pytest.mark.parametrize("m", [1, 2])
 def test_too_few_raters_are_told(m):
-    found = mlc.referee(raters(m=m)[0])
+    found = mlc.compare_on_held_out_models(raters(m=m)[0])
     assert found.gains == {}
     assert found.verdict is None
     assert str(found) == found.sentence
@@ -194,12 +200,12 @@ def test_too_few_raters_are_told(m):
 
 
 def test_copies_of_two_raters_are_too_few():
-    found = mlc.referee(np.repeat(raters(m=2)[0], 4, axis=0))
+    found = mlc.compare_on_held_out_models(np.repeat(raters(m=2)[0], 4, axis=0))
     assert (found.n_raters, found.n_groups, found.verdict) == (8, 2, None)
 
 
 def test_too_few_instances_are_told():
-    found = mlc.referee(raters(n=5, m=4)[0])
+    found = mlc.compare_on_held_out_models(raters(n=5, m=4)[0])
     assert found.verdict is None
     assert "too few instances" in found.sentence
 
@@ -210,12 +216,14 @@ def test_replicas_of_one_learner_are_told():
     learner = truth ^ (rng.random(truth.shape) < np.where(truth, 0.3, 0.05))
     doubtful = rng.random(truth.shape) < 0.15  # where replicas differ
     replicas = learner ^ (doubtful & (rng.random((8, *truth.shape)) < 0.4))
-    found = mlc.referee(replicas, methods=["mlcm-a"])
+    found = mlc.compare_on_held_out_models(replicas, methods=["mlcm-a"])
     assert found.n_groups > 2
     assert found.verdict is None
     assert "err together" in found.sentence
     assert found.gains
-    unjudged = mlc.referee(replicas, methods=["mlcm-a"], even_in_doubt=False)
+    unjudged = mlc.compare_on_held_out_models(
+        replicas, methods=["mlcm-a"], even_in_doubt=False
+    )
     assert unjudged.gains == {}
     assert unjudged.sentence == found.sentence
     assert found.gains
@@ -244,7 +252,7 @@ def test_silence_is_not_judged():
             scores[:, :3] = 7
             return np.where(np.isnan(predictions.to_array()).all(axis=0), 9.0, scores)
 
-    found = mlc.referee(panel, methods={"mad": Mad()})
+    found = mlc.compare_on_held_out_models(panel, methods={"mad": Mad()})
     for metric in METRICS:
         assert found.gains["mad"][metric].expected == pytest.approx(0, abs=1e-12)
 
@@ -254,7 +262,10 @@ def test_the_order_of_raters_does_not_matter():
         300, 6, 7, missing=0.2, probabilities=True, random_state=0
     )
     said = panel.to_array()
-    close(mlc.referee(said), mlc.referee(said[[3, 0, 6, 1, 5, 2, 4]]))
+    close(
+        mlc.compare_on_held_out_models(said),
+        mlc.compare_on_held_out_models(said[[3, 0, 6, 1, 5, 2, 4]]),
+    )
 
 
 def test_the_cost_does_not_grow_with_the_instances():
@@ -270,7 +281,7 @@ def test_the_cost_does_not_grow_with_the_instances():
             return super().transform(predictions, dtype)
 
     said, _ = raters(n=30_000, l=3, m=4)
-    mlc.referee(said, methods={"counting": Counting()})
+    mlc.compare_on_held_out_models(said, methods={"counting": Counting()})
     assert sorted(fitted) == [600] * 4 + [2000] * 4  # applied to, fitted to
 
 
@@ -279,7 +290,7 @@ def test_hundreds_of_raters_with_few_instances_each():
     panel = np.where(
         np.random.default_rng(0).random((200, 1500, 1)) < 0.02, said, np.nan
     )
-    found = mlc.referee(panel, methods=["mlcm-a"])
+    found = mlc.compare_on_held_out_models(panel, methods=["mlcm-a"])
     assert (found.n_groups, found.n_folds) == (200, 5)
     assert found.verdict is not None
     assert all(np.isfinite(gain).all() for gain in found.gains["MLCM-a"].values())
@@ -290,14 +301,14 @@ def test_other_metrics_and_methods_are_refused():
     with pytest.raises(
         mlc.InputError, match="optimize: found 'f1', expected auto, micro_auc"
     ):
-        mlc.referee(said, "f1")
+        mlc.compare_on_held_out_models(said, "f1")
     with pytest.raises(mlc.InputError, match="method: found 'nope'"):
-        mlc.referee(said, methods=["nope"])
+        mlc.compare_on_held_out_models(said, methods=["nope"])
 
 
 def test_the_table():
     said, _ = raters()
-    found = mlc.referee(said, methods=["mv", "ds", "mlcm-a"])
+    found = mlc.compare_on_held_out_models(said, methods=["mv", "ds", "mlcm-a"])
     lines = str(found).splitlines()
     assert lines[0].split() == [
         "method",
@@ -322,7 +333,7 @@ def test_known_answers_are_the_best_rater_there_is():
     gold = np.where(np.arange(500)[:, None] % 2 == 0, truth, np.nan)
     of_first = {"first": OfFirst()}
     without, found = (
-        mlc.referee(panel, methods=of_first)
+        mlc.compare_on_held_out_models(panel, methods=of_first)
         for panel in (said, mlc.Predictions(said).with_gold(gold))
     )
     assert (
@@ -341,7 +352,7 @@ def test_known_answers_judge_and_are_not_fitted_with():
             fitted.append(X.gold)
             return super().fit(X, y)
 
-    found = mlc.referee(
+    found = mlc.compare_on_held_out_models(
         panel.with_gold(truth.astype(float)), methods={"vote": Watched()}
     )
     assert fitted == [None] * found.n_folds

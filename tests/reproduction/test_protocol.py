@@ -4,7 +4,7 @@ import pytest
 from mlconsensus.combiners.registry import COMBINERS
 from mlconsensus.errors import InputError
 from mlconsensus.metrics.ranking import RANKING_METRICS, average_precision, ranking_loss
-from mlconsensus.model_selection.comparison import side_by_side
+from mlconsensus.model_selection.comparison import evaluate_methods
 from mlconsensus.predictions import Predictions
 from mlconsensus.reproduction import Settings, reproduce
 from mlconsensus.reproduction.protocol import summarize
@@ -21,7 +21,7 @@ def panel():
 
 def test_every_method_is_judged(panel):
     truth, predictions = panel
-    judged = side_by_side(truth, Predictions(predictions))
+    judged = evaluate_methods(truth, Predictions(predictions))
     assert list(judged) == ["BM", *COMBINERS]
     for row in judged.values():
         assert tuple(row)[:4] == RANKING_METRICS

@@ -6,8 +6,8 @@ from pathlib import Path
 from ..datasets import make_panel
 from ..errors import InputError
 from ..io import write_table
-from ..metrics.tables import metrics_table
-from ..model_selection.comparison import side_by_side
+from ..metrics.tables import format_metrics_table
+from ..model_selection.comparison import evaluate_methods
 from ..predictions import Predictions, ScoreTable
 
 _LABELS = [
@@ -95,7 +95,7 @@ def run(folder: str | Path, seed: int = 0, program: str = "mlconsensus") -> str:
 {len(_MODELS)} models tagged {len(instances):,} articles with {len(_LABELS)} labels; \
 the methods below see neither features nor truth.
 
-{metrics_table(side_by_side(truth, predictions))}
+{format_metrics_table(evaluate_methods(truth, predictions))}
 
 BM: the models' own mean; MV: majority voting; * best of its column.
 The panel is in {folder}/. Try next:

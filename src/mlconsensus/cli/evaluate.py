@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..inspection.similar_labels import Alias
-    from ..metrics.ground_truth import Matched
+    from ..metrics.ground_truth import MatchedTruth
     from ..metrics.intervals import Figure
     from ..predictions import FloatArray, ScoreTable
 
@@ -262,10 +262,10 @@ def _compare_with_truth(
 ) -> tuple[dict[str, Any], str, str]:
     """Evaluate all methods; return the metrics, a table, and a note on the truth."""
     from ..execution.progress import track
-    from ..metrics.ground_truth import match_truth, without_labels
-    from ..metrics.tables import metrics_table
+    from ..metrics.ground_truth import describe_empty_instances, match_truth_table
+    from ..metrics.tables import format_metrics_table
 
-    matched = match_truth(truth, predictions.instances, predictions.labels)
+    matched = match_truth_table(truth, predictions.instances, predictions.labels)
     if matched.note:
         print_message(matched.note)
 
@@ -280,13 +280,13 @@ def _compare_with_truth(
     methods = mlc.COMBINERS.items()
     for name, combiner_class in track(methods, len(methods), "comparing"):
         combiner = combiner_class().fit(predictions)
-        scores = matched.of(combiner.transform(predictions))
-        label_sets = matched.of(combiner.predict(predictions))
+        scores = matched.select(combiner.transform(predictions))
+        label_sets = matched.select(combiner.predict(predictions))
         results[name] = mlc.metrics.evaluate(matched.truth, scores, label_sets)
 
     legend = "BM: mean of the base models; * best of its column."
-    text = f"{metrics_table(results)}\n\n{legend}"
-    return results, text, without_labels(matched.truth)
+    text = f"{format_metrics_table(results)}\n\n{legend}"
+    return results, text, describe_empty_instances(matched.truth)
 
 
 def _compare_held_out(predictions: mlc.Predictions, groups: str | None) -> object:
@@ -294,8 +294,8 @@ def _compare_held_out(predictions: mlc.Predictions, groups: str | None) -> objec
     from ..io.formats.clusterings import read_clustering
 
     if groups is None:
-        return mlc.referee(predictions)
-    return mlc.referee(predictions, groups=read_clustering(groups))
+        return mlc.compare_on_held_out_models(predictions)
+    return mlc.compare_on_held_out_models(predictions, groups=read_clustering(groups))
 
 
 def _describe(comparison: object) -> tuple[dict[str, Any], str]:
@@ -396,9 +396,9 @@ def _add_missing_labels(
     score_table: ScoreTable, truth: ScoreTable, path: str
 ) -> ScoreTable:
     """Add the labels of the truth that no score names, and print their number."""
-    from ..metrics.ground_truth import with_never_given
+    from ..metrics.ground_truth import add_unnamed_labels
 
-    extended = with_never_given(score_table, truth)
+    extended = add_unnamed_labels(score_table, truth)
     n_added = extended.scores.shape[1] - score_table.scores.shape[1]
     if n_added:
         print_message(
@@ -439,19 +439,19 @@ def _evaluate_scores(
     from ..execution.memory import check_size
     from ..io.layouts import named
     from ..linalg.block_sums import dense
-    from ..metrics.ground_truth import match_truth, without_labels
-    from ..metrics.intervals import judge
-    from ..model_selection.comparison import chances
+    from ..metrics.ground_truth import describe_empty_instances, match_truth_table
+    from ..metrics.intervals import evaluate_on_gold
+    from ..model_selection.comparison import find_inclusion_probabilities
 
     instances, label_names = named(score_table)
     metrics: dict[str, float] = {}
     if is_gold:
         matched = _match_gold(reference, instances, label_names)
     else:
-        matched = match_truth(reference, instances, label_names)
+        matched = match_truth_table(reference, instances, label_names)
         if matched.note:
             print_message(matched.note)
-        metrics = mlc.metrics.evaluate(matched.truth, matched.of(values))
+        metrics = mlc.metrics.evaluate(matched.truth, matched.select(values))
 
     # Intervals.
     intervals: dict[str, Figure] = {}
@@ -465,27 +465,31 @@ def _evaluate_scores(
         if is_gold and not is_label_sets:
             _check_not_fitted(dense_scores, truth, path)
 
-        chance, sampling = chances(reference, drawn, truth, instances)
-        intervals = judge(truth, dense_scores, dense_scores, chance).figures()
+        chance, sampling = find_inclusion_probabilities(
+            reference, drawn, truth, instances
+        )
+        intervals = evaluate_on_gold(
+            truth, dense_scores, dense_scores, chance
+        ).compute_estimates()
 
     estimates = {metric: estimate.value for metric, estimate in intervals.items()}
     return _Evaluation(
         metrics=estimates | metrics,
         intervals=intervals,
         sampling=sampling,
-        note=without_labels(matched.truth),
+        note=describe_empty_instances(matched.truth),
     )
 
 
-def _match_gold(gold: ScoreTable, instances: Any, label_names: Any) -> Matched:
+def _match_gold(gold: ScoreTable, instances: Any, label_names: Any) -> MatchedTruth:
     """Match gold labels with the instances and labels of the scores."""
     import numpy as np
 
-    from ..metrics.ground_truth import Matched
+    from ..metrics.ground_truth import MatchedTruth
     from ..predictions import gold_of
 
     rows, answers = gold_of(gold, list(instances), tuple(map(str, label_names)))
-    return Matched(answers, rows, np.arange(answers.shape[1]), "")
+    return MatchedTruth(answers, rows, np.arange(answers.shape[1]), "")
 
 
 def _check_not_fitted(scores: FloatArray, gold: FloatArray, path: str) -> None:
@@ -505,7 +509,7 @@ def _print_evaluation(
     evaluation: _Evaluation, *, model: str, has_label_sets: bool, has_sampling: bool
 ) -> None:
     """Print tables of the metrics, and notes."""
-    from ..metrics.tables import metrics_table
+    from ..metrics.tables import format_metrics_table
 
     rows = {model: evaluation.metrics}
     if evaluation.intervals:
@@ -513,9 +517,9 @@ def _print_evaluation(
         rows["90 % from"] = {metric: interval.low for metric, interval in intervals}
         rows["to"] = {metric: interval.high for metric, interval in intervals}
 
-    click.echo(metrics_table(rows, first="scores", mark=False))
+    click.echo(format_metrics_table(rows, first="scores", mark=False))
     if has_label_sets:
-        text = metrics_table(
+        text = format_metrics_table(
             {model: evaluation.metrics},
             mlc.metrics.LABEL_SET_METRICS,
             first="label sets",

@@ -68,14 +68,14 @@ def report(
       mlconsensus report a.csv b.csv c.csv --truth truth.csv --output-format text
     """
     from ..io.formats.registry import expand_folders
-    from ..metrics.ground_truth import match_truth
+    from ..metrics.ground_truth import match_truth_table
     from ..report import Report, summarize
     from ..report.provenance import hash_files
-    from ..report.render import report_format
+    from ..report.render import choose_report_format
 
     # Check all options before the work.
     settings = combining.get_settings()
-    report_type = report_format(output, output_format)
+    report_type = choose_report_format(output, output_format)
     input_files = expand_folders(get_paths(ctx, click.Path))
     truth_table = None
     if truth is not None:
@@ -85,7 +85,9 @@ def report(
     predictions = combining.prepare(predictions)
     matched = None
     if truth_table is not None:
-        matched = match_truth(truth_table, predictions.instances, predictions.labels)
+        matched = match_truth_table(
+            truth_table, predictions.instances, predictions.labels
+        )
 
     consensus = mlc.combine(predictions, **settings)
     summary = summarize(

@@ -30,7 +30,7 @@ _PRECISION = np.array([1.0, 4.0])
 _LABEL_PRECISION = 8.0
 
 
-def calibrated(
+def calibrate_scores(
     scores: FloatArray, gold_scores: ArrayLike, truth: ArrayLike
 ) -> FloatArray:
     """Convert scores to probabilities.
@@ -54,7 +54,7 @@ def calibrated(
     >>> rng = np.random.default_rng(0)
     >>> scores = rng.random((500, 2))
     >>> truth = rng.random((500, 2)) < scores / 2  # half as often as the scores
-    >>> probabilities = calibrated(scores, scores[:200], truth[:200])
+    >>> probabilities = calibrate_scores(scores, scores[:200], truth[:200])
     >>> bool(np.abs(probabilities - scores / 2).mean() < 0.05)
     True
     """

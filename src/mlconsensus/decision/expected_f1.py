@@ -24,7 +24,7 @@ from ..predictions.sampling import subsample_for_diagnostics
 from .label_sets import (
     Empty,
     cardinalities,
-    f1_threshold,
+    compute_f1_threshold,
     match_instances,
     match_total,
     vote_shares,
@@ -34,7 +34,7 @@ _BINS = 40  # of shares of votes
 _HIGH = 0.05  # of the yes answers: where most others agree, cells are taken for true
 
 
-def best_sets(
+def choose_label_sets(
     scores: Any,
     predictions: Predictions,
     comparable: bool = True,
@@ -48,16 +48,16 @@ def best_sets(
     Examples
     --------
     >>> import mlconsensus as mlc
-    >>> best_sets(np.array([[0.9, 0.8, 0.1], [0.3, 0.2, 0.1]]), mlc.Predictions([[[1, 1, 0], [0, 0, 0]]]))
+    >>> choose_label_sets(np.array([[0.9, 0.8, 0.1], [0.3, 0.2, 0.1]]), mlc.Predictions([[[1, 1, 0], [0, 0, 0]]]))
     array([[ True,  True, False],
            [False, False, False]])
     """
     if comparable:
-        return match_total(scores, total_labels(predictions), empty=empty)
+        return match_total(scores, estimate_total_labels(predictions), empty=empty)
     return match_instances(scores, cardinalities(predictions), empty=empty)
 
 
-def total_labels(predictions: Predictions) -> int:
+def estimate_total_labels(predictions: Predictions) -> int:
     """Return how many labels to expect: at least those that a majority gives, at most as many as are true.
 
     Between the two, as many as promise label sets of the highest F1.
@@ -68,13 +68,13 @@ def total_labels(predictions: Predictions) -> int:
     >>> rng = np.random.default_rng(0)
     >>> truth = rng.random((500, 10)) < 0.1
     >>> said = [np.where(truth, rng.random(truth.shape) < 0.8, rng.random(truth.shape) < 0.05) for _ in range(5)]
-    >>> int(truth.sum()), total_labels(mlc.Predictions(said)), int(np.mean(said, axis=0).sum())
+    >>> int(truth.sum()), estimate_total_labels(mlc.Predictions(said)), int(np.mean(said, axis=0).sum())
     (527, 499, 651)
     """
     shares, true = _curve(predictions)
     vote = np.concatenate([_values(block) for block in vote_shares(predictions)])
     likely = np.interp(vote, shares, true)
-    best = (likely > f1_threshold(likely)).sum()
+    best = (likely > compute_f1_threshold(likely)).sum()
     return int(max((vote >= 0.5).sum(), min(best, np.rint(likely.sum()))))
 
 

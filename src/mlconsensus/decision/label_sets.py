@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from ..errors import InputError
 from ..linalg.block_sums import mean, row_sums, votes
 from ..linalg.sparse_scores import SparseScores, many_means
-from ..metrics._rank_counts import over_rows
+from ..metrics._rank_counts import map_row_blocks
 from ..predictions import Array, BoolArray, FloatArray, IntArray, as_predictions
 from ..predictions.validation import whole
 
@@ -191,17 +191,17 @@ def best_f1(probabilities: ArrayLike, *, empty: Empty = "keep") -> Any:
     """
     return threshold(
         probabilities,
-        np.nextafter(f1_threshold(_score_matrix(probabilities)), 2),
+        np.nextafter(compute_f1_threshold(_score_matrix(probabilities)), 2),
         empty=empty,
     )
 
 
-def f1_threshold(probabilities: FloatArray) -> float:
+def compute_f1_threshold(probabilities: FloatArray) -> float:
     """Find above which probability cells are to be kept for the highest F1 to be expected.
 
     Examples
     --------
-    >>> f1_threshold(np.array([1.0, 0.5, 0.5, 0.0]))
+    >>> compute_f1_threshold(np.array([1.0, 0.5, 0.5, 0.0]))
     0.4
     """
     likely = np.clip(probabilities, 0, 1)
@@ -318,7 +318,7 @@ def _top(scores: FloatArray, wanted: IntArray) -> BoolArray:
         chosen[rows] = kept
 
     if chosen.size:
-        over_rows(scores.shape, mark)
+        map_row_blocks(scores.shape, mark)
     return chosen
 
 

@@ -26,14 +26,14 @@ import numpy as np
 
 from ..errors import InputError
 from ..linalg.block_sums import BoolArray, FloatArray, ratio
-from ..metrics.ground_truth import known_and_scores
+from ..metrics.ground_truth import check_partial_truth_and_scores
 from ..text import plural
 
 _THRESHOLDS = 300  # that are tried
 _MOST_BET = 0.75  # of the capital
 
 
-class Promise(NamedTuple):
+class Guarantee(NamedTuple):
     """What label sets are promised to keep."""
 
     about: str  # "recall", "precision" or "false_discovery"
@@ -43,11 +43,11 @@ class Promise(NamedTuple):
     sentence: str
 
 
-class Decided(NamedTuple):
+class RiskControlledSets(NamedTuple):
     """Label sets, and what is promised of them."""
 
     sets: FloatArray  # (n, l): 1 given, 0 not given, NaN left to people
-    promises: tuple[Promise, ...]
+    promises: tuple[Guarantee, ...]
 
     @property
     def n_cells(self) -> int:
@@ -78,7 +78,7 @@ def decide(
     precision: float | None = None,
     false_discovery: float | None = None,
     certainty: float = 0.9,
-) -> Decided:
+) -> RiskControlledSets:
     """Turn scores into label sets that keep promises, by the truth of some instances that were drawn at random.
 
     With `recall` and one of the others, labels that reach the higher threshold are
@@ -132,7 +132,7 @@ def decide(
                 where=about, found=repr(level), expected="a number between 0 and 1"
             )
 
-    truth, scores = known_and_scores(truth, scores)
+    truth, scores = check_partial_truth_and_scores(truth, scores)
     gold = np.flatnonzero(~np.isnan(truth).all(axis=1))
     if not (len(gold) > 0):
         raise InputError(
@@ -152,7 +152,7 @@ def decide(
     sets = np.where(
         scores >= upper, 1.0, np.where(scores >= min(lower, upper), np.nan, 0.0)
     )
-    return Decided(np.where(np.isnan(truth), sets, truth), promises)
+    return RiskControlledSets(np.where(np.isnan(truth), sets, truth), promises)
 
 
 def _promise(
@@ -162,7 +162,7 @@ def _promise(
     scores: FloatArray,
     truth: Any,
     gold: Any,
-) -> Promise:
+) -> Guarantee:
     """Find the last threshold, from the safest on, that the promise can be kept with."""
     # most relevant labels score high
     ranked = np.sort(scores, axis=None)
@@ -195,7 +195,7 @@ def _promise(
         end = float(thresholds[np.argmax(failed) - 1])
         sentence = f"{said[0].upper()}{said[1:]}."
 
-    return Promise(about, level, certainty, end, sentence)
+    return Guarantee(about, level, certainty, end, sentence)
 
 
 def _loss(

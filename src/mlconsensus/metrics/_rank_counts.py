@@ -24,7 +24,7 @@ _SORTED_AT_ONCE = 2**22
 _SORTED_FOR_EACH = 8
 
 
-class Groups(NamedTuple):
+class TieGroups(NamedTuple):
     """Where the relevant labels of some instances stand.
 
     Labels of an instance that have one score are a group; `g` counts the groups with a
@@ -40,12 +40,12 @@ class Groups(NamedTuple):
     n_labels: int
 
 
-def over_rows(shape: tuple[int, ...], function: Callable[[slice], T]) -> list[T]:
+def map_row_blocks(shape: tuple[int, ...], function: Callable[[slice], T]) -> list[T]:
     """Call a function with a few rows of a matrix (n, l) at a time, on all cores.
 
     Examples
     --------
-    >>> over_rows((3, 2), lambda rows: rows)
+    >>> map_row_blocks((3, 2), lambda rows: rows)
     [slice(0, 3, None)]
     """
     n, l = shape
@@ -55,32 +55,36 @@ def over_rows(shape: tuple[int, ...], function: Callable[[slice], T]) -> list[T]
     )
 
 
-def means(truth: Any, scores: Any, *metrics: Callable[..., FloatArray]) -> list[float]:
+def average_over_instances(
+    truth: Any, scores: Any, *metrics: Callable[..., FloatArray]
+) -> list[float]:
     """Add up each metric over a few instances at a time, then divide by how many there are.
 
     Of many labels, truth is CSR and scores are `SparseScores`.
 
     Examples
     --------
-    >>> means(np.array([[True, False], [True, False]]), np.array([[2, 1], [1, 1]]), wrong_at_top)
+    >>> average_over_instances(np.array([[True, False], [True, False]]), np.array([[2, 1], [1, 1]]), compute_one_error)
     [0.25]
     """
     many = isinstance(scores, SparseScores)
 
     def of_some(rows: slice) -> list[float]:
-        found = (groups_of_many if many else groups)(truth[rows], scores[rows])
+        found = (find_sparse_tie_groups if many else find_tie_groups)(
+            truth[rows], scores[rows]
+        )
         return [float(metric(found).sum()) for metric in metrics]
 
-    parts = over_rows((len(scores), KEPT) if many else scores.shape, of_some)
+    parts = map_row_blocks((len(scores), KEPT) if many else scores.shape, of_some)
     return [float(sum(values) / len(scores)) for values in zip(*parts, strict=True)]
 
 
-def groups(truth: BoolArray, scores: Array) -> Groups:
+def find_tie_groups(truth: BoolArray, scores: Array) -> TieGroups:
     """Find the groups of equal scores (n, l) that hold a relevant label.
 
     Examples
     --------
-    >>> found = groups(np.array([[True, False, True, True]]), np.array([[0.3, 0.9, 0.3, 0.1]]))
+    >>> found = find_tie_groups(np.array([[True, False, True, True]]), np.array([[0.3, 0.9, 0.3, 0.1]]))
     >>> found.above.tolist(), found.size.tolist(), found.relevant_above.tolist(), found.relevant.tolist()
     ([1, 3], [2, 1], [0, 2], [2, 1])
     """
@@ -98,10 +102,10 @@ def groups(truth: BoolArray, scores: Array) -> Groups:
     higher = (
         np.cumsum(relevant) - relevant - (np.cumsum(n_relevant) - n_relevant)[instance]
     )
-    return Groups(instance, above, size, higher, relevant, n_relevant, l)
+    return TieGroups(instance, above, size, higher, relevant, n_relevant, l)
 
 
-def groups_of_many(truth: Any, scores: SparseScores) -> Groups:
+def find_sparse_tie_groups(truth: Any, scores: SparseScores) -> TieGroups:
     """Find the same groups where labels are many, and truth is CSR.
 
     Labels of an instance that are stored or relevant are ranked among themselves; of
@@ -112,7 +116,7 @@ def groups_of_many(truth: Any, scores: SparseScores) -> Groups:
     --------
     >>> from scipy import sparse
     >>> scores = SparseScores(sparse.csr_array([[0.0, 0.5, 0.0]]), np.array([0.3, 0.2, 0.3]))
-    >>> found = groups_of_many(sparse.csr_array([[True, False, False]]), scores)
+    >>> found = find_sparse_tie_groups(sparse.csr_array([[True, False, False]]), scores)
     >>> found.above.tolist(), found.size.tolist(), found.n_labels
     ([1], [2], 3)
     """
@@ -134,7 +138,7 @@ def groups_of_many(truth: Any, scores: SparseScores) -> Groups:
     relevant[row, place] = right
     defaults[row, place] = -scores.default[label]
     falling[row, place] = -(moved + scores.default[label])
-    found = groups(relevant, -falling)
+    found = find_tie_groups(relevant, -falling)
     falling.sort(axis=1)
     defaults.sort(axis=1)
     value = falling[found.instance, found.above]
@@ -152,7 +156,7 @@ def groups_of_many(truth: Any, scores: SparseScores) -> Groups:
     )
 
 
-def pairs_of_cells(truth: Any, scores: Any) -> tuple[int, int, int]:
+def count_ordered_pairs(truth: Any, scores: Any) -> tuple[int, int, int]:
     """Compare every relevant cell with every irrelevant one: how many pairs, in how many it scores higher, or ties.
 
     The fewer of the two are sorted as a whole. Then all cells are sorted block by
@@ -161,7 +165,7 @@ def pairs_of_cells(truth: Any, scores: Any) -> tuple[int, int, int]:
 
     Examples
     --------
-    >>> pairs_of_cells(np.array([[True, False], [False, True]]), np.array([[0.9, 0.2], [0.4, 0.4]]))
+    >>> count_ordered_pairs(np.array([[True, False], [False, True]]), np.array([[0.9, 0.2], [0.4, 0.4]]))
     (4, 3, 1)
     """
     if isinstance(scores, SparseScores):
@@ -220,7 +224,7 @@ def _pairs_of_many(truth: Any, scores: SparseScores) -> tuple[int, int, int]:
     )
 
 
-def pairs_won(scores: Array, of_yes: Any, of_no: Any) -> FloatArray:
+def sum_won_pairs(scores: Array, of_yes: Any, of_no: Any) -> FloatArray:
     """Tell how much the yes of each instance wins against every no, and its no loses to every yes (2, n).
 
     Parameters
@@ -234,7 +238,7 @@ def pairs_won(scores: Array, of_yes: Any, of_no: Any) -> FloatArray:
     Examples
     --------
     >>> truth = np.array([[True, False], [False, True]])
-    >>> pairs_won(np.array([[0.9, 0.2], [0.4, 0.4]]), truth, ~truth)
+    >>> sum_won_pairs(np.array([[0.9, 0.2], [0.4, 0.4]]), truth, ~truth)
     array([[2. , 1.5], [2. , 1.5]])
     """
     values, at = np.unique(scores, return_inverse=True)
@@ -272,19 +276,19 @@ def _in_threads(function: Callable[[slice], T], slices: Sequence[slice]) -> list
 # Each of these is a metric of every instance (n,), expected over the orders of ties.
 
 
-def wrong_at_top(g: Groups) -> FloatArray:
+def compute_one_error(g: TieGroups) -> FloatArray:
     """Tell how likely a label that is not relevant stands first."""
     return 1 - _of_instance(g, (g.relevant / g.size) * (g.above == 0))
 
 
-def pair_loss(g: Groups, tied: float = 0.5) -> FloatArray:
+def compute_ranking_loss(g: TieGroups, tied: float = 0.5) -> FloatArray:
     """Tell the share of pairs in the wrong order, a tied pair counted `tied`."""
     wrong = g.relevant * (g.above - g.relevant_above + tied * (g.size - g.relevant))
     pairs = np.maximum(g.n_relevant * (g.n_labels - g.n_relevant), 1)
     return np.asarray(_of_instance(g, wrong) / pairs)
 
 
-def precision_at_relevant(g: Groups) -> FloatArray:
+def compute_average_precision(g: TieGroups) -> FloatArray:
     r"""Tell the usual average precision.
 
     Place `t` of a group, counted from 0, holds a relevant label with probability
@@ -303,7 +307,7 @@ def precision_at_relevant(g: Groups) -> FloatArray:
     )
 
 
-def precision_at_every_place(g: Groups) -> FloatArray:
+def precision_at_every_place(g: TieGroups) -> FloatArray:
     """Tell the precision averaged over all places: a relevant label counts from its own place on."""
     below, of_ones, of_places = _harmonic(g)
     return (
@@ -312,13 +316,13 @@ def precision_at_every_place(g: Groups) -> FloatArray:
     )
 
 
-def _of_instance(g: Groups, values: Array) -> FloatArray:
+def _of_instance(g: TieGroups, values: Array) -> FloatArray:
     return np.asarray(
         np.bincount(g.instance, values, len(g.n_relevant)), dtype=np.float64
     )
 
 
-def _harmonic(g: Groups) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _harmonic(g: TieGroups) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Add up 1/(p + 1) over the places p below each group, and 1/(p + 1) and t/(p + 1) over those in it."""
     numbers = np.concatenate([[0.0], np.cumsum(1 / np.arange(1, g.n_labels + 1))])
     through = numbers[g.above + g.size]

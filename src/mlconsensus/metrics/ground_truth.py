@@ -22,7 +22,7 @@ from ..predictions import (
 from ..text import plural
 
 
-class Matched(NamedTuple):
+class MatchedTruth(NamedTuple):
     """The truth about the instances and labels that both sides have, and where these stand in what is judged."""
 
     truth: Any  # (n', l') of bool; CSR where labels are many
@@ -30,12 +30,12 @@ class Matched(NamedTuple):
     columns: IntArray  # (l',)
     note: str  # what was left out, in one sentence; empty if nothing was
 
-    def of(self, values: Any) -> Any:
+    def select(self, values: Any) -> Any:
         """Take from scores or label sets (n, l) those that the truth is about.
 
         Examples
         --------
-        >>> as_matched([[1, 0]], np.array(["i"]), ("x", "y")).of(np.array([[0.9, 0.1]])).tolist()
+        >>> match_truth([[1, 0]], np.array(["i"]), ("x", "y")).select(np.array([[0.9, 0.1]])).tolist()
         [[0.9, 0.1]]
         """
         if isinstance(values, SparseScores):
@@ -45,28 +45,28 @@ class Matched(NamedTuple):
 
         return values[self.rows][:, self.columns]
 
-    def within(self, rows: BoolArray, columns: BoolArray) -> "Matched":
+    def restrict(self, rows: BoolArray, columns: BoolArray) -> "MatchedTruth":
         """Restrict it to some of the instances (n,) and labels (l,) that are judged.
 
         Examples
         --------
-        >>> as_matched([[1, 0]], np.array(["i"]), ("x", "y")).within(np.array([True]), np.array([False, True])).truth
+        >>> match_truth([[1, 0]], np.array(["i"]), ("x", "y")).restrict(np.array([True]), np.array([False, True])).truth
         array([[False]])
         """
         at = np.flatnonzero(rows[self.rows])
         of = np.flatnonzero(columns[self.columns])
-        return Matched(
+        return MatchedTruth(
             self.truth[at][:, of], self.rows[at], self.columns[of], self.note
         )
 
 
-def match_truth(table: ScoreTable, instances: Any, labels: Any) -> Matched:
+def match_truth_table(table: ScoreTable, instances: Any, labels: Any) -> MatchedTruth:
     """Restrict the truth to the instances and labels that are judged.
 
     Examples
     --------
     >>> table = ScoreTable("truth", [[0, 1], [1, 1]], ["i", "j"], ["x", "y"])
-    >>> found = match_truth(table, ["j", "k"], ["y", "x", "z"])
+    >>> found = match_truth_table(table, ["j", "k"], ["y", "x", "z"])
     >>> found.truth.tolist(), found.rows.tolist(), found.columns.tolist()
     ([[True, True]], [0], [0, 1])
     >>> found.note
@@ -104,7 +104,7 @@ def match_truth(table: ScoreTable, instances: Any, labels: Any) -> Matched:
     table = with_names(
         [judged, table._replace(scores=known, file=table.file or table.model)]
     )[1]
-    table = with_never_given(table, judged)
+    table = add_unnamed_labels(table, judged)
     rows, true_rows = _common(instances, table.instances, table.model)
     columns, true_columns = _common(labels, table.labels, table.model)
     n, l = table.scores.shape
@@ -113,7 +113,7 @@ def match_truth(table: ScoreTable, instances: Any, labels: Any) -> Matched:
         ("label", len(columns), len(labels), l),
     )
     truth = table.scores[true_rows][:, true_columns].astype(np.bool_)
-    return Matched(
+    return MatchedTruth(
         truth if len(columns) > MAX_DENSE_LABELS else dense(truth),
         rows,
         columns,
@@ -121,13 +121,13 @@ def match_truth(table: ScoreTable, instances: Any, labels: Any) -> Matched:
     )
 
 
-def with_never_given(table: ScoreTable, other: ScoreTable) -> ScoreTable:
+def add_unnamed_labels(table: ScoreTable, other: ScoreTable) -> ScoreTable:
     """Give a list the labels of another table that it never names: it says no to them. Other tables stay as they are.
 
     Examples
     --------
     >>> truth = ScoreTable("truth", [[1, 1]], ["i"], ["x", "y"])
-    >>> with_never_given(ScoreTable("a", sparse.csr_array([[1]]), ["i"], ["x"], named=[1]), truth).scores.toarray()
+    >>> add_unnamed_labels(ScoreTable("a", sparse.csr_array([[1]]), ["i"], ["x"], named=[1]), truth).scores.toarray()
     array([[1, 0]])
     """
     if table.named is None or other.labels is None:
@@ -148,12 +148,12 @@ def with_never_given(table: ScoreTable, other: ScoreTable) -> ScoreTable:
     )
 
 
-def without_labels(truth: Any) -> str:
+def describe_empty_instances(truth: Any) -> str:
     """Say of how many instances (n, l) no label is relevant (NaN: not known); nothing if of none.
 
     Examples
     --------
-    >>> without_labels(np.array([[0, 0], [0, 1]]))
+    >>> describe_empty_instances(np.array([[0, 0], [0, 1]]))
     '1 instance without a relevant label: any that is put first there is one error'
     """
     empty = int((truth.sum(axis=1) == 0).sum())
@@ -163,17 +163,17 @@ def without_labels(truth: Any) -> str:
     )
 
 
-def as_matched(truth: Any, instances: Any, labels: Any) -> Matched:
+def match_truth(truth: Any, instances: Any, labels: Any) -> MatchedTruth:
     """Match whatever holds the truth: a DataFrame by its names, an array (n, l) by position.
 
     Examples
     --------
-    >>> as_matched([[1, 0]], np.array(["i"]), ("x", "y")).truth.tolist()
+    >>> match_truth([[1, 0]], np.array(["i"]), ("x", "y")).truth.tolist()
     [[True, False]]
     """
-    if isinstance(truth, Matched):
+    if isinstance(truth, MatchedTruth):
         return truth
-    return match_truth(
+    return match_truth_table(
         truth_table(truth, "truth", instances, labels), instances, labels
     )
 
@@ -236,8 +236,8 @@ def _by_name(truth: Any, scores: Any) -> tuple[Any, Any]:
     return truth, scores
 
 
-def known_and_scores(truth: Any, scores: Any) -> tuple[Any, Any]:
-    """Check truth and scores as `truth_and_scores` does, but that truth may be NaN, not known; give both as floats."""
+def check_partial_truth_and_scores(truth: Any, scores: Any) -> tuple[Any, Any]:
+    """Check truth and scores as `check_truth_and_scores` does, but that truth may be NaN, not known; give both as floats."""
     truth, scores = map(dense, _by_name(truth, scores))
     if truth.shape != scores.shape:
         raise InputError(
@@ -246,11 +246,11 @@ def known_and_scores(truth: Any, scores: Any) -> tuple[Any, Any]:
             expected=f"{scores.shape} as the scores have",
         )
 
-    known, scores = truth_and_scores(np.nan_to_num(truth), scores)
+    known, scores = check_truth_and_scores(np.nan_to_num(truth), scores)
     return np.where(np.isnan(truth), np.nan, known), scores.astype(np.float64)
 
 
-def truth_and_scores(truth: Any, scores: Any) -> tuple[Any, Any]:
+def check_truth_and_scores(truth: Any, scores: Any) -> tuple[Any, Any]:
     """Check that truth is binary, scores are finite, and both have one shape; give truth as bool, scores as floats.
 
     Of sparse scores, which become `SparseScores`, and of those the truth is CSR.
@@ -304,10 +304,10 @@ def truth_and_scores(truth: Any, scores: Any) -> tuple[Any, Any]:
     return known, found if as_they_are else found.astype(np.float64)
 
 
-def truth_and_sets(truth: Any, label_sets: Any) -> tuple[Any, Any]:
+def check_truth_and_label_sets(truth: Any, label_sets: Any) -> tuple[Any, Any]:
     """Check that truth and label sets are binary and have one shape; give both as bool, CSR where label sets are."""
     many = sparse.issparse(label_sets)
-    known, found = truth_and_scores(truth, label_sets)
+    known, found = check_truth_and_scores(truth, label_sets)
     return known, _binary(label_sets if many else found, "label sets", many)
 
 

@@ -53,12 +53,12 @@ class Figure(NamedTuple):
         return f"{self.value:.3f} ({self.low:.3f}–{self.high:.3f})"
 
     @property
-    def sure(self) -> bool:
+    def is_significant(self) -> bool:
         """Of a difference: whether it is beyond chance."""
         return self.low > 0 or self.high < 0
 
 
-class Judged(NamedTuple):
+class GoldEvaluation(NamedTuple):
     """The four metrics of one method on `g` gold instances; the difference of two is their paired difference."""
 
     value: FloatArray  # (4,) θ_w
@@ -71,7 +71,7 @@ class Judged(NamedTuple):
     left: FloatArray  # (g,) 1 − π, how much of what it stands for was not seen
     share: bool = True  # whether the figures are in [0, 1]
 
-    def ahead_of(self, other: Self) -> Self:
+    def subtract(self, other: Self) -> Self:
         """Compare with another method on the same instances; up is better, whatever the metric."""
         sign = np.array(
             [[-1.0 if metric in LOWER_IS_BETTER else 1.0] for metric in RANKING_METRICS]
@@ -86,7 +86,7 @@ class Judged(NamedTuple):
             value=value, moved=moved, shift=shift, foreseen=foreseen, share=False
         )
 
-    def figures(self) -> dict[str, Figure]:
+    def compute_estimates(self) -> dict[str, Figure]:
         """Return each metric, or difference, with its interval."""
         return dict(
             zip(
@@ -125,12 +125,12 @@ class Judged(NamedTuple):
         return Figure(value, error, *ends, float(g * ratio(plain, error**2, 1.0)))
 
 
-def judge(
+def evaluate_on_gold(
     truth: Any,
     scores: FloatArray,
     likely: FloatArray | None = None,
     chance: FloatArray | None = None,
-) -> Judged:
+) -> GoldEvaluation:
     """Judge scores by what truth is known.
 
     Parameters
@@ -153,7 +153,7 @@ def judge(
     >>> panel, truth = mlc.datasets.make_panel(random_state=0)
     >>> gold = np.where(np.arange(len(truth))[:, None] < 100, truth, np.nan)  # they are in random order
     >>> vote = mlc.majority_vote(panel)
-    >>> found = judge(gold, vote, mlc.weighted_consensus(panel), np.full(len(truth), 0.1)).figures()["ranking_loss"]
+    >>> found = evaluate_on_gold(gold, vote, mlc.weighted_consensus(panel), np.full(len(truth), 0.1)).compute_estimates()["ranking_loss"]
     >>> found.low < mlc.metrics.ranking_loss(truth, vote) < found.high, found.worth > 100
     (True, True)
     """
@@ -174,23 +174,29 @@ def judge(
     yes = truth[gold] == 1
     no = truth[gold] == 0
     value, moved = _values(
-        of_instances(yes, no, scores[gold]), yes, no, scores[gold], stands_for
+        compute_instance_metrics(yes, no, scores[gold]),
+        yes,
+        no,
+        scores[gold],
+        stands_for,
     )
     shift = np.zeros(4)
     foreseen = np.zeros((4, len(gold)))
     if chance is not None and likely is not None:
         likely = np.clip(likely, 0, 1)
-        each = foreseen_metrics(likely, scores)
+        each = compute_expected_metrics(likely, scores)
         of_all, _ = _values(each, likely, 1 - likely, scores, np.ones(len(scores)))
         of_gold, foreseen = _values(
             each[:, gold], likely[gold], 1 - likely[gold], scores[gold], stands_for
         )
         shift = of_all - of_gold
 
-    return Judged(value, moved, shift, foreseen, stands_for, left)
+    return GoldEvaluation(value, moved, shift, foreseen, stands_for, left)
 
 
-def of_instances(yes: BoolArray, no: BoolArray, scores: FloatArray) -> FloatArray:
+def compute_instance_metrics(
+    yes: BoolArray, no: BoolArray, scores: FloatArray
+) -> FloatArray:
     """Give one error, ranking loss and average precision of each instance (3, n), over the cells that are known.
 
     Labels of which nothing is known are left out. NaN where cells that are not known
@@ -201,7 +207,7 @@ def of_instances(yes: BoolArray, no: BoolArray, scores: FloatArray) -> FloatArra
     yes = yes[:, asked]
     no = no[:, asked]
     scores = scores[:, asked]
-    g = _rank_counts.groups(
+    g = _rank_counts.find_tie_groups(
         yes, np.where(yes | no, scores, -np.inf)
     )  # what is not known comes last, and its pairs off
     pairs = (no.shape[1] - g.n_relevant) / np.maximum(no.sum(axis=1), 1)
@@ -209,12 +215,15 @@ def of_instances(yes: BoolArray, no: BoolArray, scores: FloatArray) -> FloatArra
     told = (yes | no).all(axis=1) | yes.any(axis=1)
     wrong = ratio((first & no).sum(axis=1), (first & (yes | no)).sum(axis=1), np.nan)
     ranked = np.stack(
-        [_rank_counts.pair_loss(g) * pairs, _rank_counts.precision_at_relevant(g)]
+        [
+            _rank_counts.compute_ranking_loss(g) * pairs,
+            _rank_counts.compute_average_precision(g),
+        ]
     )
     return np.vstack([wrong, np.where(told, ranked, np.nan)])
 
 
-def foreseen_metrics(likely: FloatArray, scores: FloatArray) -> FloatArray:
+def compute_expected_metrics(likely: FloatArray, scores: FloatArray) -> FloatArray:
     """Give what these metrics probably are (3, n): each sum over labels in its expectation."""
     p = np.take_along_axis(likely, np.argsort(-scores, axis=1, kind="stable"), axis=1)
     above = np.cumsum(p, axis=1) - p
@@ -236,7 +245,9 @@ def _values(
     Cells are as much a yes and a no as is said.
     """
     weight = stands_for / stands_for.sum()
-    won = _rank_counts.pairs_won(scores, yes * weight[:, None], no * weight[:, None])
+    won = _rank_counts.sum_won_pairs(
+        scores, yes * weight[:, None], no * weight[:, None]
+    )
     mass = np.array([yes.sum(axis=1), no.sum(axis=1)]) * weight
     total = mass.sum(axis=1, keepdims=True)
     auc = ratio(won[0].sum(), total.prod(), np.nan)

@@ -22,7 +22,11 @@ from ..linalg.block_sums import column_sums, dense, ratio, row_sums
 from ..linalg.sparse_scores import SparseScores
 from ..predictions import BoolArray, Predictions, as_predictions, is_frame
 from . import _rank_counts
-from .ground_truth import as_matched, truth_and_scores, truth_and_sets
+from .ground_truth import (
+    check_truth_and_label_sets,
+    check_truth_and_scores,
+    match_truth,
+)
 
 RANKING_METRICS = ("micro_auc", "one_error", "ranking_loss", "average_precision")
 LABEL_SET_METRICS = ("hamming_loss", "subset_accuracy", "micro_f1", "macro_f1")
@@ -47,7 +51,7 @@ def micro_auc(truth: Any, scores: ArrayLike) -> float:
     >>> mlc.metrics.micro_auc([[1, 0], [0, 1]], [[0.9, 0.2], [0.4, 0.4]])
     0.875
     """
-    return _auc(*truth_and_scores(truth, scores))
+    return _auc(*check_truth_and_scores(truth, scores))
 
 
 def one_error(truth: Any, scores: ArrayLike) -> float:
@@ -68,8 +72,8 @@ def one_error(truth: Any, scores: ArrayLike) -> float:
     >>> mlc.metrics.one_error([[1, 0], [0, 1]], [[0.9, 0.2], [0.4, 0.4]])
     0.25
     """
-    return _rank_counts.means(
-        *truth_and_scores(truth, scores), _rank_counts.wrong_at_top
+    return _rank_counts.average_over_instances(
+        *check_truth_and_scores(truth, scores), _rank_counts.compute_one_error
     )[0]
 
 
@@ -91,9 +95,9 @@ def ranking_loss(truth: Any, scores: ArrayLike) -> float:
     >>> mlc.metrics.ranking_loss([[1, 0], [0, 1]], [[0.9, 0.2], [0.4, 0.4]])
     0.25
     """
-    return _rank_counts.means(*truth_and_scores(truth, scores), _rank_counts.pair_loss)[
-        0
-    ]
+    return _rank_counts.average_over_instances(
+        *check_truth_and_scores(truth, scores), _rank_counts.compute_ranking_loss
+    )[0]
 
 
 def average_precision(truth: Any, scores: ArrayLike) -> float:
@@ -117,8 +121,8 @@ def average_precision(truth: Any, scores: ArrayLike) -> float:
     >>> mlc.metrics.average_precision([[1, 0, 1]], [[0.9, 0.5, 0.2]]) == (1 / 1 + 2 / 3) / 2
     True
     """
-    return _rank_counts.means(
-        *truth_and_scores(truth, scores), _rank_counts.precision_at_relevant
+    return _rank_counts.average_over_instances(
+        *check_truth_and_scores(truth, scores), _rank_counts.compute_average_precision
     )[0]
 
 
@@ -140,7 +144,7 @@ def micro_auc_printed(truth: Any, scores: ArrayLike) -> float:
     >>> ranking.micro_auc_printed([[1, 0], [0, 1]], [[0.9, 0.2], [0.4, 0.4]])
     0.75
     """
-    return _auc(*truth_and_scores(truth, scores), tied=0.0)
+    return _auc(*check_truth_and_scores(truth, scores), tied=0.0)
 
 
 def ranking_loss_printed(truth: Any, scores: ArrayLike) -> float:
@@ -161,10 +165,10 @@ def ranking_loss_printed(truth: Any, scores: ArrayLike) -> float:
     >>> ranking.ranking_loss_printed([[1, 0], [0, 1]], [[0.9, 0.2], [0.4, 0.4]])
     1.0
     """
-    known, found = truth_and_scores(truth, scores)
-    return _rank_counts.means(known, found, partial(_rank_counts.pair_loss, tied=1.0))[
-        0
-    ] * len(found)
+    known, found = check_truth_and_scores(truth, scores)
+    return _rank_counts.average_over_instances(
+        known, found, partial(_rank_counts.compute_ranking_loss, tied=1.0)
+    )[0] * len(found)
 
 
 def average_precision_printed(truth: Any, scores: ArrayLike) -> float:
@@ -185,8 +189,8 @@ def average_precision_printed(truth: Any, scores: ArrayLike) -> float:
     >>> ranking.average_precision_printed([[1, 0]], [[0.9, 0.2]]) == (1 / 1 + 1 / 2) / 2
     True
     """
-    return _rank_counts.means(
-        *truth_and_scores(truth, scores), _rank_counts.precision_at_every_place
+    return _rank_counts.average_over_instances(
+        *check_truth_and_scores(truth, scores), _rank_counts.precision_at_every_place
     )[0]
 
 
@@ -208,7 +212,7 @@ def hamming_loss(truth: Any, label_sets: ArrayLike) -> float:
     >>> mlc.metrics.hamming_loss([[1, 0], [0, 1]], [[True, False], [True, True]])
     0.25
     """
-    return _of_sets(*truth_and_sets(truth, label_sets))["hamming_loss"]
+    return _of_sets(*check_truth_and_label_sets(truth, label_sets))["hamming_loss"]
 
 
 def subset_accuracy(truth: Any, label_sets: ArrayLike) -> float:
@@ -229,7 +233,7 @@ def subset_accuracy(truth: Any, label_sets: ArrayLike) -> float:
     >>> mlc.metrics.subset_accuracy([[1, 0], [0, 1]], [[True, False], [True, True]])
     0.5
     """
-    return _of_sets(*truth_and_sets(truth, label_sets))["subset_accuracy"]
+    return _of_sets(*check_truth_and_label_sets(truth, label_sets))["subset_accuracy"]
 
 
 def micro_f1(truth: Any, label_sets: ArrayLike) -> float:
@@ -250,7 +254,7 @@ def micro_f1(truth: Any, label_sets: ArrayLike) -> float:
     >>> mlc.metrics.micro_f1([[1, 0], [0, 1]], [[True, False], [True, True]])
     0.8
     """
-    return _of_sets(*truth_and_sets(truth, label_sets))["micro_f1"]
+    return _of_sets(*check_truth_and_label_sets(truth, label_sets))["micro_f1"]
 
 
 def macro_f1(truth: Any, label_sets: ArrayLike) -> float:
@@ -271,7 +275,7 @@ def macro_f1(truth: Any, label_sets: ArrayLike) -> float:
     >>> round(mlc.metrics.macro_f1([[1, 0], [0, 1]], [[True, False], [True, True]]), 4)
     0.8333
     """
-    return _of_sets(*truth_and_sets(truth, label_sets))["macro_f1"]
+    return _of_sets(*check_truth_and_label_sets(truth, label_sets))["macro_f1"]
 
 
 def evaluate(truth: Any, scores: Any, label_sets: Any = None) -> dict[str, float]:
@@ -299,19 +303,21 @@ def evaluate(truth: Any, scores: Any, label_sets: Any = None) -> dict[str, float
     {'micro_auc': 1.0, 'one_error': 0.0, 'ranking_loss': 0.0, 'average_precision': 1.0,
      'hamming_loss': 0.0, 'subset_accuracy': 1.0, 'micro_f1': 1.0, 'macro_f1': 1.0}
     """
-    known, found = truth_and_scores(truth, scores)
+    known, found = check_truth_and_scores(truth, scores)
     if label_sets is None:
         own = known
         sets = _labels_above_half(found)
     else:
-        own, sets = truth_and_sets(truth if is_frame(label_sets) else known, label_sets)
+        own, sets = check_truth_and_label_sets(
+            truth if is_frame(label_sets) else known, label_sets
+        )
 
-    ranked = _rank_counts.means(
+    ranked = _rank_counts.average_over_instances(
         known,
         found,
-        _rank_counts.wrong_at_top,
-        _rank_counts.pair_loss,
-        _rank_counts.precision_at_relevant,
+        _rank_counts.compute_one_error,
+        _rank_counts.compute_ranking_loss,
+        _rank_counts.compute_average_precision,
     )
     return dict(
         zip(RANKING_METRICS, (_auc(known, found), *ranked), strict=True)
@@ -347,15 +353,17 @@ def evaluate_models(truth: Any, predictions: Any) -> dict[str, dict[str, float]]
     """
     panel = as_predictions(predictions)
     found = {}
-    known = as_matched(truth, panel.instances, panel.labels)
+    known = match_truth(truth, panel.instances, panel.labels)
     names = *RANKING_METRICS, *LABEL_SET_METRICS, "share"
-    for model, (scores, seen, has) in zip(panel.models, each_model(panel), strict=True):
-        part = known.within(seen, has)
+    for model, (scores, seen, has) in zip(
+        panel.models, iterate_models(panel), strict=True
+    ):
+        part = known.restrict(seen, has)
         share = (
             len(part.rows) * len(part.columns) / (len(known.rows) * len(known.columns))
         )
         if share:
-            own = evaluate(part.truth, part.of(scores)) | {"share": share}
+            own = evaluate(part.truth, part.select(scores)) | {"share": share}
         else:
             own = {}
 
@@ -372,7 +380,7 @@ def evaluate_models(truth: Any, predictions: Any) -> dict[str, dict[str, float]]
     return found | {"BM": mean}
 
 
-def each_model(panel: Predictions) -> Iterator[tuple[Any, BoolArray, BoolArray]]:
+def iterate_models(panel: Predictions) -> Iterator[tuple[Any, BoolArray, BoolArray]]:
     """Yield the scores of each model (n, l), and which instances (n,) and labels (l,) it has spoken about."""
     if panel.many:
         for values, seen, has in panel.apart():
@@ -402,7 +410,7 @@ def _labels_above_half(scores: Any) -> Any:
 
 def _auc(truth: Any, scores: Any, tied: float = 0.5) -> float:
     """Return the share of pairs of cells in the right order, a tied pair counted `tied`."""
-    number, won, level = _rank_counts.pairs_of_cells(truth, scores)
+    number, won, level = _rank_counts.count_ordered_pairs(truth, scores)
     if number:
         return (won + tied * level) / number
     return float("nan")

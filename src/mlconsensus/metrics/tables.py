@@ -48,7 +48,7 @@ def title(metric: str) -> str:
     return f"{TITLES[metric]} {arrow}"
 
 
-def best_rows(
+def find_best_rows(
     results: Mapping[RowName, Mapping[str, float]], metric: str
 ) -> set[RowName]:
     """Return the rows with the best value of a metric, rounded to four digits.
@@ -68,7 +68,7 @@ def best_rows(
 
     Examples
     --------
-    >>> best_rows({"a": {"one_error": 0.2}, "b": {"one_error": 0.1}}, "one_error")
+    >>> find_best_rows({"a": {"one_error": 0.2}, "b": {"one_error": 0.1}}, "one_error")
     {'b'}
     """
     values = {}
@@ -85,7 +85,7 @@ def best_rows(
     return best
 
 
-def metrics_table(
+def format_metrics_table(
     results: Mapping[str, Mapping[str, float]],
     metrics: Sequence[str] = RANKING_METRICS,
     *,
@@ -112,14 +112,14 @@ def metrics_table(
     Examples
     --------
     >>> results = {"MV": {"one_error": 0.25}, "BM": {"one_error": 0.5}}
-    >>> print(metrics_table(results, ["one_error"]))
+    >>> print(format_metrics_table(results, ["one_error"]))
     method  one error ↓
     MV          0.2500*
     BM          0.5000
     """
     best: dict[str, set[str]] = {}
     for metric in metrics:
-        best[metric] = best_rows(results, metric) if mark else set()
+        best[metric] = find_best_rows(results, metric) if mark else set()
 
     rows = []
     for name, values in results.items():

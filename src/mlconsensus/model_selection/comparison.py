@@ -16,7 +16,7 @@ from ..combiners.registry import COMBINERS
 from ..errors import InputError
 from ..execution.progress import track
 from ..linalg.block_sums import FloatArray
-from ..metrics.intervals import Figure, judge
+from ..metrics.intervals import Figure, evaluate_on_gold
 from ..metrics.ranking import RANKING_METRICS, evaluate, evaluate_models
 from ..metrics.tables import TITLES, title
 from ..predictions import (
@@ -77,7 +77,7 @@ class Comparison(NamedTuple):
         return f"{figures}\n\n{gains}\n\n90 % intervals; * beyond chance, up is better. {self.drawn}\n{self.sentence}"
 
 
-def side_by_side(truth: Any, panel: Predictions) -> dict[str, dict[str, float]]:
+def evaluate_methods(truth: Any, panel: Predictions) -> dict[str, dict[str, float]]:
     """Judge every method with its defaults by all the truth: method → metric → value.
 
     ``BM`` is the mean of the base models' own metrics.
@@ -85,7 +85,7 @@ def side_by_side(truth: Any, panel: Predictions) -> dict[str, dict[str, float]]:
     Examples
     --------
     >>> truth = np.array([[1, 0], [0, 1]], dtype=bool)
-    >>> side_by_side(truth, Predictions(np.stack([truth, ~truth])))["BM"]["micro_auc"]
+    >>> evaluate_methods(truth, Predictions(np.stack([truth, ~truth])))["BM"]["micro_auc"]
     0.5
     """
     models = {"BM": evaluate_models(truth, panel)["BM"]}
@@ -124,7 +124,7 @@ def compare(
     >>> panel, truth = mlc.datasets.make_panel(n_instances=400, random_state=0)
     >>> gold = np.where(np.arange(len(truth))[:, None] < 80, truth, np.nan)  # they are in random order
     >>> found = compare(panel, gold, "random", {"MV": mlc.MajorityVote(), "Filter": mlc.WeightedConsensus()})
-    >>> found.gains["Filter"]["ranking_loss"].sure
+    >>> found.gains["Filter"]["ranking_loss"].is_significant
     True
     """
     panel = as_predictions(predictions)
@@ -218,21 +218,25 @@ def _compared(
     known = panel.gold
     if known is None:
         raise InputError(
-            "gold: found no answer, expected some that are known (without any, mlc.referee(panel) judges)"
+            "gold: found no answer, expected some that are known (without any, mlc.compare_on_held_out_models(panel) judges)"
         )
 
     truth = panel.answered(np.full(panel.shape[1:], np.nan))
     likely = weighted_consensus(panel.with_gold(None).without_clusterings())
-    chance, said = chances(
+    chance, said = find_inclusion_probabilities(
         truth if gold is None else gold, drawn, truth, panel.instances
     )
     each = track(tried.items(), len(tried), "comparing")
     judged = {
-        name: judge(truth, cross_fitted(*one), likely, chance) for name, one in each
+        name: evaluate_on_gold(truth, cross_fit(*one), likely, chance)
+        for name, one in each
     }
     first, *others = judged
-    figures = {name: own.figures() for name, own in judged.items()}
-    gains = {name: judged[name].ahead_of(judged[first]).figures() for name in others}
+    figures = {name: own.compute_estimates() for name, own in judged.items()}
+    gains = {
+        name: judged[name].subtract(judged[first]).compute_estimates()
+        for name in others
+    }
     return Comparison(
         figures,
         gains,
@@ -243,7 +247,7 @@ def _compared(
     )
 
 
-def chances(
+def find_inclusion_probabilities(
     gold: Any, drawn: str | None, truth: FloatArray, instances: Any
 ) -> tuple[FloatArray | None, str]:
     """Find with what probability each instance (n,) was to have an answer, and say whose the figures thus are."""
@@ -288,7 +292,7 @@ def chances(
     ), f"{of_all} with the probabilities in the file."
 
 
-def cross_fitted(combiner: BaseCombiner, panel: Predictions) -> FloatArray:
+def cross_fit(combiner: BaseCombiner, panel: Predictions) -> FloatArray:
     """Score each instance (n, l) by a fit that does not know the answers of its fold."""
     known = panel.gold
     n = len(panel)
@@ -322,9 +326,7 @@ def cross_fitted(combiner: BaseCombiner, panel: Predictions) -> FloatArray:
 
 
 def _signed(gain: Figure) -> str:
-    return (
-        f"{gain.value:+z.3f} ± {gain.high - gain.value:.3f}{'*' if gain.sure else ' '}"
-    )
+    return f"{gain.value:+z.3f} ± {gain.high - gain.value:.3f}{'*' if gain.is_significant else ' '}"
 
 
 def _verdict(gains: Mapping[str, Mapping[str, Figure]], against: str, g: int) -> str:
@@ -335,7 +337,7 @@ def _verdict(gains: Mapping[str, Mapping[str, Figure]], against: str, g: int) ->
             name: [
                 TITLES[m]
                 for m, gain in own.items()
-                if gain.sure and gain.value * sign > 0
+                if gain.is_significant and gain.value * sign > 0
             ]
             for name, own in gains.items()
         }

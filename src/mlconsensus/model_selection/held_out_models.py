@@ -21,11 +21,11 @@ from ..combiners.majority_vote import majority_vote
 from ..combiners.registry import COMBINERS, find_method_name
 from ..errors import InputError
 from ..execution.local import map_with_progress
-from ..inspection.effective_models import count_voices
+from ..inspection.effective_models import estimate_effective_models
 from ..inspection.pairwise import (
     PairwiseStatistics,
     compute_pairwise_statistics,
-    scale_of,
+    compute_product_scale,
 )
 from ..linalg.annotations import Annotations, make_annotations
 from ..linalg.block_sums import BoolArray, FloatArray, ratio, votes
@@ -65,7 +65,7 @@ class Gain(NamedTuple):
         return f"{self.expected:+z.3f} ± {half:.3f}{'*' if abs(self.expected) > half else ' '}"
 
 
-class Referee(NamedTuple):
+class HeldOutComparison(NamedTuple):
     """What held-out raters say of each method.
 
     Attributes
@@ -109,13 +109,13 @@ class Referee(NamedTuple):
         return self.sentence
 
 
-def referee(
+def compare_on_held_out_models(
     predictions: Any,
     optimize: str = "auto",
     methods: Iterable[str] | Mapping[str, BaseCombiner] | None = None,
     groups: Mapping[str, object] | None = None,
     even_in_doubt: bool = True,
-) -> Referee:
+) -> HeldOutComparison:
     """Judge methods without truth: combine some raters, and see how well that ranks what the others said.
 
     At most 2,000 instances at even distances are looked at (of a panel in files, of its
@@ -141,7 +141,7 @@ def referee(
 
     Returns
     -------
-    Referee
+    HeldOutComparison
 
     Examples
     --------
@@ -149,7 +149,7 @@ def referee(
     >>> _, truth = mlc.datasets.make_panel(random_state=0)
     >>> rng = np.random.default_rng(0)
     >>> timid = truth & (rng.random((6, *truth.shape)) < 0.4) | (rng.random((6, *truth.shape)) < 0.02)
-    >>> found = mlc.referee(timid, optimize="ranking_loss")
+    >>> found = mlc.compare_on_held_out_models(timid, optimize="ranking_loss")
     >>> found.verdict, found.n_groups, found.n_folds
     ('Filter', 6, 5)
     >>> loss = mlc.metrics.ranking_loss
@@ -196,7 +196,9 @@ def referee(
         doubt = _err_together(sample, met, kin)
 
     if found < _FEWEST or (doubt and not even_in_doubt):
-        return Referee({}, {}, metric, m, found, 0, None, f"No verdict: {doubt}.{note}")
+        return HeldOutComparison(
+            {}, {}, metric, m, found, 0, None, f"No verdict: {doubt}.{note}"
+        )
 
     folds = min(found, _FOLDS)
     dealt = (
@@ -214,7 +216,7 @@ def referee(
     if (total[:, :-1] >= total[:, -1:]).any():  # some part has nothing to leave out
         doubt = "held-out raters that agree with the others say too little about too few instances"
     if doubt:
-        return Referee(
+        return HeldOutComparison(
             gains, beyond, metric, m, found, folds, None, f"No verdict: {doubt}.{note}"
         )
 
@@ -229,7 +231,7 @@ def referee(
 
     what = TITLES.get(metric, "the mean of the four")
     held = f"{found} independent groups of raters held out in {folds} folds"
-    return Referee(
+    return HeldOutComparison(
         gains,
         beyond,
         metric,
@@ -305,11 +307,11 @@ def _judge(
             for method in methods.values()
         ),
     ]:
-        g = _rank_counts.groups(yes, np.where(spoke, scores[at], -np.inf))
+        g = _rank_counts.find_tie_groups(yes, np.where(spoke, scores[at], -np.inf))
         each = (
-            -_rank_counts.wrong_at_top(g),
-            -_rank_counts.pair_loss(g) * silent,
-            _rank_counts.precision_at_relevant(g),
+            -_rank_counts.compute_one_error(g),
+            -_rank_counts.compute_ranking_loss(g) * silent,
+            _rank_counts.compute_average_precision(g),
         )
         auc = ratio(_pairs(scores, of_yes, of_no), mass_of_yes * mass_of_no, 0.0)
         value.append(
@@ -328,7 +330,7 @@ def _pairs(scores: FloatArray, of_yes: FloatArray, of_no: FloatArray) -> FloatAr
     Pairs within the part that is left out are taken as its share of the pairs of its
     yes times that of its no.
     """
-    won = _rank_counts.pairs_won(scores, of_yes, of_no)
+    won = _rank_counts.sum_won_pairs(scores, of_yes, of_no)
     of_yes_left, of_no_left = (
         _without(np.arange(len(scores)), of_each) for of_each in won
     )
@@ -426,7 +428,7 @@ def _kin(
     raters: Sequence[str], met: PairwiseStatistics, groups: Mapping[str, object]
 ) -> IntArray:
     """Find which group each rater is held out with (m,): copies, near copies and those named."""
-    copies = (ratio(met.products, scale_of(met.squares), 0.0) > _COPY) & (
+    copies = (ratio(met.products, compute_product_scale(met.squares), 0.0) > _COPY) & (
         met.cells >= _SHARED_CELLS
     )
     named = [
@@ -448,7 +450,7 @@ def _err_together(sample: Predictions, met: PairwiseStatistics, kin: IntArray) -
             make_annotations(sample.select(models=one_of_each))
         )
 
-    voices = count_voices(m, met.departures)
+    voices = estimate_effective_models(m, met.departures)
     together = (m / voices.estimate - 1) / (m - 1)
     shared = f"the raters err together (correlation of errors {together:.2f}), as replicas of one learner do; those "
     if together > _REPLICAS:

@@ -12,12 +12,12 @@ from ..decision.label_sets import match_instances, match_total
 from ..execution.progress import track
 from ..linalg.block_sums import dense, ratio
 from ..metrics import intervals
-from ..metrics.ground_truth import Matched, as_matched, without_labels
+from ..metrics.ground_truth import MatchedTruth, describe_empty_instances, match_truth
 from ..metrics.intervals import Figure
-from ..metrics.ranking import each_model, evaluate, evaluate_models
+from ..metrics.ranking import evaluate, evaluate_models, iterate_models
 from ..metrics.tables import ENOUGH
 from ..predictions import Array, BoolArray, FloatArray, IntArray, Predictions
-from .changes import evenly, overruling
+from .changes import compute_overruled_votes, evenly
 
 if TYPE_CHECKING:
     from ..consensus import Consensus
@@ -157,14 +157,14 @@ class _ModelEvaluations:
     rival: Rival | None  # the model closest to the consensus
 
 
-def judge(consensus: "Consensus", matched: Matched) -> JudgedSummary:
+def judge(consensus: "Consensus", matched: MatchedTruth) -> JudgedSummary:
     """Evaluate the consensus, every other method with its defaults, and every model.
 
     Parameters
     ----------
     consensus : Consensus
         The result of `combine`.
-    matched : Matched
+    matched : MatchedTruth
         The ground truth, matched with the consensus.
 
     Returns
@@ -174,10 +174,10 @@ def judge(consensus: "Consensus", matched: Matched) -> JudgedSummary:
     Examples
     --------
     >>> import mlconsensus as mlc
-    >>> from mlconsensus.metrics.ground_truth import as_matched
+    >>> from mlconsensus.metrics.ground_truth import match_truth
     >>> panel, truth = mlc.datasets.make_panel(n_instances=50, random_state=0)
     >>> consensus = mlc.combine(panel, method="filter")
-    >>> matched = as_matched(truth, consensus.instances, consensus.labels)
+    >>> matched = match_truth(truth, consensus.instances, consensus.labels)
     >>> summary = judge(consensus, matched)
     >>> summary.results[0].name, summary.results[0].kind
     ('Filter', 'consensus')
@@ -208,17 +208,17 @@ def judge(consensus: "Consensus", matched: Matched) -> JudgedSummary:
 
     # Comparisons with voting, the best model, and chance.
     rivals = []
-    ranking = intervals.judge(sample.truth, sample.scores)
+    ranking = intervals.evaluate_on_gold(sample.truth, sample.scores)
     if consensus.method != "MV":
-        voting = intervals.judge(sample.truth, sample.vote)
-        ahead = ranking.ahead_of(voting).figures()[sample.metric]
+        voting = intervals.evaluate_on_gold(sample.truth, sample.vote)
+        ahead = ranking.subtract(voting).compute_estimates()[sample.metric]
         rivals.append(Rival(name="MV", kind="method", ahead=ahead))
     if models.rival is not None:
         rivals.append(models.rival)
 
     label_means = np.broadcast_to(sample.scores.mean(axis=0), sample.scores.shape)
-    constant = intervals.judge(sample.truth, label_means)
-    notes = [matched.note, without_labels(matched.truth)]
+    constant = intervals.evaluate_on_gold(sample.truth, label_means)
+    notes = [matched.note, describe_empty_instances(matched.truth)]
     return JudgedSummary(
         note="; ".join(filter(None, notes)),
         n_instances=len(matched.rows),
@@ -226,15 +226,15 @@ def judge(consensus: "Consensus", matched: Matched) -> JudgedSummary:
         results=tuple(results),
         precision_recall=tuple(curves),
         reliability=tuple(calibration),
-        calibration=calibration_error(sample.truth, probabilities),
+        calibration=compute_calibration_error(sample.truth, probabilities),
         metric=sample.metric,
-        chance=ranking.ahead_of(constant).figures()["micro_auc"],
+        chance=ranking.subtract(constant).compute_estimates()["micro_auc"],
         rivals=tuple(rivals),
         labels=tuple(_compute_label_gains(consensus, sample)),
     )
 
 
-def _draw_sample(consensus: "Consensus", matched: Matched) -> _Sample:
+def _draw_sample(consensus: "Consensus", matched: MatchedTruth) -> _Sample:
     """Select an even sample of the instances that have a truth."""
     columns = matched.columns
     sampled = evenly(len(matched.rows), max(1, MOST_CELLS // len(columns)))
@@ -283,7 +283,7 @@ def _evaluate_models(consensus: "Consensus", sample: _Sample) -> _ModelEvaluatio
     """Evaluate each model on the pairs that it has predicted."""
     judged = consensus.predictions[sample.rows].select(labels=sample.label_names)
     positions = np.arange(len(sample.rows))
-    truth = as_matched(sample.truth, positions, sample.label_names)
+    truth = match_truth(sample.truth, positions, sample.label_names)
     *models, (mean_name, mean_metrics) = evaluate_models(sample.truth, judged).items()
 
     results = []
@@ -291,13 +291,15 @@ def _evaluate_models(consensus: "Consensus", sample: _Sample) -> _ModelEvaluatio
     rival = None
     smallest_gain = np.inf
     for (name, metrics), (values, *predicted) in zip(
-        models, each_model(judged), strict=True
+        models, iterate_models(judged), strict=True
     ):
-        part = truth.within(*predicted)
+        part = truth.restrict(*predicted)
         consensus_metrics = None
         if metrics["share"] >= ENOUGH:
-            scores = part.of(sample.scores)
-            consensus_metrics = evaluate(part.truth, scores, part.of(sample.label_sets))
+            scores = part.select(sample.scores)
+            consensus_metrics = evaluate(
+                part.truth, scores, part.select(sample.label_sets)
+            )
             gain = consensus_metrics[sample.metric] - metrics[sample.metric]
             if gain < smallest_gain:
                 smallest_gain = gain
@@ -308,7 +310,7 @@ def _evaluate_models(consensus: "Consensus", sample: _Sample) -> _ModelEvaluatio
                 name=name, kind="model", metrics=metrics, consensus=consensus_metrics
             )
         )
-        points.append(_compute_point(name, part.truth, part.of(values)))
+        points.append(_compute_point(name, part.truth, part.select(values)))
 
     results.append(Judgement(name=mean_name, kind="mean", metrics=mean_metrics))
     return _ModelEvaluations(
@@ -319,12 +321,12 @@ def _evaluate_models(consensus: "Consensus", sample: _Sample) -> _ModelEvaluatio
 
 
 def _compare_with_model(
-    name: str, part: Matched, values: Any, sample: _Sample
+    name: str, part: MatchedTruth, values: Any, sample: _Sample
 ) -> Rival:
     """Compare the consensus with a model on the pairs that the model has predicted."""
-    consensus = intervals.judge(part.truth, part.of(sample.scores))
-    model = intervals.judge(part.truth, part.of(values))
-    ahead = consensus.ahead_of(model).figures()[sample.metric]
+    consensus = intervals.evaluate_on_gold(part.truth, part.select(sample.scores))
+    model = intervals.evaluate_on_gold(part.truth, part.select(values))
+    ahead = consensus.subtract(model).compute_estimates()[sample.metric]
     return Rival(name=name, kind="model", ahead=ahead)
 
 
@@ -435,7 +437,7 @@ def _assign_bins(scores: FloatArray) -> IntArray:
     return np.clip((scores * _BINS).astype(np.int64), 0, _BINS - 1)
 
 
-def calibration_error(truth: BoolArray, likely: FloatArray) -> Calibration:
+def compute_calibration_error(truth: BoolArray, likely: FloatArray) -> Calibration:
     """Return the expected calibration error of probabilities, with its interval.
 
     Parameters
@@ -451,7 +453,7 @@ def calibration_error(truth: BoolArray, likely: FloatArray) -> Calibration:
 
     Examples
     --------
-    >>> calibration_error(np.array([[True, False]] * 4), np.full((4, 2), 0.75)).error
+    >>> compute_calibration_error(np.array([[True, False]] * 4), np.full((4, 2), 0.75)).error
     0.25
     """
     # (n, bins) sums of probability minus truth.
@@ -502,7 +504,9 @@ def _compute_label_gains(
 
     # Pairs on which voting, with sets of the same sizes, differs.
     vote = consensus.vote[sample.rows]
-    lacking, spare, _ = overruling(vote, consensus.label_indicator[sample.rows])
+    lacking, spare, _ = compute_overruled_votes(
+        vote, consensus.label_indicator[sample.rows]
+    )
     is_changed = ((lacking > 0) | (spare > 0))[:, sample.columns]
 
     is_right = label_sets == truth

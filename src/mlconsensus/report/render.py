@@ -13,7 +13,7 @@ from typing import Any, Literal, get_args
 from ..errors import InputError, nearest, one_of
 from ..io.files import atomic_write
 from ..metrics.ranking import LABEL_SET_METRICS, RANKING_METRICS
-from ..metrics.tables import best_rows, metrics_table, plain, title
+from ..metrics.tables import find_best_rows, format_metrics_table, plain, title
 from ..text import plural, shown, sizes, table
 from .changes import ChangesSummary, Reason
 from .charts import SHADES, heat, lines
@@ -105,7 +105,7 @@ class Report:
                 hashlib.sha256(script.encode()).digest()
             ).decode(),
             warnings=warnings(models),
-            best={metric: best_rows(results, metric) for metric in _METRICS},
+            best={metric: find_best_rows(results, metric) for metric in _METRICS},
             data=data,
         )
 
@@ -140,7 +140,7 @@ class Report:
             rows.setdefault(shown(row.name), row.metrics)
 
         return self._rendered(
-            "report.txt.j2", results=metrics_table(rows) if rows else ""
+            "report.txt.j2", results=format_metrics_table(rows) if rows else ""
         )
 
     def _rendered(self, template: str, **more: Any) -> str:
@@ -168,17 +168,19 @@ class Report:
         >>> path.read_text(encoding="utf-8")[:15]
         '<!doctype html>'
         """
-        rendered: str = getattr(self, f"to_{report_format(path, format)}")()
+        rendered: str = getattr(self, f"to_{choose_report_format(path, format)}")()
         with atomic_write(path, force) as file:
             file.write(rendered.encode("utf-8"))
 
 
-def report_format(path: str | os.PathLike[str], format: str | None = None) -> Format:
+def choose_report_format(
+    path: str | os.PathLike[str], format: str | None = None
+) -> Format:
     """Say how a report is to be written: as `format` says, else as the suffix does; to standard output as text.
 
     Examples
     --------
-    >>> report_format("report.html"), report_format("report.html", "text"), report_format("-")
+    >>> choose_report_format("report.html"), choose_report_format("report.html", "text"), choose_report_format("-")
     ('html', 'text', 'text')
     """
     suffix = os.path.splitext(os.fspath(path))[1].lower()

@@ -12,7 +12,7 @@ from ..datasets.registry import entry
 from ..errors import InputError
 from ..execution.progress import track
 from ..metrics import ranking
-from ..model_selection.comparison import side_by_side
+from ..model_selection.comparison import evaluate_methods
 from ..predictions import Predictions
 from . import paper
 from .base_models import Settings, base_predictions
@@ -89,7 +89,7 @@ def reproduce(
         panels = base_predictions(data, settings, cache, jobs, say)
         combining = track(panels, settings.repeats, f"{name}: combining")
         tables[name] = summarize(
-            [side_by_side(truth, Predictions(panel)) for panel in combining], name
+            [evaluate_methods(truth, Predictions(panel)) for panel in combining], name
         )
 
     return Results(settings, instances, tables)

@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 
 from ..metrics.ranking import RANKING_METRICS
-from ..metrics.tables import TITLES, best_rows, plain, title
+from ..metrics.tables import TITLES, find_best_rows, plain, title
 from ..text import table as aligned
 from .paper import tables as printed_tables
 from .protocol import Results, Table, judge_claims
@@ -129,15 +129,13 @@ def _cells(name: str, table: Table, with_std: bool = False) -> list[list[str]]:
     for method, row in table.items():
         cells = [method]
         for metric, figure in row.items():
-            ours = f"{figure.mean:.4f}{'*' * (method in best_rows(means, metric))}"
+            ours = f"{figure.mean:.4f}{'*' * (method in find_best_rows(means, metric))}"
             papers = ""
             difference = ""
             if method in printed:
                 papers = f"({printed[method][metric]:.4f})"
             if figure.paper is not None:
-                papers = (
-                    f"{figure.paper:.4f}{'*' * (method in best_rows(printed, metric))}"
-                )
+                papers = f"{figure.paper:.4f}{'*' * (method in find_best_rows(printed, metric))}"
                 difference = f"{round(figure.mean - figure.paper, 4) + 0.0:+.4f}"
 
             cells += [
