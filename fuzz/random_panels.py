@@ -209,7 +209,7 @@ def faults(panel: Panel, method: Any, seed: int) -> list[str]:
     size = max(1.0, float(np.abs(whole).max()))
     compare(
         "float32",
-        combined(method, given, weights, solution._replace(**halved)),
+        combined(method, given, weights, method._replace_fields(solution, halved)),
         1e-4 * size,
     )
     if method.name == "Filter" and not solution.overall.any():

@@ -12,7 +12,13 @@ import pytest
 LAPACK = """
 rows = np.random.default_rng(0).random((4000, 4000))
 fitted = mlc.MLCMa.from_statistics(
-    mlcm_a.MLCMaStatistics(4000, 4e4 * 4000, np.full(4000, 4e3), rows.sum(axis=0), rows.T @ rows),
+    mlcm_a.MLCMaStatistics(
+        n_instances=4000,
+        n_predictions=4e4 * 4000,
+        n_covered=np.full(4000, 4e3),
+        mean_sum=rows.sum(axis=0),
+        gram=rows.T @ rows,
+    ),
     models=list("abcdefghij"), labels=[str(at) for at in range(4000)], n_instances=4000,
 )
 """

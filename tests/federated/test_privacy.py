@@ -26,7 +26,7 @@ from mlconsensus.linalg.block_sums import votes
 from panels import panels
 
 METHODS = {mlc.MLCMr: PrivateMLCMr(), mlc.MLCMa: PrivateMLCMa()}
-PRODUCTS = {mlc.MLCMr: "walk", mlc.MLCMa: "known_gram"}
+PRODUCTS = {mlc.MLCMr: "walk", mlc.MLCMa: "gram"}
 # Budgets here are of all sizes.
 pytestmark = pytest.mark.filterwarnings("ignore:privacy:mlconsensus.InputWarning")
 every_method = pytest.mark.parametrize("kind", METHODS)
@@ -135,10 +135,10 @@ def test_clipped_statistics_are_those_of_clipped_means(scores, clip):
         from_vector(vector(mlc.MLCMa, scores, clip), l), np.ones(m), clip
     )
     assert found.n_instances == n
-    assert found.spoken == pytest.approx(m * n * l, rel=1e-3)
-    np.testing.assert_allclose(found.total, clipped.sum(axis=0), atol=n * clip * 3e-4)
+    assert found.n_predictions == pytest.approx(m * n * l, rel=1e-3)
+    np.testing.assert_allclose(found.mean_sum, clipped.sum(axis=0), atol=n * clip * 3e-4)
     np.testing.assert_allclose(
-        found.known_gram, clipped.T @ clipped, atol=n * clip**2 * 1e-3
+        found.gram, clipped.T @ clipped, atol=n * clip**2 * 1e-3
     )
 
 
@@ -206,9 +206,9 @@ def released_vector(found):
         walk = statistics.walk.reshape(m * l, m * l)
         return to_vector(PrivateSums(counts=np.empty(0), gram=walk))
     counts = np.array(
-        [statistics.n_instances, statistics.spoken / (m * l), *statistics.total]
+        [statistics.n_instances, statistics.n_predictions / (m * l), *statistics.mean_sum]
     )
-    return to_vector(PrivateSums(counts=counts, gram=statistics.known_gram))
+    return to_vector(PrivateSums(counts=counts, gram=statistics.gram))
 
 
 @every_method
@@ -256,7 +256,7 @@ def test_the_solve_is_well_posed_under_heavy_noise(kind, epsilon, shape):
             eigenvalues.min() < 0 or l == 1
         )  # so that there was something to put right
     else:
-        filter = found.solution_.filter
+        filter = found.solution_.label_map
         assert (filter == filter.T).all() or np.allclose(filter, filter.T)
         assert np.linalg.eigvalsh(filter).min() > -1e-9
         assert np.linalg.eigvalsh(filter).max() < 1

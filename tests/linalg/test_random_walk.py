@@ -82,9 +82,9 @@ def test_fewer_instances_than_nodes_take_no_matrix_of_nodes(monkeypatch):
     )
     walk = mlc.MLCMr()._compute_statistics(panel.to_block()).walk
     assert walk.rows.shape == (10, 48)
-    exact = mlc.MLCMr()._solve(MLCMrStatistics(np.asarray(walk)))
+    exact = mlc.MLCMr()._solve(MLCMrStatistics(walk=np.asarray(walk)))
     np.testing.assert_allclose(
-        mlc.MLCMr()._solve(MLCMrStatistics(walk)).groups, exact.groups, atol=1e-10
+        mlc.MLCMr()._solve(MLCMrStatistics(walk=walk)).groups, exact.groups, atol=1e-10
     )
 
 

@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -105,6 +106,11 @@ class BaseCombiner(TransformerMixin, BaseEstimator):
     _solved: tuple[str, Any] | None = (
         None  # the settings it was solved for, and the solution
     )
+
+    @staticmethod
+    def _replace_fields(solution: Any, changes: dict[str, Array]) -> Any:
+        """Return a solution with other values of some fields."""
+        return replace(solution, **changes)
 
     @staticmethod
     def _make_block(predictions: Predictions) -> PredictionBlock:
@@ -405,10 +411,13 @@ class BaseCombiner(TransformerMixin, BaseEstimator):
         """Return what turns a block into its scores, light enough to be sent to another process."""
         solution = self.solution_
         if np.dtype(dtype) == np.float32 and not self.many_:
-            parts = ((name, getattr(solution, name)) for name in self.in_float32)
-            solution = solution._replace(
-                **{name: a.astype(np.float32) for name, a in parts if a is not None}
-            )
+            changes = {}
+            for name in self.in_float32:
+                array = getattr(solution, name)
+                if array is not None:
+                    changes[name] = array.astype(np.float32)
+            if changes:
+                solution = type(self)._replace_fields(solution, changes)
 
         return partial(_apply_to_block, type(self), self.weights_, solution)
 

@@ -20,11 +20,12 @@ Gao, Liang, Fan, Sun, Han: Graph-based consensus maximization among multiple sup
 and unsupervised models. Xie, Kong, Gao, Fan, Yu: Multilabel Consensus Classification.
 """
 
-from typing import Annotated, Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Annotated, Any
 
 import numpy as np
 
-from ..execution.statistics import Axes
+from ..execution.statistics import Axes, get_present
 from ..linalg.block_sums import product, ratio, row_sums
 from ..linalg.clusters import pair_sums, reaching
 from ..linalg.sparse_scores import to_scores
@@ -36,7 +37,8 @@ from .contributions import Contributions, of_label
 from .mlcm_r import GOLD
 
 
-class BGCMStatistics(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class BGCMStatistics:
     """Sums over instances for each label.
 
     `a` is a score and `s` is 1 where the model made a prediction, both times the
@@ -45,24 +47,27 @@ class BGCMStatistics(NamedTuple):
     """
 
     # Σ a_k a_k' / d
-    scores: Annotated[Any, Axes("l m m", symmetric=True, least=0)]
+    scores: Annotated[FloatArray, Axes("l m m", symmetric=True, least=0)]
     # Σ s_k a_k' / d
-    presence_scores: Annotated[Any, Axes("l m m", least=0)]
+    presence_scores: Annotated[FloatArray, Axes("l m m", least=0)]
     # Σ s_k s_k' / d
-    presence: Annotated[Any, Axes("l m m", symmetric=True, least=0)]
-    # Σ a_k c / d; 0 without clusterings.
-    scores_in_clusters: Annotated[Any, Axes("l m c", least=0)] = 0
-    # Σ s_k c / d; 0 without clusterings.
-    presence_in_clusters: Annotated[Any, Axes("l m c", least=0)] = 0
-    # Σ c c' / d; 0 without clusterings.
-    clusters: Annotated[Any, Axes("l c c", symmetric=True, least=0)] = 0
-    # Σ y a / d, Σ y s / d, Σ g a / d, Σ g s / d; 0 without gold labels.
-    to_gold: Annotated[Any, Axes("? m l", least=0)] = 0
-    # Σ y c / d, Σ g c / d; 0 without gold labels.
-    clusters_to_gold: Annotated[Any, Axes("? c l", least=0)] = 0
+    presence: Annotated[FloatArray, Axes("l m m", symmetric=True, least=0)]
+    # Σ a_k c / d; None without clusterings.
+    scores_in_clusters: Annotated[FloatArray | None, Axes("l m c", least=0)] = None
+    # Σ s_k c / d; None without clusterings.
+    presence_in_clusters: Annotated[FloatArray | None, Axes("l m c", least=0)] = None
+    # Σ c c' / d; None without clusterings.
+    clusters: Annotated[FloatArray | None, Axes("l c c", symmetric=True, least=0)] = (
+        None
+    )
+    # Σ y a / d, Σ y s / d, Σ g a / d, Σ g s / d; None without gold labels.
+    to_gold: Annotated[FloatArray | None, Axes("? m l", least=0)] = None
+    # Σ y c / d, Σ g c / d; None without gold labels.
+    clusters_to_gold: Annotated[FloatArray | None, Axes("? c l", least=0)] = None
 
 
-class BGCMSolution(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class BGCMSolution:
     """For each label, the probability of "yes" at each group node."""
 
     # At the models' "yes" nodes.
@@ -75,7 +80,8 @@ class BGCMSolution(NamedTuple):
     clusters: Annotated[FloatArray | None, Axes("c l", least=0, most=1)] = None
 
 
-class _Systems(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class _Systems:
     """The labels' linear systems before they are solved, for v nodes."""
 
     walk: FloatArray  # (l, v, v) Aᵀ D_n⁻¹ A
@@ -130,30 +136,32 @@ class BGCM(BaseCombiner):
         )
         if block.n_clusters > 0:
             cluster_sums = block.sum_by_cluster(share)
-            statistics = statistics._replace(
+            statistics = replace(
+                statistics,
                 scores_in_clusters=cluster_sums.scores,
                 presence_in_clusters=cluster_sums.presence,
                 clusters=pair_sums(block.membership_matrix(), share.to_array()),
             )
         if block.gold is not None:
             to_gold, clusters_to_gold = _sum_gold_labels(block, share.to_array())
-            statistics = statistics._replace(
-                to_gold=to_gold, clusters_to_gold=clusters_to_gold
+            statistics = replace(
+                statistics, to_gold=to_gold, clusters_to_gold=clusters_to_gold
             )
         return statistics
 
     def _solve(self, statistics: BGCMStatistics) -> BGCMSolution:
         """Solve the systems of all labels, each with 2m nodes and the clusters."""
         n_models = statistics.scores.shape[1]
-        has_more = any(np.ndim(field) > 0 for field in statistics[3:])
+        has_clusters = statistics.clusters is not None
+        has_more = has_clusters or statistics.to_gold is not None
         is_named = statistics.presence_scores.any(axis=(1, 2))
         if not is_named.all() and not has_more:
             return self._solve_named_labels(statistics, np.flatnonzero(is_named))
 
         systems, prior = self._make_systems(statistics)
-        if np.ndim(statistics.to_gold) > 0:
+        if statistics.to_gold is not None:
             source = GOLD * self.alpha * _compute_gold_source(statistics)
-            systems = systems._replace(right_side=systems.right_side + source)
+            systems = replace(systems, right_side=systems.right_side + source)
 
         # (alpha I + D_v - A' D_n^-1 A) Q = alpha B; rounding can leave [0, 1].
         degrees = systems.walk.sum(axis=2)
@@ -164,7 +172,7 @@ class BGCM(BaseCombiner):
         probabilities = np.clip(solutions[..., 0].T, 0, 1)
 
         clusters = None
-        if np.ndim(statistics.clusters) > 0:
+        if statistics.clusters is not None:
             clusters = probabilities[2 * n_models :]
         return BGCMSolution(
             yes=probabilities[:n_models],
@@ -212,7 +220,7 @@ class BGCM(BaseCombiner):
         right_side = anchors * np.repeat([1.0, 0.0], n_models)
 
         systems = _Systems(walk=walk, anchors=anchors, right_side=right_side)
-        if np.ndim(statistics.clusters) > 0:
+        if statistics.clusters is not None:
             return _add_clusters(systems, statistics)
         return systems, _compute_prior(walk, n_models)
 
@@ -314,7 +322,9 @@ def _compute_prior(walk: FloatArray, n_models: int) -> FloatArray:
     degrees = walk.sum(axis=2)
     yes = degrees[:, :n_models].sum(axis=1)
     all_edges = degrees[:, : 2 * n_models].sum(axis=1)
-    return ratio(yes, all_edges, 0.0)
+    prior = ratio(yes, all_edges, 0.0)
+    # Rounding can leave the range.
+    return np.clip(prior, 0, 1)
 
 
 def _add_clusters(
@@ -322,10 +332,10 @@ def _add_clusters(
 ) -> tuple[_Systems, FloatArray]:
     """Return the systems with the nodes of clusters, and the labels' priors."""
     n_labels, n_models, _ = statistics.scores.shape
-    yes = statistics.scores_in_clusters
-    no = statistics.presence_in_clusters - yes
+    yes = get_present(statistics.scores_in_clusters)
+    no = get_present(statistics.presence_in_clusters) - yes
     to_clusters = np.concatenate([yes, no], axis=1)
-    between = statistics.clusters
+    between = get_present(statistics.clusters)
     walk = np.block(
         [[systems.walk, to_clusters], [to_clusters.transpose(0, 2, 1), between]]
     )
@@ -343,8 +353,8 @@ def _add_clusters(
 
 def _compute_gold_source(statistics: BGCMStatistics) -> FloatArray:
     """Return Aᵀ D_n⁻¹ (y - ȳ) for the nodes of each label, (l, v)."""
-    yes_scores, yes_presence, all_scores, all_presence = statistics.to_gold
-    yes_clusters, all_clusters = statistics.clusters_to_gold
+    yes_scores, yes_presence, all_scores, all_presence = get_present(statistics.to_gold)
+    yes_clusters, all_clusters = get_present(statistics.clusters_to_gold)
 
     positive_labels = np.concatenate(
         [yes_scores, yes_presence - yes_scores, yes_clusters]

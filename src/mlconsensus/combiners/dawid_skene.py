@@ -50,18 +50,20 @@ _FEWEST_VOTES = 1e-10
 _LARGEST_RATE = 1 - 1e-16
 
 
-class DawidSkeneStatistics(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class DawidSkeneStatistics:
     """Patterns of votes with the number of instances that have them."""
 
     # Of pairs without a gold label; at most 3**m patterns for each label.
-    patterns: Annotated[Any, VotePatterns]
-    # Of pairs whose gold label is no; 0 without gold labels.
-    gold_no: Annotated[Any, VotePatterns] = 0
-    # Of pairs whose gold label is yes; 0 without gold labels.
-    gold_yes: Annotated[Any, VotePatterns] = 0
+    patterns: Annotated[VotePatterns, VotePatterns]
+    # Of pairs whose gold label is no; None without gold labels.
+    gold_no: Annotated[VotePatterns | None, VotePatterns] = None
+    # Of pairs whose gold label is yes; None without gold labels.
+    gold_yes: Annotated[VotePatterns | None, VotePatterns] = None
 
 
-class DawidSkeneSolution(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class DawidSkeneSolution:
     """The parameters of each label and model."""
 
     # Probability of the label.
@@ -275,7 +277,7 @@ def _join_patterns(
     n_models = len(weights)
     n_labels = statistics.patterns.n_labels
     parts = [(statistics.patterns, np.nan)]
-    if statistics.gold_no != 0:
+    if statistics.gold_no is not None and statistics.gold_yes is not None:
         parts += [(statistics.gold_no, 0.0), (statistics.gold_yes, 1.0)]
 
     labels = np.concatenate([part.labels for part, _ in parts])

@@ -9,7 +9,8 @@ label in `fit`, or 0 for a label without any prediction.
 Xie, Kong, Gao, Fan, Yu: Multilabel Consensus Classification.
 """
 
-from typing import Annotated, Any, NamedTuple
+from dataclasses import dataclass
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -23,16 +24,18 @@ from .base import BaseCombiner, PredictionsLike
 from .contributions import Contributions, of_label
 
 
-class MajorityVoteStatistics(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class MajorityVoteStatistics:
     """Sums over instances."""
 
     # Sum of the scores.
-    total: Annotated[Any, Axes("l", least=0)]
+    score_sum: Annotated[FloatArray, Axes("l", least=0)]
     # Number of predictions, times the models' weights.
-    heard: Annotated[Any, Axes("l", least=0)]
+    n_predictions: Annotated[FloatArray, Axes("l", least=0)]
 
 
-class MajorityVoteSolution(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class MajorityVoteSolution:
     """The scores of pairs without predictions."""
 
     # Mean score of each label.
@@ -66,13 +69,13 @@ class MajorityVote(BaseCombiner):
     def _compute_statistics(self, block: PredictionBlock) -> MajorityVoteStatistics:
         """Return the sum of the scores and the number of predictions of each label."""
         return MajorityVoteStatistics(
-            total=block.sum_scores().sum_over_instances(),
-            heard=block.count_predictions().sum_over_instances(),
+            score_sum=block.sum_scores().sum_over_instances(),
+            n_predictions=block.count_predictions().sum_over_instances(),
         )
 
     def _solve(self, statistics: MajorityVoteStatistics) -> MajorityVoteSolution:
         """Return the prior of each label."""
-        prior = ratio(statistics.total, statistics.heard, 0.0)
+        prior = ratio(statistics.score_sum, statistics.n_predictions, 0.0)
         # Rounding can leave the range.
         return MajorityVoteSolution(prior=np.clip(prior, 0, 1))
 

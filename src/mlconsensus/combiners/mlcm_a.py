@@ -55,12 +55,13 @@ symbol              variable               shape
 Xie, Kong, Gao, Fan, Yu: Multilabel Consensus Classification.
 """
 
-from typing import Annotated, Any, NamedTuple, Self
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, Self
 
 import numpy as np
 from scipy import linalg
 
-from ..execution.statistics import Axes
+from ..execution.statistics import Axes, get_present
 from ..linalg.block_sums import dense, ratio
 from ..linalg.gram import (
     Gram,
@@ -69,6 +70,7 @@ from ..linalg.gram import (
     compute_uncovered_grams,
 )
 from ..linalg.label_map import (
+    LabelMap,
     apply_label_map,
     decompose_gram,
     get_map_column,
@@ -86,34 +88,37 @@ _TAUS = tuple(np.geomspace(1e5, 200, 26))
 _NOISE = 0.05
 
 
-class MLCMaStatistics(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class MLCMaStatistics:
     """Sums over instances.
 
     `z` is the mean score of a pair, or 0 for a pair without predictions; `u` is 1 for a
     pair without predictions and 0 for others.
     """
 
-    n_instances: Annotated[Any, Axes("", least=0)]
+    n_instances: Annotated[float, Axes("", least=0)]
     # Number of predictions, times the models' weights.
-    spoken: Annotated[Any, Axes("", least=0)]
+    n_predictions: Annotated[float, Axes("", least=0)]
     # Number of instances with at least one prediction of the label.
-    known: Annotated[Any, Axes("l", least=0)]
+    n_covered: Annotated[FloatArray, Axes("l", least=0)]
     # Sum of z.
-    total: Annotated[Any, Axes("l", least=0)]
+    mean_sum: Annotated[FloatArray, Axes("l", least=0)]
     # Sum of the products of z.
-    known_gram: Annotated[Any, Axes("l l", symmetric=True, least=0)]
-    # Sum of the products of u and z; 0 if u is 0.
-    cross_gram: Annotated[Any, Axes("l l", least=0)] = 0
-    # Sum of the products of u; 0 if u is 0.
-    unknown_gram: Annotated[Any, Axes("l l", symmetric=True, least=0)] = 0
+    gram: Annotated[Gram | FloatArray, Axes("l l", symmetric=True, least=0)]
+    # Sum of the products of u and z; None if u is 0.
+    cross_gram: Annotated[FloatArray | None, Axes("l l", least=0)] = None
+    # Sum of the products of u; None if u is 0.
+    uncovered_gram: Annotated[
+        FloatArray | None, Axes("l l", symmetric=True, least=0)
+    ] = None
     # Number of instances whose labels are all gold labels.
-    gold: Annotated[Any, Axes("", least=0)] = 0
+    n_gold_instances: Annotated[float | None, Axes("", least=0)] = None
     # S: the products of z over gold instances.
-    gold_gram: Annotated[Any, Axes("l l", symmetric=True, least=0)] = 0
+    gold_gram: Annotated[FloatArray | None, Axes("l l", symmetric=True, least=0)] = None
     # C: the products of z and gold labels.
-    gold_cross: Annotated[Any, Axes("l l", least=0)] = 0
+    gold_cross: Annotated[FloatArray | None, Axes("l l", least=0)] = None
     # Number of gold instances that have the label.
-    gold_yes: Annotated[Any, Axes("l", least=0)] = 0
+    n_gold_positive: Annotated[FloatArray | None, Axes("l", least=0)] = None
 
     def with_silence(self, labels: BoolArray) -> Self:
         """Return the statistics of predictions in which some labels are missing.
@@ -127,20 +132,26 @@ class MLCMaStatistics(NamedTuple):
         -------
         MLCMaStatistics
         """
-        n_uncovered = self.n_instances - self.known
+        n_uncovered = self.n_instances - self.n_covered
         is_missing = labels[:, np.newaxis]
+        uncovered_gram = self.uncovered_gram
+        cross_gram = self.cross_gram
+        if uncovered_gram is None or cross_gram is None:
+            uncovered_gram = np.zeros((len(labels), len(labels)))
+            cross_gram = np.zeros_like(uncovered_gram)
 
-        unknown_gram = np.where(labels, n_uncovered[:, np.newaxis], self.unknown_gram)
-        unknown_gram = np.where(is_missing, n_uncovered, unknown_gram)
-        cross_gram = np.where(is_missing, self.total, self.cross_gram)
-        return self._replace(cross_gram=cross_gram, unknown_gram=unknown_gram)
+        uncovered_gram = np.where(labels, n_uncovered[:, np.newaxis], uncovered_gram)
+        uncovered_gram = np.where(is_missing, n_uncovered, uncovered_gram)
+        cross_gram = np.where(is_missing, self.mean_sum, cross_gram)
+        return replace(self, cross_gram=cross_gram, uncovered_gram=uncovered_gram)
 
 
-class MLCMaSolution(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class MLCMaSolution:
     """The linear map from mean scores to consensus scores."""
 
     # F or W; a `HeadTailMap` for large label spaces.
-    filter: Annotated[Any, Axes("l l")]
+    label_map: Annotated[LabelMap, Axes("l l")]
     # Mean score of each label, for pairs without predictions.
     prior: Annotated[FloatArray, Axes("l", least=0, most=1)]
 
@@ -171,7 +182,7 @@ class MLCMa(BaseCombiner):
     name = "MLCM-a"
     takes_many = True
     pairs_labels = True
-    in_float32 = ("filter", "prior")
+    in_float32 = ("label_map", "prior")
 
     def __init__(self, n_iter: int | None = 1, weights: Weights = None) -> None:
         self.n_iter = n_iter
@@ -191,16 +202,16 @@ class MLCMa(BaseCombiner):
 
         statistics = MLCMaStatistics(
             n_instances=block.n_instances,
-            spoken=count.sum_over_instances().sum(),
-            known=block.n_instances - is_uncovered.sum_over_instances(),
-            total=mean.sum_over_instances(),
-            known_gram=compute_mean_gram(total, count),
+            n_predictions=count.sum_over_instances().sum(),
+            n_covered=block.n_instances - is_uncovered.sum_over_instances(),
+            mean_sum=mean.sum_over_instances(),
+            gram=compute_mean_gram(total, count),
         )
         uncovered_grams = compute_uncovered_grams(mean, is_uncovered)
         if uncovered_grams is not None:
-            cross_gram, unknown_gram = uncovered_grams
-            statistics = statistics._replace(
-                cross_gram=cross_gram, unknown_gram=unknown_gram
+            cross_gram, uncovered_gram = uncovered_grams
+            statistics = replace(
+                statistics, cross_gram=cross_gram, uncovered_gram=uncovered_gram
             )
 
         gold = block.gold
@@ -213,26 +224,27 @@ class MLCMa(BaseCombiner):
             return statistics
 
         gold_means = dense(mean.to_matrix()[gold.at[is_complete]])
-        return statistics._replace(
-            gold=len(gold_labels),
+        return replace(
+            statistics,
+            n_gold_instances=len(gold_labels),
             gold_gram=gold_means.T @ gold_means,
             gold_cross=gold_means.T @ gold_labels,
-            gold_yes=gold_labels.sum(axis=0),
+            n_gold_positive=gold_labels.sum(axis=0),
         )
 
     def _solve(self, statistics: MLCMaStatistics) -> MLCMaSolution:
         """Return the label map of Algorithm 1 after `n_iter` iterations."""
-        prior = ratio(statistics.total, statistics.known, 0.0)
+        prior = ratio(statistics.mean_sum, statistics.n_covered, 0.0)
         n_instances = statistics.n_instances
-        models_per_pair = statistics.spoken / (n_instances * len(prior))
+        models_per_pair = statistics.n_predictions / (n_instances * len(prior))
 
         gram = _fill_uncovered_pairs(statistics, prior)
         label_map = shrink_labels(
             gram, models_per_pair / n_instances, self._compute_shrinkage, self.n_iter
         )
-        if statistics.gold:
+        if statistics.n_gold_instances is not None:
             label_map = _fit_to_gold_labels(np.asarray(label_map), statistics, gram)
-        return MLCMaSolution(label_map, prior)
+        return MLCMaSolution(label_map=label_map, prior=prior)
 
     def _compute_shrinkage(self, signal: FloatArray) -> FloatArray:
         """Return h after `n_iter` iterations; `signal` is m * g."""
@@ -244,7 +256,7 @@ class MLCMa(BaseCombiner):
     def _apply(block: PredictionBlock, solution: MLCMaSolution) -> Any:
         """Map the mean scores to consensus scores; Eq. averaging_omega."""
         mean = block.compute_mean_scores(solution.prior)
-        return apply_label_map(mean, solution.filter)
+        return apply_label_map(mean, solution.label_map)
 
     @staticmethod
     def _contributions(
@@ -255,7 +267,7 @@ class MLCMa(BaseCombiner):
         The priors of pairs without predictions are the baseline.
         """
         scores, is_present = block.get_instance(0)
-        factors = get_map_column(solution.filter, label, block.n_labels)
+        factors = get_map_column(solution.label_map, label, block.n_labels)
         counts = is_present.sum(axis=0)
         baseline = (solution.prior * factors)[counts == 0].sum()
         return Contributions(float(baseline), ratio(scores, counts, 0.0) * factors)
@@ -285,13 +297,13 @@ def mlcm_a(
 
 def _fill_uncovered_pairs(statistics: MLCMaStatistics, prior: FloatArray) -> Gram:
     """Return the Gram matrix in which pairs without predictions have the prior."""
-    gram = as_gram(statistics.known_gram)
-    if np.ndim(statistics.unknown_gram) == 0:
+    gram = as_gram(statistics.gram)
+    if statistics.uncovered_gram is None:
         return gram
 
     # z + u * prior, multiplied out.
-    cross = prior[:, np.newaxis] * statistics.cross_gram
-    uncovered = np.outer(prior, prior) * statistics.unknown_gram
+    cross = prior[:, np.newaxis] * get_present(statistics.cross_gram)
+    uncovered = np.outer(prior, prior) * statistics.uncovered_gram
     return as_gram(np.asarray(gram) + cross + cross.T + uncovered)
 
 
@@ -324,33 +336,35 @@ def _fit_to_gold_labels(
     """Return W, the label map fitted to gold labels."""
     eigenvalues, eigenvectors = decompose_gram(gram)
     eigenvalues = eigenvalues / statistics.n_instances
+    n_gold_instances = get_present(statistics.n_gold_instances)
+    gold_gram = get_present(statistics.gold_gram)
+    gold_cross = get_present(statistics.gold_cross)
+    n_gold_positive = get_present(statistics.n_gold_positive)
 
     # Directions in which G is the identity and S is diagonal.
     is_positive = eigenvalues > 1e-10 * max(float(eigenvalues.max()), 1e-300)
     whitening = eigenvectors[:, is_positive] / np.sqrt(eigenvalues[is_positive])
-    gold_eigenvalues, rotation = linalg.eigh(
-        whitening.T @ statistics.gold_gram @ whitening
-    )
+    gold_eigenvalues, rotation = linalg.eigh(whitening.T @ gold_gram @ whitening)
     gold_eigenvalues = np.maximum(gold_eigenvalues, 0)
     directions = whitening @ rotation
 
     # cF: the unsupervised map on the scale that fits best.
-    mapped = statistics.gold_gram @ label_map
-    fit = (label_map * statistics.gold_cross).sum()
+    mapped = gold_gram @ label_map
+    fit = (label_map * gold_cross).sum()
     scale = max(float(ratio(fit, (label_map * mapped).sum(), 1.0)), 1e-3)
     label_map = scale * label_map
 
     # C - cSF, and the squared errors of cF.
-    residual = statistics.gold_cross - scale * mapped
-    explained = (label_map * (statistics.gold_cross + residual)).sum(axis=0)
-    squared_error = statistics.gold_yes - explained
+    residual = gold_cross - scale * mapped
+    explained = (label_map * (gold_cross + residual)).sum(axis=0)
+    squared_error = n_gold_positive - explained
     projected = directions.T @ residual
 
     def compute_evidence(tau: float) -> float:
         reduction = (1 / (gold_eigenvalues + tau)) @ projected**2
         variance = np.maximum(squared_error - reduction, 0) + _NOISE
         complexity = len(label_map) * np.log1p(gold_eigenvalues / tau).sum()
-        return float(-complexity - statistics.gold * np.log(variance).sum())
+        return float(-complexity - n_gold_instances * np.log(variance).sum())
 
     tau = max(_TAUS, key=compute_evidence)
     correction = directions @ (projected / (gold_eigenvalues + tau)[:, np.newaxis])

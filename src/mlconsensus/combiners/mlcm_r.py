@@ -47,16 +47,18 @@ the share of all edges that lead to each label.
 Xie, Kong, Gao, Fan, Yu: Multilabel Consensus Classification.
 """
 
-from typing import Annotated, Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Annotated, Any
 
 import numpy as np
 
 from ..errors import InputError
-from ..execution.statistics import Axes
+from ..execution.statistics import Axes, get_present
 from ..linalg.block_sums import join_columns, product, ratio, row_sums, scaled
 from ..linalg.clusters import reaching
-from ..linalg.gram import as_gram, compute_walk
+from ..linalg.gram import Gram, as_gram, compute_walk
 from ..linalg.random_walk import (
+    Distributions,
     get_distribution_column,
     mix_distributions,
     solve_random_walk,
@@ -73,26 +75,28 @@ GOLD = 0.5
 _SMALLEST_DEGREE = 1e-30
 
 
-class MLCMrStatistics(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class MLCMrStatistics:
     """Sums over instances; `C` is the membership of instances in clusters."""
 
     # Aᵀ D_n⁻¹ A, whose row sums are D_v; pieces of D_n^-½ A for large label spaces.
-    walk: Annotated[Any, Axes("m l m l", symmetric=True, least=0)]
-    # Aᵀ D_n⁻¹ C; 0 without clusterings.
-    to_clusters: Annotated[Any, Axes("ml c", least=0)] = 0
-    # Cᵀ D_n⁻¹ C; 0 without clusterings.
-    clusters: Annotated[Any, Axes("c c", symmetric=True, least=0)] = 0
-    # Aᵀ D_n⁻¹ Y; 0 without gold labels.
-    to_gold: Annotated[Any, Axes("ml l", least=0)] = 0
-    # Cᵀ D_n⁻¹ Y; 0 without gold labels.
-    clusters_to_gold: Annotated[Any, Axes("c l", least=0)] = 0
+    walk: Annotated[Gram | FloatArray, Axes("m l m l", symmetric=True, least=0)]
+    # Aᵀ D_n⁻¹ C; None without clusterings.
+    to_clusters: Annotated[FloatArray | None, Axes("ml c", least=0)] = None
+    # Cᵀ D_n⁻¹ C; None without clusterings.
+    clusters: Annotated[FloatArray | None, Axes("c c", symmetric=True, least=0)] = None
+    # Aᵀ D_n⁻¹ Y; None without gold labels.
+    to_gold: Annotated[FloatArray | None, Axes("ml l", least=0)] = None
+    # Cᵀ D_n⁻¹ Y; None without gold labels.
+    clusters_to_gold: Annotated[FloatArray | None, Axes("c l", least=0)] = None
 
 
-class MLCMrSolution(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class MLCMrSolution:
     """Distributions over labels."""
 
     # Q, one row per group node; a `RandomWalkMap` for large label spaces.
-    groups: Annotated[Any, Axes("ml l", least=0, most=1, distribution=True)]
+    groups: Annotated[Distributions, Axes("ml l", least=0, most=1, distribution=True)]
     # Distribution of an instance without edges.
     prior: Annotated[FloatArray, Axes("l", least=0, most=1, distribution=True)]
     # Q, one row per cluster.
@@ -161,7 +165,8 @@ class MLCMr(BaseCombiner):
 
         if block.n_clusters > 0:
             weighted_membership = scaled(membership, inverse_degrees).T
-            statistics = statistics._replace(
+            statistics = replace(
+                statistics,
                 to_clusters=product(weighted_membership, connection_matrix).T,
                 clusters=product(weighted_membership, membership),
             )
@@ -173,7 +178,8 @@ class MLCMr(BaseCombiner):
             n_gold_labels = gold_labels.sum(axis=1, keepdims=True)
             shares = ratio(gold_labels, n_gold_labels, 0.0)
             shares = shares * inverse_degrees[gold.at, np.newaxis]
-            statistics = statistics._replace(
+            statistics = replace(
+                statistics,
                 to_gold=product(connection_matrix[gold.at].T, shares),
                 clusters_to_gold=product(membership[gold.at].T, shares),
             )
@@ -183,7 +189,7 @@ class MLCMr(BaseCombiner):
         """Solve Eq. cm_closed_sol_q as one symmetric positive definite system."""
         n_models, n_labels = statistics.walk.shape[:2]
         n_groups = n_models * n_labels
-        has_clusters = np.ndim(statistics.clusters) > 0
+        has_clusters = statistics.clusters is not None
         walk = as_gram(statistics.walk)
         if has_clusters:
             walk = as_gram(_join_clusters(statistics, n_groups))
@@ -198,11 +204,11 @@ class MLCMr(BaseCombiner):
         source = self._compute_source(statistics, anchors, n_models, n_labels)
         if not has_clusters:
             groups = solve_random_walk(walk, anchors, n_labels, source)
-            return MLCMrSolution(groups, prior)
+            return MLCMrSolution(groups=groups, prior=prior)
 
         # A cluster without a path to any label is tied to the prior.
-        has_label = statistics.to_clusters.any(axis=0)
-        is_isolated = ~reaching(has_label, statistics.clusters)
+        has_label = np.asarray(get_present(statistics.to_clusters).any(axis=0))
+        is_isolated = ~reaching(has_label, get_present(statistics.clusters))
         walk = as_gram(_disconnect(np.asarray(walk), n_groups, is_isolated))
         tied_to_prior = is_isolated[:, np.newaxis] * prior
         zeros = np.zeros((n_groups, n_labels))
@@ -212,7 +218,11 @@ class MLCMr(BaseCombiner):
                 walk, anchors, n_labels, source, anchors_without_label=is_isolated
             )
         )
-        return MLCMrSolution(distributions[:n_groups], prior, distributions[n_groups:])
+        return MLCMrSolution(
+            groups=distributions[:n_groups],
+            prior=prior,
+            clusters=distributions[n_groups:],
+        )
 
     def _compute_source(
         self,
@@ -222,7 +232,7 @@ class MLCMr(BaseCombiner):
         n_labels: int,
     ) -> FloatArray | None:
         """Return what gold labels add to the right-hand side, or None."""
-        if np.ndim(statistics.to_gold) == 0:
+        if statistics.to_gold is None:
             return None
         total_weight = n_labels * self._get_weights(n_models).sum()
         gamma = GOLD * anchors.sum() / total_weight
@@ -313,12 +323,9 @@ def mlcm_r(
 def _join_clusters(statistics: MLCMrStatistics, n_groups: int) -> FloatArray:
     """Return the walk between group nodes and clusters as one matrix."""
     between_groups = np.asarray(statistics.walk).reshape(n_groups, n_groups)
-    return np.block(
-        [
-            [between_groups, statistics.to_clusters],
-            [statistics.to_clusters.T, statistics.clusters],
-        ]
-    )
+    to_clusters = get_present(statistics.to_clusters)
+    between_clusters = get_present(statistics.clusters)
+    return np.block([[between_groups, to_clusters], [to_clusters.T, between_clusters]])
 
 
 def _disconnect(walk: FloatArray, n_groups: int, is_isolated: BoolArray) -> FloatArray:

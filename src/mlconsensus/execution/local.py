@@ -62,7 +62,7 @@ def reduce_blocks(
     >>> predictions = mlc.Predictions([[[1, 0], [1, 1]]])
     >>> combiner = mlc.MajorityVote()
     >>> reduce_blocks(predictions, lambda block: combiner._compute_pass(block, None))
-    MajorityVoteStatistics(total=array([2., 1.]), heard=array([2., 2.]))
+    MajorityVoteStatistics(score_sum=array([2., 1.]), n_predictions=array([2., 2.]))
     """
     if isinstance(source, DaskPredictions):
         return source.reduce_blocks(compute_statistics)

@@ -99,6 +99,28 @@ def optional_field_names(record: object) -> frozenset[str]:
     return frozenset(names)
 
 
+def get_present(field: V | None) -> V:
+    """Return a field of statistics that must be present.
+
+    Parameters
+    ----------
+    field : object or None
+        An optional field, whose presence was checked before.
+
+    Returns
+    -------
+    object
+
+    Examples
+    --------
+    >>> get_present(2.0)
+    2.0
+    """
+    if field is None:
+        raise ValueError("the field is absent")
+    return field
+
+
 def merge_statistics(a: S, b: S) -> S:
     """Add the statistics of two sets of instances, field by field.
 

@@ -269,8 +269,8 @@ def to_arrays(record: object) -> Arrays:
     Examples
     --------
     >>> from mlconsensus.combiners.majority_vote import MajorityVoteStatistics
-    >>> to_arrays(MajorityVoteStatistics(total=np.array([2.0]), heard=3))
-    {'total': array([2.]), 'heard': array(3)}
+    >>> to_arrays(MajorityVoteStatistics(score_sum=np.array([2.0]), n_predictions=3))
+    {'score_sum': array([2.]), 'n_predictions': array(3)}
     """
     check_small_label_space(record)
     arrays: Arrays = {}

@@ -433,6 +433,10 @@ class WeightedConsensus(BaseCombiner):
         self.rescale = rescale
 
     @staticmethod
+    def _replace_fields(solution: Any, changes: Any) -> Any:
+        return solution._replace(**changes)
+
+    @staticmethod
     def _make_block(predictions: Predictions) -> Any:
         return predictions
 

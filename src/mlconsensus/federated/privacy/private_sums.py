@@ -224,10 +224,10 @@ class PrivateMLCMa(PrivateMethod[MLCMaStatistics]):
         n_labels = len(total)
         return MLCMaStatistics(
             n_instances=float(n_instances),
-            spoken=float(share * weights.sum() * n_labels),
-            known=np.full(n_labels, n_instances),
-            total=clip * total,
-            known_gram=clip**2 * noisy.gram,
+            n_predictions=float(share * weights.sum() * n_labels),
+            n_covered=np.full(n_labels, n_instances),
+            mean_sum=clip * total,
+            gram=clip**2 * noisy.gram,
         )
 
     def remove_noise(
@@ -239,19 +239,19 @@ class PrivateMLCMa(PrivateMethod[MLCMaStatistics]):
         because predictions are not negative.
         """
         n_instances = max(statistics.n_instances, 1.0)
-        n_labels = len(statistics.total)
+        n_labels = len(statistics.mean_sum)
         most_predictions = weights.sum() * n_instances * n_labels
         least_predictions = most_predictions / len(weights)
-        n_predictions = max(statistics.spoken, least_predictions)
+        n_predictions = max(statistics.n_predictions, least_predictions)
 
-        eigenvalues, eigenvectors = linalg.eigh(statistics.known_gram)
+        eigenvalues, eigenvectors = linalg.eigh(statistics.gram)
         positive_part = (eigenvectors * np.maximum(eigenvalues, 0)) @ eigenvectors.T
         return MLCMaStatistics(
             n_instances=n_instances,
-            spoken=min(n_predictions, most_predictions),
-            known=np.full(n_labels, n_instances),
-            total=np.clip(statistics.total, 0, n_instances),
-            known_gram=np.maximum(positive_part, 0),
+            n_predictions=min(n_predictions, most_predictions),
+            n_covered=np.full(n_labels, n_instances),
+            mean_sum=np.clip(statistics.mean_sum, 0, n_instances),
+            gram=np.maximum(positive_part, 0),
         )
 
 
