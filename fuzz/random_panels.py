@@ -147,7 +147,7 @@ def combined(
     """Apply a solution to a panel, its own by default."""
     if solution is None:
         solution = fitted(method, [panel], weights)
-    return method._apply(panel.weighted(weights), solution)
+    return method._apply(method._make_block(panel.weighted(weights)), solution)
 
 
 def faults(panel: Panel, method: Any, seed: int) -> list[str]:

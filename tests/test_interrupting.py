@@ -22,7 +22,7 @@ local.available_memory = lambda: 0
 panel, _ = mlc.datasets.make_panel(n_instances=400, n_labels=12, n_models=4, random_state=1)
 threads.set_limits(0, 2)
 fitted = mlc.MLCMr(alpha=1e-9).from_statistics(
-    mlc.MLCMr()._compute_statistics(panel), models=panel.models, labels=panel.labels, n_instances=400, alpha=1e-9
+    mlc.MLCMr()._compute_statistics(panel.to_block()), models=panel.models, labels=panel.labels, n_instances=400, alpha=1e-9
 )
 """
 SCRIPT = """

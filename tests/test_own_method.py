@@ -18,8 +18,7 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from mlconsensus.linalg.block_sums import votes
-from mlconsensus.combiners.contributions import Contributions, of_label, statements
+from mlconsensus.combiners.contributions import Contributions, of_label
 from mlconsensus.execution.statistics import Axes
 from mlconsensus.combiners.base import BaseCombiner
 
@@ -54,19 +53,19 @@ class ToyMethod(BaseCombiner):
         self.weights = weights
 
     def _compute_statistics(self, block):
-        total = np.asarray(votes(block).total.sum(axis=0), dtype=float)
-        return Statistics(total, len(block))
+        total = block.sum_scores().sum_over_instances()
+        return Statistics(total, block.n_instances)
 
     def _solve(self, statistics):
         return Solution(self.boost * statistics.total / statistics.n)
 
     @staticmethod
     def _apply(block, solution):
-        return np.asarray(votes(block).total * solution.rate, dtype=float)
+        return block.sum_scores().map(np.multiply, solution.rate).to_array()
 
     @staticmethod
     def _contributions(block, solution, label):
-        scores, _ = statements(block)
+        scores, _ = block.get_instance(0)
         values = scores[:, label] * solution.rate[label]
         return Contributions(0.0, of_label(values, label, scores.shape))
 '''

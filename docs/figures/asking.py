@@ -65,7 +65,7 @@ def needed(panel, truth, found):
 
 def asked_about(found, budget, seed=0):
     none = np.zeros(len(found.scores), dtype=bool)
-    return query.questions(
+    return query.select_queries(
         found.scores, found.probabilities, none, budget, "consensus", seed
     )
 
@@ -87,7 +87,7 @@ def reckoned(truth, found, power, unsure):
     wrong = np.array([missed, each[0] * some_yes, each[1], 1 - each[2]])
     gains = [np.zeros(4)]
     for share in FINE:
-        chance = query.chances(
+        chance = query.compute_inclusion_probabilities(
             found.scores,
             found.probabilities,
             share * BUDGET,

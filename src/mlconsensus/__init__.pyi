@@ -16,7 +16,8 @@ from .ensemble import ConsensusClassifier
 from .errors import InputError, InputWarning
 from .execution.dask import from_dask
 from .federated import privacy
-from .federated.merge import load, merge, save, save_statistics, subtract
+from .federated.combiner_files import load, save, save_statistics
+from .federated.merge import merge, subtract
 from .inspection.agreement import Agreement, agreement
 from .inspection.explanations import Explanation, explain
 from .io import from_dataset, from_long, read_predictions, scan_predictions

@@ -151,7 +151,7 @@ def _known_answers_prefer_the_default(panel: Any, name: str, weights: Weights) -
     )
 
 
-def with_what_it_saw(reason: str, combiner: BaseCombiner) -> str:
+def describe_choice(reason: str, combiner: BaseCombiner) -> str:
     """Add to a reason what the fitted combiner saw in the panel."""
     saw = combiner.describe_solution(combiner.solution_)
     return f"{reason}: {saw}" if saw else reason

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import clone
 
 from . import metrics
-from .choosing import DEFAULT, Method, Optimize, choose, with_what_it_saw
+from .choosing import DEFAULT, Method, Optimize, choose, describe_choice
 from .combiners.base import BaseCombiner
 from .combiners.majority_vote import majority_vote
 from .decision.calibration import calibrate_scores
@@ -413,7 +413,7 @@ def combine(
     return Consensus(
         scores,
         combiner.name,
-        with_what_it_saw(reason, combiner),
+        describe_choice(reason, combiner),
         combiner,
         *names,
         panel,

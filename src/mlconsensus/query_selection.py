@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from .active_learning.query import Goal, Questions, questions
+from .active_learning.query import Goal, QueryBatch, select_queries
 from .consensus import combine
 from .model_selection.comparison import find_inclusion_probabilities
 from .predictions import CHANCE, Gold, ScoreTable
@@ -17,7 +17,7 @@ def ask(
     *,
     gold: Any = None,
     seed: int = 0,
-) -> Questions:
+) -> QueryBatch:
     """Choose which instances a person should answer next.
 
     Parameters
@@ -37,7 +37,7 @@ def ask(
 
     Returns
     -------
-    Questions
+    QueryBatch
         ``at`` are the positions of the instances, ``table`` what to fill in.
 
     Examples
@@ -77,7 +77,9 @@ def ask(
         mixed = len(known.at) / (len(known.at) + budget)
         earlier = np.minimum(1 / (mixed / chance[known.at] + 1 - mixed), 1.0)
 
-    asked = questions(found.scores, found.probabilities, answered, budget, goal, seed)
+    asked = select_queries(
+        found.scores, found.probabilities, answered, budget, goal, seed
+    )
     new = np.column_stack(
         [
             np.minimum(asked.chance / (1 - mixed), 1.0),

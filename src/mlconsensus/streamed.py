@@ -5,7 +5,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
-from .choosing import Method, Optimize, choose, with_what_it_saw
+from .choosing import Method, Optimize, choose, describe_choice
 from .combiners.base import BaseCombiner
 from .linalg.sparse_scores import SparseScores
 from .predictions import Array, FloatArray, Predictions
@@ -90,7 +90,7 @@ def write_consensus(
 
     made = partial(_written, combiner.applying(), values)
     missing = write_blocks(path, panel, made, format=format, layout=layout, force=force)
-    return Written(combiner.name, with_what_it_saw(reason, combiner), combiner, missing)
+    return Written(combiner.name, describe_choice(reason, combiner), combiner, missing)
 
 
 def _written(apply: Any, values: Any, block: Predictions) -> Any:

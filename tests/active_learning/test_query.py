@@ -2,7 +2,12 @@ import numpy as np
 import pytest
 
 import mlconsensus as mlc
-from mlconsensus.active_learning.query import _in_proportion, chances, drawn, questions
+from mlconsensus.active_learning.query import (
+    _in_proportion,
+    compute_inclusion_probabilities,
+    draw_instances,
+    select_queries,
+)
 from mlconsensus.metrics.intervals import evaluate_on_gold
 from mlconsensus.predictions.gold_labels import CHANCE
 
@@ -31,7 +36,7 @@ def test_instances_are_chosen_as_often_as_is_said():
     times = np.zeros(30)
     said = {}
     for seed in range(600):
-        found = questions(
+        found = select_queries(
             likely, likely, np.zeros(30, dtype=bool), 8, "consensus", seed
         )
         assert len(found.at) == 8
@@ -105,12 +110,12 @@ def test_answers_asked_for_consensus_judge_as_surely_as_others():
     vote = mlc.majority_vote(panel)
     likely = np.clip(mlc.weighted_consensus(panel), 0, 1)
     true = evaluate_on_gold(truth, vote).value
-    chance = chances(likely, likely, 300, "consensus")
+    chance = compute_inclusion_probabilities(likely, likely, 300, "consensus")
     assert chance.sum() == pytest.approx(300)
     assert chance.min() >= 0.2 * 300 / 1500
     covered = np.zeros((80, 4))
     for seed in range(80):
-        at = drawn(chance, np.random.default_rng(seed))
+        at = draw_instances(chance, np.random.default_rng(seed))
         gold = np.full(truth.shape, np.nan)
         gold[at] = truth[at]
         figures = (
@@ -129,7 +134,7 @@ def test_each_metric_has_its_share_of_the_questions():
     many = np.tile([0.98, *[0.5] * 9], (50, 1))
     few = np.tile([0.55, *[0.02] * 9], (50, 1))
     likely = np.concatenate([many, few])
-    chance = chances(likely, likely, 30, "consensus")
+    chance = compute_inclusion_probabilities(likely, likely, 30, "consensus")
     assert min(chance[:50].sum(), chance[50:].sum()) > 8
 
 
@@ -139,7 +144,7 @@ def test_nobody_is_left_to_ask():
         mlc.InputError,
         match="found answers about every instance, expected some instance to ask about",
     ):
-        questions(likely, likely, np.ones(3, dtype=bool), 2, "figures")
+        select_queries(likely, likely, np.ones(3, dtype=bool), 2, "figures")
 
 
 def test_instances_that_most_likely_have_no_label_are_not_asked_about_first():
@@ -150,7 +155,7 @@ def test_instances_that_most_likely_have_no_label_are_not_asked_about_first():
     plain = [1, 0, 0, 0]
     likely = np.repeat([nothing, doubtful, plain], [50, 50, 100], axis=0)
     likely = np.clip(likely + rng.uniform(0, 0.005, likely.shape), 0, 1)
-    chance = chances(likely, likely, 40, "consensus")
+    chance = compute_inclusion_probabilities(likely, likely, 40, "consensus")
     assert chance[:50].sum() < 4  # little more than those that are drawn evenly, two
     assert chance[50:100].sum() > 30
 

@@ -82,7 +82,7 @@ def test_workers_of_a_cluster_know_how_little_was_said(votes):
     panel = DaskPredictions.from_scanned(scanned)
     assert panel.many
     assert (
-        panel.n_said == scanned.n_said < 5 * 200 * 4000 / 100
+        panel.n_stored == scanned.n_stored < 5 * 200 * 4000 / 100
     )  # or every method would be taken for too large
 
 

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import mlconsensus as mlc
+from mlconsensus.predictions.blocks import VotePatterns
 
 CROWD_KIT = json.loads(
     Path(__file__).with_name("crowdkit_dawid_skene.json").read_text()
@@ -69,8 +70,7 @@ def test_counts_of_patterns_in_another_order_are_those_of_the_panel_in_that_orde
         mlc.DawidSkene().fit(scores).statistics_.patterns.reordered(models, labels)
     )
     turned = mlc.DawidSkene().fit(scores[models][:, :, labels]).statistics_.patterns
-    assert straight.rows.tolist() == turned.rows.tolist()
-    assert straight.counts.tolist() == turned.counts.tolist()
+    assert_same_patterns(straight, turned)
 
 
 def test_models_that_are_alike_stay_alike():
@@ -85,6 +85,12 @@ def test_models_that_are_alike_stay_alike():
         np.testing.assert_array_equal(turned.if_false, straight.if_false[order])
 
 
+def assert_same_patterns(first, second):
+    assert first.labels.tolist() == second.labels.tolist()
+    assert first.votes.toarray().tolist() == second.votes.toarray().tolist()
+    assert first.counts.tolist() == second.counts.tolist()
+
+
 def counted(scores):
     return mlc.DawidSkene().fit(scores).statistics_.patterns
 
@@ -93,22 +99,49 @@ def test_patterns_that_are_taken_away_leave_those_of_the_rest():
     scores = (np.random.default_rng(0).random((3, 40, 4)) < 0.4).astype(float)
     rest = counted(scores) - counted(scores[:, 25:])
     expected = counted(scores[:, :25])
-    assert rest.rows.tolist() == expected.rows.tolist()
-    assert rest.counts.tolist() == expected.counts.tolist()
+    assert_same_patterns(rest, expected)
     with pytest.raises(mlc.InputError, match="patterns: found more than there are"):
         counted(scores[:, :25]) - counted(scores)
 
 
 @pytest.mark.parametrize(
-    "rows",
-    [[0, 0, 0, 1, 0b10000000, 0b10000000], [0, 0, 0, 0, 0b10000000, 0]],
-    ids=["label", "yes"],
+    ("label", "votes"),
+    [(1, [0]), (-1, [0]), (0, [2]), (0, [-1]), (0, [0, 1])],
+    ids=["label", "negative label", "model", "negative model", "yes and no"],
 )
-def test_patterns_that_cannot_be_are_refused(rows):
-    """A label that is not there; a yes of a model that did not speak."""
-    arrays = {"rows": np.array([rows], dtype=np.uint8), "counts": np.ones(1)}
-    kind = type(counted(np.ones((1, 1, 1))))
-    with pytest.raises(
-        mlc.InputError, match="file: found patterns that no 1 models can give 1 labels"
-    ):
-        kind.from_arrays(arrays, (1, 1), "file")
+def test_impossible_patterns_are_refused(label, votes):
+    arrays = {
+        "labels": np.array([label]),
+        "votes": np.array(votes),
+        "starts": np.array([0, len(votes)]),
+        "counts": np.ones(1),
+    }
+    message = "file: found patterns that 1 models cannot give 1 labels"
+    with pytest.raises(mlc.InputError, match=message):
+        VotePatterns.from_arrays(arrays, (1, 1), "file")
+
+
+@pytest.mark.parametrize(
+    ("name", "array"),
+    [
+        ("labels", np.zeros(2, dtype=np.int64)),
+        ("labels", np.zeros(1)),
+        ("starts", np.array([0, 2])),
+        ("starts", np.array([1, 1])),
+        ("counts", np.ones((1, 1))),
+    ],
+)
+def test_arrays_that_do_not_fit_together_are_refused(name, array):
+    arrays = counted(np.ones((1, 1, 1))).arrays()
+    arrays[name] = array
+    with pytest.raises(mlc.InputError, match="found arrays that do not fit together"):
+        VotePatterns.from_arrays(arrays, (1, 1), "file")
+    with pytest.raises(mlc.InputError, match="found arrays that do not fit together"):
+        VotePatterns.from_arrays({}, (1, 1), "file")
+
+
+def test_negative_counts_are_refused():
+    arrays = counted(np.ones((1, 1, 1))).arrays()
+    arrays["counts"] = np.array([-1.0])
+    with pytest.raises(mlc.InputError, match="found -1, expected no number below 0"):
+        VotePatterns.from_arrays(arrays, (1, 1), "file")

@@ -357,7 +357,7 @@ def test_hostile_panels_are_answered(kind, name):
 @pytest.mark.parametrize(
     ("name", "step"),
     [
-        ("DS", "mlconsensus.combiners.dawid_skene._evidence"),
+        ("DS", "mlconsensus.combiners.dawid_skene._compute_bound"),
         ("BGCM", "numpy.linalg.solve"),
     ],
 )
@@ -367,7 +367,7 @@ def test_labels_that_nobody_names_are_not_worked_on(name, step, monkeypatch):
     sizes = []
 
     def counted(first, *others):
-        sizes.append(len(first))
+        sizes.append(len(getattr(first, "labels", first)))
         return usual(first, *others)
 
     monkeypatch.setattr(step, counted)

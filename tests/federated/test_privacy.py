@@ -3,6 +3,7 @@
 import contextlib
 import hashlib
 import re
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
@@ -25,6 +26,7 @@ from mlconsensus.linalg.block_sums import votes
 from panels import panels
 
 METHODS = {mlc.MLCMr: PrivateMLCMr(), mlc.MLCMa: PrivateMLCMa()}
+PRODUCTS = {mlc.MLCMr: "walk", mlc.MLCMa: "known_gram"}
 # Budgets here are of all sizes.
 pytestmark = pytest.mark.filterwarnings("ignore:privacy:mlconsensus.InputWarning")
 every_method = pytest.mark.parametrize("kind", METHODS)
@@ -37,7 +39,7 @@ def vector(kind, scores, clip=1.0, weights=None):
         weights = np.ones(len(scores))
     else:
         weights = np.array(weights)
-    return to_vector(METHODS[kind].sums(weights, clip, mlc.Predictions(scores)))
+    return to_vector(METHODS[kind].compute_sums(weights, clip, mlc.Predictions(scores)))
 
 
 def private(kind, epsilon=1.0, panel=PANEL, **options):
@@ -129,7 +131,7 @@ def test_clipped_statistics_are_those_of_clipped_means(scores, clip):
     norms = np.linalg.norm(average, axis=1, keepdims=True)
     clipped = average * np.minimum(1, clip / np.maximum(norms, 1e-300))
     m, n, l = scores.shape
-    found = PrivateMLCMa().statistics(
+    found = PrivateMLCMa().make_statistics(
         from_vector(vector(mlc.MLCMa, scores, clip), l), np.ones(m), clip
     )
     assert found.n_instances == n
@@ -144,7 +146,7 @@ def test_clipped_statistics_are_those_of_clipped_means(scores, clip):
 def test_a_symmetric_matrix_keeps_its_norm_as_a_vector(size):
     matrix = np.random.default_rng(0).normal(size=(size, size))
     matrix = matrix + matrix.T
-    flat = to_vector(PrivateSums(np.empty(0), matrix))
+    flat = to_vector(PrivateSums(counts=np.empty(0), gram=matrix))
     assert np.linalg.norm(flat) == pytest.approx(np.linalg.norm(matrix))
     np.testing.assert_allclose(from_vector(flat, size).gram, matrix, rtol=1e-15)
 
@@ -163,10 +165,10 @@ def test_the_scale_is_no_less_than_the_guarantee_needs_and_hardly_more(epsilon, 
         b = epsilon * scale
         return stats.norm.cdf(a - b) - np.exp(epsilon) * stats.norm.cdf(-a - b)
 
-    scale = noise.noise_scale(epsilon, delta, 1.0, 100)
+    scale = noise.find_noise_scale(epsilon, delta, 1.0, 100)
     assert exact_delta(scale) <= delta
     assert exact_delta(0.8 * scale) > delta
-    assert noise.noise_scale(epsilon, delta, 3.0, 100) == pytest.approx(
+    assert noise.find_noise_scale(epsilon, delta, 3.0, 100) == pytest.approx(
         3 * scale, rel=1e-6
     )
 
@@ -185,20 +187,15 @@ def test_what_is_released_differs_from_the_sums_by_such_noise(kind):
     method = METHODS[kind]
     assert found.privacy_.sensitivity == method.sensitivity
     assert found.privacy_.scale == pytest.approx(
-        noise.noise_scale(1.0, 1e-6, method.sensitivity, 500), rel=1e-6
+        noise.find_noise_scale(1.0, 1e-6, method.sensitivity, 500), rel=1e-6
     )
     exact = vector(kind, PANEL.to_array(), 1.0)
     released = released_vector(found)
     low, high = stats.chi2.ppf([5e-13, 1 - 5e-13], len(exact))
     assert low < ((released - exact) ** 2).sum() / found.privacy_.scale**2 < high
-    if kind is mlc.MLCMr:
-        products = "walk"
-    else:
-        products = "known_gram"
-    again = getattr(private(kind).statistics_, products)
-    assert (
-        again != getattr(found.statistics_, products)
-    ).all()  # never the same noise twice
+    # The same noise never comes twice.
+    again = getattr(private(kind).statistics_, PRODUCTS[kind])
+    assert (again != getattr(found.statistics_, PRODUCTS[kind])).all()
 
 
 def released_vector(found):
@@ -206,13 +203,12 @@ def released_vector(found):
     m = len(found.models_)
     l = len(found.labels_)
     if isinstance(found, mlc.MLCMr):
-        return to_vector(
-            PrivateSums(np.empty(0), statistics.walk.reshape(m * l, m * l))
-        )
+        walk = statistics.walk.reshape(m * l, m * l)
+        return to_vector(PrivateSums(counts=np.empty(0), gram=walk))
     counts = np.array(
         [statistics.n_instances, statistics.spoken / (m * l), *statistics.total]
     )
-    return to_vector(PrivateSums(counts, statistics.known_gram))
+    return to_vector(PrivateSums(counts=counts, gram=statistics.known_gram))
 
 
 @every_method
@@ -315,9 +311,10 @@ def test_private_sites_add_up(kind):
         private(kind, panel=PANEL[start : start + 1000]) for start in (0, 1000, 2000)
     ]
     whole = mlc.merge(sites)
-    assert whole.privacy_ == sites[0].privacy_._replace(releases=3)
-    sums = sum(np.asarray(site.statistics_[-3]) for site in sites)
-    np.testing.assert_allclose(np.asarray(whole.statistics_[-3]), sums)
+    assert whole.privacy_ == replace(sites[0].privacy_, releases=3)
+    name = PRODUCTS[kind]
+    sums = sum(np.asarray(getattr(site.statistics_, name)) for site in sites)
+    np.testing.assert_allclose(np.asarray(getattr(whole.statistics_, name)), sums)
     assert np.isfinite(whole.transform(PANEL)).all()
 
 
@@ -414,13 +411,10 @@ def test_a_guarantee_for_another_method_is_refused(tmp_path):
     path = tmp_path / "a.stats"
     mlc.save_statistics(mlc.MajorityVote().fit(PANEL), path)
     header, arrays = read_state(path)
+    guarantee = Guarantee(epsilon=1.0, delta=1e-6, scale=4.5, sensitivity=1.0)
+    changes = {"privacy": asdict(guarantee), "instances": None}
     with path.open("wb") as file:
-        write_state(
-            file,
-            header
-            | {"privacy": Guarantee(1.0, 1e-6, 4.5, 1.0)._asdict(), "instances": None},
-            arrays,
-        )
+        write_state(file, header | changes, arrays)
     with pytest.raises(mlc.InputError, match="a.stats, privacy: found MV"):
         mlc.load(path)
 

@@ -3,7 +3,7 @@ import pytest
 
 import mlconsensus as mlc
 from mlconsensus.inspection.diagnostics import examine
-from mlconsensus.inspection.effective_models import count_voices
+from mlconsensus.inspection.effective_models import estimate_effective_models
 from mlconsensus.inspection.pairwise import compute_pairwise_statistics
 from mlconsensus.linalg.annotations import make_annotations
 
@@ -47,7 +47,7 @@ def test_intervals_hold_the_known_number():
     held = 0
     for seed in range(100):
         hard = np.random.default_rng(1000 + seed).beta(2, 38, (300, 4))
-        found = count_voices(
+        found = estimate_effective_models(
             m,
             compute_pairwise_statistics(
                 make_annotations(mlc.Predictions(_raters(m, hard, seed, 300, 4)))
@@ -79,13 +79,13 @@ def test_an_interval_has_a_width_where_copies_set_the_number():
 
 def test_an_interval_from_one_voice_to_nearly_all_is_not_told():
     """Sixty of whom no two meet could be one voice or any number, but for two that are known to be copies."""
-    found = count_voices(60, np.zeros((10, 4, 2, 6)), copied=1 / 1770)
+    found = estimate_effective_models(60, np.zeros((10, 4, 2, 6)), copied=1 / 1770)
     assert (found.low, found.sentence) == (1, "")
     assert 57 < found.high < 60
     two = mlc.combine([[[1, 0]], [[1, 0]]])
     for text in (two.report().to_text(), two.report().to_html(), str(two.diagnostics)):
         assert "independent models" not in text
-    known = count_voices(
+    known = estimate_effective_models(
         60,
         compute_pairwise_statistics(
             make_annotations(mlc.Predictions(_raters(60, 0.1, 0, 400)))

@@ -8,9 +8,9 @@ from hypothesis import given
 import mlconsensus as mlc
 from mlconsensus.inspection import pairwise
 from mlconsensus.inspection.pairwise import (
-    common_factor,
     compute_pairwise_statistics,
-    departing,
+    estimate_reliability,
+    sum_deviations,
 )
 from mlconsensus.linalg.annotations import make_annotations
 from mlconsensus.predictions import sampling
@@ -54,9 +54,9 @@ def test_departures_are_counted_from_the_majority():
         [[[1], [1], [1], [0]], [[0], [0], [0], [0]], [[1], [1], [0], [0]]], dtype=float
     )  # (n, m, l)
     spoke = np.full((3, 1), 4.0)
-    cells, far, square, both = departing(spoke, votes.sum(axis=1), votes.sum(axis=1))[
-        :, :, 0
-    ]
+    cells, far, square, both = sum_deviations(
+        spoke, votes.sum(axis=1), votes.sum(axis=1)
+    )[:, :, 0]
     np.testing.assert_allclose(
         cells, [1, 2]
     )  # the majority says no once; a tie counts as yes
@@ -68,7 +68,9 @@ def test_departures_are_counted_from_the_majority():
 
 
 def test_three_raters_tell_nothing_about_departures():
-    assert not departing(np.full((1, 1), 3.0), np.ones((1, 1)), np.ones((1, 1))).any()
+    assert not sum_deviations(
+        np.full((1, 1), 3.0), np.ones((1, 1)), np.ones((1, 1))
+    ).any()
 
 
 def test_reliabilities_multiply_to_agreement():
@@ -77,7 +79,7 @@ def test_reliabilities_multiply_to_agreement():
     signal = rng.normal(size=(4000, 5))
     own = rng.normal(size=(5, 4000, 5))
     seen = true[:, None, None] * signal + np.sqrt(1 - true**2)[:, None, None] * own
-    found = common_factor(
+    found = estimate_reliability(
         compute_pairwise_statistics(
             make_annotations(mlc.Predictions(1 / (1 + np.exp(-0.2 * seen))))
         )

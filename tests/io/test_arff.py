@@ -16,13 +16,13 @@ HEAD = r"""@RELATION 'a b: -C -2'
 """
 
 
-def parsed(rows: str, head: str = HEAD) -> list[list[float]]:
-    features, labels, *_ = loaded(f"{head}\n@DATA\n{rows}")
-    return np.hstack([features.toarray(), labels.toarray()]).tolist()
+def parse_numbers(rows: str, head: str = HEAD) -> list[list[float]]:
+    data = parse_text(f"{head}\n@DATA\n{rows}")
+    return np.hstack([data.features.toarray(), data.labels.toarray()]).tolist()
 
 
-def loaded(text: str) -> tuple:
-    return arff._loaded(InputFile(name="a.arff", model="a", read=lambda: text.encode()))
+def parse_text(text: str) -> arff.ArffData:
+    return arff.parse(InputFile(name="a.arff", model="a", read=lambda: text.encode()))
 
 
 @pytest.mark.parametrize(
@@ -39,28 +39,30 @@ def loaded(text: str) -> tuple:
     ],
 )
 def test_ways_to_write_the_same(rows: str) -> None:
-    assert parsed(rows) == [[0.5, 1, 0], [0, 0, 0.25]]
+    assert parse_numbers(rows) == [[0.5, 1, 0], [0, 0, 0.25]]
 
 
 def test_names_and_kinds() -> None:
     head = (
         HEAD.replace("-C -2", "-C -1")
-        + "@attribute instance string\n@attribute size {small,'very large'}\n@attribute y2 integer\n"
+        + "@attribute instance string\n"
+        + "@attribute size {small,'very large'}\n"
+        + "@attribute y2 integer\n"
     )
-    features, labels, *names = loaded(
-        f"{head}@data\n1,0,0,'2020-01-01','very large',1\n"
-    )
-    assert names == [["w 1", "it's", "y\\'s", "size"], ["y2"], ["2020-01-01"]]
-    assert features.toarray().tolist() == [[1, 0, 0, 1]]
-    assert labels.toarray().tolist() == [[1]]
+    data = parse_text(f"{head}@data\n1,0,0,'2020-01-01','very large',1\n")
+    assert data.feature_names == ["w 1", "it's", "y\\'s", "size"]
+    assert data.label_names == ["y2"]
+    assert data.instance_names == ["2020-01-01"]
+    assert data.features.toarray().tolist() == [[1, 0, 0, 1]]
+    assert data.labels.toarray().tolist() == [[1]]
 
 
 def test_missing() -> None:
     np.testing.assert_array_equal(
-        parsed("{0 ?,1 1}\n{}\n"), [[np.nan, 1, 0], [0, 0, 0]]
+        parse_numbers("{0 ?,1 1}\n{}\n"), [[np.nan, 1, 0], [0, 0, 0]]
     )
-    np.testing.assert_array_equal(parsed("?,?,0.5\n"), [[np.nan, np.nan, 0.5]])
-    assert parsed("{}\n{}\n") == [[0, 0, 0], [0, 0, 0]]
+    np.testing.assert_array_equal(parse_numbers("?,?,0.5\n"), [[np.nan, np.nan, 0.5]])
+    assert parse_numbers("{}\n{}\n") == [[0, 0, 0], [0, 0, 0]]
 
 
 @pytest.mark.parametrize(("option", "labels"), [("-C 2", ["a", "b"]), ("-C -1", ["c"])])
@@ -69,9 +71,9 @@ def test_meka_option(tmp_path: Path, option: str, labels: list[str]) -> None:
     (tmp_path / "x.arff").write_text(
         f"@relation 'x: {option}'\n{attributes}@data\n1,0,1\n"
     )
-    _, _, feature_names, label_names = arff.load(tmp_path / "x.arff")
-    assert label_names == labels
-    assert sorted(feature_names + labels) == ["a", "b", "c"]
+    data = arff.load(tmp_path / "x.arff")
+    assert data.label_names == labels
+    assert sorted(data.feature_names + labels) == ["a", "b", "c"]
 
 
 def test_mulan_list_wins_and_may_be_nested(tmp_path: Path) -> None:
@@ -80,12 +82,13 @@ def test_mulan_list_wins_and_may_be_nested(tmp_path: Path) -> None:
         gzip.compress(f"@relation 'x: -C 1'\n{attributes}@data\n1,0,1,0\n".encode())
     )
     (tmp_path / "x.xml").write_text(
-        '<labels xmlns="http://mulan.sourceforge.net/labels"><label name="d"><label name="b"/></label></labels>'
+        '<labels xmlns="http://mulan.sourceforge.net/labels">'
+        '<label name="d"><label name="b"/></label></labels>'
     )
     table = read_table(tmp_path / "x.arff.gz")
     assert table.labels.tolist() == ["b", "d"]  # in the file's order
     assert table.instances is None
-    features, labels, feature_names, _ = arff.load(tmp_path / "x.arff.gz")
-    assert feature_names == ["a", "c"]
-    np.testing.assert_array_equal(features.toarray(), [[1, 1]])
-    np.testing.assert_array_equal(labels.toarray(), [[0, 0]])
+    data = arff.load(tmp_path / "x.arff.gz")
+    assert data.feature_names == ["a", "c"]
+    np.testing.assert_array_equal(data.features.toarray(), [[1, 1]])
+    np.testing.assert_array_equal(data.labels.toarray(), [[0, 0]])

@@ -58,7 +58,7 @@ def test_mlcm_r_without_room_for_the_matrix(alpha, scores, monkeypatch):
     exact = mlc.mlcm_r(given, alpha=alpha)
     monkeypatch.setattr("mlconsensus.execution.local.available_memory", lambda: 0)
     monkeypatch.setattr(threads, "_limits", threads.ResourceLimits(memory=0))
-    assert mlc.MLCMr()._compute_statistics(panel).walk.rows is not None
+    assert mlc.MLCMr()._compute_statistics(panel.to_block()).walk.rows is not None
     np.testing.assert_allclose(mlc.mlcm_r(given, alpha=alpha), exact, atol=1e-10)
 
 
@@ -80,7 +80,7 @@ def test_fewer_instances_than_nodes_take_no_matrix_of_nodes(monkeypatch):
     panel, _ = mlc.datasets.make_panel(
         n_instances=10, n_labels=12, n_models=4, random_state=1
     )
-    walk = mlc.MLCMr()._compute_statistics(panel).walk
+    walk = mlc.MLCMr()._compute_statistics(panel.to_block()).walk
     assert walk.rows.shape == (10, 48)
     exact = mlc.MLCMr()._solve(MLCMrStatistics(np.asarray(walk)))
     np.testing.assert_allclose(

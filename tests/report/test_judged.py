@@ -9,7 +9,7 @@ from sklearn.metrics import f1_score, precision_recall_curve
 
 import mlconsensus as mlc
 from mlconsensus.report import evaluation, summarize
-from mlconsensus.report.evaluation import calibration_error
+from mlconsensus.report.evaluation import compute_calibration_error
 
 
 def test_judged(made, consensus, summary):
@@ -149,7 +149,7 @@ def test_calibration_error_of_probabilities():
     rng = np.random.default_rng(0)
     likely = rng.random((500, 4))
     right, wrong = (
-        calibration_error(rng.random(likely.shape) < p, likely)
+        compute_calibration_error(rng.random(likely.shape) < p, likely)
         for p in (likely, likely / 2)
     )
     assert right.low <= right.error < 0.05

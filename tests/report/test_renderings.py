@@ -12,9 +12,9 @@ import pytest
 from report_panels import HOSTILE, PANELS, report_of
 
 import mlconsensus as mlc
-from mlconsensus.inspection.model_quality import Suspect
+from mlconsensus.inspection.model_quality import FlaggedModel
 from mlconsensus.report.findings import actions, findings
-from mlconsensus.report.render import report_format
+from mlconsensus.report.render import choose_report_format
 
 EMPTY = {"meta", "link", "input"}
 ELEMENTS = {
@@ -278,7 +278,7 @@ def test_ask_is_not_named_where_it_takes_no_such_panel():
 
 def test_a_crowd_of_suspects_is_counted():
     one = report_of("two models").summary
-    found = Suspect(
+    found = FlaggedModel(
         "random",
         ("a",),
         "a answers as if at random",
@@ -327,4 +327,4 @@ def test_save(tmp_path):
     with pytest.raises(
         mlc.InputError, match="format: found 'pdf', expected one of html, json, text"
     ):
-        report_format("report", "pdf")
+        choose_report_format("report", "pdf")

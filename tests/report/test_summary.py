@@ -155,7 +155,7 @@ def test_many_labels_are_thinned_to_those_with_the_strongest_ties():
     chosen[:, 70:80] = chosen[:, 60:70]  # ten pairs of twins
     names = tuple(f"l{j}" for j in range(120))
     none = np.zeros(120, dtype=np.int64)
-    found = labels.summarise_labels(names, chosen, none, none, np.zeros(120))
+    found = labels.summarize_labels(names, chosen, none, none, np.zeros(120))
     assert len(found.order) == labels.MOST_LABELS
     assert {f"l{j}" for j in range(60, 80)} <= set(found.order)
     assert len(found.rows) == 120
@@ -171,7 +171,7 @@ def test_pairs_are_counted_and_those_that_go_together_least_are_listed():
     chosen[:, 7] &= ~chosen[:, 0]
     names = tuple("abcdefgh")
     none = np.zeros(8, dtype=np.int64)
-    found = labels.summarise_labels(names, chosen, none, none, np.zeros(8))
+    found = labels.summarize_labels(names, chosen, none, none, np.zeros(8))
     every = sorted(
         (
             (np.corrcoef(chosen[:, i], chosen[:, j])[0, 1], names[i], names[j])

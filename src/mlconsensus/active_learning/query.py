@@ -33,7 +33,7 @@ _UNSURE = 0.5
 _EVEN_SHARE = {"consensus": 0.2, "figures": 0.3}
 
 
-class Questions(NamedTuple):
+class QueryBatch(NamedTuple):
     """Instances that a person should label next."""
 
     at: IntArray  # (b,) their positions, the most valuable first
@@ -45,14 +45,14 @@ class Questions(NamedTuple):
         return f"{plural(len(self.at), 'instance')} to ask about"
 
 
-def questions(
+def select_queries(
     scores: FloatArray,
     likely: FloatArray,
     answered: BoolArray,
     budget: int,
     goal: Goal,
     seed: int = 0,
-) -> Questions:
+) -> QueryBatch:
     """Select `budget` instances that a person should label.
 
     Parameters
@@ -71,13 +71,13 @@ def questions(
 
     Returns
     -------
-    Questions
+    QueryBatch
 
     Examples
     --------
     >>> likely = np.array([[0.9, 0.1], [0.5, 0.5], [0.6, 0.4], [1.0, 0.0]])
     >>> answered = np.zeros(4, dtype=bool)
-    >>> query = questions(likely, likely, answered, 2, "consensus", seed=1)
+    >>> query = select_queries(likely, likely, answered, 2, "consensus", seed=1)
     >>> query.at.tolist(), bool((query.chance > 0).all())
     ([1, 2], True)
     """
@@ -94,13 +94,15 @@ def questions(
         )
 
     budget = min(budget, len(candidates))
-    chance = chances(scores[candidates], likely[candidates], budget, goal)
-    selected = drawn(chance, np.random.default_rng(seed))
+    chance = compute_inclusion_probabilities(
+        scores[candidates], likely[candidates], budget, goal
+    )
+    selected = draw_instances(chance, np.random.default_rng(seed))
     selected = selected[np.argsort(-chance[selected], kind="stable")]
-    return Questions(at=candidates[selected], chance=chance[selected])
+    return QueryBatch(at=candidates[selected], chance=chance[selected])
 
 
-def chances(
+def compute_inclusion_probabilities(
     scores: FloatArray,
     likely: FloatArray,
     budget: float,
@@ -117,7 +119,7 @@ def chances(
     budget : float
         Number of instances.
     goal : {"consensus", "figures"}
-        As in `questions`.
+        As in `select_queries`.
     power, unsure : float
         For the goal ``"consensus"``: exponents of the value of an instance, and of the
         entropy in it.
@@ -147,7 +149,7 @@ def chances(
     return (1 - even_share) * _in_proportion(worth, budget) + even
 
 
-def drawn(chance: FloatArray, rng: np.random.Generator) -> IntArray:
+def draw_instances(chance: FloatArray, rng: np.random.Generator) -> IntArray:
     """Draw instances with these inclusion probabilities (systematic sampling).
 
     The probabilities are laid end to end in random order. An instance is drawn if its

@@ -124,16 +124,16 @@ def explain(
       mlconsensus explain a.csv b.csv c.csv --instance 42
       mlconsensus explain a.csv b.csv c.csv --instance 42 --label sport --json
     """
-    from ..inspection.explanations import label_position, one_instance
+    from ..inspection.explanations import find_instance, find_label
 
     settings = combining.get_settings()
     predictions = combining.prepare(inputs.read(many=True))
 
     # Check the names before the work.
-    selected = one_instance(predictions, instance)
+    selected = find_instance(predictions, instance)
     labels = []
     for name in label_names:
-        labels.append(predictions.labels[label_position(predictions.labels, name)])
+        labels.append(predictions.labels[find_label(predictions.labels, name)])
 
     consensus = mlc.combine(predictions, **settings)
     if not labels:

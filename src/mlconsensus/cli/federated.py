@@ -81,15 +81,15 @@ def statistics(
       mlconsensus statistics site_a/*.parquet --method mlcm-r --output a.stats
       mlconsensus statistics *.csv --method mlcm-r --epsilon 1 --delta 1e-6 -o a.stats
     """
-    from ..federated.privacy.mechanism import CLIP, check
+    from ..federated.privacy.mechanism import DEFAULT_CLIP, check_budget
     from ..io.label_names import read_names
 
     # Check all options before the work.
     combiner, is_continued = _create_combiner(method, after)
     _check_privacy_options(epsilon, delta, clip, combiner.name)
-    clip_norm = CLIP if clip is None else clip
+    clip_norm = DEFAULT_CLIP if clip is None else clip
     if epsilon is not None and delta is not None:
-        check(type(combiner), epsilon, delta, clip_norm)
+        check_budget(type(combiner), epsilon=epsilon, delta=delta, clip=clip_norm)
 
     common_labels = None
     if label_names is not None:

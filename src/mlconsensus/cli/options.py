@@ -162,9 +162,9 @@ class PanelOptions(ReadOptions):
         return self._read_reference(path, is_partial=True)
 
     def _read_reference(self, path: str, is_partial: bool) -> ScoreTable:
-        from ..io.formats.registry import check_apart, expanded
+        from ..io.formats.registry import check_apart, expand_folders
 
-        check_apart(path, expanded(self.files), copies=is_partial)
+        check_apart(path, expand_folders(self.files), copies=is_partial)
         reading = self.get_reading()
         reading["partial"] = is_partial
         return mlc.io.read_table(path, **reading)

@@ -67,16 +67,16 @@ def report(
       mlconsensus report a.csv b.parquet c.jsonl --output report.html
       mlconsensus report a.csv b.csv c.csv --truth truth.csv --output-format text
     """
-    from ..io.formats.registry import expanded
+    from ..io.formats.registry import expand_folders
     from ..metrics.ground_truth import match_truth_table
     from ..report import Report, summarize
     from ..report.provenance import hash_files
-    from ..report.render import report_format
+    from ..report.render import choose_report_format
 
     # Check all options before the work.
     settings = combining.get_settings()
-    report_type = report_format(output, output_format)
-    input_files = expanded(get_paths(ctx, click.Path))
+    report_type = choose_report_format(output, output_format)
+    input_files = expand_folders(get_paths(ctx, click.Path))
     truth_table = None
     if truth is not None:
         truth_table = inputs.read_truth(truth)

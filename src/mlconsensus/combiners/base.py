@@ -27,6 +27,7 @@ from ..predictions import (
     as_predictions,
     is_frame,
 )
+from ..predictions.blocks import PredictionBlock
 from ..predictions.validation import Weights, model_weights
 from .contributions import Contributions
 from .gold_instances import collect_gold_instances
@@ -105,8 +106,13 @@ class BaseCombiner(TransformerMixin, BaseEstimator):
         None  # the settings it was solved for, and the solution
     )
 
+    @staticmethod
+    def _make_block(predictions: Predictions) -> PredictionBlock:
+        """Return predictions as the block that the following methods get."""
+        return predictions.to_block()
+
     @abstractmethod
-    def _compute_statistics(self, block: Predictions) -> Any:
+    def _compute_statistics(self, block: PredictionBlock) -> Any:
         """Return the statistics of one block."""
 
     @abstractmethod
@@ -115,12 +121,14 @@ class BaseCombiner(TransformerMixin, BaseEstimator):
 
     @staticmethod
     @abstractmethod
-    def _apply(block: Predictions, solution: Any) -> Any:
+    def _apply(block: PredictionBlock, solution: Any) -> Any:
         """Return the consensus scores of one block, shape (n, l)."""
 
     @staticmethod
     @abstractmethod
-    def _contributions(block: Predictions, solution: Any, label: int) -> Contributions:
+    def _contributions(
+        block: PredictionBlock, solution: Any, label: int
+    ) -> Contributions:
         """Return what the score of the block's one instance is the sum of."""
 
     @staticmethod
@@ -133,7 +141,7 @@ class BaseCombiner(TransformerMixin, BaseEstimator):
         completed = self.rounds_behind(state)
         if completed < len(self.rounds):
             return self.rounds[completed].statistics(block, state)
-        return self._compute_statistics(block)
+        return self._compute_statistics(self._make_block(block))
 
     def check(self) -> None:
         """Raise an error for parameters that have no solution."""
@@ -402,7 +410,7 @@ class BaseCombiner(TransformerMixin, BaseEstimator):
                 **{name: a.astype(np.float32) for name, a in parts if a is not None}
             )
 
-        return partial(_apply_to_block, type(self)._apply, self.weights_, solution)
+        return partial(_apply_to_block, type(self), self.weights_, solution)
 
     @classmethod
     def from_statistics(
@@ -462,7 +470,7 @@ class BaseCombiner(TransformerMixin, BaseEstimator):
             What becomes the attribute of that name, which ends in _: ``models``,
             ``labels`` and ``clusters``, tuples of names in the order of the statistics
             or the solution; ``statistics``; ``prepared``, what `prepare` found;
-            ``privacy``, what private statistics guarantee (its `cleared` takes mere
+            ``privacy``, what private statistics guarantee (its `remove_noise` takes mere
             noise off them before they are solved).
 
         Returns
@@ -523,7 +531,7 @@ class BaseCombiner(TransformerMixin, BaseEstimator):
             if self.privacy_ is None:
                 sums = self.statistics_
             else:
-                sums = self.privacy_.cleared(self)
+                sums = self.privacy_.remove_noise(self)
 
             work = partial(self._solve, sums)
             self._solved = (
@@ -639,9 +647,14 @@ def _compute_block_statistics(
 
 
 def _apply_to_block(
-    apply: Callable[..., FloatArray], weights: Any, solution: Any, block: Predictions
+    combiner: type[BaseCombiner],
+    weights: FloatArray | None,
+    solution: Any,
+    predictions: Predictions,
 ) -> Any:
-    return block.answered(apply(block.weighted(weights), solution))
+    """Return the scores of a block; gold labels replace the scores of their pairs."""
+    block = combiner._make_block(predictions.weighted(weights))
+    return predictions.answered(combiner._apply(block, solution))
 
 
 def _top_labels(

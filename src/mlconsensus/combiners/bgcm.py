@@ -1,19 +1,19 @@
-r"""BGCM, label by label: one bipartite graph for each label, its group nodes the (model, class) pairs.
+r"""BGCM, label by label: a bipartite graph of instances and (model, class) nodes.
 
-For label :math:`\ell` an instance is connected to the "yes" node of model `k` by the
-score `a` that the model gives it, and to its "no" node by :math:`1 - a`; to neither
-where the model was silent. The optimum of Eq. cm_objective is that of MLCM-r's system,
-with :math:`v = 2m` group nodes and :math:`d_i` the number of models that spoke:
+For label :math:`\ell`, an instance is connected to the "yes" node of model `k` by the
+score `a` that the model gives it, and to its "no" node by :math:`1 - a`; to neither if
+the prediction is missing. The optimum of Eq. cm_objective is that of MLCM-r's system,
+with :math:`v = 2m` group nodes and :math:`d_i` the number of predictions:
 
 .. math:: (\alpha I + D_v - A^\top D_n^{-1} A)\, Q = \alpha B, \qquad U = D_n^{-1} A Q
 
 The `l` systems are solved as one batch, and the score is `U`'s share of "yes". An
-instance that no model spoke about has no edge; it gets the label's prior, the share of
-all that was said which was "yes" (0 where nothing was). A model of weight `w` has edges
-and anchors `w` times as strong. Clusterings are group nodes without an anchor, and each
-counts among the models that spoke.
+instance without predictions has no edge; it gets the label's prior, the share of "yes"
+in all predictions (0 without any). A model of weight `w` has edges and anchors `w`
+times as strong. Clusterings are group nodes without an anchor, and each counts as one
+prediction.
 
-Known answers are sources, as in `mlcm_r`: :math:`\gamma A^\top D_n^{-1} (y - \bar y)`
+Gold labels are sources, as in `mlcm_r`: :math:`\gamma A^\top D_n^{-1} (y - \bar y)`
 is added to :math:`\alpha B`.
 
 Gao, Liang, Fan, Sun, Han: Graph-based consensus maximization among multiple supervised
@@ -25,113 +25,80 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from ..execution.statistics import Axes
-from ..linalg import block_sums, vote_patterns
-from ..linalg.block_sums import (
-    FloatArray,
-    connections,
-    folded,
-    label_grams,
-    ratio,
-    row_sums,
-    spoken,
-)
-from ..linalg.clusters import memberships, pair_sums, reaching
-from ..linalg.sparse_scores import Said, SparseScores, at_cells
-from ..predictions import Predictions
+from ..linalg.block_sums import product, ratio, row_sums
+from ..linalg.clusters import pair_sums, reaching
+from ..linalg.sparse_scores import to_scores
+from ..predictions import FloatArray
+from ..predictions.blocks import DenseValues, PairValues, PredictionBlock
 from ..predictions.validation import Weights, positive
 from .base import BaseCombiner, PredictionsLike
-from .contributions import Contributions, of_label, statements
+from .contributions import Contributions, of_label
 from .mlcm_r import GOLD
 
 
 class BGCMStatistics(NamedTuple):
-    """Sums over instances, for each label and pair of models; `a` is a score, `s` is 1 where the model spoke.
+    """Sums over instances for each label.
 
-    Both are multiplied by the model's weight; `c` is 1 for the clusters that the
-    instance is in.
+    `a` is a score and `s` is 1 where the model made a prediction, both times the
+    model's weight; `c` is 1 for the clusters of the instance; `d` is the number of
+    predictions of the pair; `y` is 1 for a positive and `g` for any gold label.
     """
 
-    yes_yes: Annotated[Any, Axes("l m m", symmetric=True, least=0)]  # Σ a_k a_k' / d
-    said_yes: Annotated[Any, Axes("l m m", least=0)]  # Σ s_k a_k' / d
-    said_said: Annotated[Any, Axes("l m m", symmetric=True, least=0)]  # Σ s_k s_k' / d
-    yes_in: Annotated[Any, Axes("l m c", least=0)] = (
-        0  # Σ a_k c / d, where the panel has clusterings
-    )
-    said_in: Annotated[Any, Axes("l m c", least=0)] = 0  # Σ s_k c / d
-    in_in: Annotated[Any, Axes("l c c", symmetric=True, least=0)] = 0  # Σ c c' / d
-    to_gold: Annotated[Any, Axes("? m l", least=0)] = (
-        0  # Σ y a / d, Σ y s / d, Σ k a / d, Σ k s / d; k: known
-    )
-    in_gold: Annotated[Any, Axes("? c l", least=0)] = 0  # Σ y c / d, Σ k c / d
+    # Σ a_k a_k' / d
+    scores: Annotated[Any, Axes("l m m", symmetric=True, least=0)]
+    # Σ s_k a_k' / d
+    presence_scores: Annotated[Any, Axes("l m m", least=0)]
+    # Σ s_k s_k' / d
+    presence: Annotated[Any, Axes("l m m", symmetric=True, least=0)]
+    # Σ a_k c / d; 0 without clusterings.
+    scores_in_clusters: Annotated[Any, Axes("l m c", least=0)] = 0
+    # Σ s_k c / d; 0 without clusterings.
+    presence_in_clusters: Annotated[Any, Axes("l m c", least=0)] = 0
+    # Σ c c' / d; 0 without clusterings.
+    clusters: Annotated[Any, Axes("l c c", symmetric=True, least=0)] = 0
+    # Σ y a / d, Σ y s / d, Σ g a / d, Σ g s / d; 0 without gold labels.
+    to_gold: Annotated[Any, Axes("? m l", least=0)] = 0
+    # Σ y c / d, Σ g c / d; 0 without gold labels.
+    clusters_to_gold: Annotated[Any, Axes("? c l", least=0)] = 0
 
 
 class BGCMSolution(NamedTuple):
-    """For each label, how likely "yes" is at each group node."""
+    """For each label, the probability of "yes" at each group node."""
 
-    yes: Annotated[
-        FloatArray, Axes("m l", least=0, most=1)
-    ]  # at the models' "yes" nodes
-    no: Annotated[FloatArray, Axes("m l", least=0, most=1)]  # at the models' "no" nodes
-    prior: Annotated[
-        FloatArray, Axes("l", least=0, most=1)
-    ]  # of an instance without edges
-    clusters: Annotated[FloatArray | None, Axes("c l", least=0, most=1)] = (
-        None  # at the clusters
-    )
+    # At the models' "yes" nodes.
+    yes: Annotated[FloatArray, Axes("m l", least=0, most=1)]
+    # At the models' "no" nodes.
+    no: Annotated[FloatArray, Axes("m l", least=0, most=1)]
+    # For an instance without edges.
+    prior: Annotated[FloatArray, Axes("l", least=0, most=1)]
+    # At the clusters.
+    clusters: Annotated[FloatArray | None, Axes("c l", least=0, most=1)] = None
 
 
-def _many_sums(found: Said, l: int) -> BGCMStatistics:
-    """Add up at the cells that somebody named, and where anybody could have spoken."""
-    m = len(found.parts)
-    cells = found.folded(np.ones_like(found.known))
-    share = ratio(np.ones(cells.nnz), found.spread(found.known, cells), 0.0)
-    yes = [
-        at_cells(own, cells) * found.known[k][cells.indices]
-        for k, own in enumerate(found.parts)
-    ]
-    rows = np.repeat(np.arange(cells.shape[0]), np.diff(cells.indptr))
-    yes_yes, said_yes, said_said = np.zeros((3, l, m, m))
-    for k, q in np.ndindex(m, m):
-        spoke = found.seen[rows, k] * found.known[k][cells.indices]
-        said_yes[:, k, q] = np.bincount(cells.indices, share * spoke * yes[q], l)
-        yes_yes[:, k, q] = (
-            np.bincount(cells.indices, share * yes[k] * yes[q], l)
-            if k <= q
-            else yes_yes[:, q, k]
-        )
+class _Systems(NamedTuple):
+    """The labels' linear systems before they are solved, for v nodes."""
 
-    for seen, at in found.groups():
-        spoke = (found.known * seen[:, None]).T  # (l, m)
-        per = ratio(np.full(l, float(len(at))), spoke.sum(axis=1), 0.0)
-        said_said += per[:, None, None] * spoke[:, :, None] * spoke[:, None, :]
-
-    return BGCMStatistics(yes_yes, said_yes, said_said)
-
-
-def _plain(block: Predictions) -> bool:
-    """Tell whether all models spoke everywhere and count alike, and no clusterings stand beside them."""
-    return (
-        block.complete
-        and block.weights is None
-        and not block.clusters
-        and block.gold is None
-    )
+    walk: FloatArray  # (l, v, v) Aᵀ D_n⁻¹ A
+    anchors: FloatArray  # (l, v)
+    right_side: FloatArray  # (l, v)
 
 
 class BGCM(BaseCombiner):
-    """BGCM label by label: consensus of the models on yes and no, each label by itself.
+    """BGCM label by label: consensus of the models on yes and no.
 
     Parameters
     ----------
-    alpha
-        How strongly each group node is held to its own class; positive.
-    weights
-        How much each model counts, in their order or by name; ``None``: all alike.
+    alpha : float, default=2.0
+        How strongly each group node is tied to its own class.
+    weights : sequence or mapping, default=None
+        Weight of each model, in their order or by name. By default all are equal.
 
     Examples
     --------
     >>> import mlconsensus as mlc
-    >>> mlc.BGCM(alpha=2.0).fit_transform([[[1, 1], [0, 0]], [[1, 0], [0, 0]]]).round(2)
+    >>> first = [[1, 1], [0, 0]]
+    >>> second = [[1, 0], [0, 0]]
+    >>> mlc.BGCM(alpha=2.0).fit_transform([first, second]).round(2)
     array([[1.  , 0.49],
            [0.  , 0.09]])
     """
@@ -149,227 +116,156 @@ class BGCM(BaseCombiner):
         self.weights = weights
 
     def check(self) -> None:
-        """Refuse settings that no solution can be found with."""
+        """Raise an error for parameters that have no solution."""
         positive(self.alpha, "alpha")
 
-    def _compute_statistics(self, block: Predictions) -> BGCMStatistics:
-        """Add up how often each pair of models says the same of each label."""
-        m, n, l = block.shape
-        if block.many:
-            return _many_sums(Said.by(block), l)
-        if _plain(block):  # s = 1 and d = m
-            if (found := vote_patterns.codes(block)) is not None:
-                who = vote_patterns.bits(m)
-                both = (who[:, :, None] * who[:, None, :]).reshape(-1, m * m)
-                together = (vote_patterns.counts(found, 2**m) @ both).reshape(l, m, m)
-                yes = np.einsum("jkk->jk", together)  # votes are 0 or 1: Σ a² = Σ a
-            else:
-                A = connections(block)
-                together = block_sums.own_label_grams(A, l)
-                yes = block_sums.column_sums(A).reshape(m, l).T
-
-            return BGCMStatistics(
-                together / m,
-                np.repeat(yes[:, None, :] / m, m, axis=1),
-                np.full((l, m, m), n / m),
+    def _compute_statistics(self, block: PredictionBlock) -> BGCMStatistics:
+        """Return the sums of products of two models' predictions."""
+        share = _count_edges(block).map(_invert)
+        products = block.multiply_models(share)
+        statistics = BGCMStatistics(
+            scores=products.scores,
+            presence_scores=products.presence_and_score,
+            presence=products.presence,
+        )
+        if block.n_clusters > 0:
+            cluster_sums = block.sum_by_cluster(share)
+            statistics = statistics._replace(
+                scores_in_clusters=cluster_sums.scores,
+                presence_in_clusters=cluster_sums.presence,
+                clusters=pair_sums(block.membership_matrix(), share.to_array()),
             )
-
-        A = block_sums.dense(connections(block))
-        said = spoken(block)
-        C = memberships(block)
-        share = ratio(
-            np.ones((n, l)), folded(said, np.ones((m, l))) + row_sums(C)[:, None], 0.0
-        )
-        grams = BGCMStatistics(
-            *(
-                label_grams(one, other, share)
-                for one, other in ((A, A), (said, A), (said, said))
+        if block.gold is not None:
+            to_gold, clusters_to_gold = _sum_gold_labels(block, share.to_array())
+            statistics = statistics._replace(
+                to_gold=to_gold, clusters_to_gold=clusters_to_gold
             )
-        )
-        if (gold := block.gold) is not None:
-            sides = [
-                side * share[gold.at]
-                for side in (np.nan_to_num(gold.answers), ~np.isnan(gold.answers))
-            ]
-            each = [
-                (X[gold.at].reshape(-1, m, l) * side[:, None]).sum(axis=0)
-                for side in sides
-                for X in (A, said)
-            ]
-            inside = [block_sums.product(C[gold.at].T, side) for side in sides]
-            grams = grams._replace(to_gold=np.array(each), in_gold=np.array(inside))
-
-        if not block.clusters:
-            return grams
-
-        yes_in, said_in = (
-            (C.T @ (X * np.tile(share, m))).reshape(-1, m, l).transpose(2, 1, 0)
-            for X in (A, said)
-        )
-        return grams._replace(yes_in=yes_in, said_in=said_in, in_in=pair_sums(C, share))
+        return statistics
 
     def _solve(self, statistics: BGCMStatistics) -> BGCMSolution:
-        """Solve the labels' systems of 2m nodes, and one for each cluster, as one batch."""
-        yes_yes, said_yes, said_said = statistics[:3]
-        l, m, _ = yes_yes.shape
-        some = np.flatnonzero(said_yes.any(axis=(1, 2)))
-        if len(some) < l and all(
-            np.ndim(each) == 0 for each in statistics[3:]
-        ):  # a walk from no comes to no named yes
-            likely = np.repeat([1.0, 0.0], m)[:, None] * np.ones(l)
-            prior = np.zeros(l)
-            if len(some):
-                own = self._solve(
-                    BGCMStatistics(*(each[some] for each in statistics[:3]))
-                )
-                likely[:, some] = np.concatenate(own[:2])
-                prior[some] = own.prior
+        """Solve the systems of all labels, each with 2m nodes and the clusters."""
+        n_models = statistics.scores.shape[1]
+        has_more = any(np.ndim(field) > 0 for field in statistics[3:])
+        is_named = statistics.presence_scores.any(axis=(1, 2))
+        if not is_named.all() and not has_more:
+            return self._solve_named_labels(statistics, np.flatnonzero(is_named))
 
-            return BGCMSolution(likely[:m], likely[m:], prior)
+        systems, prior = self._make_systems(statistics)
+        if np.ndim(statistics.to_gold) > 0:
+            source = GOLD * self.alpha * _compute_gold_source(statistics)
+            systems = systems._replace(right_side=systems.right_side + source)
 
-        yes_no = said_yes.transpose(0, 2, 1) - yes_yes  # Σ a_k (s_k' − a_k') / d
-        no_no = said_said - said_yes - said_yes.transpose(0, 2, 1) + yes_yes
-        walk = np.block([[yes_yes, yes_no], [yes_no.transpose(0, 2, 1), no_no]])
-        anchors = np.tile(
-            self.alpha * (np.ones(m) if self.weights_ is None else self.weights_), 2
-        )
-        anchors = np.tile(np.where(anchors > 0, anchors, 1.0), (l, 1))  # (l, nodes)
-        held = anchors * np.repeat([1.0, 0.0], m)  # α times B's column for "yes"
-        clustered = np.ndim(statistics.in_in) > 0
-        if clustered:
-            to_clusters = np.concatenate(
-                [statistics.yes_in, statistics.said_in - statistics.yes_in], axis=1
-            )
-            walk = np.block(
-                [
-                    [walk, to_clusters],
-                    [to_clusters.transpose(0, 2, 1), statistics.in_in],
-                ]
-            )
+        # (alpha I + D_v - A' D_n^-1 A) Q = alpha B; rounding can leave [0, 1].
+        degrees = systems.walk.sum(axis=2)
+        diagonal = (systems.anchors + degrees)[:, :, np.newaxis]
+        n_nodes = systems.walk.shape[1]
+        matrices = diagonal * np.eye(n_nodes) - systems.walk
+        solutions = np.linalg.solve(matrices, systems.right_side[..., np.newaxis])
+        probabilities = np.clip(solutions[..., 0].T, 0, 1)
 
-        degrees = walk.sum(axis=2)  # (l, nodes) the diagonals of D_v
-        prior = ratio(degrees[:, :m].sum(axis=1), degrees[:, : 2 * m].sum(axis=1), 0.0)
-        if clustered:
-            # Clusters that no walk to a model's node leaves from hold to the prior.
-            lost = ~reaching(np.asarray(to_clusters.any(axis=1)), statistics.in_in)
-            kept = np.concatenate([np.ones((l, 2 * m)), ~lost], axis=1)
-            walk = walk * kept[:, :, None] * kept[:, None, :]
-            degrees = degrees * kept
-            anchors = np.concatenate([anchors, lost], axis=1)
-            held = np.concatenate([held, lost * prior[:, None]], axis=1)
-
-        if np.ndim(statistics.to_gold):
-            of_a = statistics.to_gold[::2]
-            of_s = statistics.to_gold[1::2]
-            inside = statistics.in_gold
-            yes, known = np.concatenate([of_a, of_s - of_a, inside], axis=1).transpose(
-                0, 2, 1
-            )
-            usual = ratio(yes.sum(axis=1), known.sum(axis=1), 0.0)
-            held = held + GOLD * self.alpha * (
-                yes - usual[:, None] * known
-            )  # γ Aᵀ D_n⁻¹ (y − ȳ)
-
-        system = (anchors + degrees)[:, :, None] * np.eye(walk.shape[1]) - walk
-        likely = np.clip(
-            np.linalg.solve(system, held[..., None])[..., 0].T, 0, 1
-        )  # rounding leaves that range
+        clusters = None
+        if np.ndim(statistics.clusters) > 0:
+            clusters = probabilities[2 * n_models :]
         return BGCMSolution(
-            likely[:m], likely[m : 2 * m], prior, likely[2 * m :] if clustered else None
+            yes=probabilities[:n_models],
+            no=probabilities[n_models : 2 * n_models],
+            prior=prior,
+            clusters=clusters,
         )
+
+    def _solve_named_labels(
+        self, statistics: BGCMStatistics, named: Any
+    ) -> BGCMSolution:
+        """Solve for the labels that some model named; no walk reaches other labels."""
+        n_labels, n_models, _ = statistics.scores.shape
+        yes = np.ones((n_models, n_labels))
+        no = np.zeros((n_models, n_labels))
+        prior = np.zeros(n_labels)
+        if len(named) > 0:
+            named_statistics = BGCMStatistics(
+                scores=statistics.scores[named],
+                presence_scores=statistics.presence_scores[named],
+                presence=statistics.presence[named],
+            )
+            solution = self._solve(named_statistics)
+            yes[:, named] = solution.yes
+            no[:, named] = solution.no
+            prior[named] = solution.prior
+        return BGCMSolution(yes=yes, no=no, prior=prior)
+
+    def _make_systems(self, statistics: BGCMStatistics) -> tuple[_Systems, FloatArray]:
+        """Return the walks, anchors and right-hand sides, and the labels' priors."""
+        n_labels, n_models, _ = statistics.scores.shape
+        yes_yes = statistics.scores
+        presence_yes = statistics.presence_scores
+
+        # "no" is s - a, so products with it are differences.
+        yes_no = presence_yes.transpose(0, 2, 1) - yes_yes
+        no_no = statistics.presence - presence_yes - yes_no
+        walk = np.block([[yes_yes, yes_no], [yes_no.transpose(0, 2, 1), no_no]])
+
+        # alpha B: a model's "yes" node is tied to 1 and its "no" node to 0.
+        weights = np.ones(n_models) if self.weights_ is None else self.weights_
+        model_anchors = np.tile(self.alpha * weights, 2)
+        model_anchors = np.where(model_anchors > 0, model_anchors, 1.0)
+        anchors = np.tile(model_anchors, (n_labels, 1))
+        right_side = anchors * np.repeat([1.0, 0.0], n_models)
+
+        systems = _Systems(walk=walk, anchors=anchors, right_side=right_side)
+        if np.ndim(statistics.clusters) > 0:
+            return _add_clusters(systems, statistics)
+        return systems, _compute_prior(walk, n_models)
 
     @staticmethod
-    def _apply(block: Predictions, solution: BGCMSolution) -> Any:
-        """Average over the models that spoke how likely "yes" is at the nodes that they chose."""
-        m, _, l = block.shape
-        moved = solution.yes - solution.no
-        always = solution.no.sum(axis=0)
-        if block.many:
-            every = Said.by(block)
-            default = np.clip(
-                ratio(
-                    (every.known * solution.no).sum(axis=0),
-                    every.known.sum(axis=0),
-                    solution.prior,
-                ),
-                0,
-                1,
-            )
-            cells = every.folded(every.known * moved)
-            likely = cells.data + every.spread(every.known * solution.no, cells)
-            cells.data = (
-                np.clip(ratio(likely, every.spread(every.known, cells), 0.0), 0, 1)
-                - default[cells.indices]
-            )
-            return SparseScores(cells, default)
+    def _apply(block: PredictionBlock, solution: BGCMSolution) -> Any:
+        """Average the probabilities of "yes" at the nodes that the models chose."""
+        # a * yes + (s - a) * no
+        from_scores = block.sum_scores(solution.yes - solution.no)
+        total = from_scores.map(np.add, block.count_predictions(solution.no))
+        if block.n_clusters > 0:
+            membership = block.membership_matrix()
+            from_clusters = product(membership, np.asarray(solution.clusters))
+            total = total.map(np.add, DenseValues(from_clusters))
 
-        if _plain(block):
-            share = 1 / m
-        else:
-            share = 1.0
-
-        scores = block_sums.dense(
-            vote_patterns.pooled(vote_patterns.answers(block), moved * share)
-        )  # a·yes + (s − a)·no
-        if _plain(block):
-            scores += always * share
-            return np.clip(scores, 0, 1, out=scores)
-
-        said = spoken(block)
-        C = memberships(block)
-        scores += folded(said, solution.no)
-        if block.clusters:
-            scores += block_sums.product(C, np.asarray(solution.clusters))
-        return np.clip(
-            ratio(
-                scores,
-                folded(said, np.ones((m, l))) + row_sums(C)[:, None],
-                solution.prior,
-            ),
-            0,
-            1,
-        )
+        mean = total.divide(_count_edges(block), solution.prior)
+        return to_scores(mean.map(np.clip, 0, 1))
 
     @staticmethod
     def _contributions(
-        block: Predictions, solution: BGCMSolution, label: int
+        block: PredictionBlock, solution: BGCMSolution, label: int
     ) -> Contributions:
-        """Take the mean of the block's one instance apart: how likely "yes" is at the nodes that each model chose."""
-        scores, said = statements(block)
-        inside = memberships(block[:1]).toarray()[0]
-        heard = said[:, label].sum() + inside.sum()
-        if heard:
-            baseline = 0.0
-        else:
-            baseline = float(solution.prior[label])
+        """Return the share of each prediction in the mean of one instance."""
+        scores, is_present = block.get_instance(0)
+        is_member = block.membership_matrix()[:1].toarray()[0]
+        n_edges = is_present[:, label].sum() + is_member.sum()
+        if n_edges == 0:
+            prior = float(solution.prior[label])
+            return Contributions(prior, np.zeros_like(scores))
 
-        heard = heard or 1.0
         yes = scores[:, label]
-        no = (said - scores)[:, label]
-        likely = yes * solution.yes[:, label] + no * solution.no[:, label]
-        if block.clusters:
-            clusters = inside * np.asarray(solution.clusters)[:, label] / heard
-        else:
-            clusters = None
-
+        no = is_present[:, label] - yes
+        shares = yes * solution.yes[:, label] + no * solution.no[:, label]
+        clusters = None
+        if block.n_clusters > 0:
+            clusters = is_member * np.asarray(solution.clusters)[:, label] / n_edges
         return Contributions(
-            baseline, of_label(likely / heard, label, scores.shape), clusters=clusters
+            0.0, of_label(shares / n_edges, label, scores.shape), clusters=clusters
         )
 
 
 def bgcm(
     predictions: PredictionsLike, alpha: float = 2.0, weights: Weights = None
 ) -> FloatArray:
-    """Return the consensus scores of `BGCM`.
+    """Return the consensus scores of BGCM.
 
     Parameters
     ----------
-    predictions
+    predictions : Predictions or array-like of shape (m, n, l)
         `Predictions`, or anything that its constructor takes.
-    alpha
-        How strongly each group node is held to its own class; positive.
-    weights
-        How much each model counts, in their order or by name; ``None``: all alike.
+    alpha : float, default=2.0
+        How strongly each group node is tied to its own class.
+    weights : sequence or mapping, default=None
+        Weight of each model, in their order or by name. By default all are equal.
 
     Returns
     -------
@@ -377,3 +273,82 @@ def bgcm(
         Higher scores are more relevant.
     """
     return BGCM(alpha=alpha, weights=weights).fit_transform(predictions)
+
+
+def _count_edges(block: PredictionBlock) -> PairValues:
+    """Return d, the number of predictions and of clusters of each pair."""
+    count = block.count_predictions()
+    if block.n_clusters == 0:
+        return count
+    n_clusters = row_sums(block.membership_matrix())
+    return DenseValues(count.to_array() + n_clusters[:, np.newaxis])
+
+
+def _invert(count: FloatArray) -> FloatArray:
+    """Return 1 / count, or 0 for a pair without predictions."""
+    return ratio(np.ones_like(count), count, 0.0)
+
+
+def _sum_gold_labels(
+    block: PredictionBlock, share: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return the sums of gold labels with models (4, m, l) and clusters (2, c, l)."""
+    gold = block.gold
+    assert gold is not None
+    membership = block.membership_matrix()[gold.at]
+
+    to_models = []
+    to_clusters = []
+    for gold_values in (np.nan_to_num(gold.answers), ~np.isnan(gold.answers)):
+        weighted = np.zeros_like(share)
+        weighted[gold.at] = gold_values * share[gold.at]
+        values = DenseValues(weighted)
+        to_models.append(block.sum_scores_by_model(values))
+        to_models.append(block.count_predictions_by_model(values))
+        to_clusters.append(product(membership.T, weighted[gold.at]))
+    return np.array(to_models), np.array(to_clusters)
+
+
+def _compute_prior(walk: FloatArray, n_models: int) -> FloatArray:
+    """Return the share of "yes" in all edges of each label."""
+    degrees = walk.sum(axis=2)
+    yes = degrees[:, :n_models].sum(axis=1)
+    all_edges = degrees[:, : 2 * n_models].sum(axis=1)
+    return ratio(yes, all_edges, 0.0)
+
+
+def _add_clusters(
+    systems: _Systems, statistics: BGCMStatistics
+) -> tuple[_Systems, FloatArray]:
+    """Return the systems with the nodes of clusters, and the labels' priors."""
+    n_labels, n_models, _ = statistics.scores.shape
+    yes = statistics.scores_in_clusters
+    no = statistics.presence_in_clusters - yes
+    to_clusters = np.concatenate([yes, no], axis=1)
+    between = statistics.clusters
+    walk = np.block(
+        [[systems.walk, to_clusters], [to_clusters.transpose(0, 2, 1), between]]
+    )
+    prior = _compute_prior(walk, n_models)
+
+    # A cluster without a path to a model's node is tied to the prior.
+    is_isolated = ~reaching(np.asarray(to_clusters.any(axis=1)), between)
+    is_connected = np.concatenate([np.ones((n_labels, 2 * n_models)), ~is_isolated], 1)
+    walk = walk * is_connected[:, :, np.newaxis] * is_connected[:, np.newaxis]
+    anchors = np.concatenate([systems.anchors, is_isolated], axis=1)
+    tied_to_prior = is_isolated * prior[:, np.newaxis]
+    right_side = np.concatenate([systems.right_side, tied_to_prior], axis=1)
+    return _Systems(walk=walk, anchors=anchors, right_side=right_side), prior
+
+
+def _compute_gold_source(statistics: BGCMStatistics) -> FloatArray:
+    """Return Aᵀ D_n⁻¹ (y - ȳ) for the nodes of each label, (l, v)."""
+    yes_scores, yes_presence, all_scores, all_presence = statistics.to_gold
+    yes_clusters, all_clusters = statistics.clusters_to_gold
+
+    positive_labels = np.concatenate(
+        [yes_scores, yes_presence - yes_scores, yes_clusters]
+    ).T
+    all_labels = np.concatenate([all_scores, all_presence - all_scores, all_clusters]).T
+    mean = ratio(positive_labels.sum(axis=1), all_labels.sum(axis=1), 0.0)
+    return np.asarray(positive_labels - mean[:, np.newaxis] * all_labels)

@@ -14,12 +14,13 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from ..execution.statistics import Axes
-from ..linalg.block_sums import FloatArray, column_sums, dense, mean, ratio, votes
-from ..linalg.sparse_scores import Said, many_means
-from ..predictions import Predictions
+from ..linalg.block_sums import ratio
+from ..linalg.sparse_scores import to_scores
+from ..predictions import FloatArray
+from ..predictions.blocks import PredictionBlock
 from ..predictions.validation import Weights
 from .base import BaseCombiner, PredictionsLike
-from .contributions import Contributions, of_label, statements
+from .contributions import Contributions, of_label
 
 
 class MajorityVoteStatistics(NamedTuple):
@@ -62,18 +63,11 @@ class MajorityVote(BaseCombiner):
     def __init__(self, weights: Weights = None) -> None:
         self.weights = weights
 
-    def _compute_statistics(self, block: Predictions) -> MajorityVoteStatistics:
+    def _compute_statistics(self, block: PredictionBlock) -> MajorityVoteStatistics:
         """Return the sum of the scores and the number of predictions of each label."""
-        if block.many:
-            sparse_votes = Said.by(block)
-            total = sparse_votes.folded(sparse_votes.known).sum(axis=0)
-            count = sparse_votes.seen.sum(axis=0) @ sparse_votes.known
-            return MajorityVoteStatistics(total=total, heard=count)
-
-        total, count = votes(block)
-        counts = np.broadcast_to(count, total.shape)
         return MajorityVoteStatistics(
-            total=column_sums(total), heard=counts.sum(axis=0)
+            total=block.sum_scores().sum_over_instances(),
+            heard=block.count_predictions().sum_over_instances(),
         )
 
     def _solve(self, statistics: MajorityVoteStatistics) -> MajorityVoteSolution:
@@ -83,23 +77,20 @@ class MajorityVote(BaseCombiner):
         return MajorityVoteSolution(prior=np.clip(prior, 0, 1))
 
     @staticmethod
-    def _apply(block: Predictions, solution: MajorityVoteSolution) -> Any:
+    def _apply(block: PredictionBlock, solution: MajorityVoteSolution) -> Any:
         """Return the mean scores; Eq. averaging."""
-        if block.many:
-            return many_means(block, solution.prior)
-
-        scores = dense(mean(votes(block), solution.prior))
-        if block.weights is None:
-            return scores
-        # Sums of weights are rounded.
-        return np.clip(scores, 0, 1)
+        mean = block.compute_mean_scores(solution.prior)
+        if block.info.weights is not None:
+            # Sums of weights are rounded.
+            mean = mean.map(np.clip, 0, 1)
+        return to_scores(mean)
 
     @staticmethod
     def _contributions(
-        block: Predictions, solution: MajorityVoteSolution, label: int
+        block: PredictionBlock, solution: MajorityVoteSolution, label: int
     ) -> Contributions:
         """Return each model's score of the label, divided by their number."""
-        scores, is_present = statements(block)
+        scores, is_present = block.get_instance(0)
         count = is_present[:, label].sum()
         if count == 0:
             return Contributions(float(solution.prior[label]), np.zeros(scores.shape))

@@ -13,14 +13,14 @@ def check_fits_memory(method: Any, panel: Any) -> Any:
     """Return a panel of many labels as a method takes it; refuse one that would not fit into memory."""
     m, n, l = (int(size) for size in panel.shape)
     sparsely = method.takes_many and panel.gold is None and not panel.clusters
-    named = min(l, panel.n_said)
+    named = min(l, panel.n_stored)
     head = head_size(named) * method.pairs_labels
     # Vectors of labels, copies of what was said, what the head has with all named
     # labels, each instance's best.
     per_pair = 250 + 60 * m * method.pairs_models
     held = (
         per_pair * l * m
-        + 60 * panel.n_said
+        + 60 * panel.n_stored
         + head * named * max(20, 5 * m)
         + 24 * KEPT * n
     )

@@ -58,43 +58,32 @@ Xie, Kong, Gao, Fan, Yu: Multilabel Consensus Classification.
 from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
-from scipy import linalg, sparse
+from scipy import linalg
 
-from ..errors import InputError
 from ..execution.statistics import Axes
-from ..linalg.block_sums import (
-    BoolArray,
-    FloatArray,
-    Votes,
-    column_sums,
-    dense,
-    gram,
-    mean,
-    product,
-    ratio,
-    votes,
+from ..linalg.block_sums import dense, ratio
+from ..linalg.gram import (
+    Gram,
+    as_gram,
+    compute_mean_gram,
+    compute_uncovered_grams,
 )
-from ..linalg.gram import Gram, as_gram
 from ..linalg.label_map import (
-    HeadTailMap,
-    among_tail,
-    head_first,
-    shrunk,
-    single,
-    with_head,
+    apply_label_map,
+    decompose_gram,
+    get_map_column,
+    shrink_labels,
 )
-from ..linalg.sparse_scores import Said, SparseScores, best, many_means, telling
-from ..predictions import Matrix, Predictions
+from ..predictions import BoolArray, FloatArray
+from ..predictions.blocks import PredictionBlock
 from ..predictions.validation import Weights, whole
 from .base import BaseCombiner, PredictionsLike
-from .contributions import Contributions, statements
+from .contributions import Contributions
 
 # Candidates for tau: the number of instances that the unsupervised map counts as.
 _TAUS = tuple(np.geomspace(1e5, 200, 26))
 # Squared error of a label that is assumed in addition to the observed one.
 _NOISE = 0.05
-# Integers below this number are exact in float32.
-_EXACT_FLOAT32 = 2**24
 
 
 class MLCMaStatistics(NamedTuple):
@@ -193,74 +182,57 @@ class MLCMa(BaseCombiner):
         if self.n_iter is not None:
             whole(self.n_iter, "n_iter", 0, 10**5)
 
-    def _compute_statistics(self, block: Predictions) -> MLCMaStatistics:
+    def _compute_statistics(self, block: PredictionBlock) -> MLCMaStatistics:
         """Return the sums of one block, those of gold instances separately."""
-        statistics = _compute_mean_statistics(block)
+        total = block.sum_scores()
+        count = block.count_predictions()
+        mean = total.divide(count, default=0.0)
+        is_uncovered = count.map(np.equal, 0)
+
+        statistics = MLCMaStatistics(
+            n_instances=block.n_instances,
+            spoken=count.sum_over_instances().sum(),
+            known=block.n_instances - is_uncovered.sum_over_instances(),
+            total=mean.sum_over_instances(),
+            known_gram=compute_mean_gram(total, count),
+        )
+        uncovered_grams = compute_uncovered_grams(mean, is_uncovered)
+        if uncovered_grams is not None:
+            cross_gram, unknown_gram = uncovered_grams
+            statistics = statistics._replace(
+                cross_gram=cross_gram, unknown_gram=unknown_gram
+            )
+
         gold = block.gold
         if gold is None:
             return statistics
 
         is_complete = ~np.isnan(gold.answers).any(axis=1)
-        if not is_complete.any():
+        gold_labels = gold.answers[is_complete]
+        if len(gold_labels) == 0:
             return statistics
 
-        gold_labels = gold.answers[is_complete]
-        gold_votes = votes(block[gold.at[is_complete]])
-        mean_scores = dense(mean(gold_votes, np.zeros(len(block.labels))))
+        gold_means = dense(mean.to_matrix()[gold.at[is_complete]])
         return statistics._replace(
             gold=len(gold_labels),
-            gold_gram=gram(mean_scores),
-            gold_cross=mean_scores.T @ gold_labels,
+            gold_gram=gold_means.T @ gold_means,
+            gold_cross=gold_means.T @ gold_labels,
             gold_yes=gold_labels.sum(axis=0),
         )
 
     def _solve(self, statistics: MLCMaStatistics) -> MLCMaSolution:
         """Return the label map of Algorithm 1 after `n_iter` iterations."""
         prior = ratio(statistics.total, statistics.known, 0.0)
-        if isinstance(statistics.known_gram, tuple):
-            return MLCMaSolution(self._solve_large_label_space(statistics), prior)
+        n_instances = statistics.n_instances
+        models_per_pair = statistics.spoken / (n_instances * len(prior))
 
-        n_labels = len(statistics.total)
-        models_per_pair = statistics.spoken / (statistics.n_instances * n_labels)
-        eigenvalues, eigenvectors = self._decompose_gram(statistics, prior)
-        shrinkage = self._compute_shrinkage(models_per_pair * eigenvalues)
-        label_map = (eigenvectors * shrinkage) @ eigenvectors.T
-
-        # Labels that never occur together have 0 here, except for rounding errors that
-        # would rank them at random.
-        smallest = 10 * n_labels * np.finfo(np.float64).eps * shrinkage.max()
-        label_map[np.abs(label_map) < smallest] = 0.0
-
-        if statistics.gold:
-            label_map = _fit_to_gold_labels(
-                label_map, statistics, eigenvalues, eigenvectors
-            )
-        return MLCMaSolution(label_map, prior)
-
-    def _decompose_gram(
-        self, statistics: MLCMaStatistics, prior: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return the eigenvalues and eigenvectors of G."""
-        n_labels = len(prior)
-        rows = as_gram(statistics.known_gram).rows
-        is_covered = np.ndim(statistics.unknown_gram) == 0
-        has_few_rows = rows is not None and rows.shape[0] < n_labels
-
-        if has_few_rows and is_covered and self.n_iter != 0:
-            # With fewer instances than labels, all other eigenvalues are 0.
-            _, singular_values, directions = linalg.svd(
-                dense(rows), full_matrices=False
-            )
-            return singular_values**2 / statistics.n_instances, directions.T
-
-        # Pairs without predictions get the prior: z + u * prior, multiplied out.
-        cross = prior[:, np.newaxis] * statistics.cross_gram
-        uncovered = np.outer(prior, prior) * statistics.unknown_gram
-        full_gram = np.asarray(statistics.known_gram) + cross + cross.T + uncovered
-        eigenvalues, eigenvectors = linalg.eigh(
-            full_gram / statistics.n_instances, overwrite_a=True
+        gram = _fill_uncovered_pairs(statistics, prior)
+        label_map = shrink_labels(
+            gram, models_per_pair / n_instances, self._compute_shrinkage, self.n_iter
         )
-        return eigenvalues, eigenvectors
+        if statistics.gold:
+            label_map = _fit_to_gold_labels(np.asarray(label_map), statistics, gram)
+        return MLCMaSolution(label_map, prior)
 
     def _compute_shrinkage(self, signal: FloatArray) -> FloatArray:
         """Return h after `n_iter` iterations; `signal` is m * g."""
@@ -268,71 +240,22 @@ class MLCMa(BaseCombiner):
             return _find_shrinkage_limit(signal)
         return _iterate_shrinkage(signal, whole(self.n_iter, "n_iter", 0))
 
-    def _solve_large_label_space(self, statistics: MLCMaStatistics) -> HeadTailMap:
-        """Return the map of one iteration: exact for frequent labels only."""
-        if self.n_iter != 1:
-            raise InputError(
-                where="n_iter",
-                found=self.n_iter,
-                expected="1, for a large label space",
-            )
-
-        mean_scores = sparse.vstack(statistics.known_gram, format="csr")
-        n_labels = len(statistics.total)
-        models_per_pair = statistics.spoken / (statistics.n_instances * n_labels)
-        scale = models_per_pair / statistics.n_instances
-
-        # The head: products of frequent labels with all others.
-        order, head_size = head_first(mean_scores.sum(axis=0))
-        head = np.empty((head_size, len(order)), dtype=single(head_size, len(order)))
-        for rows, products in with_head(mean_scores, order, head_size):
-            head[rows] = products * scale
-
-        # The tail: products of rare labels, in pieces.
-        diagonal = mean_scores.power(2).sum(axis=0)[order[head_size:]] * scale
-        tail = (
-            (rows, products * scale)
-            for rows, (products,) in among_tail(order, head_size, mean_scores)
-        )
-        label_map = shrunk(order, head, diagonal, tail)
-        if not np.isfinite(label_map.bound):
-            raise InputError(
-                where="MLCM-a",
-                found=f"rare labels (other than the {head_size:,} most frequent) that "
-                "occur together too often",
-                expected="fewer of these; --method filter supports such predictions",
-            )
-        return label_map
-
     @staticmethod
-    def _apply(block: Predictions, solution: MLCMaSolution) -> Any:
+    def _apply(block: PredictionBlock, solution: MLCMaSolution) -> Any:
         """Map the mean scores to consensus scores; Eq. averaging_omega."""
-        label_map = solution.filter
-        if not isinstance(label_map, HeadTailMap):
-            return product(mean(votes(block), solution.prior), label_map)
-
-        default = np.zeros(len(solution.prior))
-        mean_scores = many_means(block, default).above[:, label_map.labels]
-        scores = label_map.applied(
-            mean_scores, default, lambda moved, _: best(moved, default)
-        )
-        return SparseScores(scores, default)
+        mean = block.compute_mean_scores(solution.prior)
+        return apply_label_map(mean, solution.filter)
 
     @staticmethod
     def _contributions(
-        block: Predictions, solution: MLCMaSolution, label: int
+        block: PredictionBlock, solution: MLCMaSolution, label: int
     ) -> Contributions:
         """Return what each prediction of one instance adds to the label's score.
 
         The priors of pairs without predictions are the baseline.
         """
-        scores, is_present = statements(block)
-        n_labels = scores.shape[1]
-        if isinstance(solution.filter, HeadTailMap):
-            factors = solution.filter.column(label, n_labels)
-        else:
-            factors = solution.filter[:, label]
-
+        scores, is_present = block.get_instance(0)
+        factors = get_map_column(solution.filter, label, block.n_labels)
         counts = is_present.sum(axis=0)
         baseline = (solution.prior * factors)[counts == 0].sum()
         return Contributions(float(baseline), ratio(scores, counts, 0.0) * factors)
@@ -360,73 +283,16 @@ def mlcm_a(
     return MLCMa(n_iter=n_iter, weights=weights).fit_transform(predictions)
 
 
-def _compute_mean_statistics(block: Predictions) -> MLCMaStatistics:
-    """Return the sums of the mean scores of one block."""
-    if block.many:
-        return _compute_sparse_mean_statistics(block)
+def _fill_uncovered_pairs(statistics: MLCMaStatistics, prior: FloatArray) -> Gram:
+    """Return the Gram matrix in which pairs without predictions have the prior."""
+    gram = as_gram(statistics.known_gram)
+    if np.ndim(statistics.unknown_gram) == 0:
+        return gram
 
-    _, n_instances, n_labels = block.shape
-    total, count = votes(block)
-    if isinstance(count, float):
-        # Every pair has the same number of predictions.
-        return MLCMaStatistics(
-            n_instances=n_instances,
-            spoken=count * n_instances * n_labels,
-            known=np.full(n_labels, float(n_instances)),
-            total=column_sums(total) / count,
-            known_gram=_compute_gram_of_means(total, count),
-        )
-
-    mean_scores = mean(Votes(total, count), np.zeros(n_labels))
-    is_uncovered = (count == 0).astype(np.float64)
-    statistics = MLCMaStatistics(
-        n_instances=n_instances,
-        spoken=count.sum(),
-        known=n_instances - is_uncovered.sum(axis=0),
-        total=column_sums(mean_scores),
-        known_gram=Gram.of(mean_scores),
-    )
-    if not is_uncovered.any():
-        return statistics
-    return statistics._replace(
-        cross_gram=np.asarray(is_uncovered.T @ mean_scores),
-        unknown_gram=gram(is_uncovered),
-    )
-
-
-def _compute_sparse_mean_statistics(block: Predictions) -> MLCMaStatistics:
-    """Return the sums of a large label space; pairs without predictions count as 0."""
-    _, n_instances, n_labels = block.shape
-    sparse_votes = Said.by(block)
-    mean_scores = many_means(block, np.zeros(n_labels)).above
-
-    n_covered = np.zeros(n_labels)
-    for is_seen, rows in sparse_votes.groups():
-        n_covered += len(rows) * ((is_seen @ sparse_votes.known) > 0)
-
-    n_predictions = (sparse_votes.seen.sum(axis=0) @ sparse_votes.known).sum()
-    return MLCMaStatistics(
-        n_instances=n_instances,
-        spoken=float(n_predictions),
-        known=n_covered,
-        total=mean_scores.sum(axis=0),
-        known_gram=telling(mean_scores),
-    )
-
-
-def _compute_gram_of_means(total: Matrix, count: float) -> Gram:
-    """Return the Gram matrix of the means ``total / count``.
-
-    Counts of votes are multiplied in float32, which is twice as fast, while all sums
-    are exact.
-    """
-    n_instances, n_labels = total.shape
-    is_inexact = total.dtype.kind == "f" or count**2 * n_instances >= _EXACT_FLOAT32
-    if is_inexact or n_instances < n_labels:
-        return Gram.of(total / count)
-
-    products = gram(total.astype(np.float32))
-    return as_gram(products.astype(np.float64) / count**2)
+    # z + u * prior, multiplied out.
+    cross = prior[:, np.newaxis] * statistics.cross_gram
+    uncovered = np.outer(prior, prior) * statistics.unknown_gram
+    return as_gram(np.asarray(gram) + cross + cross.T + uncovered)
 
 
 def _iterate_shrinkage(signal: FloatArray, n_iter: int) -> FloatArray:
@@ -453,10 +319,12 @@ def _find_shrinkage_limit(signal: FloatArray) -> FloatArray:
 def _fit_to_gold_labels(
     label_map: FloatArray,
     statistics: MLCMaStatistics,
-    eigenvalues: FloatArray,
-    eigenvectors: FloatArray,
+    gram: Gram,
 ) -> FloatArray:
     """Return W, the label map fitted to gold labels."""
+    eigenvalues, eigenvectors = decompose_gram(gram)
+    eigenvalues = eigenvalues / statistics.n_instances
+
     # Directions in which G is the identity and S is diagonal.
     is_positive = eigenvalues > 1e-10 * max(float(eigenvalues.max()), 1e-300)
     whitening = eigenvectors[:, is_positive] / np.sqrt(eigenvalues[is_positive])

@@ -47,30 +47,25 @@ the share of all edges that lead to each label.
 Xie, Kong, Gao, Fan, Yu: Multilabel Consensus Classification.
 """
 
-from collections.abc import Callable
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
-from scipy import sparse
 
 from ..errors import InputError
 from ..execution.statistics import Axes
-from ..linalg.block_sums import (
-    FloatArray,
-    connections,
-    product,
-    ratio,
-    row_sums,
-    scaled,
+from ..linalg.block_sums import join_columns, product, ratio, row_sums, scaled
+from ..linalg.clusters import reaching
+from ..linalg.gram import as_gram, compute_walk
+from ..linalg.random_walk import (
+    get_distribution_column,
+    mix_distributions,
+    solve_random_walk,
 )
-from ..linalg.clusters import memberships, reaching
-from ..linalg.gram import Gram, as_gram
-from ..linalg.random_walk import RandomWalkMap, solved, walked
-from ..linalg.sparse_scores import MOST_NAMED, Said, SparseScores, best
-from ..predictions import BoolArray, IntArray, Predictions
+from ..predictions import BoolArray, FloatArray
+from ..predictions.blocks import PredictionBlock
 from ..predictions.validation import Weights, fraction, positive
 from .base import BaseCombiner, PredictionsLike
-from .contributions import Contributions, statements
+from .contributions import Contributions
 
 # gamma / alpha: weight of a gold instance relative to the mean group node.
 GOLD = 0.5
@@ -154,22 +149,17 @@ class MLCMr(BaseCombiner):
         if self.restart is not None:
             _convert_restart(self.restart)
 
-    def _compute_statistics(self, block: Predictions) -> MLCMrStatistics:
+    def _compute_statistics(self, block: PredictionBlock) -> MLCMrStatistics:
         """Return what each instance contributes to the walk between group nodes."""
-        n_models, _, n_labels = block.shape
-        if block.many:
-            return _compute_sparse_statistics(block)
-
-        # The walk between group nodes.
-        connection_matrix = connections(block)
-        membership = memberships(block)
+        connection_matrix = block.connection_matrix()
+        membership = block.membership_matrix()
         degrees = row_sums(connection_matrix) + row_sums(membership)
         inverse_degrees = _invert_degrees(degrees, np.float64)
-        rows = scaled(connection_matrix, np.sqrt(inverse_degrees))
-        shape = (n_models, n_labels, n_models, n_labels)
-        statistics = MLCMrStatistics(walk=Gram.of(rows, shape))
 
-        if block.clusters:
+        rows = scaled(connection_matrix, np.sqrt(inverse_degrees))
+        statistics = MLCMrStatistics(walk=compute_walk(rows, block))
+
+        if block.n_clusters > 0:
             weighted_membership = scaled(membership, inverse_degrees).T
             statistics = statistics._replace(
                 to_clusters=product(weighted_membership, connection_matrix).T,
@@ -191,65 +181,52 @@ class MLCMr(BaseCombiner):
 
     def _solve(self, statistics: MLCMrStatistics) -> MLCMrSolution:
         """Solve Eq. cm_closed_sol_q as one symmetric positive definite system."""
-        if isinstance(statistics.walk, tuple):
-            return self._solve_large_label_space(statistics.walk)
-
         n_models, n_labels = statistics.walk.shape[:2]
         n_groups = n_models * n_labels
         has_clusters = np.ndim(statistics.clusters) > 0
+        walk = as_gram(statistics.walk)
         if has_clusters:
             walk = as_gram(_join_clusters(statistics, n_groups))
-        else:
-            walk = as_gram(statistics.walk)
 
         # D_v, and the share of all edges that lead to each label.
         degrees = walk.sums()
         edges = degrees[:n_groups].reshape(n_models, n_labels).sum(axis=0)
         prior = ratio(edges, edges.sum(), 1 / n_labels)
 
-        # α B: each group node is tied to its own label.
-        anchors = self._compute_anchors(
-            np.arange(n_groups), degrees[:n_groups], n_models, n_labels
-        )
-        group_labels = np.tile(np.eye(n_labels), (n_models, 1))
-        right_side = anchors[:, np.newaxis] * group_labels
+        # α: each group node is tied to its own label.
+        anchors = self._compute_anchors(degrees[:n_groups], n_models, n_labels)
+        source = self._compute_source(statistics, anchors, n_models, n_labels)
+        if not has_clusters:
+            groups = solve_random_walk(walk, anchors, n_labels, source)
+            return MLCMrSolution(groups, prior)
 
-        group_anchors = anchors
-        if has_clusters:
-            # A cluster without a path to any label is tied to the prior.
-            has_label = statistics.to_clusters.any(axis=0)
-            is_isolated = ~reaching(has_label, statistics.clusters)
-            walk = as_gram(_disconnect(np.asarray(walk), n_groups, is_isolated))
-            anchors = np.append(anchors, is_isolated)
-            right_side = np.concatenate(
-                [right_side, is_isolated[:, np.newaxis] * prior]
+        # A cluster without a path to any label is tied to the prior.
+        has_label = statistics.to_clusters.any(axis=0)
+        is_isolated = ~reaching(has_label, statistics.clusters)
+        walk = as_gram(_disconnect(np.asarray(walk), n_groups, is_isolated))
+        tied_to_prior = is_isolated[:, np.newaxis] * prior
+        zeros = np.zeros((n_groups, n_labels))
+        source = _add(source, np.concatenate([zeros, tied_to_prior]))
+        distributions = np.asarray(
+            solve_random_walk(
+                walk, anchors, n_labels, source, anchors_without_label=is_isolated
             )
+        )
+        return MLCMrSolution(distributions[:n_groups], prior, distributions[n_groups:])
 
-        if np.ndim(statistics.to_gold) > 0:
-            total_weight = n_labels * self._get_weights(n_models).sum()
-            gamma = GOLD * group_anchors.sum() / total_weight
-            right_side += gamma * _compute_gold_source(statistics)
-
-        # Rows are distributions; rounding errors are largest in their sums.
-        distributions = np.maximum(solved(walk, anchors, right_side), 0)
-        distributions /= distributions.sum(axis=1, keepdims=True)
-        clusters = None
-        if has_clusters:
-            clusters = distributions[n_groups:]
-        return MLCMrSolution(distributions[:n_groups], prior, clusters)
-
-    def _solve_large_label_space(self, walk: tuple[Any, ...]) -> MLCMrSolution:
-        """Return an approximate map: exact for frequent labels only."""
-        n_models = len(walk[0])
-        n_labels = walk[0][0].shape[1]
-        columns = [sparse.vstack(pieces) for pieces in zip(*walk, strict=True)]
-        rows = sparse.hstack(columns, format="csr")
-
-        def compute_anchors(nodes: IntArray, degrees: FloatArray) -> FloatArray:
-            return self._compute_anchors(nodes, degrees, n_models, n_labels)
-
-        groups = walked(rows, n_labels, compute_anchors)
-        return MLCMrSolution(groups, groups.usual)
+    def _compute_source(
+        self,
+        statistics: MLCMrStatistics,
+        anchors: FloatArray,
+        n_models: int,
+        n_labels: int,
+    ) -> FloatArray | None:
+        """Return what gold labels add to the right-hand side, or None."""
+        if np.ndim(statistics.to_gold) == 0:
+            return None
+        total_weight = n_labels * self._get_weights(n_models).sum()
+        gamma = GOLD * anchors.sum() / total_weight
+        return np.asarray(gamma * _compute_gold_source(statistics))
 
     def _get_weights(self, n_models: int) -> FloatArray:
         """Return the models' weights (m,)."""
@@ -258,12 +235,11 @@ class MLCMr(BaseCombiner):
         return self.weights_
 
     def _compute_anchors(
-        self, nodes: IntArray, degrees: FloatArray, n_models: int, n_labels: int
+        self, degrees: FloatArray, n_models: int, n_labels: int
     ) -> FloatArray:
         """Return alpha of each group node, times the weight of its model."""
         if self.restart is None:
-            weights = self._get_weights(n_models)
-            anchors = self.alpha * weights[nodes // n_labels]
+            anchors = self.alpha * np.repeat(self._get_weights(n_models), n_labels)
         else:
             anchors = degrees * _convert_restart(self.restart)
 
@@ -271,46 +247,37 @@ class MLCMr(BaseCombiner):
         return np.where(anchors > 1e-300, anchors, 1.0)
 
     @staticmethod
-    def _apply(block: Predictions, solution: MLCMrSolution) -> Any:
+    def _apply(block: PredictionBlock, solution: MLCMrSolution) -> Any:
         """Mix the distributions of the connected group nodes; Eq. cm_closed_sol_u."""
-        if isinstance(solution.groups, RandomWalkMap):
-            edges = sparse.hstack(_compute_edges(block, np.asarray), format="csr")
-            return _apply_sparse(edges, solution.groups)
-
-        dtype = solution.groups.dtype
-        connection_matrix = connections(block, dtype)
-        membership = memberships(block)
-        degrees = row_sums(connection_matrix) + row_sums(membership)
-        inverse_degrees = _invert_degrees(degrees, dtype.type)
-
-        scores = product(scaled(connection_matrix, inverse_degrees), solution.groups)
-        if block.clusters:
+        dtype = solution.prior.dtype
+        edges = block.connection_matrix(dtype)
+        distributions = solution.groups
+        if block.n_clusters > 0:
+            # Clusters are further group nodes.
+            edges = join_columns(edges, block.membership_matrix().astype(dtype))
             clusters = np.asarray(solution.clusters)
-            scores += product(scaled(membership, inverse_degrees), clusters)
+            distributions = np.concatenate([distributions, clusters])
 
-        scores[inverse_degrees == 0] = solution.prior
-        return np.clip(scores, 0, 1, out=scores)
+        inverse_degrees = _invert_degrees(row_sums(edges), dtype.type)
+        edges = scaled(edges, inverse_degrees)
+        return mix_distributions(edges, distributions, solution.prior)
 
     @staticmethod
     def _contributions(
-        block: Predictions, solution: MLCMrSolution, label: int
+        block: PredictionBlock, solution: MLCMrSolution, label: int
     ) -> Contributions:
         """Return the share of each edge in the mixture of one instance."""
-        scores, _ = statements(block)
-        is_member = memberships(block[:1]).toarray()[0]
+        scores, _ = block.get_instance(0)
+        is_member = block.membership_matrix()[:1].toarray()[0]
         degree = scores.sum() + is_member.sum()
         if degree <= _SMALLEST_DEGREE:
             return Contributions(float(solution.prior[label]), np.zeros_like(scores))
 
         clusters = None
-        if block.clusters:
+        if block.n_clusters > 0:
             clusters = is_member * np.asarray(solution.clusters)[:, label] / degree
 
-        if isinstance(solution.groups, RandomWalkMap):
-            probabilities = solution.groups.column(label, scores.size)
-        else:
-            probabilities = solution.groups[:, label]
-
+        probabilities = get_distribution_column(solution.groups, label, scores.size)
         shares = scores * probabilities.reshape(scores.shape) / degree
         return Contributions(0.0, shares, clusters=clusters)
 
@@ -370,6 +337,13 @@ def _compute_gold_source(statistics: MLCMrStatistics) -> FloatArray:
     return np.asarray(to_gold - np.outer(to_gold.sum(axis=1), mean_share))
 
 
+def _add(source: FloatArray | None, more: FloatArray) -> FloatArray:
+    """Add two right-hand sides, of which the first may be absent."""
+    if source is None:
+        return more
+    return source + more
+
+
 def _convert_restart(restart: float) -> float:
     """Return alpha / degree for which each step stops with probability `restart`."""
     probability = fraction(restart, "restart")
@@ -386,50 +360,3 @@ def _invert_degrees(degrees: FloatArray, dtype: Any) -> FloatArray:
     """Return 1 / degree, or 0 for an instance without edges."""
     is_connected = degrees > _SMALLEST_DEGREE
     return ratio(np.ones(len(degrees)), np.where(is_connected, degrees, 0), dtype(0))
-
-
-def _compute_sparse_statistics(block: Predictions) -> MLCMrStatistics:
-    """Return the rows of D_n^-½ A for a large label space, without overlong ones."""
-    n_models = block.shape[0]
-    edges = _compute_edges(block, np.sqrt)
-    n_edges = sum(np.diff(model_edges.indptr) for model_edges in edges)
-    rows = np.flatnonzero(n_edges <= MOST_NAMED * n_models)
-    pieces = tuple(model_edges[rows] for model_edges in edges)
-    return MLCMrStatistics(walk=(pieces,))
-
-
-def _compute_edges(
-    block: Predictions, transform_degrees: Callable[[FloatArray], FloatArray]
-) -> list[Any]:
-    """Return the connections of each model in a large label space, as CSR (n, l).
-
-    They are divided by the transformed degrees of the instances.
-    """
-    sparse_votes = Said.by(block)
-    weights = np.max(sparse_votes.known, axis=1)
-    parts = list(zip(sparse_votes.parts, weights, strict=True))
-
-    degrees = sum(weight * row_sums(scores) for scores, weight in parts)
-    inverse_degrees = _invert_degrees(transform_degrees(degrees), np.float64)
-    return [scaled(scores, weight * inverse_degrees) for scores, weight in parts]
-
-
-def _apply_sparse(edges: Any, groups: RandomWalkMap) -> SparseScores:
-    """Mix the distributions of group nodes in a large label space."""
-    connected = edges[:, groups.nodes]
-    remainder = connected @ groups.rest
-
-    # Labels of the tail share what remains of the walk, in proportion to their priors.
-    head_size = groups.map.columns.shape[1]
-    tail_labels = groups.map.labels[head_size:]
-    tail_prior = np.zeros(len(groups.usual))
-    tail_prior[tail_labels] = groups.usual[tail_labels]
-
-    def keep_best(scores: Any, rows: slice) -> Any:
-        row_remainder = np.repeat(remainder[rows], np.diff(scores.indptr))
-        scores.data += row_remainder * tail_prior[scores.indices]
-        scores.data -= groups.usual[scores.indices]
-        return best(scores, groups.usual)
-
-    scores = groups.map.applied(connected, tail_prior, keep_best)
-    return SparseScores(scores, groups.usual)

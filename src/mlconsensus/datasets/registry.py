@@ -323,7 +323,11 @@ def load(name: str) -> Dataset:
     if path.suffix == ".rda":
         features, labels, feature_names, label_names = _read_rda(path)
     else:
-        features, labels, feature_names, label_names = arff.load(path)
+        data = arff.load(path)
+        features = data.features
+        labels = data.labels
+        feature_names = data.feature_names
+        label_names = data.label_names
 
     metadata = entry(name)
     shape = (*features.shape, labels.shape[1])

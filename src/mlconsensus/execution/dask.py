@@ -96,7 +96,7 @@ class ScannedFiles(Protocol):
         """Whether the label space is large."""
 
     @property
-    def n_said(self) -> int:
+    def n_stored(self) -> int:
         """Number of stored predictions."""
 
     def read(self, start: int, stop: int) -> Predictions:
@@ -166,11 +166,11 @@ class DaskPredictions(LazyPredictions):
         return self._scanned.instances
 
     @property
-    def n_said(self) -> int:
+    def n_stored(self) -> int:
         """Number of stored predictions, if the files are sparse."""
         if self._scanned is None:
-            return super().n_said
-        return int(self._scanned.n_said)
+            return super().n_stored
+        return int(self._scanned.n_stored)
 
     def read(self, start: int, stop: int) -> Predictions:
         """Fetch the instances from one position to another into this process.

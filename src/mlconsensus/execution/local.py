@@ -48,8 +48,9 @@ def reduce_blocks(
     --------
     >>> import mlconsensus as mlc
     >>> predictions = mlc.Predictions([[[1, 0], [1, 1]]])
-    >>> reduce_blocks(predictions, mlc.MajorityVote()._compute_statistics).total
-    array([2., 1.])
+    >>> combiner = mlc.MajorityVote()
+    >>> reduce_blocks(predictions, lambda block: combiner._compute_pass(block, None))
+    MajorityVoteStatistics(total=array([2., 1.]), heard=array([2., 2.]))
     """
     if isinstance(source, DaskPredictions):
         return source.reduce_blocks(compute_statistics)

@@ -1,1 +1,5 @@
-"""Statistics and models as files, merged across sites that share no instance, exact or with differential privacy."""
+"""Statistics and models as files, and their merge across sites.
+
+Sites share statistics, never instances. Statistics are exact, or have the noise of
+differential privacy.
+"""

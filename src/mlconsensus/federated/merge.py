@@ -1,342 +1,132 @@
-"""Fitted combiners as files: statistics to be added up elsewhere, and solved models that need no data to be applied."""
+"""Merge the statistics of several sites, and subtract those of one of them."""
 
-import hashlib
 import warnings
 from collections import Counter
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.utils.validation import check_is_fitted
 
-from .. import __version__
 from ..combiners.base import BaseCombiner
-from ..combiners.registry import COMBINERS
-from ..errors import InputError, InputWarning, nearest
-from ..execution.statistics import Axes, merge_statistics
-from ..io.files import AnyPath, atomic_write, display, first_line
-from ..predictions import Predictions
-from .privacy.mechanism import guarantee_of
-from .statistics_files import (
-    Arrays,
-    declared,
-    from_arrays,
-    read_state,
-    reordered,
-    to_arrays,
-    write_state,
+from ..errors import InputError, InputWarning
+from ..execution.statistics import Axes, S, merge_statistics
+from ..predictions import Array
+from .combiner_files import (
+    NamesByAxis,
+    check_statistics,
+    compute_digest,
+    get_names,
+    get_parameters,
+    make_state_arrays,
 )
+from .statistics_files import check_small_label_space, read_axes, reorder_record
 
-_KINDS = ("statistics", "round", "model")
-_KNOWN = "known:"  # how arrays begin that earlier rounds told
-_MOST_CELLS = 2**24  # of one instance: as many as a block of instances may have
-
-
-def load(path: AnyPath) -> BaseCombiner:
-    """Read a combiner from a file of statistics or of a solved model; nothing in the file is executed.
-
-    A solved model can be applied, and has no statistics to add to.
-
-    Parameters
-    ----------
-    path
-        What `save_statistics` or `save` wrote.
-
-    Returns
-    -------
-    The combiner, fitted.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> import mlconsensus as mlc
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "a.stats"
-    >>> mlc.save_statistics(mlc.MLCMr(alpha=3.0).fit([[[1, 0], [1, 1]]]), path)
-    >>> mlc.load(path)
-    MLCMr(alpha=3.0)
-    """
-    where = display(path)
-    header, arrays = read_state(path)
-    combiner = _unfitted(header, where)
-    names = {
-        what: _name_list(header.get(what), f"{where}, {what}")
-        for what in ("models", "labels", "clusters")
-    }
-    m, l, c = map(len, names.values())
-    sizes = {"m": m, "l": l, "c": c, "ml": m * l}
-    if not (0 < m * l <= _MOST_CELLS):
-        raise InputError(
-            where=where,
-            found=f"{m:,} models × {l:,} labels",
-            expected=f"some, and at most {_MOST_CELLS:,} pairs",
-        )
-
-    guarantee, n, kind = (header.get(what) for what in ("privacy", "instances", "kind"))
-    if guarantee is not None:
-        guarantee = guarantee_of(guarantee, type(combiner), f"{where}, privacy")
-    if guarantee is None:
-        counted = type(n) is int and 0 < n < 2**53
-    else:
-        counted = n is None
-
-    if not (counted):
-        raise InputError(
-            where=f"{where}, instances",
-            found=repr(n),
-            expected="a number above 0, or null where it is private",
-        )
-    if kind not in _KINDS:
-        raise InputError(
-            where=f"{where}, kind",
-            found=repr(kind),
-            expected=f"one of {', '.join(_KINDS)}",
-        )
-
-    behind = header.get("rounds", 0)
-    rounds = combiner.rounds
-    if not (type(behind) is int and 0 <= behind <= len(rounds)):
-        raise InputError(
-            where=f"{where}, rounds", found=repr(behind), expected=f"0 to {len(rounds)}"
-        )
-
-    known = {
-        name.removeprefix(_KNOWN): arrays.pop(name)
-        for name in list(arrays)
-        if name.startswith(_KNOWN)
-    }
-    fitted: dict[str, Any] = {}
-    if behind and kind != "model":
-        fitted["prepared"] = from_arrays(known, rounds[behind - 1].Known, sizes, where)
-    if kind == "statistics":
-        if behind < len(rounds):
-            of_round = rounds[behind].Statistics
-        else:
-            of_round = combiner.Statistics
-
-        fitted["statistics"] = from_arrays(
-            arrays, of_round, sizes, where, noisy=guarantee is not None
-        )
-    elif kind == "model":
-        fitted["solution"] = from_arrays(arrays, combiner.Solution, sizes, where)
-
-    try:
-        combiner.take(n, **names, privacy=guarantee, **fitted)
-    except InputError as fault:
-        raise InputError(f"{where}, parameters, {fault}") from None
-
-    if kind == "model":
-        _tried_out(combiner, where)
-    elif kind == "statistics":
-        combiner.parts_ = _name_list(header.get("parts", []), f"{where}, parts") or (
-            _digest(combiner),
-        )
-
-    return combiner
-
-
-def save_statistics(
-    combiner: BaseCombiner, path: AnyPath, *, force: bool = False
-) -> None:
-    """Write a fitted combiner's statistics, for `load` and `merge`.
-
-    Parameters
-    ----------
-    combiner
-        Fitted.
-    path
-        Where to; it appears whole or not at all.
-    force
-        Whether to replace a file that exists.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> import mlconsensus as mlc
-    >>> panel, _ = mlc.datasets.make_panel(random_state=0)
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "a.stats"
-    >>> mlc.save_statistics(mlc.MLCMr().fit(panel), path)
-    >>> mlc.load(path).n_instances_
-    1000
-    """
-    _check_fitted(combiner)
-    _check_statistics(combiner, "statistics")
-    behind = combiner.rounds_behind(combiner.prepared_)
-    arrays = to_arrays(combiner.statistics_) | _known_arrays(
-        combiner.prepared_ if behind else None
-    )
-    _write_combiner(combiner, "statistics", arrays, path, force, behind)
-
-
-def save(combiner: BaseCombiner, path: AnyPath, *, force: bool = False) -> None:
-    """Solve, if that has not been done, and write all that `transform` needs, without the statistics, for `load`.
-
-    Of a method whose rounds are not through, what is written is what the next round
-    needs.
-
-    Parameters
-    ----------
-    combiner
-        Fitted.
-    path
-        Where to; it appears whole or not at all.
-    force
-        Whether to replace a file that exists.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> import mlconsensus as mlc
-    >>> panel, _ = mlc.datasets.make_panel(random_state=0)
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "consensus.model"
-    >>> combiner = mlc.MLCMr().fit(panel)
-    >>> mlc.save(combiner, path)
-    >>> (mlc.load(path).transform(panel) == combiner.transform(panel)).all()
-    np.True_
-    """
-    _check_fitted(combiner)
-    if combiner.unfinished and hasattr(combiner, "statistics_"):
-        behind = combiner.rounds_behind(combiner.prepared_) + 1
-        with np.errstate(all="ignore"):  # what is not finite is refused
-            known = _known_arrays(combiner.next_known())
-
-        finite = all(np.isfinite(array).all() for array in known.values())
-        if not (finite):
-            raise InputError(
-                where="statistics",
-                found="sums that give no finite numbers",
-                expected="sums of scores in [0, 1]",
-            )
-
-        _write_combiner(combiner, "round", known, path, force, behind)
-    else:
-        _write_combiner(
-            combiner, "model", _tried_out(combiner, "statistics"), path, force
-        )
+# Differences below this share of the total are 0. Rounding leaves far less.
+_ROUNDING = 1e-11
+_MAX_NAMES = 5  # in a warning
 
 
 def merge(
     combiners: Sequence[BaseCombiner], names: Sequence[str] | None = None
 ) -> BaseCombiner:
-    """Add up the statistics of several combiners into a new one, as if it had been fitted to all their data.
+    """Add the statistics of several combiners.
+
+    The result is as if one combiner had been fitted to all their data.
 
     Parameters
     ----------
-    combiners
+    combiners : sequence of BaseCombiner
         Fitted combiners of one method, with the same parameters. The order of models
-        and labels may differ, and so may some of them, unless there are clusterings or
-        noise: where one is not known, it said nothing. Files whose sums are in
-        another's already are refused.
-    names
-        What error messages call them.
+        and labels may differ. Without clusterings and noise, also models and labels
+        may differ: predictions of those that a combiner does not have are missing.
+        Statistics that are already part of another combiner are refused.
+    names : sequence of str, default=None
+        Names of the combiners in error messages.
 
     Returns
     -------
-    A new combiner of the same method.
+    BaseCombiner
+        A new combiner of the same method.
 
     Examples
     --------
     >>> import mlconsensus as mlc
-    >>> panel, _ = mlc.datasets.make_panel(random_state=0)
-    >>> sites = [mlc.MLCMr().fit(panel[:400]), mlc.MLCMr().fit(panel[400:])]
-    >>> both = mlc.merge(sites)
-    >>> both.n_instances_, bool(abs(both.transform(panel) - mlc.mlcm_r(panel)).max() < 1e-10)
-    (1000, True)
+    >>> predictions, _ = mlc.datasets.make_panel(random_state=0)
+    >>> one = mlc.MLCMr().fit(predictions[:400])
+    >>> other = mlc.MLCMr().fit(predictions[400:])
+    >>> both = mlc.merge([one, other])
+    >>> both.n_instances_
+    1000
+    >>> difference = both.transform(predictions) - mlc.mlcm_r(predictions)
+    >>> bool(abs(difference).max() < 1e-10)
+    True
     """
-    if not (hasattr(combiners, "__iter__")):
+    if not hasattr(combiners, "__iter__"):
         raise InputError(
             where="merge", found=repr(combiners), expected="a list of fitted combiners"
         )
 
     combiners = list(combiners)
-    if not (bool(combiners)):
+    if not combiners:
         raise InputError(where="merge", found="no statistics", expected="at least one")
     if names is None:
-        names = [f"combiner {at}" for at in range(len(combiners))]
+        names = [f"combiner {position}" for position in range(len(combiners))]
 
-    each_has = [_names_of(combiner) for combiner in combiners]
-    times = {
-        what: Counter(name for own in each_has for name in own[what])
-        for what in each_has[0]
-    }
-    first_with: dict[str, int] = {}
-    for at, combiner in enumerate(combiners):
-        for part in combiner.parts_:
-            first = first_with.setdefault(part, at)
-            if first != at:
-                raise InputError(
-                    where=names[at],
-                    found=f"sums that are in {names[first]} too",
-                    expected="each site once",
-                )
+    names_by_combiner = [get_names(combiner) for combiner in combiners]
+    counts = _count_names(names_by_combiner)
+    parts = _collect_parts(combiners, names)
 
-    together = _together(
-        combiners,
-        names,
-        {what: tuple(count) for what, count in times.items()},
-        merge_statistics,
-    )
+    union = {axis: tuple(count) for axis, count in counts.items()}
+    merged = _add_statistics(combiners, names, union, merge_statistics)
+    merged.n_instances_, merged.privacy_ = _add_counts(combiners)
     if all(combiner.parts_ for combiner in combiners):
-        together.parts_ = tuple(first_with)
-    else:
-        together.parts_ = ()
+        merged.parts_ = parts
 
-    for what, count in times.items():
-        for own, site in zip(each_has, names, strict=True):
-            strange = (
-                len(each_has) > 1
-                and bool(own[what])
-                and all(count[name] == 1 for name in own[what])
-            )
-            if strange:
-                raise InputError(
-                    where=site,
-                    found=f"no {what} that any other has",
-                    expected="some in common",
-                )
+    for axis, count in counts.items():
+        axis_names = [names_by_axis[axis] for names_by_axis in names_by_combiner]
+        _check_common_names(axis, axis_names, count, names)
+        _warn_about_missing_names(axis, count, len(combiners))
 
-        lacking = [repr(name) for name, n in count.items() if n < len(each_has)]
-        if told := ", ".join(lacking[:5]) + f" and {len(lacking) - 5:,} more" * (
-            len(lacking) > 5
-        ):
-            warnings.warn(
-                f"{what} that not all have: {told}; the others said nothing of them",
-                InputWarning,
-                2,
-            )
-
-    return together
+    return merged
 
 
 def subtract(
     total: BaseCombiner, part: BaseCombiner, names: Sequence[str] = ("total", "part")
 ) -> BaseCombiner:
-    """Take statistics back out of a sum that they are in: a site that leaves, or a day that is too long ago.
+    """Subtract statistics that were merged: a site that leaves, or a day long ago.
 
-    Models and labels stay those of the sum. Sums are as if the part had never been
-    added, but for rounding.
+    The models and labels of the total stay. The result is as if the part had never
+    been added, except for rounding.
 
     Parameters
     ----------
-    total, part
+    total, part : BaseCombiner
         Fitted combiners of one method, with the same parameters.
-    names
-        What error messages call them.
+    names : sequence of str, default=("total", "part")
+        Names of both in error messages.
 
     Returns
     -------
-    A new combiner of the same method.
+    BaseCombiner
+        A new combiner of the same method.
 
     Examples
     --------
     >>> import mlconsensus as mlc
-    >>> panel, _ = mlc.datasets.make_panel(random_state=0)
-    >>> total, monday = mlc.MLCMr().fit(panel), mlc.MLCMr().fit(panel[:400])
-    >>> rest, without = mlc.subtract(total, monday), mlc.MLCMr().fit(panel[400:])
-    >>> rest.n_instances_, bool(abs(rest.transform(panel) - without.transform(panel)).max() < 1e-10)
-    (600, True)
+    >>> predictions, _ = mlc.datasets.make_panel(random_state=0)
+    >>> total = mlc.MLCMr().fit(predictions)
+    >>> monday = mlc.MLCMr().fit(predictions[:400])
+    >>> rest = mlc.subtract(total, monday)
+    >>> rest.n_instances_
+    600
+    >>> expected = mlc.MLCMr().fit(predictions[400:])
+    >>> difference = rest.transform(predictions) - expected.transform(predictions)
+    >>> bool(abs(difference).max() < 1e-10)
+    True
     """
-    _names_of(total), _names_of(part)
+    total_names = get_names(total)
+    get_names(part)  # checks that it is fitted
     if total.privacy_ is not None:
         raise InputError(
             where=names[0],
@@ -344,379 +134,270 @@ def subtract(
             expected="sums without",
         )
 
-    several = (
-        len(total.parts_) > 1
-    )  # what was gathered in one go does not tell what is in it
-    if several:
-        gone = set(part.parts_ or (_digest(part),))
-    else:
-        gone = set()
+    remaining_parts = _remove_parts(total, part, names)
+    rest = _add_statistics([total, part], names, total_names, _subtract_statistics)
+    n_instances = _count_instances(total) - _count_instances(part)
+    if n_instances <= 0:
+        raise InputError(
+            where=names[1],
+            found="all that there is",
+            expected="less, so that something is left",
+        )
 
-    if not (gone <= set(total.parts_)):
+    rest.n_instances_ = n_instances
+    rest.parts_ = remaining_parts
+    return rest
+
+
+def _count_names(
+    names_by_combiner: Sequence[NamesByAxis],
+) -> dict[str, Counter[str]]:
+    """Return how many combiners have each model, label and cluster."""
+    counts: dict[str, Counter[str]] = {}
+    for names_by_axis in names_by_combiner:
+        for axis, axis_names in names_by_axis.items():
+            counts.setdefault(axis, Counter()).update(axis_names)
+
+    return counts
+
+
+def _collect_parts(
+    combiners: Sequence[BaseCombiner], names: Sequence[str]
+) -> tuple[str, ...]:
+    """Return the digests of all statistics; raise an error if one is repeated."""
+    first_with: dict[str, str] = {}
+    for combiner, name in zip(combiners, names, strict=True):
+        for part in combiner.parts_:
+            if part in first_with:
+                raise InputError(
+                    where=name,
+                    found=f"sums that are in {first_with[part]} too",
+                    expected="each site once",
+                )
+
+            first_with[part] = name
+
+    return tuple(first_with)
+
+
+def _remove_parts(
+    total: BaseCombiner, part: BaseCombiner, names: Sequence[str]
+) -> tuple[str, ...]:
+    """Return the digests of the total without those of the part."""
+    if len(total.parts_) < 2:
+        return ()  # the parts of statistics that were not merged are unknown
+
+    removed = set(part.parts_ or (compute_digest(part),))
+    if not removed <= set(total.parts_):
         raise InputError(
             where=names[1],
             found=f"sums that are not among those of {names[0]}",
             expected="some that were added",
         )
 
-    left = _together([total, part], names, _names_of(total), _less, -1)
-    if several:
-        left.parts_ = tuple(own for own in total.parts_ if own not in gone)
-    else:
-        left.parts_ = ()
-
-    return left
+    return tuple(digest for digest in total.parts_ if digest not in removed)
 
 
-def _digest(combiner: BaseCombiner) -> str:
-    """Name sums by their content, as float32 has it: whatever the order of models, labels and instances."""
-    names = {what: sorted(own) for what, own in _names_of(combiner).items()}
-    found = hashlib.sha256(
-        repr((names, combiner.n_instances_)).encode(errors="surrogatepass")
+def _check_common_names(
+    axis: str,
+    axis_names: Sequence[tuple[str, ...]],
+    count: Counter[str],
+    combiner_names: Sequence[str],
+) -> None:
+    """Check that each combiner has a model, label or cluster that another one has."""
+    if len(axis_names) == 1:
+        return
+
+    for names, combiner_name in zip(axis_names, combiner_names, strict=True):
+        if names and all(count[name] == 1 for name in names):
+            raise InputError(
+                where=combiner_name,
+                found=f"no {axis} that any other has",
+                expected="some in common",
+            )
+
+
+def _warn_about_missing_names(axis: str, count: Counter[str], n_combiners: int) -> None:
+    """Warn about models, labels or clusters that some of the combiners do not have."""
+    missing = [repr(name) for name, times in count.items() if times < n_combiners]
+    if not missing:
+        return
+
+    text = ", ".join(missing[:_MAX_NAMES])
+    if len(missing) > _MAX_NAMES:
+        text += f" and {len(missing) - _MAX_NAMES:,} more"
+
+    warnings.warn(
+        f"{axis} that not all have: {text}; the others said nothing of them",
+        InputWarning,
+        stacklevel=3,
     )
-    with np.errstate(over="ignore"):
-        for name, array in to_arrays(
-            reordered(combiner.statistics_, _names_of(combiner), names)
-        ).items():
-            found.update(
-                name.encode() + (array + 1).astype(np.float32).tobytes()
-            )  # what is nearly 0 is 0
-
-    return found.hexdigest()[:16]
 
 
-def _less(total: Any, part: Any) -> Any:
-    """Subtract sums field by field; what rounding leaves of nothing is nothing."""
-    # which refuses sums of many labels
-    left = []
-    _ = to_arrays(total)
-    for (name, axes), whole, own in zip(
-        declared(total.__class__).items(), total, part, strict=True
-    ):
-        if isinstance(axes, Axes):
-            rest = np.asarray(whole) - np.asarray(own)
-        else:
-            rest = whole - own
-
-        if isinstance(axes, Axes):
-            rest = np.where(np.abs(rest) <= 1e-11 * np.abs(whole), 0.0, rest)[
-                ()
-            ]  # many times what rounding leaves
-            if not (np.min(rest, initial=0) >= axes.least):
-                raise InputError(
-                    where=name,
-                    found="more than there is in all",
-                    expected="sums that were added",
-                )
-
-        left.append(rest)
-
-    return type(total)(*left)
-
-
-def _together(
+def _add_statistics(
     combiners: Sequence[BaseCombiner],
     names: Sequence[str],
-    every: Any,
-    add: Callable[[Any, Any], Any],
-    sign: int = 1,
+    wanted: NamesByAxis,
+    add: Callable[[S, S], S],
 ) -> BaseCombiner:
-    """Add to the first combiner's statistics those of the others, or take them away, if they belong together."""
+    """Return a combiner with the sum of statistics, for `wanted` models and labels.
+
+    `add` merges or subtracts the statistics of two combiners.
+    """
     first = combiners[0]
-    total = None
-    known = _known_arrays(combiners[0].prepared_)
+    total: S | None = None
     for combiner, name in zip(combiners, names, strict=True):
-        _check_statistics(combiner, name)
-        _check_alike(combiner, first, name, names[0], every)
-        own = _known_arrays(
-            combiner.prepared_
-            and reordered(combiner.prepared_, _names_of(combiner), _names_of(first))
-        )
-        same = own.keys() == known.keys() and all(
-            np.array_equal(own[key], known[key]) for key in known
-        )
-        if not (same):
-            raise InputError(
-                where=name,
-                found="sums that follow other rounds",
-                expected=f"the same earlier rounds as those of {names[0]}",
-            )
+        check_statistics(combiner, name)
+        _check_compatible(combiner, first, (name, names[0]), wanted)
+        _check_same_state(combiner, first, (name, names[0]))
 
-        sums = reordered(combiner.statistics_, _names_of(combiner), every)
+        statistics = reorder_record(combiner.statistics_, get_names(combiner), wanted)
         if total is None:
-            total = sums
+            total = statistics
         else:
-            total = add(total, sums)
+            total = add(total, statistics)
 
-    counts = [
-        each.n_instances_ or each.privacy_.releases for each in combiners
-    ]  # of instances, or of releases
-    left = counts[0] + sign * sum(counts[1:])
-    if not (left > 0):
+    result: BaseCombiner = clone(first).set_params(**get_parameters(first))
+    return result.take(None, **wanted, statistics=total, prepared=first.prepared_)
+
+
+def _add_counts(combiners: Sequence[BaseCombiner]) -> tuple[int | None, object]:
+    """Return the number of instances, or else the guarantee of all releases."""
+    guarantee = combiners[0].privacy_
+    if guarantee is None:
+        return sum(_count_instances(combiner) for combiner in combiners), None
+
+    n_releases = sum(combiner.privacy_.releases for combiner in combiners)
+    return None, replace(guarantee, releases=n_releases)
+
+
+def _count_instances(combiner: BaseCombiner) -> int:
+    """Return the number of instances of statistics without noise."""
+    if combiner.n_instances_ is None:
+        raise TypeError("private statistics have no number of instances")
+    return combiner.n_instances_
+
+
+def _subtract_statistics(total: S, part: S) -> S:
+    """Subtract statistics field by field."""
+    check_small_label_space(total)
+    rest = {}
+    for name, axes in read_axes(type(total)).items():
+        total_value = getattr(total, name)
+        part_value = getattr(part, name)
+        if part_value is None:
+            rest[name] = total_value
+        elif isinstance(axes, Axes):
+            rest[name] = _subtract_array(
+                np.asarray(total_value), np.asarray(part_value), name, axes.least
+            )
+        else:
+            rest[name] = total_value - part_value
+
+    return type(total)(**rest)
+
+
+def _subtract_array(total: Array, part: Array, name: str, least: float) -> Array:
+    """Subtract an array; differences that are only rounding become 0."""
+    rest = total - part
+    is_rounding = np.abs(rest) <= _ROUNDING * np.abs(total)
+    rest = np.where(is_rounding, 0.0, rest)
+    if np.min(rest, initial=0) < least:
         raise InputError(
-            where=names[-1],
-            found="all that there is",
-            expected="less, so that something is left",
+            where=name,
+            found="more than there is in all",
+            expected="sums that were added",
         )
 
-    guarantee = first.privacy_ and first.privacy_._replace(releases=left)
-    together: BaseCombiner = clone(first).set_params(**_parameters(first))
-    if guarantee:
-        n = None
-    else:
-        n = left
-
-    return together.take(
-        n, **every, statistics=total, prepared=first.prepared_, privacy=guarantee
-    )
+    scalar_or_array: Array = rest[()]
+    return scalar_or_array
 
 
-def _known_arrays(known: Any) -> Arrays:
-    if known is None:
-        return {}
-    return {_KNOWN + name: array for name, array in to_arrays(known).items()}
+def _check_same_state(
+    combiner: BaseCombiner, first: BaseCombiner, names: tuple[str, str]
+) -> None:
+    """Check that the state from earlier passes is the same in both combiners."""
+    state = combiner.prepared_
+    if state is not None:
+        state = reorder_record(state, get_names(combiner), get_names(first))
+
+    arrays = make_state_arrays(state)
+    first_arrays = make_state_arrays(first.prepared_)
+    is_same = arrays.keys() == first_arrays.keys()
+    for key, array in first_arrays.items():
+        is_same = is_same and np.array_equal(arrays[key], array)
+
+    if not is_same:
+        name, first_name = names
+        raise InputError(
+            where=name,
+            found="sums that follow other rounds",
+            expected=f"the same earlier rounds as those of {first_name}",
+        )
 
 
-def _write_combiner(
+def _check_compatible(
     combiner: BaseCombiner,
-    kind: str,
-    arrays: Arrays,
-    path: AnyPath,
-    force: bool,
-    behind: int = 0,
+    first: BaseCombiner,
+    names: tuple[str, str],
+    wanted: NamesByAxis,
 ) -> None:
-    known = COMBINERS.get(combiner.name) is type(combiner)
-    if not (known):
-        raise InputError(
-            where="method",
-            found=f"{combiner.name}, which files have no name for",
-            expected=f"one of {', '.join(COMBINERS)}",
-        )
-
-    header = {
-        "kind": kind,
-        "method": combiner.name,
-        "parameters": _parameters(combiner),
-        **_names_of(combiner),
-        "instances": combiner.n_instances_,
-        "parts": combiner.parts_
-        if len(combiner.parts_) > 1
-        else [],  # the digest of one is found anew
-        "rounds": behind,
-        "privacy": combiner.privacy_ and combiner.privacy_._asdict(),
-        "written_by": f"mlconsensus {__version__}",
-    }
-    with atomic_write(path, force) as file:
-        write_state(file, header, arrays)
-
-
-def _parameters(combiner: BaseCombiner) -> dict[str, Any]:
-    """Return the parameters as JSON has them, and as they were when it was fitted.
-
-    Weights are by name, since models may stand in another order elsewhere.
-    """
-    given = combiner.get_params()
-    if "weights" in given:
-        weights = combiner.weights_
-        given["weights"] = (
-            None
-            if weights is None
-            else dict(zip(combiner.models_, weights.tolist(), strict=True))
-        )
-
-    return {
-        name: value.item() if isinstance(value, np.generic) else value
-        for name, value in given.items()
-    }
-
-
-def _unfitted(header: Any, where: str) -> BaseCombiner:
-    method = header.get("method")
-    parameters = header.get("parameters")
-    known = method in list(COMBINERS)
-    hint = (
-        f"{nearest(str(method), COMBINERS)} (written by {header.get('written_by')!r})"
-    )
-    if not (known):
-        raise InputError(
-            where=f"{where}, method",
-            found=repr(method),
-            expected=f"one of {', '.join(COMBINERS)}{hint}",
-        )
-
-    settings = COMBINERS[str(method)]().get_params()
-    right = isinstance(parameters, dict) and set(parameters) <= set(settings)
-    right = right and isinstance(parameters.get("weights"), dict | None)
-    if not (right):
-        raise InputError(
-            where=f"{where}, parameters",
-            found=parameters,
-            expected=f"an object of {', '.join(settings)}, with weights by model",
-        )
-
-    return COMBINERS[str(method)](**parameters)
-
-
-def _name_list(found: Any, where: str) -> tuple[str, ...]:
-    right = isinstance(found, list) and all(
-        isinstance(name, str) and name for name in found
-    )
-    if not (right):
-        raise InputError(
-            where=where, found=repr(str(found)[:40]), expected="a list of names"
-        )
-
-    twice = [name for name, times in Counter(found).items() if times > 1]
-    if twice:
-        raise InputError(
-            where=where, found=f"{twice[:1]} twice", expected="each name once"
-        )
-
-    return tuple(found)
-
-
-def _tried_out(combiner: BaseCombiner, where: str) -> Arrays:
-    """Solve, apply the solution to instances of which all models say yes, no and nothing, and return its arrays.
-
-    What gives no finite numbers is refused.
-    """
-    m = len(combiner.models_)
-    l = len(combiner.labels_)
-    said = np.stack(
-        [np.ones((m, l)), np.zeros((m, l)), np.full((m, l), np.nan)], axis=1
-    )
-    reason = "numbers that are not finite"
-    try:
-        with np.errstate(all="ignore"):
-            arrays = to_arrays(combiner.solution_)
-            apply = combiner.applying()
-            scores = [
-                apply(Predictions(some, combiner.models_, combiner.labels_))
-                for some in (said[:, :2], said)
-            ]
-
-        if all(np.isfinite(array).all() for array in [*arrays.values(), *scores]):
-            return arrays
-    except InputError:
-        raise
-    except (
-        ValueError,
-        TypeError,
-        IndexError,
-        ArithmeticError,
-    ) as fault:  # numpy's LinAlgError is a ValueError
-        reason = first_line(fault)
-
-    raise InputError(
-        f"{where}: found no solution that gives scores ({reason}), expected one"
-    )
-
-
-def _check_fitted(combiner: BaseCombiner) -> None:
-    found = type(combiner).__name__
-    joblib = "joblib.dump keeps other estimators, such as ConsensusClassifier"
-    right = isinstance(combiner, BaseCombiner)
-    if not (right):
-        raise InputError(
-            where="combiner",
-            found=f"a {found}",
-            expected=f"a fitted combiner, such as MLCMr().fit(panel) ({joblib})",
-        )
-
-    check_is_fitted(combiner, "models_")
-
-
-def _check_statistics(combiner: BaseCombiner, name: str) -> None:
-    """Refuse what has no statistics that could be added to others'."""
-    summed = hasattr(combiner, "statistics_")
-    if not (summed):
-        raise InputError(
-            where=name,
-            found="a solved model, which has no statistics",
-            expected="a combiner that was fitted, or its statistics",
-        )
-
-    taught = (
-        getattr(combiner._solved and combiner._solved[1], "learned", None) is not None
-    )
-    if taught:
-        raise InputError(
-            where=name,
-            found="what known answers taught, which its sums do not hold",
-            expected="a combiner fitted without gold",
-        )
-
-
-def _check_alike(
-    combiner: BaseCombiner, first: BaseCombiner, name: str, first_name: str, every: Any
-) -> None:
-    """Refuse statistics that cannot be added to the first ones, and say why."""
-    own = _described(combiner)
-    for what, value in _described(first).items():
-        if own.get(what) != value:
+    """Check that statistics can be added to the first ones."""
+    name, first_name = names
+    settings = _describe_settings(combiner)
+    for what, expected in _describe_settings(first).items():
+        if settings.get(what) != expected:
             raise InputError(
                 where=name,
-                found=f"{what} = {own.get(what)!r}",
-                expected=f"{value!r} as in {first_name}",
+                found=f"{what} = {settings.get(what)!r}",
+                expected=f"{expected!r} as in {first_name}",
             )
 
-    # A clustering counts beside every label, known or not, and noise beside every
-    # number: neither is 0 there.
-    if first.privacy_:
-        of = "noise"
-    else:
-        if any((*first.clusters_, *combiner.clusters_)):
-            of = "clusterings"
-        else:
-            of = ""
+    # Without a model or label, sums are 0. This is not so for clusterings, which count
+    # for all labels, and for noise, which is in all numbers.
+    reason = ""
+    if first.privacy_ is not None:
+        reason = "noise"
+    elif any(first.clusters_) or any(combiner.clusters_):
+        reason = "clusterings"
 
-    for what, names in _names_of(first).items():
-        found = set(_names_of(combiner)[what])
-        expected = set(names)
-        both = f"{sorted(found - expected)[:3]} too many and {sorted(expected - found)[:3]} lacking"
-        if of:
-            fits = found == expected
+    present_names = get_names(combiner)
+    for axis, first_names in get_names(first).items():
+        present = set(present_names[axis])
+        expected_names = set(first_names)
+        if reason:
+            fits = present == expected_names
+            explanation = f"; with {reason}, all must have the same"
         else:
-            fits = found <= set(every[what])
+            fits = present <= set(wanted[axis])
+            explanation = ""
 
-        if of:
-            why = f"; with {of}, all must have the same"
-        else:
-            why = ""
-
-        if not (fits):
+        if not fits:
+            surplus = sorted(present - expected_names)[:3]
+            missing = sorted(expected_names - present)[:3]
             raise InputError(
-                where=f"{name}, {what}",
-                found=both,
-                expected=f"the {what} of {first_name}, in any order{why}",
+                where=f"{name}, {axis}",
+                found=f"{surplus} too many and {missing} lacking",
+                expected=f"the {axis} of {first_name}, in any order{explanation}",
             )
 
 
-def _names_of(combiner: BaseCombiner) -> dict[str, tuple[str, ...]]:
-    if not (isinstance(combiner, BaseCombiner)):
-        raise InputError(
-            where="combiner",
-            found=repr(combiner),
-            expected="a fitted one, as mlc.load gives it",
-        )
+def _describe_settings(combiner: BaseCombiner) -> Mapping[str, object]:
+    """Return all that must be equal to add statistics, the most important first."""
+    privacy = "none"
+    clip = None
+    sensitivity = None
+    guarantee = combiner.privacy_
+    if guarantee is not None:
+        privacy = str(replace(guarantee, releases=1))
+        clip = guarantee.clip
+        sensitivity = guarantee.sensitivity
 
-    check_is_fitted(combiner, "models_")
-    return {
-        "models": combiner.models_,
-        "labels": combiner.labels_,
-        "clusters": combiner.clusters_,
-    }
-
-
-def _described(combiner: BaseCombiner) -> dict[str, Any]:
-    """Return all in which statistics have to be alike, the most important first."""
-    guarantee = combiner.privacy_ and combiner.privacy_._replace(releases=1)
-    more = {
-        name: getattr(guarantee, name, None) for name in ("clip", "sensitivity")
-    }  # the scale follows, for one size
+    # The scale of the noise follows from these.
     return {
         "method": combiner.name,
-        **_parameters(combiner),
-        "privacy": str(guarantee or "none"),
-        **more,
+        **get_parameters(combiner),
+        "privacy": privacy,
+        "clip": clip,
+        "sensitivity": sensitivity,
     }

@@ -1,80 +1,96 @@
-"""Statistics and solutions as files: named arrays in safetensors, checked against the axes that methods declare.
+"""Statistics and solutions as files of named arrays in the format safetensors.
 
-Nothing in such a file is ever executed: JSON is parsed, numbers are copied.
-docs/state-files.md describes the format for other programs.
+Arrays are checked against the axes that methods declare. Nothing in such a file is ever
+executed: JSON is parsed, and numbers are copied. docs/state-files.md describes the
+format for other programs.
 """
 
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from functools import cache
-from typing import IO, Any, get_type_hints
+from numbers import Real
+from typing import IO, Protocol, Self, TypeVar, get_type_hints, runtime_checkable
 
 import numpy as np
-from scipy import sparse
 
 from ..errors import InputError
-from ..execution.statistics import Axes
-from ..io.files import AnyPath, display, first_line, raw_bytes
-from ..predictions import MAX_DENSE_LABELS, Array
+from ..execution.statistics import Axes, field_names, optional_field_names
+from ..io.files import AnyPath, display, get_first_line, read_raw_bytes
+from ..predictions import MAX_DENSE_LABELS, Array, FloatArray, IntArray
 
 VERSION = 2  # raised when older programs would misread what newer ones write
 
 _KEY = "mlconsensus"
 _TYPES = {"F64": np.float64, "I64": np.int64, "U8": np.uint8}
-# number in a state file: no sum of scores comes near, and products of five are finite
+# Largest number in a file: sums of scores are far below, and products of five such
+# numbers are finite.
 _LARGEST = 1e60
+_MAX_ASYMMETRY = 1e-8  # relative to the largest number of the matrix
 
+Header = dict[str, object]  # values that JSON can hold
 Arrays = dict[str, Array]
+R = TypeVar("R")  # a record of statistics, a state or a solution
 
 
-def write_state(file: IO[bytes], header: dict[str, Any], arrays: Arrays) -> None:
-    """Write a header and named arrays; the same content gives the same bytes on every machine.
+@runtime_checkable
+class StoredField(Protocol):
+    """A field of statistics that is stored as several arrays, such as vote patterns."""
+
+    def arrays(self) -> Arrays:
+        """Return the arrays to store, by name."""
+
+    def reordered(self, models: IntArray, labels: IntArray) -> Self:
+        """Return the field in another order of models and labels."""
+
+    @classmethod
+    def from_arrays(cls, arrays: Arrays, shape: tuple[int, int], where: str) -> Self:
+        """Make the field from its stored arrays, after checking them."""
+
+
+def write_state(file: IO[bytes], header: Header, arrays: Arrays) -> None:
+    """Write a header and named arrays.
+
+    The same content gives the same bytes on every machine.
 
     Parameters
     ----------
-    file
-        Open for writing bytes.
-    header
-        What JSON can hold.
-    arrays
-        Of float64, int64 or uint8; others become float64.
+    file : binary file
+        Open for writing.
+    header : dict
+        Values that JSON can hold.
+    arrays : dict of str to ndarray
+        Arrays of float64, int64 or uint8; others become float64.
     """
     from safetensors.numpy import save
 
-    kinds = {"u": np.uint8, "i": np.int64}
-    plain = {
-        own: np.array(a, kinds.get(a.dtype.kind, np.float64), order="C")
-        for own, a in sorted(arrays.items())
-    }
-    text = json.dumps(
-        header | {"version": VERSION}, ensure_ascii=False, allow_nan=False
-    )
-    # The library's own order of metadata is not fixed, so all of it is one entry.
-    file.write(
-        save(
-            plain,
-            metadata={
-                _KEY: json.dumps({"header": text, "sha256": _sha256_of(text, plain)})
-            },
-        )
-    )
+    types_by_kind = {"u": np.uint8, "i": np.int64}
+    stored: Arrays = {}
+    for name, array in sorted(arrays.items()):
+        stored_type = types_by_kind.get(array.dtype.kind, np.float64)
+        stored[name] = np.array(array, stored_type, order="C")
+
+    versioned = header | {"version": VERSION}
+    text = json.dumps(versioned, ensure_ascii=False, allow_nan=False)
+
+    # The library writes metadata in any order, so all of it is one entry.
+    entry = json.dumps({"header": text, "sha256": _sha256_of(text, stored)})
+    file.write(save(stored, metadata={_KEY: entry}))
 
 
-def read_state(path: AnyPath) -> tuple[Any, Arrays]:
+def read_state(path: AnyPath) -> tuple[Header, Arrays]:
     """Read a file that `write_state` wrote.
 
     Parameters
     ----------
-    path
-        Where it is.
+    path : str or path-like
+        The file.
 
     Returns
     -------
-    header
-        As it was given to `write_state`.
-    arrays
-        By name, in alphabetical order.
+    header : dict
+        The header that was passed to `write_state`.
+    arrays : dict of str to ndarray
+        The arrays, in alphabetical order of their names.
 
     Examples
     --------
@@ -85,15 +101,39 @@ def read_state(path: AnyPath) -> tuple[Any, Arrays]:
     >>> read_state(path)
     ({'kind': 'statistics'}, {'total': array([1., 2.])})
     """
-    from safetensors import SafetensorError, deserialize
+    where = display(path)
+    data = read_raw_bytes(path)
+    text, header, checksum = _parse_header(data, where)
 
-    name = display(path)
-    data = raw_bytes(path)
+    version = header.pop("version", None)
+    if version != VERSION:
+        raise InputError(
+            where=where,
+            found=f"version {version!r} of the format",
+            expected=f"{VERSION}: read it with a newer mlconsensus, or write it anew "
+            "with this one",
+        )
+
+    arrays = _parse_arrays(data, where)
+    if _sha256_of(text, arrays) != checksum:
+        raise InputError(
+            where=where,
+            found="content that does not fit its checksum",
+            expected="a whole file: it was changed or cut off",
+        )
+
+    return header, arrays
+
+
+def _parse_header(data: bytes, where: str) -> tuple[str, Header, object]:
+    """Return the header as text and parsed, and the checksum of the file."""
     try:
-        length = int.from_bytes(data[:8], "little")  # of safetensors' own header
-        entry = json.loads(json.loads(data[8 : 8 + length])["__metadata__"][_KEY])
-        header = json.loads(entry["header"])
-        version = header.pop("version", None)
+        length = int.from_bytes(data[:8], "little")  # of the header of safetensors
+        metadata = json.loads(data[8 : 8 + length])["__metadata__"]
+        entry = json.loads(metadata[_KEY])
+        text = entry["header"]
+        header = json.loads(text)
+        checksum = entry.get("sha256")
     except (
         ValueError,
         LookupError,
@@ -102,51 +142,49 @@ def read_state(path: AnyPath) -> tuple[Any, Arrays]:
         RecursionError,
         OverflowError,
     ):
-        written = "what 'mlconsensus statistics' or 'mlconsensus solve' writes"
-        raise InputError(
-            f"{name}: found no statistics or model file of mlconsensus, expected {written}"
-        ) from None
+        header = None
 
-    advice = (
-        f"{VERSION}: read it with a newer mlconsensus, or write it anew with this one"
-    )
-    if version != VERSION:
+    if not isinstance(header, dict):
         raise InputError(
-            where=name, found=f"version {version!r} of the format", expected=advice
+            where=where,
+            found="no statistics or model file of mlconsensus",
+            expected="what 'mlconsensus statistics' or 'mlconsensus solve' writes",
         )
 
+    return text, header, checksum
+
+
+def _parse_arrays(data: bytes, where: str) -> Arrays:
+    """Return the arrays of a file by name, in alphabetical order."""
+    from safetensors import SafetensorError, deserialize
+
     try:
-        listed = deserialize(data)  # type: ignore[no-untyped-call]  # checks sizes before it allocates anything
-    except SafetensorError as fault:
+        # It checks sizes before it allocates any memory.
+        tensors = deserialize(data)  # type: ignore[no-untyped-call]
+    except SafetensorError as error:
         raise InputError(
-            f"{name}: found a broken file ({first_line(fault)}), expected a whole one"
+            where=where,
+            found=f"a broken file ({get_first_line(error)})",
+            expected="a whole one",
         ) from None
 
     arrays: Arrays = {}
-    for own, tensor in sorted(listed):
+    for name, tensor in sorted(tensors):
         if tensor["dtype"] not in _TYPES:
             raise InputError(
-                where=f"{name}, {own}",
+                where=f"{where}, {name}",
                 found=f"{tensor['dtype']} values",
                 expected=f"some of {', '.join(_TYPES)}",
             )
 
-        arrays[own] = np.frombuffer(tensor["data"], _TYPES[tensor["dtype"]]).reshape(
-            tensor["shape"]
-        )
+        flat = np.frombuffer(tensor["data"], _TYPES[tensor["dtype"]])
+        arrays[name] = flat.reshape(tensor["shape"])
 
-    whole = _sha256_of(entry["header"], arrays) == entry.get("sha256")
-    if not (whole):
-        raise InputError(
-            where=name,
-            found="content that does not fit its checksum",
-            expected="a whole file: it was changed or cut off",
-        )
-
-    return header, arrays
+    return arrays
 
 
 def _sha256_of(text: str, arrays: Arrays) -> str:
+    """Compute the checksum of a header and arrays."""
     digest = hashlib.sha256(text.encode())
     for name, array in arrays.items():
         digest.update(f"{name} {array.dtype.str} {array.shape}\n".encode())
@@ -155,246 +193,351 @@ def _sha256_of(text: str, arrays: Arrays) -> str:
     return digest.hexdigest()
 
 
-@cache
-def declared(kind: Any) -> Mapping[str, Any]:
-    """Read what stands beside each field of a NamedTuple: its `Axes`, or its own class if it is no array.
+def read_axes(record_type: type) -> Mapping[str, Axes | type[StoredField]]:
+    """Return what the annotation of each field of a record declares.
+
+    Parameters
+    ----------
+    record_type : type
+        Class of statistics, a state or a solution.
+
+    Returns
+    -------
+    dict of str to Axes or type
+        The `Axes` of each array; the class of a field with several arrays.
 
     Examples
     --------
     >>> from mlconsensus.combiners.mlcm_r import MLCMrStatistics
-    >>> declared(MLCMrStatistics)["walk"].names
+    >>> read_axes(MLCMrStatistics)["walk"].names
     'm l m l'
     """
-    hints = get_type_hints(kind, include_extras=True)
-    for name in kind._fields:
+    hints = get_type_hints(record_type, include_extras=True)
+    axes = {}
+    for name in field_names(record_type):
         if not hasattr(hints[name], "__metadata__"):
-            raise TypeError(
-                f"{kind.__module__}.{kind.__name__}.{name} declares no Axes, which files need"
-            )
+            place = f"{record_type.__module__}.{record_type.__name__}.{name}"
+            raise TypeError(f"{place} declares no Axes, which files need")
 
-    return {name: hints[name].__metadata__[0] for name in kind._fields}
+        axes[name] = hints[name].__metadata__[0]
+
+    return axes
 
 
-def to_arrays(value: Any) -> Arrays:
-    """Take statistics or a solution apart into named arrays.
+def check_small_label_space(record: object) -> None:
+    """Check that all fields of a record are numbers or arrays.
+
+    In large label spaces, some fields are sparse or factored.
 
     Parameters
     ----------
-    value
-        A method's `Statistics` or `Solution`.
+    record : dataclass or NamedTuple
+        Statistics, a state or a solution.
+
+    Raises
+    ------
+    InputError
+        If a field is one of a large label space.
+    """
+    for name in field_names(record):
+        value = getattr(record, name)
+        is_plain = value is None or isinstance(value, Real | StoredField)
+        is_array = hasattr(value, "__array__") and not getattr(value, "is_large", False)
+        if not is_plain and not is_array:
+            raise InputError(
+                where=name,
+                found="that of a panel of many labels",
+                expected=f"one of at most {MAX_DENSE_LABELS:,} to write, rename or "
+                "take back",
+            )
+
+
+def to_arrays(record: object) -> Arrays:
+    """Return the fields of a record as named arrays.
+
+    Parameters
+    ----------
+    record : dataclass or NamedTuple
+        Statistics, a state or a solution.
 
     Returns
     -------
-    Arrays by the names of the fields; a field that is no array has several, as
-    ``patterns.counts``.
+    dict of str to ndarray
+        Arrays by the names of the fields. A `StoredField` has several arrays, such as
+        ``patterns.counts``. A field that is None has none.
 
     Examples
     --------
     >>> from mlconsensus.combiners.majority_vote import MajorityVoteStatistics
-    >>> to_arrays(MajorityVoteStatistics(np.array([2.0]), 3))
+    >>> to_arrays(MajorityVoteStatistics(total=np.array([2.0]), heard=3))
     {'total': array([2.]), 'heard': array(3)}
     """
+    check_small_label_space(record)
     arrays: Arrays = {}
-    for name, part in value._asdict().items():
-        if hasattr(part, "arrays"):
-            arrays |= {f"{name}.{own}": array for own, array in part.arrays().items()}
-        elif part is not None:
-            many = sparse.issparse(part) or isinstance(part, tuple)
-            few = f"one of at most {MAX_DENSE_LABELS:,} to write, rename or take back"
-            if many:
-                raise InputError(
-                    where=name, found="that of a panel of many labels", expected=few
-                )
-
-            arrays[name] = np.asarray(part)
+    for name in field_names(record):
+        value = getattr(record, name)
+        if isinstance(value, StoredField):
+            for part, array in value.arrays().items():
+                arrays[f"{name}.{part}"] = array
+        elif value is not None:
+            arrays[name] = np.asarray(value)
 
     return arrays
 
 
 def from_arrays(
-    arrays: Arrays, kind: Any, sizes: Mapping[str, int], where: str, noisy: bool = False
-) -> Any:
-    """Put statistics or a solution together from named arrays, after checking names, shapes and numbers.
+    arrays: Arrays,
+    record_type: type[R],
+    *,
+    sizes: Mapping[str, int],
+    where: str,
+    has_noise: bool = False,
+) -> R:
+    """Make a record of named arrays, after checking names, shapes and numbers.
 
     Parameters
     ----------
-    arrays
-        What `to_arrays` gave.
-    kind
-        The NamedTuple they belong to.
-    sizes
-        How many models ``m``, labels ``l``, (model, label) pairs ``ml`` and clusters
-        ``c`` there are.
-    where
-        Says in error messages where the arrays come from.
-    noisy
-        Whether noise was added, which may bring numbers out of their range.
+    arrays : dict of str to ndarray
+        The result of `to_arrays`.
+    record_type : type
+        Class of the statistics, state or solution.
+    sizes : dict of str to int
+        Number of models ``m``, labels ``l``, model-label pairs ``ml`` and clusters
+        ``c``.
+    where : str
+        Place of the arrays in error messages.
+    has_noise : bool, default=False
+        Whether noise was added, so that numbers may be out of their range.
 
     Returns
     -------
-    The NamedTuple.
+    dataclass or NamedTuple
+        An instance of `record_type`.
     """
-    fields = declared(kind)
-    own: dict[str, Arrays] = {name: {} for name in fields}
+    axes_by_field = read_axes(record_type)
+    optional = optional_field_names(record_type)
+    arrays_by_field = _group_by_field(arrays, list(axes_by_field), where)
+
+    values: dict[str, object] = {}
+    for name, axes in axes_by_field.items():
+        field_arrays = arrays_by_field[name]
+        if not field_arrays and name not in optional:
+            raise InputError(where=where, found=f"no array {name!r}", expected="one")
+        if name in optional and _is_absent(field_arrays):
+            continue
+
+        field_where = f"{where}, {name}"
+        if isinstance(axes, Axes):
+            array = _check_single_array(field_arrays, field_where)
+            _check_shape(array, axes, sizes, field_where)
+            _check_numbers(array, axes, field_where, has_noise)
+            values[name] = _to_value(array)
+        else:
+            shape = (sizes["m"], sizes["l"])
+            values[name] = axes.from_arrays(field_arrays, shape, field_where)
+
+    return record_type(**values)
+
+
+def _group_by_field(
+    arrays: Arrays, names: Sequence[str], where: str
+) -> dict[str, Arrays]:
+    """Return the arrays of each field; the single array of a field has no name."""
+    arrays_by_field: dict[str, Arrays] = {name: {} for name in names}
     for key, array in arrays.items():
         name, _, part = key.partition(".")
-        if name not in fields:
+        if name not in arrays_by_field:
             raise InputError(
-                where=where, found=f"the array {key!r}", expected=", ".join(fields)
+                where=where, found=f"the array {key!r}", expected=", ".join(names)
             )
-
-        finite = bool((np.abs(array) <= _LARGEST).all())
-        if not (finite):
+        if not (np.abs(array) <= _LARGEST).all():
             raise InputError(
                 where=f"{where}, {name}",
                 found="NaN, infinite or impossibly large values",
                 expected="finite numbers",
             )
 
-        own[name][part] = array
+        arrays_by_field[name][part] = array
 
-    found = {}
-    for name, axes in fields.items():
-        optional = name in kind._field_defaults
-        here = f"{where}, {name}"
-        alone = own[name].get("", np.empty(0, np.uint8))
-        if not own[name]:
-            if not (optional):
-                raise InputError(
-                    where=where, found=f"no array {name!r}", expected="one"
-                )
-        elif (
-            optional and alone.shape == () and alone == 0
-        ):  # in place of an array: nothing was added up
-            found[name] = 0
-        elif not isinstance(axes, Axes):
-            found[name] = axes.from_arrays(own[name], (sizes["m"], sizes["l"]), here)
-        else:
-            if alone.dtype.kind == "u":
-                raise InputError(
-                    where=here,
-                    found="no numbers that fit",
-                    expected="float64 or int64 of its own name",
-                )
-
-            found[name] = _checked_numbers(alone, axes, sizes, here, noisy)
-
-    return kind(**found)
+    return arrays_by_field
 
 
-def _checked_numbers(
-    array: Array, axes: Axes, sizes: Mapping[str, int], where: str, noisy: bool
-) -> Any:
-    """Refuse numbers that the method cannot have written."""
+def _is_absent(field_arrays: Arrays) -> bool:
+    """Return whether there is no array, or a single 0, which means that too."""
+    if not field_arrays:
+        return True
+
+    array = field_arrays.get("")
+    return array is not None and array.shape == () and bool(array == 0)
+
+
+def _check_single_array(field_arrays: Arrays, where: str) -> Array:
+    """Return the single array of a field."""
+    array = field_arrays.get("")
+    if array is None or array.dtype.kind == "u":
+        raise InputError(
+            where=where,
+            found="no numbers that fit",
+            expected="float64 or int64 of its own name",
+        )
+
+    return array
+
+
+def _check_shape(
+    array: Array, axes: Axes, sizes: Mapping[str, int], where: str
+) -> None:
+    """Check the shape of an array; an axis without a size may have any."""
     names = axes.names.split()
-    fits = array.ndim == len(names) and array.shape == tuple(
-        map(sizes.get, names, array.shape)
-    )
-    if not (fits):
+    fits = array.ndim == len(names)
+    if fits:
+        for name, size in zip(names, array.shape, strict=True):
+            fits = fits and sizes.get(name, size) == size
+
+    if not fits:
         raise InputError(
             where=where,
             found=f"the shape {array.shape}",
             expected=" × ".join(names) or "a single number",
         )
-    if array.size and not noisy:
-        least = array.min()
-        most = array.max()
-        if not (least >= axes.least):
-            raise InputError(
-                where=where,
-                found=f"{least:g}",
-                expected=f"no number below {axes.least:g}",
-            )
-        if not (most <= axes.most):
-            raise InputError(
-                where=where,
-                found=f"{most:g}",
-                expected=f"no number above {axes.most:g}",
-            )
+
+
+def _check_numbers(array: Array, axes: Axes, where: str, has_noise: bool) -> None:
+    """Check that the method can have computed these numbers."""
+    if array.size and not has_noise:
+        _check_range(array, axes, where)
 
     if axes.distribution:
-        sums_to_1 = bool((np.abs(array.sum(axis=-1) - 1) < 1e-6).all())
-        if not (sums_to_1):
+        sums = array.sum(axis=-1)
+        if not (np.abs(sums - 1) < 1e-6).all():
             raise InputError(
                 where=where,
                 found="shares that do not add up to 1",
                 expected="distributions over labels",
             )
 
-    if axes.symmetric and array.size:
-        half = (
-            array.ndim // 2
-        )  # (r, r) and (m, l, m, l) as one matrix, (l, r, r) as a matrix for each label
-        if array.ndim == 3:
-            order = (0, 2, 1)
-        else:
-            order = (*range(half, array.ndim), *range(half))
-
-        same = (
-            np.abs(array - array.transpose(order)).max() <= 1e-8 * np.abs(array).max()
+    if axes.symmetric and array.size and not _is_symmetric(array):
+        raise InputError(
+            where=where,
+            found="a matrix that is not symmetric",
+            expected="a symmetric one",
         )
-        if not (bool(same)):
-            raise InputError(
-                where=where,
-                found="a matrix that is not symmetric",
-                expected="a symmetric one",
-            )
 
-    if names:
+
+def _check_range(array: Array, axes: Axes, where: str) -> None:
+    """Check the smallest and the largest number."""
+    least = array.min()
+    if least < axes.least:
+        raise InputError(
+            where=where,
+            found=f"{least:g}",
+            expected=f"no number below {axes.least:g}",
+        )
+
+    most = array.max()
+    if most > axes.most:
+        raise InputError(
+            where=where,
+            found=f"{most:g}",
+            expected=f"no number above {axes.most:g}",
+        )
+
+
+def _is_symmetric(array: Array) -> bool:
+    """Return whether an array is symmetric, except for rounding.
+
+    Arrays of shape (r, r) and (m, l, m, l) are one matrix, those of shape (l, r, r) one
+    for each label.
+    """
+    order: tuple[int, ...]
+    if array.ndim == 3:
+        order = (0, 2, 1)
+    else:
+        half = array.ndim // 2
+        order = (*range(half, array.ndim), *range(half))
+
+    asymmetry = np.abs(array - array.transpose(order)).max()
+    return bool(asymmetry <= _MAX_ASYMMETRY * np.abs(array).max())
+
+
+def _to_value(array: Array) -> FloatArray | float:
+    """Return an array as float64, or a single number as a Python number."""
+    if array.ndim:
         return array.astype(np.float64, copy=False)
-    return array.item()
+
+    number: float = array.item()
+    return number
 
 
-def reordered(
-    value: Any, names: Mapping[str, Sequence[str]], wanted: Mapping[str, Sequence[str]]
-) -> Any:
-    """Put models, labels and clusters of statistics into another order, also among others that said nothing.
+def reorder_record(
+    record: R, names: Mapping[str, Sequence[str]], wanted: Mapping[str, Sequence[str]]
+) -> R:
+    """Return statistics in another order of models, labels and clusters.
 
     Parameters
     ----------
-    value
-        A method's `Statistics`.
-    names, wanted
+    record : dataclass or NamedTuple
+        Statistics or a state.
+    names, wanted : dict of str to sequence of str
         Names of ``models``, ``labels`` and ``clusters``, in the present order and in
-        the new one.
+        the new one. Predictions of new models and labels are missing.
 
     Returns
     -------
-    The statistics in the new order; the same object where nothing changes its place.
+    dataclass or NamedTuple
+        The same record if the order is the same.
     """
-    if names == wanted or not to_arrays(
-        value
-    ):  # which refuses sums of many labels, as they have no axes to reorder
-        return value
+    if names == wanted:
+        return record
 
-    orders = {}
-    for what, present in names.items():
-        place = {name: at for at, name in enumerate(present)}
-        orders[what[0]] = np.array(
-            [place.get(name, -1) for name in wanted[what]], dtype=np.intp
-        )
+    check_small_label_space(record)
+    orders = _find_orders(names, wanted)
+    values = {}
+    for name, axes in read_axes(type(record)).items():
+        value = getattr(record, name)
+        if isinstance(value, StoredField):
+            value = value.reordered(orders["m"], orders["l"])
+        elif isinstance(axes, Axes) and np.ndim(value) > 0:
+            value = _reorder_array(np.asarray(value), axes, orders)
+        values[name] = value
 
-    both = orders["m"][:, None] * len(names["labels"]) + orders["l"]
-    orders["ml"] = np.where(
-        (orders["m"][:, None] < 0) | (orders["l"] < 0), -1, both
-    ).ravel()
-    parts = value._asdict()
-    for name, axes in declared(value.__class__).items():
-        if hasattr(parts[name], "reordered"):
-            parts[name] = parts[name].reordered(orders["m"], orders["l"])
-        elif np.ndim(parts[name]):
-            for at, axis in enumerate(axes.names.split()):
-                if axis in orders:
-                    own = np.asarray(parts[name])
-                    # Sums over what was never said are 0: -1 takes the zeros behind the
-                    # last.
-                    if (orders[axis] < 0).any():
-                        own = np.insert(own, own.shape[at], 0, axis=at)
+    reordered: R = type(record)(**values)
+    is_new_label = orders["l"] < 0
+    if is_new_label.any() and hasattr(reordered, "with_silence"):
+        reordered = reordered.with_silence(is_new_label)
+    return reordered
 
-                    parts[name] = own.take(orders[axis], axis=at)
 
-    out = type(value)(**parts)
-    silent = orders["l"] < 0
-    if silent.any() and hasattr(out, "with_silence"):
-        return out.with_silence(silent)
-    return out
+def _find_orders(
+    names: Mapping[str, Sequence[str]], wanted: Mapping[str, Sequence[str]]
+) -> dict[str, IntArray]:
+    """Return, for each axis, the old position of each new one; -1 for new names."""
+    orders: dict[str, IntArray] = {}
+    for what, old_names in names.items():
+        positions = {name: position for position, name in enumerate(old_names)}
+        order = [positions.get(name, -1) for name in wanted[what]]
+        axis = what[0]  # m, l or c
+        orders[axis] = np.array(order, dtype=np.intp)
+
+    # Model-label pairs.
+    models = orders["m"][:, np.newaxis]
+    labels = orders["l"]
+    pairs = models * len(names["labels"]) + labels
+    is_new = (models < 0) | (labels < 0)
+    orders["ml"] = np.where(is_new, -1, pairs).ravel()
+    return orders
+
+
+def _reorder_array(array: Array, axes: Axes, orders: Mapping[str, IntArray]) -> Array:
+    """Return an array in another order along all its named axes."""
+    for axis, axis_name in enumerate(axes.names.split()):
+        if axis_name not in orders:
+            continue
+
+        # Sums over missing predictions are 0: -1 takes the zeros behind the last.
+        order = orders[axis_name]
+        if (order < 0).any():
+            array = np.insert(array, array.shape[axis], 0, axis=axis)
+        array = array.take(order, axis=axis)
+
+    return array

@@ -306,7 +306,7 @@ def _set_alpha(panel: Predictions) -> Agreed:
     if len(first) > _MOST_SETS:
         return _set_alpha(panel[::2])
 
-    distance = masi_distances(yes[first])
+    distance = compute_masi_distances(yes[first])
     kind = kind.reshape(-1)
     _, at, speakers = np.unique(said.instance, return_inverse=True, return_counts=True)
     observed = np.zeros((_GROUPS, 1))
@@ -329,7 +329,7 @@ def _set_alpha(panel: Predictions) -> Agreed:
     )
 
 
-def masi_distances(sets: BoolArray) -> FloatArray:
+def compute_masi_distances(sets: BoolArray) -> FloatArray:
     """Return how far any two label sets are apart: 1 − Jaccard's share × 1 if equal, ⅔ if one has the other, else ⅓.
 
     Parameters
@@ -343,7 +343,7 @@ def masi_distances(sets: BoolArray) -> FloatArray:
 
     Examples
     --------
-    >>> masi_distances(np.array([[1, 1, 0], [1, 0, 0], [0, 0, 0]], dtype=bool)).round(2).tolist()
+    >>> compute_masi_distances(np.array([[1, 1, 0], [1, 0, 0], [0, 0, 0]], dtype=bool)).round(2).tolist()
     [[0.0, 0.67, 1.0], [0.67, 0.0, 1.0], [1.0, 1.0, 0.0]]
     """
     members = sparse.csr_array(sets.astype(np.float64))

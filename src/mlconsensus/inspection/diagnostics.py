@@ -10,13 +10,17 @@ from ..linalg.annotations import make_annotations
 from ..linalg.block_sums import FloatArray, ratio
 from ..predictions import BasePredictions, Predictions
 from ..predictions.sampling import subsample_for_diagnostics
-from .effective_models import Voices, count_voices
-from .model_quality import Suspect, suspects
-from .pairwise import common_factor, compute_pairwise_statistics, compute_product_scale
+from .effective_models import EffectiveModels, estimate_effective_models
+from .model_quality import FlaggedModel, suspects
+from .pairwise import (
+    compute_pairwise_statistics,
+    compute_product_scale,
+    estimate_reliability,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Examined:
+class PanelDiagnostics:
     """Diagnostics of the models and labels of some predictions."""
 
     models: tuple[str, ...]
@@ -27,8 +31,8 @@ class Examined:
     # (l,) mean squared difference of two models' scores: for 0/1 predictions, how often
     # they differ
     dispute: FloatArray
-    suspects: tuple[Suspect, ...]  # flagged models
-    voices: Voices  # effective number of models
+    suspects: tuple[FlaggedModel, ...]  # flagged models
+    voices: EffectiveModels  # effective number of models
 
     @property
     def mean_agreement(self) -> float:
@@ -78,17 +82,17 @@ class Diagnostics:
     5 models are worth at most ... independent models (95 % interval ...)
     """
 
-    panel: Examined
+    panel: PanelDiagnostics
     # share of instances whose first label is not among those that voting ranks first
     moved: float
 
     @property
-    def suspects(self) -> tuple[Suspect, ...]:
+    def suspects(self) -> tuple[FlaggedModel, ...]:
         """Models flagged as random, inverted or duplicate, with the evidence."""
         return self.panel.suspects
 
     @property
-    def voices(self) -> Voices:
+    def voices(self) -> EffectiveModels:
         """Effective number of models, an upper estimate."""
         return self.panel.voices
 
@@ -108,7 +112,7 @@ class Diagnostics:
         return "\n".join(lines)
 
 
-def examine(predictions: BasePredictions) -> Examined:
+def examine(predictions: BasePredictions) -> PanelDiagnostics:
     """Compute diagnostics of the models and labels.
 
     At most 2²⁴ predictions are used, and only the first block of predictions in files.
@@ -120,7 +124,7 @@ def examine(predictions: BasePredictions) -> Examined:
 
     Returns
     -------
-    Examined
+    PanelDiagnostics
 
     Examples
     --------
@@ -141,15 +145,17 @@ def examine(predictions: BasePredictions) -> Examined:
     np.fill_diagonal(correlation, 1.0)
 
     # Flagged models
-    reliability = common_factor(statistics)
+    reliability = estimate_reliability(statistics)
     flagged = suspects(statistics, reliability, annotations, predictions.models)
 
     # Effective number of models
     n_duplicates = sum(model.kind == "copy" for model in flagged)
     n_pairs = max(m * (m - 1) / 2, 1)
-    effective_models = count_voices(m, statistics.departures, n_duplicates / n_pairs)
+    effective_models = estimate_effective_models(
+        m, statistics.departures, n_duplicates / n_pairs
+    )
 
-    return Examined(
+    return PanelDiagnostics(
         models=predictions.models,
         labels=predictions.labels,
         agreement=correlation,

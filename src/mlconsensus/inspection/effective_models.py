@@ -23,7 +23,7 @@ _UNINFORMATIVE_SHARE = 0.9
 
 
 @dataclass(frozen=True, kw_only=True)
-class Voices:
+class EffectiveModels:
     """Effective number of models with its 95 % interval; an upper estimate.
 
     The interval covers sampling error only. Errors of the majority are not visible in
@@ -39,7 +39,9 @@ class Voices:
         return self.sentence
 
 
-def count_voices(m: int, departures: FloatArray, copied: float = 0.0) -> Voices:
+def estimate_effective_models(
+    m: int, departures: FloatArray, copied: float = 0.0
+) -> EffectiveModels:
     """Estimate the effective number of models.
 
     The interval comes from the jackknife over groups of instances.
@@ -49,14 +51,14 @@ def count_voices(m: int, departures: FloatArray, copied: float = 0.0) -> Voices:
     m : int
         Number of models.
     departures : ndarray of shape (groups, 4, 2, l)
-        Sums of `departing` for each group of instances.
+        Sums of `sum_deviations` for each group of instances.
     copied : float, default=0.0
         Share of the pairs of models that are duplicates. The correlation of errors is
         at least this share.
 
     Returns
     -------
-    Voices
+    EffectiveModels
 
     Examples
     --------
@@ -67,7 +69,7 @@ def count_voices(m: int, departures: FloatArray, copied: float = 0.0) -> Voices:
     >>> truth = rng.random((1000, 5)) < 0.3
     >>> independent = mlc.Predictions(truth ^ (rng.random((6, 1000, 5)) < 0.1))
     >>> statistics = compute_pairwise_statistics(make_annotations(independent))
-    >>> print(count_voices(6, statistics.departures))
+    >>> print(estimate_effective_models(6, statistics.departures))
     6 models are worth at most 6.0 independent models (95 % interval 5.8 to 6.0)
     """
     total = departures.sum(axis=0)
@@ -95,7 +97,7 @@ def count_voices(m: int, departures: FloatArray, copied: float = 0.0) -> Voices:
     else:
         sentence = ""
 
-    return Voices(estimate=estimate, low=low, high=high, sentence=sentence)
+    return EffectiveModels(estimate=estimate, low=low, high=high, sentence=sentence)
 
 
 def _compute_jackknife_margin(departures: FloatArray) -> float:
@@ -110,7 +112,7 @@ def _compute_jackknife_margin(departures: FloatArray) -> float:
 def _correlate_errors(sums: FloatArray) -> float:
     """Return the correlation of two models' deviations, centered by label and majority.
 
-    `sums` (4, 2, l) are those of `departing`.
+    `sums` (4, 2, l) are those of `sum_deviations`.
     """
     n_pairs, deviation, square, product = sums
     mean = ratio(deviation, n_pairs, 0.0)

@@ -13,7 +13,6 @@ from ..combiners.base import BaseCombiner
 from ..combiners.contributions import Scale
 from ..combiners.majority_vote import MajorityVote
 from ..errors import InputError, nearest
-from ..execution.local import reduce_blocks
 from ..metrics.tables import plain
 from ..predictions import BasePredictions, BoolArray, FloatArray, Predictions, as_names
 from ..text import shown, table
@@ -330,9 +329,9 @@ def explain(
 
     solution = combiner.solution_
     panel = combiner.in_fitted_order(predictions)
-    one = one_instance(panel, instance)
-    column = label_position(panel.labels, label)
-    weighted = one.weighted(combiner.weights_)
+    one = find_instance(panel, instance)
+    column = find_label(panel.labels, label)
+    weighted = combiner._make_block(one.weighted(combiner.weights_))
     found = combiner._contributions(weighted, solution, column)
     said = one.to_array()[:, 0]
     name = panel.labels[column]
@@ -343,10 +342,10 @@ def explain(
         asked = one
 
     voting = MajorityVote()
-    statistics = reduce_blocks(
-        asked.weighted(None).select(labels=[name]), voting._compute_statistics
-    )
-    prior = voting._solve(statistics).prior
+    if asked.clusters:
+        asked = asked.without_clusterings()
+    voting.fit(asked.weighted(None).select(labels=[name]))
+    prior = voting.solution_.prior
     clusters: dict[str, float] = {}
     if found.clusters is not None:
         for cluster, contribution in zip(
@@ -372,16 +371,16 @@ def explain(
     )
 
 
-def one_instance(panel: BasePredictions, name: int | str) -> Predictions:
+def find_instance(panel: BasePredictions, name: int | str) -> Predictions:
     """Find an instance by its name, and return it by itself.
 
     Examples
     --------
     >>> import mlconsensus as mlc
     >>> panel = mlc.Predictions([[[1], [0]]], instances=["a1", "a2"])
-    >>> one_instance(panel, "a2").to_array()
+    >>> find_instance(panel, "a2").to_array()
     array([[[0.]]])
-    >>> one_instance(panel, "b2")
+    >>> find_instance(panel, "b2")
     Traceback (most recent call last):
     ...
     mlconsensus.errors.InputError: instance: found 'b2', expected one of 2 names, such as 'a1'; did you mean 'a2'?
@@ -404,12 +403,12 @@ def one_instance(panel: BasePredictions, name: int | str) -> Predictions:
     return _unknown("instance", name, seen, len(panel))
 
 
-def label_position(labels: tuple[str, ...], name: int | str) -> int:
+def find_label(labels: tuple[str, ...], name: int | str) -> int:
     """Find a label by its name, or by its position where labels have no names of their own.
 
     Examples
     --------
-    >>> label_position(("news", "war"), "war"), label_position(("label_0", "label_1"), 1)
+    >>> find_label(("news", "war"), "war"), find_label(("label_0", "label_1"), 1)
     (1, 1)
     """
     for wanted in (str(name), f"label_{name}"):

@@ -33,7 +33,7 @@ _COPY = 0.25
 _MOST_RELIABLE = 0.98
 
 
-class Suspect(NamedTuple):
+class FlaggedModel(NamedTuple):
     """One rater, or two, and what speaks against them."""
 
     kind: Literal["random", "inverted", "copy"]
@@ -56,7 +56,7 @@ def suspects(
     reliability: Reliability,
     said: Annotations,
     names: tuple[str, ...],
-) -> tuple[Suspect, ...]:
+) -> tuple[FlaggedModel, ...]:
     """Name raters whom the evidence is against: random, inverted, copies.
 
     Parameters
@@ -71,11 +71,11 @@ def suspects(
     --------
     >>> import mlconsensus as mlc
     >>> from mlconsensus.linalg.annotations import make_annotations
-    >>> from mlconsensus.inspection.pairwise import common_factor, compute_pairwise_statistics
+    >>> from mlconsensus.inspection.pairwise import estimate_reliability, compute_pairwise_statistics
     >>> panel, _ = mlc.datasets.make_panel(quality=[0.8, 0.8, 0.8, 0.8, 0], shared_errors=0, random_state=0)
     >>> said = make_annotations(panel)
     >>> met = compute_pairwise_statistics(said)
-    >>> [(one.kind, one.raters) for one in suspects(met, common_factor(met), said, panel.models)]
+    >>> [(one.kind, one.raters) for one in suspects(met, estimate_reliability(met), said, panel.models)]
     [('random', ('model_4',))]
     """
     each = (
@@ -88,7 +88,7 @@ def suspects(
 
 def _constant(
     met: PairwiseStatistics, said: Annotations, names: tuple[str, ...]
-) -> Iterator[Suspect]:
+) -> Iterator[FlaggedModel]:
     """Find raters whose answers never vary, where answers at the others' rates would."""
     fields = said.spoke, said.scores, said.scores.astype(np.float64) ** 2
     spoke, total, squared = map(said.of_raters, fields)
@@ -109,7 +109,7 @@ def _constant(
         always = f"says yes to {yes:,} of {known:,} labels, whatever the instance: its answers never vary"
         sentence = f"{shown(names[k])} {always} over {int(seen[k]):,} instances"
         counts = int(seen[k]), int(met.cells[k, k])
-        yield Suspect(
+        yield FlaggedModel(
             "random",
             (names[k],),
             sentence,
@@ -125,7 +125,7 @@ def _constant(
 
 def _raters(
     met: PairwiseStatistics, reliability: Reliability, names: tuple[str, ...]
-) -> Iterator[Suspect]:
+) -> Iterator[FlaggedModel]:
     """Compare each rater's correlation with the others with that of the others among themselves."""
     scale = compute_product_scale(met.squares)
     product = (met.products * (scale > 0)).sum(axis=1)
@@ -176,7 +176,7 @@ def _raters(
                 f"({low[k]:z.2f} to {high[k]:z.2f}), where {others[k]:z.2f} is usual"
             )
             figures = (float(figure[k]) for figure in (own, low, high, others, p, q))
-            yield Suspect(kind, (names[k],), sentence, seen, cells, *figures)
+            yield FlaggedModel(kind, (names[k],), sentence, seen, cells, *figures)
 
 
 def _copies(
@@ -184,7 +184,7 @@ def _copies(
     reliability: Reliability,
     said: Annotations,
     names: tuple[str, ...],
-) -> Iterator[Suspect]:
+) -> Iterator[FlaggedModel]:
     """Compare how often two raters differ with what their agreement with the others lets expect."""
     scale = compute_product_scale(met.squares)
     square = met.squares + met.squares.T
@@ -232,7 +232,9 @@ def _copies(
         figures = (
             float(figure[k, j]) for figure in (found, low, high, np.ones_like(p), p, q)
         )
-        yield Suspect("copy", (names[k], names[j]), sentence, seen, cells, *figures)
+        yield FlaggedModel(
+            "copy", (names[k], names[j]), sentence, seen, cells, *figures
+        )
 
 
 def _adjusted(p: FloatArray, tested: BoolArray) -> FloatArray:

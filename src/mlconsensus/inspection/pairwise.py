@@ -26,7 +26,9 @@ class PairwiseStatistics:
     """
 
     dispute: FloatArray  # (l,) mean squared difference of two models' scores
-    departures: FloatArray  # (GROUPS, 4, 2, l) sums of `departing`, for the jackknife
+    departures: (
+        FloatArray  # (GROUPS, 4, 2, l) sums of `sum_deviations`, for the jackknife
+    )
     with_others: FloatArray  # (m,) Σ_i (Σ_q Σ_ℓ x_k x_q)², over models q ≠ k
     of_pairs: float  # Σ_i Σ_k Σ_q (Σ_ℓ x_k x_q)²
     products: FloatArray  # (m, m) Σ x_k x_q
@@ -80,7 +82,7 @@ def compute_pairwise_statistics(annotations: Annotations) -> PairwiseStatistics:
         count = mask.sum(axis=1)  # (b, l)
         total = scores.sum(axis=1)
         squared = (scores**2).sum(axis=1)
-        departures[group] += departing(count, total, squared)
+        departures[group] += sum_deviations(count, total, squared)
         squared_differences += (count * squared - total**2).sum(axis=0)
         n_comparisons += (count * (count - 1) / 2).sum(axis=0)
 
@@ -123,7 +125,9 @@ def _add_at(total: FloatArray, position: IntArray, values: Array) -> None:
     np.add.at(total.reshape(-1), position, values.ravel())
 
 
-def departing(count: FloatArray, total: FloatArray, squared: FloatArray) -> FloatArray:
+def sum_deviations(
+    count: FloatArray, total: FloatArray, squared: FloatArray
+) -> FloatArray:
     """Sum the models' deviations from the majority, of one model and of two.
 
     Pairs with fewer than four models are left out: two of three models cannot both
@@ -180,7 +184,9 @@ class Reliability:
     error: FloatArray  # (m, m) its standard error, 1 if k shares instances with q only
 
 
-def common_factor(statistics: PairwiseStatistics, rounds: int = 100) -> Reliability:
+def estimate_reliability(
+    statistics: PairwiseStatistics, rounds: int = 100
+) -> Reliability:
     r"""Estimate the reliability of each model from the pairwise correlations.
 
     Two models with independent errors correlate by :math:`r_k r_q`. Each pair is

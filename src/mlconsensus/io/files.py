@@ -151,7 +151,7 @@ def read_bytes(path: AnyPath) -> bytes:
     mlconsensus.errors.InputError: no/such/file.csv: found no such file, expected ...
     """
     shown = display(path)
-    data = raw_bytes(path)
+    data = read_raw_bytes(path)
     suffix = Path(path).suffix.lower()
     if data.startswith(GZIP) or suffix == ".gz":
         with reader_errors(shown, "a whole gzip file", "broken gzip data"):
@@ -164,7 +164,7 @@ def read_bytes(path: AnyPath) -> bytes:
     return data
 
 
-def raw_bytes(path: AnyPath) -> bytes:
+def read_raw_bytes(path: AnyPath) -> bytes:
     """Read a file without decompressing it.
 
     Parameters
@@ -178,7 +178,7 @@ def raw_bytes(path: AnyPath) -> bytes:
 
     Examples
     --------
-    >>> raw_bytes("no/such/folder")
+    >>> read_raw_bytes("no/such/folder")
     Traceback (most recent call last):
     ...
     mlconsensus.errors.InputError: no/such/folder: found no such file, expected a ...
@@ -373,7 +373,7 @@ class reader_errors(contextlib.AbstractContextManager[None]):  # noqa: N801
 
         reason = "its reader panicked"
         if isinstance(error, Exception):
-            reason = first_line(error)
+            reason = get_first_line(error)
 
         raise InputError(
             where=self.name, found=f"{self.found} ({reason})", expected=self.kind
@@ -632,7 +632,7 @@ def _suggest_neighbor(path: Path) -> str:
     return ""
 
 
-def first_line(error: object) -> str:
+def get_first_line(error: object) -> str:
     r"""Return the first line of a library's error message, to quote it in our own.
 
     Parameters
@@ -646,7 +646,7 @@ def first_line(error: object) -> str:
 
     Examples
     --------
-    >>> first_line(ValueError("bad magic\nConsider …"))
+    >>> get_first_line(ValueError("bad magic\nConsider …"))
     'bad magic'
     """
     lines = str(error).strip().splitlines()

@@ -86,9 +86,9 @@ class FilePredictions(LazyPredictions):
         return max(1, size)
 
     @property
-    def n_said(self) -> int:
+    def n_stored(self) -> int:
         """Number of stored scores in the matrices of all models."""
-        return sum(scores.n_said for scores in self._scores)
+        return sum(scores.n_stored for scores in self._scores)
 
     @property
     def instances(self) -> Names:  # type: ignore[override]

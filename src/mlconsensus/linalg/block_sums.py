@@ -316,6 +316,19 @@ def product(A: Matrix, B: Matrix) -> FloatArray:
     return dense(A @ B)
 
 
+def join_columns(first: Matrix, second: Matrix) -> Matrix:
+    """Put two matrices next to each other; CSR if one of them is.
+
+    Examples
+    --------
+    >>> dense(join_columns(np.ones((1, 1)), sparse.csr_array([[2.0]]))).tolist()
+    [[1.0, 2.0]]
+    """
+    if sparse.issparse(first) or sparse.issparse(second):
+        return sparse.hstack([first, second], format="csr")
+    return np.concatenate([first, second], axis=1)
+
+
 def dense(A: Matrix) -> NDArray[Any]:
     """Return a dense or CSR matrix as a dense one.
 

@@ -21,9 +21,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import linalg, sparse
 
+from ..errors import InputError
 from ..execution.threads import check_interrupted, map_on_threads
 from ..predictions import MAX_DENSE_LABELS, Array, FloatArray
-from .sparse_scores import KEPT, in_pieces, kth_best
+from ..predictions.blocks import NamedValues, PairValues
+from .block_sums import dense, product
+from .gram import Gram
+from .sparse_scores import KEPT, SparseScores, best, in_pieces, kth_best
 
 # up to so many labels all are in the head, and nothing is left out
 EXACT = MAX_DENSE_LABELS
@@ -166,6 +170,146 @@ class HeadTailMap(NamedTuple):
             added[some] = pairs.sum(axis=1)
 
         return added
+
+
+# A linear map of labels: a matrix (l, l), or exact for frequent labels only.
+LabelMap = FloatArray | HeadTailMap
+
+
+def shrink_labels(
+    gram: Gram,
+    scale: float,
+    compute_shrinkage: Callable[[FloatArray], FloatArray],
+    n_iter: int | None,
+) -> LabelMap:
+    """Return V diag(h) V' for the eigenvectors V of a Gram matrix.
+
+    Parameters
+    ----------
+    gram : Gram
+        Sums of products of two labels.
+    scale : float
+        Factor of the eigenvalues.
+    compute_shrinkage : callable
+        Returns h for the scaled eigenvalues.
+    n_iter : int or None
+        Number of iterations behind h. In large label spaces it must be 1: the map is
+        then exact for frequent labels, and of first order for the others.
+
+    Returns
+    -------
+    ndarray of shape (l, l) or HeadTailMap
+    """
+    if gram.is_large:
+        if n_iter != 1:
+            raise InputError(
+                where="n_iter", found=n_iter, expected="1, for a large label space"
+            )
+        return _shrink_head_and_tail(gram.rows, scale)
+
+    eigenvalues, eigenvectors = decompose_gram(gram, keep_all=n_iter == 0)
+    shrinkage = compute_shrinkage(scale * eigenvalues)
+    label_map = (eigenvectors * shrinkage) @ eigenvectors.T
+
+    # Labels that never occur together have 0 here, except for rounding errors that
+    # would rank them at random.
+    n_labels = len(label_map)
+    smallest = 10 * n_labels * np.finfo(np.float64).eps * shrinkage.max()
+    label_map[np.abs(label_map) < smallest] = 0.0
+    return np.asarray(label_map)
+
+
+def decompose_gram(gram: Gram, keep_all: bool = False) -> tuple[FloatArray, FloatArray]:
+    """Return the eigenvalues and eigenvectors of a Gram matrix.
+
+    With fewer rows than columns, all other eigenvalues are 0; they are left out unless
+    `keep_all` is true.
+    """
+    rows = gram.rows
+    if rows is not None and rows.shape[0] < rows.shape[1] and not keep_all:
+        _, singular_values, directions = linalg.svd(dense(rows), full_matrices=False)
+        return singular_values**2, directions.T
+    eigenvalues, eigenvectors = linalg.eigh(np.array(gram), overwrite_a=True)
+    return eigenvalues, eigenvectors
+
+
+def apply_label_map(
+    values: PairValues, label_map: LabelMap
+) -> FloatArray | SparseScores:
+    """Multiply pair values by a map of labels.
+
+    Parameters
+    ----------
+    values : PairValues
+        One value per instance-label pair.
+    label_map : ndarray of shape (l, l) or HeadTailMap
+        What each label adds to each other label.
+
+    Returns
+    -------
+    ndarray of shape (n, l) or SparseScores
+    """
+    if not isinstance(label_map, HeadTailMap):
+        return product(values.to_matrix(), label_map)
+
+    n_labels = values.shape[1]
+    default = np.zeros(n_labels)
+    named = values.to_matrix()[:, label_map.labels]
+    scores = label_map.applied(named, default, lambda moved, _: best(moved, default))
+    if isinstance(values, NamedValues):
+        scores = _fill_unseen_instances(scores, values, label_map)
+    return SparseScores(scores, default)
+
+
+def get_map_column(label_map: LabelMap, label: int, n_labels: int) -> FloatArray:
+    """Return what each label adds to one label, (l,)."""
+    if isinstance(label_map, HeadTailMap):
+        return label_map.column(label, n_labels)
+    return np.asarray(label_map[:, label])
+
+
+def _fill_unseen_instances(
+    scores: Any, values: NamedValues, label_map: HeadTailMap
+) -> Any:
+    """Return scores (n, l) in which instances that no model saw have the prior's."""
+    pairs = values.pairs
+    is_unseen = np.asarray(~pairs.participation.any(axis=1))
+    rows = np.flatnonzero(is_unseen[pairs.group])
+    if len(rows) == 0:
+        return scores
+
+    prior = np.asarray(values.other[pairs.group[rows[0]]], dtype=np.float64)
+    row = sparse.csr_array(label_map.whole(prior)[np.newaxis])
+    row = best(row, np.zeros(values.shape[1]))
+    pieces = [scores, sparse.vstack([row] * len(rows), format="csr")]
+    order = np.arange(len(pairs.group))
+    order[rows] = len(pairs.group) + np.arange(len(rows))
+    return sparse.vstack(pieces, format="csr")[order]
+
+
+def _shrink_head_and_tail(rows: Any, scale: float) -> HeadTailMap:
+    """Return K (I + K)^-1, K the scaled Gram matrix of rows in a large label space."""
+    # The head: products of frequent labels with all others.
+    order, n_head = head_first(rows.sum(axis=0))
+    head = np.empty((n_head, len(order)), dtype=single(n_head, len(order)))
+    for labels, products in with_head(rows, order, n_head):
+        head[labels] = products * scale
+
+    # The tail: products of rare labels, in pieces.
+    diagonal = rows.power(2).sum(axis=0)[order[n_head:]] * scale
+    tail = (
+        (labels, products * scale)
+        for labels, (products,) in among_tail(order, n_head, rows)
+    )
+    label_map = shrunk(order, head, diagonal, tail)
+    if not np.isfinite(label_map.bound):
+        raise InputError(
+            where="MLCM-a",
+            found=f"rare labels (other than the {n_head:,} most frequent) that occur "
+            "together too often",
+            expected="fewer of these; --method filter supports such predictions",
+        )
+    return label_map
 
 
 def head_size(named: int) -> int:

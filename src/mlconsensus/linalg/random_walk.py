@@ -38,10 +38,11 @@ from scipy.sparse.linalg import LinearOperator, cg
 
 from ..errors import InputError
 from ..execution.threads import check_interrupted, get_limits, map_on_threads
-from .block_sums import FloatArray, product, scaled
+from ..predictions import Array, Matrix
+from .block_sums import FloatArray, product, row_sums, scaled
 from .gram import Gram
 from .label_map import HeadTailMap, head_first
-from .sparse_scores import best, in_pieces
+from .sparse_scores import SparseScores, best, in_pieces
 
 # that conjugate gradients leave in the solution, whose entries are shares between 0 and
 # 1
@@ -167,6 +168,113 @@ class RandomWalkMap(NamedTuple):
         out = np.zeros(v)
         out[self.nodes] = found
         return out
+
+
+# Distributions over labels, one row per node.
+Distributions = FloatArray | RandomWalkMap
+
+
+def solve_random_walk(
+    walk: Gram,
+    anchors: FloatArray,
+    n_labels: int,
+    source: FloatArray | None = None,
+    anchors_without_label: Array | None = None,
+) -> Distributions:
+    """Return where walks from each node stop.
+
+    Parameters
+    ----------
+    walk : Gram
+        Walks between v nodes. The first nodes stand for the labels, in turn for each
+        model; further nodes (clusters) do not stand for a label.
+    anchors : ndarray
+        How strongly each node that stands for a label is tied to it.
+    n_labels : int
+        Number of labels.
+    source : ndarray of shape (v, l), default=None
+        Added to the right-hand side.
+    anchors_without_label : ndarray, default=None
+        Anchors of the further nodes, which are tied to what `source` has for them.
+
+    Returns
+    -------
+    ndarray of shape (v, l) or RandomWalkMap
+        Rows are distributions. In large label spaces the result is approximate.
+    """
+    if walk.is_large:
+        return walked(walk.rows, n_labels, lambda nodes, _: anchors[nodes])
+
+    nodes = np.arange(len(anchors))
+    if anchors_without_label is not None:
+        all_anchors = np.append(anchors, anchors_without_label)
+    else:
+        all_anchors = anchors
+    right_side = np.zeros((len(all_anchors), n_labels))
+    if source is not None:
+        right_side += source
+    right_side[nodes, nodes % n_labels] += anchors
+
+    # Rows are distributions; rounding errors are largest in their sums.
+    distributions = np.maximum(solved(walk, all_anchors, right_side), 0)
+    distributions /= distributions.sum(axis=1, keepdims=True)
+    return distributions
+
+
+def mix_distributions(
+    edges: Matrix, distributions: Distributions, prior: FloatArray
+) -> FloatArray | SparseScores:
+    """Mix the distributions of the nodes that each instance is connected to.
+
+    Parameters
+    ----------
+    edges : matrix of shape (n, v)
+        Shares of the nodes; rows sum to 1, or to 0 for an instance without edges.
+    distributions : ndarray of shape (v, l) or RandomWalkMap
+        Distribution over labels of each node.
+    prior : ndarray of shape (l,)
+        Distribution of an instance without edges.
+
+    Returns
+    -------
+    ndarray of shape (n, l) or SparseScores
+    """
+    if isinstance(distributions, RandomWalkMap):
+        return _mix_large(edges, distributions)
+
+    scores = product(edges, distributions)
+    scores[row_sums(edges) == 0] = prior
+    return np.asarray(np.clip(scores, 0, 1, out=scores))
+
+
+def get_distribution_column(
+    distributions: Distributions, label: int, n_nodes: int
+) -> FloatArray:
+    """Return the probability of one label at each node, (v,)."""
+    if isinstance(distributions, RandomWalkMap):
+        return distributions.column(label, n_nodes)
+    return np.asarray(distributions[:, label])
+
+
+def _mix_large(edges: Matrix, groups: RandomWalkMap) -> SparseScores:
+    """Mix the distributions of group nodes in a large label space."""
+    connected = edges[:, groups.nodes]
+    remainder = connected @ groups.rest
+
+    # Labels of the tail share what remains of the walk, in proportion to their priors.
+    head_size = groups.map.columns.shape[1]
+    tail_labels = groups.map.labels[head_size:]
+    tail_prior = np.zeros(len(groups.usual))
+    tail_prior[tail_labels] = groups.usual[tail_labels]
+
+    def keep_best(scores: Any, rows: slice) -> Any:
+        row_remainder = np.repeat(remainder[rows], np.diff(scores.indptr))
+        scores.data += row_remainder * tail_prior[scores.indices]
+        scores.data -= groups.usual[scores.indices]
+        return best(scores, groups.usual)
+
+    scores = groups.map.applied(connected, tail_prior, keep_best)
+    return SparseScores(scores, groups.usual)
 
 
 def walked(rows: Any, l: int, anchors_of: Any) -> RandomWalkMap:

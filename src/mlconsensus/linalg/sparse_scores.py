@@ -17,6 +17,7 @@ from scipy import sparse
 from ..errors import InputError
 from ..execution.threads import get_limits
 from ..predictions import Array, FloatArray, Predictions
+from ..predictions.blocks import NamedValues, PairValues
 from .block_sums import dense, ratio
 
 # the best labels of an instance, which have scores of their own; ranks beyond these are
@@ -260,6 +261,26 @@ class SparseScores:
         at = np.arange(k) + passed
         labels = falling[np.minimum(at, l - 1)]
         return labels, np.where(at < l, self.default[labels], -np.inf)
+
+
+def to_scores(values: PairValues) -> FloatArray | SparseScores:
+    """Return pair values as the scores of a combiner.
+
+    Parameters
+    ----------
+    values : PairValues
+        One value per instance-label pair.
+
+    Returns
+    -------
+    ndarray of shape (n, l), or SparseScores for large label spaces
+    """
+    if isinstance(values, NamedValues) and values.pairs.is_large:
+        # Pairs that no model named have the score of instances that all models saw.
+        default = np.asarray(values.other[0], dtype=np.float64)
+        difference = values.values - default[values.pairs.label]
+        return SparseScores(values.pairs.to_csr(difference), default)
+    return dense(values.to_matrix())
 
 
 def many_means(block: Predictions, prior: FloatArray) -> SparseScores:

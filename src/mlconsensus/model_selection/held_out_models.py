@@ -21,7 +21,7 @@ from ..combiners.majority_vote import majority_vote
 from ..combiners.registry import COMBINERS, find_method_name
 from ..errors import InputError
 from ..execution.local import map_with_progress
-from ..inspection.effective_models import count_voices
+from ..inspection.effective_models import estimate_effective_models
 from ..inspection.pairwise import (
     PairwiseStatistics,
     compute_pairwise_statistics,
@@ -450,7 +450,7 @@ def _err_together(sample: Predictions, met: PairwiseStatistics, kin: IntArray) -
             make_annotations(sample.select(models=one_of_each))
         )
 
-    voices = count_voices(m, met.departures)
+    voices = estimate_effective_models(m, met.departures)
     together = (m / voices.estimate - 1) / (m - 1)
     shared = f"the raters err together (correlation of errors {together:.2f}), as replicas of one learner do; those "
     if together > _REPLICAS:

@@ -71,7 +71,7 @@ class AlignedScores(NamedTuple):
         )
 
     @property
-    def n_said(self) -> int:
+    def n_stored(self) -> int:
         """How many numbers the model's matrix holds: of a sparse one, those that are not 0."""
         return int(getattr(self.matrix, "nnz", np.prod(self.matrix.shape)))
 

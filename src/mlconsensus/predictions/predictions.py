@@ -13,6 +13,8 @@ from scipy import sparse
 from ..errors import InputError
 from ..text import plural, sizes
 from .alignment import Array, BoolArray, FloatArray, How, IntArray, Names, as_array
+from .answer_rows import AnswerRows
+from .blocks import InstanceInfo, PredictionBlock, make_block, make_crowd_block
 from .clusterings import with_more
 from .gold_labels import Gold, extract_gold_labels
 from .model_scores import AlignedScores, Matrix
@@ -60,7 +62,7 @@ class Predictions(BasePredictions):
     # (n, number of clusterings) which of their clusters each instance is in, -1: in
     # none
     members: IntArray
-    _parts: tuple[AlignedScores, ...]
+    _rows: AnswerRows | None = None  # the predictions of a crowd
     _gold: AlignedScores | None = (
         None  # answers that are known, as if they were one more model's
     )
@@ -144,9 +146,46 @@ class Predictions(BasePredictions):
         )
         return panel
 
+    @classmethod
+    def from_answer_rows(
+        cls,
+        models: Sequence[str],
+        instances: Names,
+        labels: Sequence[str],
+        rows: AnswerRows,
+    ) -> Predictions:
+        """Return the predictions of a crowd, which a reader has checked.
+
+        Parameters
+        ----------
+        models, labels : sequence of str
+            Their names.
+        instances : ndarray
+            Their names.
+        rows : AnswerRows
+            What each model predicted for the instances that it saw.
+
+        Returns
+        -------
+        Predictions
+        """
+        predictions = cls.from_parts(models, instances, labels, ())
+        return predictions._with(_rows=rows)
+
+    @cached_property
+    def _parts(self) -> tuple[AlignedScores, ...]:
+        """The scores of each model."""
+        if self._rows is None:
+            return ()
+        return self._rows.to_parts()
+
     def _with(self, **changes: Any) -> Predictions:
         panel = Predictions.__new__(Predictions)
+        if "_parts" in changes:
+            changes.setdefault("_rows", None)
         vars(panel).update(vars(self) | changes)
+        if panel._rows is not None:
+            vars(panel).pop("_parts", None)  # they are made from the rows
         vars(panel).pop("n_missing", None)  # it may be another
         return panel
 
@@ -223,25 +262,37 @@ class Predictions(BasePredictions):
                     expected=f"one of {n:,} instances",
                 )
 
-        parts = tuple(part.take(index) for part in self._parts)
-        gold = self._gold and self._gold.take(index)
-        own = {
+        changes: dict[str, Any] = {
             "instances": self.instances[index],
             "members": self.members[index],
-            "_parts": parts,
-            "_gold": gold,
+            "_gold": self._gold and self._gold.take(index),
+            "_many": self.many,
         }
-        return self._with(**own, _many=self.many)
+        if self._rows is not None:
+            return self._with(**changes, _rows=self._rows.take(index))
+        parts = tuple(part.take(index) for part in self._parts)
+        return self._with(**changes, _parts=parts)
 
     @property
     def complete(self) -> bool:
         """Whether every model spoke about every instance and label."""
+        if self._rows is not None:
+            return self._rows.n_missing == 0
         return all(part.complete for part in self._parts)
 
     @property
-    def n_said(self) -> int:
+    def n_stored(self) -> int:
         """How many numbers the models' matrices hold: of sparse ones, those that are not 0."""
-        return sum(part.n_said for part in self._parts)
+        if self._rows is not None:
+            return int(self._rows.scores.nnz)
+        return sum(part.n_stored for part in self._parts)
+
+    @property
+    def n_predictions(self) -> int:
+        """Number of predictions that a block of these has to hold."""
+        if self._rows is not None:
+            return len(self._rows.model) * len(self.labels)
+        return super().n_predictions
 
     def as_block(self, many: bool) -> Predictions:
         """Return the same as a block of a panel that does, or does not, have many labels."""
@@ -250,6 +301,8 @@ class Predictions(BasePredictions):
     @cached_property
     def n_missing(self) -> int:
         """How many of the m·n·l cells no prediction was given for; it takes a walk over all data, once."""
+        if self._rows is not None:
+            return self._rows.n_missing
         if self.many:
             return int(np.prod(list(self.shape))) - sum(
                 int(s.sum() * known.sum()) for _, s, known in self.apart()
@@ -268,6 +321,31 @@ class Predictions(BasePredictions):
     def read(self, start: int, stop: int) -> Predictions:
         """Return the instances from one position to another."""
         return self[start:stop]
+
+    def to_block(self) -> PredictionBlock:
+        """Return these predictions in the layout that suits them, with their sums.
+
+        Returns
+        -------
+        PredictionBlock
+
+        Examples
+        --------
+        >>> import mlconsensus as mlc
+        >>> mlc.Predictions([[[1, 0.5]], [[1, 0]]]).to_block().sum_scores().to_array()
+        array([[2. , 0.5]])
+        """
+        info = InstanceInfo(
+            weights=self.weights,
+            gold=self.gold,
+            clusters=self.members,
+            n_clusters=len(self.clusters),
+        )
+        n_models, n_instances, n_labels = (int(size) for size in self.shape)
+        shape = (n_models, n_instances, n_labels)
+        if self._rows is not None and not self.many:
+            return make_crowd_block(self._rows, info)
+        return make_block(self._parts, shape, info, self.many)
 
     def cells(self) -> Iterator[tuple[Matrix, BoolArray | None]]:
         """Yield for each model its scores (n, l), silence as 0, and where it spoke (``None``: everywhere)."""
@@ -442,6 +520,8 @@ class Predictions(BasePredictions):
     @property
     def has_scores(self) -> bool:  # type: ignore[override]
         """Whether any model gives floats, not only decisions."""
+        if self._rows is not None:
+            return bool(self._rows.scores.dtype.kind == "f")
         return any(part.matrix.dtype.kind == "f" for part in self._parts)
 
     def with_clusterings(self, clusterings: Mapping[str, Any]) -> Predictions:

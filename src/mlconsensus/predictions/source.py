@@ -62,11 +62,17 @@ class BasePredictions(ABC):
     def block_size(self) -> int:
         """How many instances `blocks` gives at a time unless told: what keeps a block small."""
         if self.many:
-            return max(1, _BLOCK_SAID * len(self) // max(1, self.n_said))
-        return max(1, _BLOCK_CELLS // (len(self.models) * len(self.labels)))
+            return max(1, _BLOCK_SAID * len(self) // max(1, self.n_stored))
+        return max(1, _BLOCK_CELLS * len(self) // max(1, self.n_predictions))
 
     @property
-    def n_said(self) -> int:
+    def n_predictions(self) -> int:
+        """Number of predictions that blocks have to hold, missing ones included."""
+        m, n, l = self.shape
+        return int(m) * n * l
+
+    @property
+    def n_stored(self) -> int:
         """How many numbers the models' matrices hold: all cells, unless the source knows that they are sparse."""
         m, n, l = self.shape
         return int(m) * n * l
@@ -75,7 +81,7 @@ class BasePredictions(ABC):
     def many(self) -> bool:
         """Whether there are so many labels, and so few of them named, that only what was said is worked on."""
         m, n, l = self.shape
-        few = l > MAX_DENSE_LABELS and self.n_said <= _FEW_SAID * int(m) * n * l
+        few = l > MAX_DENSE_LABELS and self.n_stored <= _FEW_SAID * int(m) * n * l
         if self._many is None:
             return few
         return self._many

@@ -91,7 +91,7 @@ def departure(vote: FloatArray, chosen: BoolArray) -> Departure:
     """
 
     def of_some(rows: slice) -> tuple[Array, ...]:
-        lacking, spare, tied = overruling(vote[rows], chosen[rows])
+        lacking, spare, tied = compute_overruled_votes(vote[rows], chosen[rows])
         return (
             (lacking + spare).sum(axis=1),
             tied,
@@ -110,7 +110,7 @@ def departure(vote: FloatArray, chosen: BoolArray) -> Departure:
     )
 
 
-def summarise_changes(consensus: "Consensus", found: Departure) -> ChangesSummary:
+def summarize_changes(consensus: "Consensus", found: Departure) -> ChangesSummary:
     """Choose the instances to show, and explain each.
 
     Examples
@@ -118,7 +118,7 @@ def summarise_changes(consensus: "Consensus", found: Departure) -> ChangesSummar
     >>> import mlconsensus as mlc
     >>> panel, _ = mlc.datasets.make_panel(n_instances=50, random_state=0)
     >>> consensus = mlc.combine(panel)
-    >>> changes = summarise_changes(consensus, departure(consensus.vote, consensus.label_indicator))
+    >>> changes = summarize_changes(consensus, departure(consensus.vote, consensus.label_indicator))
     >>> len(changes.instances), changes.instances[0].overruled >= changes.instances[1].overruled
     (50, True)
     """
@@ -137,7 +137,7 @@ def summarise_changes(consensus: "Consensus", found: Departure) -> ChangesSummar
     )
 
 
-def overruling(
+def compute_overruled_votes(
     vote: FloatArray, chosen: BoolArray
 ) -> tuple[FloatArray, FloatArray, BoolArray]:
     """Find the votes (n, l) that each added label lacks, and that each dropped one has to spare; 0 for all others.
@@ -146,7 +146,7 @@ def overruling(
 
     Examples
     --------
-    >>> overruling(np.array([[0.75, 0.5, 0.25]]), np.array([[True, False, True]]))
+    >>> compute_overruled_votes(np.array([[0.75, 0.5, 0.25]]), np.array([[True, False, True]]))
     (array([[0.  , 0.  , 0.25]]), array([[0.  , 0.25, 0.  ]]), array([False]))
     """
     # The votes of the last label in and of the first out, if voting gives as many as
@@ -185,7 +185,7 @@ def _rows(consensus: "Consensus", shown: IntArray) -> tuple[InstanceRow, ...]:
     scores = consensus.scores[shown]
     vote = consensus.vote[shown]
     chosen = consensus.label_indicator[shown]
-    lacking, spare, tied = overruling(vote, chosen)
+    lacking, spare, tied = compute_overruled_votes(vote, chosen)
     added = lacking > 0
     dropped = spare > 0
     overruled = lacking + spare

@@ -17,7 +17,7 @@ from ..metrics.ground_truth import MatchedTruth, describe_empty_instances, match
 from ..metrics.intervals import Estimate
 from ..metrics.tables import ENOUGH
 from ..predictions import Array, BoolArray, FloatArray, IntArray, Predictions
-from .changes import evenly, overruling
+from .changes import compute_overruled_votes, evenly
 
 if TYPE_CHECKING:
     from ..consensus import Consensus
@@ -226,7 +226,7 @@ def judge(consensus: "Consensus", matched: MatchedTruth) -> JudgedSummary:
         results=tuple(results),
         precision_recall=tuple(curves),
         reliability=tuple(calibration),
-        calibration=calibration_error(sample.truth, probabilities),
+        calibration=compute_calibration_error(sample.truth, probabilities),
         metric=sample.metric,
         chance=ranking.subtract(constant).compute_estimates()["micro_auc"],
         rivals=tuple(rivals),
@@ -437,7 +437,7 @@ def _assign_bins(scores: FloatArray) -> IntArray:
     return np.clip((scores * _BINS).astype(np.int64), 0, _BINS - 1)
 
 
-def calibration_error(truth: BoolArray, likely: FloatArray) -> Calibration:
+def compute_calibration_error(truth: BoolArray, likely: FloatArray) -> Calibration:
     """Return the expected calibration error of probabilities, with its interval.
 
     Parameters
@@ -453,7 +453,7 @@ def calibration_error(truth: BoolArray, likely: FloatArray) -> Calibration:
 
     Examples
     --------
-    >>> calibration_error(np.array([[True, False]] * 4), np.full((4, 2), 0.75)).error
+    >>> compute_calibration_error(np.array([[True, False]] * 4), np.full((4, 2), 0.75)).error
     0.25
     """
     # (n, bins) sums of probability minus truth.
@@ -504,7 +504,9 @@ def _compute_label_gains(
 
     # Pairs on which voting, with sets of the same sizes, differs.
     vote = consensus.vote[sample.rows]
-    lacking, spare, _ = overruling(vote, consensus.label_indicator[sample.rows])
+    lacking, spare, _ = compute_overruled_votes(
+        vote, consensus.label_indicator[sample.rows]
+    )
     is_changed = ((lacking > 0) | (spare > 0))[:, sample.columns]
 
     is_right = label_sets == truth

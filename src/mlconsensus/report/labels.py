@@ -51,7 +51,7 @@ class LabelsSummary(NamedTuple):
     n_pairs: int  # that are frequent enough to tell; the others are between these
 
 
-def summarise_labels(
+def summarize_labels(
     names: tuple[str, ...],
     chosen: BoolArray,
     added: IntArray,
@@ -75,7 +75,7 @@ def summarise_labels(
     --------
     >>> chosen = np.array([[1, 1, 0], [1, 1, 0], [1, 1, 1], [0, 0, 1]], dtype=bool)
     >>> zero = np.zeros(3, dtype=np.int64)
-    >>> summarise_labels(("a", "b", "c"), chosen, zero, zero, np.zeros(3)).pairs[0]
+    >>> summarize_labels(("a", "b", "c"), chosen, zero, zero, np.zeros(3)).pairs[0]
     Pair(one='a', other='b', together=3, expected=2.25, correlation=1.0)
     """
     n = len(chosen)

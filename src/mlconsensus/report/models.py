@@ -6,9 +6,9 @@ import numpy as np
 from scipy import sparse
 
 from ..combiners.base import BaseCombiner
-from ..inspection.diagnostics import Examined
-from ..inspection.effective_models import Voices
-from ..inspection.model_quality import Suspect
+from ..inspection.diagnostics import PanelDiagnostics
+from ..inspection.effective_models import EffectiveModels
+from ..inspection.model_quality import FlaggedModel
 from ..inspection.pairwise import FEW
 from ..predictions import FloatArray, Predictions
 from .labels import ordered, strongest
@@ -40,7 +40,7 @@ class PanelSummary(NamedTuple):
     n_clusterings: int  # members of the panel that group instances and know no labels
 
 
-def summarise_panel(predictions: Predictions, cardinality: Any) -> PanelSummary:
+def summarize_panel(predictions: Predictions, cardinality: Any) -> PanelSummary:
     """Count what the models said; `cardinality` (n,) is the number of labels they gave each instance on average.
 
     Examples
@@ -48,7 +48,7 @@ def summarise_panel(predictions: Predictions, cardinality: Any) -> PanelSummary:
     >>> import numpy as np
     >>> import mlconsensus as mlc
     >>> panel = mlc.Predictions({"a": np.array([[1, 0], [1, 1]]), "b": np.array([[0.5, np.nan], [np.nan, np.nan]])})
-    >>> found = summarise_panel(panel, mlc.decision.cardinalities(panel))
+    >>> found = summarize_panel(panel, mlc.decision.cardinalities(panel))
     >>> found.missing, found.models[1]
     (0.375, ModelGlance(name='b', instances=1, labels=1, missing=0.75, cardinality=0.5, decides=False))
     """
@@ -104,14 +104,12 @@ class ModelsSummary(NamedTuple):
     agreement: FloatArray
     mean_agreement: float | None  # over pairs of different models
     suspects: tuple[
-        Suspect, ...
+        FlaggedModel, ...
     ]  # models that look random, inverted or copied, with the evidence and a sentence
-    voices: (
-        Voices  # how many models with errors of their own the panel is worth at most
-    )
+    voices: EffectiveModels  # how many models with errors of their own the panel is worth at most
 
 
-def summarise_models(found: Examined, combiner: BaseCombiner) -> ModelsSummary:
+def summarize_models(found: PanelDiagnostics, combiner: BaseCombiner) -> ModelsSummary:
     """Say of each model what the panel tells about it.
 
     Examples
@@ -119,7 +117,7 @@ def summarise_models(found: Examined, combiner: BaseCombiner) -> ModelsSummary:
     >>> import mlconsensus as mlc
     >>> panel, _ = mlc.datasets.make_panel(quality=[0.8, 0.8, 0.8, 0.8, 0], shared_errors=0, random_state=0)
     >>> consensus = mlc.combine(panel)
-    >>> summarise_models(consensus.diagnostics.panel, consensus.combiner).rows[4].remark
+    >>> summarize_models(consensus.diagnostics.panel, consensus.combiner).rows[4].remark
     'answers as if at random'
     """
     names = found.models
@@ -159,7 +157,7 @@ def summarise_models(found: Examined, combiner: BaseCombiner) -> ModelsSummary:
     return ModelsSummary(tuple(rows), order, shown, mean, found.suspects, found.voices)
 
 
-def _remark(suspects: tuple[Suspect, ...], name: str) -> str:
+def _remark(suspects: tuple[FlaggedModel, ...], name: str) -> str:
     own = [found for found in suspects if name in found.raters]
     kinds = {found.kind for found in own}
     if "random" in kinds:

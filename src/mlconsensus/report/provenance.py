@@ -40,7 +40,7 @@ class Origin(NamedTuple):
     inputs: tuple[Input, ...]
 
 
-def summarise_origin(
+def summarize_origin(
     consensus: "Consensus", command: str = "", inputs: tuple[Input, ...] = ()
 ) -> Origin:
     """Say how a consensus was made; without `inputs`, its predictions are hashed.
@@ -48,7 +48,7 @@ def summarise_origin(
     Examples
     --------
     >>> import mlconsensus as mlc
-    >>> found = summarise_origin(mlc.combine([[[1, 0]]], method="mlcm-r"))
+    >>> found = summarize_origin(mlc.combine([[[1, 0]]], method="mlcm-r"))
     >>> found.method, found.parameters["alpha"]
     ('MLCM-r', '2.0')
     """

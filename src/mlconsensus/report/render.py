@@ -169,17 +169,19 @@ class Report:
         >>> path.read_text(encoding="utf-8")[:15]
         '<!doctype html>'
         """
-        rendered: str = getattr(self, f"to_{report_format(path, format)}")()
+        rendered: str = getattr(self, f"to_{choose_report_format(path, format)}")()
         with atomic_write(path, force) as file:
             file.write(rendered.encode("utf-8"))
 
 
-def report_format(path: str | os.PathLike[str], format: str | None = None) -> Format:
+def choose_report_format(
+    path: str | os.PathLike[str], format: str | None = None
+) -> Format:
     """Say how a report is to be written: as `format` says, else as the suffix does; to standard output as text.
 
     Examples
     --------
-    >>> report_format("report.html"), report_format("report.html", "text"), report_format("-")
+    >>> choose_report_format("report.html"), choose_report_format("report.html", "text"), choose_report_format("-")
     ('html', 'text', 'text')
     """
     suffix = os.path.splitext(os.fspath(path))[1].lower()

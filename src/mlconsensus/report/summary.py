@@ -4,14 +4,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..active_learning.query import questions
+from ..active_learning.query import select_queries
 from ..inspection.agreement import Agreement, agreement
 from ..metrics.ground_truth import match_truth
-from .changes import ChangesSummary, departure, evenly, summarise_changes
+from .changes import ChangesSummary, departure, evenly, summarize_changes
 from .evaluation import MOST_CELLS, JudgedSummary, judge
-from .labels import LabelsSummary, summarise_labels
-from .models import ModelsSummary, PanelSummary, summarise_models, summarise_panel
-from .provenance import Input, Origin, summarise_origin
+from .labels import LabelsSummary, summarize_labels
+from .models import ModelsSummary, PanelSummary, summarize_models, summarize_panel
+from .provenance import Input, Origin, summarize_origin
 
 if TYPE_CHECKING:
     from ..consensus import Consensus
@@ -82,22 +82,22 @@ def summarize(
     found = departure(consensus.vote, consensus.label_indicator)
     examined = consensus.diagnostics.panel
     return Summary(
-        summarise_panel(consensus.predictions, consensus.cardinality),
-        summarise_models(examined, consensus.combiner),
+        summarize_panel(consensus.predictions, consensus.cardinality),
+        summarize_models(examined, consensus.combiner),
         agreement(consensus.predictions)
         if len(consensus.predictions.models) > 1
         else None,
-        summarise_labels(
+        summarize_labels(
             consensus.labels,
             consensus.label_indicator,
             found.added,
             found.dropped,
             examined.dispute,
         ),
-        summarise_changes(consensus, found),
+        summarize_changes(consensus, found),
         None if matched is None else judge(consensus, matched),
         _asking(consensus),
-        summarise_origin(consensus, command, inputs),
+        summarize_origin(consensus, command, inputs),
         note,
     )
 
@@ -116,7 +116,7 @@ def _asking(consensus: "Consensus") -> Asking:
     if not budget:
         return Asking(0, ())
 
-    found = questions(
+    found = select_queries(
         consensus.scores[rows],
         consensus.probabilities[rows],
         known,

@@ -432,6 +432,10 @@ class WeightedConsensus(BaseCombiner):
         self.weights = weights
         self.rescale = rescale
 
+    @staticmethod
+    def _make_block(predictions: Predictions) -> Any:
+        return predictions
+
     def check(self) -> None:
         """Refuse settings that no solution can be found with."""
         expect(
@@ -455,7 +459,7 @@ class WeightedConsensus(BaseCombiner):
             return statistics(block, state)
         return super()._compute_pass(block, state)
 
-    def _compute_statistics(self, block: Predictions) -> WeightedConsensusStatistics:
+    def _compute_statistics(self, block: Any) -> WeightedConsensusStatistics:
         """Return the statistics of the last pass."""
         return statistics(block, self.prepared_)
 
@@ -466,7 +470,7 @@ class WeightedConsensus(BaseCombiner):
         return solve(statistics, self.weights_, self.prepared_)
 
     @staticmethod
-    def _apply(block: Predictions, solution: WeightedConsensusSolution) -> Any:
+    def _apply(block: Any, solution: WeightedConsensusSolution) -> Any:
         """Return the consensus scores of one block."""
         return apply(block, solution)
 
@@ -479,7 +483,7 @@ class WeightedConsensus(BaseCombiner):
 
     @staticmethod
     def _contributions(
-        block: Predictions, solution: WeightedConsensusSolution, label: int
+        block: Any, solution: WeightedConsensusSolution, label: int
     ) -> Contributions:
         """Return what the score of the block's one instance is the sum of."""
         return contributions(block, solution, label)

@@ -1,8 +1,8 @@
-"""Gaussian noise from OpenDP, which samples it exactly, and the scale that (ε, δ) asks for.
+"""Gaussian noise from OpenDP, which samples it exactly, and its scale for (ε, δ).
 
 A release is private only if one instance cannot add more than the sensitivity to the
-numbers that the computer really adds up. So contributions are rounded down to a grid on
-which sums and products are exact in float64 (`on_grid`).
+numbers that the computer really sums. So contributions are rounded down to a grid on
+which sums and products are exact in float64 (`round_to_grid`).
 """
 
 from typing import Any
@@ -13,75 +13,114 @@ from scipy import sparse
 from ...errors import InputError, needed
 from ...predictions import FloatArray, Matrix
 
-# Numbers on a grid of 2⁻¹² have products on one of 2⁻²⁴, and sums of these are exact up
-# to 2⁵³ · 2⁻²⁴ = 2²⁹.
+MAX_INSTANCES = 2**28
+
+# Numbers on a grid of 2⁻¹² have products on a grid of 2⁻²⁴, and sums of these are exact
+# up to 2⁵³ · 2⁻²⁴ = 2²⁹.
 _GRID = 2.0**12
-_BELOW = 1 - 2.0**-30  # more than what rounding can have added before
-# noise is drawn on a grid of 2⁻⁴⁰: coarser than OpenDP's default, and six times as fast
-_STEP = -40
+_BELOW = 1 - 2.0**-30  # rounding can have added less than this before
+# Noise is drawn on a grid of 2⁻⁴⁰: coarser than OpenDP's default, and six times as fast.
+_NOISE_GRID_EXPONENT = -40
 _SLACK = 1 + 2.0**-20  # scaling exact sums below 2²⁹ rounds them by less than this
-MOST_INSTANCES = 2**28
 
 
-def on_grid(A: Matrix) -> Matrix:
+def round_to_grid(values: Matrix) -> Matrix:
     """Round numbers down to multiples of 2⁻¹².
 
+    Parameters
+    ----------
+    values : ndarray or csr_array
+        Numbers that are not negative.
+
+    Returns
+    -------
+    ndarray or csr_array
+
     Examples
     --------
-    >>> on_grid(np.array([1 / 3])) * 2**12
+    >>> round_to_grid(np.array([1 / 3])) * 2**12
     array([1365.])
     """
-    if sparse.issparse(A):
-        return sparse.csr_array((on_grid(A.data), A.indices, A.indptr), shape=A.shape)
-    return np.floor(A * (_BELOW * _GRID)) / _GRID
+    if sparse.issparse(values):
+        rounded = round_to_grid(values.data)
+        return sparse.csr_array(
+            (rounded, values.indices, values.indptr), shape=values.shape
+        )
+    return np.floor(values * (_BELOW * _GRID)) / _GRID
 
 
-def noise_scale(epsilon: float, delta: float, sensitivity: float, size: int) -> float:
-    """Find the least standard deviation that makes a release of `size` numbers (ε, δ)-differentially private.
+def find_noise_scale(
+    epsilon: float, delta: float, sensitivity: float, size: int
+) -> float:
+    """Find the least standard deviation that makes a release private.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        ε and δ of the release.
+    sensitivity : float
+        The most that one instance adds, in Euclidean norm.
+    size : int
+        Number of released numbers.
+
+    Returns
+    -------
+    float
 
     Examples
     --------
-    >>> 4 < noise_scale(1.0, 1e-6, 1.0, 10) < 5
+    >>> 4 < find_noise_scale(1.0, 1e-6, 1.0, 10) < 5
     True
     """
-    dp = _opendp()
+    dp = _import_opendp()
 
-    def private(scale: float) -> bool:
+    def is_private(scale: float) -> bool:
         try:
-            release = dp.c.make_fix_delta(
-                dp.c.make_zCDP_to_approxDP(_gaussian(dp, scale, size)), delta=delta
-            )
+            mechanism = _make_gaussian(dp, scale, size)
+            approximate = dp.c.make_zCDP_to_approxDP(mechanism)
+            release = dp.c.make_fix_delta(approximate, delta=delta)
             return bool(release.check(sensitivity * _SLACK, (epsilon, delta)))
-        except dp.OpenDPException:  # it gives up where numbers overflow
+        except dp.OpenDPException:  # numbers overflow
             return False
 
     try:
-        return float(dp.binary_search(private, bounds=(0.0, None)))
+        return float(dp.binary_search(is_private, bounds=(0.0, None)))
     except ValueError:
-        wanted = f"ε = {epsilon:g}, δ = {delta:g}"
         raise InputError(
-            f"privacy: found {wanted}, for which OpenDP has no noise, expected other numbers"
+            where="privacy",
+            found=f"ε = {epsilon:g}, δ = {delta:g}, for which OpenDP has no noise",
+            expected="other numbers",
         ) from None
 
 
 def add_noise(values: FloatArray, scale: float) -> FloatArray:
-    """Add Gaussian noise of standard deviation `scale` to each of the values."""
-    return np.array(
-        _gaussian(_opendp(), scale, len(values))(
-            np.ascontiguousarray(values, dtype=np.float64)
-        )
-    )
+    """Add Gaussian noise to each of the values.
+
+    Parameters
+    ----------
+    values : ndarray of shape (k,)
+        Exact sums.
+    scale : float
+        Standard deviation of the noise.
+
+    Returns
+    -------
+    ndarray of shape (k,)
+    """
+    release = _make_gaussian(_import_opendp(), scale, len(values))
+    return np.array(release(np.ascontiguousarray(values, dtype=np.float64)))
 
 
-def _gaussian(dp: Any, scale: float, size: int) -> Any:
-    space = (
-        dp.vector_domain(dp.atom_domain(T=float, nan=False), size=size),
-        dp.l2_distance(T=float),
-    )
-    return dp.m.make_gaussian(*space, scale=scale, k=_STEP)
+def _make_gaussian(dp: Any, scale: float, size: int) -> Any:
+    """Make OpenDP's measurement of `size` numbers with Gaussian noise."""
+    numbers = dp.atom_domain(T=float, nan=False)
+    domain = dp.vector_domain(numbers, size=size)
+    metric = dp.l2_distance(T=float)
+    return dp.m.make_gaussian(domain, metric, scale=scale, k=_NOISE_GRID_EXPONENT)
 
 
-def _opendp() -> Any:
+def _import_opendp() -> Any:
+    """Import OpenDP and enable the features that its authors call contributed."""
     dp = needed("opendp.prelude", "privacy", "privacy")
     dp.enable_features("contrib")
     return dp

@@ -1,20 +1,24 @@
-r"""Statistics in a form whose sensitivity is known: how much one instance can add to them, in Euclidean norm.
+r"""Statistics in a form whose sensitivity is known.
 
-Each method's sums are a symmetric matrix and, beside it, some counts. A quarter of the
-counts goes into the released vector, so that they cost the matrix little noise.
-docs/privacy.md has the proofs.
+The sensitivity is the most that one instance can add, in Euclidean norm. The sums of
+each method are a symmetric matrix and some counts. A quarter of the counts goes into
+the released vector, so that they add little to the noise of the matrix. docs/privacy.md
+has the proofs.
 """
 
 import math
-from typing import Any, NamedTuple
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar, Generic
 
 import numpy as np
 from scipy import linalg
 
 from ...combiners.mlcm_a import MLCMaStatistics
 from ...combiners.mlcm_r import MLCMrStatistics
+from ...execution.statistics import S
 from ...linalg.block_sums import (
-    FloatArray,
     column_sums,
     connections,
     gram,
@@ -24,38 +28,63 @@ from ...linalg.block_sums import (
     scaled,
     votes,
 )
-from ...predictions import Predictions
-from .noise import on_grid
+from ...predictions import FloatArray, Predictions
+from .noise import round_to_grid
 
-_PART = 1 / 4
+_COUNT_SHARE = 1 / 4
 
 
-class PrivateSums(NamedTuple):
-    """Sums over instances; each adds a matrix of norm at most 1, and at most 3 as the squared norm of the counts."""
+@dataclass(frozen=True, kw_only=True)
+class PrivateSums:
+    """Sums over instances.
+
+    Each instance adds a matrix of norm at most 1, and counts of squared norm at most 3.
+    """
 
     counts: FloatArray  # (k,)
     gram: FloatArray  # (v, v)
 
 
 def to_vector(sums: PrivateSums) -> FloatArray:
-    """Write sums as a vector of the same norm: the matrix's upper triangle, √2 times beside the diagonal.
+    """Return sums as a vector of the same norm.
+
+    Numbers of the matrix's upper triangle are multiplied by √2, except for those on the
+    diagonal.
+
+    Parameters
+    ----------
+    sums : PrivateSums
+        Counts of shape (k,) and a matrix of shape (v, v).
+
+    Returns
+    -------
+    ndarray of shape (k + v (v + 1) / 2,)
 
     Examples
     --------
-    >>> to_vector(PrivateSums(np.array([8.0]), np.array([[3.0, 1.0], [1.0, 2.0]]))).round(3)
+    >>> matrix = np.array([[3.0, 1.0], [1.0, 2.0]])
+    >>> to_vector(PrivateSums(counts=np.array([8.0]), gram=matrix)).round(3)
     array([2.   , 3.   , 1.414, 2.   ])
     """
     rows, columns = np.triu_indices(len(sums.gram))
-    return np.concatenate(
-        [
-            _PART * sums.counts,
-            sums.gram[rows, columns] * np.where(rows == columns, 1, math.sqrt(2)),
-        ]
-    )
+    factors = np.where(rows == columns, 1, math.sqrt(2))
+    upper = sums.gram[rows, columns] * factors
+    return np.concatenate([_COUNT_SHARE * sums.counts, upper])
 
 
 def from_vector(vector: FloatArray, size: int) -> PrivateSums:
-    """Undo `to_vector`, given the size v of the matrix.
+    """Invert `to_vector`.
+
+    Parameters
+    ----------
+    vector : ndarray of shape (k + v (v + 1) / 2,)
+        Counts and the upper triangle of the matrix.
+    size : int
+        The size v of the matrix.
+
+    Returns
+    -------
+    PrivateSums
 
     Examples
     --------
@@ -63,16 +92,50 @@ def from_vector(vector: FloatArray, size: int) -> PrivateSums:
     array([[3., 1.], [1., 2.]])
     """
     rows, columns = np.triu_indices(size)
+    factors = np.where(rows == columns, 1, math.sqrt(2))
     counts, upper = np.split(vector, [len(vector) - len(rows)])
+
     matrix = np.empty((size, size))
-    matrix[rows, columns] = matrix[columns, rows] = upper / np.where(
-        rows == columns, 1, math.sqrt(2)
-    )
-    return PrivateSums(counts / _PART, matrix)
+    matrix[rows, columns] = upper / factors
+    matrix[columns, rows] = upper / factors
+    return PrivateSums(counts=counts / _COUNT_SHARE, gram=matrix)
 
 
-class PrivateMLCMr:
-    r"""MLCM-r's walk.
+class PrivateMethod(ABC, Generic[S]):
+    """The private statistics of one method."""
+
+    sensitivity: ClassVar[float]  # of the released vector
+    clips: ClassVar[bool]  # whether `clip` is used
+
+    @abstractmethod
+    def compute_sums(
+        self, weights: FloatArray, clip: float, block: Predictions
+    ) -> PrivateSums:
+        """Sum the contributions of a block's instances, on the grid of exact sums.
+
+        Parameters
+        ----------
+        weights : ndarray of shape (m,)
+            Weight of each model.
+        clip : float
+            The norm that means are scaled down to, if `clips`.
+        block : Predictions
+            Predictions of some instances.
+        """
+
+    @abstractmethod
+    def make_statistics(
+        self, noisy: PrivateSums, weights: FloatArray, clip: float
+    ) -> S:
+        """Make the method's statistics of sums with noise."""
+
+    @abstractmethod
+    def remove_noise(self, statistics: S, weights: FloatArray) -> S:
+        """Return statistics without numbers that only noise can make."""
+
+
+class PrivateMLCMr(PrivateMethod[MLCMrStatistics]):
+    r"""The walk of MLCM-r.
 
     An instance with edges :math:`a \in [0, w]^v`, where `w` is the largest weight of a
     model (1 without weights), adds :math:`a a^\top / |a|_1` to it. Divided by `w` that
@@ -84,116 +147,115 @@ class PrivateMLCMr:
     sensitivity = 1.0
     clips = False
 
-    def sums(self, weights: FloatArray, clip: float, block: Predictions) -> PrivateSums:
-        """Add up what each instance contributes in units of the largest weight, rounded down to where sums are exact.
+    def compute_sums(
+        self, weights: FloatArray, clip: float, block: Predictions
+    ) -> PrivateSums:
+        r"""Sum :math:`b b^\top` over the instances of a block."""
+        edges = connections(block.weighted(weights))
+        lengths = np.sqrt(weights.max() * row_sums(edges))
+        inverse_lengths = ratio(np.ones(len(block)), lengths, 0.0)
+        b = round_to_grid(scaled(edges, inverse_lengths))
+        return PrivateSums(counts=np.empty(0), gram=gram(b))
 
-        Parameters
-        ----------
-        weights
-            How much each model counts (m,).
-        clip
-            Not needed here.
-        block
-            Predictions of some instances.
-        """
-        A = connections(block.weighted(weights))
-        b = on_grid(
-            scaled(
-                A, ratio(np.ones(len(block)), np.sqrt(weights.max() * row_sums(A)), 0.0)
-            )
-        )
-        return PrivateSums(np.empty(0), gram(b))
-
-    def statistics(
+    def make_statistics(
         self, noisy: PrivateSums, weights: FloatArray, clip: float
     ) -> MLCMrStatistics:
-        """Make statistics of noisy sums, given how much each model counts (m,)."""
-        m = len(weights)
-        v = len(noisy.gram)
-        return MLCMrStatistics(weights.max() * noisy.gram.reshape(m, v // m, m, v // m))
+        """Make the walk of sums with noise."""
+        n_models = len(weights)
+        n_labels = len(noisy.gram) // n_models
+        walk = noisy.gram.reshape(n_models, n_labels, n_models, n_labels)
+        return MLCMrStatistics(walk=weights.max() * walk)
 
-    def cleared(
+    def remove_noise(
         self, statistics: MLCMrStatistics, weights: FloatArray
     ) -> MLCMrStatistics:
-        """Set numbers below 0, which only noise can make, to 0.
+        """Set numbers below 0 to 0.
 
-        A symmetric matrix without them is all that the walk needs: it is a graph, its
-        Laplacian plus the anchors is positive definite, and rows of `Q` are
-        distributions.
+        The walk needs a symmetric matrix without negative numbers, and nothing else:
+        it is a graph, its Laplacian plus the anchors is positive definite, and rows of
+        `Q` are distributions.
         """
-        return MLCMrStatistics(np.maximum(statistics.walk, 0))
+        return MLCMrStatistics(walk=np.maximum(statistics.walk, 0))
 
 
-class PrivateMLCMa:
-    r"""MLCM-a's products of means.
+class PrivateMLCMa(PrivateMethod[MLCMaStatistics]):
+    r"""The products of means of MLCM-a.
 
     The mean prediction :math:`\bar y` of an instance is scaled down to a norm of at
     most `C` (`clip`); :math:`z` is the result in units of `C`, of norm at most 1.
-    Counts are the number of instances, the share `s` of cells that were spoken about,
-    and `z`:
+    Counts are the number of instances, the share `s` of instance-label pairs with a
+    prediction, and `z`:
 
     .. math:: \left(\tfrac14,\; \tfrac14 s,\; \tfrac14 z,\; z z^\top\right), \qquad
         \|\cdot\|_2 \le \sqrt{3/16 + \|z\|_2^4} \le \sqrt{19}/4 .
 
-    A cell about which no model spoke counts as 0.
+    A pair without any prediction counts as 0.
     """
 
-    sensitivity = math.sqrt(1 + 3 * _PART**2)
+    sensitivity = math.sqrt(1 + 3 * _COUNT_SHARE**2)
     clips = True
 
-    def sums(self, weights: FloatArray, clip: float, block: Predictions) -> PrivateSums:
-        """Add up the products of the clipped mean predictions, rounded down to where sums are exact.
+    def compute_sums(
+        self, weights: FloatArray, clip: float, block: Predictions
+    ) -> PrivateSums:
+        r"""Sum the counts and :math:`z z^\top` over the instances of a block."""
+        _, n_instances, n_labels = block.shape
+        block_votes = votes(block.weighted(weights))
 
-        Parameters
-        ----------
-        weights
-            How much each model counts (m,).
-        clip
-            The norm that means are scaled down to.
-        block
-            Predictions of some instances.
-        """
-        _, n, l = block.shape
-        said = votes(block.weighted(weights))
-        average = mean(said, np.zeros(l))
-        norms = np.sqrt(row_sums(average * average))
-        z = on_grid(scaled(average, 1 / np.maximum(norms, clip)))
-        spoken = on_grid(
-            np.broadcast_to(said.heard, (n, l)).mean(axis=1) / weights.sum()
-        )
-        return PrivateSums(np.array([n, spoken.sum(), *column_sums(z)]), gram(z))
+        # z: the clipped means.
+        means = mean(block_votes, np.zeros(n_labels))
+        norms = np.sqrt(row_sums(means * means))
+        z = round_to_grid(scaled(means, 1 / np.maximum(norms, clip)))
 
-    def statistics(
+        # s: the share of predictions that are not missing.
+        n_predictions = np.broadcast_to(block_votes.heard, (n_instances, n_labels))
+        share = round_to_grid(n_predictions.mean(axis=1) / weights.sum())
+
+        counts = np.array([n_instances, share.sum(), *column_sums(z)])
+        return PrivateSums(counts=counts, gram=gram(z))
+
+    def make_statistics(
         self, noisy: PrivateSums, weights: FloatArray, clip: float
     ) -> MLCMaStatistics:
-        """Make statistics of noisy sums, given how much each model counts (m,)."""
-        n = noisy.counts[0]
+        """Make the statistics of MLCM-a of sums with noise."""
+        n_instances = noisy.counts[0]
         share = noisy.counts[1]
         total = noisy.counts[2:]
-        l = len(total)
-        spoken = share * weights.sum() * l
+        n_labels = len(total)
         return MLCMaStatistics(
-            float(n), float(spoken), np.full(l, n), clip * total, clip**2 * noisy.gram
+            n_instances=float(n_instances),
+            spoken=float(share * weights.sum() * n_labels),
+            known=np.full(n_labels, n_instances),
+            total=clip * total,
+            known_gram=clip**2 * noisy.gram,
         )
 
-    def cleared(
+    def remove_noise(
         self, statistics: MLCMaStatistics, weights: FloatArray
     ) -> MLCMaStatistics:
-        """Give the sums back what noise took from them: counts that are possible, and a Gram matrix that is one.
+        """Return counts that are possible, and a matrix that is a Gram matrix.
 
-        Its negative eigenvalues are set to 0, and then its negative numbers, since
-        predictions are not negative.
+        Negative eigenvalues of the matrix are set to 0, and then its negative numbers,
+        because predictions are not negative.
         """
-        n = max(statistics.n_instances, 1.0)
-        l = len(statistics.total)
-        most = weights.sum() * n * l
-        spoken = min(max(statistics.spoken, most / len(weights)), most)
-        values, vectors = linalg.eigh(statistics.known_gram)
-        products = np.maximum((vectors * np.maximum(values, 0)) @ vectors.T, 0)
+        n_instances = max(statistics.n_instances, 1.0)
+        n_labels = len(statistics.total)
+        most_predictions = weights.sum() * n_instances * n_labels
+        least_predictions = most_predictions / len(weights)
+        n_predictions = max(statistics.spoken, least_predictions)
+
+        eigenvalues, eigenvectors = linalg.eigh(statistics.known_gram)
+        positive_part = (eigenvectors * np.maximum(eigenvalues, 0)) @ eigenvectors.T
         return MLCMaStatistics(
-            n, spoken, np.full(l, n), np.clip(statistics.total, 0, n), products
+            n_instances=n_instances,
+            spoken=min(n_predictions, most_predictions),
+            known=np.full(n_labels, n_instances),
+            total=np.clip(statistics.total, 0, n_instances),
+            known_gram=np.maximum(positive_part, 0),
         )
 
 
 # Methods by the name that files have for them.
-PRIVATE: dict[str, Any] = {"MLCM-r": PrivateMLCMr(), "MLCM-a": PrivateMLCMa()}
+PRIVATE_METHODS: Mapping[
+    str, PrivateMethod[MLCMrStatistics] | PrivateMethod[MLCMaStatistics]
+] = {"MLCM-r": PrivateMLCMr(), "MLCM-a": PrivateMLCMa()}

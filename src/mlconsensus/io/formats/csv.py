@@ -14,7 +14,7 @@ from ...predictions import ScoreTable
 from .. import columns as cells
 from .. import layouts
 from ..encoding import check_text, decode_text
-from ..files import InputFile, Place, first_line, open_content, reader_errors
+from ..files import InputFile, Place, get_first_line, open_content, reader_errors
 from ..layouts import Layout
 from .registry import Collect, Frame, NamedFrame
 
@@ -255,7 +255,7 @@ def _records(
             raise
         except csv.Error as fault:
             where = f"{name}, line {ended + 1}"
-            why = first_line(fault)
+            why = get_first_line(fault)
             raise InputError(
                 f"{where}: found a stray or unclosed quote ({why}), expected CSV"
             ) from None

@@ -23,7 +23,7 @@ from ...predictions import Matrix, ScoreTable
 from .. import layouts
 from ..columns import ROLES
 from ..encoding import decode_text
-from ..files import InputFile, Place, first_line
+from ..files import InputFile, Place, get_first_line
 from ..layouts import Layout
 from ..options import ReadOptions
 from .annotation_tools import TOOLS, Record, find_tool, make_list
@@ -631,7 +631,7 @@ def _parse_json(text: str, where: str) -> Json:
         raise InputError(f"{where}: {error}") from None
     except (ValueError, RecursionError) as error:
         raise InputError(
-            where=where, found=f"no JSON ({first_line(error)})", expected=_SHAPE
+            where=where, found=f"no JSON ({get_first_line(error)})", expected=_SHAPE
         ) from None
 
 

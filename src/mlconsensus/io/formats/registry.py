@@ -269,7 +269,7 @@ def list_input_files(
     else:
         path_list = [paths]
 
-    all_paths = expanded(path_list)
+    all_paths = expand_folders(path_list)
     if not all_paths:
         raise InputError(where="predictions", found="no file", expected="at least one")
 
@@ -291,7 +291,7 @@ def list_input_files(
     return files
 
 
-def expanded(paths: Sequence[AnyPath]) -> list[AnyPath]:
+def expand_folders(paths: Sequence[AnyPath]) -> list[AnyPath]:
     """Replace each folder by the files in it, sorted by name.
 
     A folder whose name ends in ``.parquet`` is a table in parts and is not replaced.
@@ -311,7 +311,7 @@ def expanded(paths: Sequence[AnyPath]) -> list[AnyPath]:
     >>> folder = pathlib.Path(tempfile.mkdtemp())
     >>> for name in ("b.csv", "a.parquet", "notes.txt"):
     ...     _ = (folder / name).write_text("")
-    >>> [path.name for path in expanded([folder])]
+    >>> [path.name for path in expand_folders([folder])]
     ['a.parquet', 'b.csv']
     """
     all_paths: list[AnyPath] = []

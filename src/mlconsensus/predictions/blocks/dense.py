@@ -1,0 +1,383 @@
+"""The dense layout of a block: one matrix of scores per model.
+
+Votes of a few models are also encoded as patterns: bit k of a pair's pattern is set
+where model k votes yes. What depends only on the votes of a pair is then computed once
+per pattern and looked up.
+"""
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+from numpy.typing import DTypeLike
+from scipy import sparse
+
+from ..alignment import Array, BoolArray, FloatArray
+from ..model_scores import Matrix
+from .base import ClusterSums, InstanceInfo, ModelProducts, PredictionBlock
+from .pair_values import DenseValues, PairValues
+from .vote_patterns import VotePatterns
+
+# Below this share of nonzero scores, products of the connection matrix are cheaper as
+# a CSR matrix (docs/decisions/0007).
+SPARSE_FILL = 0.06
+# Patterns are used for at most so many models, and if there are several times as many
+# instances as patterns.
+_MOST_PATTERN_MODELS = 12
+_INSTANCES_PER_PATTERN = 4
+
+
+class DenseBlock(PredictionBlock):
+    """Predictions as one array per model.
+
+    Parameters
+    ----------
+    scores : sequence of m ndarrays of shape (n, l)
+        Scores in [0, 1], 0 where a prediction is missing; bool, integer or float.
+    is_present : sequence of m ndarrays of shape (n, l) of bool, or None
+        Where each model made a prediction; None if it made all of them.
+    info : InstanceInfo, default=None
+        Weights of the models, gold labels and clusterings.
+
+    Examples
+    --------
+    >>> block = DenseBlock([np.array([[1, 0.5]]), np.array([[1, 0.0]])], [None, None])
+    >>> block.sum_scores().to_array()
+    array([[2. , 0.5]])
+    """
+
+    def __init__(
+        self,
+        scores: Sequence[Array],
+        is_present: Sequence[BoolArray | None],
+        info: InstanceInfo | None = None,
+    ) -> None:
+        self.n_models = len(scores)
+        self.n_instances, self.n_labels = scores[0].shape
+        self.info = info or InstanceInfo()
+        self._scores = scores
+        self._is_present = is_present
+        self._is_complete = all(mask is None for mask in is_present)
+
+    def sum_scores(self, weights: FloatArray | None = None) -> PairValues:
+        weights = self._weigh(weights)
+        if weights is None:
+            return DenseValues(_add_matrices(self._scores))
+
+        if self._patterns is not None:
+            votes = _list_patterns(self.n_models)
+            sums_of_patterns = votes @ weights
+            return DenseValues(_look_up(self._patterns, sums_of_patterns))
+        return DenseValues(_add_weighted(self._scores, weights))
+
+    def count_predictions(self, weights: FloatArray | None = None) -> PairValues:
+        weights = self._weigh(weights)
+        shape = (self.n_instances, self.n_labels)
+        if self._is_complete:
+            if weights is None:
+                return DenseValues(np.broadcast_to(float(self.n_models), shape))
+            if (weights == weights[:, :1]).all():
+                return DenseValues(np.broadcast_to(weights[:, 0].sum(), shape))
+            return DenseValues(np.broadcast_to(weights.sum(axis=0), shape))
+
+        if weights is None:
+            weights = np.ones((self.n_models, self.n_labels))
+        count = np.zeros(shape)
+        for mask, model_weights in zip(self._is_present, weights, strict=True):
+            if mask is None:
+                count += model_weights
+            else:
+                np.add(count, model_weights, out=count, where=mask)
+        return DenseValues(count)
+
+    def sum_scores_by_model(self, values: PairValues | None = None) -> FloatArray:
+        sums = [_sum_products(scores, values) for scores in self._scores]
+        return np.array(sums) * self.weights[:, np.newaxis]
+
+    def count_predictions_by_model(
+        self, values: PairValues | None = None
+    ) -> FloatArray:
+        sums = [self._count_for_model(mask, values) for mask in self._is_present]
+        return np.array(sums) * self.weights[:, np.newaxis]
+
+    def multiply_models(self, values: PairValues) -> ModelProducts:
+        pair_values = values.to_array()
+        n_models = self.n_models
+        is_unweighted = self.info.weights is None
+
+        if self._is_complete and is_unweighted and not any(pair_values.strides):
+            return self._multiply_complete_models(float(pair_values.flat[0]))
+
+        # One (m, n) matrix for each label.
+        scores = self._stack_by_label(self._scores)
+        presence = self._stack_by_label(
+            [
+                np.ones(pair_values.shape) if mask is None else mask
+                for mask in self._is_present
+            ]
+        )
+        weighted_scores = scores * pair_values.T[:, np.newaxis]
+        weighted_presence = presence * pair_values.T[:, np.newaxis]
+
+        model_weights = np.outer(self.weights, self.weights)
+        scores_across = scores.transpose(0, 2, 1)
+        presence_across = presence.transpose(0, 2, 1)
+        assert weighted_scores.shape == (self.n_labels, n_models, self.n_instances)
+        return ModelProducts(
+            scores=(weighted_scores @ scores_across) * model_weights,
+            presence_and_score=(weighted_presence @ scores_across) * model_weights,
+            presence=(weighted_presence @ presence_across) * model_weights,
+        )
+
+    def sum_by_cluster(self, values: PairValues) -> ClusterSums:
+        pair_values = values.to_array()
+        adder = self.membership_matrix().T.tocsr()
+        scores = []
+        presence = []
+        for matrix, mask in zip(self._scores, self._is_present, strict=True):
+            is_present = np.ones(pair_values.shape) if mask is None else mask
+            scores.append(adder @ (matrix * pair_values))
+            presence.append(adder @ (is_present * pair_values))
+
+        weights = self.weights[np.newaxis, :, np.newaxis]
+        return ClusterSums(
+            scores=np.array(scores).transpose(2, 0, 1) * weights,
+            presence=np.array(presence).transpose(2, 0, 1) * weights,
+        )
+
+    def connection_matrix(self, dtype: DTypeLike = np.float64) -> Matrix:
+        matrices = list(self._scores)
+        if self.info.weights is not None:
+            matrices = [
+                scores * weight
+                for scores, weight in zip(matrices, self.info.weights, strict=True)
+            ]
+        joined = np.concatenate(matrices, axis=1)
+        if np.count_nonzero(joined) < SPARSE_FILL * joined.size:
+            return to_csr(joined, dtype)
+        return np.ascontiguousarray(joined, dtype=dtype)
+
+    def vote_patterns(self, is_selected: BoolArray | None = None) -> VotePatterns:
+        if is_selected is None and self._patterns is not None:
+            return self._count_patterns(self._patterns)
+
+        is_yes = np.empty((self.n_instances, self.n_labels, self.n_models), np.bool_)
+        is_no = np.empty_like(is_yes)
+        for model, scores in enumerate(self._scores):
+            is_yes[:, :, model] = scores >= 0.5
+            is_no[:, :, model] = scores < 0.5
+            mask = self._is_present[model]
+            if mask is not None:
+                is_no[:, :, model] &= mask
+
+        if is_selected is None:
+            is_selected = np.ones(is_yes.shape[:2], dtype=np.bool_)
+        labels = np.nonzero(is_selected)[1]
+        return VotePatterns.from_votes(
+            labels,
+            is_yes[is_selected],
+            is_no[is_selected],
+            np.ones(len(labels)),
+            self.n_labels,
+        )
+
+    def binarize(self) -> Self:
+        info = InstanceInfo(
+            gold=self.info.gold,
+            clusters=self.info.clusters,
+            n_clusters=self.info.n_clusters,
+        )
+        votes = [_as_votes(scores) for scores in self._scores]
+        return type(self)(votes, self._is_present, info)
+
+    def get_instance(self, instance: int) -> tuple[FloatArray, FloatArray]:
+        scores = np.array([matrix[instance] for matrix in self._scores], np.float64)
+        presence = np.ones_like(scores)
+        for model, mask in enumerate(self._is_present):
+            if mask is not None:
+                presence[model] = mask[instance]
+        weights = self.weights[:, np.newaxis]
+        return scores * weights, presence * weights
+
+    @cached_property
+    def _patterns(self) -> Array | None:
+        """Pattern of votes of each pair (n, l), or None if patterns do not help."""
+        n_patterns = 2**self.n_models
+        if self.n_models > _MOST_PATTERN_MODELS or not self._is_complete:
+            return None
+        if _INSTANCES_PER_PATTERN * n_patterns > self.n_instances:
+            return None
+        if not all(_is_binary(scores) for scores in self._scores):
+            return None
+
+        dtype = np.uint8 if self.n_models <= 8 else np.uint16
+        patterns = np.zeros_like(self._scores[0], dtype=dtype)
+        for scores in reversed(self._scores):
+            np.add(patterns, patterns, out=patterns)
+            votes = scores.view(np.uint8) if scores.dtype == np.bool_ else scores
+            np.add(patterns, votes, out=patterns, casting="unsafe")
+        return patterns
+
+    def _count_patterns(self, patterns: Array) -> VotePatterns:
+        """Return the patterns of votes of complete predictions with their counts."""
+        n_patterns = 2**self.n_models
+        by_label = np.ascontiguousarray(patterns.T)
+        counts = np.array(
+            [np.bincount(column, minlength=n_patterns) for column in by_label]
+        )
+        labels, numbers = np.nonzero(counts)
+        is_yes = _list_patterns(self.n_models)[numbers] > 0
+        n_pairs = counts[labels, numbers].astype(np.float64)
+        return VotePatterns.from_votes(labels, is_yes, ~is_yes, n_pairs, self.n_labels)
+
+    def _count_for_model(
+        self, mask: BoolArray | None, values: PairValues | None
+    ) -> FloatArray:
+        """Return the sum of pair values over one model's predictions, (l,)."""
+        if mask is not None:
+            return _sum_products(mask, values)
+        if values is None:
+            return np.full(self.n_labels, float(self.n_instances))
+        return values.sum_over_instances()
+
+    def _multiply_complete_models(self, value: float) -> ModelProducts:
+        """Multiply models that made all predictions; all pairs have the same value."""
+        n_models = self.n_models
+        shape = (self.n_labels, n_models, n_models)
+        if self._patterns is not None:
+            patterns = self._count_patterns(self._patterns)
+            is_yes = patterns.votes[:, :n_models].toarray()
+            both = (is_yes[:, :, np.newaxis] * is_yes[:, np.newaxis]).reshape(
+                -1, n_models**2
+            )
+            n_patterns = len(patterns.labels)
+            adder = sparse.csr_array(
+                (patterns.counts, (patterns.labels, np.arange(n_patterns))),
+                shape=(self.n_labels, n_patterns),
+            )
+            products = (adder @ both).reshape(shape)
+            sums = np.einsum("jkk->jk", products)  # votes are 0 or 1
+        else:
+            scores = self._stack_by_label(self._scores)
+            products = scores @ scores.transpose(0, 2, 1)
+            sums = scores.sum(axis=2)
+
+        return ModelProducts(
+            scores=products * value,
+            presence_and_score=np.repeat(sums[:, np.newaxis] * value, n_models, axis=1),
+            presence=np.full(shape, self.n_instances * value),
+        )
+
+    def _stack_by_label(self, matrices: Sequence[Array]) -> FloatArray:
+        """Return the matrices of all models as one array (l, m, n)."""
+        stacked = np.empty((self.n_labels, self.n_models, self.n_instances))
+        for model, matrix in enumerate(matrices):
+            stacked[:, model] = matrix.T
+        return stacked
+
+
+def to_csr(matrix: Array, dtype: DTypeLike) -> Matrix:
+    """Convert a contiguous array to CSR, four times as fast as SciPy does.
+
+    Parameters
+    ----------
+    matrix : ndarray of shape (n, v)
+        Contiguous by rows or by columns.
+    dtype : dtype
+        Type of the values in the result.
+
+    Returns
+    -------
+    CSR matrix of shape (n, v)
+
+    Examples
+    --------
+    >>> to_csr(np.array([[True, False]]), np.float64).data
+    array([1.])
+    """
+    if not matrix.flags.c_contiguous:
+        return to_csr(matrix.T, dtype).T.tocsr()
+
+    n_rows, n_columns = matrix.shape
+    flat = matrix.ravel()
+    is_bool = matrix.dtype == np.bool_
+    positions = np.flatnonzero(flat if is_bool else flat != 0)
+    row_starts = np.arange(n_rows + 1) * n_columns
+    starts = np.searchsorted(positions, row_starts)
+    columns = positions - np.repeat(row_starts[:-1], np.diff(starts))
+
+    data = np.ones(len(positions), dtype)
+    if not is_bool:
+        data = flat[positions].astype(dtype)
+    return sparse.csr_array(
+        (data, columns.astype(np.int32), starts.astype(np.int32)), shape=matrix.shape
+    )
+
+
+def _add_matrices(matrices: Sequence[Array]) -> Array:
+    """Add matrices; votes are counted in the smallest integers that hold the sum."""
+    has_scores = any(matrix.dtype.kind == "f" for matrix in matrices)
+    dtype: DTypeLike = np.int32
+    if has_scores:
+        dtype = np.float64
+    elif len(matrices) < 256:
+        dtype = np.uint8
+
+    total = np.zeros_like(matrices[0], dtype=dtype)
+    for matrix in matrices:
+        values = matrix.view(np.uint8) if matrix.dtype == np.bool_ else matrix
+        np.add(total, values, out=total, casting="unsafe")
+    return total
+
+
+def _add_weighted(matrices: Sequence[Array], weights: FloatArray) -> FloatArray:
+    """Add matrices (n, l), each times its weights (l,)."""
+    total = np.zeros(matrices[0].shape, dtype=weights.dtype)
+    for matrix, model_weights in zip(matrices, weights, strict=True):
+        if matrix.dtype == np.bool_:
+            np.add(total, model_weights, out=total, where=matrix)
+        else:
+            total += matrix * model_weights
+    return total
+
+
+def _sum_products(matrix: Array, values: PairValues | None) -> FloatArray:
+    """Return the sums over instances of a matrix (n, l) times pair values, (l,)."""
+    if values is None:
+        return np.asarray(matrix.sum(axis=0, dtype=np.float64))
+    return np.asarray(
+        np.einsum("il,il->l", matrix, values.to_array(), dtype=np.float64)
+    )
+
+
+def _is_binary(scores: Array) -> bool:
+    """Return whether all scores are 0 or 1."""
+    if scores.dtype == np.bool_:
+        return True
+    if scores.dtype.kind == "f":
+        # Most predictions that are not votes show it in their first rows.
+        head = scores[:8]
+        if not ((head == 0) | (head == 1)).all():
+            return False
+    return bool(((scores == 0) | (scores == 1)).all())
+
+
+def _as_votes(scores: Array) -> BoolArray:
+    """Return scores as votes: yes where they are at least 0.5."""
+    if scores.dtype == np.bool_:
+        return scores
+    return np.asarray(scores >= 0.5)
+
+
+def _list_patterns(n_models: int) -> FloatArray:
+    """Return which models vote yes in each pattern, (2**m, m)."""
+    numbers = np.arange(2**n_models)[:, np.newaxis]
+    return ((numbers >> np.arange(n_models)) & 1).astype(np.float64)
+
+
+def _look_up(patterns: Array, table: FloatArray) -> FloatArray:
+    """Return the entry (2**m, l) of each pair's pattern and label, (n, l)."""
+    n_labels = table.shape[1]
+    positions = patterns.astype(np.intp) * n_labels + np.arange(n_labels)
+    return np.asarray(table.ravel()[positions])

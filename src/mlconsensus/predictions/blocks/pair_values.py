@@ -1,0 +1,264 @@
+"""Values of instance-label pairs, such as the sum of the models' scores.
+
+`DenseValues` is an array with one value per pair. `NamedValues` is for predictions in
+which most pairs are named by no model: it has a value for each named pair, and one
+value per label for all other pairs of a group of instances. Combiners use the methods
+of `PairValues` and do not know which of the two they have.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy import sparse
+
+from ..alignment import Array, FloatArray, IntArray
+from ..model_scores import Matrix
+
+
+class PairValues(ABC):
+    """One value for each of n instances and l labels."""
+
+    shape: tuple[int, int]
+
+    @abstractmethod
+    def map(self, function: Callable[..., Array], *others: "Operand") -> "PairValues":
+        """Apply an elementwise function.
+
+        Parameters
+        ----------
+        function : callable
+            Called with the values and the operands, as arrays that can be broadcast.
+        *others : PairValues, ndarray of shape (l,) or float
+            Further operands of the function.
+
+        Returns
+        -------
+        PairValues
+        """
+
+    @abstractmethod
+    def divide(
+        self, denominator: "PairValues", default: FloatArray | float
+    ) -> "PairValues":
+        """Divide by other values; pairs with a denominator of 0 get the default.
+
+        Parameters
+        ----------
+        denominator : PairValues
+            Values of the same pairs.
+        default : ndarray of shape (l,) or float
+            Value for pairs without predictions. The result is float32 if it is.
+
+        Returns
+        -------
+        PairValues
+        """
+
+    @abstractmethod
+    def sum_over_instances(self) -> FloatArray:
+        """Return the sum for each label, shape (l,)."""
+
+    @abstractmethod
+    def to_matrix(self) -> Matrix:
+        """Return the values as an array or, if most are 0, as a CSR matrix (n, l)."""
+
+    @abstractmethod
+    def to_array(self) -> FloatArray:
+        """Return the values as an array of shape (n, l)."""
+
+
+class DenseValues(PairValues):
+    """One value per pair, as an array.
+
+    Parameters
+    ----------
+    array : ndarray of shape (n, l)
+
+    Examples
+    --------
+    >>> total = DenseValues(np.array([[2.0, 0.0]]))
+    >>> count = DenseValues(np.array([[4.0, 0.0]]))
+    >>> total.divide(count, default=np.array([0.1, 0.2])).to_array()
+    array([[0.5, 0.2]])
+    """
+
+    def __init__(self, array: Array) -> None:
+        self.array = array
+        self.shape: tuple[int, int] = array.shape
+
+    def map(self, function: Callable[..., Array], *others: "Operand") -> PairValues:
+        arrays = [_get_array(operand) for operand in others]
+        is_constant = not any(self.array.strides) and self.array.size > 0
+        if is_constant and all(np.ndim(operand) == 0 for operand in arrays):
+            result = function(self.array[:1, :1], *arrays)
+            return DenseValues(np.broadcast_to(result, self.shape))
+        return DenseValues(function(self.array, *arrays))
+
+    def divide(
+        self, denominator: PairValues, default: FloatArray | float
+    ) -> PairValues:
+        return DenseValues(_divide(self.array, denominator.to_array(), default))
+
+    def sum_over_instances(self) -> FloatArray:
+        if self.array.strides[0] == 0:
+            # One row that is repeated.
+            return np.asarray(self.array[0] * float(len(self.array)))
+        return np.asarray(self.array.sum(axis=0, dtype=np.float64))
+
+    def to_matrix(self) -> Matrix:
+        return self.array
+
+    def to_array(self) -> FloatArray:
+        return np.asarray(self.array, dtype=np.float64)
+
+
+@dataclass(frozen=True, kw_only=True)
+class NamedPairs:
+    """Which pairs are named by some model, in the order of instances, then labels.
+
+    Instances that were seen by the same models form a group. The pairs of a group
+    that no model named differ only in their label. The first group is special: it
+    contains no instances and was "seen" by all models, so its values are those of an
+    instance that every model saw and for which no model named the label.
+    """
+
+    label: IntArray  # (p,) label of each named pair
+    starts: IntArray  # (n + 1,) where the pairs of each instance begin
+    group: IntArray  # (n,) group of each instance
+    participation: FloatArray  # (g, m) share of the group's instances a model saw
+    n_unnamed: FloatArray  # (g, l) number of pairs that are not named
+    is_exact: bool  # whether the models of a group saw all of its instances
+    is_large: bool  # whether scores of all pairs would not fit into memory
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of instances and of labels."""
+        return len(self.group), self.n_unnamed.shape[1]
+
+    @cached_property
+    def instance(self) -> IntArray:
+        """Instance of each named pair, shape (p,)."""
+        return np.repeat(np.arange(len(self.group)), np.diff(self.starts))
+
+    @cached_property
+    def pair_group(self) -> IntArray:
+        """Group of each named pair, shape (p,)."""
+        return np.repeat(self.group, np.diff(self.starts))
+
+    def to_csr(self, values: FloatArray) -> Matrix:
+        """Return values of the named pairs (p,) as a CSR matrix (n, l)."""
+        return sparse.csr_array((values, self.label, self.starts), shape=self.shape)
+
+    def sum_by_group(self, values: FloatArray) -> FloatArray:
+        """Sum values of the named pairs (p,) for each group and label, (g, l)."""
+        n_groups, n_labels = self.n_unnamed.shape
+        target = self.pair_group * n_labels + self.label
+        sums = np.bincount(target, values, minlength=n_groups * n_labels)
+        return np.asarray(sums.reshape(n_groups, n_labels), dtype=np.float64)
+
+
+class NamedValues(PairValues):
+    """Values of named pairs, and one per group and label for all other pairs.
+
+    Parameters
+    ----------
+    pairs : NamedPairs
+    values : ndarray of shape (p,)
+        Value of each named pair.
+    other : ndarray of shape (g, l)
+        Value of the pairs of a group and label that are not named.
+    """
+
+    def __init__(self, pairs: NamedPairs, values: Array, other: Array) -> None:
+        self.pairs = pairs
+        self.values = values
+        self.other = other
+        self.shape = pairs.shape
+
+    def map(self, function: Callable[..., Array], *others: "Operand") -> PairValues:
+        named = [self._get_named(operand) for operand in others]
+        rest = [self._get_other(operand) for operand in others]
+        return NamedValues(
+            self.pairs, function(self.values, *named), function(self.other, *rest)
+        )
+
+    def divide(
+        self, denominator: PairValues, default: FloatArray | float
+    ) -> PairValues:
+        return self.map(_divide, denominator, default)
+
+    def sum_over_instances(self) -> FloatArray:
+        n_labels = self.shape[1]
+        named = np.bincount(self.pairs.label, self.values, minlength=n_labels)
+        unnamed = (self.pairs.n_unnamed * self.other).sum(axis=0)
+        return np.asarray(named + unnamed)
+
+    def sum_by_group(self) -> FloatArray:
+        """Return the sum over the instances of each group, shape (g, l)."""
+        named = self.pairs.sum_by_group(self.values)
+        return named + self.pairs.n_unnamed * self.other
+
+    def to_matrix(self) -> Matrix:
+        is_present = self.pairs.n_unnamed > 0
+        if self.pairs.is_large or not self.other[is_present].any():
+            return self.pairs.to_csr(np.asarray(self.values))
+        return self.to_array()
+
+    def to_array(self) -> FloatArray:
+        array = np.asarray(self.other, dtype=np.float64)[self.pairs.group]
+        array[self.pairs.instance, self.pairs.label] = self.values
+        return array
+
+    def _get_named(self, operand: "Operand") -> Array | float:
+        """Return what an operand is for each named pair."""
+        if isinstance(operand, NamedValues):
+            return operand.values
+        if isinstance(operand, np.ndarray) and operand.ndim == 1:
+            return np.asarray(operand[self.pairs.label])
+        return operand  # type: ignore[return-value]
+
+    @staticmethod
+    def _get_other(operand: "Operand") -> Array | float:
+        """Return what an operand is for all other pairs."""
+        if isinstance(operand, NamedValues):
+            return operand.other
+        return operand  # type: ignore[return-value]
+
+
+# What a function of pairs takes besides its first operand: values of the same pairs,
+# values of labels (l,), or a number.
+Operand = PairValues | Array | float
+
+
+def _get_array(operand: "Operand") -> Array | float:
+    """Return an operand of dense values as an array or a number."""
+    if isinstance(operand, DenseValues):
+        return operand.array
+    return operand  # type: ignore[return-value]
+
+
+def _divide(
+    numerator: Array, denominator: Array, default: FloatArray | float
+) -> FloatArray:
+    """Divide arrays, with the default where the denominator is 0."""
+    dtype = np.result_type(np.float64)
+    if isinstance(default, np.ndarray) and default.dtype == np.float32:
+        dtype = np.dtype(np.float32)
+
+    is_constant = not any(denominator.strides) and denominator.size > 0
+    if is_constant and denominator.flat[0] > 0:
+        # Every pair has the same number of predictions.
+        divisor = dtype.type(denominator.flat[0])
+        quotient = np.divide(numerator, divisor, dtype=dtype, casting="same_kind")
+        return np.asarray(quotient)
+
+    defaults = np.broadcast_to(np.asarray(default, dtype=dtype), numerator.shape)
+    quotient = np.array(defaults)
+    divisors = np.asarray(denominator, dtype=np.float64)
+    np.divide(
+        numerator, divisors, out=quotient, where=divisors != 0, casting="same_kind"
+    )
+    return quotient

@@ -1,0 +1,187 @@
+"""Every layout of a block gives the sums of a literal transcription."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from mlconsensus import Predictions
+from mlconsensus.predictions.blocks import (
+    DenseBlock,
+    PredictionBlock,
+    SparseBlock,
+)
+from mlconsensus.predictions.blocks.layout import (
+    _collect_rows,
+    _make_named_block,
+    make_crowd_block,
+)
+
+Maker = Callable[[Predictions], PredictionBlock]
+
+
+def make_scores(seed: int, *, missing: str, kind: str) -> np.ndarray:
+    """Return scores (m, n, l) with the given kind of missing predictions."""
+    rng = np.random.default_rng(seed)
+    scores = rng.random((4, 90, 5)) * (rng.random((4, 90, 5)) < 0.4)
+    if kind == "votes":
+        scores = (scores > 0.3).astype(float)
+    if missing in ("rows", "both"):
+        scores[rng.random((4, 90)) < 0.5] = np.nan
+    if missing in ("single", "both"):
+        scores[rng.random(scores.shape) < 0.2] = np.nan
+    return scores
+
+
+def make_frames(scores: np.ndarray) -> dict[str, object]:
+    """Return one DataFrame per model, without the rows that are entirely missing."""
+    import pandas as pd
+
+    frames: dict[str, object] = {}
+    for model, matrix in enumerate(scores):
+        frame = pd.DataFrame(matrix, columns=list("abcde"))
+        frame.index = [f"i{position}" for position in range(len(frame))]
+        frames[f"model {model}"] = frame.dropna(how="all")
+    return frames
+
+
+def make_blocks(scores: np.ndarray) -> tuple[np.ndarray, list[PredictionBlock]]:
+    """Return aligned scores and their blocks in each layout that supports them."""
+    predictions = Predictions(make_frames(scores)).weighted([1.0, 2.0, 0.5, 1.0])
+    aligned = predictions.to_array()
+    shape = aligned.shape
+    info = predictions.to_block().info
+    parts = predictions._parts
+    is_present = ~np.isnan(aligned)
+    dense = DenseBlock(list(np.where(is_present, aligned, 0.0)), list(is_present), info)
+    rows = _collect_rows(parts, shape[1], shape[2])
+    blocks: list[PredictionBlock] = [dense, make_crowd_block(rows, info)]
+    if not any(part.has_nan for part in parts):
+        blocks.append(_make_named_block(parts, shape, info, is_large=False))
+    return aligned, blocks
+
+
+@pytest.mark.parametrize("missing", ["none", "rows", "single", "both"])
+@pytest.mark.parametrize("kind", ["scores", "votes"])
+def test_sums_of_all_layouts(missing: str, kind: str) -> None:
+    scores, blocks = make_blocks(make_scores(0, missing=missing, kind=kind))
+    model_weights = np.array([1.0, 2.0, 0.5, 1.0])[:, None, None]
+    is_present = ~np.isnan(scores)
+    filled = np.where(is_present, scores, 0.0)
+
+    rng = np.random.default_rng(1)
+    weights = rng.random((4, 5))
+    total = (model_weights * filled).sum(axis=0)
+    count = (model_weights * is_present).sum(axis=0)
+    weighted = (model_weights * weights[:, None] * filled).sum(axis=0)
+    weighted_count = (model_weights * weights[:, None] * is_present).sum(axis=0)
+    prior = rng.random(5)
+    mean = np.where(count > 0, total / np.where(count > 0, count, 1), prior)
+
+    for block in blocks:
+        values = block.compute_mean_scores(prior)
+        np.testing.assert_allclose(block.sum_scores().to_array(), total)
+        np.testing.assert_allclose(block.count_predictions().to_array(), count)
+        np.testing.assert_allclose(block.sum_scores(weights).to_array(), weighted)
+        np.testing.assert_allclose(
+            block.count_predictions(weights).to_array(), weighted_count, atol=1e-12
+        )
+        np.testing.assert_allclose(values.to_array(), mean)
+        np.testing.assert_allclose(values.sum_over_instances(), mean.sum(axis=0))
+        np.testing.assert_allclose(
+            block.sum_scores_by_model(values),
+            (model_weights * filled * mean).sum(axis=1),
+        )
+        np.testing.assert_allclose(
+            block.count_predictions_by_model(values),
+            (model_weights * is_present * mean).sum(axis=1),
+        )
+        np.testing.assert_allclose(
+            block.sum_scores_by_model(), (model_weights * filled).sum(axis=1)
+        )
+        np.testing.assert_allclose(
+            block.count_predictions_by_model(), (model_weights * is_present).sum(axis=1)
+        )
+
+
+@pytest.mark.parametrize("missing", ["none", "rows", "single", "both"])
+@pytest.mark.parametrize("kind", ["scores", "votes"])
+def test_products_of_all_layouts(missing: str, kind: str) -> None:
+    scores, blocks = make_blocks(make_scores(2, missing=missing, kind=kind))
+    weights = np.array([1.0, 2.0, 0.5, 1.0])
+    is_present = (~np.isnan(scores)) * weights[:, None, None]
+    filled = np.nan_to_num(scores) * weights[:, None, None]
+
+    for block in blocks:
+        values = block.compute_mean_scores(0.5)
+        mean = values.to_array()
+        products = block.multiply_models(values)
+        for name, first, second in (
+            ("scores", filled, filled),
+            ("presence_and_score", is_present, filled),
+            ("presence", is_present, is_present),
+        ):
+            expected = np.einsum("il,kil,qil->lkq", mean, first, second)
+            np.testing.assert_allclose(getattr(products, name), expected, atol=1e-12)
+
+        matrix = block.connection_matrix()
+        if sparse.issparse(matrix):
+            matrix = matrix.toarray()
+        expected_matrix = filled.transpose(1, 0, 2).reshape(len(matrix), -1)
+        np.testing.assert_allclose(matrix, expected_matrix)
+
+        for instance in (0, 17):
+            own_scores, presence = block.get_instance(instance)
+            np.testing.assert_allclose(own_scores, filled[:, instance])
+            np.testing.assert_allclose(presence, is_present[:, instance])
+
+
+@pytest.mark.parametrize("missing", ["none", "rows", "single", "both"])
+@pytest.mark.parametrize("kind", ["scores", "votes"])
+def test_vote_patterns_of_all_layouts(missing: str, kind: str) -> None:
+    scores, blocks = make_blocks(make_scores(3, missing=missing, kind=kind))
+    n_models, n_instances, n_labels = scores.shape
+    is_selected = np.random.default_rng(4).random((n_instances, n_labels)) < 0.5
+
+    for selection in (None, is_selected):
+        expected: dict[tuple[object, ...], float] = {}
+        for instance in range(n_instances):
+            for label in range(n_labels):
+                if selection is not None and not selection[instance, label]:
+                    continue
+                votes = scores[:, instance, label]
+                key = (label, *np.where(np.isnan(votes), -1, votes >= 0.5).tolist())
+                expected[key] = expected.get(key, 0) + 1
+
+        for block in blocks[: 2 if selection is not None else 3]:
+            patterns = block.vote_patterns(selection)
+            is_yes = patterns.votes[:, :n_models].toarray() > 0
+            is_no = patterns.votes[:, n_models:].toarray() > 0
+            codes = np.where(is_yes, 1, np.where(is_no, 0, -1)).tolist()
+            counted = {
+                (label, *code): count
+                for label, code, count in zip(
+                    patterns.labels.tolist(), codes, patterns.counts, strict=True
+                )
+            }
+            assert counted == expected
+
+
+def test_layout_follows_the_data() -> None:
+    rng = np.random.default_rng(5)
+    complete = Predictions(rng.random((3, 50, 4)))
+    assert isinstance(complete.to_block(), DenseBlock)
+
+    few = [sparse.csr_array(rng.random((50, 40)) < 0.02) for _ in range(3)]
+    assert isinstance(Predictions(few).to_block(), SparseBlock)
+
+    crowd = np.full((20, 60, 4), np.nan)
+    for instance in range(60):
+        crowd[rng.choice(20, 2, replace=False), instance] = rng.random((2, 4))
+    frames = {}
+    import pandas as pd
+
+    for model, matrix in enumerate(crowd):
+        frames[f"m{model}"] = pd.DataFrame(matrix).dropna(how="all")
+    assert isinstance(Predictions(frames).to_block(), SparseBlock)
