@@ -6,9 +6,9 @@ import pytest
 import mlconsensus as mlc
 from mlconsensus import choosing
 from mlconsensus.choosing import choose
+from mlconsensus.metrics.intervals import Estimate
 from mlconsensus.metrics.ranking import RANKING_METRICS
 from mlconsensus.model_selection.held_out_models import (
-    Gain,
     HeldOutComparison,
     compare_on_held_out_models,
 )
@@ -58,7 +58,10 @@ def test_most_panels_in_which_nothing_is_better_than_voting_are_voted_on():
 
 def test_where_a_rival_is_clearly_ahead_in_every_metric_it_is_that(monkeypatch):
     """Held-out raters as they might judge: what counts is that it is ahead of both, in all four, by two errors."""
-    ahead, level, behind = (Gain(size, 0.01, 0.0, 0.0) for size in (0.03, 0.015, -0.03))
+    ahead, level, behind = (
+        Estimate(value=size, standard_error=0.01, low=0.0, high=0.0)
+        for size in (0.03, 0.015, -0.03)
+    )
     for over_default, expected in (
         ((ahead,) * 4, "MLCM-a"),
         ((ahead, ahead, ahead, level), "Filter"),
@@ -68,7 +71,16 @@ def test_where_a_rival_is_clearly_ahead_in_every_metric_it_is_that(monkeypatch):
             for name in ("Filter", "MLCM-a")
         }
         beyond = {"MLCM-a": dict(zip(RANKING_METRICS, over_default, strict=True))}
-        found = HeldOutComparison(gains, beyond, "mean", 5, 5, 5, "Filter", "")
+        found = HeldOutComparison(
+            gains=gains,
+            beyond=beyond,
+            metric="mean",
+            n_raters=5,
+            n_groups=5,
+            n_folds=5,
+            verdict="Filter",
+            sentence="",
+        )
         monkeypatch.setattr(
             choosing, "compare_on_held_out_models", lambda *_, found=found, **__: found
         )

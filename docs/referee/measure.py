@@ -117,7 +117,10 @@ def measure(
     ]
     errors = np.array([np.sqrt(19 * gain[:20].var(axis=0)) for gain in gains])
     figures = np.array(
-        [[own[metric] for metric in METRICS] for own in found.gains.values()]
+        [
+            [list(own[metric].to_dict().values()) for metric in METRICS]
+            for own in found.gains.values()
+        ]
     )
     said, error, low, _ = np.moveaxis(figures, 2, 0)
     ahead = np.where(

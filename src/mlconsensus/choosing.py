@@ -117,7 +117,7 @@ def _by_held_out_raters(panel: Any) -> tuple[str, str]:
         even_in_doubt=False,
     )
     if (
-        found.verdict is None or found.gains[DEFAULT]["mean"].error == 0
+        found.verdict is None or found.gains[DEFAULT]["mean"].standard_error == 0
     ):  # without a signal the default is voting
         return default
     over_both = [
@@ -125,15 +125,15 @@ def _by_held_out_raters(panel: Any) -> tuple[str, str]:
         for over in (found.gains, found.beyond)
         for metric in RANKING_METRICS
     ]
-    if all(gain.expected > _CLEARLY * gain.error for gain in over_both):
+    if all(gain.value > _CLEARLY * gain.standard_error for gain in over_both):
         return (
             _RIVAL,
             f"raters that were held out bear it out more than voting and {DEFAULT}, in every metric",
         )
     gain = found.gains[DEFAULT]["mean"]
-    if gain.expected > gain.error:
+    if gain.value > gain.standard_error:
         return default
-    ahead = f"{DEFAULT} ahead of it by {gain.expected:+.3f} (standard error {gain.error:.3f})"
+    ahead = f"{DEFAULT} ahead of it by {gain.value:+.3f} (standard error {gain.standard_error:.3f})"
     return "MV", f"raters that were held out do not bear out more than voting: {ahead}"
 
 

@@ -369,7 +369,9 @@ def test_estimates_are_within_intervals_that_cover_for_good_models():
     vote = panel.mean(axis=0)
     probabilities = np.clip(mlc.weighted_consensus(panel.astype(float)), 0, 1)
     true = evaluate_on_gold(truth, vote).value
-    inclusion = query.compute_inclusion_probabilities(probabilities, probabilities, 50, "consensus")
+    inclusion = query.compute_inclusion_probabilities(
+        probabilities, probabilities, 50, "consensus"
+    )
     covered = np.zeros((100, 4))
     for seed in range(100):
         rows = query.draw_instances(inclusion, np.random.default_rng(seed))

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import mlconsensus as mlc
+from mlconsensus.metrics.intervals import Estimate
 from mlconsensus.model_selection import held_out_models as module
 
 METRICS = mlc.metrics.RANKING_METRICS
@@ -40,7 +41,8 @@ class OfFirst(mlc.MajorityVote):
 def close(found, other, within=1e-12):
     for name, own in found.gains.items():
         for metric, gain in own.items():
-            assert gain == pytest.approx(other.gains[name][metric], abs=within)
+            expected = other.gains[name][metric].to_dict()
+            assert gain.to_dict() == pytest.approx(expected, abs=within)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -59,9 +61,9 @@ def test_signs_are_right_where_raters_err_on_their_own(seed):
             real = SIGN[metric] * (true[metric] - vote[metric])
             # One rater in five is missing where it is judged: what is nearly 0 with all
             # of them may have either sign.
-            if abs(gain.expected) > 2 * gain.error and abs(real) > 0.005:
+            if abs(gain.value) > 2 * gain.standard_error and abs(real) > 0.005:
                 clear = clear + 1
-                right = right + (gain.expected * real > 0)
+                right = right + (gain.value * real > 0)
     assert clear >= 8
     assert right >= 0.9 * clear
 
@@ -73,7 +75,9 @@ def test_what_is_always_wrong_is_far_behind_and_voting_is_even():
     )
     for metric in METRICS:
         assert found.gains["wrong"][metric].high < -0.3
-        assert found.gains["vote"][metric] == module.Gain(0, 0, 0, 0)
+        assert found.gains["vote"][metric] == Estimate(
+            value=0, standard_error=0, low=0, high=0
+        )
     assert found.verdict == "MV"
     assert "no method is clearly ahead" in found.sentence
 
@@ -125,7 +129,7 @@ def test_figures_are_those_of_the_metrics():
             )
             totals[metric] += [weight * SIGN[metric] * (one - vote), weight]
     for metric, (gain, weight) in totals.items():
-        assert found.gains["DS"][metric].expected == pytest.approx(gain / weight)
+        assert found.gains["DS"][metric].value == pytest.approx(gain / weight)
 
 
 def test_the_jackknife_leaves_out_a_part_at_a_time():
@@ -254,7 +258,7 @@ def test_silence_is_not_judged():
 
     found = mlc.compare_on_held_out_models(panel, methods={"mad": Mad()})
     for metric in METRICS:
-        assert found.gains["mad"][metric].expected == pytest.approx(0, abs=1e-12)
+        assert found.gains["mad"][metric].value == pytest.approx(0, abs=1e-12)
 
 
 def test_the_order_of_raters_does_not_matter():
@@ -293,7 +297,10 @@ def test_hundreds_of_raters_with_few_instances_each():
     found = mlc.compare_on_held_out_models(panel, methods=["mlcm-a"])
     assert (found.n_groups, found.n_folds) == (200, 5)
     assert found.verdict is not None
-    assert all(np.isfinite(gain).all() for gain in found.gains["MLCM-a"].values())
+    assert all(
+        np.isfinite(list(gain.to_dict().values())).all()
+        for gain in found.gains["MLCM-a"].values()
+    )
 
 
 def test_other_metrics_and_methods_are_refused():
@@ -337,8 +344,7 @@ def test_known_answers_are_the_best_rater_there_is():
         for panel in (said, mlc.Predictions(said).with_gold(gold))
     )
     assert (
-        found.gains["first"]["mean"].expected
-        > without.gains["first"]["mean"].expected + 0.1
+        found.gains["first"]["mean"].value > without.gains["first"]["mean"].value + 0.1
     )
 
 
@@ -356,4 +362,4 @@ def test_known_answers_judge_and_are_not_fitted_with():
         panel.with_gold(truth.astype(float)), methods={"vote": Watched()}
     )
     assert fitted == [None] * found.n_folds
-    assert found.gains["vote"]["mean"].expected == 0
+    assert found.gains["vote"]["mean"].value == 0

@@ -18,8 +18,7 @@ import numpy as np
 from scipy import optimize
 
 from ..linalg.annotations import make_annotations
-from ..linalg.block_sums import FloatArray
-from ..predictions import Predictions
+from ..predictions import FloatArray, Matrix, Predictions
 from ..predictions.sampling import subsample_for_diagnostics
 from .label_sets import (
     Empty,
@@ -73,37 +72,50 @@ def estimate_total_labels(predictions: Predictions) -> int:
     """
     shares, true = _curve(predictions)
     vote = np.concatenate([_values(block) for block in vote_shares(predictions)])
-    likely = np.interp(vote, shares, true)
-    best = (likely > compute_f1_threshold(likely)).sum()
-    return int(max((vote >= 0.5).sum(), min(best, np.rint(likely.sum()))))
+    probabilities = np.interp(vote, shares, true)
+
+    n_majority = (vote >= 0.5).sum()
+    n_best_f1 = (probabilities > compute_f1_threshold(probabilities)).sum()
+    n_expected = np.rint(probabilities.sum())
+    return int(max(n_majority, min(n_best_f1, n_expected)))
 
 
-def _values(block: Any) -> FloatArray:
+def _values(block: Matrix) -> FloatArray:
+    """Return the stored entries of a CSR matrix, or all entries of an array."""
     return np.asarray(block.data if hasattr(block, "indptr") else block.ravel())
 
 
 def _curve(predictions: Predictions) -> tuple[FloatArray, FloatArray]:
-    """Return shares of votes, rising, and which part `p` of such cells is true."""
-    said = make_annotations(subsample_for_diagnostics(predictions))
-    total, others = (
-        said.of_instances(values)[said.instance] for values in (said.scores, said.spoke)
-    )
-    at = said.spoke & (others > 1)
-    share = ((total - said.scores)[at] / (others - 1)[at]).clip(0, 1)
-    own = said.scores[at].astype(np.float64)
-    where = np.rint(share * _BINS).astype(np.int64)
-    sums = np.stack(
-        [np.bincount(where, weights, _BINS + 1) for weights in (None, share, own)]
-    )
-    count, shares, yes = sums[:, sums[0] > 0]
-    if len(count) > 1:
-        rate = optimize.isotonic_regression(yes / count, weights=count).x
-        shares = shares / count
-        high = np.cumsum(yes[::-1])[::-1] - yes < _HIGH * yes.sum()
-        most = np.average(rate[high], weights=count[high])
-        if most > rate[0]:
-            return shares, np.clip((rate - rate[0]) / (most - rate[0]), 0, 1)
+    """Return rising shares of votes, and the share `p` of true pairs at each."""
+    annotations = make_annotations(subsample_for_diagnostics(predictions))
+    vote_sum = annotations.of_instances(annotations.scores)[annotations.instance]
+    n_models = annotations.of_instances(annotations.spoke)[annotations.instance]
 
-    return np.array([0.0, 1.0]), np.array(
-        [0.0, 1.0]
-    )  # nobody to compare with: votes are all there is
+    # The share of votes of the other models, for each prediction.
+    has_others = annotations.spoke & (n_models > 1)
+    others_sum = (vote_sum - annotations.scores)[has_others]
+    share = (others_sum / (n_models - 1)[has_others]).clip(0, 1)
+    scores = annotations.scores[has_others].astype(np.float64)
+
+    # Predictions in bins of that share.
+    bins = np.rint(share * _BINS).astype(np.int64)
+    count = np.bincount(bins, minlength=_BINS + 1)
+    is_used = count > 0
+    count = count[is_used]
+    share_sum = np.bincount(bins, share, _BINS + 1)[is_used]
+    score_sum = np.bincount(bins, scores, _BINS + 1)[is_used]
+    votes_alone = np.array([0.0, 1.0])
+    if len(count) < 2:
+        return votes_alone, votes_alone
+
+    # r(v) rises from f, where no other model votes, to h, where most do.
+    rate = optimize.isotonic_regression(score_sum / count, weights=count).x
+    score_sum_above = np.cumsum(score_sum[::-1])[::-1] - score_sum
+    is_high = score_sum_above < _HIGH * score_sum.sum()
+    false_alarm_rate = rate[0]
+    hit_rate = np.average(rate[is_high], weights=count[is_high])
+    if not hit_rate > false_alarm_rate:
+        return votes_alone, votes_alone
+
+    p = (rate - false_alarm_rate) / (hit_rate - false_alarm_rate)
+    return share_sum / count, np.clip(p, 0, 1)

@@ -19,8 +19,9 @@ drawn without replacement):
 docs/gold-figures.md has how often promises are kept.
 """
 
+from dataclasses import dataclass
 from numbers import Real
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -33,7 +34,8 @@ _THRESHOLDS = 300  # that are tried
 _MOST_BET = 0.75  # of the capital
 
 
-class Guarantee(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class Guarantee:
     """What label sets are promised to keep."""
 
     about: str  # "recall", "precision" or "false_discovery"
@@ -43,7 +45,8 @@ class Guarantee(NamedTuple):
     sentence: str
 
 
-class RiskControlledSets(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class RiskControlledSets:
     """Label sets, and what is promised of them."""
 
     sets: FloatArray  # (n, l): 1 given, 0 not given, NaN left to people
@@ -152,7 +155,9 @@ def decide(
     sets = np.where(
         scores >= upper, 1.0, np.where(scores >= min(lower, upper), np.nan, 0.0)
     )
-    return RiskControlledSets(np.where(np.isnan(truth), sets, truth), promises)
+    return RiskControlledSets(
+        sets=np.where(np.isnan(truth), sets, truth), promises=promises
+    )
 
 
 def _promise(
@@ -195,7 +200,13 @@ def _promise(
         end = float(thresholds[np.argmax(failed) - 1])
         sentence = f"{said[0].upper()}{said[1:]}."
 
-    return Guarantee(about, level, certainty, end, sentence)
+    return Guarantee(
+        about=about,
+        level=level,
+        certainty=certainty,
+        threshold=end,
+        sentence=sentence,
+    )
 
 
 def _loss(

@@ -5,7 +5,8 @@ dealt into folds, and what judges a fold was fitted without its answers.
 """
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone
@@ -34,7 +35,8 @@ from ..text import plural, table
 _FOLDS = 5
 
 
-class Comparison(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
     """What known answers say of each method.
 
     Attributes
@@ -73,7 +75,10 @@ class Comparison(NamedTuple):
         ]
         gains = table(
             heads,
-            [[name, *map(_signed, own.values())] for name, own in self.gains.items()],
+            [
+                [name, *map(Estimate.format_difference, own.values())]
+                for name, own in self.gains.items()
+            ],
         )
         return f"{figures}\n\n{gains}\n\n90 % intervals; * beyond chance, up is better. {self.drawn}\n{self.sentence}"
 
@@ -239,12 +244,12 @@ def _compared(
         for name in others
     }
     return Comparison(
-        figures,
-        gains,
-        first,
-        len(known.at),
-        said,
-        _verdict(gains, first, len(known.at)),
+        figures=figures,
+        gains=gains,
+        against=first,
+        n_gold=len(known.at),
+        drawn=said,
+        sentence=_verdict(gains, first, len(known.at)),
     )
 
 
@@ -324,10 +329,6 @@ def cross_fit(combiner: BaseCombiner, panel: Predictions) -> FloatArray:
         scores[own] = fitted.transform(usable.with_gold(None)[own])
 
     return scores
-
-
-def _signed(gain: Estimate) -> str:
-    return f"{gain.value:+z.3f} ± {gain.high - gain.value:.3f}{'*' if gain.is_significant else ' '}"
 
 
 def _verdict(gains: Mapping[str, Mapping[str, Estimate]], against: str, g: int) -> str:

@@ -8,8 +8,9 @@ voting keep their sign. docs/referee.md has the proof, and where it does not hol
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy import sparse, special
@@ -30,6 +31,7 @@ from ..inspection.pairwise import (
 from ..linalg.annotations import Annotations, make_annotations
 from ..linalg.block_sums import BoolArray, FloatArray, ratio, votes
 from ..metrics import _rank_counts
+from ..metrics.intervals import Estimate
 from ..metrics.ranking import RANKING_METRICS
 from ..metrics.tables import TITLES
 from ..predictions import IntArray, Predictions, as_predictions, positions
@@ -52,43 +54,31 @@ _REPLICAS = 0.1
 _LIMITS = "errors that raters share and cells that all find hard go unseen, and raters that miss much flatter one error"
 
 
-class Gain(NamedTuple):
-    """How far a method is ahead of voting by one metric; positive is better, whatever the metric."""
-
-    expected: float
-    error: float  # standard error, from the jackknife over 20 parts of the instances
-    low: float  # of the 90 % interval
-    high: float
-
-    def __str__(self) -> str:
-        half = self.high - self.expected
-        return f"{self.expected:+z.3f} ± {half:.3f}{'*' if abs(self.expected) > half else ' '}"
-
-
-class HeldOutComparison(NamedTuple):
-    """What held-out raters say of each method.
+@dataclass(frozen=True, kw_only=True)
+class HeldOutComparison:
+    """The comparison of methods by models that are held out.
 
     Attributes
     ----------
-    gains
-        By method and metric (``"mean"``: of the four), the gain over voting. Empty
-        where nobody can be held out.
-    beyond
-        The same, over the first of the methods that were asked about.
-    metric
-        What the verdict is about.
-    n_raters, n_groups, n_folds
-        How many raters there are, in how many groups that are held out together, and in
-        how many folds these are.
-    verdict
-        Name of the method to use: voting (MV) unless another's interval is above 0;
-        ``None``: nobody can tell.
-    sentence
-        What this tells, and what it cannot; or why there is no verdict.
+    gains : dict of str to dict of str to Estimate
+        By method and metric (``"mean"``: of the four), the gain over voting; positive
+        is better for each metric. Empty if no model can be held out.
+    beyond : dict of str to dict of str to Estimate
+        The same gains over the first of the compared methods.
+    metric : str
+        The metric by which `verdict` is chosen.
+    n_raters, n_groups, n_folds : int
+        Number of models, of groups of models that are held out together, and of folds
+        of these groups.
+    verdict : str or None
+        Name of the method to use: voting (MV) unless the interval of another method is
+        above 0; None if the comparison is not reliable.
+    sentence : str
+        The result and its limits, or why there is none.
     """
 
-    gains: dict[str, dict[str, Gain]]
-    beyond: dict[str, dict[str, Gain]]
+    gains: dict[str, dict[str, Estimate]]
+    beyond: dict[str, dict[str, Estimate]]
     metric: str
     n_raters: int
     n_groups: int
@@ -96,17 +86,44 @@ class HeldOutComparison(NamedTuple):
     verdict: str | None
     sentence: str
 
+    def to_dict(self) -> dict[str, object]:
+        """Return the comparison with the keys of the JSON output."""
+        entries = {field.name: getattr(self, field.name) for field in fields(self)}
+        entries["gains"] = _convert_gains(self.gains)
+        entries["beyond"] = _convert_gains(self.beyond)
+        return entries
+
     def __str__(self) -> str:
-        heads = [
-            "method",
-            *(f"{TITLES[metric]:>15}" for metric in RANKING_METRICS),
-            "mean",
-        ]
-        rows = table(heads, [[name, *own.values()] for name, own in self.gains.items()])
-        note = "Gains over voting (MV) against held-out raters, 90 % intervals; * beyond chance, up is better."
-        if self.gains:
-            return f"{rows}\n\n{note}\n{self.sentence}"
-        return self.sentence
+        if not self.gains:
+            return self.sentence
+
+        heads = ["method"]
+        heads += [f"{TITLES[metric]:>15}" for metric in RANKING_METRICS]
+        heads.append("mean")
+        rows = []
+        for name, gains in self.gains.items():
+            rows.append([name, *map(Estimate.format_difference, gains.values())])
+
+        note = (
+            "Gains over voting (MV) against held-out raters, 90 % intervals; * beyond "
+            "chance, up is better."
+        )
+        return f"{table(heads, rows)}\n\n{note}\n{self.sentence}"
+
+
+def _convert_gains(
+    gains: dict[str, dict[str, Estimate]],
+) -> dict[str, dict[str, dict[str, float]]]:
+    """Return gains with the keys of the JSON output."""
+    converted: dict[str, dict[str, dict[str, float]]] = {}
+    for name, estimates in gains.items():
+        converted[name] = {}
+        for metric, estimate in estimates.items():
+            entries = estimate.to_dict()
+            expected = entries.pop("value")
+            converted[name][metric] = {"expected": expected, **entries}
+
+    return converted
 
 
 def compare_on_held_out_models(
@@ -197,7 +214,14 @@ def compare_on_held_out_models(
 
     if found < _FEWEST or (doubt and not even_in_doubt):
         return HeldOutComparison(
-            {}, {}, metric, m, found, 0, None, f"No verdict: {doubt}.{note}"
+            gains={},
+            beyond={},
+            metric=metric,
+            n_raters=m,
+            n_groups=found,
+            n_folds=0,
+            verdict=None,
+            sentence=f"No verdict: {doubt}.{note}",
         )
 
     folds = min(found, _FOLDS)
@@ -217,11 +241,18 @@ def compare_on_held_out_models(
         doubt = "held-out raters that agree with the others say too little about too few instances"
     if doubt:
         return HeldOutComparison(
-            gains, beyond, metric, m, found, folds, None, f"No verdict: {doubt}.{note}"
+            gains=gains,
+            beyond=beyond,
+            metric=metric,
+            n_raters=m,
+            n_groups=found,
+            n_folds=folds,
+            verdict=None,
+            sentence=f"No verdict: {doubt}.{note}",
         )
 
     ahead = {
-        name: own[metric].expected for name, own in gains.items() if own[metric].low > 0
+        name: own[metric].value for name, own in gains.items() if own[metric].low > 0
     }
     best = max(ahead, key=lambda name: ahead[name], default="MV")
     if ahead:
@@ -232,14 +263,14 @@ def compare_on_held_out_models(
     what = TITLES.get(metric, "the mean of the four")
     held = f"{found} independent groups of raters held out in {folds} folds"
     return HeldOutComparison(
-        gains,
-        beyond,
-        metric,
-        m,
-        found,
-        folds,
-        best,
-        f"In {what}, {said} ({held}); {_LIMITS}.{note}",
+        gains=gains,
+        beyond=beyond,
+        metric=metric,
+        n_raters=m,
+        n_groups=found,
+        n_folds=folds,
+        verdict=best,
+        sentence=f"In {what}, {said} ({held}); {_LIMITS}.{note}",
     )
 
 
@@ -378,7 +409,7 @@ def _answers(said: Annotations, vote: FloatArray) -> tuple[BoolArray, FloatArray
 
 def _gains(
     value: FloatArray, weight: FloatArray, names: list[str], over: int
-) -> dict[str, dict[str, Gain]]:
+) -> dict[str, dict[str, Estimate]]:
     """Average over folds, and compare with one of those that were judged, of which voting comes first."""
     whole = np.broadcast_to(weight.sum(axis=0), value.shape[1:])
     mean = ratio((weight[:, None] * value).sum(axis=0), whole, np.nan)
@@ -388,12 +419,21 @@ def _gains(
     gain = np.concatenate([gain, gain.mean(axis=1, keepdims=True)], axis=1)
     expected = gain[..., -1]
     error = np.sqrt((_PARTS - 1) * gain[..., :-1].var(axis=-1))
-    figures = np.stack(
-        [expected, error, expected - _Z * error, expected + _Z * error], axis=-1
-    ).tolist()
-    each = ([Gain(*four) for four in own] for own in figures)
-    named = (dict(zip((*RANKING_METRICS, "mean"), own, strict=True)) for own in each)
-    return dict(zip(names, named, strict=True))
+    low = expected - _Z * error
+    high = expected + _Z * error
+
+    gains: dict[str, dict[str, Estimate]] = {}
+    for i, name in enumerate(names):
+        gains[name] = {}
+        for j, metric in enumerate((*RANKING_METRICS, "mean")):
+            gains[name][metric] = Estimate(
+                value=float(expected[i, j]),
+                standard_error=float(error[i, j]),
+                low=float(low[i, j]),
+                high=float(high[i, j]),
+            )
+
+    return gains
 
 
 def _sample(panel: Predictions) -> Predictions:
