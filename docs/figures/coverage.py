@@ -90,7 +90,7 @@ def covering(truth, methods, chance, count, rng):
                         covered,
                         figure.high - figure.low,
                         plain.high - plain.low,
-                        figure.worth / size,
+                        figure.effective_gold / size,
                     )
 
 

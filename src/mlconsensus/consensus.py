@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.base import clone
 
+from . import metrics
 from .choosing import DEFAULT, Method, Optimize, choose, describe_choice
 from .combiners.base import BaseCombiner
 from .combiners.majority_vote import majority_vote
@@ -20,7 +21,6 @@ from .errors import InputError, InputWarning
 from .inspection.diagnostics import Diagnostics, diagnose, leave_one_model_out
 from .inspection.explanations import Explanation, explain
 from .linalg.sparse_scores import SparseScores
-from .metrics import ranking
 from .metrics.ground_truth import match_truth
 from .model_selection.comparison import cross_fit
 from .predictions import (
@@ -262,12 +262,12 @@ class Consensus:
         The metrics by name.
         """
         if not is_frame(truth):
-            return ranking.evaluate(truth, self.scores, self.label_indicator)
+            return metrics.evaluate(truth, self.scores, self.label_indicator)
 
         matched = match_truth(truth, self.instances, self.labels)
         if matched.note:
             warnings.warn(matched.note, InputWarning, 2)
-        return ranking.evaluate(
+        return metrics.evaluate(
             matched.truth,
             matched.select(self.scores),
             matched.select(self.label_indicator),

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import mlconsensus as mlc
-from mlconsensus.metrics.ranking import LABEL_SET_METRICS, RANKING_METRICS
+from mlconsensus.metrics import LABEL_SET_METRICS, RANKING_METRICS
 
 
 def test_evaluate_reads_labels_as_combine_does(run, tmp_path, monkeypatch):

@@ -1,45 +1,19 @@
 """Metrics against definitions written as loops over pairs, and against scikit-learn where it means the same."""
 
-from itertools import pairwise, permutations
-
 import numpy as np
 import pandas as pd
 import pytest
 import sklearn.metrics
 from hypothesis import given
 from hypothesis import strategies as st
+from rankings import average_over_orders, compare_pairs, truths_and_scores
 from scipy import sparse
 
 import mlconsensus as mlc
+from mlconsensus import metrics
 from mlconsensus.linalg.sparse_scores import SparseScores
 from mlconsensus.metrics import ground_truth as truth_checks
 from mlconsensus.metrics import ranking
-
-
-@st.composite
-def judged(draw, min_labels=1, max_labels=5):
-    n = draw(st.integers(1, 5))
-    l = draw(st.integers(min_labels, max_labels))
-    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    levels = draw(st.sampled_from([1, 2, 3, 1000]))
-    return rng.random((n, l)) < draw(st.sampled_from([0.2, 0.5, 0.9])), rng.integers(
-        0, levels, (n, l)
-    ) / levels
-
-
-def over_all_orders(metric_of_order, truth, scores):
-    """Mean of a metric of one ranked instance over all orders that the scores allow."""
-    total = []
-    for z, s in zip(truth, scores, strict=True):
-        orders = [
-            o
-            for o in permutations(range(len(s)))
-            if all(s[a] >= s[b] for a, b in pairwise(o))
-        ]
-        total.append(
-            np.mean([metric_of_order([bool(z[j]) for j in o]) for o in orders])
-        )
-    return np.mean(total)
 
 
 def _one_error(ranked):
@@ -59,14 +33,10 @@ def _ranking_loss(ranked):
 
 
 def _average_precision(ranked):
-    found = [sum(ranked[: s + 1]) / (s + 1) for s in range(len(ranked)) if ranked[s]]
-    if found:
-        return np.mean(found)
+    results = [sum(ranked[: s + 1]) / (s + 1) for s in range(len(ranked)) if ranked[s]]
+    if results:
+        return np.mean(results)
     return 1.0
-
-
-def _average_precision_printed(ranked):
-    return np.mean([sum(ranked[:s]) / s for s in range(1, len(ranked) + 1)])
 
 
 @pytest.mark.parametrize(
@@ -75,38 +45,21 @@ def _average_precision_printed(ranked):
         (ranking.one_error, _one_error),
         (ranking.ranking_loss, _ranking_loss),
         (ranking.average_precision, _average_precision),
-        (ranking.average_precision_printed, _average_precision_printed),
     ],
     ids=lambda function: function.__name__,
 )
-@given(given=judged())
-def test_is_the_mean_over_the_orders_of_ties(metric, of_order, given):
-    assert metric(*given) == pytest.approx(over_all_orders(of_order, *given), abs=1e-12)
-
-
-def _cell_pairs(truth, scores, tied):
-    positive = scores[truth]
-    negative = scores[~truth]
-    if not (positive.size and negative.size):
-        return np.nan
-    return np.mean([(p > q) + tied * (p == q) for p in positive for q in negative])
-
-
-@given(given=judged())
-def test_micro_auc_counts_pairs_of_cells(given):
-    assert ranking.micro_auc(*given) == pytest.approx(
-        _cell_pairs(*given, tied=0.5), nan_ok=True
-    )
-    assert ranking.micro_auc_printed(*given) == pytest.approx(
-        _cell_pairs(*given, tied=0.0), nan_ok=True
+@given(example=truths_and_scores())
+def test_is_the_mean_over_the_orders_of_ties(metric, of_order, example):
+    assert metric(*example) == pytest.approx(
+        average_over_orders(of_order, *example), abs=1e-12
     )
 
 
-@given(given=judged(min_labels=2))  # scikit-learn refuses one
-def test_printed_ranking_loss_is_scikit_learns_times_n(given):
-    truth, scores = given
-    expected = sklearn.metrics.label_ranking_loss(truth, scores) * len(truth)
-    assert ranking.ranking_loss_printed(truth, scores) == pytest.approx(expected)
+@given(example=truths_and_scores())
+def test_micro_auc_counts_pairs_of_cells(example):
+    assert ranking.micro_auc(*example) == pytest.approx(
+        compare_pairs(*example, tied=0.5), nan_ok=True
+    )
 
 
 def test_without_ties_scikit_learn_agrees():
@@ -120,69 +73,56 @@ def test_without_ties_scikit_learn_agrees():
     assert ranking.average_precision(truth, scores) == pytest.approx(expected)
 
 
-@given(given=judged())
-def test_sparse_truth(given):
-    truth, scores = given
+@given(example=truths_and_scores())
+def test_sparse_truth(example):
+    truth, scores = example
     sets = scores > 0.5
-    assert ranking.evaluate(sparse.csr_array(truth), scores, sets) == pytest.approx(
-        ranking.evaluate(truth, scores, sets), nan_ok=True
+    assert metrics.evaluate(sparse.csr_array(truth), scores, sets) == pytest.approx(
+        metrics.evaluate(truth, scores, sets), nan_ok=True
     )
-
-
-@given(given=judged())
-def test_label_sets(given):
-    truth, scores = given
-    sets = scores > 0.5
-    right = truth == sets
-    assert ranking.hamming_loss(truth, sets) == pytest.approx(1 - right.mean())
-    assert ranking.subset_accuracy(truth, sets) == pytest.approx(
-        right.all(axis=1).mean()
-    )
-
-    def f1(z, y):
-        if z.sum() + y.sum():
-            return 2 * (z & y).sum() / (z.sum() + y.sum())
-        return 0.0
-
-    assert ranking.micro_f1(truth, sets) == pytest.approx(f1(truth, sets))
-    by_label = [f1(truth[:, j], sets[:, j]) for j in range(truth.shape[1])]
-    assert ranking.macro_f1(truth, sets) == pytest.approx(np.mean(by_label))
 
 
 def test_evaluate_takes_label_sets_or_a_threshold():
     truth = np.array([[1, 0]])
     scores = np.array([[0.4, 0.1]])
-    assert ranking.evaluate(truth, scores)["micro_f1"] == 0
-    assert ranking.evaluate(truth, scores, [[True, False]])["micro_f1"] == 1
-    assert list(ranking.evaluate(truth, scores)) == [
-        *ranking.RANKING_METRICS,
-        *ranking.LABEL_SET_METRICS,
+    assert metrics.evaluate(truth, scores)["micro_f1"] == 0
+    assert metrics.evaluate(truth, scores, [[True, False]])["micro_f1"] == 1
+    assert list(metrics.evaluate(truth, scores)) == [
+        *metrics.RANKING_METRICS,
+        *metrics.LABEL_SET_METRICS,
     ]
 
 
 def test_evaluate_checks_what_it_is_given_once(monkeypatch):
     checked = []
-    check = truth_checks._binary
+    check = truth_checks._check_binary
+
+    def watch(matrix, where, is_sparse):
+        checked.append(where)
+        return check(matrix, where, is_sparse)
+
     monkeypatch.setattr(
         truth_checks,
-        "_binary",
-        lambda given, what, many: checked.append(what) or check(given, what, many),
+        "_check_binary",
+        watch,
     )
-    ranking.evaluate([[1, 0]], [[0.4, 0.1]])
+    metrics.evaluate([[1, 0]], [[0.4, 0.1]])
     assert checked == ["truth"]
 
 
 def test_base_models_are_averaged():
     panel, truth = mlc.datasets.make_panel(50, 6, 3, missing=0.2, random_state=0)
-    found = ranking.evaluate_models(truth, panel)
-    assert list(found) == [*panel.models, "BM"]
+    results = metrics.evaluate_models(truth, panel)
+    assert list(results) == [*panel.models, "BM"]
     alone = [
         ranking.ranking_loss(truth, np.nan_to_num(scores))
         for scores in panel.to_array()
     ]
-    assert found["BM"]["ranking_loss"] == pytest.approx(np.mean(alone))
+    assert results["BM"]["ranking_loss"] == pytest.approx(np.mean(alone))
     as_sparse = [sparse.csr_array(scores) for scores in panel.to_array()]
-    assert ranking.evaluate_models(truth, as_sparse)["BM"] == pytest.approx(found["BM"])
+    assert metrics.evaluate_models(truth, as_sparse)["BM"] == pytest.approx(
+        results["BM"]
+    )
 
 
 @pytest.mark.parametrize(
@@ -202,16 +142,9 @@ def test_base_models_are_averaged():
     ],
 )
 def test_bad_input(truth, scores, message):
-    for metric in ranking.RANKING_METRICS:
+    for metric in metrics.RANKING_METRICS:
         with pytest.raises(mlc.InputError, match=message):
             getattr(ranking, metric)(truth, scores)
-
-
-def test_label_sets_must_be_binary():
-    with pytest.raises(
-        mlc.InputError, match="label sets: found values other than 0 and 1"
-    ):
-        ranking.hamming_loss([[1, 0]], [[0.5, 0.1]])
 
 
 def test_models_are_judged_on_what_they_have_seen():
@@ -222,17 +155,17 @@ def test_models_are_judged_on_what_they_have_seen():
     none = np.full((50, 4), np.nan)
     part[10:] = np.nan
     part[3, 1] = np.nan  # of an instance that it has seen: not put forward
-    found = ranking.evaluate_models(truth, {"full": full, "part": part, "none": none})
-    assert found["full"] == ranking.evaluate(truth, full) | {"share": 1.0}
-    assert found["part"] == ranking.evaluate(truth[:10], np.nan_to_num(part[:10])) | {
+    results = metrics.evaluate_models(truth, {"full": full, "part": part, "none": none})
+    assert results["full"] == metrics.evaluate(truth, full) | {"share": 1.0}
+    assert results["part"] == metrics.evaluate(truth[:10], np.nan_to_num(part[:10])) | {
         "share": 0.2
     }
-    assert np.isnan(list(found["none"].values())).all()
-    assert found["BM"]["micro_auc"] == pytest.approx(
-        (found["full"]["micro_auc"] + found["part"]["micro_auc"]) / 2
+    assert np.isnan(list(results["none"].values())).all()
+    assert results["BM"]["micro_auc"] == pytest.approx(
+        (results["full"]["micro_auc"] + results["part"]["micro_auc"]) / 2
     )
     with pytest.raises(mlc.InputError, match="shape"):
-        ranking.evaluate_models(truth[:40], {"part": part})
+        metrics.evaluate_models(truth[:40], {"part": part})
 
 
 def test_models_are_judged_on_the_labels_that_they_know():
@@ -242,11 +175,11 @@ def test_models_are_judged_on_the_labels_that_they_know():
     whole = pd.DataFrame(truth.astype(float), columns=list("abcd"))
     panel = mlc.Predictions({"whole": whole, "part": whole[["a", "b", "d"]]})
     for some in (panel, panel.as_block(many=True)):
-        found = ranking.evaluate_models(truth, some)["part"]
-        assert found == ranking.evaluate(
+        results = metrics.evaluate_models(truth, some)["part"]
+        assert results == metrics.evaluate(
             truth[:, [0, 1, 3]], whole[["a", "b", "d"]].to_numpy()
         ) | {"share": 0.75}
-        assert (found["micro_auc"], found["hamming_loss"]) == (1.0, 0.0)
+        assert (results["micro_auc"], results["hamming_loss"]) == (1.0, 0.0)
 
 
 def test_frames_are_matched_by_their_names():
@@ -257,7 +190,7 @@ def test_frames_are_matched_by_their_names():
         [[0.9, 0.2], [0.6, 0.7], [0.1, 0.8]], index=list("cba"), columns=["y", "x"]
     )
     ordered = [[0.8, 0.1], [0.7, 0.6], [0.2, 0.9]]
-    assert ranking.evaluate(truth, scores) == ranking.evaluate(
+    assert metrics.evaluate(truth, scores) == metrics.evaluate(
         truth.to_numpy(), np.array(ordered)
     )
 
@@ -298,13 +231,13 @@ def test_scores_of_many_labels_are_judged_as_the_whole_table_is(n, l, seed):
     stored.data -= 1.0
     scores = SparseScores(stored, rng.choice([0.0, 0.25, 0.4], l))
     truth, sets = rng.random((2, n, l)) < 0.4
-    found = ranking.evaluate(sparse.csr_array(truth), scores, sparse.csr_array(sets))
-    assert found == pytest.approx(
-        ranking.evaluate(truth, scores.toarray(), sets), nan_ok=True
+    results = metrics.evaluate(sparse.csr_array(truth), scores, sparse.csr_array(sets))
+    assert results == pytest.approx(
+        metrics.evaluate(truth, scores.toarray(), sets), nan_ok=True
     )
-    chosen = ranking.evaluate(truth, scores)  # those of at least 0.5
+    chosen = metrics.evaluate(truth, scores)  # those of at least 0.5
     assert chosen == pytest.approx(
-        ranking.evaluate(truth, scores.toarray()), nan_ok=True
+        metrics.evaluate(truth, scores.toarray()), nan_ok=True
     )
 
 
@@ -312,18 +245,18 @@ def test_sparse_scores_are_judged_as_dense_ones():
     rng = np.random.default_rng(0)
     truth = rng.random((30, 8)) < 0.3
     scores = rng.random((30, 8)) * (rng.random((30, 8)) < 0.4)
-    found = ranking.evaluate(truth, sparse.csc_array(scores))
-    assert found == pytest.approx(ranking.evaluate(truth, scores))
+    results = metrics.evaluate(truth, sparse.csc_array(scores))
+    assert results == pytest.approx(metrics.evaluate(truth, scores))
     with pytest.raises(mlc.InputError, match="scores: found NaN or infinity"):
-        ranking.evaluate([[1, 0]], sparse.csr_array([[np.nan, 0.0]]))
+        metrics.evaluate([[1, 0]], sparse.csr_array([[np.nan, 0.0]]))
     with pytest.raises(
         mlc.InputError, match=r"scores: found shape \(1, 2\), expected \(1, 3\)"
     ):
-        ranking.evaluate([[1, 0, 0]], sparse.csr_array([[0.5, 0.0]]))
+        metrics.evaluate([[1, 0, 0]], sparse.csr_array([[0.5, 0.0]]))
     with pytest.raises(
         mlc.InputError, match="label sets: found values other than 0 and 1"
     ):
-        ranking.evaluate([[1, 0]], [[0.5, 0.1]], sparse.csr_array([[0.5, 0.0]]))
+        metrics.evaluate([[1, 0]], [[0.5, 0.1]], sparse.csr_array([[0.5, 0.0]]))
 
 
 def test_models_of_many_labels_are_judged_as_those_of_few():
@@ -336,7 +269,7 @@ def test_models_of_many_labels_are_judged_as_those_of_few():
         bool
     )
     panel = mlc.Predictions(said)
-    found = ranking.evaluate_models(truth, panel.as_block(many=True))
+    results = metrics.evaluate_models(truth, panel.as_block(many=True))
     assert {
-        name: pytest.approx(own) for name, own in found.items()
-    } == ranking.evaluate_models(truth, panel)
+        name: pytest.approx(own) for name, own in results.items()
+    } == metrics.evaluate_models(truth, panel)

@@ -279,17 +279,17 @@ def test_ask_is_not_named_where_it_takes_no_such_panel():
 def test_a_crowd_of_suspects_is_counted():
     one = report_of("two models").summary
     found = FlaggedModel(
-        "random",
-        ("a",),
-        "a answers as if at random",
-        9,
-        9,
-        0.0,
-        -0.1,
-        0.1,
-        0.5,
-        0.0,
-        0.0,
+        kind="random",
+        raters=("a",),
+        sentence="a answers as if at random",
+        instances=9,
+        cells=9,
+        statistic=0.0,
+        low=-0.1,
+        high=0.1,
+        expected=0.5,
+        p_value=0.0,
+        q_value=0.0,
     )
     models = one.models._replace(suspects=(found,) * 14)
     said = findings(one._replace(models=models))

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from ..inspection.similar_labels import Alias
     from ..metrics.ground_truth import MatchedTruth
-    from ..metrics.intervals import Figure
+    from ..metrics.intervals import Estimate
     from ..predictions import FloatArray, Matrix, Names, ScoreTable
 
 # Intervals are computed up to this number of instance-label pairs. With more, they
@@ -305,7 +305,7 @@ class _Evaluation:
     """Metrics of a file of scores."""
 
     metrics: dict[str, float]
-    intervals: dict[str, Figure]  # empty: too many pairs
+    intervals: dict[str, Estimate]  # empty: too many pairs
     sampling: str  # how the gold instances were drawn
     note: str  # about instances without relevant labels; may be empty
 
@@ -441,7 +441,7 @@ def _evaluate_scores(
         metrics = mlc.metrics.evaluate(matched.truth, matched.select(values))
 
     # Intervals.
-    intervals: dict[str, Figure] = {}
+    intervals: dict[str, Estimate] = {}
     sampling = ""
     n_pairs = float(np.prod(values.shape))
     if is_gold or n_pairs <= _MAX_PAIRS:
@@ -477,7 +477,8 @@ def _match_gold(
     import numpy as np
 
     rows, answers = library.gold_of(gold, list(instances), tuple(map(str, label_names)))
-    return library.MatchedTruth(answers, rows, np.arange(answers.shape[1]), "")
+    columns = np.arange(answers.shape[1])
+    return library.MatchedTruth(truth=answers, rows=rows, columns=columns, note="")
 
 
 def _check_not_fitted(scores: FloatArray, gold: FloatArray, path: str) -> None:

@@ -1,27 +1,38 @@
-r"""How far raters agree beyond chance: Krippendorff's α, Cohen's κ and percent agreement, with bootstrap intervals.
+r"""Inter-annotator agreement beyond chance, with bootstrap intervals.
 
-All three are one minus the disagreement that was seen by the disagreement that chance
-would bring. Chance is worked out label by label and then added up, so that raters who
-only know how frequent labels are score 0:
+Krippendorff's α, Cohen's κ and percent agreement are all one minus the observed
+disagreement divided by the expected one. The disagreement expected by chance is
+computed for each label and then summed, so that models which only know how frequent
+the labels are score 0:
 
-.. math:: \alpha = 1 - \frac{\sum_\ell \sum_i \frac{s T - T^2}{s - 1}}{\sum_\ell \frac{N T_\ell - T_\ell^2}{N - 1}}
+.. math::
 
-with `s` raters of instance `i`, of whom `T` said yes, and the same counts over all
-instances of label `ℓ` below (Krippendorff, *Content Analysis*: the nominal α). Label
-sets differ by the MASI distance (Passonneau, 2006). Intervals are percentiles over
-resampled instances, around the figure itself. All sums here are over instances: groups
-of these are added up once, and resampled.
+    \alpha = 1 - \frac{\sum_\ell \sum_i \frac{s T - T^2}{s - 1}}
+    {\sum_\ell \frac{N T_\ell - T_\ell^2}{N - 1}}
+
+(Krippendorff, *Content Analysis*: the nominal α). The distance of two label sets is
+the MASI distance (Passonneau, 2006). Intervals are percentiles over resampled
+instances. All sums are over instances: those of groups of instances are computed once,
+and the groups are resampled.
+
+===================  ==================  =============================================
+symbol               variable            meaning
+===================  ==================  =============================================
+:math:`s`            ``n_models``        models that have predicted pair :math:`(i, l)`
+:math:`T`            ``n_positive``      those of them with a positive prediction
+:math:`N, T_\ell`    ``n``, ``t``        the same, summed over the instances
+===================  ==================  =============================================
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache
-from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
 from ..errors import InputError
-from ..linalg.annotations import adding, make_annotations
+from ..linalg.annotations import Annotations, adding, make_annotations
 from ..linalg.block_sums import ratio
 from ..predictions import (
     Array,
@@ -36,364 +47,581 @@ from ..text import plural, shown, table
 from .pairwise import FEW, together
 
 RESAMPLES = 400
-MOST_PAIRS = 2000  # of raters; of more, those that share most instances
-_MOST_COMPARISONS = (
-    2**27
-)  # of two answers; with more, every second, third, … instance is looked at
-# of instances, which are resampled; up to 200 instances are each resampled by
-# themselves
+# Largest number of pairs of models. With more, those that share most instances are
+# compared.
+MOST_PAIRS = 2000
+# Largest number of comparisons of two predictions. With more, every second, third, …
+# instance is used.
+_MOST_COMPARISONS = 2**27
+# Groups of instances that are resampled. Up to 200 instances are groups of their own.
 _GROUPS = 200
-_MOST_SETS = 4096  # different label sets; with more, every second instance is looked at
-_AT_ONCE = 2**21  # cells in the largest array of one step
+# Largest number of different label sets. With more, every second instance is used.
+_MOST_SETS = 4096
+_AT_ONCE = 2**21  # numbers in the largest array of one step
 
 
-class Agreed(NamedTuple):
-    """A figure and its 95 % interval; NaN where nothing could differ, or nobody met; few instances give no interval."""
+@dataclass(frozen=True, kw_only=True)
+class Agreed:
+    """An agreement coefficient and its 95 % interval.
+
+    The value is NaN if no two models share an instance, or if they could not differ.
+    The ends of the interval are NaN for few instances.
+    """
 
     value: float
     low: float
     high: float
 
     def __str__(self) -> str:
-        if np.isnan(self.low):
-            ends = "–"
-        else:
-            ends = f"{self.low:z.3f} to {self.high:z.3f}"
-
         if np.isnan(self.value):
             return "–"
-        return f"{self.value:z.3f} ({ends})"
+        if np.isnan(self.low):
+            return f"{self.value:z.3f} (–)"
+        return f"{self.value:z.3f} ({self.low:z.3f} to {self.high:z.3f})"
 
 
-class LabelAgreement(NamedTuple):
-    """How far raters agree on one label."""
+@dataclass(frozen=True, kw_only=True)
+class LabelAgreement:
+    """Agreement of all models on one label."""
 
     label: str
-    instances: int  # that at least two raters spoke about
-    share: Agreed  # of pairs of answers, yes or no, that are alike
-    alpha: Agreed  # Krippendorff's, of yes and no
+    instances: int  # that at least two models have predicted
+    share: Agreed  # of the pairs of predictions that are equal
+    alpha: Agreed  # Krippendorff's
 
 
-class RaterAgreement(NamedTuple):
-    """How far one rater agrees with the others, or two with each other."""
+@dataclass(frozen=True, kw_only=True)
+class RaterAgreement:
+    """Agreement of one model with the others, or of two models with each other."""
 
-    raters: tuple[str, ...]  # one, or two
+    raters: tuple[str, ...]  # one model, or two
     instances: int  # shared
-    share: Agreed  # of pairs of answers, yes or no, that are alike
-    # Cohen's, chance label by label; of one rater: of its answers beside each of the
-    # others'
+    share: Agreed  # of the pairs of predictions that are equal
+    # Cohen's, with chance computed for each label. For one model, each of its
+    # predictions is compared with those of all others.
     kappa: Agreed
 
 
-class Agreement(NamedTuple):
-    """How far the raters of a panel agree, beyond chance.
+@dataclass(frozen=True, kw_only=True)
+class Agreement:
+    """Agreement of models beyond chance.
 
     Examples
     --------
     >>> import mlconsensus as mlc
-    >>> found = mlc.agreement({"ana": [[1, 0], [0, 1], [1, 0]], "bob": [[1, 0], [0, 1], [1, 1]]})
-    >>> round(found.share.value, 3), round(found.alpha.value, 3)
+    >>> panel = {"ana": [[1, 0], [0, 1], [1, 0]], "bob": [[1, 0], [0, 1], [1, 1]]}
+    >>> result = mlc.agreement(panel)
+    >>> round(result.share.value, 3), round(result.alpha.value, 3)
     (0.833, 0.706)
-    >>> [(one.label, round(one.alpha.value, 3)) for one in found.labels]
-    [('label_0', 1.0), ('label_1', 0.444)]
+    >>> for label in result.labels:
+    ...     print(label.label, label.alpha)
+    label_0 1.000 (–)
+    label_1 0.444 (–)
     """
 
-    instances: int  # that at least two raters spoke about
-    share: Agreed  # of pairs of answers, yes or no, that are alike
-    alpha: Agreed  # Krippendorff's of all labels, chance label by label
-    set_alpha: Agreed  # Krippendorff's of label sets, by the MASI distance
+    instances: int  # that at least two models have predicted
+    share: Agreed  # of the pairs of predictions that are equal
+    alpha: Agreed  # Krippendorff's over all labels, with chance computed for each label
+    set_alpha: Agreed  # Krippendorff's of label sets, with the MASI distance
     labels: tuple[LabelAgreement, ...]
     raters: tuple[RaterAgreement, ...]
     pairs: tuple[RaterAgreement, ...]
-    note: str = ""  # what of the panel is looked at, where it is not all
+    note: str = ""  # which part of the predictions is used; empty for all
 
     def to_text(self, rows: int = 12) -> str:
-        """Lay out what was found for a terminal, those that agree least first, and last those seen on few instances.
+        """Return tables for a terminal.
+
+        Labels, models and pairs with the lowest agreement are first; those with few
+        instances are last.
 
         Parameters
         ----------
-        rows
-            How many labels, raters and pairs are listed at most.
+        rows : int, default=12
+            Maximum number of labels, of models and of pairs.
 
         Returns
         -------
-        Lines of text.
+        str
         """
-        titles = ["agreement", "α, label by label", "α of label sets (MASI)"]
-        lines = [
-            f"{len(self.raters)} raters, {plural(self.instances, 'instance')} that two or more have seen"
+        seen = plural(self.instances, "instance")
+        lines = [f"{len(self.raters)} raters, {seen} that two or more have seen"]
+        if self.note:
+            lines.append(self.note)
+        lines.append(f"{'agreement':23} {self.share}")
+        lines.append(f"{'α, label by label':23} {self.alpha}")
+        lines.append(f"{'α of label sets (MASI)':23} {self.set_alpha}")
+
+        labels = []
+        for label in self.labels:
+            name = shown(label.label)
+            labels.append(_make_row(name, label, coefficient=label.alpha))
+
+        sections = [
+            "\n".join(lines),
+            _format_table("label", "Krippendorff's α", labels, rows),
+            _format_table("rater", "Cohen's κ", _make_model_rows(self.raters), rows),
+            _format_table("pair", "Cohen's κ", _make_model_rows(self.pairs), rows),
         ]
-        lines += [self.note] if self.note else []
-        lines += [
-            f"{name:23} {one}" for name, one in zip(titles, self[1:4], strict=True)
-        ]
-        labels = _listed("label", "Krippendorff's α", self.labels, rows)
-        raters = (
-            _listed("rater", "Cohen's κ", self.raters, rows),
-            _listed("pair", "Cohen's κ", self.pairs, rows),
-        )
-        return "\n\n".join(["\n".join(lines), labels, *raters])
+        return "\n\n".join(sections)
 
 
-def agreement(predictions: Any) -> Agreement:
-    """Tell how far raters agree beyond chance, over what both have spoken about.
+@dataclass(frozen=True, kw_only=True)
+class _TableRow:
+    """A row of the tables of `Agreement.to_text`."""
 
-    Of panels with more than 2²⁴ answers, or 2²⁷ comparisons of two, instances at even
-    distances are looked at, and of a panel in files the first block; of many labels the
-    500 named most. `Agreement.note` says so.
+    name: str
+    instances: int
+    share: Agreed
+    coefficient: Agreed
+
+
+@dataclass(frozen=True, kw_only=True)
+class _PairRows:
+    """The rows of two models for the instances that they share."""
+
+    models: tuple[int, int]
+    first: IntArray  # (shared,) rows of the first model
+    second: IntArray  # (shared,) rows of the second, for the same instances
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Rows:
+    """Predictions in long format, with an index by instance, model and pair."""
+
+    annotations: Annotations  # r rows
+    instance: IntArray  # (r,) number among the instances with predictions
+    n_models: IntArray  # (instances,) models that have predicted each
+    of_models: list[IntArray]  # rows of each model
+    pairs: list[_PairRows]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _DisagreementSums:
+    """Sums of all instances and of the resamples, RESAMPLES + 1 of them.
+
+    The first axis of two is that of percent agreement and of the coefficient, the
+    second that of the observed and of the expected disagreement.
+    """
+
+    labels: FloatArray  # (2, 2, resamples + 1, l)
+    models: FloatArray  # (m, 2, 2, resamples + 1)
+    pairs: FloatArray  # (pairs, 2, 2, resamples + 1)
+    n_shared: IntArray  # (l,) instances that at least two models have predicted
+
+
+def agreement(predictions: object) -> Agreement:
+    """Measure how far models agree beyond chance.
+
+    Only a part of large panels is used: instances at even distances of panels with more
+    than 2²⁴ predictions or 2²⁷ comparisons, the first block of a panel in files, and
+    the 500 most frequent of many labels. `Agreement.note` says so.
 
     Parameters
     ----------
-    predictions
-        `Predictions` of at least two raters, or anything that its constructor takes. A
-        score of at least 0.5 is a yes.
+    predictions : Predictions or array-like
+        Predictions of at least two models, or input of the constructor of
+        `Predictions`. Scores of at least 0.5 are positive.
 
     Returns
     -------
-    Figures for all raters together, each label, each rater, and pairs of raters.
+    Agreement
+        Coefficients of all models together, of each label, of each model, and of pairs
+        of models.
     """
     source = as_predictions(predictions)
-    if not (len(source.models) > 1):
+    if len(source.models) < 2:
         raise InputError(
             where="agreement",
             found="one rater",
             expected="at least two, who can differ",
         )
 
+    panel, note = _select_part(source)
+    rows = _index_rows(make_annotations(panel))
+    sums = _sum_disagreement(rows)
+
+    # Labels
+    labels = []
+    for j, name in enumerate(panel.labels):
+        n_shared = int(sums.n_shared[j])
+        share, alpha = _estimate_both(sums.labels[..., j], n_shared)
+        labels.append(
+            LabelAgreement(label=name, instances=n_shared, share=share, alpha=alpha)
+        )
+
+    # Models
+    models = []
+    for k, name in enumerate(panel.models):
+        has_others = rows.n_models[rows.instance[rows.of_models[k]]] > 1
+        n_shared = int(has_others.sum())
+        models.append(_make_rater_agreement((name,), n_shared, sums.models[k]))
+
+    # Pairs of models
+    pairs = []
+    for pair, pair_sums in zip(rows.pairs, sums.pairs, strict=True):
+        first, second = pair.models
+        names = (panel.models[first], panel.models[second])
+        pairs.append(_make_rater_agreement(names, len(pair.first), pair_sums))
+
+    # All labels and models together
+    n_shared = int((rows.n_models > 1).sum())
+    share, alpha = _estimate_both(sums.labels.sum(axis=-1), n_shared)
+    return Agreement(
+        instances=n_shared,
+        share=share,
+        alpha=alpha,
+        set_alpha=_estimate_set_alpha(panel),
+        labels=tuple(labels),
+        raters=tuple(models),
+        pairs=tuple(pairs),
+        note=note,
+    )
+
+
+def _select_part(source: Predictions) -> tuple[Predictions, str]:
+    """Return the predictions that are compared, and a note if they are not all."""
     panel, note = select_frequent_labels(source)
     panel = subsample_for_diagnostics(panel)
-    said = make_annotations(panel)
-    comparisons = int((np.bincount(said.instance) ** 2).sum()) * len(panel.labels)
-    if comparisons > _MOST_COMPARISONS:
-        panel = panel[:: -(-comparisons // _MOST_COMPARISONS)]
-        said = make_annotations(panel)
 
-    (m, n, l) = panel.shape
-    r = len(said.rater)
-    note += (
-        f" Of {len(source):,} instances, {n:,} are looked at."
-        if n < len(source)
-        else ""
-    )
-    _, at = np.unique(said.instance, return_inverse=True)
-    speakers = np.bincount(at)
-    group = at % _GROUPS
-    by_instance = adding(at, len(speakers))
-    own = [np.flatnonzero(said.rater == k) for k in range(m)]
-    pairs = list(_meeting(said.rater, at, own))
+    models_per_instance = np.bincount(make_annotations(panel).instance)
+    n_comparisons = int((models_per_instance**2).sum()) * len(panel.labels)
+    if n_comparisons > _MOST_COMPARISONS:
+        step = -(-n_comparisons // _MOST_COMPARISONS)
+        panel = panel[::step]
 
-    of_labels = np.zeros((2, 2, RESAMPLES + 1, l))
-    met = np.zeros(l, dtype=np.int64)
-    of_raters, of_pairs = (
-        np.zeros((len(found), 2, 2, RESAMPLES + 1)) for found in (own, pairs)
+    if len(panel) < len(source):
+        note += f" Of {len(source):,} instances, {len(panel):,} are looked at."
+    return panel, note.strip()
+
+
+def _index_rows(annotations: Annotations) -> _Rows:
+    """Find the rows of each model, and those of pairs of models."""
+    _, instance = np.unique(annotations.instance, return_inverse=True)
+    of_models = []
+    for model in range(annotations.shape[0]):
+        of_models.append(np.flatnonzero(annotations.rater == model))
+
+    return _Rows(
+        annotations=annotations,
+        instance=instance,
+        n_models=np.bincount(instance),
+        of_models=of_models,
+        pairs=_match_pairs(annotations.rater, instance, of_models),
     )
-    step = max(1, _AT_ONCE // max(r, 4 * RESAMPLES))
-    for columns in (slice(start, start + step) for start in range(0, l, step)):
-        # as bool, which pairs are faster with
-        heard = said.spoke[:, columns]
-        agreed = said.scores[:, columns] >= 0.5
-        spoke = heard.astype(np.float64)
-        yes = agreed.astype(np.float64)
-        s = by_instance @ spoke
-        total = by_instance @ yes
-        met[columns] = (s > 1).sum(axis=0)
-        of_labels[..., columns] = _label_sums(s, total, np.arange(len(s)) % _GROUPS)
-        for found, rows in zip(of_raters, own, strict=True):
-            others = (s[at[rows]] - 1) * spoke[rows]
-            also = (total[at[rows]] - yes[rows]) * spoke[rows]
-            found += _rater_sums(
-                [others, yes[rows] * others, also, yes[rows] * also], group[rows]
+
+
+def _match_pairs(
+    model: IntArray, instance: IntArray, of_models: list[IntArray]
+) -> list[_PairRows]:
+    """Find the rows of two models that are about the same instances."""
+    # Number of shared instances of each pair
+    shape = (len(of_models), max(len(instance), 1))
+    seen = sparse.csr_array((np.ones(len(instance)), (model, instance)), shape=shape)
+    shared = sparse.triu(seen @ seen.T, 1).tocoo()
+
+    selected = np.argsort(-shared.data, kind="stable")[:MOST_PAIRS]
+    firsts = shared.row[selected].tolist()
+    seconds = shared.col[selected].tolist()
+    pairs = []
+    for k, q in sorted(zip(firsts, seconds, strict=True)):
+        _, first, second = np.intersect1d(
+            instance[of_models[k]],
+            instance[of_models[q]],
+            assume_unique=True,
+            return_indices=True,
+        )
+        pair = _PairRows(
+            models=(k, q), first=of_models[k][first], second=of_models[q][second]
+        )
+        pairs.append(pair)
+
+    return pairs
+
+
+def _sum_disagreement(rows: _Rows) -> _DisagreementSums:
+    """Sum the observed and the expected disagreement, over a few labels at a time."""
+    m, _, l = rows.annotations.shape
+    n_rows = len(rows.instance)
+    labels = np.zeros((2, 2, RESAMPLES + 1, l))
+    models = np.zeros((m, 2, 2, RESAMPLES + 1))
+    pairs = np.zeros((len(rows.pairs), 2, 2, RESAMPLES + 1))
+    n_shared = np.zeros(l, dtype=np.int64)
+
+    by_instance = adding(rows.instance, len(rows.n_models))
+    instance_group = np.arange(len(rows.n_models)) % _GROUPS
+    step = max(1, _AT_ONCE // max(n_rows, 4 * RESAMPLES))
+    for start in range(0, l, step):
+        columns = slice(start, start + step)
+        is_present = rows.annotations.spoke[:, columns]
+        is_positive = rows.annotations.scores[:, columns] >= 0.5
+
+        # Sums over the models of each instance-label pair
+        n_models = by_instance @ is_present.astype(np.float64)
+        n_positive = by_instance @ is_positive.astype(np.float64)
+        n_shared[columns] = (n_models > 1).sum(axis=0)
+        labels[..., columns] = _sum_over_labels(n_models, n_positive, instance_group)
+
+        for k in range(m):
+            models[k] += _sum_over_model(
+                rows.of_models[k],
+                rows,
+                is_present=is_present,
+                is_positive=is_positive,
+                n_models=n_models,
+                n_positive=n_positive,
             )
+        for total, pair in zip(pairs, rows.pairs, strict=True):
+            total += _sum_over_pair(pair, rows, is_present, is_positive)
 
-        for found, (_, _, a, b) in zip(of_pairs, pairs, strict=True):
-            both = heard[a] & heard[b]
-            found += _rater_sums(
-                [both, agreed[a] & both, agreed[b] & both, agreed[a] & agreed[b]],
-                group[a],
-            )
+    return _DisagreementSums(
+        labels=labels, models=models, pairs=pairs, n_shared=n_shared
+    )
 
-    each = zip(panel.labels, met.tolist(), np.moveaxis(of_labels, -1, 0), strict=True)
-    labels = tuple(
-        LabelAgreement(name, n, *_figures(sums, n)) for name, n, sums in each
+
+def _sum_over_labels(
+    n_models: FloatArray, n_positive: FloatArray, group: IntArray
+) -> FloatArray:
+    """Return the disagreement (2, 2, resamples + 1, l) of all models on each label.
+
+    `n_models` and `n_positive` have the shape (instances, l).
+    """
+    is_shared = n_models > 1
+    n_different = n_models * n_positive - n_positive**2
+    within = is_shared * n_different / np.maximum(n_models - 1, 1)
+
+    # Percent agreement
+    different = _resample(n_different, group)
+    possible = _resample(n_models * (n_models - 1) / 2, group)
+
+    # Krippendorff's α
+    observed = _resample(within, group)
+    n = _resample(n_models * is_shared, group)
+    t = _resample(n_positive * is_shared, group)
+    expected = (n * t - t**2) / np.maximum(n - 1, 1)
+    expected = np.where(expected > 1e-9 * t, expected, 0)
+    return np.array([[different, possible], [observed, expected]])
+
+
+def _sum_over_model(
+    positions: IntArray,
+    rows: _Rows,
+    *,
+    is_present: BoolArray,
+    is_positive: BoolArray,
+    n_models: FloatArray,
+    n_positive: FloatArray,
+) -> FloatArray:
+    """Return the disagreement (2, 2, resamples + 1) of one model with the others.
+
+    `positions` are the rows of the model.
+    """
+    instance = rows.instance[positions]
+    present = is_present[positions].astype(np.float64)
+    positive = is_positive[positions].astype(np.float64)
+    n_others = (n_models[instance] - 1) * present
+    n_others_positive = (n_positive[instance] - positive) * present
+    return _compare_two_sides(
+        n_others,
+        positive * n_others,
+        n_others_positive,
+        positive * n_others_positive,
+        group=instance % _GROUPS,
     )
-    names = panel.models
-    shared = [int((speakers[at[rows]] > 1).sum()) for rows in own]
-    raters = [_rated((names[k],), shared[k], sums) for k, sums in enumerate(of_raters)]
-    twos = [
-        _rated((names[k], names[q]), len(a), of_pairs[p])
-        for p, (k, q, a, _) in enumerate(pairs)
-    ]
-    several = int((speakers > 1).sum())
-    share, alpha = _figures(of_labels.sum(axis=-1), several)
-    return Agreement(
-        several,
-        share,
-        alpha,
-        _set_alpha(panel),
-        labels,
-        tuple(raters),
-        tuple(twos),
-        note.strip(),
+
+
+def _sum_over_pair(
+    pair: _PairRows, rows: _Rows, is_present: BoolArray, is_positive: BoolArray
+) -> FloatArray:
+    """Return the disagreement (2, 2, resamples + 1) of two models."""
+    # Arrays of bool are faster than of float here, and there are many pairs.
+    is_shared = is_present[pair.first] & is_present[pair.second]
+    first = is_positive[pair.first]
+    second = is_positive[pair.second]
+    return _compare_two_sides(
+        is_shared,
+        first & is_shared,
+        second & is_shared,
+        first & second,
+        group=rows.instance[pair.first] % _GROUPS,
     )
+
+
+def _compare_two_sides(
+    n_compared: Array, first: Array, second: Array, both: Array, *, group: IntArray
+) -> FloatArray:
+    """Return the disagreement (2, 2, resamples + 1) of two sides over all labels.
+
+    The arrays (rows, l) count comparisons, and those in which the first side, the
+    second, and both are positive.
+    """
+    columns = np.hstack([n_compared, first, second, both])
+    n, n_first, n_second, n_both = np.split(_resample(columns, group), 4, axis=1)
+    chance = n_first * (n - n_second) + n_second * (n - n_first)
+
+    observed = (n_first + n_second - 2 * n_both).sum(axis=1)
+    possible = n.sum(axis=1)
+    expected = ratio(chance, n, 0.0).sum(axis=1)
+    return np.array([[observed, possible], [observed, expected]])
 
 
 @cache
-def _weights() -> FloatArray:
-    """Say how often each group of instances is drawn: once at first, then at random (resamples + 1, groups)."""
-    drawn = np.random.default_rng(0).multinomial(
+def _draw_weights() -> FloatArray:
+    """Return how often each group is drawn (resamples + 1, groups), at first once."""
+    draws = np.random.default_rng(0).multinomial(
         _GROUPS, np.full(_GROUPS, 1 / _GROUPS), RESAMPLES
     )
-    return np.vstack([np.ones(_GROUPS), drawn])
+    return np.vstack([np.ones(_GROUPS), draws])
 
 
-def _resampled(fields: Array, group: IntArray) -> FloatArray:
-    """Add up rows by their group, and groups as often as each is drawn (resamples + 1, columns)."""
-    return np.asarray(_weights() @ (adding(group, _GROUPS) @ fields))
+def _resample(values: Array, group: IntArray) -> FloatArray:
+    """Sum rows by group, and the groups of each resample (resamples + 1, columns)."""
+    group_sums = adding(group, _GROUPS) @ values
+    return np.asarray(_draw_weights() @ group_sums)
 
 
-def _meeting(
-    rater: IntArray, at: IntArray, own: list[IntArray]
-) -> Iterator[tuple[int, int, IntArray, IntArray]]:
-    """Yield two raters that share instances, and the sheets of both about these, in the same order."""
-    seen = sparse.csr_array(
-        (np.ones(len(at)), (rater, at)), shape=(len(own), max(len(at), 1))
-    )
-    shared = sparse.triu(seen @ seen.T, 1).tocoo()
-    most = np.argsort(-shared.data, kind="stable")[:MOST_PAIRS]
-    for k, q in sorted(
-        zip(shared.row[most].tolist(), shared.col[most].tolist(), strict=True)
-    ):
-        _, first, second = np.intersect1d(
-            at[own[k]], at[own[q]], assume_unique=True, return_indices=True
-        )
-        yield k, q, own[k][first], own[q][second]
-
-
-def _label_sums(s: FloatArray, total: FloatArray, group: IntArray) -> FloatArray:
-    """Return (2, 2, resamples, l) how often two answers differed and could, and the same as Krippendorff counts it."""
-    several = s > 1
-    apart = s * total - total**2
-    within = several * apart / np.maximum(s - 1, 1)
-    fields = apart, s * (s - 1) / 2, within, s * several, total * several
-    differed, could, seen, n, t = (_resampled(field, group) for field in fields)
-    expected = (n * t - t**2) / np.maximum(n - 1, 1)
-    return np.array(
-        [[differed, could], [seen, np.where(expected > 1e-9 * t, expected, 0)]]
-    )
-
-
-def _rater_sums(fields: list[Array], group: IntArray) -> FloatArray:
-    """Return (2, 2, resamples) how often two sides differed and could, and again beside chance: sums over labels.
-
-    The fields (rows, l) count answers, the first's yes, the second's yes, and yes from
-    both.
-    """
-    n, first, second, both = np.split(_resampled(np.hstack(fields), group), 4, axis=1)
-    chance = ratio(first * (n - second) + second * (n - first), n, 0.0)
-    differed, could, expected = (
-        field.sum(axis=1) for field in (first + second - 2 * both, n, chance)
-    )
-    return np.array([[differed, could], [differed, expected]])
-
-
-def _set_alpha(panel: Predictions) -> Agreed:
-    """Krippendorff's α of the sets of labels that raters said yes to; two empty sets are alike."""
-    said = make_annotations(panel)
-    yes = said.scores >= 0.5
+def _estimate_set_alpha(panel: Predictions) -> Agreed:
+    """Estimate Krippendorff's α of label sets; two empty sets are equal."""
+    annotations = make_annotations(panel)
+    is_positive = annotations.scores >= 0.5
     _, first, kind = np.unique(
-        np.packbits(yes, axis=1), axis=0, return_index=True, return_inverse=True
+        np.packbits(is_positive, axis=1), axis=0, return_index=True, return_inverse=True
     )
     if len(first) > _MOST_SETS:
-        return _set_alpha(panel[::2])
+        return _estimate_set_alpha(panel[::2])
 
-    distance = compute_masi_distances(yes[first])
-    kind = kind.reshape(-1)
-    _, at, speakers = np.unique(said.instance, return_inverse=True, return_counts=True)
-    observed = np.zeros((_GROUPS, 1))
-    for _, rows in together(said, 1):
-        apart = distance[kind[rows][:, :, None], kind[rows][:, None, :]].sum(
-            axis=(1, 2)
-        ) / (rows.shape[1] - 1)
-        np.add.at(observed[:, 0], at[rows[:, 0]] % _GROUPS, apart)
+    kind = kind.reshape(-1)  # (r,) which label set each row has
+    distance = compute_masi_distances(is_positive[first])
+    _, instance, n_models = np.unique(
+        annotations.instance, return_inverse=True, return_counts=True
+    )
 
-    met = np.flatnonzero(speakers[at] > 1)
-    sets = sparse.csr_array(
-        (np.ones(len(met)), (at[met] % _GROUPS, kind[met])), shape=(_GROUPS, len(first))
+    # Observed disagreement of each group of instances
+    observed = np.zeros(_GROUPS)
+    for _, rows in together(annotations, 1):
+        sets = kind[rows]  # (instances, models)
+        distances = distance[sets[:, :, None], sets[:, None, :]].sum(axis=(1, 2))
+        group = instance[rows[:, 0]] % _GROUPS
+        np.add.at(observed, group, distances / (rows.shape[1] - 1))
+
+    # Expected disagreement, from the frequency of each label set
+    shared = np.flatnonzero(n_models[instance] > 1)
+    set_counts = sparse.csr_array(
+        (np.ones(len(shared)), (instance[shared] % _GROUPS, kind[shared])),
+        shape=(_GROUPS, len(first)),
     )
-    counts = _weights() @ sets
-    expected = ((counts @ distance) * counts).sum(axis=1) / np.maximum(
-        counts.sum(axis=1) - 1, 1
-    )
-    return _one_minus(
-        (_weights() @ observed)[:, 0], expected, int((speakers > 1).sum())
-    )
+    counts = _draw_weights() @ set_counts
+    n_other_sets = np.maximum(counts.sum(axis=1) - 1, 1)
+    expected = ((counts @ distance) * counts).sum(axis=1) / n_other_sets
+
+    n_shared = int((n_models > 1).sum())
+    return _estimate(_draw_weights() @ observed, expected, n_shared)
 
 
 def compute_masi_distances(sets: BoolArray) -> FloatArray:
-    """Return how far any two label sets are apart: 1 − Jaccard's share × 1 if equal, ⅔ if one has the other, else ⅓.
+    """Compute the MASI distance of any two label sets.
+
+    It is one minus the Jaccard similarity, which is first multiplied by 2/3 if one set
+    is a subset of the other, and by 1/3 if neither is.
 
     Parameters
     ----------
-    sets
-        Label sets (u, l).
+    sets : ndarray of bool of shape (u, l)
+        Label sets.
 
     Returns
     -------
-    ndarray (u, u), 0 on its diagonal.
+    ndarray of shape (u, u)
 
     Examples
     --------
-    >>> compute_masi_distances(np.array([[1, 1, 0], [1, 0, 0], [0, 0, 0]], dtype=bool)).round(2).tolist()
+    >>> sets = np.array([[1, 1, 0], [1, 0, 0], [0, 0, 0]], dtype=bool)
+    >>> compute_masi_distances(sets).round(2).tolist()
     [[0.0, 0.67, 1.0], [0.67, 0.0, 1.0], [1.0, 1.0, 0.0]]
     """
     members = sparse.csr_array(sets.astype(np.float64))
-    shared = (members @ members.T).toarray()
     size = sets.sum(axis=1)
-    either = np.add.outer(size, size) - shared
-    monotone = np.where(
-        shared == either,
-        1,
-        np.where(shared == np.minimum.outer(size, size), 2 / 3, 1 / 3),
+    intersection = (members @ members.T).toarray()
+    union = np.add.outer(size, size) - intersection
+
+    is_subset = intersection == np.minimum.outer(size, size)
+    monotonicity = np.where(is_subset, 2 / 3, 1 / 3)
+    monotonicity = np.where(intersection == union, 1, monotonicity)
+    return 1 - ratio(intersection, union, 1.0) * monotonicity
+
+
+def _make_rater_agreement(
+    models: tuple[str, ...], instances: int, sums: FloatArray
+) -> RaterAgreement:
+    """Make the record of one model or of two."""
+    share, kappa = _estimate_both(sums, instances)
+    return RaterAgreement(raters=models, instances=instances, share=share, kappa=kappa)
+
+
+def _estimate_both(sums: FloatArray, instances: int) -> tuple[Agreed, Agreed]:
+    """Estimate percent agreement and the coefficient, from (2, 2, resamples + 1)."""
+    share, coefficient = sums
+    return (
+        _estimate(share[0], share[1], instances),
+        _estimate(coefficient[0], coefficient[1], instances),
     )
-    return 1 - ratio(shared, either, 1.0) * monotone
 
 
-def _figures(sums: FloatArray, instances: int) -> Iterator[Agreed]:
-    """Return the share that is alike, and α or κ."""
-    return (_one_minus(seen, could, instances) for seen, could in sums)
+def _estimate(observed: FloatArray, expected: FloatArray, instances: int) -> Agreed:
+    """Return 1 − observed / expected, with its interval over the resamples.
+
+    The first value of either array is that of all instances.
+    """
+    coefficients = 1 - ratio(observed, expected, np.nan)
+    value = float(coefficients[0])
+
+    # Resamples of few instances are much the same: the interval would be too short.
+    if np.isnan(value) or instances < FEW:
+        return Agreed(value=value, low=np.nan, high=np.nan)
+
+    # An instance that is drawn twice agrees with itself. Chance is underestimated, and
+    # the coefficients of the resamples are too low: center them at the value.
+    resamples = coefficients[~np.isnan(coefficients)]
+    low, high = value + np.percentile(resamples, [2.5, 97.5]) - resamples.mean()
+    return Agreed(value=value, low=float(low), high=min(float(high), 1.0))
 
 
-def _rated(raters: tuple[str, ...], instances: int, sums: FloatArray) -> RaterAgreement:
-    return RaterAgreement(raters, instances, *_figures(sums, instances))
+def _make_row(
+    name: str, record: LabelAgreement | RaterAgreement, *, coefficient: Agreed
+) -> _TableRow:
+    """Make the row of a label, a model or a pair."""
+    return _TableRow(
+        name=name,
+        instances=record.instances,
+        share=record.share,
+        coefficient=coefficient,
+    )
 
 
-def _one_minus(observed: FloatArray, expected: FloatArray, instances: int) -> Agreed:
-    """Return 1 − observed ÷ expected of the panel itself, which comes first, and its interval over the resamples."""
-    found = 1 - ratio(observed, expected, np.nan)
-    if (
-        np.isnan(found[0]) or instances < FEW
-    ):  # few instances, drawn anew, are much the same: intervals too short
-        return Agreed(float(found[0]), np.nan, np.nan)
+def _make_model_rows(records: Sequence[RaterAgreement]) -> list[_TableRow]:
+    """Make the rows of models or of pairs of models."""
+    rows = []
+    for record in records:
+        name = " – ".join(map(shown, record.raters))
+        rows.append(_make_row(name, record, coefficient=record.kappa))
 
-    resampled = found[
-        ~np.isnan(found)
-    ]  # all that can be worked out; the figure itself is one
-    # Instances that are drawn twice agree with themselves: chance is underrated, so
-    # that the resamples lie too low.
-    low, high = found[0] + np.percentile(resampled, [2.5, 97.5]) - resampled.mean()
-    return Agreed(float(found[0]), float(low), min(float(high), 1.0))
+    return rows
 
 
-def _listed(
-    what: str, figure: str, found: Sequence[LabelAgreement | RaterAgreement], rows: int
+def _sort_key(row: _TableRow) -> tuple[bool, float]:
+    """Return a key that sorts low coefficients first, few instances last."""
+    coefficient = float(np.nan_to_num(row.coefficient.value, nan=np.inf))
+    return row.instances < FEW, coefficient
+
+
+def _format_table(
+    kind: str, coefficient: str, rows: Sequence[_TableRow], most: int
 ) -> str:
-    ordered = sorted(
-        found, key=lambda one: (one[1] < FEW, np.nan_to_num(one[3].value, nan=np.inf))
-    )[:rows]
-    names = ([one[0]] if isinstance(one[0], str) else one[0] for one in ordered)
-    cells = [
-        [" – ".join(map(shown, name)), *one[1:]]
-        for name, one in zip(names, ordered, strict=True)
-    ]
-    listed = table([what, "instances", "agreement", figure], cells)
-    return listed + (f"\n… and {len(found) - rows:,} more" if len(found) > rows else "")
+    """Return a table of at most so many rows, those with the lowest agreement."""
+    cells = []
+    for row in sorted(rows, key=_sort_key)[:most]:
+        cells.append((row.name, row.instances, row.share, row.coefficient))
+
+    text = table([kind, "instances", "agreement", coefficient], cells)
+    if len(rows) > most:
+        text += f"\n… and {len(rows) - most:,} more"
+    return text

@@ -11,7 +11,7 @@ from ..linalg.block_sums import FloatArray, ratio
 from ..predictions import BasePredictions, Predictions
 from ..predictions.sampling import subsample_for_diagnostics
 from .effective_models import EffectiveModels, estimate_effective_models
-from .model_quality import FlaggedModel, suspects
+from .model_quality import FlaggedModel, flag_models
 from .pairwise import (
     compute_pairwise_statistics,
     compute_product_scale,
@@ -146,7 +146,7 @@ def examine(predictions: BasePredictions) -> PanelDiagnostics:
 
     # Flagged models
     reliability = estimate_reliability(statistics)
-    flagged = suspects(statistics, reliability, annotations, predictions.models)
+    flagged = flag_models(statistics, reliability, annotations, predictions.models)
 
     # Effective number of models
     n_duplicates = sum(model.kind == "copy" for model in flagged)

@@ -1,71 +1,83 @@
-"""Why a label has its score: what each model's statement about each label added to it or took off."""
+"""Explanations of a score: how much each prediction of a model contributes to it."""
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from html import escape
-from typing import Any, NamedTuple, NoReturn
+from typing import NoReturn
 
 import numpy as np
 
 from ..combiners.base import BaseCombiner
-from ..combiners.contributions import Scale
+from ..combiners.contributions import Contributions, Scale
 from ..combiners.majority_vote import MajorityVote
 from ..errors import InputError, nearest
 from ..metrics.tables import plain
-from ..predictions import BasePredictions, BoolArray, FloatArray, Predictions, as_names
+from ..predictions import (
+    BasePredictions,
+    BoolArray,
+    FloatArray,
+    IntArray,
+    Predictions,
+    as_names,
+)
 from ..text import shown, table
 
-# names among which the one that was meant is looked for; more would take seconds
+# Largest number of names among which a similar one is searched; more take seconds.
 _MOST_SEARCHED = 20_000
 
 
-class Part(NamedTuple):
-    """One model's statement about one label, and what came of it."""
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """One prediction of a model for one label, and its contribution to the score."""
 
-    model: str  # or the cluster that the instance is in
-    label: str  # empty for a cluster, which knows no labels
-    said: float | None  # None: nothing
+    model: str  # or the cluster that contains the instance
+    label: str  # empty for a cluster, which has no labels
+    said: float | None  # the score that the model predicts; None if it is missing
     contribution: float  # to the consensus
     vote: float  # to the majority vote
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Explanation:
-    """Why a label has its score: an exact sum over what the models said.
+    """Why a label has its score: an exact sum over the models' predictions.
 
     Attributes
     ----------
-    method, instance, label
-        What is explained.
-    score, vote
-        The consensus score, and what plain majority voting gives in its place.
-    scale
-        ``"score"``: the parts sum to the score; ``"log-odds"``: they sum to its
-        log-odds, as Dawid–Skene's do.
-    baseline
-        Where the sum starts before any statement counts, such as the label's frequency.
-    remainder
-        What the method does to the sum in the end: the rater filter lifts what is below
-        0 to 0.
-    contributions
-        What each model's statement about each label adds (m, l), 0 where it was silent.
-    said
-        What each model said (m, l), NaN where it was silent.
-    models, labels
-        What rows and columns are called.
-    clusters
-        What being in its clusters adds, by their names, where the panel has clusterings
-        and the method uses them.
-    in_label_set
-        Whether the label is in the instance's label set, where a `Consensus` explains;
-        else ``None``.
+    method : str
+        Name of the method.
+    instance : int or str
+        Name of the instance.
+    label : str
+        Name of the label.
+    score, vote : float
+        The scores of the consensus and of majority voting.
+    scale : {"score", "log-odds"}
+        Whether the parts sum to the score or to its log-odds, as Dawid–Skene's do.
+    baseline : float
+        Where the sum starts without predictions, such as the label's frequency.
+    remainder : float
+        Correction of the sum by the method: the default method replaces negative scores
+        by 0.
+    contributions : ndarray of shape (m, l)
+        Contribution of each prediction, 0 where it is missing.
+    said : ndarray of shape (m, l)
+        The predictions, NaN where they are missing.
+    models, labels : tuple of str
+        Names of the rows and columns.
+    clusters : dict of str to float
+        Contribution of each cluster that contains the instance, if the method uses
+        clusterings.
+    in_label_set : bool or None
+        Whether the label is in the instance's label set; None if the explanation is not
+        by a `Consensus`.
 
     Examples
     --------
     >>> import mlconsensus as mlc
-    >>> panel = mlc.Predictions([[[1, 1], [1, 0]], [[0, 1], [1, 0]]], models=["ana", "bert"], labels=["news", "war"])
+    >>> scores = [[[1, 1], [1, 0]], [[0, 1], [1, 0]]]
+    >>> panel = mlc.Predictions(scores, models=["ana", "bert"], labels=["news", "war"])
     >>> print(mlc.explain(mlc.MLCMr().fit(panel), panel, 0, "news").to_text())
     instance 0, label news: 0.3462 by MLCM-r, 0.5000 by voting
     <BLANKLINE>
@@ -94,85 +106,108 @@ class Explanation:
 
     @property
     def total(self) -> float:
-        """What baseline, contributions and remainder sum to: the score, or its log-odds."""
-        return math.fsum([self.baseline, self.rest([]), self.remainder])
+        """The sum of all parts: the score, or its log-odds."""
+        return math.fsum([self.baseline, self.sum_others([]), self.remainder])
 
-    def rest(self, parts: Sequence[Part]) -> float:
-        """Add up what all statements but some contribute."""
-        taken = (-part.contribution for part in parts)
-        return math.fsum(
-            [*self.contributions.ravel().tolist(), *self.clusters.values(), *taken]
-        )
+    def sum_others(self, parts: Sequence[Part]) -> float:
+        """Sum the contributions of all predictions and clusters except `parts`."""
+        terms = self.contributions.ravel().tolist()
+        terms += self.clusters.values()
+        terms += [-part.contribution for part in parts]
+        return math.fsum(terms)
 
     @cached_property
-    def counts(self) -> BoolArray:
-        """Which statements count (m, l): all that contribute, and all about the label by who has seen the instance."""
-        saw = ~np.isnan(self.said).all(axis=1)
-        own = np.array(self.labels, dtype=object) == self.label
-        return np.asarray((self.contributions != 0) | np.outer(saw, own))
+    def is_relevant(self) -> BoolArray:
+        """Which predictions (m, l) are parts.
+
+        These are all that contribute, and all for the label by models that have
+        predicted any label of the instance.
+        """
+        has_predictions = ~np.isnan(self.said).all(axis=1)
+        is_label = np.array(self.labels, dtype=object) == self.label
+        is_contributing = self.contributions != 0
+        return np.asarray(is_contributing | np.outer(has_predictions, is_label))
 
     @cached_property
     def parts(self) -> list[Part]:
-        """The statements that count: each yes to the label, then the others, from the largest contribution down."""
-        return self.largest(None)
+        """The relevant predictions and the clusters.
 
-    def largest(self, most: int | None) -> list[Part]:
-        """Return at most so many of the `parts`, the first."""
-        own = self.labels.index(self.label)
-        spoke = ~np.isnan(self.said)
-        votes = np.where(spoke[:, own], self.said[:, own], 0.0) / max(
-            spoke[:, own].sum(), 1
-        )
-        # Thousands of statements: numbers of lists are reached faster than those of
-        # arrays.
-        at, of = np.nonzero(self.counts)
-        yes = (of == own) & (self.said[at, of] >= 0.5)
-        order = np.lexsort((of != own, -np.abs(self.contributions[at, of]), ~yes))[
-            :most
-        ]
-        at = at[order]
-        of = of[order]
-        columns = (
-            at,
-            of,
-            self.said[at, of],
-            self.contributions[at, of],
-            votes[at] * (of == own),
-        )
-        found = [
-            Part(
-                self.models[k],
-                self.labels[j],
-                None if math.isnan(said) else said,
-                given,
-                vote,
+        Positive predictions of the label are first, then the others; both are sorted by
+        the size of their contributions.
+        """
+        return self.select_parts(None)
+
+    def select_parts(self, most: int | None) -> list[Part]:
+        """Return the first of the `parts`, at most so many."""
+        label = self.labels.index(self.label)
+        models, labels = self._sort_predictions(label, most)
+
+        # Each model's share of the majority vote
+        is_present = ~np.isnan(self.said[:, label])
+        n_predictions = max(int(is_present.sum()), 1)
+        votes = np.where(is_present, self.said[:, label], 0.0) / n_predictions
+
+        # Lists are faster than arrays to read one by one, and there can be thousands.
+        said = self.said[models, labels].tolist()
+        contributions = self.contributions[models, labels].tolist()
+        vote_parts = (votes[models] * (labels == label)).tolist()
+        parts = []
+        for position, (k, j) in enumerate(
+            zip(models.tolist(), labels.tolist(), strict=True)
+        ):
+            score = said[position]
+            part = Part(
+                model=self.models[k],
+                label=self.labels[j],
+                said=None if math.isnan(score) else score,
+                contribution=contributions[position],
+                vote=vote_parts[position],
             )
-            for k, j, said, given, vote in zip(
-                *(column.tolist() for column in columns), strict=True
+            parts.append(part)
+
+        for name, contribution in self.clusters.items():
+            part = Part(
+                model=name, label="", said=1.0, contribution=contribution, vote=0.0
             )
-        ]
-        inside = [
-            Part(name, "", 1.0, contribution, 0.0)
-            for name, contribution in self.clusters.items()
-        ]
-        return sorted(found + inside, key=self._place)[:most]
+            parts.append(part)
 
-    def _place(self, part: Part) -> tuple[bool, float, bool]:
-        own = part.label == self.label
-        return not (own and (part.said or 0.0) >= 0.5), -abs(part.contribution), not own
+        return sorted(parts, key=self._sort_key)[:most]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return what JSON can hold: all but the arrays; infinite log-odds, of what is never or always true, are None.
+    def _sort_predictions(
+        self, label: int, most: int | None
+    ) -> tuple[IntArray, IntArray]:
+        """Return the models and labels of the relevant predictions, in their order."""
+        models, labels = np.nonzero(self.is_relevant)
+        is_other_label = labels != label
+        is_positive = self.said[models, labels] >= 0.5
+        size = np.abs(self.contributions[models, labels])
+        order = np.lexsort((is_other_label, -size, is_other_label | ~is_positive))
+        order = order[:most]
+        return models[order], labels[order]
+
+    def _sort_key(self, part: Part) -> tuple[bool, float, bool]:
+        """Return a key that sorts as `_sort_predictions` does."""
+        is_label = part.label == self.label
+        is_positive = part.said is not None and part.said >= 0.5
+        return not (is_label and is_positive), -abs(part.contribution), not is_label
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the explanation as JSON types, without the arrays.
+
+        Infinite log-odds, of labels that are never or always relevant, are None.
 
         Returns
         -------
-        The fields by name, and ``parts``, a list of dicts.
+        dict of str to object
+            The fields by name, and ``parts``, a list of dicts.
 
         Examples
         --------
         >>> import mlconsensus as mlc
-        >>> mlc.explain(mlc.MajorityVote().fit([[[1]]]), [[[1]]], 0, 0).to_dict()["parts"]
-        [{'model': 'model_0', 'label': 'label_0', 'said': 1.0, 'contribution': 1.0, 'vote': 1.0}]
+        >>> why = mlc.explain(mlc.MajorityVote().fit([[[1]]]), [[[1]]], 0, 0)
+        >>> why.to_dict()["parts"]  # doctest: +NORMALIZE_WHITESPACE
+        [{'model': 'model_0', 'label': 'label_0', 'said': 1.0, 'contribution': 1.0,
+          'vote': 1.0}]
         """
         names = (
             "method",
@@ -184,36 +219,29 @@ class Explanation:
             "scale",
             "baseline",
             "remainder",
+            "parts",
         )
-        found: dict[str, Any] = plain(
-            {name: getattr(self, name) for name in (*names, "parts")}
-        )
-        return found
+        return {name: plain(getattr(self, name)) for name in names}
 
     def to_text(self, most: int = 12) -> str:
-        """Lay out a table for a terminal.
+        """Return a table for a terminal.
 
         Parameters
         ----------
-        most
-            How many parts have a row of their own, the first ones; the others share
-            one.
+        most : int, default=12
+            Maximum number of parts with a row each; the others share one.
 
         Returns
         -------
-        Lines of text, the last of which is the sum.
+        str
+            Lines of text. The last row of the table is the sum.
         """
-        heads = (
-            "model",
-            "label",
-            "said",
-            "consensus" if self.scale == "score" else self.scale,
-            "voting",
-        )
+        title = "consensus" if self.scale == "score" else self.scale
+        heads = ("model", "label", "said", title, "voting")
         lines = [self._title(), "", table(heads, self._rows(most), n_left=2)]
-        return "\n".join(
-            [*lines, "", self._note()] if self.scale == "log-odds" else lines
-        )
+        if self.scale == "log-odds":
+            lines += ["", self._note()]
+        return "\n".join(lines)
 
     def __repr__(self) -> str:
         return f"<Explanation: {self._title()}>"
@@ -222,105 +250,113 @@ class Explanation:
         return f"<pre>{escape(self.to_text(20))}</pre>"
 
     def _title(self) -> str:
-        scores = f"{self.score:.4f} by {self.method}, {self.vote:.4f} by voting"
-        chosen = {
-            None: "",
-            True: "; in the label set",
-            False: "; not in the label set",
-        }[self.in_label_set]
-        return f"instance {shown(self.instance)}, label {shown(self.label)}: {scores}{chosen}"
+        """Return one line with the scores and whether the label is in the label set."""
+        title = (
+            f"instance {shown(self.instance)}, label {shown(self.label)}: "
+            f"{self.score:.4f} by {self.method}, {self.vote:.4f} by voting"
+        )
+        if self.in_label_set is None:
+            return title
+        if self.in_label_set:
+            return f"{title}; in the label set"
+        return f"{title}; not in the label set"
 
     def _rows(self, most: int) -> list[tuple[str, ...]]:
-        """Return the rows of a table, names shortened: the baseline, the largest parts, what is left, and the sum."""
+        """Return the rows of the table: baseline, first parts, the others, and sum."""
         parts = self.parts[:most]
         others = self.parts[most:]
-        digits = _digits([part.contribution for part in parts])
+        digits = _choose_digits([part.contribution for part in parts])
         rows: list[tuple[str, ...]] = []
-        nobody_spoke = all(
-            part.said is None for part in self.parts if part.label == self.label
-        )
-        if self.baseline or nobody_spoke:
-            if nobody_spoke:
-                prior = _signed(self.vote, digits)
-            else:
-                prior = ""
 
-            rows.append(("baseline", "", "", _signed(self.baseline, digits), prior))
+        # Without predictions of the label, voting takes its mean score.
+        is_unpredicted = True
+        for part in self.parts:
+            if part.label == self.label and part.said is not None:
+                is_unpredicted = False
 
-        for model, label, said, contribution, vote in parts:
-            names = shown(model, 30), shown(label, 30)
-            if said is None:
-                voice = "–"
-            else:
-                voice = f"{said:.4g}"
+        if self.baseline or is_unpredicted:
+            prior = _format_signed(self.vote, digits) if is_unpredicted else ""
+            baseline = _format_signed(self.baseline, digits)
+            rows.append(("baseline", "", "", baseline, prior))
 
-            if label == self.label:
-                own = _signed(vote, digits)
-            else:
-                own = ""
-
-            rows.append((*names, voice, _signed(contribution, digits), own))
-
+        for part in parts:
+            rows.append(self._make_row(part, digits))
         if others:
-            left = _signed(math.fsum(part.contribution for part in others), digits)
-            votes = [part.vote for part in others if part.label == self.label]
-            rows.append(
-                (
-                    f"{len(others):,} more",
-                    "",
-                    "",
-                    left,
-                    _signed(math.fsum(votes), digits) if votes else "",
-                )
-            )
-
+            rows.append(self._make_row_of_others(others, digits))
         if self.remainder:
-            rows.append(("floor at 0", "", "", _signed(self.remainder, digits), ""))
-        return [
-            *rows,
-            ("sum", "", "", f"{self.total:.{digits}f}", f"{self.vote:.{digits}f}"),
-        ]
+            remainder = _format_signed(self.remainder, digits)
+            rows.append(("floor at 0", "", "", remainder, ""))
+
+        total = f"{self.total:.{digits}f}"
+        rows.append(("sum", "", "", total, f"{self.vote:.{digits}f}"))
+        return rows
+
+    def _make_row(self, part: Part, digits: int) -> tuple[str, ...]:
+        """Return the row of one part."""
+        score = "–" if part.said is None else f"{part.said:.4g}"
+        vote = ""
+        if part.label == self.label:
+            vote = _format_signed(part.vote, digits)
+        contribution = _format_signed(part.contribution, digits)
+        return shown(part.model, 30), shown(part.label, 30), score, contribution, vote
+
+    def _make_row_of_others(
+        self, others: Sequence[Part], digits: int
+    ) -> tuple[str, ...]:
+        """Return the row of all parts that have no row of their own."""
+        contribution = math.fsum(part.contribution for part in others)
+        votes = [part.vote for part in others if part.label == self.label]
+        vote = _format_signed(math.fsum(votes), digits) if votes else ""
+        title = f"{len(others):,} more"
+        return title, "", "", _format_signed(contribution, digits), vote
 
     def _note(self) -> str:
+        """Return a sentence about the log-odds."""
         if math.isinf(self.baseline):
-            if self.baseline > 0:
-                how_often = "always"
-            else:
-                how_often = "never"
+            how_often = "always" if self.baseline > 0 else "never"
+            return (
+                f"{self.method} found the label to be {how_often} true, "
+                "which no vote can change."
+            )
 
-            return f"{self.method} found the label to be {how_often} true, which no vote can change."
-
-        return f"{self.method} adds up log-odds: {self.total:.4f} is a score of {self.score:.4f}."
+        return (
+            f"{self.method} adds up log-odds: {self.total:.4f} is a score of "
+            f"{self.score:.4f}."
+        )
 
 
 def explain(
-    combiner: BaseCombiner, predictions: Any, instance: int | str, label: int | str
+    combiner: BaseCombiner, predictions: object, instance: int | str, label: int | str
 ) -> Explanation:
-    """Say which model's which statement raised or lowered a score, and by how much, against plain voting.
+    """Explain a score by the contribution of each model's predictions.
 
     Parameters
     ----------
-    combiner
-        Fitted.
-    predictions
-        What `transform` takes; the instance must be in it.
-    instance, label
-        Their names. A label without a name of its own may be given by its position.
+    combiner : BaseCombiner
+        A fitted combiner.
+    predictions : Predictions or array-like
+        Input of `transform` that contains the instance.
+    instance : int or str
+        Name of the instance.
+    label : int or str
+        Name of the label, or its position if labels have default names.
 
     Returns
     -------
     Explanation
-        An exact sum.
+        An exact sum, compared with majority voting.
 
     Examples
     --------
     >>> import mlconsensus as mlc
     >>> panel, _ = mlc.datasets.make_panel(random_state=0)
-    >>> why = mlc.explain(mlc.WeightedConsensus().fit(panel), panel, instance=0, label="label_3")
-    >>> bool(abs(why.baseline + why.contributions.sum() + why.remainder - why.score) < 1e-10)
+    >>> combiner = mlc.WeightedConsensus().fit(panel)
+    >>> why = mlc.explain(combiner, panel, instance=0, label="label_3")
+    >>> total = why.baseline + why.contributions.sum() + why.remainder
+    >>> bool(abs(total - why.score) < 1e-10)
     True
     """
-    if not (isinstance(combiner, BaseCombiner)):
+    if not isinstance(combiner, BaseCombiner):
         raise InputError(
             where="combiner",
             found=repr(combiner),
@@ -329,50 +365,67 @@ def explain(
 
     solution = combiner.solution_
     panel = combiner.in_fitted_order(predictions)
-    one = find_instance(panel, instance)
+    selected = find_instance(panel, instance)
     column = find_label(panel.labels, label)
-    weighted = combiner._make_block(one.weighted(combiner.weights_))
-    found = combiner._contributions(weighted, solution, column)
-    said = one.to_array()[:, 0]
-    name = panel.labels[column]
-    # Where nobody spoke, voting falls back on all that was said about the label.
-    if np.isnan(said[:, column]).all():
-        asked = panel
-    else:
-        asked = one
 
-    voting = MajorityVote()
-    if asked.clusters:
-        asked = asked.without_clusterings()
-    voting.fit(asked.weighted(None).select(labels=[name]))
-    prior = voting.solution_.prior
-    clusters: dict[str, float] = {}
-    if found.clusters is not None:
-        for cluster, contribution in zip(
-            panel.clusters, found.clusters.tolist(), strict=True
-        ):
-            if contribution:
-                clusters[cluster] = contribution
+    block = combiner._make_block(selected.weighted(combiner.weights_))
+    contributions = combiner._contributions(block, solution, column)
+    said = selected.to_array()[:, 0]
 
+    # Without predictions of the label, voting takes its mean score over all instances.
+    is_unpredicted = bool(np.isnan(said[:, column]).all())
+    voters = panel if is_unpredicted else selected
     return Explanation(
         method=combiner.name,
-        instance=one.instances.tolist()[0],
-        label=name,
-        score=float(combiner._apply(weighted, solution)[0, column]),
-        vote=float(prior[0]),
-        scale=found.scale,
-        baseline=found.baseline,
-        remainder=found.remainder,
-        contributions=found.statements,
+        instance=selected.instances.tolist()[0],
+        label=panel.labels[column],
+        score=float(combiner._apply(block, solution)[0, column]),
+        vote=_compute_mean_vote(voters, panel.labels[column]),
+        scale=contributions.scale,
+        baseline=contributions.baseline,
+        remainder=contributions.remainder,
+        contributions=contributions.statements,
         said=said,
         models=panel.models,
         labels=panel.labels,
-        clusters=clusters,
+        clusters=_name_clusters(contributions, panel.clusters),
     )
 
 
+def _compute_mean_vote(predictions: Predictions, label: str) -> float:
+    """Return the mean score of a label over all predictions."""
+    if predictions.clusters:
+        predictions = predictions.without_clusterings()
+
+    voting = MajorityVote().fit(predictions.weighted(None).select(labels=[label]))
+    return float(voting.solution_.prior[0])
+
+
+def _name_clusters(
+    contributions: Contributions, names: Sequence[str]
+) -> dict[str, float]:
+    """Return the contributions of clusters that are not 0, by name."""
+    if contributions.clusters is None:
+        return {}
+
+    values = contributions.clusters.tolist()
+    return {name: value for name, value in zip(names, values, strict=True) if value}
+
+
 def find_instance(panel: BasePredictions, name: int | str) -> Predictions:
-    """Find an instance by its name, and return it by itself.
+    """Return the predictions of one instance.
+
+    Parameters
+    ----------
+    panel : BasePredictions
+        The predictions, in memory or in files.
+    name : int or str
+        Name of the instance.
+
+    Returns
+    -------
+    Predictions
+        Of shape (m, 1, l).
 
     Examples
     --------
@@ -383,59 +436,72 @@ def find_instance(panel: BasePredictions, name: int | str) -> Predictions:
     >>> find_instance(panel, "b2")
     Traceback (most recent call last):
     ...
-    mlconsensus.errors.InputError: instance: found 'b2', expected one of 2 names, such as 'a1'; did you mean 'a2'?
+    mlconsensus.errors.InputError: instance: found 'b2', expected one of 2 names, ...
     """
-    seen: list[str] = []
+    searched: list[str] = []
     (name,) = as_names([name], "instance").tolist()
-    for block in [panel] if isinstance(panel, Predictions) else panel.blocks():
+    blocks = [panel] if isinstance(panel, Predictions) else panel.blocks()
+    for block in blocks:
+        # The command line gives names of integers as strings.
         names = block.instances
-        if names.dtype.kind != "T" and isinstance(
-            name, str
-        ):  # as the command line gives it
+        if names.dtype.kind != "T" and isinstance(name, str):
             names = names.astype(np.dtypes.StringDType())
 
-        at = np.flatnonzero(names == (str(name) if names.dtype.kind == "T" else name))
-        if len(at):
-            return block[at]
+        wanted = str(name) if names.dtype.kind == "T" else name
+        positions = np.flatnonzero(names == wanted)
+        if len(positions):
+            return block[positions]
 
-        seen += map(str, names[: _MOST_SEARCHED - len(seen)].tolist())
+        n_missing = _MOST_SEARCHED - len(searched)
+        searched += map(str, names[:n_missing].tolist())
 
-    return _unknown("instance", name, seen, len(panel))
+    return _refuse_name("instance", name, searched, len(panel))
 
 
 def find_label(labels: tuple[str, ...], name: int | str) -> int:
-    """Find a label by its name, or by its position where labels have no names of their own.
+    """Return the position of a label.
+
+    Parameters
+    ----------
+    labels : tuple of str
+        Names of the labels.
+    name : int or str
+        A name, or a position if labels have default names.
+
+    Returns
+    -------
+    int
 
     Examples
     --------
     >>> find_label(("news", "war"), "war"), find_label(("label_0", "label_1"), 1)
     (1, 1)
     """
-    for wanted in (str(name), f"label_{name}"):
-        if wanted in labels:
-            return labels.index(wanted)
+    for candidate in (str(name), f"label_{name}"):
+        if candidate in labels:
+            return labels.index(candidate)
 
-    return _unknown("label", name, labels, len(labels))
+    return _refuse_name("label", name, labels, len(labels))
 
 
-def _unknown(what: str, name: object, names: Sequence[str], count: int) -> NoReturn:
+def _refuse_name(kind: str, name: object, names: Sequence[str], count: int) -> NoReturn:
+    """Raise an error about a name that does not exist."""
     expected = f"expected one of {count:,} names, such as {names[0]!r}"
-    raise InputError(
-        f"{what}: found {str(name)!r}, {expected}{nearest(str(name), names)}"
-    )
+    suggestion = nearest(str(name), names)
+    raise InputError(f"{kind}: found {str(name)!r}, {expected}{suggestion}")
 
 
-def _digits(contributions: Sequence[float]) -> int:
-    """How many decimals show three figures of the largest contribution: at least four."""
-    largest = max((abs(value) for value in contributions), default=0.0)
+def _choose_digits(contributions: Sequence[float]) -> int:
+    """Return how many decimals show three digits of the largest number: at least 4."""
+    largest = max(map(abs, contributions), default=0.0)
     if largest == 0:
         return 4
     return min(max(4, 2 - math.floor(math.log10(largest))), 12)
 
 
-def _signed(value: float, digits: int) -> str:
+def _format_signed(value: float, digits: int) -> str:
+    """Return a number with its sign, without one if it is rounded to 0."""
     text = f"{value:+.{digits}f}"
-    # no sign where nothing is left of it
     if float(text):
         return text
     return text[1:]

@@ -1,10 +1,12 @@
-"""Who is accused: copies, random and inverted raters, at a false discovery rate of 1 % among all that are tested.
+"""Flag random and inverted models and duplicates, at a false discovery rate of 1 %.
 
-docs/diagnostics.md derives the tests and has their error rates on simulated panels.
+The rate is among all models and pairs of models that are tested. docs/diagnostics.md
+derives the tests and has their error rates on simulated panels.
 """
 
 from collections.abc import Iterator
-from typing import Literal, NamedTuple
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from scipy import special, stats
@@ -18,242 +20,397 @@ from .pairwise import FEW, PairwiseStatistics, Reliability, compute_product_scal
 FALSE_DISCOVERIES = 0.01
 _Z = 1.96  # 95 % intervals
 
-# A random rater agrees with the others less than half as much as these do among
-# themselves, and not clearly at all; an inverted one disagrees by more than a quarter
-# of it.
+# A random model agrees with the others less than this share of their agreement among
+# themselves, and its interval contains 0. An inverted model disagrees by more than a
+# quarter of it.
 _WEAK = 0.6
 _INVERTED = -0.25
-# Kin and easy instances let honest raters differ less often than independent errors
-# would: half as often is ordinary. A copy differs less often than that beyond chance,
-# and by its interval less than a quarter as often.
-_KIN = 0.5
-_COPY = 0.25
-# Raters that correlate more than this do not do so by being right: nobody is. Without
-# it, copies in a panel of two or three would be taken for raters that never err.
+# Families and easy instances let models differ less often than independent errors
+# would: half as often is ordinary. A duplicate differs significantly less often than
+# that, and by its interval less than a quarter as often.
+_FAMILY = 0.5
+_DUPLICATE = 0.25
+# Models that correlate more than this do not do so by being right. Without this limit,
+# duplicates in a panel of two or three would be taken for models without errors.
 _MOST_RELIABLE = 0.98
 
 
-class FlaggedModel(NamedTuple):
-    """One rater, or two, and what speaks against them."""
+@dataclass(frozen=True, kw_only=True)
+class FlaggedModel:
+    """One model, or two, and the evidence against them."""
 
     kind: Literal["random", "inverted", "copy"]
-    raters: tuple[str, ...]
+    raters: tuple[str, ...]  # names of the models
     sentence: str
-    instances: int  # that the rater shares with others, or the two with each other
-    cells: int  # of these, that both sides spoke about
-    # correlation with the others; of two: how often they differ, by how often was to be
-    # expected
+    instances: int  # that the model shares with others, or the two with each other
+    cells: int  # instance-label pairs of these instances that both sides have predicted
+    # Correlation with the others; for two models: how often they differ, divided by how
+    # often that is expected
     statistic: float
     low: float  # of its 95 % interval
     high: float
-    expected: float  # what is usual among those others; of two: 1
+    expected: float  # the statistic of ordinary models; for two models: 1
     p_value: float
-    q_value: float  # false discovery rate at which it would still be named
+    q_value: float  # the false discovery rate at which it would still be flagged
 
 
-def suspects(
-    met: PairwiseStatistics,
+@dataclass(frozen=True, kw_only=True)
+class _Correlations:
+    """Correlation of each model with the others, and what is expected of it (m,)."""
+
+    value: FloatArray
+    error: FloatArray  # standard error
+    low: FloatArray  # of the 95 % interval
+    high: FloatArray
+    expected: FloatArray  # correlation of an ordinary model with the same others
+    expected_error: FloatArray
+    is_tested: BoolArray
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Differences:
+    """How often two models differ, divided by how often that is expected (m, m)."""
+
+    value: FloatArray
+    low: FloatArray
+    high: FloatArray
+    p_value: FloatArray
+    q_value: FloatArray
+
+
+def flag_models(
+    statistics: PairwiseStatistics,
     reliability: Reliability,
-    said: Annotations,
+    annotations: Annotations,
     names: tuple[str, ...],
 ) -> tuple[FlaggedModel, ...]:
-    """Name raters whom the evidence is against: random, inverted, copies.
+    """Return the models that are random or inverted, and pairs of duplicates.
 
     Parameters
     ----------
-    met, reliability, said
-        Sums of what the raters said about the same instances, what follows for each,
-        and what they said.
-    names
-        Of the raters.
+    statistics : PairwiseStatistics
+        Sums over the instances that two models share.
+    reliability : Reliability
+        Of each model, estimated from `statistics`.
+    annotations : Annotations
+        Predictions in long format.
+    names : tuple of str
+        Names of the models.
+
+    Returns
+    -------
+    tuple of FlaggedModel
 
     Examples
     --------
     >>> import mlconsensus as mlc
+    >>> from mlconsensus.inspection import pairwise
     >>> from mlconsensus.linalg.annotations import make_annotations
-    >>> from mlconsensus.inspection.pairwise import estimate_reliability, compute_pairwise_statistics
-    >>> panel, _ = mlc.datasets.make_panel(quality=[0.8, 0.8, 0.8, 0.8, 0], shared_errors=0, random_state=0)
-    >>> said = make_annotations(panel)
-    >>> met = compute_pairwise_statistics(said)
-    >>> [(one.kind, one.raters) for one in suspects(met, estimate_reliability(met), said, panel.models)]
-    [('random', ('model_4',))]
+    >>> panel, _ = mlc.datasets.make_panel(
+    ...     quality=[0.8, 0.8, 0.8, 0.8, 0], shared_errors=0, random_state=0
+    ... )
+    >>> annotations = make_annotations(panel)
+    >>> statistics = pairwise.compute_pairwise_statistics(annotations)
+    >>> reliability = pairwise.estimate_reliability(statistics)
+    >>> flagged = flag_models(statistics, reliability, annotations, panel.models)
+    >>> flagged[0].kind, flagged[0].raters, len(flagged)
+    ('random', ('model_4',), 1)
     """
-    each = (
-        _raters(met, reliability, names),
-        _constant(met, said, names),
-        _copies(met, reliability, said, names),
+    return (
+        *_flag_by_correlation(statistics, reliability, names),
+        *_flag_constant(statistics, annotations, names),
+        *_flag_duplicates(statistics, reliability, annotations, names),
     )
-    return tuple(found for kind in each for found in kind)
 
 
-def _constant(
-    met: PairwiseStatistics, said: Annotations, names: tuple[str, ...]
+def _flag_constant(
+    statistics: PairwiseStatistics, annotations: Annotations, names: tuple[str, ...]
 ) -> Iterator[FlaggedModel]:
-    """Find raters whose answers never vary, where answers at the others' rates would."""
-    fields = said.spoke, said.scores, said.scores.astype(np.float64) ** 2
-    spoke, total, squared = map(said.of_raters, fields)
-    same = (squared - ratio(total**2, spoke, 0.0)).sum(axis=1) <= 1e-9 * (
-        1 + squared.sum(axis=1)
-    )
-    rate = (total.sum(axis=0) - total + 0.5) / (spoke.sum(axis=0) - spoke + 1)
-    p = np.exp(
-        (special.xlogy(total, rate) + special.xlogy(spoke - total, 1 - rate)).sum(
-            axis=1
+    """Flag models with constant predictions, if the rates of the others would vary."""
+    scores = annotations.scores.astype(np.float64)
+    count = annotations.of_raters(annotations.spoke)  # (m, l)
+    total = annotations.of_raters(annotations.scores)
+    squared = annotations.of_raters(scores**2)
+    variation = (squared - ratio(total**2, count, 0.0)).sum(axis=1)
+    is_constant = variation <= 1e-9 * (1 + squared.sum(axis=1))
+
+    # Probability of the same predictions at the rates of the other models
+    other_total = total.sum(axis=0) - total
+    other_count = count.sum(axis=0) - count
+    rate = (other_total + 0.5) / (other_count + 1)
+    log_positive = special.xlogy(total, rate)
+    log_negative = special.xlogy(count - total, 1 - rate)
+    p_value = np.exp((log_positive + log_negative).sum(axis=1))
+    q_value = _adjust(p_value, is_constant)
+
+    n_instances = np.diag(statistics.instances)
+    is_flagged = (q_value <= FALSE_DISCOVERIES) & is_constant & (n_instances >= FEW)
+    for k in np.flatnonzero(is_flagged).tolist():
+        is_predicted = count[k] > 0
+        is_positive = total[k] >= count[k] / 2
+        n_positive = int((is_positive & is_predicted).sum())
+        sentence = (
+            f"{shown(names[k])} says yes to {n_positive:,} of "
+            f"{int(is_predicted.sum()):,} labels, whatever the instance: its answers "
+            f"never vary over {int(n_instances[k]):,} instances"
         )
-    )
-    q = _adjusted(p, same)
-    seen = np.diag(met.instances)
-    for k in np.flatnonzero((q <= FALSE_DISCOVERIES) & same & (seen >= FEW)).tolist():
-        yes = int((total[k] >= spoke[k] / 2)[spoke[k] > 0].sum())
-        known = int((spoke[k] > 0).sum())
-        always = f"says yes to {yes:,} of {known:,} labels, whatever the instance: its answers never vary"
-        sentence = f"{shown(names[k])} {always} over {int(seen[k]):,} instances"
-        counts = int(seen[k]), int(met.cells[k, k])
         yield FlaggedModel(
-            "random",
-            (names[k],),
-            sentence,
-            *counts,
-            0,
-            0,
-            0,
-            0,
-            float(p[k]),
-            float(q[k]),
+            kind="random",
+            raters=(names[k],),
+            sentence=sentence,
+            instances=int(n_instances[k]),
+            cells=int(statistics.cells[k, k]),
+            statistic=0,
+            low=0,
+            high=0,
+            expected=0,
+            p_value=float(p_value[k]),
+            q_value=float(q_value[k]),
         )
 
 
-def _raters(
-    met: PairwiseStatistics, reliability: Reliability, names: tuple[str, ...]
+def _flag_by_correlation(
+    statistics: PairwiseStatistics, reliability: Reliability, names: tuple[str, ...]
 ) -> Iterator[FlaggedModel]:
-    """Compare each rater's correlation with the others with that of the others among themselves."""
-    scale = compute_product_scale(met.squares)
-    product = (met.products * (scale > 0)).sum(axis=1)
+    """Flag random and inverted models by their correlation with the others."""
+    correlations = _correlate_with_others(statistics, reliability)
+    value = correlations.value
+
+    is_undecided = correlations.low <= 0
+    is_not_inverted = value > _INVERTED * correlations.expected
+    yield from _flag_below(
+        _WEAK,
+        correlations,
+        statistics,
+        names,
+        kind="random",
+        verb="answers as if at random",
+        is_candidate=is_undecided & is_not_inverted,
+    )
+    yield from _flag_below(
+        _INVERTED,
+        correlations,
+        statistics,
+        names,
+        kind="inverted",
+        verb="says the opposite of the others",
+        is_candidate=value < 0,
+    )
+
+
+def _correlate_with_others(
+    statistics: PairwiseStatistics, reliability: Reliability
+) -> _Correlations:
+    """Compute each model's correlation with the others, and what is expected of it."""
+    scale = compute_product_scale(statistics.squares)
+    product = (statistics.products * (scale > 0)).sum(axis=1)
     size = scale.sum(axis=1)
-    # What varies from instance to instance. Few can look steadier than they are, so
-    # half is what is usual.
-    variance = np.maximum(
-        met.with_others - ratio(product**2, np.diag(met.instances), 0.0), 0
+    total_size = float(size.sum())
+    value = ratio(product, size, 0.0)
+
+    # Variance from instance to instance. That of few instances can be too low by
+    # chance, so it is averaged with the variance of all models.
+    mean_square = ratio(product**2, np.diag(statistics.instances), 0.0)
+    variance = np.maximum(statistics.with_others - mean_square, 0)
+    common_variance = variance.sum() / max(total_size, 1e-12) * size
+    variance = (variance + np.maximum(variance, common_variance)) / 2
+    error = ratio(np.sqrt(variance), size, 9.0)
+
+    # Typical reliability of the other models, estimated without the model. If most of
+    # them are inverted or random, it is 0 and the model is not flagged.
+    rest = total_size - 2 * size
+    rest = np.where(rest > 1e-9 * total_size, rest, 0)
+    typical_square = ratio(product.sum() - 2 * product, rest, 0.0)
+    typical = np.sqrt(np.maximum(typical_square, 0))
+
+    # Expected correlation: the typical reliability times that of the models with which
+    # the model shares instances.
+    partner_reliability = np.clip(reliability.without.T, -1, 1)
+    partners = ratio((scale * partner_reliability).sum(axis=1), size, 0.0)
+    partner_variance = ((scale * reliability.error.T) ** 2).sum(axis=1)
+    partners_error = ratio(np.sqrt(partner_variance), size, 1.0)
+    return _Correlations(
+        value=value,
+        error=error,
+        low=np.clip(value - _Z * error, -1, 1),
+        high=np.clip(value + _Z * error, -1, 1),
+        expected=typical * partners,
+        expected_error=typical * partners_error,
+        is_tested=size > 0,
     )
-    usual = variance.sum() / max(float(size.sum()), 1e-12) * size
-    own = ratio(product, size, 0.0)
-    error = ratio(np.sqrt((variance + np.maximum(variance, usual)) / 2), size, 9.0)
-    # What is usual: the others' typical reliability times that of those whom the rater
-    # met, known without it. Beside inverted or random raters nobody agrees with
-    # anybody, and nothing follows.
-    rest = size.sum() - 2 * size
-    usual_square = ratio(
-        product.sum() - 2 * product, np.where(rest > 1e-9 * size.sum(), rest, 0), 0.0
-    )
-    typical = np.sqrt(np.maximum(usual_square, 0))
-    others = typical * ratio(
-        (scale * np.clip(reliability.without.T, -1, 1)).sum(axis=1), size, 0.0
-    )
-    others_error = typical * ratio(
-        np.sqrt(((scale * reliability.error.T) ** 2).sum(axis=1)), size, 1.0
-    )
-    low, high = (np.clip(own + sign * _Z * error, -1, 1) for sign in (-1, 1))
-    kinds: tuple[tuple[Literal["random", "inverted"], float, str, BoolArray], ...] = (
-        (
-            "random",
-            _WEAK,
-            "answers as if at random",
-            (low <= 0) & (own > _INVERTED * others),
-        ),
-        ("inverted", _INVERTED, "says the opposite of the others", own < 0),
-    )
-    for kind, share, says, also in kinds:
-        spread = np.maximum(np.hypot(error, share * others_error), 1e-9)
-        p = special.stdtr(
-            np.maximum(np.diag(met.instances) - 1, 1), (own - share * others) / spread
+
+
+def _flag_below(
+    share: float,
+    correlations: _Correlations,
+    statistics: PairwiseStatistics,
+    names: tuple[str, ...],
+    *,
+    kind: Literal["random", "inverted"],
+    verb: str,
+    is_candidate: BoolArray,
+) -> Iterator[FlaggedModel]:
+    """Flag candidates whose correlation is below this share of what is expected."""
+    value = correlations.value
+    expected = correlations.expected
+    n_instances = np.diag(statistics.instances)
+
+    # t-test of value - share * expected
+    error = np.hypot(correlations.error, share * correlations.expected_error)
+    t = (value - share * expected) / np.maximum(error, 1e-9)
+    p_value = special.stdtr(np.maximum(n_instances - 1, 1), t)
+    is_expected = expected > 2 * correlations.expected_error
+    q_value = _adjust(np.where(is_expected, p_value, 1.0), correlations.is_tested)
+
+    is_flagged = (q_value <= FALSE_DISCOVERIES) & is_candidate
+    for k in np.flatnonzero(is_flagged).tolist():
+        low = float(correlations.low[k])
+        high = float(correlations.high[k])
+        sentence = (
+            f"{shown(names[k])} {verb}: over {int(n_instances[k]):,} instances its "
+            f"correlation with the others is {value[k]:z.2f} "
+            f"({low:z.2f} to {high:z.2f}), where {expected[k]:z.2f} is usual"
         )
-        q = _adjusted(np.where(others > 2 * others_error, p, 1.0), size > 0)
-        for k in np.flatnonzero((q <= FALSE_DISCOVERIES) & also).tolist():
-            seen = int(met.instances[k, k])
-            cells = int(met.cells[k, k])
-            sentence = (
-                f"{shown(names[k])} {says}: over {seen:,} instances its correlation with the others is {own[k]:z.2f} "
-                f"({low[k]:z.2f} to {high[k]:z.2f}), where {others[k]:z.2f} is usual"
-            )
-            figures = (float(figure[k]) for figure in (own, low, high, others, p, q))
-            yield FlaggedModel(kind, (names[k],), sentence, seen, cells, *figures)
+        yield FlaggedModel(
+            kind=kind,
+            raters=(names[k],),
+            sentence=sentence,
+            instances=int(n_instances[k]),
+            cells=int(statistics.cells[k, k]),
+            statistic=float(value[k]),
+            low=low,
+            high=high,
+            expected=float(expected[k]),
+            p_value=float(p_value[k]),
+            q_value=float(q_value[k]),
+        )
 
 
-def _copies(
-    met: PairwiseStatistics,
+def _flag_duplicates(
+    statistics: PairwiseStatistics,
     reliability: Reliability,
-    said: Annotations,
+    annotations: Annotations,
     names: tuple[str, ...],
 ) -> Iterator[FlaggedModel]:
-    """Compare how often two raters differ with what their agreement with the others lets expect."""
-    scale = compute_product_scale(met.squares)
-    square = met.squares + met.squares.T
-    differ = np.maximum(square - 2 * met.products, 0)
-    # Raters with errors of their own correlate by the product of their reliabilities,
-    # which follow from how they correlate with third raters; the benefit of doubt is a
-    # standard error each.
-    r = reliability.without
-    at_most = np.minimum(np.abs(r) + reliability.error, 1)
-    agree = np.where(r * r.T < 0, 0, np.minimum(at_most * at_most.T, _MOST_RELIABLE))
-    expected = np.maximum(square - 2 * agree * scale, 0)
-    # Differences come in clusters, an instance each: the mean size of the one that a
-    # difference is in. It is no less than a yes of one beside a no of the other makes,
-    # however near to theirs the scores of third raters are.
-    size = ratio(met.spread.sum(axis=1), differ.sum(axis=1), 1.0)
-    sure = said.of_raters(np.abs(2 * said.scores - said.spoke)).sum(
-        axis=1
-    )  # 1 a cell from those that decide
-    sure = ratio(sure, said.of_raters(said.spoke).sum(axis=1), 0.0)
-    size = np.maximum(np.maximum.outer(size, size), np.outer(sure, sure))
-    # Chernoff's bound for sums that are never negative, from their mean and mean
-    # square.
-    left = np.minimum(ratio(differ, _KIN * expected, 1.0), 1)
-    p = np.exp(-_KIN * expected / size * (1 - left + special.xlogy(left, left)))
-    q = _adjusted(p, np.triu(scale) > 0)
-    # Anscombe's, as for counts
-    found = ratio(differ, expected, 1.0)
-    root = np.sqrt(differ / size + 3 / 8)
-    ends = (
-        size * np.maximum(np.maximum(root + by, 0) ** 2 - 3 / 8, 0)
-        for by in (-_Z / 2, _Z / 2)
+    """Flag two models that differ less often than their reliabilities let expect."""
+    differences = _compare_pairs(statistics, reliability, annotations)
+    is_flagged = (
+        (differences.q_value <= FALSE_DISCOVERIES)
+        & (differences.high < _DUPLICATE)
+        & (statistics.instances >= FEW)
     )
-    low, high = (ratio(end, expected, 1.0) for end in ends)
-    for k, j in np.argwhere(
-        (q <= FALSE_DISCOVERIES) & (high < _COPY) & (met.instances >= FEW)
-    ).tolist():
-        seen = int(met.instances[k, j])
-        cells = int(met.cells[k, j])
-        alike, either = _alike(said, k, j)
+    for k, q in np.argwhere(is_flagged).tolist():
+        n_instances = int(statistics.instances[k, q])
+        value = float(differences.value[k, q])
+        low = float(differences.low[k, q])
+        high = float(differences.high[k, q])
+        share, n_positive = _compare_positives(annotations, k, q)
         sentence = (
-            f"{shown(names[j])} answers as {shown(names[k])} does in {alike:.1%} of {either:,} cells where either says "
-            f"yes ({seen:,} shared instances): they differ {found[k, j]:.0%} ({low[k, j]:.0%} to {high[k, j]:.0%}) as "
-            "often as raters with errors of their own would"
-        )
-        figures = (
-            float(figure[k, j]) for figure in (found, low, high, np.ones_like(p), p, q)
+            f"{shown(names[q])} answers as {shown(names[k])} does in {share:.1%} of "
+            f"{n_positive:,} cells where either says yes ({n_instances:,} shared "
+            f"instances): they differ {value:.0%} ({low:.0%} to {high:.0%}) as often "
+            "as raters with errors of their own would"
         )
         yield FlaggedModel(
-            "copy", (names[k], names[j]), sentence, seen, cells, *figures
+            kind="copy",
+            raters=(names[k], names[q]),
+            sentence=sentence,
+            instances=n_instances,
+            cells=int(statistics.cells[k, q]),
+            statistic=value,
+            low=low,
+            high=high,
+            expected=1.0,
+            p_value=float(differences.p_value[k, q]),
+            q_value=float(differences.q_value[k, q]),
         )
 
 
-def _adjusted(p: FloatArray, tested: BoolArray) -> FloatArray:
-    """Turn p-values to false discovery rates, as Benjamini and Hochberg do; 1 where nothing was tested."""
-    q = np.ones(p.shape)
-    q[tested] = stats.false_discovery_control(p[tested])
-    return q
+def _compare_pairs(
+    statistics: PairwiseStatistics, reliability: Reliability, annotations: Annotations
+) -> _Differences:
+    """Compare how often two models differ with how often that is expected."""
+    scale = compute_product_scale(statistics.squares)
+    square = statistics.squares + statistics.squares.T
+    observed = np.maximum(square - 2 * statistics.products, 0)
+
+    # Models with independent errors correlate by the product of their reliabilities,
+    # which are estimated from third models; a standard error is added to each.
+    r = reliability.without
+    upper = np.minimum(np.abs(r) + reliability.error, 1)
+    correlation = np.minimum(upper * upper.T, _MOST_RELIABLE)
+    correlation = np.where(r * r.T < 0, 0, correlation)
+    expected = np.maximum(square - 2 * correlation * scale, 0)
+
+    # Chernoff's bound for sums that are never negative, from their mean and mean square
+    size = _compute_cluster_size(observed, statistics, annotations)
+    share = np.minimum(ratio(observed, _FAMILY * expected, 1.0), 1)
+    exponent = 1 - share + special.xlogy(share, share)
+    p_value = np.exp(-_FAMILY * expected / size * exponent)
+
+    # Interval by Anscombe's transformation, as for counts
+    root = np.sqrt(observed / size + 3 / 8)
+    lower_root = np.maximum(root - _Z / 2, 0)
+    upper_root = np.maximum(root + _Z / 2, 0)
+    low = size * np.maximum(lower_root**2 - 3 / 8, 0)
+    high = size * np.maximum(upper_root**2 - 3 / 8, 0)
+    return _Differences(
+        value=ratio(observed, expected, 1.0),
+        low=ratio(low, expected, 1.0),
+        high=ratio(high, expected, 1.0),
+        p_value=p_value,
+        q_value=_adjust(p_value, np.triu(scale) > 0),
+    )
 
 
-def _alike(said: Annotations, one: int, other: int) -> tuple[float, int]:
-    """Tell in which share of the cells where either of two raters says yes both do, and how many cells these are."""
-    rows = [np.flatnonzero(said.rater == rater) for rater in (one, other)]
-    _, first, second = np.intersect1d(
-        said.instance[rows[0]], said.instance[rows[1]], True, return_indices=True
+def _compute_cluster_size(
+    observed: FloatArray, statistics: PairwiseStatistics, annotations: Annotations
+) -> FloatArray:
+    """Return the mean size (m, m) of the instance's difference that a difference is in.
+
+    Differences come in clusters, one for each instance. The size is at least that of a
+    positive and a negative prediction, however close the scores of third models are.
+    """
+    size = ratio(statistics.spread.sum(axis=1), observed.sum(axis=1), 1.0)
+
+    # 1 for each prediction of 0 or 1, 0 for 0.5
+    certainty = np.abs(2 * annotations.scores - annotations.spoke)
+    total_certainty = annotations.of_raters(certainty).sum(axis=1)
+    n_predictions = annotations.of_raters(annotations.spoke).sum(axis=1)
+    mean_certainty = ratio(total_certainty, n_predictions, 0.0)
+
+    larger_size = np.maximum.outer(size, size)
+    return np.maximum(larger_size, np.outer(mean_certainty, mean_certainty))
+
+
+def _adjust(p_value: FloatArray, is_tested: BoolArray) -> FloatArray:
+    """Turn p-values into false discovery rates (Benjamini–Hochberg); 1 if not tested."""
+    q_value = np.ones(p_value.shape)
+    q_value[is_tested] = stats.false_discovery_control(p_value[is_tested])
+    return q_value
+
+
+def _compare_positives(
+    annotations: Annotations, first: int, second: int
+) -> tuple[float, int]:
+    """Return the share of positive pairs of two models that are positive in both.
+
+    The second value is the number of instance-label pairs that are positive in either.
+    """
+    rows = np.flatnonzero(annotations.rater == first)
+    other_rows = np.flatnonzero(annotations.rater == second)
+    _, position, other_position = np.intersect1d(
+        annotations.instance[rows],
+        annotations.instance[other_rows],
+        assume_unique=True,
+        return_indices=True,
     )
-    here = rows[0][first]
-    there = rows[1][second]
-    a, b = (
-        said.scores[at] * (said.spoke[here] & said.spoke[there]) for at in (here, there)
-    )
-    either = float(np.maximum(a, b).sum())
-    return float(np.minimum(a, b).sum()) / max(either, 1e-12), round(either)
+    rows = rows[position]
+    other_rows = other_rows[other_position]
+
+    is_shared = annotations.spoke[rows] & annotations.spoke[other_rows]
+    scores = annotations.scores[rows] * is_shared
+    other_scores = annotations.scores[other_rows] * is_shared
+    n_either = float(np.maximum(scores, other_scores).sum())
+    n_both = float(np.minimum(scores, other_scores).sum())
+    return n_both / max(n_either, 1e-12), round(n_either)

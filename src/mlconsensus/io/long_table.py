@@ -25,14 +25,21 @@ from scipy import sparse
 from ..errors import InputError
 from ..execution.memory import check_size
 from ..predictions import (
+    MAX_DENSE_LABELS,
+    AnswerRows,
     Array,
     BoolArray,
     FloatArray,
     IntArray,
     Matrix,
+    Predictions,
     ScoreTable,
+    as_array,
+    check_similar_labels,
+    find_rare_labels,
     first_again,
 )
+from ..predictions.score_tables import FEWEST_FOR_RARE_LABELS
 from . import on_disk
 from .columns import (
     cast_to_text,
@@ -51,6 +58,10 @@ from .on_disk import StringIndexer
 from .options import DEFAULT_OPTIONS, ReadOptions, ValueRange
 
 _ROWS = 2**22  # predictions that are processed at a time
+# Models that saw fewer than this share of the instances on average are a crowd, if
+# there are several of them.
+_CROWD_FILL = 0.15
+_FEWEST_CROWD_MODELS = 20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,6 +146,7 @@ def make_tables(
     is_long = bool(roles)
     lists_labels = frame.allows_missing_label or "score" not in roles
     if is_long:
+        _log_columns_left_out(frame, roles, options)
         frame = _select_roles(frame, roles, options)
 
     # Bring the rows into memory or to disk.
@@ -155,6 +167,125 @@ def make_tables(
     if is_long:
         return _make_long_tables(frame, model, options, scratch, lists_labels)
     return [_make_wide_table(frame, model, options, previous_names)]
+
+
+def make_crowd(frame: NamedFrame, options: ReadOptions) -> Predictions | None:
+    """Make the predictions of a long frame in which each model saw a few instances.
+
+    Parameters
+    ----------
+    frame : NamedFrame
+        Rows of a file, in memory.
+    options : ReadOptions
+        Options for reading.
+
+    Returns
+    -------
+    Predictions or None
+        None if this is not a crowd, or if the options need the table of each model.
+    """
+    file = frame.place.file
+    check_columns(frame.columns, file)
+    roles = find_roles(frame.columns, options, file)
+    has_label_options = options.aliases or options.vocabulary or options.ignore_case
+    if has_label_options or options.partial or not _is_crowd(frame, roles):
+        return None
+
+    # Replace names by positions.
+    selected = _select_roles(frame, roles, options)
+    indexers = {name: StringIndexer() for name in selected.columns if name != "score"}
+    batches = list(_code_predictions(selected, indexers, options.value_range))
+    names = {column: indexer.names for column, indexer in indexers.items()}
+    rows = _collect_answer_rows(batches, names)
+    if rows is None or rows.n_labels > MAX_DENSE_LABELS:
+        return None
+    _log_columns_left_out(frame, roles, options)
+
+    # Models that abstain on all instances are left out.
+    has_rows = np.bincount(rows.model, minlength=rows.n_models) > 0
+    models = names["model"].to_list()
+    if not has_rows.all():
+        for position in np.flatnonzero(~has_rows):
+            options.log.add("models without an answer left out", models[position])
+        rows = replace(
+            rows,
+            model=(np.cumsum(has_rows) - 1)[rows.model],
+            n_models=int(has_rows.sum()),
+            covered=rows.covered[has_rows],
+        )
+        models = [name for name, has in zip(models, has_rows, strict=True) if has]
+
+    labels = names["label"].to_list()
+    check_similar_labels(labels)
+    instances = as_array(names["instance"])
+    return Predictions.from_answer_rows(models, instances, labels, rows)
+
+
+def _is_crowd(frame: NamedFrame, roles: list[str | None]) -> bool:
+    """Return whether models saw a small part of the instances on average."""
+    if "model" not in roles or not isinstance(frame.rows, pl.DataFrame):
+        return False
+
+    models = frame.rows[str(roles.index("model"))]
+    instances = frame.rows[str(roles.index("instance"))]
+    n_models = models.n_unique()
+    if n_models < _FEWEST_CROWD_MODELS:
+        return False
+    n_seen = pl.DataFrame({"model": models, "instance": instances}).n_unique()
+    return n_seen < _CROWD_FILL * n_models * instances.n_unique()
+
+
+def _collect_answer_rows(
+    batches: list[CodedPredictions], names: dict[str, pl.Series]
+) -> AnswerRows | None:
+    """Return the rows of a crowd, or None if a prediction comes twice."""
+    n_models = len(names["model"])
+    n_instances = len(names["instance"])
+    n_labels = len(names["label"])
+    model = np.concatenate([batch.model for batch in batches]).astype(np.int64)
+    instance = np.concatenate([batch.instance for batch in batches]).astype(np.int64)
+    label = np.concatenate([batch.label for batch in batches]).astype(np.int64)
+    score = np.concatenate([batch.score for batch in batches])
+    if n_labels == 0:
+        return None
+
+    # A model abstains if a row has neither a label nor a score.
+    is_answer = (label >= 0) | ~np.isnan(score)
+    keys = instance[is_answer] * n_models + model[is_answer]
+    row_keys, row = np.unique(keys, return_inverse=True)
+
+    has_label = label[is_answer] >= 0
+    entry_row = row[has_label]
+    entry_label = label[is_answer][has_label]
+    entry_score = score[is_answer][has_label]
+    scores = sparse.coo_array(
+        (entry_score, (entry_row, entry_label)), shape=(len(row_keys), n_labels)
+    ).tocsr()
+    if scores.nnz < len(entry_score):
+        return None
+    scores.eliminate_zeros()
+
+    # A model without any label has predicted 0 for all labels of the others.
+    voter = model[is_answer][has_label] * n_labels + entry_label
+    shape = (n_models, n_labels)
+    n_voters = n_models * n_labels
+    is_listed = np.bincount(voter, minlength=n_voters).reshape(shape) > 0
+    counts = np.bincount(voter[entry_score > 0], minlength=n_voters).reshape(shape)
+    has_no_label = ~is_listed.any(axis=1, keepdims=True)
+    covered = is_listed | (is_listed.any(axis=0) & has_no_label)
+
+    row_instance, row_model = np.divmod(row_keys, n_models)
+    if n_instances >= FEWEST_FOR_RARE_LABELS:
+        rows_by_model = np.bincount(row_model, minlength=n_models)
+        covered |= find_rare_labels(counts, rows_by_model, covered)
+    return AnswerRows(
+        scores=scores,
+        model=row_model,
+        instance=row_instance,
+        n_models=n_models,
+        n_instances=n_instances,
+        covered=covered,
+    )
 
 
 def _count_rows(rows: Frame) -> int:
@@ -216,18 +347,25 @@ def _check_instances(
     return names
 
 
+def _log_columns_left_out(
+    frame: NamedFrame, roles: list[str | None], options: ReadOptions
+) -> None:
+    """Log the columns that have no role."""
+    for column, role in zip(frame.columns, roles, strict=True):
+        if role is None and column != "rank":
+            options.log.add("columns left out", column)
+
+
 def _select_roles(
     frame: NamedFrame, roles: list[str | None], options: ReadOptions
 ) -> NamedFrame:
     """Select the columns with roles; without a column of scores, each score is 1."""
     columns: list[str] = []
     cells: list[pl.Expr] = []
-    for position, (column, role) in enumerate(zip(frame.columns, roles, strict=True)):
+    for position, role in enumerate(roles):
         if role is not None:
             cells.append(pl.col(str(position)).alias(str(len(columns))))
             columns.append(role)
-        elif column != "rank":
-            options.log.add("columns left out", column)
 
     if "score" not in columns:
         label = pl.col(str(roles.index("label"))).cast(pl.String)

@@ -219,6 +219,9 @@ def from_long(frame: Any, **reading: Unpack[ReadKeywords]) -> Predictions:
             columns=columns,
             place=Place(file="frame", unit="row", number=lambda row: row),
         )
+        crowd = long_table.make_crowd(long_frame, options)
+        if crowd is not None:
+            return crowd
         tables = [
             rename_labels(table, options)
             for table in long_table.make_tables(long_frame, "model", options)

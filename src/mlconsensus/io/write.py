@@ -1,4 +1,4 @@
-"""Tables → files, whole or block by block."""
+"""Writing of tables to files, at once or block by block."""
 
 import os
 import re
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from contextvars import copy_context
 from functools import partial
 from pathlib import Path
-from typing import IO, Any, get_args
+from typing import IO, Protocol, get_args, runtime_checkable
 
 import numpy as np
 import polars as pl
@@ -25,16 +25,46 @@ from .files import COMPRESSIONS, STANDARD, AnyPath, display
 from .formats.registry import Format, format_of
 from .layouts import Layout
 
-# rows of a Parquet file that are written together, and that wait for it as one
-_GROUP = 2**15
-_PIECE = 2**13
+_GROUP_ROWS = 2**15  # rows of a row group of Parquet
+_SLICE_ROWS = 2**13  # rows that wait for the writer at the same time
 
 STREAMED = ("parquet", "csv", "tsv")  # formats that can be written block by block
 
-Made = Callable[[Predictions], Array]  # turns a block into what is to be written of it
-Framed = Callable[
-    [Predictions, pl.Series], tuple[pl.DataFrame, int]
-]  # its rows, and how many cells are missing
+# Computes what is written for a block of predictions, such as its scores (n, l).
+Compute = Callable[[Predictions], Array]
+
+# Blocks of predictions with the names of their instances.
+NamedBlocks = Iterator[tuple[Predictions, pl.Series]]
+
+# Returns the rows that are written for a block, and its number of missing predictions.
+_MakeFrame = Callable[[Predictions, pl.Series], tuple[pl.DataFrame, int]]
+
+
+class LocalBlocks(Protocol):
+    """Predictions that this process reads block by block."""
+
+    labels: tuple[str, ...]
+
+    def __len__(self) -> int: ...
+
+    @property
+    def block_size(self) -> int:
+        """Number of instances in a block."""
+
+    def named_blocks(self, start: int, stop: int, size: int) -> NamedBlocks:
+        """Read instances block by block, with their names."""
+
+
+@runtime_checkable
+class ClusterBlocks(Protocol):
+    """Predictions that the workers of a cluster read."""
+
+    labels: tuple[str, ...]
+
+    def map_shares(
+        self, function: Callable[[int, NamedBlocks], int], doing: str
+    ) -> list[int]:
+        """Call a function for each share of the instances, where the share is."""
 
 
 def write_table(
@@ -45,23 +75,26 @@ def write_table(
     layout: Layout = "wide",
     force: bool = False,
 ) -> None:
-    """Write one table so that `read_table` gives it back exactly; the file appears whole or not at all.
+    """Write one table, so that `read_table` returns exactly the same table.
+
+    The file appears only when it is complete.
 
     Parameters
     ----------
-    path
-        A file, or ``-`` for standard output.
-    table
+    path : str or path-like
+        The file; ``-`` is standard output.
+    table : ScoreTable
         Its scores are dense or sparse; NaN is missing.
-    format
-        One of `FORMATS`; by default what the suffix says, also before ``.gz`` and
-        ``.zst``.
-    layout
-        ``"wide"``: a row an instance; ``"long"``: a row a score; ``"ranked"``: the same
-        from the best of an instance to the worst, with its rank, without missing
-        scores. CSV, TSV, Parquet and Feather have all three.
-    force
-        Whether to replace a file that exists.
+    format : str, default=None
+        One of `FORMATS`. By default the suffix of the file selects it, also before
+        ``.gz`` and ``.zst``.
+    layout : {"wide", "long", "ranked"}, default="wide"
+        ``"wide"`` has one row for each instance, ``"long"`` one row for each score.
+        ``"ranked"`` is long with the rank of each score, from the best score of an
+        instance to the worst, without missing scores. CSV, TSV, Parquet and Feather
+        have all three layouts.
+    force : bool, default=False
+        Whether to replace an existing file.
 
     Examples
     --------
@@ -74,13 +107,11 @@ def write_table(
     """
     form = format_of(path, format, written=True)
     check_layout(form, layout)
-    if not isinstance(table.scores, Cells):
-        is_sparse = sparse.issparse(table.scores)
-        table = table._replace(
-            scores=canonical_csr(table.scores)
-            if is_sparse
-            else np.asarray(table.scores)
-        )
+    scores = table.scores
+    if sparse.issparse(scores):
+        table = table._replace(scores=canonical_csr(scores))
+    elif not isinstance(scores, Cells):
+        table = table._replace(scores=np.asarray(scores))
 
     with (
         files.atomic_write(path, force) as file,
@@ -91,22 +122,29 @@ def write_table(
 
 
 def check_layout(form: Format, layout: str) -> None:
-    """Refuse a layout that there is not, or that a format has no rows for.
+    """Check that a layout exists, and that a format can be written in it.
+
+    Parameters
+    ----------
+    form : Format
+        The format of the output.
+    layout : str
+        Name of the layout.
 
     Examples
     --------
     >>> check_layout(format_of("a.jsonl"), "ranked")
     Traceback (most recent call last):
     ...
-    mlconsensus.errors.InputError: layout: found 'ranked' for JSONL, expected a table, such as CSV
+    mlconsensus.errors.InputError: layout: found 'ranked' for JSONL, expected a ...
     """
     if layout not in get_args(Layout):
         raise InputError(
             where="layout", found=repr(layout), expected="'wide', 'long' or 'ranked'"
         )
 
-    rows = layout != "ranked" or (form.module_name or form.name) not in ("jsonl", "npz")
-    if not (rows):
+    module_name = form.module_name or form.name
+    if layout == "ranked" and module_name in ("jsonl", "npz"):
         raise InputError(
             where="layout",
             found=f"{layout!r} for {form.title}",
@@ -116,30 +154,33 @@ def check_layout(form: Format, layout: str) -> None:
 
 def write_blocks(
     path: AnyPath,
-    panel: Any,
-    made: Made,
+    predictions: LocalBlocks | ClusterBlocks,
+    compute: Compute,
     *,
     format: str | None = None,
     layout: Layout = "wide",
     force: bool = False,
 ) -> int:
-    r"""Write what is made of each block of a panel that is not in memory; the output appears whole or not at all.
+    r"""Compute and write scores block by block, for predictions that are not in memory.
+
+    The output appears only when it is complete.
 
     Parameters
     ----------
-    path
-        Where to write: Parquet, CSV or TSV. Workers of a cluster write Parquet as a
-        folder of parts.
-    panel
-        What `scan_predictions` or `from_dask` gives.
-    made
-        Turns a block into scores (n, l), or into what is decided from them.
+    path : str or path-like
+        The output: Parquet, CSV or TSV. Workers of a cluster write Parquet as a folder
+        of parts.
+    predictions : LocalBlocks or ClusterBlocks
+        The result of `scan_predictions` or `from_dask`.
+    compute : callable
+        Takes a block of predictions and returns its scores (n, l) or label sets.
     format, layout, force
         As in `write_table`.
 
     Returns
     -------
-    How many of the panel's predictions are missing.
+    int
+        Number of missing predictions.
 
     Examples
     --------
@@ -156,30 +197,45 @@ def write_blocks(
     8,,1.0
     """
     form = streamed_format(path, format)
-    frame = partial(_frame, made, panel.labels, layout)
-    if hasattr(panel, "map_shares"):  # the workers of a cluster
-        return _write_parts(path, panel, frame, form, force)
+    make_frame = partial(_make_frame, compute, predictions.labels, layout)
+    if isinstance(predictions, ClusterBlocks):
+        return _write_parts(path, predictions, make_frame, form, force)
 
-    size = max(1, panel.block_size // 2)  # scores take more memory than decisions
-    work = panel.named_blocks(0, len(panel), size)
-    n_blocks = -(-len(panel) // size)
-    missing: list[int] = []
+    n_instances = len(predictions)
+    size = max(1, predictions.block_size // 2)  # scores take more memory than labels
+    blocks = predictions.named_blocks(0, n_instances, size)
+    n_blocks = -(-n_instances // size)
+    n_missing = 0
 
-    def frames() -> Iterator[pl.DataFrame]:
-        for rows, silent in map_with_progress(
-            work, lambda item: frame(*item), n_blocks, "combining"
-        ):
-            missing.append(silent)
-            yield rows
+    def iterate_frames() -> Iterator[pl.DataFrame]:
+        """Make the rows of all blocks, and count the missing predictions."""
+        nonlocal n_missing
+        frames = map_with_progress(
+            blocks, lambda block: make_frame(*block), n_blocks, "combining"
+        )
+        for frame, n_missing_of_block in frames:
+            n_missing += n_missing_of_block
+            yield frame
 
     with files.atomic_write(path, force) as file, _system_errors():
-        _sink(frames(), file, form)
+        _sink(iterate_frames(), file, form)
 
-    return sum(missing)
+    return n_missing
 
 
 def streamed_format(path: AnyPath, format: str | None = None) -> str:
     """Return the format of an output that can be written block by block.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The output.
+    format : str, default=None
+        One of `FORMATS`. By default the suffix selects it.
+
+    Returns
+    -------
+    str
 
     Examples
     --------
@@ -187,125 +243,135 @@ def streamed_format(path: AnyPath, format: str | None = None) -> str:
     'parquet'
     """
     name = format_of(path, format, written=True).name
-    piped = os.fspath(path) == STANDARD
-    if piped:
+    if os.fspath(path) == STANDARD:
         raise InputError(
             where="standard output",
             found="it as the place of a streamed consensus",
             expected="--output FILE",
         )
 
-    streamed = name in STREAMED and Path(path).suffix.lower() not in COMPRESSIONS
-    those = f"one of {', '.join(STREAMED)}, not compressed"
-    if not (streamed):
+    is_compressed = Path(path).suffix.lower() in COMPRESSIONS
+    if is_compressed or name not in STREAMED:
         raise InputError(
             where=display(path),
             found="a format that cannot be written block by block",
-            expected=those,
+            expected=f"one of {', '.join(STREAMED)}, not compressed",
         )
 
     return name
 
 
-def _frame(
-    made: Made,
+def _make_frame(
+    compute: Compute,
     labels: tuple[str, ...],
     layout: Layout,
     block: Predictions,
     names: pl.Series,
 ) -> tuple[pl.DataFrame, int]:
-    rows = layouts.make_block(
-        made(block), names, pl.Series(labels, dtype=pl.String), layout
-    )
+    """Return the rows of a block's scores, and its number of missing predictions."""
+    label_names = pl.Series(labels, dtype=pl.String)
+    rows = layouts.make_block(compute(block), names, label_names, layout)
     return rows, block.n_missing
 
 
 def _sink(frames: Iterator[pl.DataFrame], file: IO[bytes], form: str) -> None:
-    """Write frames one below the other as they come."""
-    first = next(frames)
+    """Write frames one below the other while they are computed."""
+    first_frame = next(frames)
     context = copy_context()
-    stopped = False
+    is_stopped = False
 
-    def walked(*pushed_down: object) -> Iterator[pl.DataFrame]:
-        """Walk the frames in the context of the caller, who shows how far it has come."""
-        frame: pl.DataFrame | None = first
-        while frame is not None and not stopped:
-            yield from frame.iter_slices(_PIECE)
+    def iterate_slices(*pushed_down: object) -> Iterator[pl.DataFrame]:
+        """Compute the frames in the caller's context, which shows the progress."""
+        frame: pl.DataFrame | None = first_frame
+        while frame is not None and not is_stopped:
+            yield from frame.iter_slices(_SLICE_ROWS)
             frame = context.run(next, frames, None)
 
-    lazy = register_io_source(walked, schema=first.schema)
+    rows = register_io_source(iterate_slices, schema=first_frame.schema)
     if form == "parquet":
         sink = partial(
-            lazy.sink_parquet,
+            rows.sink_parquet,
             file,
             compression="snappy",
             statistics=False,
-            row_group_size=_GROUP,
+            row_group_size=_GROUP_ROWS,
         )
     else:
-        text = lazy.with_columns(pl.col(pl.Boolean).cast(pl.UInt8))
-        sink = partial(text.sink_csv, file, separator="\t" if form == "tsv" else ",")
+        separator = ","
+        if form == "tsv":
+            separator = "\t"
 
-    # In a thread of its own, so that Ctrl-C is heard here, and once.
+        text = rows.with_columns(pl.col(pl.Boolean).cast(pl.UInt8))
+        sink = partial(text.sink_csv, file, separator=separator)
+
+    # The writer has its own thread, so that Ctrl-C interrupts this one, and only once.
     with ThreadPoolExecutor(1) as writer:
         try:
             writer.submit(sink).result()
         finally:
-            stopped = True
+            is_stopped = True
 
 
 def _write_parts(
-    path: AnyPath, panel: Any, frame: Framed, form: str, force: bool
+    path: AnyPath,
+    predictions: ClusterBlocks,
+    make_frame: _MakeFrame,
+    form: str,
+    force: bool,
 ) -> int:
-    """Let workers write the rows of their blocks, a file each; a text file is put together from these."""
+    """Write a file for each share on the workers; a text file is made of these files.
+
+    Returns the number of missing predictions.
+    """
     target = Path(os.path.realpath(path))
     with files.writable(path), _system_errors():
         folder = files.make_part_path(target)
         folder.mkdir()
         try:
-            missing = int(
-                sum(panel.map_shares(partial(_write_part, frame, folder), "combining"))
-            )
+            write_part = partial(_write_part, make_frame, folder)
+            n_missing = int(sum(predictions.map_shares(write_part, "combining")))
             if form == "parquet" and not target.exists():
                 files.put_in_place(folder, target)
             else:
                 with files.atomic_write(path, force) as file:
-                    rows = pl.scan_parquet(
-                        sorted(folder.iterdir()), glob=False
-                    ).collect_batches(maintain_order=True)
-                    _sink(iter(rows), file, form)
+                    parts = pl.scan_parquet(sorted(folder.iterdir()), glob=False)
+                    batches = parts.collect_batches(maintain_order=True)
+                    _sink(iter(batches), file, form)
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
-    return missing
+    return n_missing
 
 
 def _write_part(
-    frame: Framed,
-    folder: Path,
-    start: int,
-    blocks: Iterator[tuple[Predictions, pl.Series]],
+    make_frame: _MakeFrame, folder: Path, start: int, blocks: NamedBlocks
 ) -> int:
-    """Write the rows of some blocks; a task that is run again writes the same."""
+    """Write the rows of one share, and return its number of missing predictions."""
+    frames = []
+    n_missing = 0
+    for block, names in blocks:
+        frame, n_missing_of_block = make_frame(block, names)
+        frames.append(frame)
+        n_missing += n_missing_of_block
+
+    # A task that is repeated writes the same file again.
     part = folder / f".{start}.{os.getpid()}"
-    made = [frame(block, names) for block, names in blocks]
-    pl.concat(rows for rows, _ in made).write_parquet(
-        part, compression="snappy", statistics=False
-    )
+    pl.concat(frames).write_parquet(part, compression="snappy", statistics=False)
     part.replace(folder / f"part-{start:012}.parquet")
-    return sum(silent for _, silent in made)
+    return n_missing
 
 
 @contextmanager
 def _system_errors() -> Iterator[None]:
-    """Let what Polars calls an error of its own, when a disk is full for example, be the system's error that it is."""
+    """Turn errors of Polars that quote a system error, such as a full disk, into it."""
     try:
         yield
     except (InputError, OSError):
         raise
-    except Exception as fault:
-        number = re.search(r"(?:\(os error|\[Errno) (\d+)[)\]]", str(fault))
-        if number is None:
+    except Exception as error:
+        match = re.search(r"(?:\(os error|\[Errno) (\d+)[)\]]", str(error))
+        if match is None:
             raise
 
-        raise OSError(int(number[1]), os.strerror(int(number[1]))) from fault
+        number = int(match[1])
+        raise OSError(number, os.strerror(number)) from error

@@ -1,12 +1,13 @@
-r"""How sure figures are that come from the few instances whose truth is known.
+r"""Estimates of ranking metrics, with intervals, from instances with gold labels.
 
-Each ranking metric :math:`\theta` of a method is estimated from gold instances, drawn
-with probabilities :math:`\pi_i`, which thus stand for :math:`w_i = 1/\pi_i` instances
-each. An instance moves the estimate by its influence :math:`\psi_i`: for a mean, its
-own value less the mean; for microAUC, a ratio of sums over pairs of cells, Hoeffding's
-projection (DeLong, DeLong, Clarke-Pearson, 1988, with instances in place of cells).
-What truth is likely to be, as a consensus without it foresees, gives the same metric of
-*all* instances, :math:`\tilde\theta`, and influences :math:`\tilde\psi`:
+A ranking metric :math:`\theta` of a method is estimated from gold instances, which were
+sampled with inclusion probabilities :math:`\pi_i`. A gold instance thus represents
+:math:`w_i = 1/\pi_i` instances. Its influence :math:`\psi_i` is how much it changes the
+estimate: for a mean, its value minus the mean; for microAUC, a ratio of sums over
+instance-label pairs, Hoeffding's projection (DeLong, DeLong, Clarke-Pearson, 1988, with
+instances in place of pairs). A consensus without gold labels gives probabilities of the
+labels, and these the expected metric of *all* instances, :math:`\tilde\theta`, and
+influences :math:`\tilde\psi`:
 
 .. math::
 
@@ -15,278 +16,432 @@ What truth is likely to be, as a consensus without it foresees, gives the same m
     \Bigl(\frac{\psi_i - \lambda \tilde\psi_i}{1 - h_i}\Bigr)^2
 
 This is prediction-powered inference with the :math:`\lambda` of least variance (PPI++;
-Angelopoulos, Duchi, Zrnic, 2023), in the form that survey sampling calls the regression
-estimator (Särndal, Swensson, Wretman, 1992, 6.4), so that it knows that the gold
-instances are some of finitely many. Residuals are those of leaving the instance out
-(:math:`h_i` its leverage), and half an instance as extreme as the most extreme one is
-added: few instances tell two methods apart, and Wald's interval is too short then.
-Where foreseeing does not help, :math:`\lambda = 0`: the plain interval.
-docs/gold-figures.md has how often they cover.
+Angelopoulos, Duchi, Zrnic, 2023), in the form of the regression estimator of survey
+sampling (Särndal, Swensson, Wretman, 1992, 6.4), which takes into account that the gold
+instances are a sample of finitely many. Residuals are leave-one-out residuals
+(:math:`h_i` is the leverage). Half an instance as extreme as the most extreme one is
+added, because few instances distinguish two methods, and Wald's interval is too short
+then. If the expected metrics do not reduce the variance, :math:`\lambda = 0`, which is
+the plain interval. docs/gold-figures.md shows the measured coverage.
+
+==========================================  ==========================  ===========
+symbol                                      variable                    shape
+==========================================  ==========================  ===========
+:math:`\theta_w`                            ``value``                   (4,)
+:math:`\psi`                                ``influence``               (4, g)
+:math:`\tilde\theta - \tilde\theta_w`       ``expected_shift``          (4,)
+:math:`\tilde\psi`                          ``expected_influence``      (4, g)
+:math:`w`                                   ``weight``                  (g,)
+:math:`1 - \pi`                             ``unseen``                  (g,)
+:math:`\lambda`, :math:`h`                  ``lambda_``, ``leverage``   scalar, (g,)
+==========================================  ==========================  ===========
 """
 
-from typing import Any, NamedTuple, Self
+from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import special
 
-from ..linalg.block_sums import BoolArray, FloatArray, ratio
+from ..linalg.block_sums import ratio
+from ..predictions import BoolArray, FloatArray
 from . import _rank_counts
 from .ranking import LOWER_IS_BETTER, RANKING_METRICS
 
-LEVEL = 0.9
-_EXTREME = (
-    0.5  # how many more instances as extreme as the most extreme are reckoned with
-)
-_LEAST = 0.05  # of an instance's residual that its leverage leaves
+LEVEL = 0.9  # of the intervals
+# Number of instances as extreme as the most extreme one that are added.
+_EXTREME = 0.5
+# Smallest share 1 - h by which a residual is divided.
+_MIN_RESIDUAL_SHARE = 0.05
+# Standard errors below this are 0, except for rounding.
+_NO_ERROR = 1e-12
 
 
-class Figure(NamedTuple):
-    """An estimate with its 90 % interval."""
+@dataclass(frozen=True, kw_only=True)
+class Estimate:
+    """An estimate with its standard error and 90 % interval."""
 
     value: float
-    error: float  # standard error
+    standard_error: float
     low: float
     high: float
-    worth: float  # how many gold instances alone would have given so small an error
+    # Number of gold instances that would have given the same standard error without
+    # expected metrics; None: not an estimate from gold labels.
+    effective_gold: float | None = None
 
     def __str__(self) -> str:
         return f"{self.value:.3f} ({self.low:.3f}–{self.high:.3f})"
 
     @property
     def is_significant(self) -> bool:
-        """Of a difference: whether it is beyond chance."""
+        """Whether the interval of a difference excludes 0."""
         return self.low > 0 or self.high < 0
 
+    def format_difference(self) -> str:
+        """Format a difference with its sign, and with ``*`` if it is significant."""
+        mark = "*" if self.is_significant else " "
+        return f"{self.value:+z.3f} ± {self.high - self.value:.3f}{mark}"
 
-class GoldEvaluation(NamedTuple):
-    """The four metrics of one method on `g` gold instances; the difference of two is their paired difference."""
+    def to_dict(self) -> dict[str, float]:
+        """Return the estimate with the keys of the JSON output."""
+        entries = {
+            "value": self.value,
+            "error": self.standard_error,
+            "low": self.low,
+            "high": self.high,
+        }
+        if self.effective_gold is not None:
+            entries["worth"] = self.effective_gold
 
-    value: FloatArray  # (4,) θ_w
-    moved: FloatArray  # (4, g) ψ
-    shift: (
-        FloatArray  # (4,) of what is foreseen: over all instances less over gold ones
-    )
-    foreseen: FloatArray  # (4, g) ψ~
-    stands_for: FloatArray  # (g,) w
-    left: FloatArray  # (g,) 1 − π, how much of what it stands for was not seen
-    share: bool = True  # whether the figures are in [0, 1]
+        return entries
+
+
+@dataclass(frozen=True, kw_only=True)
+class GoldEvaluation:
+    """The four ranking metrics of a method on ``g`` gold instances.
+
+    The symbols are in the module's docstring. The difference of two evaluations is
+    paired.
+    """
+
+    value: FloatArray  # (4,)
+    influence: FloatArray  # (4, g)
+    expected_shift: FloatArray  # (4,)
+    expected_influence: FloatArray  # (4, g)
+    weight: FloatArray  # (g,)
+    unseen: FloatArray  # (g,)
+    is_proportion: bool = True  # whether the metrics are in [0, 1]
 
     def subtract(self, other: Self) -> Self:
-        """Compare with another method on the same instances; up is better, whatever the metric."""
-        sign = np.array(
-            [[-1.0 if metric in LOWER_IS_BETTER else 1.0] for metric in RANKING_METRICS]
-        )
-        value, shift = (
-            sign[:, 0] * (one - two)
-            for one, two in ((self.value, other.value), (self.shift, other.shift))
-        )
-        moved = sign * (self.moved - other.moved)
-        foreseen = sign * (self.foreseen - other.foreseen)
-        return self._replace(
-            value=value, moved=moved, shift=shift, foreseen=foreseen, share=False
+        """Subtract the metrics of another method on the same instances.
+
+        Parameters
+        ----------
+        other : GoldEvaluation
+            Evaluation of the other method.
+
+        Returns
+        -------
+        GoldEvaluation
+            Positive differences are better for each metric.
+        """
+        sign = np.ones(len(RANKING_METRICS))
+        for index, metric in enumerate(RANKING_METRICS):
+            if metric in LOWER_IS_BETTER:
+                sign[index] = -1.0
+
+        column = sign[:, np.newaxis]
+        expected_influence = self.expected_influence - other.expected_influence
+        return replace(
+            self,
+            value=sign * (self.value - other.value),
+            influence=column * (self.influence - other.influence),
+            expected_shift=sign * (self.expected_shift - other.expected_shift),
+            expected_influence=column * expected_influence,
+            is_proportion=False,
         )
 
-    def compute_estimates(self) -> dict[str, Figure]:
-        """Return each metric, or difference, with its interval."""
-        return dict(
-            zip(
-                RANKING_METRICS,
-                map(self._figure, range(len(RANKING_METRICS))),
-                strict=True,
-            )
-        )
+    def compute_estimates(self) -> dict[str, Estimate]:
+        """Estimate each metric, or each difference, with its interval.
 
-    def _figure(self, at: int) -> Figure:
-        own = self.moved[at]
-        foreseen = self.foreseen[at]
-        g = len(self.stands_for)
-        weight = self.stands_for / self.stands_for.sum()
-        spread = self.left * weight**2
-        tuned = float(ratio(spread @ (own * foreseen), spread @ foreseen**2, 0.0))
-        alone = weight * foreseen**2
-        leverage = weight + np.array([np.zeros(g), ratio(alone, alone.sum(), 0.0)])
-        residuals = np.array([own, own - tuned * foreseen]) / np.maximum(
-            1 - leverage, _LEAST
-        )
-        plain, powered = (
-            residuals**2 @ spread + _EXTREME * spread.mean() * np.abs(own).max() ** 2
-        )
-        helps = powered < plain
-        value = float(self.value[at] + helps * tuned * self.shift[at])
-        if self.share:
+        Returns
+        -------
+        dict of str to Estimate
+            By the names in `RANKING_METRICS`.
+        """
+        estimates = {}
+        for index, metric in enumerate(RANKING_METRICS):
+            estimates[metric] = self._estimate(index)
+
+        return estimates
+
+    def _estimate(self, index: int) -> Estimate:
+        """Estimate one metric or difference."""
+        influence = self.influence[index]
+        expected = self.expected_influence[index]
+        weight = self.weight / self.weight.sum()
+        variance_weight = self.unseen * weight**2
+
+        # λ of least variance.
+        covariance = variance_weight @ (influence * expected)
+        lambda_ = float(ratio(covariance, variance_weight @ expected**2, 0.0))
+
+        # Variance without and with the expected metrics.
+        extreme = _EXTREME * variance_weight.mean() * np.abs(influence).max() ** 2
+        plain = extreme + _compute_variance(influence, weight, variance_weight)
+        squares = weight * expected**2
+        leverage = weight + ratio(squares, squares.sum(), 0.0)
+        residual = influence - lambda_ * expected
+        powered = extreme + _compute_variance(residual, leverage, variance_weight)
+
+        value = float(self.value[index])
+        variance = plain
+        if powered < plain:
+            value += lambda_ * float(self.expected_shift[index])
+            variance = powered
+        if self.is_proportion:
             value = float(np.clip(value, 0, 1))
 
-        error = float(np.sqrt(powered if helps else plain))
-        if self.left.any():
-            ends = _between(value, error, 1 / float(weight @ weight), self.share)
-        else:
-            ends = (value, value)
+        # Without unseen instances there is no uncertainty.
+        standard_error = float(np.sqrt(variance))
+        low = value
+        high = value
+        if self.unseen.any():
+            n_effective = 1 / float(weight @ weight)
+            low, high = _compute_interval(
+                value, standard_error, n_effective, self.is_proportion
+            )
 
-        return Figure(value, error, *ends, float(g * ratio(plain, error**2, 1.0)))
+        n_gold = len(self.weight)
+        return Estimate(
+            value=value,
+            standard_error=standard_error,
+            low=low,
+            high=high,
+            effective_gold=float(n_gold * ratio(plain, standard_error**2, 1.0)),
+        )
+
+
+def _compute_variance(
+    residual: FloatArray, leverage: FloatArray, variance_weight: FloatArray
+) -> float:
+    """Compute the variance from leave-one-out residuals (g,)."""
+    share = np.maximum(1 - leverage, _MIN_RESIDUAL_SHARE)
+    return float((residual / share) ** 2 @ variance_weight)
 
 
 def evaluate_on_gold(
-    truth: Any,
+    truth: ArrayLike,
     scores: FloatArray,
-    likely: FloatArray | None = None,
-    chance: FloatArray | None = None,
+    probabilities: FloatArray | None = None,
+    inclusion: FloatArray | None = None,
 ) -> GoldEvaluation:
-    """Judge scores by what truth is known.
+    """Evaluate scores on the instances with gold labels.
 
     Parameters
     ----------
-    truth
-        Relevant labels (n, l) as 1 and 0, NaN where it is not known.
-    scores
-        Scores (n, l) that were found without this truth.
-    likely
-        How likely each label is relevant (n, l), also found without it; ``None``:
-        nothing is foreseen.
-    chance
-        With what probability each instance (n,) was drawn to get its truth; ``None``:
-        nobody knows. Figures are then of the instances with truth and others like them,
-        and no other instance is looked at.
+    truth : array-like of shape (n, l)
+        Relevant labels as 1 and 0; NaN where there is no gold label.
+    scores : ndarray of shape (n, l)
+        Scores that were computed without these gold labels.
+    probabilities : ndarray of shape (n, l), default=None
+        Probabilities of the labels, also computed without these gold labels. By
+        default, there are no expected metrics.
+    inclusion : ndarray of shape (n,), default=None
+        Probability with which each instance was sampled to get gold labels. By
+        default, it is unknown. The estimates are then for the gold instances and
+        instances like them, and no other instance is used.
+
+    Returns
+    -------
+    GoldEvaluation
 
     Examples
     --------
     >>> import mlconsensus as mlc
     >>> panel, truth = mlc.datasets.make_panel(random_state=0)
-    >>> gold = np.where(np.arange(len(truth))[:, None] < 100, truth, np.nan)  # they are in random order
+    >>> is_gold = np.arange(len(truth)) < 100  # instances are in random order
+    >>> gold = np.where(is_gold[:, np.newaxis], truth, np.nan)
     >>> vote = mlc.majority_vote(panel)
-    >>> found = evaluate_on_gold(gold, vote, mlc.weighted_consensus(panel), np.full(len(truth), 0.1)).compute_estimates()["ranking_loss"]
-    >>> found.low < mlc.metrics.ranking_loss(truth, vote) < found.high, found.worth > 100
-    (True, True)
+    >>> probabilities = mlc.weighted_consensus(panel)
+    >>> inclusion = np.full(len(truth), 0.1)
+    >>> evaluation = evaluate_on_gold(gold, vote, probabilities, inclusion)
+    >>> loss = evaluation.compute_estimates()["ranking_loss"]
+    >>> loss.low < mlc.metrics.ranking_loss(truth, vote) < loss.high
+    True
+    >>> loss.effective_gold > 100
+    True
     """
     truth = np.asarray(truth, dtype=np.float64)
-    known = ~np.isnan(truth)
-    gold = np.flatnonzero(known.any(axis=1))
-    if chance is None:
-        stands_for = np.ones(len(gold))
+    is_known = ~np.isnan(truth)
+    gold = np.flatnonzero(is_known.any(axis=1))
+    gold_scores = scores[gold]
+    if inclusion is None:
+        weight = np.ones(len(gold))
+        unseen = np.ones(len(gold))
     else:
-        stands_for = 1 / chance[gold]
+        # An instance of which half the labels have gold labels is half seen.
+        share_known = is_known[gold].mean(axis=1)
+        weight = 1 / inclusion[gold]
+        unseen = np.maximum(1 - inclusion[gold] * share_known, 0)
 
-    # An instance of which half the cells are known is half seen.
-    if chance is None:
-        left = np.ones(len(gold))
-    else:
-        left = np.maximum(1 - chance[gold] * known[gold].mean(axis=1), 0)
-
-    yes = truth[gold] == 1
-    no = truth[gold] == 0
-    value, moved = _values(
-        compute_instance_metrics(yes, no, scores[gold]),
-        yes,
-        no,
-        scores[gold],
-        stands_for,
+    # Metrics by the gold labels.
+    relevant = truth[gold] == 1
+    irrelevant = truth[gold] == 0
+    metrics = compute_instance_metrics(relevant, irrelevant, gold_scores)
+    value, influence = _compute_values(
+        metrics, relevant, irrelevant, gold_scores, weight
     )
-    shift = np.zeros(4)
-    foreseen = np.zeros((4, len(gold)))
-    if chance is not None and likely is not None:
-        likely = np.clip(likely, 0, 1)
-        each = compute_expected_metrics(likely, scores)
-        of_all, _ = _values(each, likely, 1 - likely, scores, np.ones(len(scores)))
-        of_gold, foreseen = _values(
-            each[:, gold], likely[gold], 1 - likely[gold], scores[gold], stands_for
-        )
-        shift = of_all - of_gold
 
-    return GoldEvaluation(value, moved, shift, foreseen, stands_for, left)
+    # Expected metrics, of all instances and of the gold instances.
+    expected_shift = np.zeros(len(RANKING_METRICS))
+    expected_influence = np.zeros((len(RANKING_METRICS), len(gold)))
+    if inclusion is not None and probabilities is not None:
+        p = np.clip(probabilities, 0, 1)
+        expected = compute_expected_metrics(p, scores)
+        value_all, _ = _compute_values(expected, p, 1 - p, scores, np.ones(len(scores)))
+        value_gold, expected_influence = _compute_values(
+            expected[:, gold], p[gold], 1 - p[gold], gold_scores, weight
+        )
+        expected_shift = value_all - value_gold
+
+    return GoldEvaluation(
+        value=value,
+        influence=influence,
+        expected_shift=expected_shift,
+        expected_influence=expected_influence,
+        weight=weight,
+        unseen=unseen,
+    )
 
 
 def compute_instance_metrics(
-    yes: BoolArray, no: BoolArray, scores: FloatArray
+    relevant: BoolArray, irrelevant: BoolArray, scores: FloatArray
 ) -> FloatArray:
-    """Give one error, ranking loss and average precision of each instance (3, n), over the cells that are known.
+    """Compute the metrics of each instance over the labels with a known truth.
 
-    Labels of which nothing is known are left out. NaN where cells that are not known
-    would tell: whether the label put first is right, or how labels stand of which none
-    is a yes.
+    Labels whose truth is unknown for all instances are left out.
+
+    Parameters
+    ----------
+    relevant, irrelevant : ndarray of bool of shape (n, l)
+        Known truth; both are False where it is unknown.
+    scores : ndarray of shape (n, l)
+        Higher is more relevant.
+
+    Returns
+    -------
+    ndarray of shape (3, n)
+        One-error, ranking loss and average precision. NaN if they depend on unknown
+        labels: if it is unknown whether the first label is relevant, or if no relevant
+        label is known.
     """
-    asked = (yes | no).any(axis=0)
-    yes = yes[:, asked]
-    no = no[:, asked]
-    scores = scores[:, asked]
-    g = _rank_counts.find_tie_groups(
-        yes, np.where(yes | no, scores, -np.inf)
-    )  # what is not known comes last, and its pairs off
-    pairs = (no.shape[1] - g.n_relevant) / np.maximum(no.sum(axis=1), 1)
-    first = scores == scores.max(axis=1, keepdims=True)
-    told = (yes | no).all(axis=1) | yes.any(axis=1)
-    wrong = ratio((first & no).sum(axis=1), (first & (yes | no)).sum(axis=1), np.nan)
-    ranked = np.stack(
+    has_known = (relevant | irrelevant).any(axis=0)
+    relevant = relevant[:, has_known]
+    irrelevant = irrelevant[:, has_known]
+    scores = scores[:, has_known]
+    is_known = relevant | irrelevant
+
+    # One-error, among the labels that are tied at the top.
+    is_first = scores == scores.max(axis=1, keepdims=True)
+    n_wrong = (is_first & irrelevant).sum(axis=1)
+    one_error = ratio(n_wrong, (is_first & is_known).sum(axis=1), np.nan)
+
+    # Unknown labels are ranked last, and their pairs do not count.
+    known_scores = np.where(is_known, scores, -np.inf)
+    groups = _rank_counts.find_tie_groups(relevant, known_scores)
+    n_counted = irrelevant.shape[1] - groups.n_relevant
+    n_irrelevant = np.maximum(irrelevant.sum(axis=1), 1)
+    loss = _rank_counts.compute_ranking_loss(groups) * (n_counted / n_irrelevant)
+    precision = _rank_counts.compute_average_precision(groups)
+
+    can_rank = is_known.all(axis=1) | relevant.any(axis=1)
+    ranked = np.where(can_rank, np.stack([loss, precision]), np.nan)
+    return np.vstack([one_error, ranked])
+
+
+def compute_expected_metrics(
+    probabilities: FloatArray, scores: FloatArray
+) -> FloatArray:
+    """Compute the expected metrics of each instance.
+
+    Each sum over labels is replaced by its expectation.
+
+    Parameters
+    ----------
+    probabilities : ndarray of shape (n, l)
+        Probabilities that the labels are relevant.
+    scores : ndarray of shape (n, l)
+        Higher is more relevant.
+
+    Returns
+    -------
+    ndarray of shape (3, n)
+        One-error, ranking loss and average precision.
+    """
+    order = np.argsort(-scores, axis=1, kind="stable")
+    p = np.take_along_axis(probabilities, order, axis=1)
+    n_labels = p.shape[1]
+    n_above = np.arange(n_labels)
+    relevant_above = np.cumsum(p, axis=1) - p
+    n_relevant = p.sum(axis=1)
+
+    wrong_pairs = (p * (n_above - relevant_above)).sum(axis=1)
+    n_pairs = n_relevant * (n_labels - n_relevant)
+    precision = (p * (1 + relevant_above) / (1 + n_above)).sum(axis=1)
+    return np.stack(
         [
-            _rank_counts.compute_ranking_loss(g) * pairs,
-            _rank_counts.compute_average_precision(g),
+            1 - p[:, 0],
+            ratio(wrong_pairs, n_pairs, 0.0),
+            ratio(precision, n_relevant, 1.0),
         ]
     )
-    return np.vstack([wrong, np.where(told, ranked, np.nan)])
 
 
-def compute_expected_metrics(likely: FloatArray, scores: FloatArray) -> FloatArray:
-    """Give what these metrics probably are (3, n): each sum over labels in its expectation."""
-    p = np.take_along_axis(likely, np.argsort(-scores, axis=1, kind="stable"), axis=1)
-    above = np.cumsum(p, axis=1) - p
-    place = np.arange(p.shape[1])
-    total = p.sum(axis=1)
-    wrong = (p * (place - above)).sum(axis=1)
-    precision = (p * (1 + above) / (1 + place)).sum(axis=1)
-    pairs = total * (p.shape[1] - total)
-    return np.stack(
-        [1 - p[:, 0], ratio(wrong, pairs, 0.0), ratio(precision, total, 1.0)]
-    )
-
-
-def _values(
-    each: FloatArray, yes: Any, no: Any, scores: FloatArray, stands_for: FloatArray
+def _compute_values(
+    metrics: FloatArray,
+    relevant: FloatArray | BoolArray,
+    irrelevant: FloatArray | BoolArray,
+    scores: FloatArray,
+    weight: FloatArray,
 ) -> tuple[FloatArray, FloatArray]:
-    """Give microAUC and the means of what is known of each instance (4,), and by how much each moves them (4, g).
+    """Compute the four metrics (4,), and the influence of each instance (4, g).
 
-    Cells are as much a yes and a no as is said.
+    ``metrics`` (3, g) are those of instances, NaN if unknown. ``relevant`` and
+    ``irrelevant`` (g, l) are 0/1 or probabilities.
     """
-    weight = stands_for / stands_for.sum()
-    won = _rank_counts.sum_won_pairs(
-        scores, yes * weight[:, None], no * weight[:, None]
-    )
-    mass = np.array([yes.sum(axis=1), no.sum(axis=1)]) * weight
-    total = mass.sum(axis=1, keepdims=True)
-    auc = ratio(won[0].sum(), total.prod(), np.nan)
-    told = ~np.isnan(each)
-    share = np.where(told.all(axis=1), 1.0, told @ weight)
-    value = ratio(np.where(told, each, 0.0) @ weight, share, np.nan)
-    moved = (
-        ratio(won, total.prod(), 0.0) - np.nan_to_num(auc) * ratio(mass, total, 0.0)
-    ).sum(axis=0) / weight
-    away = ratio(np.where(told, each - value[:, None], 0.0), share[:, None], 0.0)
-    return np.append(auc, value), np.vstack([moved, away])
+    weight = weight / weight.sum()
+
+    # MicroAUC: won pairs by total pairs, and the projection of both.
+    column = weight[:, np.newaxis]
+    won = _rank_counts.sum_won_pairs(scores, relevant * column, irrelevant * column)
+    mass = np.array([relevant.sum(axis=1), irrelevant.sum(axis=1)]) * weight  # (2, g)
+    total = mass.sum(axis=1, keepdims=True)  # (2, 1)
+    n_pairs = total.prod()
+    auc = ratio(won[0].sum(), n_pairs, np.nan)
+    share_won = ratio(won, n_pairs, 0.0)
+    share_mass = ratio(mass, total, 0.0)
+    by_side = share_won - np.nan_to_num(auc) * share_mass
+    auc_influence = by_side.sum(axis=0) / weight
+
+    # Means over the instances with a known metric.
+    is_known = ~np.isnan(metrics)
+    share = np.where(is_known.all(axis=1), 1.0, is_known @ weight)
+    mean = ratio(np.where(is_known, metrics, 0.0) @ weight, share, np.nan)
+    deviation = np.where(is_known, metrics - mean[:, np.newaxis], 0.0)
+    mean_influence = ratio(deviation, share[:, np.newaxis], 0.0)
+    return np.append(auc, mean), np.vstack([auc_influence, mean_influence])
 
 
-def _between(value: float, error: float, g: float, share: bool) -> tuple[float, float]:
-    """Find the ends of the interval; shares are skewed near 0 and 1, and symmetric in their logarithmic odds.
+def _compute_interval(
+    value: float, standard_error: float, n_effective: float, is_proportion: bool
+) -> tuple[float, float]:
+    """Compute the ends of the interval.
 
-    Odds never reach 0 or 1: where the plain interval does, so does this one.
+    The distribution of a proportion is skewed near 0 and 1. Its interval is symmetric
+    in log-odds, and reaches 0 or 1 if the plain interval does.
     """
-    half = error * float(special.stdtrit(max(g - 1, 1), (1 + LEVEL) / 2))
-    if alike := error < 1e-12:  # the most that so many instances can miss
-        half = 1 - ((1 - LEVEL) / 2) ** (1 / g)
+    quantile = special.stdtrit(max(n_effective - 1, 1), (1 + LEVEL) / 2)
+    half = standard_error * float(quantile)
+    has_no_error = standard_error < _NO_ERROR
+    if has_no_error:
+        # All instances are equal: the largest share of others that can be missed.
+        half = 1 - ((1 - LEVEL) / 2) ** (1 / n_effective)
 
     low = value - half
     high = value + half
-    if not share:
+    if not is_proportion:
         return low, high
-    if not alike:
-        least = min(error, 0.5)
-        p = float(np.clip(value, least, 1 - least))
-        odds = special.logit(p)
-        half = half / (p * (1 - p))
-        if low <= 0:
-            low = 0.0
-        else:
-            low = float(special.expit(odds - half))
 
-        if high >= 1:
-            high = 1.0
-        else:
-            high = float(special.expit(odds + half))
+    if not has_no_error:
+        margin = min(standard_error, 0.5)
+        p = float(np.clip(value, margin, 1 - margin))
+        log_odds = special.logit(p)
+        half_log_odds = half / (p * (1 - p))
+        if low > 0:
+            low = float(special.expit(log_odds - half_log_odds))
+        if high < 1:
+            high = float(special.expit(log_odds + half_log_odds))
 
     return max(low, 0.0), min(high, 1.0)

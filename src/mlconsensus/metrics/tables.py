@@ -3,7 +3,7 @@
 import dataclasses
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
@@ -25,6 +25,13 @@ TITLES = {
     "micro_f1": "micro F1",
     "macro_f1": "macro F1",
 }
+
+
+@runtime_checkable
+class _Record(Protocol):
+    """A record whose keys in JSON differ from its fields."""
+
+    def to_dict(self) -> dict[str, Any]: ...
 
 
 def title(metric: str) -> str:
@@ -141,8 +148,9 @@ def plain(value: Any) -> Any:
     Parameters
     ----------
     value : object
-        Records (dataclasses and named tuples) and mappings become dicts; tuples and
-        arrays become lists; numbers that are not finite become None.
+        Records (dataclasses and named tuples) and mappings become dicts, records with
+        a method ``to_dict`` by that; tuples and arrays become lists; numbers that are
+        not finite become None.
 
     Returns
     -------
@@ -153,6 +161,8 @@ def plain(value: Any) -> Any:
     >>> plain((1, float("nan"), np.array([2.0])))
     [1, None, [2.0]]
     """
+    if isinstance(value, _Record):
+        return plain(value.to_dict())
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         names = [field.name for field in dataclasses.fields(value)]
         return {name: plain(getattr(value, name)) for name in names}

@@ -16,8 +16,9 @@ from ..combiners.registry import COMBINERS
 from ..errors import InputError
 from ..execution.progress import track
 from ..linalg.block_sums import FloatArray
-from ..metrics.intervals import Figure, evaluate_on_gold
-from ..metrics.ranking import RANKING_METRICS, evaluate, evaluate_models
+from ..metrics.evaluation import evaluate, evaluate_models
+from ..metrics.intervals import Estimate, evaluate_on_gold
+from ..metrics.ranking import RANKING_METRICS
 from ..metrics.tables import TITLES, title
 from ..predictions import (
     CHANCE,
@@ -53,8 +54,8 @@ class Comparison(NamedTuple):
         Which differences are beyond chance.
     """
 
-    figures: dict[str, dict[str, Figure]]
-    gains: dict[str, dict[str, Figure]]
+    figures: dict[str, dict[str, Estimate]]
+    gains: dict[str, dict[str, Estimate]]
     against: str
     n_gold: int
     drawn: str
@@ -325,11 +326,11 @@ def cross_fit(combiner: BaseCombiner, panel: Predictions) -> FloatArray:
     return scores
 
 
-def _signed(gain: Figure) -> str:
+def _signed(gain: Estimate) -> str:
     return f"{gain.value:+z.3f} ± {gain.high - gain.value:.3f}{'*' if gain.is_significant else ' '}"
 
 
-def _verdict(gains: Mapping[str, Mapping[str, Figure]], against: str, g: int) -> str:
+def _verdict(gains: Mapping[str, Mapping[str, Estimate]], against: str, g: int) -> str:
     """Say what is ahead of the first or behind it, in which metrics."""
     said = []
     for word, sign in (("ahead of", 1), ("behind", -1)):

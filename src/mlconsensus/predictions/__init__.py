@@ -15,6 +15,7 @@ from .alignment import (
     first_again,
     positions_of,
 )
+from .answer_rows import AnswerRows
 from .gold_labels import CHANCE, Gold, gold_of, split_chances, truth_table
 from .model_scores import AlignedScores, Matrix, StoredMatrix, as_matrix
 from .predictions import Predictions, as_predictions, joined
@@ -24,6 +25,8 @@ from .score_tables import (
     aligned,
     as_polars,
     canonical_csr,
+    check_similar_labels,
+    find_rare_labels,
     is_frame,
     table_of,
     tables_of,
@@ -51,6 +54,7 @@ __all__ = [
 ]
 __all__ += [
     "AlignedScores",
+    "AnswerRows",
     "BasePredictions",
     "Matrix",
     "Names",
@@ -66,6 +70,8 @@ __all__ += [
     "as_names",
     "as_predictions",
     "canonical_csr",
+    "check_similar_labels",
+    "find_rare_labels",
     "first_again",
     "gold_of",
     "is_frame",

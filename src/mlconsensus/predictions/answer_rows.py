@@ -85,9 +85,7 @@ class AnswerRows:
         starts = np.searchsorted(self.model[order], np.arange(self.n_models + 1))
 
         parts = []
-        for model, (start, stop) in enumerate(
-            zip(starts[:-1], starts[1:], strict=True)
-        ):
+        for model, (start, stop) in enumerate(pairwise(starts.tolist())):
             rows = np.full(self.n_instances, -1)
             rows[instance[start:stop]] = np.arange(stop - start)
             columns = np.where(self.covered[model], np.arange(self.n_labels), -1)

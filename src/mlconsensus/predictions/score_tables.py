@@ -9,11 +9,21 @@ import numpy as np
 from scipy import sparse
 
 from ..errors import InputError, InputWarning
-from .alignment import Array, How, Maps, Names, align, as_names, in_common
+from .alignment import (
+    Array,
+    BoolArray,
+    How,
+    IntArray,
+    Maps,
+    Names,
+    align,
+    as_names,
+    in_common,
+)
 from .model_scores import AlignedScores, Matrix, StoredMatrix, as_matrix
 
 # instances, with fewer of which nobody can tell what a list leaves out by chance
-_FEW = 50
+FEWEST_FOR_RARE_LABELS = 50
 # times that a label would be named, from which on it is no chance that it never is
 _EXPECTED = 5
 
@@ -268,7 +278,7 @@ def aligned(
     instances, rows = panel_names(
         tables, "instances", [size[0] for size in sizes], how_instances
     )
-    if len(instances) >= _FEW:
+    if len(instances) >= FEWEST_FOR_RARE_LABELS:
         columns = _rarely_named(tables, columns, sizes)
 
     parts = tuple(
@@ -292,21 +302,62 @@ def _rarely_named(
     but for one in 150 (e⁻⁵).
     """
     lists = [k for k, table in enumerate(tables) if table.named is not None]
-    each: list[Any] = [
-        np.arange(sizes[k][1]) if columns[k] is None else columns[k] for k in lists
-    ]
-    named = sum(
-        np.where(own >= 0, tables[k].named[own], 0)
-        for k, own in zip(lists, each, strict=True)
-    )
-    rate = named / np.maximum(
-        sum(sizes[k][0] * (own >= 0) for k, own in zip(lists, each, strict=True)), 1
-    )
-    for k, own in zip(lists, each, strict=True):
-        rarely = (own == -1) & (rate > 0) & (sizes[k][0] * rate < _EXPECTED)
-        columns[k] = np.where(rarely, -2, own) if rarely.any() else columns[k]
+    if not lists:
+        return columns
+
+    positions: list[Any] = []
+    counts: list[Any] = []
+    for k in lists:
+        own_columns = columns[k]
+        if own_columns is None:
+            own_columns = np.arange(sizes[k][1])
+        positions.append(own_columns)
+        counts.append(np.where(own_columns >= 0, tables[k].named[own_columns], 0))
+
+    is_listed = np.array([own_columns >= 0 for own_columns in positions])
+    n_instances = np.array([sizes[k][0] for k in lists])
+    is_rare = find_rare_labels(np.array(counts), n_instances, is_listed)
+    for row, k in enumerate(lists):
+        is_negative = is_rare[row] & (positions[row] == -1)
+        if is_negative.any():
+            columns[k] = np.where(is_negative, -2, positions[row])
 
     return columns
+
+
+def find_rare_labels(
+    counts: IntArray, n_instances: IntArray, is_listed: BoolArray
+) -> BoolArray:
+    """Find labels that a model does not list only because they are rare.
+
+    A model that would list the label 5 times, if it did so as often as the others,
+    lists it at least once except in one of 150 cases (e**-5).
+
+    Parameters
+    ----------
+    counts : ndarray of shape (m, l)
+        How often each model lists each label.
+    n_instances : ndarray of shape (m,)
+        Number of instances of each model.
+    is_listed : ndarray of shape (m, l) of bool
+        Whether the model lists the label at all.
+
+    Returns
+    -------
+    ndarray of shape (m, l) of bool
+
+    Examples
+    --------
+    >>> counts = np.array([[9, 1], [9, 0]])
+    >>> find_rare_labels(counts, np.array([50, 50]), counts > 0)
+    array([[False, False],
+           [False,  True]])
+    """
+    n_known = n_instances @ is_listed
+    rate = counts.sum(axis=0) / np.maximum(n_known, 1)
+    n_expected = n_instances[:, np.newaxis] * rate
+    is_rare = (rate > 0) & (n_expected < _EXPECTED)
+    return np.asarray(~is_listed & is_rare)
 
 
 def panel_names(
@@ -377,11 +428,11 @@ def panel_names(
         [table.listed for table in tables] if what == "instances" else (),
     )
     if what == "labels" and any(table.file for table in tables):
-        _check_alike([str(label) for label in panel])
+        check_similar_labels([str(label) for label in panel])
     return panel, maps
 
 
-def _check_alike(labels: list[str]) -> None:
+def check_similar_labels(labels: list[str]) -> None:
     """Warn of labels that differ in case or spaces around them alone."""
     first: dict[str, str] = {}
     pairs = (

@@ -231,8 +231,8 @@ def _rows(consensus: "Consensus", shown: IntArray) -> tuple[InstanceRow, ...]:
 
 def _reason(why: Explanation, change: str, vote: float) -> Reason:
     """Keep of an explanation what is shown; `vote` is that of the whole panel, which knows the labels' priors."""
-    parts = why.largest(_MOST_PARTS)
-    others = int(why.counts.sum()) + len(why.clusters) - len(parts)
+    parts = why.select_parts(_MOST_PARTS)
+    others = int(why.is_relevant.sum()) + len(why.clusters) - len(parts)
     figures = (why.scale, why.baseline, why.remainder, why.total)
     return Reason(
         why.label,
@@ -242,5 +242,5 @@ def _reason(why: Explanation, change: str, vote: float) -> Reason:
         *figures,
         tuple(parts),
         others,
-        why.rest(parts),
+        why.sum_others(parts),
     )

@@ -12,9 +12,9 @@ from ..decision.label_sets import match_instances, match_total
 from ..execution.progress import track
 from ..linalg.block_sums import dense, ratio
 from ..metrics import intervals
+from ..metrics.evaluation import evaluate, evaluate_models, iterate_models
 from ..metrics.ground_truth import MatchedTruth, describe_empty_instances, match_truth
-from ..metrics.intervals import Figure
-from ..metrics.ranking import evaluate, evaluate_models, iterate_models
+from ..metrics.intervals import Estimate
 from ..metrics.tables import ENOUGH
 from ..predictions import Array, BoolArray, FloatArray, IntArray, Predictions
 from .changes import compute_overruled_votes, evenly
@@ -49,7 +49,7 @@ class Rival:
 
     name: str
     kind: str  # "method" or "model"
-    ahead: Figure  # on the pairs that the rival has predicted
+    ahead: Estimate  # on the pairs that the rival has predicted
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,7 +123,7 @@ class JudgedSummary:
     metric: str
     # Difference in microAUC to the mean score of each label, which ranks all instances
     # alike.
-    chance: Figure
+    chance: Estimate
     # Voting, unless it is the method, and the model closest to the consensus.
     rivals: tuple[Rival, ...]
     labels: tuple[LabelGain, ...]

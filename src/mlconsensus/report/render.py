@@ -12,7 +12,8 @@ from typing import Any, Literal, get_args
 
 from ..errors import InputError, nearest, one_of
 from ..io.files import atomic_write
-from ..metrics.ranking import LABEL_SET_METRICS, RANKING_METRICS
+from ..metrics.label_sets import LABEL_SET_METRICS
+from ..metrics.ranking import RANKING_METRICS
 from ..metrics.tables import find_best_rows, format_metrics_table, plain, title
 from ..text import plural, shown, sizes, table
 from .changes import ChangesSummary, Reason
