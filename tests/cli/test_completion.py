@@ -1,4 +1,4 @@
-"""Completion in real shells, where they are installed: what a user gets who presses Tab."""
+"""Completion in real shells, if they are installed."""
 
 import contextlib
 import os

@@ -1,4 +1,4 @@
-"""The pages of docs show what commands print: every `$ …` line is run, and … stands for anything."""
+"""Pages of docs show what commands print: every `$ …` line is run."""
 
 import contextlib
 import io

@@ -1,4 +1,4 @@
-"""Names, files and streams made to harm: what is shown is printable, what is asked to end leaves nothing."""
+"""Hostile names, files and streams: output is printable, and no file is left."""
 
 import csv
 import os

@@ -1,4 +1,4 @@
-"""Panels of many labels on the command line: in memory, streamed, on Dask; ranked files that read back."""
+"""Large label spaces on the command line: in memory, streamed and on Dask."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Long tables, language models' answers and labels of many names, on the command line."""
+"""Long tables, LLM answers and label names on the command line."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""`statistics`, `solve` and `apply`: sites that show each other no instance, through the command line."""
+"""`statistics`, `solve` and `apply`: federated sites on the command line."""
 
 import json
 import shutil

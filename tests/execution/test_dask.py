@@ -1,4 +1,4 @@
-"""Dask: workers in processes of their own give the same scores as memory does, also when one of them is killed."""
+"""Dask: workers give the same scores as memory, also if one of them is killed."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""The local engine with many blocks at once: the same answer, in order, whatever their size and number."""
+"""Local execution: results do not depend on the size and number of blocks."""
 
 import signal
 import subprocess
@@ -77,7 +77,10 @@ def work(*_):
             return
         time.sleep(0.1)
 try:
-    local.solve(work) if sys.argv[1] == "solve" else list(local.map_with_progress([1, 2], work, 2, "gathering"))
+    if sys.argv[1] == "solve":
+        local.solve(work)
+    else:
+        list(local.map_with_progress([1, 2], work, 2, "gathering"))
 except KeyboardInterrupt:
     print("heard")
 """

@@ -1,4 +1,4 @@
-"""Streaming: the same scores as in memory, whatever the blocks; work that is stopped leaves nothing."""
+"""Streaming gives the same scores as memory; work that is stopped leaves no file."""
 
 import os
 import signal

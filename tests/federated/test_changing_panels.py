@@ -15,7 +15,7 @@ from panels import panels
 
 
 def days(scores, cut):
-    """Two days of one panel: on the second a model and a label are gone, and others have come."""
+    """Return two days of one panel; on the second, a model and a label are replaced."""
     m, _, l = scores.shape
     panel = mlc.Predictions(scores)
     one = panel[:cut].select(models=panel.models[: m - 1], labels=panel.labels[: l - 1])
@@ -30,7 +30,7 @@ def days(scores, cut):
 
 
 def through_rounds(name, parts):
-    """Merge parts of a panel, in each round anew; also the parts' own sums of the last round."""
+    """Merge parts of a panel in each pass; also return the parts of the last pass."""
     fitted = [combiner_named(name).fit_round(part) for part in parts]
     with pytest.warns(mlc.InputWarning, match="that not all have"):
         together = mlc.merge(fitted)
@@ -251,7 +251,7 @@ class Counted(str):
 
 
 def test_names_are_compared_in_a_time_that_grows_with_their_number():
-    """Of 2,000 labels each was once looked up in a new set of all, 4,000,000 times a site."""
+    """Once, each of 2,000 labels was looked up in a new set of all labels."""
     l = 2000
     fitted = mlc.MajorityVote().fit(np.ones((2, 2, l), dtype=bool))
     labels = [Counted(position) for position in range(l)]

@@ -135,7 +135,7 @@ def with_number(path, name, number):
 
 @pytest.mark.parametrize("count", [1e-310, 5e-324, 1e59])
 def test_counts_that_no_site_can_have(tmp_path, recwarn, count):
-    """A round is solved as a model is: without Python's warnings, and never to numbers that are not finite."""
+    """A pass is solved without warnings, and never to numbers that are not finite."""
     mlc.save_statistics(
         mlc.WeightedConsensus(rescale=False).fit_round(PANEL, None), tmp_path / "state"
     )

@@ -1,4 +1,4 @@
-"""Private statistics: what one instance can add, how much noise that takes, and that it is solved in any noise."""
+"""Private statistics: sensitivity, scale of the noise, and solving with noise."""
 
 import contextlib
 import hashlib
@@ -114,7 +114,7 @@ def test_decisions_reach_the_sensitivity_of_mlcm_r():
 
 @every_method
 def test_sums_are_exact_whatever_the_order(kind):
-    """On the grid there is no rounding, so that not even the order of instances shows."""
+    """On the grid there is no rounding, so the order of instances does not matter."""
     scores = PANEL.to_array()
     rng = np.random.default_rng(0)
     turned = scores[:, rng.permutation(scores.shape[1])]
@@ -158,7 +158,7 @@ def test_a_symmetric_matrix_keeps_its_norm_as_a_vector(size):
     ("epsilon", "delta"), [(0.1, 1e-6), (1.0, 1e-6), (1.0, 1e-9), (8.0, 1e-5)]
 )
 def test_the_scale_is_no_less_than_the_guarantee_needs_and_hardly_more(epsilon, delta):
-    """The closed form of δ(ε) for Gaussian noise (Balle and Wang 2018) is met; with a fifth less noise it is not."""
+    """Compare with the closed form of δ(ε) for Gaussian noise (Balle and Wang 2018)."""
 
     def exact_delta(scale):
         a = 1 / (2 * scale)

@@ -71,7 +71,7 @@ def test_every_flipped_byte_and_every_cut_is_refused(kind, tmp_path):
 def test_flipped_bytes_under_a_right_sha256_of_are_refused_or_harmless(
     name, kind, tmp_path, monkeypatch
 ):
-    """As someone would do it who wants to do harm: what is read is refused in one sentence, or gives finite scores."""
+    """Changed files are refused in one sentence, or give finite scores."""
     panel, _ = mlc.datasets.make_panel(20, 2, 2, missing=0.1, random_state=0)
     path = tmp_path / f"a.{kind}"
     fitted = combiner_named(name).fit(panel)
@@ -269,7 +269,7 @@ def test_sums_that_cannot_be_are_refused(stats, change, words):
 
 
 def test_nothing_in_place_of_sums_is_refused(stats):
-    """A 0 says that nothing was added up, which can be so only beside the sums that every panel has."""
+    """A 0 means that a field is absent, which only optional fields can be."""
     header, arrays = read_state(stats)
     saved(stats, header, arrays | {"walk": np.float64(0.0)})
     assert "walk: found the shape (), expected m × l × m × l" in refused(stats)
