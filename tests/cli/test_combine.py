@@ -130,9 +130,9 @@ def test_label_sets_by_f1_are_those_of_the_library(
         0, pl.Series("instance", names[:30])
     ).write_csv("gold.csv")
     if gold is None:
-        known = []
+        gold_option = []
     else:
-        known = ["--gold", gold]
+        gold_option = ["--gold", gold]
     files = [f"{model}.csv" for model in panel.models]
     assert (
         run(
@@ -142,15 +142,15 @@ def test_label_sets_by_f1_are_those_of_the_library(
             method,
             "--decide",
             "f1",
-            *known,
+            *gold_option,
             "-o",
             "x.csv",
         ).code
         == 0
     )
     _, rows = _rows((tmp_path / "x.csv").read_text())
-    found = mlc.combine(panel, method=method, gold=None if gold is None else answers)
-    assert [rows[name] for name in names] == found.label_indicator.astype(int).tolist()
+    result = mlc.combine(panel, method=method, gold=None if gold is None else answers)
+    assert [rows[name] for name in names] == result.label_indicator.astype(int).tolist()
 
 
 @pytest.mark.parametrize(

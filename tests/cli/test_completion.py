@@ -1,4 +1,4 @@
-"""Completion in real shells, where they are installed: what a user gets who presses Tab."""
+"""Completion in real shells, if they are installed."""
 
 import contextlib
 import os
@@ -52,17 +52,17 @@ class Terminal:
     def send(self, text, until, most=20.0):
         """Type something and wait for a pattern; what came is returned."""
         os.write(self.line, text.encode())
-        said = ""
+        output = ""
         end = time.monotonic() + most
-        while time.monotonic() < end and not re.search(until, said):
+        while time.monotonic() < end and not re.search(until, output):
             if select.select([self.line], [], [], 0.1)[0]:
-                said += os.read(self.line, 65536).decode(errors="replace")
+                output += os.read(self.line, 65536).decode(errors="replace")
                 if (
-                    "\x1b[c" in said or "\x1b[0c" in said
+                    "\x1b[c" in output or "\x1b[0c" in output
                 ):  # fish asks what terminal this is, and waits
                     os.write(self.line, b"\x1b[?62c")
-                    said = said.replace("\x1b[c", "").replace("\x1b[0c", "")
-        return said
+                    output = output.replace("\x1b[c", "").replace("\x1b[0c", "")
+        return output
 
     def close(self):
         with contextlib.suppress(OSError):
@@ -92,9 +92,10 @@ def test_a_shell_completes_files_methods_formats_and_options(shell, tmp_path):
             # The line that Tab has made is not run but shown: Ctrl-A goes to its
             # beginning.
             terminal.send(typed + "\t", re.escape(expected[len(typed) :]), 10)
-            said = terminal.send("\x01echo GO''T \r", "GOT mlcon[^\n]*\n")
+            output = terminal.send("\x01echo GO''T \r", "GOT mlcon[^\n]*\n")
             assert [
-                line.rstrip() for line in re.findall(r"GOT (mlconsensus[^\r\n]*)", said)
+                line.rstrip()
+                for line in re.findall(r"GOT (mlconsensus[^\r\n]*)", output)
             ] == [expected]
     finally:
         terminal.close()

@@ -1,4 +1,4 @@
-"""The pages of docs show what commands print: every `$ …` line is run, and … stands for anything."""
+"""Pages of docs show what commands print: every `$ …` line is run."""
 
 import contextlib
 import io
@@ -51,9 +51,9 @@ def test_a_page_shows_what_is_printed(page, tmp_path, monkeypatch):
     else:
         shutil.copytree(ROOT / "examples" / "news", tmp_path / "here")
     monkeypatch.chdir(tmp_path / "here")
-    found = SHOWN.findall((ROOT / "docs" / page).read_text().replace("\\\n", " "))
-    assert found
-    for line, shown in found:
+    result = SHOWN.findall((ROOT / "docs" / page).read_text().replace("\\\n", " "))
+    assert result
+    for line, shown in result:
         lines = textwrap.dedent(shown).strip().splitlines()
         pattern = "\n".join(
             "(?s:.*)" if one == "…" else re.escape(one).replace("…", ".*")

@@ -55,14 +55,14 @@ def test_a_method_may_be_asked_for(run, panel):
 
 def test_json_holds_every_part(run, combined):
     ran = run("explain", *FILES, "--instance", "3", "--label", "news", "--json")
-    (found,) = json.loads(ran.out)
-    assert found == combined("filter").explain("3", "news").to_dict()
-    assert found["baseline"] + sum(
-        part["contribution"] for part in found["parts"]
-    ) + found["remainder"] == (pytest.approx(found["score"], abs=1e-10))
+    (result,) = json.loads(ran.out)
+    assert result == combined("filter").explain("3", "news").to_dict()
+    assert result["baseline"] + sum(
+        part["contribution"] for part in result["parts"]
+    ) + result["remainder"] == (pytest.approx(result["score"], abs=1e-10))
     assert {
         (part["model"], part["said"])
-        for part in found["parts"]
+        for part in result["parts"]
         if part["label"] == "news"
     } == {
         ("a", 1.0),

@@ -63,11 +63,11 @@ def test_known_answers_stand_whatever_the_method_and_file(
 def test_the_command_gives_what_the_library_gives(combined, folder: Path) -> None:
     panel = mlc.read_predictions(folder / "models")
     gold = pd.DataFrame([[0, 1], [np.nan, 0]], index=["3", "2"], columns=["war", "law"])
-    found = mlc.combine(panel, gold=gold)
-    np.testing.assert_allclose(combined(WIDE).to_numpy(), found.scores, atol=1e-12)
-    assert found.gold is not None
-    np.testing.assert_array_equal(np.nansum(found.gold, axis=0), [1, 0, 0])
-    assert found.label_indicator[2, :2].tolist() == [True, False]
+    result = mlc.combine(panel, gold=gold)
+    np.testing.assert_allclose(combined(WIDE).to_numpy(), result.scores, atol=1e-12)
+    assert result.gold is not None
+    np.testing.assert_array_equal(np.nansum(result.gold, axis=0), [1, 0, 0])
+    assert result.label_indicator[2, :2].tolist() == [True, False]
 
 
 def test_lists_of_tags_are_complete_and_tables_with_scores_are_not(
@@ -92,7 +92,7 @@ def test_lists_of_tags_are_complete_and_tables_with_scores_are_not(
 
 
 @pytest.mark.parametrize(
-    ("gold", "said"),
+    ("gold", "message"),
     [
         ("id,law\n1,1\n2,\n", "gold.csv: found only yes, expected some no, too"),
         ("instance,label,score\n1,law,1\n2,law,1\n", "gold.csv: found only yes"),
@@ -110,13 +110,13 @@ def test_lists_of_tags_are_complete_and_tables_with_scores_are_not(
     ],
 )
 def test_gold_that_cannot_be_meant_is_refused_and_nothing_is_written(
-    run, folder: Path, gold: str, said: str
+    run, folder: Path, gold: str, message: str
 ) -> None:
     (folder / "gold.csv").write_text(gold)
     out = folder / "consensus.csv"
     done = run("combine", folder / "models", "--gold", folder / "gold.csv", "-o", out)
     assert done.code == 2
-    assert said in done.err
+    assert message in done.err
     assert len(done.err.strip().splitlines()) == 1
     assert not out.exists()
 

@@ -1,4 +1,4 @@
-"""Names, files and streams made to harm: what is shown is printable, what is asked to end leaves nothing."""
+"""Hostile names, files and streams: output is printable, and no file is left."""
 
 import csv
 import os
@@ -338,9 +338,9 @@ def test_a_request_to_end_leaves_nothing(panel, name, mode):
     assert process.stdout.readline() == b"ready\n"
     assert any(entry.endswith(".part") for entry in os.listdir(panel))
     process.send_signal(number)
-    _, said = process.communicate(timeout=30)
+    _, output = process.communicate(timeout=30)
     assert process.returncode == 128 + number
-    assert said.decode().splitlines()[-1] == "mlconsensus: interrupted"
+    assert output.decode().splitlines()[-1] == "mlconsensus: interrupted"
     assert sorted(os.listdir(panel)) == before
     assert os.listdir(panel / "scratch") == []
 

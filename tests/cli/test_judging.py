@@ -36,17 +36,17 @@ def test_evaluate_reads_labels_as_combine_does(run, tmp_path, monkeypatch):
 def test_evaluate(run, panel):
     ran = run("evaluate", "a.csv", "--truth", "truth.csv", "--json")
     assert ran.code == 0
-    found = json.loads(ran.out)
-    assert list(found) == [
+    result = json.loads(ran.out)
+    assert list(result) == [
         *RANKING_METRICS,
         *LABEL_SET_METRICS,
         "intervals",
         "drawn",
         "note",
     ]
-    for metric, interval in found["intervals"].items():
-        assert interval["low"] <= found[metric] <= interval["high"]
-    assert (found["micro_auc"], found["ranking_loss"], found["subset_accuracy"]) == (
+    for metric, interval in result["intervals"].items():
+        assert interval["low"] <= result[metric] <= interval["high"]
+    assert (result["micro_auc"], result["ranking_loss"], result["subset_accuracy"]) == (
         1,
         0,
         1,
@@ -113,14 +113,14 @@ def test_bad_truth(run, panel, truth, words):
 
 def test_compare(run, panel):
     ran = run("compare", "a.csv", "b.csv", "c.csv", "--truth", "truth.csv", "--json")
-    found = json.loads(ran.out)
-    assert list(found) == ["BM", *mlc.COMBINERS, "voices"]
-    assert found["MV"]["ranking_loss"] == 0
-    assert (found["voices"]["low"], found["voices"]["high"]) == (
+    result = json.loads(ran.out)
+    assert list(result) == ["BM", *mlc.COMBINERS, "voices"]
+    assert result["MV"]["ranking_loss"] == 0
+    assert (result["voices"]["low"], result["voices"]["high"]) == (
         1,
         3,
     )  # three cannot tell
-    each = json.loads(
+    by_model = json.loads(
         run(
             "compare",
             "a.csv",
@@ -131,9 +131,9 @@ def test_compare(run, panel):
             "--each-model",
         ).out
     )
-    assert list(each) == ["a", "b", "BM", *mlc.COMBINERS, "voices"]
-    mean = (each["a"]["micro_auc"] + each["b"]["micro_auc"]) / 2
-    assert each["BM"]["micro_auc"] == pytest.approx(mean)
+    assert list(by_model) == ["a", "b", "BM", *mlc.COMBINERS, "voices"]
+    mean = (by_model["a"]["micro_auc"] + by_model["b"]["micro_auc"]) / 2
+    assert by_model["BM"]["micro_auc"] == pytest.approx(mean)
 
 
 def test_compare_marks_the_best(run, panel):
@@ -169,7 +169,7 @@ def test_a_metric_without_a_value_is_null(run, panel):
 
 def test_each_model_is_judged_on_what_it_has_seen(run, panel):
     (panel / "few.csv").write_text("id,sport,news,war\n2,0,1,1\n")
-    found = json.loads(
+    result = json.loads(
         run(
             "compare",
             "a.csv",
@@ -181,7 +181,7 @@ def test_each_model_is_judged_on_what_it_has_seen(run, panel):
             "--json",
         ).out
     )
-    assert (found["few"]["micro_auc"], found["few"]["ranking_loss"]) == (1, 0)
+    assert (result["few"]["micro_auc"], result["few"]["ranking_loss"]) == (1, 0)
     text = run(
         "compare", "a.csv", "b.csv", "few.csv", "--truth", "truth.csv", "--each-model"
     ).out
@@ -194,10 +194,10 @@ def test_agreement(run, panel):
     assert ran.code == 0
     assert "a – b" in ran.out
     assert "Krippendorff's α" in ran.out
-    found = json.loads(run("agreement", "a.csv", "b.csv", "c.csv", "--json").out)
-    assert [one["label"] for one in found["labels"]] == ["sport", "news", "war"]
-    assert found["labels"][0]["alpha"]["value"] == 1
-    assert [one["raters"] for one in found["pairs"]] == [
+    result = json.loads(run("agreement", "a.csv", "b.csv", "c.csv", "--json").out)
+    assert [one["label"] for one in result["labels"]] == ["sport", "news", "war"]
+    assert result["labels"][0]["alpha"]["value"] == 1
+    assert [one["raters"] for one in result["pairs"]] == [
         ["a", "b"],
         ["a", "c"],
         ["b", "c"],
@@ -216,10 +216,10 @@ def raters(tmp_path):
     rng = np.random.default_rng(0)
     truth = rng.random((200, 4)) < 0.4
     for name in "abcde":
-        said = truth ^ (rng.random(truth.shape) < 0.15)
+        votes = truth ^ (rng.random(truth.shape) < 0.15)
         rows = [
             f"{i},{','.join(str(int(cell)) for cell in row)}"
-            for i, row in enumerate(said)
+            for i, row in enumerate(votes)
         ]
         (tmp_path / f"{name}.csv").write_text("\n".join(["id,w,x,y,z", *rows, ""]))
     (tmp_path / "groups.csv").write_text("rater,group\na,one\nb,one\n")
@@ -234,19 +234,19 @@ def test_compare_without_truth(run, raters):
         m for m in mlc.COMBINERS if m != "MV"
     ]
     assert lines[-2].startswith("In the mean of the four, ")
-    found = json.loads(run("compare", *raters, "--json").out)
-    assert (found["n_raters"], found["n_groups"], found["n_folds"]) == (5, 5, 5)
-    assert found["sentence"] == lines[-2]
-    assert found["voices"]["sentence"] + "." == lines[-1]
-    assert 4.5 < found["voices"]["estimate"] <= found["voices"]["high"] <= 5
-    for gains in found["gains"].values():
+    result = json.loads(run("compare", *raters, "--json").out)
+    assert (result["n_raters"], result["n_groups"], result["n_folds"]) == (5, 5, 5)
+    assert result["sentence"] == lines[-2]
+    assert result["voices"]["sentence"] + "." == lines[-1]
+    assert 4.5 < result["voices"]["estimate"] <= result["voices"]["high"] <= 5
+    for gains in result["gains"].values():
         for gain in gains.values():
             assert gain["low"] <= gain["expected"] <= gain["high"]
 
 
 def test_groups_are_held_out_together(run, raters):
-    found = json.loads(run("compare", *raters, "--groups", "groups.csv", "--json").out)
-    assert (found["n_groups"], found["n_folds"]) == (4, 4)
+    result = json.loads(run("compare", *raters, "--groups", "groups.csv", "--json").out)
+    assert (result["n_groups"], result["n_folds"]) == (4, 4)
     ran = run("compare", *raters[1:], "--groups", "groups.csv")
     assert (ran.code, ran.out) == (2, "")
     assert "groups: found 'a', expected some of 'b'" in ran.err
@@ -256,8 +256,8 @@ def test_too_few_raters_are_told(run, raters):
     ran = run("compare", *raters[:2])
     assert ran.code == 0
     assert ran.out.startswith("No verdict: ")
-    found = json.loads(run("compare", *raters[:2], "--json").out)
-    assert (found["gains"], found["verdict"]) == ({}, None)
+    result = json.loads(run("compare", *raters[:2], "--json").out)
+    assert (result["gains"], result["verdict"]) == ({}, None)
 
 
 def test_too_few_instances_are_told(run, panel):
@@ -270,10 +270,10 @@ def test_too_few_instances_are_told(run, panel):
         (panel / f"{name}.csv").write_text(
             "id,x\n" + "".join(f"{i},{i % 2}\n" for i in range(30))
         )
-    found = json.loads(run("compare", "a.csv", "b.csv", "c.csv", "--json").out)
-    assert found["verdict"] is None
+    result = json.loads(run("compare", "a.csv", "b.csv", "c.csv", "--json").out)
+    assert result["verdict"] is None
     assert (
-        found["gains"]["DS"]["ranking_loss"]["expected"] is None
+        result["gains"]["DS"]["ranking_loss"]["expected"] is None
     )  # one label has no pairs
 
 
@@ -300,16 +300,16 @@ def test_options_that_do_not_go_together(run, raters, options, words):
 @pytest.fixture
 def answers(panel):
     """Truth of half of the instances, with a cell that is not known, and the files of a panel."""
-    known, truth = mlc.datasets.make_panel(n_instances=60, n_labels=4, random_state=0)
-    for name in known.models:
-        known.to_frame(name).to_csv(f"{name}_.csv", index_label="id")
+    panel, truth = mlc.datasets.make_panel(n_instances=60, n_labels=4, random_state=0)
+    for name in panel.models:
+        panel.to_frame(name).to_csv(f"{name}_.csv", index_label="id")
     gold = pd.DataFrame(
-        truth.astype(float), index=known.instances, columns=known.labels
+        truth.astype(float), index=panel.instances, columns=panel.labels
     ).iloc[::2]
     gold.iloc[0, 0] = np.nan
     gold.to_csv("answers.csv", index_label="id")
     gold.assign(**{"inclusion probability": 0.5}).to_csv("asked.csv", index_label="id")
-    return [f"{name}_.csv" for name in known.models]
+    return [f"{name}_.csv" for name in panel.models]
 
 
 def test_compare_by_gold_gives_intervals_and_says_of_what(run, answers):
@@ -318,16 +318,16 @@ def test_compare_by_gold_gives_intervals_and_says_of_what(run, answers):
     assert "30 instances cannot tell" in text
     unsaid = run("compare", *answers, "--gold", "answers.csv").out
     assert "of the 30 instances with answers and others like them alone" in unsaid
-    found = json.loads(
+    result = json.loads(
         run(
             "compare", *answers, "--gold", "answers.csv", "--drawn", "random", "--json"
         ).out
     )
     asked = json.loads(run("compare", *answers, "--gold", "asked.csv", "--json").out)
-    assert found["figures"] == asked["figures"]
-    figure = found["figures"]["Filter"]["ranking_loss"]
+    assert result["figures"] == asked["figures"]
+    figure = result["figures"]["Filter"]["ranking_loss"]
     assert figure["low"] < figure["value"] < figure["high"]
-    assert set(found["gains"]) == set(mlc.COMBINERS) - {"MV"}
+    assert set(result["gains"]) == set(mlc.COMBINERS) - {"MV"}
     assert (
         "--gold: found --truth or --groups too"
         in run(
@@ -345,11 +345,11 @@ def test_compare_leaves_raters_out(run, answers):
 
 def test_evaluate_by_gold(run, answers):
     run("combine", *answers, "--output", "consensus.csv")
-    found = json.loads(
+    result = json.loads(
         run("evaluate", "consensus.csv", "--gold", "answers.csv", "--json").out
     )
-    assert list(found) == [*RANKING_METRICS, "intervals", "drawn", "note"]
-    assert "others like them alone" in found["drawn"]
+    assert list(result) == [*RANKING_METRICS, "intervals", "drawn", "note"]
+    assert "others like them alone" in result["drawn"]
     drawn = run("evaluate", "consensus.csv", "--gold", "asked.csv").out
     assert "of which 30 were drawn with the probabilities in the file" in drawn
     assert "90 % from" in drawn
@@ -372,12 +372,12 @@ def test_decide_keeps_a_promise_and_leaves_cells_to_people(run, answers):
     assert "Left to people: 0 of 240 cells" in ran.err
     assert set(np.unique(pd.read_csv("sets.csv", index_col=0))) <= {0, 1}
     both = ["--recall", "0.8", "--false-discovery", "0.2", "-o", "left.csv", "--json"]
-    found = json.loads(run("decide", *answers, "--gold", "answers.csv", *both).out)
+    result = json.loads(run("decide", *answers, "--gold", "answers.csv", *both).out)
     assert (
         pd.read_csv("left.csv", index_col=0).isna().to_numpy().sum()
-        == found["left"]["cells"]
+        == result["left"]["cells"]
     )
-    assert [promise["about"] for promise in found["promises"]] == [
+    assert [promise["about"] for promise in result["promises"]] == [
         "recall",
         "false_discovery",
     ]
@@ -418,13 +418,13 @@ def test_ask_writes_a_table_that_comes_back_as_gold(run, answers):
     assert (
         run("combine", *answers, "--gold", "questions.csv", "-o", "out.csv").code == 0
     )
-    found = run("compare", *answers, "--gold", "questions.csv").out
-    assert "with the probabilities in the file" in found
+    result = run("compare", *answers, "--gold", "questions.csv").out
+    assert "with the probabilities in the file" in result
     labels = Path("vocabulary.txt")
     labels.write_text("\n".join(asked.columns[1:]))
     assert (
         run("compare", *answers, "--gold", "questions.csv", "--vocabulary", labels).out
-        == found
+        == result
     )
     ran = run("compare", *answers, "--gold", "questions.csv", "--drawn", "random")
     assert (
@@ -442,8 +442,8 @@ def test_ask_writes_a_table_that_comes_back_as_gold(run, answers):
         "more.csv",
         "--json",
     ]
-    found = json.loads(run("ask", *answers, *more).out)
-    assert len(found["instances"]) == 15
+    result = json.loads(run("ask", *answers, *more).out)
+    assert len(result["instances"]) == 15
     assert len(pd.read_csv("more.csv").dropna()) == 10
 
 
@@ -457,14 +457,14 @@ def test_truth_as_lists_of_tags_judges_as_a_table_does(run, tmp_path, monkeypatc
     (tmp_path / "truth.jsonl").write_text(
         '{"instance": "1", "labels": ["law"]}\n{"instance": "2", "labels": ["war"]}\n'
     )
-    found = [
+    result = [
         json.loads(
             run("evaluate", "scores.csv", "--truth", f"truth.{kind}", "--json").out
         )
         for kind in ("csv", "jsonl")
     ]
-    assert found[0] == found[1]
-    assert found[0]["one_error"] == 0.5
+    assert result[0] == result[1]
+    assert result[0]["one_error"] == 0.5
     (tmp_path / "truth.jsonl").write_text('{"instance": "1", "labels": ["sport"]}')
     assert run("evaluate", "scores.csv", "--truth", "truth.jsonl").code == 2
 
@@ -479,26 +479,26 @@ def test_compare_says_that_instances_without_labels_are_errors(
         "truth": "1,1,0\n2,0,0\n3,0,1\n",
     }.items():
         (tmp_path / f"{name}.csv").write_text(f"id,law,war\n{rows}")
-    said = (
+    output = (
         "1 instance without a relevant label: any that is put first there is one error."
     )
     assert (
         run("compare", "a.csv", "b.csv", "--truth", "truth.csv").out.splitlines()[-1]
-        == said
+        == output
     )
-    for known in ("--truth", "--gold"):
+    for option in ("--truth", "--gold"):
         assert (
-            said
+            output
             in run(
                 "evaluate",
                 "b.csv",
-                known,
-                "truth.csv" if known == "--truth" else "a.csv",
+                option,
+                "truth.csv" if option == "--truth" else "a.csv",
             ).out.splitlines()
         )
-        assert json.loads(run("evaluate", "b.csv", known, "a.csv", "--json").out)[
+        assert json.loads(run("evaluate", "b.csv", option, "a.csv", "--json").out)[
             "note"
-        ] == said.removesuffix(".")
+        ] == output.removesuffix(".")
 
 
 def test_a_truth_of_all_instances_leaves_nothing_to_draw(run, answers):
@@ -506,9 +506,9 @@ def test_a_truth_of_all_instances_leaves_nothing_to_draw(run, answers):
     pd.DataFrame(
         truth.astype(int), columns=pd.read_csv("answers.csv").columns[1:]
     ).to_csv("all.csv", index_label="id")
-    found = json.loads(run("evaluate", answers[0], "--truth", "all.csv", "--json").out)
+    result = json.loads(run("evaluate", answers[0], "--truth", "all.csv", "--json").out)
     assert (
-        found["drawn"]
+        result["drawn"]
         == "The figures are of the 60 instances with answers and others like them alone."
     )
 
@@ -519,7 +519,8 @@ def test_labels_that_a_list_never_gives_are_not_given(run, tmp_path, monkeypatch
     (tmp_path / "truth.csv").write_text("id,a,b,rare\n1,1,0,1\n2,0,1,0\n3,1,0,0\n")
     (tmp_path / "tags.jsonl").write_text(
         "".join(
-            f'{{"id": "{at}", "labels": ["{x}"]}}\n' for at, x in enumerate("aba", 1)
+            f'{{"id": "{position}", "labels": ["{x}"]}}\n'
+            for position, x in enumerate("aba", 1)
         )
     )
     (tmp_path / "tags.csv").write_text(
@@ -530,10 +531,10 @@ def test_labels_that_a_list_never_gives_are_not_given(run, tmp_path, monkeypatch
         ran = run("evaluate", file, "--truth", "truth.csv", "--json")
         assert json.loads(ran.out)["micro_f1"] == pytest.approx(f1)
         if f1 < 1:
-            said = f"1 label of the truth never given in {file}: counted as not given"
+            output = f"1 label of the truth never given in {file}: counted as not given"
         else:
-            said = "has 1 more label\n"
-        assert said in ran.err
+            output = "has 1 more label\n"
+        assert output in ran.err
     (tmp_path / "tags.csv").write_text("item,label,annotator\n1,x,eve\n2,y,eve\n")
     assert (
         "found none of the names that are judged"

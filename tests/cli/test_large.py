@@ -16,13 +16,13 @@ def rows(text):
 
 
 def same_scores(one, other):
-    (head, *found) = rows(one)
+    (head, *result) = rows(one)
     (expected_head, *expected) = rows(other)
     assert head == expected_head
-    assert [row[0] for row in found] == [row[0] for row in expected]
+    assert [row[0] for row in result] == [row[0] for row in expected]
     cells = [
         np.array([[float(cell or "nan") for cell in row[1:]] for row in table])
-        for table in (found, expected)
+        for table in (result, expected)
     ]
     np.testing.assert_allclose(*cells, rtol=0, atol=1e-10)
 

@@ -130,7 +130,7 @@ def test_what_cannot_be_encoded_is_escaped(shell, panel):
 
 
 @pytest.mark.parametrize(
-    ("given", "words"),
+    ("options", "words"),
     [
         (
             ["--decide", "threshold", "--threshold", "1.5"],
@@ -142,8 +142,8 @@ def test_what_cannot_be_encoded_is_escaped(shell, panel):
         ),
     ],
 )
-def test_options_that_would_be_ignored_are_refused(run, panel, given, words):
-    ran = run("combine", "a.csv", "b.csv", *given)
+def test_options_that_would_be_ignored_are_refused(run, panel, options, words):
+    ran = run("combine", "a.csv", "b.csv", *options)
     assert (ran.code, ran.out, len(ran.err.splitlines())) == (2, "", 1)
     assert words in ran.err
 
@@ -174,23 +174,23 @@ def _option(option, value):
 @pytest.mark.parametrize(
     ("name", "output", "other"),
     [
-        pytest.param(*each, id=f"{each[0]} {each[2].name} {each[1].name}")
-        for each in _places()
+        pytest.param(*item, id=f"{item[0]} {item[2].name} {item[1].name}")
+        for item in _places()
     ],
 )
 def test_no_output_takes_the_place_of_a_file_that_is_read_or_of_another_output(
     run, panel, name, output, other
 ):
     before = (panel / "a.csv").read_bytes()
-    given = [*_option(other, "a.csv"), *_option(output, "./a.csv"), "--force"]
+    arguments = [*_option(other, "a.csv"), *_option(output, "./a.csv"), "--force"]
     for option in cli.get_command(click.Context(cli), name).params:
         if (
             option.required
             and option not in (output, other)
             and isinstance(option.type, click.Path)
         ):
-            given += _option(option, f"{option.name}.csv")
-    ran = run(name, *given)
+            arguments += _option(option, f"{option.name}.csv")
+    ran = run(name, *arguments)
     assert (ran.code, len(ran.err.splitlines())) == (2, 1)
     assert (
         "a.csv: found among the input files" in ran.err

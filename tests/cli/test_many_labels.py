@@ -1,4 +1,4 @@
-"""Panels of many labels on the command line: in memory, streamed, on Dask; ranked files that read back."""
+"""Large label spaces on the command line: in memory, streamed and on Dask."""
 
 import json
 
@@ -29,7 +29,7 @@ def votes(tmp_path):
         )
     ]
     for k in range(3):
-        said = np.where(
+        output = np.where(
             rng.random(true.shape) < 0.8,
             true,
             np.minimum(rng.zipf(1.3, true.shape), l) - 1,
@@ -37,19 +37,19 @@ def votes(tmp_path):
         rows = [
             (f"d{i}", f"s{j}", 0.9 - 0.1 * k, f"m{k}")
             for i in range(n)
-            for j in sorted(set(said[i].tolist()))
+            for j in sorted(set(output[i].tolist()))
         ]
         frames.append(
             pl.DataFrame(
                 rows, schema=["instance", "label", "score", "model"], orient="row"
             )
         )
-    whole = (
+    votes_table = (
         pl.concat(frames)
         .group_by("instance", "label", "model", maintain_order=True)
         .agg(pl.col("score").max())
     )
-    whole.select("instance", "label", "score", "model").write_parquet(
+    votes_table.select("instance", "label", "score", "model").write_parquet(
         tmp_path / "votes.parquet"
     )
     return tmp_path / "votes.parquet"
@@ -101,17 +101,17 @@ def test_a_ranked_file_reads_back(votes, tmp_path):
         == 0
     )
     table = mlc.io.read_table(tmp_path / "top.csv")
-    found = mlc.combine(mlc.read_predictions(votes)).top(3)
-    at = {name: j for j, name in enumerate(table.labels.tolist())}
+    result = mlc.combine(mlc.read_predictions(votes)).top(3)
+    position = {name: j for j, name in enumerate(table.labels.tolist())}
     if hasattr(table.scores, "toarray"):
         scores = table.scores.toarray()
     else:
         scores = table.scores
     rows = [
-        [scores[i, at[name]] for name in names]
-        for i, names in enumerate(found.labels.tolist())
+        [scores[i, position[name]] for name in names]
+        for i, names in enumerate(result.labels.tolist())
     ]
-    np.testing.assert_allclose(rows, found.scores, atol=1e-10)
+    np.testing.assert_allclose(rows, result.scores, atol=1e-10)
 
 
 def test_label_sets_are_written_as_long_tables(votes, tmp_path):
@@ -154,7 +154,7 @@ def test_files_of_many_labels_are_judged_without_a_table_of_all(
         tmp_path / "mv.parquet",
     )
     assert run("combine", votes, *options) == 0
-    found = []
+    result = []
     for most in (10**9, 0):
         monkeypatch.setattr("mlconsensus.cli.evaluate._MAX_PAIRS", most)
         capsys.readouterr()
@@ -168,12 +168,12 @@ def test_files_of_many_labels_are_judged_without_a_table_of_all(
             )
             == 0
         )
-        found.append(json.loads(capsys.readouterr().out))
-    assert found[0]["intervals"]
-    assert not found[1]["intervals"]
-    assert 0.5 < found[0]["average_precision"] < 1
+        result.append(json.loads(capsys.readouterr().out))
+    assert result[0]["intervals"]
+    assert not result[1]["intervals"]
+    assert 0.5 < result[0]["average_precision"] < 1
     for metric in (*mlc.metrics.RANKING_METRICS, *mlc.metrics.LABEL_SET_METRICS):
-        assert found[1][metric] == pytest.approx(found[0][metric])
+        assert result[1][metric] == pytest.approx(result[0][metric])
 
 
 def test_every_method_is_compared_on_many_labels(votes, tmp_path, capsys):
@@ -184,18 +184,20 @@ def test_every_method_is_compared_on_many_labels(votes, tmp_path, capsys):
     )
     truth.with_columns(score=1.0).write_parquet(tmp_path / "truth.parquet")
     assert run("compare", votes, "--truth", tmp_path / "truth.parquet", "--json") == 0
-    found = json.loads(capsys.readouterr().out)
-    assert set(mlc.COMBINERS) < set(found)
+    result = json.loads(capsys.readouterr().out)
+    assert set(mlc.COMBINERS) < set(result)
     panel = mlc.read_predictions(votes)
     table = mlc.io.read_table(tmp_path / "truth.parquet")
     scores = mlc.majority_vote(panel).toarray()
     rows = [panel.instances.tolist().index(name) for name in table.instances.tolist()]
-    known = np.zeros(scores.shape, dtype=bool)  # a list says no to what it never names
-    known[np.ix_(rows, [panel.labels.index(name) for name in table.labels])] = dense(
-        table.scores
+    all_truth = np.zeros(
+        scores.shape, dtype=bool
+    )  # a list says no to what it never names
+    all_truth[np.ix_(rows, [panel.labels.index(name) for name in table.labels])] = (
+        dense(table.scores)
     )
-    assert found["MV"]["average_precision"] == pytest.approx(
-        mlc.metrics.average_precision(known[rows], scores[rows])
+    assert result["MV"]["average_precision"] == pytest.approx(
+        mlc.metrics.average_precision(all_truth[rows], scores[rows])
     )
 
 
@@ -262,8 +264,8 @@ def test_label_sets_of_many_labels_by_f1(votes, tmp_path, method):
         )
         == 0
     )
-    found = mlc.combine(mlc.read_predictions(votes), method=method)
-    assert 0 < len(pl.read_csv(tmp_path / "s.csv")) == found.label_indicator.nnz
+    result = mlc.combine(mlc.read_predictions(votes), method=method)
+    assert 0 < len(pl.read_csv(tmp_path / "s.csv")) == result.label_indicator.nnz
 
 
 def test_label_sets_of_many_labels_hold_what_is_known(votes, tmp_path):
@@ -276,12 +278,15 @@ def test_label_sets_of_many_labels_hold_what_is_known(votes, tmp_path):
     (tmp_path / "gold.csv").write_text(
         f"instance,{label}\n{instance},0\n"
     )  # where the vote says yes
-    known = ("--gold", tmp_path / "gold.csv")
+    gold_option = ("--gold", tmp_path / "gold.csv")
     form = ("--layout", "long", "-o", tmp_path / "s.csv")
-    assert run("combine", votes, "--decide", "f1", "--method", "mv", *known, *form) == 0
-    said = {cells[:2]: cells[-1] for cells in pl.read_csv(tmp_path / "s.csv").rows()}
-    assert len(said) > 1
-    assert not said.get((instance, label))
+    assert (
+        run("combine", votes, "--decide", "f1", "--method", "mv", *gold_option, *form)
+        == 0
+    )
+    output = {cells[:2]: cells[-1] for cells in pl.read_csv(tmp_path / "s.csv").rows()}
+    assert len(output) > 1
+    assert not output.get((instance, label))
 
 
 def test_what_cannot_be_done_with_many_labels_is_said_in_one_line(

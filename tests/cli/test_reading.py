@@ -1,4 +1,4 @@
-"""Long tables, language models' answers and labels of many names, on the command line."""
+"""Long tables, LLM answers and label names on the command line."""
 
 import json
 import shutil
@@ -32,12 +32,12 @@ def test_columns(data, run):
     out = pl.read_csv("out.csv")
     assert out.columns == ["instance", "sports", "politics", "weather"]
     assert out.rows() == [("d1", 1.0, 0.0, 0.0), ("d2", 0.0, 1.0, 1.0)]
-    for given, word in [
+    for columns, word in [
         ("who", "such as label=tag"),
         ("model=who,model=x", "'model' twice"),
         ("x=who", "'x'"),
     ]:
-        refused = run("combine", "export.csv", "--columns", given)
+        refused = run("combine", "export.csv", "--columns", columns)
         assert refused.code == 2
         assert word in refused.err
 

@@ -49,15 +49,15 @@ def test_how_it_was_made(run, panel):
         "--labels",
         "intersection",
     ]
-    found = json.loads(run("report", *args, "--output-format", "json").out)["origin"]
+    result = json.loads(run("report", *args, "--output-format", "json").out)["origin"]
     command = "mlconsensus report a.csv 'd e.csv' --labels intersection --truth truth.csv --method mlcm-r"
-    assert (found["command"], found["method"], found["reason"]) == (
+    assert (result["command"], result["method"], result["reason"]) == (
         command,
         "MLCM-r",
         "it was asked for",
     )
-    assert found["parameters"]["alpha"] == "2.0"
-    assert [(given["name"], given["sha256"]) for given in found["inputs"]] == [
+    assert result["parameters"]["alpha"] == "2.0"
+    assert [(scores["name"], scores["sha256"]) for scores in result["inputs"]] == [
         (name, hashlib.sha256((panel / path).read_bytes()).hexdigest())
         for name, path in (
             ("a.csv", "a.csv"),
@@ -72,7 +72,7 @@ def test_standard_input_is_hashed_as_the_panel(shell, panel):
         "cat a.csv | mlconsensus report - b.csv --format csv --output-format json"
     )
     inputs = json.loads(ran.out)["origin"]["inputs"]
-    assert [given["name"] for given in inputs] == [
+    assert [scores["name"] for scores in inputs] == [
         "the panel, with standard input",
         "b.csv",
     ]
@@ -92,7 +92,7 @@ def test_what_was_asked_for_about_members_is_written_down(run, panel):
         "--format",
         "csv",
     ]
-    found = json.loads(
+    result = json.loads(
         run(
             "report",
             "a.csv",
@@ -104,7 +104,7 @@ def test_what_was_asked_for_about_members_is_written_down(run, panel):
             "json",
         ).out
     )["origin"]
-    assert shlex.split(found["command"])[2:4] == ["a.csv", "b.csv"]
+    assert shlex.split(result["command"])[2:4] == ["a.csv", "b.csv"]
     for words in (
         "--format csv",
         "--weight a=2 --weight b=0.5",
@@ -112,8 +112,8 @@ def test_what_was_asked_for_about_members_is_written_down(run, panel):
         "--rescale",
         "--method mlcm-r",
     ):
-        assert words in found["command"]
-    assert "--output-format" not in found["command"].split()
+        assert words in result["command"]
+    assert "--output-format" not in result["command"].split()
 
 
 def test_a_folder_of_files(run, panel):
@@ -124,7 +124,7 @@ def test_a_folder_of_files(run, panel):
     ran = run("report", "in", "--output", "r.json")
     assert (ran.code, ran.out) == (0, "")
     inputs = json.loads((panel / "r.json").read_text())["origin"]["inputs"]
-    assert [(given["name"], given["sha256"]) for given in inputs] == [
+    assert [(scores["name"], scores["sha256"]) for scores in inputs] == [
         (name, hashlib.sha256((panel / name).read_bytes()).hexdigest())
         for name in ("a.csv", "b.csv")
     ]
@@ -133,14 +133,14 @@ def test_a_folder_of_files(run, panel):
 def test_a_table_in_parts(run, panel):
     pl = pytest.importorskip("polars")
     (panel / "d.parquet").mkdir()
-    for at, part in enumerate(
+    for position, part in enumerate(
         ({"id": ["1", "2"], "sport": [1, 0]}, {"id": ["3"], "sport": [0]})
     ):
-        pl.DataFrame(part).write_parquet(panel / "d.parquet" / f"{at}.parquet")
+        pl.DataFrame(part).write_parquet(panel / "d.parquet" / f"{position}.parquet")
     inputs = json.loads(
         run("report", "a.csv", "d.parquet", "--output-format", "json").out
     )["origin"]["inputs"]
-    assert [given["name"] for given in inputs] == [
+    assert [scores["name"] for scores in inputs] == [
         "a.csv",
         "d.parquet/0.parquet",
         "d.parquet/1.parquet",

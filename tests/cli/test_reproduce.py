@@ -30,8 +30,8 @@ def test_the_table(run, data_folder, tmp_path):
     )
     for row in ("BM", "MV", "BGCM", "MLCM-r", "MLCM-a"):
         assert f"\n{row} " in ran.out
-    found = json.loads((tmp_path / "a.json").read_text())
-    assert found["medical"]["MV"]["micro_auc"]["paper"] == 0.9321
+    result = json.loads((tmp_path / "a.json").read_text())
+    assert result["medical"]["MV"]["micro_auc"]["paper"] == 0.9321
     assert (tmp_path / "a.md").read_text().startswith("# Reproduction with `svm`")
     again = run("reproduce", "medical", *QUICK)
     assert again.out == ran.out

@@ -1,4 +1,4 @@
-"""`statistics`, `solve` and `apply`: sites that show each other no instance, through the command line."""
+"""`statistics`, `solve` and `apply`: federated sites on the command line."""
 
 import json
 import shutil
@@ -28,12 +28,15 @@ def sites(tmp_path):
     for place, (rows, columns) in places.items():
         (tmp_path / place).mkdir()
         ids = [
-            f"{place}{at}" if place == "all" else f"{at}"
-            for at in range(rows.start or 0, rows.stop)
+            f"{place}{position}" if place == "all" else f"{position}"
+            for position in range(rows.start or 0, rows.stop)
         ]
         for model, scores in zip(MODELS, panel.to_array(), strict=True):
             table = ScoreTable(
-                model, scores[rows][:, columns], ids, [LABELS[at] for at in columns]
+                model,
+                scores[rows][:, columns],
+                ids,
+                [LABELS[position] for position in columns],
             )
             write_table(tmp_path / place / f"{model}.csv", table)
     return tmp_path
@@ -47,7 +50,7 @@ def files(place, models=MODELS):
 def test_sites_give_what_pooled_data_give(run, sites, method):
     name = next(name for name in mlc.COMBINERS if name.lower() == method)
     how = ["--method", method]
-    for at in range(len(mlc.COMBINERS[name].rounds) + 1):
+    for position in range(len(mlc.COMBINERS[name].rounds) + 1):
         assert (
             run("statistics", *files("north"), *how, "-o", "n.stats", "--force").code
             == 0
@@ -63,16 +66,16 @@ def test_sites_give_what_pooled_data_give(run, sites, method):
             ).code
             == 0
         )
-        last = at == len(mlc.COMBINERS[name].rounds)
+        last = position == len(mlc.COMBINERS[name].rounds)
         if last:
             output = "both.model"
         else:
-            output = f"{at}.round"
+            output = f"{position}.round"
         ran = run("solve", "n.stats", "s.stats", "--output", output)
         assert (ran.code, ran.out) == (0, "")
         how = ["--after", output]
         if not last:
-            assert f"solved round {at + 1} of 3 of {name}" in ran.err
+            assert f"solved round {position + 1} of 3 of {name}" in ran.err
             assert "expected a solved model" in run("apply", output, *files("all")).err
     assert (
         ran.err
@@ -103,7 +106,7 @@ def test_rounds_that_do_not_follow_each_other_are_refused(run, sites):
         run(
             "statistics", *files(place), "--after", f"{place}.round", "-o", f"{place}.2"
         )
-    for given, found in {
+    for scores, result in {
         ("solve", "north.1", "south.2"): "south.2: found sums that follow other rounds",
         ("solve", "north.2", "south.2"): "south.2: found sums that follow other rounds",
         (
@@ -113,9 +116,9 @@ def test_rounds_that_do_not_follow_each_other_are_refused(run, sites):
             "north.1",
         ): "north.1: found no round to go on from",
     }.items():
-        ran = run(*given, "-o", "x")
+        ran = run(*scores, "-o", "x")
         assert (ran.code, len(ran.err.splitlines())) == (2, 1)
-        assert found in ran.err
+        assert result in ran.err
 
 
 def test_what_apply_writes_is_chosen_as_for_combine(run, sites):
@@ -222,7 +225,9 @@ def test_scores_are_taken_as_they_are_by_the_filter(run, sites):
     for model, scores in zip(MODELS, panel.to_array(), strict=True):
         write_table(
             sites / f"{model}.csv",
-            ScoreTable(model, scores, [str(at) for at in range(40)], LABELS),
+            ScoreTable(
+                model, scores, [str(position) for position in range(40)], LABELS
+            ),
         )
     ran = run("statistics", *[f"{model}.csv" for model in MODELS], "-o", "x.stats")
     assert "scores are taken as they are" in ran.err
@@ -550,29 +555,41 @@ def test_a_rater_is_missing_and_a_day_is_taken_back(run, sites, stream):
 
 def test_a_filter_of_sites_with_other_raters(run, sites):
     """The rounds of a method that has several: from the second on, a site's silent raters are there too."""
-    own = {"north": files("north"), "south": files("south", MODELS[:2])}
-    for at in (1, 2, 3):
-        if at == 1:
+    part = {"north": files("north"), "south": files("south", MODELS[:2])}
+    for position in (1, 2, 3):
+        if position == 1:
             after = []
         else:
-            after = ["--after", f"round.{at - 1}"]
-        for site in own:
-            assert run("statistics", *own[site], *after, "-o", f"{site}.{at}").code == 0
-        assert run("solve", f"north.{at}", f"south.{at}", "-o", f"round.{at}").code == 0
+            after = ["--after", f"round.{position - 1}"]
+        for site in part:
+            assert (
+                run("statistics", *part[site], *after, "-o", f"{site}.{position}").code
+                == 0
+            )
+        assert (
+            run(
+                "solve",
+                f"north.{position}",
+                f"south.{position}",
+                "-o",
+                f"round.{position}",
+            ).code
+            == 0
+        )
     assert mlc.load(sites / "round.3").models_ == tuple(MODELS)
-    assert run("apply", "round.3", *own["south"], "-o", "south.csv").code == 0
+    assert run("apply", "round.3", *part["south"], "-o", "south.csv").code == 0
 
 
 def test_the_site_that_has_answers_corrects_the_model_of_all(run, tmp_path):
     panel, truth = mlc.datasets.make_panel(300, 4, 3, cardinality=1.5, random_state=0)
     scores = panel.to_array().copy()
-    ids = [str(at) for at in range(300)]
+    ids = [str(position) for position in range(300)]
     scores[1:] = (np.random.default_rng(0).random((300, 4)) < 0.3) ^ (
         np.random.default_rng(1).random((2, 300, 4)) < 0.1
     )
     scores[0] = truth
-    for model, own in zip(MODELS, scores, strict=True):
-        write_table(tmp_path / f"{model}.csv", ScoreTable(model, own, ids, LABELS))
+    for model, part in zip(MODELS, scores, strict=True):
+        write_table(tmp_path / f"{model}.csv", ScoreTable(model, part, ids, LABELS))
     write_table(
         tmp_path / "gold.csv",
         ScoreTable("gold", truth[:120].astype(float), ids[:120], LABELS),
@@ -587,11 +604,11 @@ def test_the_site_that_has_answers_corrects_the_model_of_all(run, tmp_path):
         run("apply", "all.model", *here, "--gold", "gold.csv", "-o", "with.csv").code
         == 0
     )
-    without, found = (
+    without, result = (
         np.asarray(read_table(tmp_path / f"{name}.csv").scores)[120:]
         for name in ("without", "with")
     )
     assert (
-        mlc.metrics.micro_auc(truth[120:], found)
+        mlc.metrics.micro_auc(truth[120:], result)
         > mlc.metrics.micro_auc(truth[120:], without) + 0.05
     )

@@ -1,4 +1,4 @@
-"""Dask: workers in processes of their own give the same scores as memory does, also when one of them is killed."""
+"""Dask: workers give the same scores as memory, also if one of them is killed."""
 
 import os
 import signal
@@ -61,7 +61,7 @@ def as_arrays(panel, form):
 
 
 def as_files(panel, folder):
-    instances = [f"i{at}" for at in range(len(panel))]
+    instances = [f"i{position}" for position in range(len(panel))]
     for model, scores in zip(panel.models, panel.to_array(), strict=True):
         write_table(
             folder / f"{model}.parquet",
@@ -70,23 +70,23 @@ def as_files(panel, folder):
     return [folder / f"{model}.parquet" for model in panel.models]
 
 
-def close(found, expected):
-    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-10)
+def close(result, expected):
+    np.testing.assert_allclose(result, expected, rtol=0, atol=1e-10)
 
 
 @pytest.mark.parametrize("method", mlc.COMBINERS)
 def test_every_method_gives_the_same_as_in_memory(
     client, panel, method, tmp_path, monkeypatch
 ):
-    whole = mlc.COMBINERS[method]().fit(panel)
+    pooled = mlc.COMBINERS[method]().fit(panel)
     arrays = as_arrays(panel, "list")
     fitted = mlc.COMBINERS[method]().fit(arrays)
     lazy = fitted.transform(arrays)
     assert isinstance(lazy, da.Array)
     assert lazy.shape == (120, 5)
-    close(lazy.compute(), whole.transform(panel))
+    close(lazy.compute(), pooled.transform(panel))
     np.testing.assert_array_equal(
-        fitted.predict(arrays).compute(), whole.predict(panel)
+        fitted.predict(arrays).compute(), pooled.predict(panel)
     )
     monkeypatch.setattr(FilePredictions, "block_size", 16)
     scanned = engine.DaskPredictions.from_scanned(
@@ -96,8 +96,8 @@ def test_every_method_gives_the_same_as_in_memory(
         done = mlc.write_consensus(scanned, tmp_path / f"out.{suffix}", method=method)
         assert done.n_missing == panel.n_missing
         table = read_table(tmp_path / f"out.{suffix}")
-        assert table.instances.tolist() == [f"i{at}" for at in range(120)]
-        close(table.scores, whole.transform(panel))
+        assert table.instances.tolist() == [f"i{position}" for position in range(120)]
+        close(table.scores, pooled.transform(panel))
     assert len(list(tmp_path.iterdir())) == 3 + 2
 
 
@@ -165,9 +165,9 @@ def test_the_client_gets_nothing_that_grows_with_instances(
     gather = distributed.Client.gather
 
     def counted(self, futures, *args, **kwargs):
-        found = gather(self, futures, *args, **kwargs)
-        brought.extend(found if isinstance(found, list) else [found])
-        return found
+        result = gather(self, futures, *args, **kwargs)
+        brought.extend(result if isinstance(result, list) else [result])
+        return result
 
     monkeypatch.setattr(distributed.Client, "gather", counted)
     mlc.write_consensus(scanned, tmp_path / "out.parquet", method="mlcm-r")
@@ -358,24 +358,24 @@ def test_commands_on_a_cluster(command, panel):
 @pytest.mark.parametrize("method", mlc.COMBINERS)
 def test_statistics_of_a_site_on_a_cluster(command, panel, method):
     how = ["--method", method]
-    for at in range(len(mlc.COMBINERS[method].rounds) + 1):
-        command("statistics", *how, f"cluster{at}.stats")
-        command("statistics", *how, f"local{at}.stats", options=["--no-stream"])
-        found, expected = (
-            mlc.load(f"{name}{at}.stats") for name in ("cluster", "local")
+    for position in range(len(mlc.COMBINERS[method].rounds) + 1):
+        command("statistics", *how, f"cluster{position}.stats")
+        command("statistics", *how, f"local{position}.stats", options=["--no-stream"])
+        result, expected = (
+            mlc.load(f"{name}{position}.stats") for name in ("cluster", "local")
         )
-        if found.unfinished:
-            mlc.save(expected, f"{at}.round")
-            how = ["--after", f"{at}.round"]
-    assert (found.n_instances_, found.labels_) == (
+        if result.unfinished:
+            mlc.save(expected, f"{position}.round")
+            how = ["--after", f"{position}.round"]
+    assert (result.n_instances_, result.labels_) == (
         expected.n_instances_,
         expected.labels_,
     )
-    arrays = to_arrays(found.statistics_)
+    arrays = to_arrays(result.statistics_)
     assert arrays.keys() == to_arrays(expected.statistics_).keys()
     for name, array in to_arrays(expected.statistics_).items():
         close(arrays[name], array)
-    mlc.save(mlc.merge([found]), "a.model")
+    mlc.save(mlc.merge([result]), "a.model")
     command("apply", "a.model", "cluster.parquet")
     command(
         "apply", "a.model", "--decide", "instances", "--layout", "long", "cluster.csv"
@@ -397,6 +397,8 @@ def test_private_statistics_on_a_cluster(command, panel):
         "1e-6",
         "private.stats",
     )
-    found = mlc.load("private.stats")
+    result = mlc.load("private.stats")
     exact = mlc.MLCMr().fit(panel)
-    np.testing.assert_allclose(found.statistics_.walk, exact.statistics_.walk, atol=0.5)
+    np.testing.assert_allclose(
+        result.statistics_.walk, exact.statistics_.walk, atol=0.5
+    )

@@ -1,4 +1,4 @@
-"""The local engine with many blocks at once: the same answer, in order, whatever their size and number."""
+"""Local execution: results do not depend on the size and number of blocks."""
 
 import signal
 import subprocess
@@ -29,12 +29,12 @@ def test_block_size_and_threads_do_not_matter(name, threads, monkeypatch):
         200, 6, 4, missing=0.2, probabilities=True, random_state=0
     )
     matrices = [sparse.csr_array(scores) for scores in panel.to_array()]
-    for given in (panel.to_array(), matrices):
-        blocked = mlc.COMBINERS[name]().fit_transform(given)
+    for layout in (panel.to_array(), matrices):
+        blocked = mlc.COMBINERS[name]().fit_transform(layout)
         with monkeypatch.context() as patch:
             patch.setattr(mlc.Predictions, "block_size", property(len))
-            whole = mlc.COMBINERS[name]().fit_transform(given)
-        np.testing.assert_allclose(blocked, whole, rtol=0, atol=1e-10)
+            pooled = mlc.COMBINERS[name]().fit_transform(layout)
+        np.testing.assert_allclose(blocked, pooled, rtol=0, atol=1e-10)
 
 
 @pytest.mark.usefixtures("small_blocks")
@@ -77,7 +77,10 @@ def work(*_):
             return
         time.sleep(0.1)
 try:
-    local.solve(work) if sys.argv[1] == "solve" else list(local.map_with_progress([1, 2], work, 2, "gathering"))
+    if sys.argv[1] == "solve":
+        local.solve(work)
+    else:
+        list(local.map_with_progress([1, 2], work, 2, "gathering"))
 except KeyboardInterrupt:
     print("heard")
 """
@@ -90,5 +93,5 @@ def test_an_interruption_is_heard_while_threads_work(where):
     )
     assert process.stdout.readline() == b"ready\n"
     process.send_signal(signal.SIGINT)
-    said, _ = process.communicate(timeout=30)  # a third of what the work takes
-    assert said.splitlines()[-1] == b"heard"
+    output, _ = process.communicate(timeout=30)  # a third of what the work takes
+    assert output.splitlines()[-1] == b"heard"

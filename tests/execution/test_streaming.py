@@ -1,4 +1,4 @@
-"""Streaming: the same scores as in memory, whatever the blocks; work that is stopped leaves nothing."""
+"""Streaming gives the same scores as memory; work that is stopped leaves no file."""
 
 import os
 import signal
@@ -21,7 +21,10 @@ def written(folder, panel, suffix="parquet"):
         write_table(
             paths[-1],
             ScoreTable(
-                model, scores, [f"i{at}" for at in range(len(panel))], panel.labels
+                model,
+                scores,
+                [f"i{position}" for position in range(len(panel))],
+                panel.labels,
             ),
         )
     return paths
@@ -56,18 +59,20 @@ def test_every_method_gives_the_same_as_in_memory(
 ):
     monkeypatch.setattr(FilePredictions, "block_size", size)
     scanned = mlc.scan_predictions(paths)
-    whole = mlc.COMBINERS[method]().fit(panel)
+    pooled = mlc.COMBINERS[method]().fit(panel)
     fitted = mlc.COMBINERS[method]().fit(scanned)
     assert fitted.n_instances_ == len(panel)
     np.testing.assert_allclose(
-        fitted.transform(scanned), whole.transform(panel), rtol=0, atol=1e-10
+        fitted.transform(scanned), pooled.transform(panel), rtol=0, atol=1e-10
     )
-    np.testing.assert_array_equal(fitted.predict(scanned), whole.predict(panel))
+    np.testing.assert_array_equal(fitted.predict(scanned), pooled.predict(panel))
     done = mlc.write_consensus(scanned, tmp_path / "out.parquet", method=method)
     assert (done.method, done.n_missing) == (method, panel.n_missing)
     table = read_table(tmp_path / "out.parquet")
-    assert table.instances.tolist() == [f"i{at}" for at in range(150)]
-    np.testing.assert_allclose(table.scores, whole.transform(panel), rtol=0, atol=1e-10)
+    assert table.instances.tolist() == [f"i{position}" for position in range(150)]
+    np.testing.assert_allclose(
+        table.scores, pooled.transform(panel), rtol=0, atol=1e-10
+    )
     assert names(tmp_path) == ["in", "out.parquet"]
 
 
@@ -105,7 +110,10 @@ def test_a_streamed_file_is_what_would_be_written_at_once(
         layout=layout,
     )
     vote = ScoreTable(
-        "MV", mlc.majority_vote(panel), [f"i{at}" for at in range(150)], panel.labels
+        "MV",
+        mlc.majority_vote(panel),
+        [f"i{position}" for position in range(150)],
+        panel.labels,
     )
     write_table(tmp_path / f"whole.{suffix}", vote, layout=layout)
     if suffix == "parquet":
@@ -119,22 +127,22 @@ def test_a_streamed_file_is_what_would_be_written_at_once(
 
 
 def same_tables(one, other):
-    found = read_table(one)
+    result = read_table(one)
     expected = read_table(other)
-    assert found.instances.tolist() == expected.instances.tolist()
-    assert found.labels.tolist() == expected.labels.tolist()
-    np.testing.assert_allclose(found.scores, expected.scores, rtol=0, atol=1e-10)
+    assert result.instances.tolist() == expected.instances.tolist()
+    assert result.labels.tolist() == expected.labels.tolist()
+    np.testing.assert_allclose(result.scores, expected.scores, rtol=0, atol=1e-10)
 
 
 @pytest.mark.usefixtures("small_blocks")
-@pytest.mark.parametrize("at", [1, 10, 30, 40])
-def test_an_interruption_leaves_nothing(tmp_path, paths, monkeypatch, at):
+@pytest.mark.parametrize("n_reads", [1, 10, 30, 40])
+def test_an_interruption_leaves_nothing(tmp_path, paths, monkeypatch, n_reads):
     read = FilePredictions.read
-    left = [at]
+    remaining = [n_reads]
 
     def interrupted(panel, start, stop):
-        left[0] -= 1
-        if left[0] == 0:
+        remaining[0] -= 1
+        if remaining[0] == 0:
             raise KeyboardInterrupt
         return read(panel, start, stop)
 

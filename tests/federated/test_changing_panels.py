@@ -15,7 +15,7 @@ from panels import panels
 
 
 def days(scores, cut):
-    """Two days of one panel: on the second a model and a label are gone, and others have come."""
+    """Return two days of one panel; on the second, a model and a label are replaced."""
     m, _, l = scores.shape
     panel = mlc.Predictions(scores)
     one = panel[:cut].select(models=panel.models[: m - 1], labels=panel.labels[: l - 1])
@@ -30,17 +30,17 @@ def days(scores, cut):
 
 
 def through_rounds(name, parts):
-    """Merge parts of a panel, in each round anew; also the parts' own sums of the last round."""
+    """Merge parts of a panel in each pass; also return the parts of the last pass."""
     fitted = [combiner_named(name).fit_round(part) for part in parts]
     with pytest.warns(mlc.InputWarning, match="that not all have"):
         together = mlc.merge(fitted)
     while together.unfinished:
-        known = together.next_known()
+        state = together.next_known()
         same = [
             part.with_labels(together.labels_).with_models(together.models_)
             for part in parts
         ]
-        fitted = [combiner_named(name).fit_round(part, known) for part in same]
+        fitted = [combiner_named(name).fit_round(part, state) for part in same]
         together = mlc.merge(fitted)
     return together, fitted
 
@@ -50,14 +50,14 @@ def through_rounds(name, parts):
 @given(scores=panels(), cut=st.integers(1, 9))
 def test_other_models_and_labels_merge_to_their_union(name, scores, cut):
     scores = np.resize(scores, np.maximum(scores.shape, 3))
-    one, two, whole = days(scores, 1 + cut % (scores.shape[1] - 1))
+    one, two, pooled = days(scores, 1 + cut % (scores.shape[1] - 1))
     together, _ = through_rounds(name, [one, two])
-    assert set(together.models_) == set(whole.models)
-    assert set(together.labels_) == set(whole.labels)
-    whole = whole.select(models=together.models_, labels=together.labels_)
+    assert set(together.models_) == set(pooled.models)
+    assert set(together.labels_) == set(pooled.labels)
+    pooled = pooled.select(models=together.models_, labels=together.labels_)
     np.testing.assert_allclose(
-        together.transform(whole),
-        combiner_named(name).fit_transform(whole),
+        together.transform(pooled),
+        combiner_named(name).fit_transform(pooled),
         rtol=0,
         atol=1e-10,
     )
@@ -66,15 +66,15 @@ def test_other_models_and_labels_merge_to_their_union(name, scores, cut):
 @every_method
 def test_what_was_added_can_be_taken_back(name):
     panel, _ = mlc.datasets.make_panel(300, 6, 4, missing=0.2, random_state=1)
-    one, two, whole = days(panel.to_array(), 140)
+    one, two, pooled = days(panel.to_array(), 140)
     together, (_, second) = through_rounds(name, [one, two])
-    left = mlc.subtract(together, second)
+    rest = mlc.subtract(together, second)
     alone = one.with_labels(together.labels_).with_models(together.models_)
-    assert left.n_instances_ == 140
+    assert rest.n_instances_ == 140
     fresh = combiner_named(name).fit_round(alone, together.prepared_)
-    test = whole.select(models=together.models_, labels=together.labels_)
+    test = pooled.select(models=together.models_, labels=together.labels_)
     np.testing.assert_allclose(
-        left.transform(test), fresh.transform(test), rtol=0, atol=1e-9
+        rest.transform(test), fresh.transform(test), rtol=0, atol=1e-9
     )
 
 
@@ -82,35 +82,35 @@ def test_what_was_added_can_be_taken_back(name):
 def test_a_window_that_slides_for_long_stays_exact(name, tmp_path):
     panel, _ = mlc.datasets.make_panel(600, 5, 4, missing=0.1, random_state=2)
     first = combiner_named(name)
-    known = (
+    state = (
         combiner_named(name).fit(panel).prepared_
     )  # of a method that has rounds, what they told is kept
-    each = [
-        combiner_named(name).fit_round(panel[at : at + 20], known)
-        for at in range(0, 600, 20)
+    item = [
+        combiner_named(name).fit_round(panel[position : position + 20], state)
+        for position in range(0, 600, 20)
     ]
-    window = mlc.merge(each[:5])
-    for gone, come in zip(each, each[5:], strict=False):
+    window = mlc.merge(item[:5])
+    for gone, come in zip(item, item[5:], strict=False):
         window = mlc.subtract(mlc.merge([window, come]), gone)
     mlc.save_statistics(
         window, tmp_path / "window.stats"
     )  # no number is below 0, as rounding might make it
     last = panel[500:]
-    fresh = combiner_named(name).fit_round(last, known)
-    found = mlc.load(tmp_path / "window.stats")
-    assert found.n_instances_ == 100
+    fresh = combiner_named(name).fit_round(last, state)
+    result = mlc.load(tmp_path / "window.stats")
+    assert result.n_instances_ == 100
     np.testing.assert_allclose(
-        found.transform(last), fresh.transform(last), rtol=0, atol=1e-9
+        result.transform(last), fresh.transform(last), rtol=0, atol=1e-9
     )
-    assert first.name == found.name
+    assert first.name == result.name
 
 
 @every_method
 def test_what_was_never_added_cannot_be_taken_back(name):
     panel, _ = mlc.datasets.make_panel(60, 4, 3, random_state=0)
-    known = combiner_named(name).fit(panel).prepared_
+    state = combiner_named(name).fit(panel).prepared_
     total, other = (
-        combiner_named(name).fit_round(part, known) for part in (panel[:40], panel[30:])
+        combiner_named(name).fit_round(part, state) for part in (panel[:40], panel[30:])
     )
     with pytest.raises(
         mlc.InputError, match="part: found all that there is, expected less"
@@ -134,19 +134,19 @@ def test_what_came_from_a_file_is_added_once_and_taken_back_once(name, tmp_path)
     panel, _ = mlc.datasets.make_panel(
         300, 5, 4, missing=0.1, probabilities=True, random_state=3
     )
-    known = combiner_named(name).fit(panel).prepared_
+    state = combiner_named(name).fit(panel).prepared_
     a, b, c = (
         written(
-            combiner_named(name).fit_round(panel[at : at + 100], known),
-            tmp_path / f"{at}",
+            combiner_named(name).fit_round(panel[position : position + 100], state),
+            tmp_path / f"{position}",
         )
-        for at in (0, 100, 200)
+        for position in (0, 100, 200)
     )
     again = panel[:100][np.random.default_rng(0).permutation(100)]
-    if known is None:  # else names are in the order of the rounds before
+    if state is None:  # else names are in the order of the rounds before
         again = again.select(models=panel.models[::-1], labels=panel.labels[::-1])
     sent_again = written(
-        combiner_named(name).fit_round(again, known), tmp_path / "again"
+        combiner_named(name).fit_round(again, state), tmp_path / "again"
     )
     both = written(mlc.merge([a, b]), tmp_path / "both")
     for parts in ([a, sent_again], [both, sent_again], [a, both]):
@@ -167,11 +167,11 @@ def test_what_came_from_a_file_is_added_once_and_taken_back_once(name, tmp_path)
     ):
         mlc.subtract(mlc.subtract(mlc.merge([both, c]), a), a)
     # What was gathered in one go, or here, tells only by its sums what is in it.
-    whole = written(combiner_named(name).fit_round(panel, known), tmp_path / "whole")
+    pooled = written(combiner_named(name).fit_round(panel, state), tmp_path / "whole")
     assert (
-        mlc.subtract(whole, a).n_instances_
+        mlc.subtract(pooled, a).n_instances_
         == mlc.subtract(
-            mlc.merge([both, combiner_named(name).fit_round(panel[200:], known)]), c
+            mlc.merge([both, combiner_named(name).fit_round(panel[200:], state)]), c
         ).n_instances_
         == 200
     )
@@ -193,7 +193,7 @@ def test_a_file_without_a_list_of_parts_is_read(tmp_path):
 
 @pytest.mark.parametrize("what", ["models", "labels"])
 def test_panels_that_share_nothing_are_not_merged(what):
-    others = [f"other {at}" for at in range(len(getattr(PANEL, what)))]
+    others = [f"other {position}" for position in range(len(getattr(PANEL, what)))]
     foreign = mlc.Predictions(
         PANEL.to_array(),
         **{"models": PANEL.models, "labels": PANEL.labels} | {what: others},
@@ -206,13 +206,13 @@ def test_panels_that_share_nothing_are_not_merged(what):
 
 
 def test_how_many_names_are_lacking_is_said():
-    some = mlc.Predictions(
-        np.ones((1, 3, 9)), labels=[f"label {at}" for at in range(9)]
+    subset = mlc.Predictions(
+        np.ones((1, 3, 9)), labels=[f"label {position}" for position in range(9)]
     )
-    fewer = some.select(labels=some.labels[:2])
-    said = "labels that not all have: 'label 2', .*, 'label 6' and 2 more; the others"
-    with pytest.warns(mlc.InputWarning, match=said):
-        mlc.merge([mlc.MLCMr().fit(some), mlc.MLCMr().fit(fewer)])
+    fewer = subset.select(labels=subset.labels[:2])
+    output = "labels that not all have: 'label 2', .*, 'label 6' and 2 more; the others"
+    with pytest.warns(mlc.InputWarning, match=output):
+        mlc.merge([mlc.MLCMr().fit(subset), mlc.MLCMr().fit(fewer)])
 
 
 @pytest.mark.parametrize("name", ["MLCM-a", "Filter"])
@@ -251,15 +251,15 @@ class Counted(str):
 
 
 def test_names_are_compared_in_a_time_that_grows_with_their_number():
-    """Of 2,000 labels each was once looked up in a new set of all, 4,000,000 times a site."""
+    """Once, each of 2,000 labels was looked up in a new set of all labels."""
     l = 2000
     fitted = mlc.MajorityVote().fit(np.ones((2, 2, l), dtype=bool))
-    labels = [Counted(at) for at in range(l)]
+    labels = [Counted(position) for position in range(l)]
     sites = [
         mlc.MajorityVote.from_statistics(
-            fitted.statistics_, models="ab", labels=own, n_instances=2
+            fitted.statistics_, models="ab", labels=part, n_instances=2
         )
-        for own in (labels, labels[::-1])
+        for part in (labels, labels[::-1])
     ]
     Counted.looked_up = 0
     assert mlc.merge(sites).n_instances_ == 4

@@ -18,9 +18,9 @@ PANEL = mlc.Predictions(np.random.default_rng(0).random((2, 20, 3)) < 0.4)
 def changed(tmp_path, combiner, save=mlc.save_statistics, **header):
     """Write the state of a combiner with another header, under a right checksum."""
     save(combiner, tmp_path / "state", force=True)
-    own, arrays = read_state(tmp_path / "state")
+    part, arrays = read_state(tmp_path / "state")
     file = io.BytesIO()
-    write_state(file, own | header, arrays)
+    write_state(file, part | header, arrays)
     (tmp_path / "state").write_bytes(file.getvalue())
     return tmp_path / "state"
 
@@ -61,10 +61,10 @@ def test_rounds_that_would_not_end(tmp_path):
 
 
 def test_names_of_many_labels_are_compared_fast(tmp_path):
-    labels = [f"label {at}" for at in range(16_000)]
+    labels = [f"label {position}" for position in range(16_000)]
     sites = [
-        mlc.MajorityVote().fit(mlc.Predictions(np.eye(2, 16_000)[None], labels=own))
-        for own in (labels, labels[::-1])
+        mlc.MajorityVote().fit(mlc.Predictions(np.eye(2, 16_000)[None], labels=part))
+        for part in (labels, labels[::-1])
     ]
     start = time.process_time()
     mlc.save_statistics(mlc.merge(sites), tmp_path / "state")
@@ -135,7 +135,7 @@ def with_number(path, name, number):
 
 @pytest.mark.parametrize("count", [1e-310, 5e-324, 1e59])
 def test_counts_that_no_site_can_have(tmp_path, recwarn, count):
-    """A round is solved as a model is: without Python's warnings, and never to numbers that are not finite."""
+    """A pass is solved without warnings, and never to numbers that are not finite."""
     mlc.save_statistics(
         mlc.WeightedConsensus(rescale=False).fit_round(PANEL, None), tmp_path / "state"
     )
@@ -149,12 +149,12 @@ def test_counts_that_no_site_can_have(tmp_path, recwarn, count):
 
 
 @pytest.mark.parametrize(
-    ("rate", "told"), [(0.0, "below 1e-300"), (-0.0, "below 1e-300"), (1.0, "above")]
+    ("rate", "limit"), [(0.0, "below 1e-300"), (-0.0, "below 1e-300"), (1.0, "above")]
 )
-def test_rates_of_which_no_logarithm_is_finite(tmp_path, rate, told):
+def test_rates_of_which_no_logarithm_is_finite(tmp_path, rate, limit):
     mlc.save(mlc.DawidSkene().fit(PANEL), tmp_path / "state")
     with pytest.raises(
-        InputError, match=f"state, if_true: found .*, expected no number {told}"
+        InputError, match=f"state, if_true: found .*, expected no number {limit}"
     ):
         mlc.load(with_number(tmp_path / "state", "if_true", rate))
 

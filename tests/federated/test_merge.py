@@ -1,4 +1,4 @@
-"""Files of statistics and models: what goes in comes out; what does not fit together is refused."""
+"""Files of statistics and models: round trips, merges, and mismatches."""
 
 import hashlib
 import json
@@ -31,28 +31,30 @@ def test_sites_give_what_pooled_data_give(name, scores, cut, tmp_path_factory):
     panel = mlc.Predictions(scores)
     parts = [part for part in (panel[:cut], panel[cut:]) if len(part)]
     site = combiner_named(name)
-    known = None
+    state = None
     for _ in range(len(site.rounds) + 1):
-        for at, part in enumerate(parts):
-            if at:
+        for position, part in enumerate(parts):
+            if position:
                 turned = part.select(models=part.models[::-1], labels=part.labels[::-1])
             else:
                 turned = part
-            if known is None:
+            if state is None:
                 site = combiner_named(name)
             else:
                 site = mlc.load(folder / "all.model")
             mlc.save_statistics(
-                site.fit_round(turned, known), folder / f"{at}.stats", force=True
+                site.fit_round(turned, state), folder / f"{position}.stats", force=True
             )
-        sites = [mlc.load(folder / f"{at}.stats") for at in range(len(parts))]
+        sites = [
+            mlc.load(folder / f"{position}.stats") for position in range(len(parts))
+        ]
         sites[0].parts_ = ()  # of so few instances, two sites may say the same
         together = mlc.merge(sites)
         mlc.save(together, folder / "all.model", force=True)
-        known = mlc.load(folder / "all.model").prepared_
-    found = mlc.load(folder / "all.model").transform(panel)
+        state = mlc.load(folder / "all.model").prepared_
+    result = mlc.load(folder / "all.model").transform(panel)
     np.testing.assert_allclose(
-        found, combiner_named(name).fit_transform(panel), rtol=0, atol=1e-10
+        result, combiner_named(name).fit_transform(panel), rtol=0, atol=1e-10
     )
 
 
@@ -111,7 +113,7 @@ def test_statistics_sent_some_other_way():
     one, other = (
         mlc.MLCMr(alpha=0.5).fit(part).statistics_ for part in (panel[:30], panel[30:])
     )
-    whole = mlc.MLCMr.from_statistics(
+    pooled = mlc.MLCMr.from_statistics(
         merge_statistics(one, other),
         models=panel.models,
         labels=panel.labels,
@@ -119,7 +121,7 @@ def test_statistics_sent_some_other_way():
         alpha=0.5,
     )
     np.testing.assert_allclose(
-        whole.transform(panel), mlc.mlcm_r(panel, alpha=0.5), rtol=0, atol=1e-10
+        pooled.transform(panel), mlc.mlcm_r(panel, alpha=0.5), rtol=0, atol=1e-10
     )
 
 
@@ -158,13 +160,17 @@ def test_parameters_and_weights_are_kept(tmp_path):
 @pytest.mark.parametrize("kind", [mlc.MLCMr, mlc.BGCM])
 def test_clusterings_go_through_files(kind, tmp_path):
     panel, _ = mlc.datasets.make_panel(60, 4, 3, random_state=0)
-    panel = panel.with_clusterings({"k-means": [str(at % 5) for at in range(60)]})
-    for at, part in enumerate((panel[:20], panel[20:])):
-        mlc.save_statistics(kind().fit(part), tmp_path / f"{at}.stats")
-    whole = mlc.merge([mlc.load(tmp_path / f"{at}.stats") for at in range(2)])
-    mlc.save(whole, tmp_path / "all.model")
-    found = mlc.load(tmp_path / "all.model").transform(panel)
-    np.testing.assert_allclose(found, kind().fit_transform(panel), rtol=0, atol=1e-10)
+    panel = panel.with_clusterings(
+        {"k-means": [str(position % 5) for position in range(60)]}
+    )
+    for position, part in enumerate((panel[:20], panel[20:])):
+        mlc.save_statistics(kind().fit(part), tmp_path / f"{position}.stats")
+    pooled = mlc.merge(
+        [mlc.load(tmp_path / f"{position}.stats") for position in range(2)]
+    )
+    mlc.save(pooled, tmp_path / "all.model")
+    result = mlc.load(tmp_path / "all.model").transform(panel)
+    np.testing.assert_allclose(result, kind().fit_transform(panel), rtol=0, atol=1e-10)
 
 
 def test_scales_stay_in_a_model_and_keep_statistics_at_home(tmp_path):
@@ -189,9 +195,11 @@ def test_the_documented_bytes(stats):
         entry = json.loads(file.metadata()["mlconsensus"])
         arrays = {name: file.get_tensor(name) for name in sorted(file.keys())}
     header = json.loads(entry["header"])
-    assert [header[name] for name in ("version", "kind", "method", "instances", "privacy")] == [
-        2, "statistics", "MLCM-r", 40, None
-    ]  # fmt: skip
+    assert header["version"] == 2
+    assert header["kind"] == "statistics"
+    assert header["method"] == "MLCM-r"
+    assert header["instances"] == 40
+    assert header["privacy"] is None
     assert arrays["walk"].shape == (3, 4, 3, 4)
     np.testing.assert_array_equal(arrays["walk"], mlc.load(stats).statistics_.walk)
     digest = hashlib.sha256(entry["header"].encode())
@@ -260,7 +268,8 @@ def test_a_method_of_ones_own_has_no_file(tmp_path):
         ),
         (
             mlc.MLCMr().fit(PANEL.with_clusterings({"c": [1, 2, 1]})),
-            "combiner 1, clusters: found ['c: 1', 'c: 2'] too many and [] lacking, expected the clusters of combiner 0",
+            "combiner 1, clusters: found ['c: 1', 'c: 2'] too many and [] lacking, "
+            "expected the clusters of combiner 0",
         ),
     ],
 )
@@ -289,18 +298,18 @@ def test_with_clusterings_or_noise_all_have_the_same_labels():
     ):
         mlc.merge([mlc.BGCM().fit(clustered), mlc.BGCM().fit(fewer)])
     private = [
-        mlc.privacy.fit(mlc.MLCMa(), each, epsilon=10.0, delta=1e-6)
-        for each in (PANEL, PANEL.select(models=["ann"]))
+        mlc.privacy.fit(mlc.MLCMa(), item, epsilon=10.0, delta=1e-6)
+        for item in (PANEL, PANEL.select(models=["ann"]))
     ]
     with pytest.raises(mlc.InputError, match="with noise, all must have the same"):
         mlc.merge(private)
 
 
-@pytest.mark.parametrize("given", [None, [3], ["a.stats"]])
-def test_what_is_no_combiner_is_not_merged(given):
+@pytest.mark.parametrize("value", [None, [3], ["a.stats"]])
+def test_what_is_no_combiner_is_not_merged(value):
     for attempt in (
-        lambda: mlc.merge(given),
-        lambda: mlc.subtract(mlc.MLCMr().fit(PANEL), given),
+        lambda: mlc.merge(value),
+        lambda: mlc.subtract(mlc.MLCMr().fit(PANEL), value),
     ):
         with pytest.raises(mlc.InputError, match="found .*, expected a"):
             attempt()

@@ -1,4 +1,4 @@
-"""Private statistics: what one instance can add, how much noise that takes, and that it is solved in any noise."""
+"""Private statistics: sensitivity, scale of the noise, and solving with noise."""
 
 import contextlib
 import hashlib
@@ -58,14 +58,14 @@ def test_one_instance_adds_no_more_than_the_sensitivity(kind, scores, clip, weig
         weights = np.linspace(0.5, 4.0, len(scores))
     else:
         weights = None
-    whole = vector(kind, scores, clip, weights)
+    pooled = vector(kind, scores, clip, weights)
     for i in range(scores.shape[1]):
         rest = np.delete(scores, i, axis=1)
         if rest.shape[1]:
             others = vector(kind, rest, clip, weights)
         else:
-            others = np.zeros_like(whole)
-        assert np.linalg.norm(whole - others) <= METHODS[kind].sensitivity
+            others = np.zeros_like(pooled)
+        assert np.linalg.norm(pooled - others) <= METHODS[kind].sensitivity
 
 
 ADVERSARIAL = {
@@ -114,7 +114,7 @@ def test_decisions_reach_the_sensitivity_of_mlcm_r():
 
 @every_method
 def test_sums_are_exact_whatever_the_order(kind):
-    """On the grid there is no rounding, so that not even the order of instances shows."""
+    """On the grid there is no rounding, so the order of instances does not matter."""
     scores = PANEL.to_array()
     rng = np.random.default_rng(0)
     turned = scores[:, rng.permutation(scores.shape[1])]
@@ -131,14 +131,14 @@ def test_clipped_statistics_are_those_of_clipped_means(scores, clip):
     norms = np.linalg.norm(average, axis=1, keepdims=True)
     clipped = average * np.minimum(1, clip / np.maximum(norms, 1e-300))
     m, n, l = scores.shape
-    found = PrivateMLCMa().make_statistics(
+    result = PrivateMLCMa().make_statistics(
         from_vector(vector(mlc.MLCMa, scores, clip), l), np.ones(m), clip
     )
-    assert found.n_instances == n
-    assert found.n_predictions == pytest.approx(m * n * l, rel=1e-3)
-    np.testing.assert_allclose(found.mean_sum, clipped.sum(axis=0), atol=n * clip * 3e-4)
+    assert result.n_instances == n
+    assert result.n_predictions == pytest.approx(m * n * l, rel=1e-3)
+    np.testing.assert_allclose(result.total, clipped.sum(axis=0), atol=n * clip * 3e-4)
     np.testing.assert_allclose(
-        found.gram, clipped.T @ clipped, atol=n * clip**2 * 1e-3
+        result.gram, clipped.T @ clipped, atol=n * clip**2 * 1e-3
     )
 
 
@@ -158,7 +158,7 @@ def test_a_symmetric_matrix_keeps_its_norm_as_a_vector(size):
     ("epsilon", "delta"), [(0.1, 1e-6), (1.0, 1e-6), (1.0, 1e-9), (8.0, 1e-5)]
 )
 def test_the_scale_is_no_less_than_the_guarantee_needs_and_hardly_more(epsilon, delta):
-    """The closed form of δ(ε) for Gaussian noise (Balle and Wang 2018) is met; with a fifth less noise it is not."""
+    """Compare with the closed form of δ(ε) for Gaussian noise (Balle and Wang 2018)."""
 
     def exact_delta(scale):
         a = 1 / (2 * scale)
@@ -183,26 +183,26 @@ def test_noise_has_the_scale_that_the_guarantee_says():
 
 @every_method
 def test_what_is_released_differs_from_the_sums_by_such_noise(kind):
-    found = private(kind, clip=1.0)
+    result = private(kind, clip=1.0)
     method = METHODS[kind]
-    assert found.privacy_.sensitivity == method.sensitivity
-    assert found.privacy_.scale == pytest.approx(
+    assert result.privacy_.sensitivity == method.sensitivity
+    assert result.privacy_.scale == pytest.approx(
         noise.find_noise_scale(1.0, 1e-6, method.sensitivity, 500), rel=1e-6
     )
     exact = vector(kind, PANEL.to_array(), 1.0)
-    released = released_vector(found)
+    released = released_vector(result)
     low, high = stats.chi2.ppf([5e-13, 1 - 5e-13], len(exact))
-    assert low < ((released - exact) ** 2).sum() / found.privacy_.scale**2 < high
+    assert low < ((released - exact) ** 2).sum() / result.privacy_.scale**2 < high
     # The same noise never comes twice.
     again = getattr(private(kind).statistics_, PRODUCTS[kind])
-    assert (again != getattr(found.statistics_, PRODUCTS[kind])).all()
+    assert (again != getattr(result.statistics_, PRODUCTS[kind])).all()
 
 
-def released_vector(found):
-    statistics = found.statistics_
-    m = len(found.models_)
-    l = len(found.labels_)
-    if isinstance(found, mlc.MLCMr):
+def released_vector(private):
+    statistics = private.statistics_
+    m = len(private.models_)
+    l = len(private.labels_)
+    if isinstance(private, mlc.MLCMr):
         walk = statistics.walk.reshape(m * l, m * l)
         return to_vector(PrivateSums(counts=np.empty(0), gram=walk))
     counts = np.array(
@@ -243,30 +243,30 @@ def test_the_solve_is_well_posed_under_heavy_noise(kind, epsilon, shape):
     panel, _ = mlc.datasets.make_panel(
         n, l, m, cardinality=1, missing=0.2, random_state=0
     )
-    found = private(kind, epsilon, panel)
-    scores = found.transform(panel)
+    result = private(kind, epsilon, panel)
+    scores = result.transform(panel)
     assert np.isfinite(scores).all()
     if kind is mlc.MLCMr:
         assert (scores >= 0).all()
         np.testing.assert_allclose(scores.sum(axis=1), 1.0)
         eigenvalues = np.linalg.eigvalsh(
-            np.asarray(found.statistics_.walk).reshape(m * l, m * l)
+            np.asarray(result.statistics_.walk).reshape(m * l, m * l)
         )
         assert (
             eigenvalues.min() < 0 or l == 1
         )  # so that there was something to put right
     else:
-        filter = found.solution_.label_map
+        filter = result.solution_.label_map
         assert (filter == filter.T).all() or np.allclose(filter, filter.T)
         assert np.linalg.eigvalsh(filter).min() > -1e-9
         assert np.linalg.eigvalsh(filter).max() < 1
 
 
 def test_restart_is_well_posed_too():
-    found = mlc.privacy.fit(
+    result = mlc.privacy.fit(
         mlc.MLCMr(restart=0.3), PANEL[:30], epsilon=0.01, delta=1e-6
     )
-    np.testing.assert_allclose(found.transform(PANEL).sum(axis=1), 1.0)
+    np.testing.assert_allclose(result.transform(PANEL).sum(axis=1), 1.0)
 
 
 def test_noise_costs_little_where_instances_are_many():
@@ -287,10 +287,10 @@ def test_the_file_says_the_guarantee_and_not_how_many_instances(kind, tmp_path):
     mlc.save_statistics(private(kind), tmp_path / "a.stats")
     header, _ = read_state(tmp_path / "a.stats")
     assert header["instances"] is None
-    said = header["privacy"]
-    assert (said["epsilon"], said["delta"], said["releases"]) == (1.0, 1e-6, 1)
-    assert said["clip"] == (1.5 if kind is mlc.MLCMa else None)
-    assert "adding or removing one instance" in said["neighbours"]
+    output = header["privacy"]
+    assert (output["epsilon"], output["delta"], output["releases"]) == (1.0, 1e-6, 1)
+    assert output["clip"] == (1.5 if kind is mlc.MLCMa else None)
+    assert "adding or removing one instance" in output["neighbours"]
     assert "3000" not in str(header)
     read = mlc.load(tmp_path / "a.stats")
     assert read.n_instances_ is None
@@ -310,12 +310,12 @@ def test_private_sites_add_up(kind):
     sites = [
         private(kind, panel=PANEL[start : start + 1000]) for start in (0, 1000, 2000)
     ]
-    whole = mlc.merge(sites)
-    assert whole.privacy_ == replace(sites[0].privacy_, releases=3)
+    pooled = mlc.merge(sites)
+    assert pooled.privacy_ == replace(sites[0].privacy_, releases=3)
     name = PRODUCTS[kind]
     sums = sum(np.asarray(getattr(site.statistics_, name)) for site in sites)
-    np.testing.assert_allclose(np.asarray(getattr(whole.statistics_, name)), sums)
-    assert np.isfinite(whole.transform(PANEL)).all()
+    np.testing.assert_allclose(np.asarray(getattr(pooled.statistics_, name)), sums)
+    assert np.isfinite(pooled.transform(PANEL)).all()
 
 
 @pytest.mark.parametrize(
@@ -426,11 +426,11 @@ def test_flipped_bytes_under_a_right_checksum_are_refused_or_harmless(kind, tmp_
     mlc.save_statistics(private(kind, 100.0, panel), path)
     content = path.read_bytes()[:-32]
     rng = np.random.default_rng(0)
-    for at in rng.choice(np.arange(20, len(content)), 150, replace=False):
+    for position in rng.choice(np.arange(20, len(content)), 150, replace=False):
         broken = (
-            content[:at]
-            + bytes([content[at] ^ (1 << rng.integers(8))])
-            + content[at + 1 :]
+            content[:position]
+            + bytes([content[position] ^ (1 << rng.integers(8))])
+            + content[position + 1 :]
         )
         path.write_bytes(broken + hashlib.sha256(broken).digest())
         with contextlib.suppress(mlc.InputError):

@@ -28,9 +28,9 @@ def rewritten(path, change):
     data = path.read_bytes()
     outer = outer_header(data)
     start = 8 + int.from_bytes(data[:8], "little")
-    own = json.loads(outer["__metadata__"]["mlconsensus"])
-    own["header"] = change(own["header"])
-    outer["__metadata__"]["mlconsensus"] = json.dumps(own)
+    part = json.loads(outer["__metadata__"]["mlconsensus"])
+    part["header"] = change(part["header"])
+    outer["__metadata__"]["mlconsensus"] = json.dumps(part)
     path.write_bytes(framed(outer, data[start:]))
 
 
@@ -52,15 +52,17 @@ def test_every_flipped_byte_and_every_cut_is_refused(kind, tmp_path):
     path = tmp_path / f"a.{kind}"
     fitted = mlc.MajorityVote().fit([[[1, 0]]])
     (mlc.save_statistics if kind == "stats" else mlc.save)(fitted, path)
-    whole = path.read_bytes()
-    for at in range(len(whole)):
+    pooled = path.read_bytes()
+    for position in range(len(pooled)):
         path.write_bytes(
-            whole[:at] + bytes([whole[at] ^ (1 << at % 8)]) + whole[at + 1 :]
+            pooled[:position]
+            + bytes([pooled[position] ^ (1 << position % 8)])
+            + pooled[position + 1 :]
         )
         refused(path)
-        path.write_bytes(whole[:at])
+        path.write_bytes(pooled[:position])
         refused(path)
-    path.write_bytes(whole + b"x")
+    path.write_bytes(pooled + b"x")
     refused(path)
 
 
@@ -69,7 +71,7 @@ def test_every_flipped_byte_and_every_cut_is_refused(kind, tmp_path):
 def test_flipped_bytes_under_a_right_sha256_of_are_refused_or_harmless(
     name, kind, tmp_path, monkeypatch
 ):
-    """As someone would do it who wants to do harm: what is read is refused in one sentence, or gives finite scores."""
+    """Changed files are refused in one sentence, or give finite scores."""
     panel, _ = mlc.datasets.make_panel(20, 2, 2, missing=0.1, random_state=0)
     path = tmp_path / f"a.{kind}"
     fitted = combiner_named(name).fit(panel)
@@ -81,17 +83,17 @@ def test_flipped_bytes_under_a_right_sha256_of_are_refused_or_harmless(
         lambda text, arrays: json.loads(entry(content))["sha256"],
     )
     rng = np.random.default_rng(0)
-    for at in rng.choice(len(content), 150, replace=False):
+    for position in rng.choice(len(content), 150, replace=False):
         path.write_bytes(
-            content[:at]
-            + bytes([content[at] ^ (1 << rng.integers(8))])
-            + content[at + 1 :]
+            content[:position]
+            + bytes([content[position] ^ (1 << rng.integers(8))])
+            + content[position + 1 :]
         )
         with contextlib.suppress(mlc.InputError):
             read = mlc.load(path)
             mlc.save(read, tmp_path / "solved.model", force=True)
-            own = mlc.Predictions(panel.to_array(), read.models_, read.labels_)
-            assert np.isfinite(read.transform(own)).all()
+            part = mlc.Predictions(panel.to_array(), read.models_, read.labels_)
+            assert np.isfinite(read.transform(part)).all()
 
 
 def test_other_files_are_refused(tmp_path):
@@ -267,7 +269,7 @@ def test_sums_that_cannot_be_are_refused(stats, change, words):
 
 
 def test_nothing_in_place_of_sums_is_refused(stats):
-    """A 0 says that nothing was added up, which can be so only beside the sums that every panel has."""
+    """A 0 means that a field is absent, which only optional fields can be."""
     header, arrays = read_state(stats)
     saved(stats, header, arrays | {"walk": np.float64(0.0)})
     assert "walk: found the shape (), expected m × l × m × l" in refused(stats)
@@ -332,7 +334,7 @@ def test_statistics_without_a_solution_are_refused(tmp_path):
 def test_models_for_more_than_any_panel_are_refused(tmp_path):
     path = tmp_path / "a.model"
     mlc.save(mlc.MajorityVote().fit([[[1]]]), path)
-    names = [str(at) for at in range(5000)]
+    names = [str(position) for position in range(5000)]
     header, _ = read_state(path)
     saved(path, header | {"models": names, "labels": names}, {"value": np.zeros(5000)})
     assert "found 5,000 models × 5,000 labels" in refused(path)
