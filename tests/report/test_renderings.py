@@ -3,7 +3,7 @@
 import itertools
 import json
 import re
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from html import escape
 from html.parser import HTMLParser
 
@@ -266,11 +266,11 @@ def test_a_crowd_is_cut_in_the_table_of_metrics_too():
 
 
 def test_ask_is_not_named_where_it_takes_no_such_panel():
-    found = report_of("two models").summary._replace(judged=None)
+    found = replace(report_of("two models").summary, judged=None)
     assert "mlconsensus ask writes" in actions(found)[-1].sentence
     assert (
         "mlconsensus ask"
-        not in actions(found._replace(note="the 500 labels named most are looked at"))[
+        not in actions(replace(found, note="the 500 labels named most are looked at"))[
             -1
         ].sentence
     )
@@ -291,8 +291,8 @@ def test_a_crowd_of_suspects_is_counted():
         p_value=0.0,
         q_value=0.0,
     )
-    models = one.models._replace(suspects=(found,) * 14)
-    said = findings(one._replace(models=models))
+    models = replace(one.models, suspects=(found,) * 14)
+    said = findings(replace(one, models=models))
     assert said.count("a answers as if at random.") == 12
     assert "The report as JSON has 2 more warnings." in said
 

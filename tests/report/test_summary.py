@@ -4,6 +4,7 @@ import itertools
 import os
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from scipy.special import expit
 import mlconsensus as mlc
 from mlconsensus.inspection import diagnostics
 from mlconsensus.report import Report, changes, labels, models, summarize
-from mlconsensus.report.changes import departure
+from mlconsensus.report.changes import compare_with_vote
 from mlconsensus.report.charts import heat
 from mlconsensus.report.findings import findings
 from mlconsensus.report.provenance import hash_predictions
@@ -189,7 +190,7 @@ def test_pairs_are_counted_and_those_that_go_together_least_are_listed():
         0,
     )
     summary = summarize(mlc.combine([chosen, chosen], method="mv"))
-    report = Report(summary._replace(labels=found))
+    report = Report(replace(summary, labels=found))
     assert (
         "The 10 pairs of labels that go together most, and the 10 that do least, of 28"
         in report.to_html()
@@ -205,7 +206,7 @@ def test_pairs_are_counted_and_those_that_go_together_least_are_listed():
 @given(scores=panels())
 def test_added_and_dropped_are_what_no_and_every_best_vote_has(scores):
     consensus = mlc.combine(scores, method="mlcm-a")
-    found = departure(consensus.vote, consensus.label_indicator)
+    found = compare_with_vote(consensus.vote, consensus.label_indicator)
     literal = [
         by_all_sets(vote, chosen)
         for vote, chosen in zip(consensus.vote, consensus.label_indicator, strict=True)

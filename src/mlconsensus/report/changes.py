@@ -1,6 +1,7 @@
-"""What the consensus changed against voting: labels added and dropped, and why, instance by instance."""
+"""Compare the label sets of the consensus with those of voting."""
 
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,41 +19,43 @@ _MOST_PARTS = 8  # of an explanation; the others are added up
 _SAME = 1e-12  # votes closer than this are tied
 
 
-class Departure(NamedTuple):
-    """How the label sets of the consensus differ from those that voting would give, of the same sizes.
+@dataclass(frozen=True, kw_only=True)
+class Departure:
+    """How the label sets of the consensus differ from those of voting.
 
-    Voting gives each instance the labels of most votes, as many as the consensus gives
-    it. Where the last label that it gives and the first that it leaves out have the
-    same votes, it cannot decide between them: to take one or the other changes nothing.
+    Voting gives each instance the labels with most votes, as many as the consensus
+    gives it. If the last label in its set and the first that is not have equally many
+    votes, they are tied, and to take one or the other is not a change.
     """
 
-    # (n,) how far added labels are below the last one in and dropped ones above the
-    # first out
+    # (n,) votes that added labels lack to the last label in the set of voting, plus
+    # votes that dropped labels have above the first label that is not in it
     overruled: FloatArray
-    # (n,) whether voting cannot decide which labels of an instance come last
-    tied: BoolArray
+    tied: BoolArray  # (n,) whether the last labels of an instance are tied
     added: IntArray  # (l,) instances to which only the consensus gives a label
-    dropped: IntArray  # (l,) instances to which only voting does
+    dropped: IntArray  # (l,) instances to which only voting gives it
 
 
-class Reason(NamedTuple):
-    """Why one label of an instance has its score: what remains of an `Explanation` for a reader."""
+@dataclass(frozen=True, kw_only=True)
+class Reason:
+    """The part of an `Explanation` of one label that the report shows."""
 
     label: str
     change: str  # "added", "dropped", or "first" of the consensus
     score: float
     vote: float
-    scale: str  # of the figures below: "score" or "log-odds"
+    scale: str  # of the numbers below: "score" or "log-odds"
     baseline: float
     remainder: float
     total: float
     parts: tuple[Part, ...]  # the largest
     n_others: int
-    others: float  # what the other parts sum to
+    others: float  # sum of the other parts
 
 
-class InstanceRow(NamedTuple):
-    """What the consensus says of one instance, and how voting differs."""
+@dataclass(frozen=True, kw_only=True)
+class InstanceRow:
+    """The label set of one instance, and its difference to voting."""
 
     name: str
     labels: tuple[str, ...]  # of the consensus, from the highest score to the lowest
@@ -63,34 +66,47 @@ class InstanceRow(NamedTuple):
     reasons: tuple[Reason, ...]
 
 
-class ChangesSummary(NamedTuple):
-    """How far the consensus departs from voting."""
+@dataclass(frozen=True, kw_only=True)
+class ChangesSummary:
+    """How far the label sets of the consensus differ from those of voting."""
 
     n_changed: int  # instances with labels added or dropped
     n_added: int
     n_dropped: int
-    n_tied: int  # instances where voting could not decide
-    # share of instances whose first label is none of those that voting puts first
+    n_tied: int  # instances whose last labels are tied in voting
+    # share of instances whose first label is not among those that voting ranks first
     moved: float
-    # how many of the instances below are those that moved most; the others are an even
-    # sample
+    # number of the instances below that changed most; the others are an even sample
     n_moved_shown: int
     instances: tuple[InstanceRow, ...]
 
 
-def departure(vote: FloatArray, chosen: BoolArray) -> Departure:
-    """Compare the consensus's label sets (n, l) with the majority vote (n, l).
+def compare_with_vote(vote: FloatArray, chosen: BoolArray) -> Departure:
+    """Compare the label sets of the consensus with those of voting.
+
+    Parameters
+    ----------
+    vote : ndarray of shape (n, l)
+        Scores of majority voting.
+    chosen : ndarray of bool of shape (n, l)
+        Label sets of the consensus.
+
+    Returns
+    -------
+    Departure
 
     Examples
     --------
     >>> vote = np.array([[0.9, 0.6, 0.1], [0.5, 0.5, 0.0]])
     >>> chosen = np.array([[True, False, True], [False, True, False]])
-    >>> found = departure(vote, chosen)
-    >>> found.added.tolist(), found.dropped.tolist(), found.overruled.tolist(), found.tied.tolist()
-    ([0, 0, 1], [0, 1, 0], [1.0, 0.0], [False, True])
+    >>> changes = compare_with_vote(vote, chosen)
+    >>> changes.added.tolist(), changes.dropped.tolist()
+    ([0, 0, 1], [0, 1, 0])
+    >>> changes.overruled.tolist(), changes.tied.tolist()
+    ([1.0, 0.0], [False, True])
     """
 
-    def of_some(rows: slice) -> tuple[Array, ...]:
+    def compare_rows(rows: slice) -> tuple[Array, ...]:
         lacking, spare, tied = compute_overruled_votes(vote[rows], chosen[rows])
         return (
             (lacking + spare).sum(axis=1),
@@ -99,41 +115,56 @@ def departure(vote: FloatArray, chosen: BoolArray) -> Departure:
             (spare > 0).sum(axis=0),
         )
 
-    overruled, tied, added, dropped = zip(
-        *map_row_blocks(vote.shape, of_some), strict=True
-    )
+    parts = map_row_blocks(vote.shape, compare_rows)
+    overruled, tied, added, dropped = zip(*parts, strict=True)
     return Departure(
-        np.concatenate(overruled),
-        np.concatenate(tied),
-        np.sum(added, axis=0),
-        np.sum(dropped, axis=0),
+        overruled=np.concatenate(overruled),
+        tied=np.concatenate(tied),
+        added=np.sum(added, axis=0),
+        dropped=np.sum(dropped, axis=0),
     )
 
 
-def summarize_changes(consensus: "Consensus", found: Departure) -> ChangesSummary:
-    """Choose the instances to show, and explain each.
+def summarize_changes(consensus: "Consensus", changes: Departure) -> ChangesSummary:
+    """Select the instances to show, and explain them.
+
+    Parameters
+    ----------
+    consensus : Consensus
+        The result of `combine`.
+    changes : Departure
+        Its difference to voting.
+
+    Returns
+    -------
+    ChangesSummary
 
     Examples
     --------
     >>> import mlconsensus as mlc
     >>> panel, _ = mlc.datasets.make_panel(n_instances=50, random_state=0)
     >>> consensus = mlc.combine(panel)
-    >>> changes = summarize_changes(consensus, departure(consensus.vote, consensus.label_indicator))
-    >>> len(changes.instances), changes.instances[0].overruled >= changes.instances[1].overruled
-    (50, True)
+    >>> changes = compare_with_vote(consensus.vote, consensus.label_indicator)
+    >>> first, second, *others = summarize_changes(consensus, changes).instances
+    >>> first.overruled >= second.overruled, len(others)
+    (True, 48)
     """
-    n_changed = int((found.overruled > 0).sum())
-    moved = np.argsort(-found.overruled, kind="stable")[: min(MOST_MOVED, n_changed)]
-    others = np.setdiff1d(np.arange(len(found.overruled)), moved)
-    shown = np.concatenate(
-        [moved, others[evenly(len(others), MOST_INSTANCES - len(moved))]]
-    )
-    added, dropped, tied = (
-        int(part.sum()) for part in (found.added, found.dropped, found.tied)
-    )
-    first = consensus.diagnostics.moved
+    n_instances = len(changes.overruled)
+    n_changed = int((changes.overruled > 0).sum())
+    n_moved = min(MOST_MOVED, n_changed)
+
+    # The instances that changed most, and an even sample of the others
+    moved = np.argsort(-changes.overruled, kind="stable")[:n_moved]
+    others = np.setdiff1d(np.arange(n_instances), moved)
+    sample = others[evenly(len(others), MOST_INSTANCES - n_moved)]
     return ChangesSummary(
-        n_changed, added, dropped, tied, first, len(moved), _rows(consensus, shown)
+        n_changed=n_changed,
+        n_added=int(changes.added.sum()),
+        n_dropped=int(changes.dropped.sum()),
+        n_tied=int(changes.tied.sum()),
+        moved=consensus.diagnostics.moved,
+        n_moved_shown=n_moved,
+        instances=_describe_instances(consensus, np.concatenate([moved, sample])),
     )
 
 
@@ -180,67 +211,77 @@ def evenly(count: int, most: int) -> IntArray:
     return np.linspace(0, count - 1, max(most, 0)).round().astype(np.int64)
 
 
-def _rows(consensus: "Consensus", shown: IntArray) -> tuple[InstanceRow, ...]:
-    """Describe the instances that stand at some positions."""
-    scores = consensus.scores[shown]
-    vote = consensus.vote[shown]
-    chosen = consensus.label_indicator[shown]
+def _describe_instances(
+    consensus: "Consensus", positions: IntArray
+) -> tuple[InstanceRow, ...]:
+    """Return the rows of the instances at these positions."""
+    scores = consensus.scores[positions]
+    vote = consensus.vote[positions]
+    chosen = consensus.label_indicator[positions]
+    panel = consensus.predictions[positions]
     lacking, spare, tied = compute_overruled_votes(vote, chosen)
-    added = lacking > 0
-    dropped = spare > 0
     overruled = lacking + spare
     order = np.argsort(-scores, axis=1, kind="stable")
-    panel = consensus.predictions[shown]
-    labels = consensus.labels
+
     rows = []
     for i, name in enumerate(panel.instances.tolist()):
-        own, more, less = (
-            tuple(labels[j] for j in order[i] if kind[i, j])
-            for kind in (chosen, added, dropped)
-        )
-        changed = [
-            j for j in np.argsort(-overruled[i], kind="stable") if overruled[i, j] > 0
-        ]
+        # Changed labels, those against most votes first, and the first label
+        changed = np.argsort(-overruled[i], kind="stable")
+        changed = changed[overruled[i, changed] > 0][: _MOST_EXPLAINED - 1]
+        explained = dict.fromkeys([*changed.tolist(), int(order[i, 0])])
+
         reasons = []
-        for j in dict.fromkeys([*changed[: _MOST_EXPLAINED - 1], order[i, 0]]):
-            if added[i, j]:
+        for j in explained:
+            if lacking[i, j] > 0:
                 change = "added"
+            elif spare[i, j] > 0:
+                change = "dropped"
             else:
-                if dropped[i, j]:
-                    change = "dropped"
-                else:
-                    change = "first"
+                change = "first"
 
-            why = explain(consensus.combiner, panel[[i]], name, labels[j])
-            reasons.append(_reason(why, change, float(vote[i, j])))
+            label = consensus.labels[j]
+            why = explain(consensus.combiner, panel[[i]], name, label)
+            reasons.append(_shorten(why, change, float(vote[i, j])))
 
-        rows.append(
-            InstanceRow(
-                str(name),
-                own,
-                more,
-                less,
-                float(overruled[i].sum()),
-                bool(tied[i]),
-                tuple(reasons),
-            )
+        row = InstanceRow(
+            name=str(name),
+            labels=_name_labels(consensus, order[i], chosen[i]),
+            added=_name_labels(consensus, order[i], lacking[i] > 0),
+            dropped=_name_labels(consensus, order[i], spare[i] > 0),
+            overruled=float(overruled[i].sum()),
+            tied=bool(tied[i]),
+            reasons=tuple(reasons),
         )
+        rows.append(row)
 
     return tuple(rows)
 
 
-def _reason(why: Explanation, change: str, vote: float) -> Reason:
-    """Keep of an explanation what is shown; `vote` is that of the whole panel, which knows the labels' priors."""
+def _name_labels(
+    consensus: "Consensus", order: IntArray, is_selected: BoolArray
+) -> tuple[str, ...]:
+    """Return the names of the selected labels of an instance, in this order."""
+    selected = order[is_selected[order]]
+    return tuple(consensus.labels[j] for j in selected.tolist())
+
+
+def _shorten(why: Explanation, change: str, vote: float) -> Reason:
+    """Return what is shown of an explanation.
+
+    `vote` is that of all predictions, which know the labels' mean scores.
+    """
     parts = why.select_parts(_MOST_PARTS)
-    others = int(why.is_relevant.sum()) + len(why.clusters) - len(parts)
-    figures = (why.scale, why.baseline, why.remainder, why.total)
+    n_parts = int(why.is_relevant.sum()) + len(why.clusters)
     return Reason(
-        why.label,
-        change,
-        why.score,
-        vote,
-        *figures,
-        tuple(parts),
-        others,
-        why.sum_others(parts),
+        label=why.label,
+        change=change,
+        score=why.score,
+        vote=vote,
+        scale=why.scale,
+        baseline=why.baseline,
+        remainder=why.remainder,
+        total=why.total,
+        parts=tuple(parts),
+        n_others=n_parts - len(parts),
+        others=why.sum_others(parts),
     )

@@ -1,7 +1,8 @@
-"""The labels of a panel: how they go together according to the consensus, and which are disputed."""
+"""Summary of the labels: their correlations in the consensus, and disputes."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from scipy import sparse
@@ -11,12 +12,15 @@ from scipy.spatial.distance import squareform
 from ..linalg.block_sums import ratio
 from ..predictions import BoolArray, FloatArray, IntArray
 
+Row = TypeVar("Row")
+
 MOST_LABELS = 40  # in the heat map; more would not be readable
 _MOST_PAIRS = 10  # at either end
 _LEAST_TOGETHER = 3  # instances that have both, or would by chance; fewer prove nothing
 
 
-class LabelRow(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class LabelRow:
     """One label, by consensus and by voting."""
 
     name: str
@@ -28,7 +32,8 @@ class LabelRow(NamedTuple):
     dispute: float
 
 
-class Pair(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class Pair:
     """Two labels that go together, or do not."""
 
     one: str
@@ -39,16 +44,16 @@ class Pair(NamedTuple):
     correlation: float
 
 
-class LabelsSummary(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class LabelsSummary:
     """How labels go together in the label sets of the consensus."""
 
     rows: tuple[LabelRow, ...]
-    order: tuple[str, ...]  # rows and columns of the heat map, like beside like
+    order: tuple[str, ...]  # rows and columns of the heat map, similar ones together
     correlation: FloatArray
-    pairs: tuple[
-        Pair, ...
-    ]  # those that go together most, closest first, and of many those that do least
-    n_pairs: int  # that are frequent enough to tell; the others are between these
+    # Those with the highest correlation; of many, also those with the lowest
+    pairs: tuple[Pair, ...]
+    n_pairs: int  # number of pairs that are frequent enough
 
 
 def summarize_labels(
@@ -82,46 +87,60 @@ def summarize_labels(
     sets = sparse.csr_array(chosen, dtype=np.float64)  # few labels each
     together = (sets.T @ sets).toarray()
     count = together.diagonal()
-    size = np.sqrt(
-        count * (n - count)
-    )  # of a label's column once it is centred, times √n
-    # Correlation of columns of 0 and 1; 0 where one is constant.
-    correlation = np.minimum(
-        ratio(n * together - np.outer(count, count), np.outer(size, size), 0.0), 1.0
-    )
-    np.fill_diagonal(correlation, 1.0)
     expected = np.outer(count, count) / n
-    enough = np.maximum(together, expected) >= _LEAST_TOGETHER
-    kept = np.flatnonzero(count > 0)
-    if len(kept) > MOST_LABELS:
-        kept = kept[
-            strongest(np.where(enough, correlation, 0)[np.ix_(kept, kept)], MOST_LABELS)
-        ]
 
-    kept = kept[ordered(correlation[np.ix_(kept, kept)])]
-    # A label that all instances have goes with none more than with another.
-    at = np.argwhere(np.triu(enough & np.outer(size, size).astype(bool), k=1))
-    closest = at[np.argsort(-correlation[at[:, 0], at[:, 1]], kind="stable")].tolist()
-    pairs = (
-        Pair(
-            names[i],
-            names[j],
-            int(together[i, j]),
-            float(expected[i, j]),
-            float(correlation[i, j]),
+    # Correlation of columns of 0 and 1; 0 where one is constant
+    deviation = np.sqrt(count * (n - count))  # of a column, times n
+    scale = np.outer(deviation, deviation)
+    covariance = n * together - np.outer(count, count)
+    correlation = np.minimum(ratio(covariance, scale, 0.0), 1.0)
+    np.fill_diagonal(correlation, 1.0)
+
+    # Labels of the heat map
+    is_frequent = np.maximum(together, expected) >= _LEAST_TOGETHER
+    selected = np.flatnonzero(count > 0)
+    if len(selected) > MOST_LABELS:
+        similarity = np.where(is_frequent, correlation, 0)[np.ix_(selected, selected)]
+        selected = selected[strongest(similarity, MOST_LABELS)]
+    selected = selected[ordered(correlation[np.ix_(selected, selected)])]
+
+    # Pairs, without labels that all instances have
+    candidates = np.argwhere(np.triu(is_frequent & (scale != 0), k=1))
+    similarity = correlation[candidates[:, 0], candidates[:, 1]]
+    closest = candidates[np.argsort(-similarity, kind="stable")].tolist()
+    pairs = []
+    for i, j in ends(closest, 2 * _MOST_PAIRS):
+        pair = Pair(
+            one=names[i],
+            other=names[j],
+            together=int(together[i, j]),
+            expected=float(expected[i, j]),
+            correlation=float(correlation[i, j]),
         )
-        for i, j in ends(closest, 2 * _MOST_PAIRS)
-    )
-    columns = (count.astype(np.int64), added, dropped, dispute)
-    rows = map(LabelRow, names, *(column.tolist() for column in columns))
-    order = tuple(names[j] for j in kept)
+        pairs.append(pair)
+
+    rows = []
+    for j, name in enumerate(names):
+        row = LabelRow(
+            name=name,
+            consensus=int(count[j]),
+            added=int(added[j]),
+            dropped=int(dropped[j]),
+            dispute=float(dispute[j]),
+        )
+        rows.append(row)
+
     return LabelsSummary(
-        tuple(rows), order, correlation[np.ix_(kept, kept)], tuple(pairs), len(closest)
+        rows=tuple(rows),
+        order=tuple(names[j] for j in selected),
+        correlation=correlation[np.ix_(selected, selected)],
+        pairs=tuple(pairs),
+        n_pairs=len(closest),
     )
 
 
-def ends(rows: Sequence[Any], most: int) -> list[Any]:
-    """Keep at most so many rows, half from the beginning and half from the end.
+def ends(rows: Sequence[Row], most: int) -> list[Row]:
+    """Return at most so many rows, half from the beginning and half from the end.
 
     Examples
     --------

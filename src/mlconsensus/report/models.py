@@ -1,6 +1,7 @@
 """The panel at a glance, and its models: what each said, who agrees with whom, who looks random or copied."""
 
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -16,7 +17,8 @@ from .labels import ordered, strongest
 MOST_MODELS = 40  # in the agreement matrix; more would not be readable
 
 
-class ModelGlance(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class ModelGlance:
     """How much one model said."""
 
     name: str
@@ -28,7 +30,8 @@ class ModelGlance(NamedTuple):
     decides: bool  # whether all its scores are 0 or 1
 
 
-class PanelSummary(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class PanelSummary:
     """How much the models said."""
 
     n_models: int
@@ -63,12 +66,26 @@ def summarize_panel(predictions: Predictions, cardinality: Any) -> PanelSummary:
         seen, known = (int(spoken.any(axis=axis).sum()) for axis in (1, 0))
         silent = 1 - int(spoken.sum()) / (n * l)
         mean = float(values.sum(dtype=np.float64)) / max(seen, 1)
-        models.append(ModelGlance(name, seen, known, silent, mean, _decides(values)))
+        glance = ModelGlance(
+            name=name,
+            instances=seen,
+            labels=known,
+            missing=silent,
+            cardinality=mean,
+            decides=_decides(values),
+        )
+        models.append(glance)
 
     missing = float(np.mean([model.missing for model in models]))
     labels = float(np.mean(cardinality))
     return PanelSummary(
-        m, n, l, missing, labels, tuple(models), predictions.members.shape[1]
+        n_models=m,
+        n_instances=n,
+        n_labels=l,
+        missing=missing,
+        cardinality=labels,
+        models=tuple(models),
+        n_clusterings=predictions.members.shape[1],
     )
 
 
@@ -81,7 +98,8 @@ def _decides(values: Any) -> bool:
     return cells.dtype.kind in "biu" or bool(((cells == 0) | (cells == 1)).all())
 
 
-class ModelRow(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class ModelRow:
     """What the others' predictions tell about one model."""
 
     name: str
@@ -94,7 +112,8 @@ class ModelRow(NamedTuple):
     remark: str  # what should be looked at; empty if nothing
 
 
-class ModelsSummary(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class ModelsSummary:
     """Who agrees with whom."""
 
     rows: tuple[ModelRow, ...]
@@ -128,22 +147,21 @@ def summarize_models(found: PanelDiagnostics, combiner: BaseCombiner) -> ModelsS
     nearest = np.where(enough, agreement, -2.0).argmax(axis=1)
     rows = []
     for k, name in enumerate(names):
-        beside, correlation = (
-            (names[nearest[k]], float(agreement[k, nearest[k]]))
-            if enough[k].any()
-            else (None, None)
+        nearest_name = None
+        correlation = None
+        if enough[k].any():
+            nearest_name = names[nearest[k]]
+            correlation = float(agreement[k, nearest[k]])
+
+        row = ModelRow(
+            name=name,
+            reliability=float(found.reliability[k]),
+            weight=weights[k],
+            nearest=nearest_name,
+            agreement=correlation,
+            remark=_remark(found.suspects, name),
         )
-        reliability = float(found.reliability[k])
-        rows.append(
-            ModelRow(
-                name,
-                reliability,
-                weights[k],
-                beside,
-                correlation,
-                _remark(found.suspects, name),
-            )
-        )
+        rows.append(row)
 
     kept = strongest(agreement, MOST_MODELS)
     kept = kept[ordered(agreement[np.ix_(kept, kept)])]
@@ -154,7 +172,14 @@ def summarize_models(found: PanelDiagnostics, combiner: BaseCombiner) -> ModelsS
     else:
         mean = None
 
-    return ModelsSummary(tuple(rows), order, shown, mean, found.suspects, found.voices)
+    return ModelsSummary(
+        rows=tuple(rows),
+        order=order,
+        agreement=shown,
+        mean_agreement=mean,
+        suspects=found.suspects,
+        voices=found.voices,
+    )
 
 
 def _remark(suspects: tuple[FlaggedModel, ...], name: str) -> str:

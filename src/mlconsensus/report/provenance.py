@@ -1,11 +1,15 @@
-"""How a report was made: command, method, versions and inputs; nothing that differs from run to run."""
+"""How a report was made: command, method, versions and inputs.
+
+It does not differ from run to run.
+"""
 
 import hashlib
 import platform
 from collections.abc import Iterable
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,7 +25,8 @@ if TYPE_CHECKING:
 _MOST_PARTS = 20  # files of a folder that are listed one by one
 
 
-class Input(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class Input:
     """A file, or data in memory, and what it held."""
 
     name: str
@@ -29,7 +34,8 @@ class Input(NamedTuple):
     size: int | None  # in bytes; None for data in memory
 
 
-class Origin(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class Origin:
     """Where a report comes from."""
 
     command: str  # empty if it was made in Python
@@ -60,7 +66,12 @@ def summarize_origin(
     versions |= {name: version(name.lower()) for name in ("NumPy", "SciPy")}
     inputs = inputs or (hash_predictions(consensus.predictions),)
     return Origin(
-        command, consensus.method, consensus.reason, parameters, versions, inputs
+        command=command,
+        method=consensus.method,
+        reason=consensus.reason,
+        parameters=parameters,
+        versions=versions,
+        inputs=inputs,
     )
 
 
@@ -76,64 +87,75 @@ def hash_predictions(predictions: Predictions, name: str = "predictions") -> Inp
     True
     """
     names = (predictions.models, predictions.labels, predictions.clusters)
-    found = hashlib.sha256(repr(names).encode("utf-8", "surrogatepass"))
+    digest = hashlib.sha256(repr(names).encode("utf-8", "surrogatepass"))
     for block in predictions.blocks():
-        found.update(
+        digest.update(
             repr([str(name) for name in block.instances.tolist()]).encode(
                 "utf-8", "surrogatepass"
             )
         )
-        found.update(np.ascontiguousarray(block.members, dtype="<i8").data)
+        digest.update(np.ascontiguousarray(block.members, dtype="<i8").data)
         for values, spoken in block.cells():
             # One NaN of many, and one zero of two.
             cells = np.where(
                 True if spoken is None else spoken, dense(values) + 0.0, np.nan
             )
-            found.update(np.ascontiguousarray(cells, dtype="<f8").data)
+            digest.update(np.ascontiguousarray(cells, dtype="<f8").data)
 
-    return Input(name, found.hexdigest(), None)
+    return Input(name=name, sha256=digest.hexdigest(), size=None)
 
 
 def hash_files(files: Iterable[AnyPath], predictions: Predictions) -> tuple[Input, ...]:
-    """Hash files, in folders too, of many the list of hashes; for standard input, which is gone, the predictions."""
-    found = []
-    for name in map(Path, files):
-        if str(name) == "-":
-            found.append(
-                hash_predictions(predictions, "the panel, with standard input")
-            )
-            continue
+    """Hash files and the files in folders.
 
-        if name.is_dir():
-            parts = sorted(part for part in name.rglob("*") if part.is_file())
+    Parameters
+    ----------
+    files : iterable of path-like
+        Files and folders. For ``-``, standard input, the predictions are hashed.
+    predictions : Predictions
+        What was read from the files.
+
+    Returns
+    -------
+    tuple of Input
+        One for each file; one for a folder of many files.
+    """
+    inputs = []
+    for path in map(Path, files):
+        if str(path) == "-":
+            name = "the panel, with standard input"
+            inputs.append(hash_predictions(predictions, name))
+        elif path.is_dir():
+            inputs += _hash_folder(path)
         else:
-            parts = [name]
+            inputs.append(_hash_file(path, path.parent))
 
-        each = [
-            Input(
-                part.relative_to(name.parent).as_posix(),
-                _hashed(part),
-                part.stat().st_size,
-            )
-            for part in parts
-        ]
-        if len(each) > _MOST_PARTS:
-            digest = hashlib.sha256(
-                repr(each).encode("utf-8", "surrogatepass")
-            ).hexdigest()
-            each = [
-                Input(
-                    f"{name.name}/, {len(each):,} files",
-                    digest,
-                    sum(own.size or 0 for own in each),
-                )
-            ]
-
-        found += each
-
-    return tuple(found)
+    return tuple(inputs)
 
 
-def _hashed(path: Path) -> str:
+def _hash_folder(folder: Path) -> list[Input]:
+    """Hash the files of a folder; if there are many, hash the list of their hashes."""
+    paths = sorted(path for path in folder.rglob("*") if path.is_file())
+    inputs = [_hash_file(path, folder.parent) for path in paths]
+    if len(inputs) <= _MOST_PARTS:
+        return inputs
+
+    digest = hashlib.sha256(repr(inputs).encode("utf-8", "surrogatepass"))
+    total = Input(
+        name=f"{folder.name}/, {len(inputs):,} files",
+        sha256=digest.hexdigest(),
+        size=sum(part.size or 0 for part in inputs),
+    )
+    return [total]
+
+
+def _hash_file(path: Path, folder: Path) -> Input:
+    """Hash one file; its name is relative to a folder."""
     with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+        digest = hashlib.file_digest(file, "sha256")
+
+    return Input(
+        name=path.relative_to(folder).as_posix(),
+        sha256=digest.hexdigest(),
+        size=path.stat().st_size,
+    )

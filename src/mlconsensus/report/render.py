@@ -1,6 +1,7 @@
 """A report: one summary, as a page, a text or JSON; `templates` has one file a section of the page."""
 
 import base64
+import dataclasses
 import hashlib
 import json
 import math
@@ -147,9 +148,9 @@ class Report:
     def _rendered(self, template: str, **more: Any) -> str:
         summary = self.summary
         more |= {"actions": actions(summary), "findings": findings(summary)}
-        return str(
-            _templates().get_template(template).render(summary._asdict(), **more)
-        )
+        for field in dataclasses.fields(summary):
+            more[field.name] = getattr(summary, field.name)
+        return str(_templates().get_template(template).render(more))
 
     def save(
         self,

@@ -1,13 +1,14 @@
 """One summary of a consensus, typed and complete; HTML, text and JSON are renderings of it."""
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..active_learning.query import select_queries
 from ..inspection.agreement import Agreement, agreement
 from ..metrics.ground_truth import match_truth
-from .changes import ChangesSummary, departure, evenly, summarize_changes
+from .changes import ChangesSummary, compare_with_vote, evenly, summarize_changes
 from .evaluation import MOST_CELLS, JudgedSummary, judge
 from .labels import LabelsSummary, summarize_labels
 from .models import ModelsSummary, PanelSummary, summarize_models, summarize_panel
@@ -20,14 +21,16 @@ if TYPE_CHECKING:
 _BUDGET = 100
 
 
-class Asking(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class Asking:
     """What to ask people next."""
 
     budget: int  # instances
     instances: tuple[str, ...]  # the first of them, most worth asking about first
 
 
-class Summary(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class Summary:
     """What a report says."""
 
     panel: PanelSummary
@@ -69,8 +72,8 @@ def summarize(
     --------
     >>> import mlconsensus as mlc
     >>> panel, truth = mlc.datasets.make_panel(n_instances=100, random_state=0)
-    >>> found = summarize(mlc.combine(panel), truth)
-    >>> found.panel.n_models, found.judged.results[0].name
+    >>> summary = summarize(mlc.combine(panel), truth)
+    >>> summary.panel.n_models, summary.judged.results[0].name
     (5, 'Filter')
     """
     # Before the work: a truth that does not fit is refused at once.
@@ -79,27 +82,32 @@ def summarize(
     else:
         matched = match_truth(truth, consensus.instances, consensus.labels)
 
-    found = departure(consensus.vote, consensus.label_indicator)
+    changes = compare_with_vote(consensus.vote, consensus.label_indicator)
     examined = consensus.diagnostics.panel
     return Summary(
-        summarize_panel(consensus.predictions, consensus.cardinality),
-        summarize_models(examined, consensus.combiner),
-        agreement(consensus.predictions)
-        if len(consensus.predictions.models) > 1
-        else None,
-        summarize_labels(
+        panel=summarize_panel(consensus.predictions, consensus.cardinality),
+        models=summarize_models(examined, consensus.combiner),
+        agreement=_measure_agreement(consensus),
+        labels=summarize_labels(
             consensus.labels,
             consensus.label_indicator,
-            found.added,
-            found.dropped,
+            changes.added,
+            changes.dropped,
             examined.dispute,
         ),
-        summarize_changes(consensus, found),
-        None if matched is None else judge(consensus, matched),
-        _asking(consensus),
-        summarize_origin(consensus, command, inputs),
-        note,
+        changes=summarize_changes(consensus, changes),
+        judged=None if matched is None else judge(consensus, matched),
+        asking=_asking(consensus),
+        origin=summarize_origin(consensus, command, inputs),
+        note=note,
     )
+
+
+def _measure_agreement(consensus: "Consensus") -> Agreement | None:
+    """Measure the agreement of the models; None if there is one."""
+    if len(consensus.predictions.models) == 1:
+        return None
+    return agreement(consensus.predictions)
 
 
 def _asking(consensus: "Consensus") -> Asking:
@@ -114,7 +122,7 @@ def _asking(consensus: "Consensus") -> Asking:
 
     budget = min(_BUDGET, max(len(rows) // 4, 1), int((~known).sum()))
     if not budget:
-        return Asking(0, ())
+        return Asking(budget=0, instances=())
 
     found = select_queries(
         consensus.scores[rows],
@@ -126,4 +134,4 @@ def _asking(consensus: "Consensus") -> Asking:
     names = tuple(
         str(name) for name in consensus.instances[rows[found.at[:12]]].tolist()
     )
-    return Asking(budget, names)
+    return Asking(budget=budget, instances=names)
