@@ -136,7 +136,7 @@ def test_clipped_statistics_are_those_of_clipped_means(scores, clip):
     )
     assert result.n_instances == n
     assert result.n_predictions == pytest.approx(m * n * l, rel=1e-3)
-    np.testing.assert_allclose(result.total, clipped.sum(axis=0), atol=n * clip * 3e-4)
+    np.testing.assert_allclose(result.mean_sum, clipped.sum(axis=0), atol=n * clip * 3e-4)
     np.testing.assert_allclose(
         result.gram, clipped.T @ clipped, atol=n * clip**2 * 1e-3
     )
