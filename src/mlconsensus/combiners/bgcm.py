@@ -228,15 +228,14 @@ class BGCM(BaseCombiner):
     def _apply(block: PredictionBlock, solution: BGCMSolution) -> Any:
         """Average the probabilities of "yes" at the nodes that the models chose."""
         # a * yes + (s - a) * no
-        from_scores = block.sum_scores(solution.yes - solution.no)
-        total = from_scores.map(np.add, block.count_predictions(solution.no))
+        total = block.sum_predictions(solution.yes, solution.no)
         if block.n_clusters > 0:
             membership = block.membership_matrix()
             from_clusters = product(membership, np.asarray(solution.clusters))
             total = total.map(np.add, DenseValues(from_clusters))
 
         mean = total.divide(_count_edges(block), solution.prior)
-        return to_scores(mean.map(np.clip, 0, 1))
+        return to_scores(mean.map(_clip_probabilities))
 
     @staticmethod
     def _contributions(
@@ -290,6 +289,11 @@ def _count_edges(block: PredictionBlock) -> PairValues:
         return count
     n_clusters = row_sums(block.membership_matrix())
     return DenseValues(count.to_array() + n_clusters[:, np.newaxis])
+
+
+def _clip_probabilities(probabilities: FloatArray) -> FloatArray:
+    """Set values that rounding moved out of [0, 1] to its ends, in place."""
+    return np.clip(probabilities, 0, 1, out=probabilities)
 
 
 def _invert(count: FloatArray) -> FloatArray:

@@ -209,9 +209,7 @@ class DawidSkene(BaseCombiner):
     def _apply(block: PredictionBlock, solution: DawidSkeneSolution) -> Any:
         """Add the log-odds of the votes; E step."""
         log_odds = _compute_log_odds(solution)
-        votes = block.binarize()
-        evidence = votes.sum_scores(log_odds.yes - log_odds.no)
-        evidence = evidence.map(np.add, votes.count_predictions(log_odds.no))
+        evidence = block.binarize().sum_predictions(log_odds.yes, log_odds.no)
         return to_scores(evidence.map(np.add, log_odds.prior).map(special.expit))
 
     @staticmethod

@@ -108,9 +108,10 @@ def write_table(
     form = format_of(path, format, written=True)
     check_layout(form, layout)
     scores = table.scores
-    if sparse.issparse(scores):
+    is_selection = isinstance(scores, Cells)  # written as they are
+    if sparse.issparse(scores) and not is_selection:
         table = table._replace(scores=canonical_csr(scores))
-    elif not isinstance(scores, Cells):
+    elif not is_selection:
         table = table._replace(scores=np.asarray(scores))
 
     with (

@@ -87,6 +87,11 @@ def test_sums_of_all_layouts(missing: str, kind: str) -> None:
         np.testing.assert_allclose(
             block.count_predictions(weights).to_array(), weighted_count, atol=1e-12
         )
+        sums = block.sum_predictions(weights, 1 - weights)
+        expected_sums = weighted + (
+            model_weights * (1 - weights[:, None]) * (is_present - filled)
+        ).sum(axis=0)
+        np.testing.assert_allclose(sums.to_array(), expected_sums, atol=1e-12)
         np.testing.assert_allclose(values.to_array(), mean)
         np.testing.assert_allclose(values.sum_over_instances(), mean.sum(axis=0))
         np.testing.assert_allclose(
@@ -166,6 +171,29 @@ def test_vote_patterns_of_all_layouts(missing: str, kind: str) -> None:
                 )
             }
             assert counted == expected
+
+
+def test_votes_of_few_models_use_patterns() -> None:
+    rng = np.random.default_rng(6)
+    votes = rng.random((3, 200, 4)) < 0.4
+    block = Predictions(votes).to_block()
+    assert block._patterns is not None
+    weights = rng.random((3, 4))
+    np.testing.assert_allclose(
+        block.sum_scores(weights).to_array(), np.einsum("kl,kil->il", weights, votes)
+    )
+    np.testing.assert_allclose(
+        block.sum_predictions(weights, -weights).to_array(),
+        np.einsum("kl,kil->il", weights, 2.0 * votes - 1),
+    )
+    third = block.count_predictions().map(np.reciprocal)
+    products = block.multiply_models(third)
+    np.testing.assert_allclose(
+        products.scores, np.einsum("kil,qil->lkq", votes / 3, votes)
+    )
+    np.testing.assert_allclose(
+        products.presence_and_score, np.einsum("kil,qil->lkq", votes * 0 + 1 / 3, votes)
+    )
 
 
 def test_layout_follows_the_data() -> None:

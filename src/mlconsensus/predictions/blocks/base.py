@@ -147,6 +147,23 @@ class PredictionBlock(ABC):
         """Number of clusters in the clusterings of the instances."""
         return self.info.n_clusters
 
+    def sum_predictions(self, for_yes: FloatArray, for_no: FloatArray) -> PairValues:
+        """Sum for each pair what its predictions count.
+
+        A score `a` counts ``a * for_yes + (1 - a) * for_no``.
+
+        Parameters
+        ----------
+        for_yes, for_no : ndarray of shape (m, l)
+            What the scores 1 and 0 of each model and label count.
+
+        Returns
+        -------
+        PairValues
+        """
+        from_scores = self.sum_scores(for_yes - for_no)
+        return from_scores.map(np.add, self.count_predictions(for_no))
+
     def compute_mean_scores(self, default: FloatArray | float) -> PairValues:
         """Average the models' scores of each pair; Eq. averaging.
 

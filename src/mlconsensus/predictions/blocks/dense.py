@@ -91,6 +91,15 @@ class DenseBlock(PredictionBlock):
                 np.add(count, model_weights, out=count, where=mask)
         return DenseValues(count)
 
+    def sum_predictions(self, for_yes: FloatArray, for_no: FloatArray) -> PairValues:
+        if self._patterns is None or self.info.weights is not None:
+            return super().sum_predictions(for_yes, for_no)
+
+        # The sums of each pattern of votes are looked up.
+        votes = _list_patterns(self.n_models)
+        sums_of_patterns = votes @ (for_yes - for_no) + for_no.sum(axis=0)
+        return DenseValues(_look_up(self._patterns, sums_of_patterns))
+
     def sum_scores_by_model(self, values: PairValues | None = None) -> FloatArray:
         sums = [_sum_products(scores, values) for scores in self._scores]
         return np.array(sums) * self.weights[:, np.newaxis]
@@ -160,7 +169,12 @@ class DenseBlock(PredictionBlock):
 
     def vote_patterns(self, is_selected: BoolArray | None = None) -> VotePatterns:
         if is_selected is None and self._patterns is not None:
-            return self._count_patterns(self._patterns)
+            counts = self._count_patterns(self._patterns)
+            labels, numbers = np.nonzero(counts)
+            is_vote = _list_patterns(self.n_models)[numbers] > 0
+            return VotePatterns.from_votes(
+                labels, is_vote, ~is_vote, counts[labels, numbers], self.n_labels
+            )
 
         is_yes = np.empty((self.n_instances, self.n_labels, self.n_models), np.bool_)
         is_no = np.empty_like(is_yes)
@@ -219,17 +233,14 @@ class DenseBlock(PredictionBlock):
             np.add(patterns, votes, out=patterns, casting="unsafe")
         return patterns
 
-    def _count_patterns(self, patterns: Array) -> VotePatterns:
-        """Return the patterns of votes of complete predictions with their counts."""
+    def _count_patterns(self, patterns: Array) -> FloatArray:
+        """Return how often each pattern of votes occurs for each label, (l, 2**m)."""
         n_patterns = 2**self.n_models
         by_label = np.ascontiguousarray(patterns.T)
-        counts = np.array(
-            [np.bincount(column, minlength=n_patterns) for column in by_label]
-        )
-        labels, numbers = np.nonzero(counts)
-        is_yes = _list_patterns(self.n_models)[numbers] > 0
-        n_pairs = counts[labels, numbers].astype(np.float64)
-        return VotePatterns.from_votes(labels, is_yes, ~is_yes, n_pairs, self.n_labels)
+        counts = np.empty((self.n_labels, n_patterns))
+        for label, column in enumerate(by_label):
+            counts[label] = np.bincount(column, minlength=n_patterns)
+        return counts
 
     def _count_for_model(
         self, mask: BoolArray | None, values: PairValues | None
@@ -246,17 +257,10 @@ class DenseBlock(PredictionBlock):
         n_models = self.n_models
         shape = (self.n_labels, n_models, n_models)
         if self._patterns is not None:
-            patterns = self._count_patterns(self._patterns)
-            is_yes = patterns.votes[:, :n_models].toarray()
-            both = (is_yes[:, :, np.newaxis] * is_yes[:, np.newaxis]).reshape(
-                -1, n_models**2
-            )
-            n_patterns = len(patterns.labels)
-            adder = sparse.csr_array(
-                (patterns.counts, (patterns.labels, np.arange(n_patterns))),
-                shape=(self.n_labels, n_patterns),
-            )
-            products = (adder @ both).reshape(shape)
+            votes = _list_patterns(n_models)
+            both = votes[:, :, np.newaxis] * votes[:, np.newaxis]
+            counts = self._count_patterns(self._patterns)
+            products = (counts @ both.reshape(-1, n_models**2)).reshape(shape)
             sums = np.einsum("jkk->jk", products)  # votes are 0 or 1
         else:
             scores = self._stack_by_label(self._scores)
