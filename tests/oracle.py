@@ -109,8 +109,8 @@ def mlcm_a(scores, n_iter=1):
             if voices:
                 mean[i, label] = sum(voices) / len(voices)
     for label in range(l):
-        known = mean[:, label][~np.isnan(mean[:, label])]
-        prior[label] = known.mean() if known.size else 0.0
+        gold = mean[:, label][~np.isnan(mean[:, label])]
+        prior[label] = gold.mean() if gold.size else 0.0
     mean = np.where(np.isnan(mean), prior, mean)
     voices = said.sum() / (n * l)
     Y = mean
@@ -313,30 +313,30 @@ def learned(starts, said, answers, rounds, spread):
         right = np.concatenate([c.sum(axis=0), c.ravel()])
         big[:p, :p] = H.sum(axis=0) + np.diag(1 / T_all)
         for j in range(l):
-            at = slice(p + j * p, p + (j + 1) * p)
-            big[:p, at] = big[at, :p] = H[j]
-            big[at, at] = H[j] + np.diag(1 / T)
-        found = np.linalg.solve(big, right)
-        common = found[:p]
-        own = found[p:].reshape(l, p)
-        given = [np.linalg.inv(H[j] + np.diag(1 / T)) for j in range(l)]
-        whole = np.linalg.inv(big)[:p, :p]
+            position = slice(p + j * p, p + (j + 1) * p)
+            big[:p, position] = big[position, :p] = H[j]
+            big[position, position] = H[j] + np.diag(1 / T)
+        result = np.linalg.solve(big, right)
+        common = result[:p]
+        own = result[p:].reshape(l, p)
+        inputs = [np.linalg.inv(H[j] + np.diag(1 / T)) for j in range(l)]
+        complete = np.linalg.inv(big)[:p, :p]
         for k in range(3):
-            some = [a for a in range(p) if kind[a] == k]
-            if some:
-                T[some] = max(
+            subset = [a for a in range(p) if kind[a] == k]
+            if subset:
+                T[subset] = max(
                     np.mean(
                         [
-                            own[j, a] ** 2 + given[j][a, a]
+                            own[j, a] ** 2 + inputs[j][a, a]
                             for j in range(l)
-                            for a in some
+                            for a in subset
                         ]
                     ),
                     1e-5,
                 )
-            if some and k == 2:
-                T_all[some] = max(
-                    np.mean([common[a] ** 2 + whole[a, a] for a in some]), 1e-5
+            if subset and k == 2:
+                T_all[subset] = max(
+                    np.mean([common[a] ** 2 + complete[a, a] for a in subset]), 1e-5
                 )
     both = common + own
     return np.concatenate(

@@ -34,7 +34,7 @@ def drawn(found, expected, chance, least=1e-5):
 def voices(agreed, precision, overlap, r):
     """Whose errors correlate by more than a half shares that much of its voice; clearly, by two standard errors."""
     m = len(r)
-    found = []
+    result = []
     for k in range(m):
         shared = 0.0
         for q in range(m):
@@ -44,8 +44,8 @@ def voices(agreed, precision, overlap, r):
                     max(1 - r[k] ** 2, 1 - 0.98**2) * max(1 - r[q] ** 2, 1 - 0.98**2)
                 )
                 shared += overlap[k][q] * max(2 * min(clearly / size, 1) - 1, 0)
-        found.append(1 / (1 + shared))
-    return found
+        result.append(1 / (1 + shared))
+    return result
 
 
 def chance_of(precision):
@@ -64,10 +64,10 @@ def reliability(agreed, precision, overlap):
     r = [math.sqrt(max(usual, 1e-4))] * m
     spread = 0.05
     voice = [1.0] * m
-    for at in range(200):
-        if at % 5 == 0:
+    for position in range(200):
+        if position % 5 == 0:
             now = voices(agreed, precision, overlap, r)
-            if at:
+            if position:
                 voice = [(v + own) / 2 for v, own in zip(voice, now, strict=True)]
             else:
                 voice = now
@@ -90,7 +90,7 @@ def reliability(agreed, precision, overlap):
         r = [
             (own + min(max(new, -1), 1)) / 2 for own, new in zip(r, pulled, strict=True)
         ]
-        if at > 5:
+        if position > 5:
             trust = [(i / (i + 1 / spread)) ** 2 for i in known]
             far = [
                 (w / max(i, 1e-9) - mean) ** 2 - 1 / max(i, 1e-9)
@@ -126,7 +126,7 @@ def erring_together(Y, r):
     trusted = [max(own, 0) for own in r]
     usual = sum(own**3 for own in trusted) / sum(own**2 for own in trusted)
     reliable = [k for k, own in enumerate(trusted) if own > usual / 2]
-    found = expected = told = 0.0
+    result = expected = told = 0.0
     spread = False
     for j in range(Y.shape[2]):
         cells = [
@@ -140,7 +140,10 @@ def erring_together(Y, r):
             np.mean(
                 [
                     np.mean(
-                        [math.prod(some) for some in itertools.combinations(cell, size)]
+                        [
+                            math.prod(subset)
+                            for subset in itertools.combinations(cell, size)
+                        ]
                     )
                     for cell in cells
                 ]
@@ -155,7 +158,7 @@ def erring_together(Y, r):
         spread = True
         m3 = raw[2] - 3 * raw[1] * mean + 2 * mean**3
         m4 = raw[3] - 4 * raw[2] * mean + 6 * raw[1] * mean**2 - 3 * mean**4
-        found += len(cells) * v**3 * (m4 / v**2 - m3**2 / v**3 - 1)
+        result += len(cells) * v**3 * (m4 / v**2 - m3**2 / v**3 - 1)
         size = mean * (1 - mean) / v - 1
         if size > 1e-9:
             skewness, kurtosis = stats.beta(mean * size, (1 - mean) * size).stats(
@@ -163,7 +166,7 @@ def erring_together(Y, r):
             )
             expected += len(cells) * v**3 * (kurtosis + 3 - skewness**2 - 1)
     if expected > 1e-12 * told:
-        return min(max(found / expected, 0), 1)
+        return min(max(result / expected, 0), 1)
     return float(spread)
 
 
@@ -175,9 +178,9 @@ def rater_filter(Y, weights=None):
     said = ~np.isnan(Y)
     y = np.where(said, Y, 0.0)
     if weights is None:
-        given = np.ones(m)
+        inputs = np.ones(m)
     else:
-        given = np.asarray(weights, dtype=float)
+        inputs = np.asarray(weights, dtype=float)
     heard = said.sum(axis=1).astype(float)
     total = y.sum(axis=1)
     frequency = np.array([over(total[:, j].sum(), heard[:, j].sum()) for j in L])
@@ -228,12 +231,15 @@ def rater_filter(Y, weights=None):
     r, voice = map(np.array, reliability(agreed, precision, overlap))
     vote = np.array(
         [
-            [over((given * y[:, i, j]).sum(), (given * said[:, i, j]).sum()) for j in L]
+            [
+                over((inputs * y[:, i, j]).sum(), (inputs * said[:, i, j]).sum())
+                for j in L
+            ]
             for i in N
         ]
     )
     if not r.any() or m == 1:
-        silent = np.array([[not (given * said[:, i, j]).any() for j in L] for i in N])
+        silent = np.array([[not (inputs * said[:, i, j]).any() for j in L] for i in N])
         return np.where(silent, frequency, vote)
     logit = [
         np.log(p / (1 - p))
@@ -252,15 +258,15 @@ def rater_filter(Y, weights=None):
         return u, u * c * deviation
 
     # Round 3: readings.
-    given = voice * given
+    inputs = voice * inputs
     u, b = (
-        voice[:, None] * each
-        for each in pooling(np.sign(r)[:, None] * np.minimum(np.abs(r)[:, None], bound))
+        voice[:, None] * item
+        for item in pooling(np.sign(r)[:, None] * np.minimum(np.abs(r)[:, None], bound))
     )
     Z = (u[:, None] * x).sum(axis=0)
     I = (b[:, None] * said).sum(axis=0)
     read = np.array([sum(I[i, j] > 1e-9 for i in N) for j in L])
-    at = [j for j in L if read[j] * b[:, j].sum() > 1e-9]
+    position = [j for j in L if read[j] * b[:, j].sum() > 1e-9]
     v = np.array(
         [
             sum((Z[i, j] / I[i, j]) ** 2 for i in N if I[i, j] > 1e-9) / max(read[j], 1)
@@ -270,7 +276,7 @@ def rater_filter(Y, weights=None):
     signal = np.zeros((l, l))
     for j in L:
         for g in L:
-            whole = Z[:, j] @ Z[:, g]
+            complete = Z[:, j] @ Z[:, g]
             informed = max(I[:, j] @ I[:, g], 1e-12)
             alone = sum(u[k, j] * u[k, g] * (x[k, :, j] @ x[k, :, g]) for k in K)
             own = sum(
@@ -278,68 +284,81 @@ def rater_filter(Y, weights=None):
             )
             usable = min(max(2 * (1 - own / informed), 0), 1)
             signal[j, g] = (
-                usable * (whole - alone) / max(I[:, j] @ I[:, g] - own, 1e-3 * informed)
+                usable
+                * (complete - alone)
+                / max(I[:, j] @ I[:, g] - own, 1e-3 * informed)
             )
-            signal[j, g] += (1 - usable) * whole / informed
+            signal[j, g] += (1 - usable) * complete / informed
     ease = np.ones(l)
-    chance = [2 * max(v[j] ** 2 - 1, 0.01) / max(read[j], 1) for j in at]
-    ease[at] = np.clip(
-        drawn([signal[j, j] for j in at], [1.0] * len(at), chance, 1e-3), 0.02, 4
+    chance = [2 * max(v[j] ** 2 - 1, 0.01) / max(read[j], 1) for j in position]
+    ease[position] = np.clip(
+        drawn([signal[j, j] for j in position], [1.0] * len(position), chance, 1e-3),
+        0.02,
+        4,
     )
     d = np.sqrt(ease)
     c = np.clip(
         np.sign(r)[:, None] * np.minimum(np.abs(r)[:, None], bound) * d, -0.99, 0.99
     )
     for k in K:
-        some = []
-        found = []
+        subset = []
+        result = []
         chance = []
-        for j in at:
+        for j in position:
             others = sum(I[i, j] - b[k, j] for i in N if said[k, i, j])
             if others > 1e-9 and deviation[k, j] > 0:
                 of_others = [Z[i, j] - u[k, j] * x[k, i, j] for i in N if said[k, i, j]]
                 answers = [x[k, i, j] for i in N if said[k, i, j]]
-                some.append(j)
-                found.append(
+                subset.append(j)
+                result.append(
                     float(np.dot(answers, of_others))
                     / deviation[k, j]
                     / (d[j] * others)
                 )
                 size = max(float(np.dot(of_others, of_others)), 1e-12)
                 chance.append(size / (d[j] * others) ** 2 * (1 - c[k, j] ** 2))
-        if len(some) > 1:
-            c[k, some] = drawn(found, c[k, some].tolist(), chance)
+        if len(subset) > 1:
+            c[k, subset] = drawn(result, c[k, subset].tolist(), chance)
         c[k] = np.clip(c[k], -0.99, 0) if r[k] < 0 else np.clip(c[k], 0, 0.99)
     c = np.where(deviation > 0, np.sign(c) * np.minimum(np.abs(c), bound), 0)
 
     # Correlations of labels, drawn to 0.
-    Phi = np.eye(len(at))
-    different = [(a, e) for a in range(len(at)) for e in range(len(at)) if a != e]
+    Phi = np.eye(len(position))
+    different = [
+        (a, e) for a in range(len(position)) for e in range(len(position)) if a != e
+    ]
     if different:
-        found = [
-            min(max(signal[at[a], at[e]] / (d[at[a]] * d[at[e]]), -1), 1)
+        result = [
+            min(
+                max(
+                    signal[position[a], position[e]]
+                    / (d[position[a]] * d[position[e]]),
+                    -1,
+                ),
+                1,
+            )
             for a, e in different
         ]
         chance = [
-            v[at[a]]
-            / ease[at[a]]
-            * v[at[e]]
-            / ease[at[e]]
-            / math.sqrt(max(read[at[a]], 1) * max(read[at[e]], 1))
+            v[position[a]]
+            / ease[position[a]]
+            * v[position[e]]
+            / ease[position[e]]
+            / math.sqrt(max(read[position[a]], 1) * max(read[position[e]], 1))
             for a, e in different
         ]
         for (a, e), rho in zip(
-            different, drawn(found, [0.0] * len(found), chance, 1e-8), strict=True
+            different, drawn(result, [0.0] * len(result), chance, 1e-8), strict=True
         ):
             Phi[a, e] = rho
         Phi = (Phi + Phi.T) / 2
-    values, vectors = np.linalg.eigh(Phi) if at else (np.ones(1), None)
+    values, vectors = np.linalg.eigh(Phi) if position else (np.ones(1), None)
     if values[0] < 0:
         Phi = vectors @ np.diag(np.maximum(values, 0)) @ vectors.T
         Phi = Phi / np.sqrt(np.outer(np.diag(Phi), np.diag(Phi)))
 
     # Filter, scale and vote.
-    w, information = (each * given[:, None] for each in pooling(c))
+    w, information = (item * inputs[:, None] for item in pooling(c))
     noise, kin, gain, usual = np.zeros((4, l))
     trusted = np.maximum(c, 0) ** 2 * heard
     for j in L:
@@ -367,21 +386,21 @@ def rater_filter(Y, weights=None):
     both = np.outer(np.maximum(r, 0) ** 2, np.maximum(r, 0) ** 2) * (1 - np.eye(m))
     kappa = over((both * alike).sum(), both.sum()) * min(1, 2 * level)
     h = 2 * (1 - kappa) ** 2
-    ballot = np.maximum(r, 0) * given
+    ballot = np.maximum(r, 0) * inputs
     if not ballot.any():
-        ballot = (heard.sum(axis=1) > 0) * given
+        ballot = (heard.sum(axis=1) > 0) * inputs
     scores = np.zeros((n, l))
     for i in N:
-        z = np.zeros(len(at))
-        for a, j in enumerate(at):
+        z = np.zeros(len(position))
+        for a, j in enumerate(position):
             brought = (information[:, j] * said[:, i, j]).sum()
             if brought > 1e-9:
                 reading = (w[:, j] * x[:, i, j]).sum() / brought
                 z[a] = reading * (1 + noise[j]) / (1 + 1 / brought + kin[j])
         f = frequency.copy()
-        if at:
-            N_at = np.diag(noise[at] + 1e-6)
-            f[at] += (z @ np.linalg.solve(Phi + N_at, Phi)) * gain[at]
+        if position:
+            N_at = np.diag(noise[position] + 1e-6)
+            f[position] += (z @ np.linalg.solve(Phi + N_at, Phi)) * gain[position]
         for j in L:
             spoke = (ballot * said[:, i, j]).sum()
             if spoke:

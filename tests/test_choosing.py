@@ -45,10 +45,10 @@ def related():
 
 
 def test_where_held_out_raters_see_no_gain_it_is_voting(unrelated):
-    found = mlc.combine(unrelated)
-    assert found.method == "MV"
-    assert "held out do not bear out more than voting" in found.reason
-    np.testing.assert_array_equal(found.scores, mlc.majority_vote(unrelated))
+    result = mlc.combine(unrelated)
+    assert result.method == "MV"
+    assert "held out do not bear out more than voting" in result.reason
+    np.testing.assert_array_equal(result.scores, mlc.majority_vote(unrelated))
 
 
 def test_most_panels_in_which_nothing_is_better_than_voting_are_voted_on():
@@ -94,9 +94,9 @@ def test_where_a_rival_is_clearly_ahead_in_every_metric_it_is_that(monkeypatch):
 
 @pytest.mark.parametrize("optimize", ["auto", "one_error"])
 def test_where_they_see_one_it_is_the_filter(related, optimize):
-    found = mlc.combine(related, optimize)
-    assert found.method == "Filter"
-    np.testing.assert_array_equal(found.scores, mlc.weighted_consensus(related))
+    result = mlc.combine(related, optimize)
+    assert result.method == "Filter"
+    np.testing.assert_array_equal(result.scores, mlc.weighted_consensus(related))
 
 
 def test_whoever_cannot_be_judged_gets_the_filter(unrelated):
@@ -115,16 +115,16 @@ def test_whoever_cannot_be_judged_gets_the_filter(unrelated):
 )
 def test_known_answers_decide_where_raters_would_vote(unrelated, place):
     """Those of one rater teach the filter to believe it; those of the vote cannot be ranked better than by voting."""
-    some = np.arange(1500)[:, None] % 30 == 0
+    subset = np.arange(1500)[:, None] % 30 == 0
     panel = place(unrelated)
     of_one, of_vote = (
-        np.where(some, answers, np.nan)
+        np.where(subset, answers, np.nan)
         for answers in (unrelated[0], unrelated.mean(axis=0) > 0.5)
     )
-    found = choose(panel.with_gold(of_one))
-    assert found.combiner.name == "Filter"
+    result = choose(panel.with_gold(of_one))
+    assert result.combiner.name == "Filter"
     assert (
-        "known answers, from which it learns, bear it out more than MV" in found.reason
+        "known answers, from which it learns, bear it out more than MV" in result.reason
     )
     assert choose(panel.with_gold(of_vote)).combiner.name == "MV"
 
@@ -154,9 +154,9 @@ def test_a_method_that_is_asked_for_is_used(unrelated):
 
 def test_weights_go_to_voting_too(unrelated):
     weights = [3, 1, 1, 1, 1, 1, 1]
-    found = mlc.combine(unrelated, weights=weights)
+    result = mlc.combine(unrelated, weights=weights)
     np.testing.assert_array_equal(
-        found.scores, mlc.majority_vote(unrelated, weights=weights)
+        result.scores, mlc.majority_vote(unrelated, weights=weights)
     )
 
 
@@ -164,7 +164,7 @@ def test_weights_go_to_voting_too(unrelated):
 def test_the_same_is_chosen_wherever_a_panel_is(name, request, tmp_path):
     panel = mlc.Predictions(request.getfixturevalue(name))
     for model, scores in zip(panel.models, panel.to_array(), strict=True):
-        ids = pl.DataFrame({"id": [f"i{at}" for at in range(len(panel))]})
+        ids = pl.DataFrame({"id": [f"i{position}" for position in range(len(panel))]})
         table = pl.DataFrame(scores > 0.5, schema=list(panel.labels))
         pl.concat([ids, table], how="horizontal").write_parquet(
             tmp_path / f"{model}.parquet", row_group_size=400
@@ -190,14 +190,14 @@ def test_a_rival_that_raters_chose_does_not_learn_from_answers_unseen(
         choosing, "_by_held_out_raters", lambda panel: ("MLCM-a", "raters say so")
     )
     monkeypatch.setattr(choosing, "_known_answers_prefer_the_default", lambda *_: False)
-    known = np.where(np.arange(1500)[:, None] < 300, related[0], np.nan)
-    found = mlc.combine(related, gold=known)
-    assert found.method == "MLCM-a"
-    np.testing.assert_array_equal(found.scores[:300], related[0][:300])
-    np.testing.assert_array_equal(found.scores[300:], mlc.mlcm_a(related)[300:])
+    gold = np.where(np.arange(1500)[:, None] < 300, related[0], np.nan)
+    result = mlc.combine(related, gold=gold)
+    assert result.method == "MLCM-a"
+    np.testing.assert_array_equal(result.scores[:300], related[0][:300])
+    np.testing.assert_array_equal(result.scores[300:], mlc.mlcm_a(related)[300:])
     assert (
         np.abs(
-            found.scores - mlc.combine(related, method="mlcm-a", gold=known).scores
+            result.scores - mlc.combine(related, method="mlcm-a", gold=gold).scores
         ).max()
         > 0.01
     )

@@ -13,29 +13,31 @@ PANEL, TRUTH = mlc.datasets.make_panel(60, 6, 3, random_state=0)
     "optimize", ["auto", "ranking_loss", "micro_auc", "ranking-loss", "one_error"]
 )
 def test_no_metric_gets_less_than_the_default(optimize):
-    found = mlc.combine(PANEL, optimize=optimize)
-    assert found.method == "Filter"
-    assert "reliability" in found.reason
+    result = mlc.combine(PANEL, optimize=optimize)
+    assert result.method == "Filter"
+    assert "reliability" in result.reason
     np.testing.assert_allclose(
-        found.scores, mlc.WeightedConsensus().fit_transform(PANEL)
+        result.scores, mlc.WeightedConsensus().fit_transform(PANEL)
     )
     np.testing.assert_array_equal(
-        found.label_indicator,
-        mlc.decision.match_total(found.scores, estimate_total_labels(PANEL)),
+        result.label_indicator,
+        mlc.decision.match_total(result.scores, estimate_total_labels(PANEL)),
     )
-    assert found.evaluate(TRUTH) == mlc.metrics.evaluate(
-        TRUTH, found.scores, found.label_indicator
+    assert result.evaluate(TRUTH) == mlc.metrics.evaluate(
+        TRUTH, result.scores, result.label_indicator
     )
 
 
 def test_a_method_may_be_asked_for():
     assert mlc.combine(PANEL, method="bgcm").method == "BGCM"
-    found = mlc.combine(PANEL, method=mlc.MLCMr(alpha=0.5))
-    assert found.method == "MLCM-r"
-    np.testing.assert_allclose(found.scores, mlc.mlcm_r(PANEL, alpha=0.5))
+    result = mlc.combine(PANEL, method=mlc.MLCMr(alpha=0.5))
+    assert result.method == "MLCM-r"
+    np.testing.assert_allclose(result.scores, mlc.mlcm_r(PANEL, alpha=0.5))
     # Its scores add up to 1 in each instance, so that those of different instances
     # cannot be compared.
-    np.testing.assert_array_equal(found.label_indicator, found.combiner.predict(PANEL))
+    np.testing.assert_array_equal(
+        result.label_indicator, result.combiner.predict(PANEL)
+    )
 
 
 def test_misspelt_names():
@@ -52,41 +54,41 @@ def test_misspelt_names():
 
 
 def test_label_sets_by_name_in_order_of_score():
-    found = mlc.combine(
+    result = mlc.combine(
         mlc.Predictions([[[0, 1, 1]], [[0, 1, 0]]], labels=["a", "b", "c"]), method="mv"
     )
-    assert found.label_sets() == [("b", "c")]
+    assert result.label_sets() == [("b", "c")]
 
 
 @pytest.mark.parametrize(
     "name", ["scores.csv", "scores.parquet", "scores.jsonl.gz", "scores.npz"]
 )
 def test_a_consensus_is_saved_and_read_again(tmp_path, name):
-    found = mlc.combine(PANEL)
-    found.save(tmp_path / name)
+    result = mlc.combine(PANEL)
+    result.save(tmp_path / name)
     table = read_table(tmp_path / name)
     if hasattr(table.scores, "toarray"):
         scores = table.scores.toarray()
     else:
         scores = table.scores
-    np.testing.assert_array_equal(scores, found.scores)
+    np.testing.assert_array_equal(scores, result.scores)
     with pytest.raises(mlc.InputError, match="found an existing file"):
-        found.save(tmp_path / name)
-    found.save(tmp_path / name, force=True)
+        result.save(tmp_path / name)
+    result.save(tmp_path / name, force=True)
 
 
 def test_a_frame_of_truth_is_matched_by_name():
     panel = mlc.Predictions(PANEL.to_array(), instances=[f"i{k}" for k in range(60)])
-    found = mlc.combine(panel)
+    result = mlc.combine(panel)
     truth = pd.DataFrame(TRUTH, index=panel.instances.tolist(), columns=panel.labels)
-    straight = found.evaluate(TRUTH)
-    assert found.evaluate(truth.iloc[::-1, ::-1]) == pytest.approx(straight)
+    straight = result.evaluate(TRUTH)
+    assert result.evaluate(truth.iloc[::-1, ::-1]) == pytest.approx(straight)
     assert mlc.metrics.ranking_loss(truth, truth.iloc[::-1]) == 0
     with pytest.raises(
         mlc.InputError, match="found other instances than the truth has"
     ):
         mlc.metrics.ranking_loss(truth, truth.iloc[1:])
-    assert repr(found) == "<Consensus: 60 instances × 6 labels by Filter>"
+    assert repr(result) == "<Consensus: 60 instances × 6 labels by Filter>"
     assert (
         repr(mlc.combine([[[1]]], method="mv"))
         == "<Consensus: 1 instance × 1 label by MV>"

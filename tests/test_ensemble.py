@@ -85,9 +85,9 @@ def test_every_form_of_answer_is_taken():
 def test_labels_that_are_never_or_always_there():
     y = Y[:90].copy()
     y[:, 0], y[:, 1] = 0, 1
-    found = trees(combiner="mv").fit(X[:90], y).decision_function(NEW)
-    assert (found[:, 0] == 0).all()
-    assert (found[:, 1] == 1).all()
+    result = trees(combiner="mv").fit(X[:90], y).decision_function(NEW)
+    assert (result[:, 0] == 0).all()
+    assert (result[:, 1] == 1).all()
 
 
 def test_prefit_needs_no_truth_and_fits_nothing_again():

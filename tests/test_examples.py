@@ -56,12 +56,12 @@ def test_news(tmp_path):
     assert "20.8% of the 5 × 300 × 13 predictions are missing" in done.stderr
     lines = (tmp_path / "out.csv").read_text().splitlines()
     assert len(lines) == 301
-    found = json.loads(
+    output = json.loads(
         in_process(
             EXAMPLES / "news", "compare", *NEWS, "--truth", "truth.csv", "--json"
         ).stdout
     )
-    assert found["MV"]["ranking_loss"] < found["BM"]["ranking_loss"]
+    assert output["MV"]["ranking_loss"] < output["BM"]["ranking_loss"]
 
 
 def in_process(folder, *args):
@@ -88,15 +88,15 @@ def test_llm_panel(tmp_path):
     ]
     assert len(tags) == 120
     assert all(isinstance(line["labels"], list) for line in tags)
-    found = json.loads(
+    output = json.loads(
         in_process(
             folder, "compare", "answers.jsonl", "--truth", "truth.jsonl", "--json"
         ).stdout
     )
     assert (
-        found["MLCM-a"]["ranking_loss"]
-        < found["MV"]["ranking_loss"]
-        < found["BM"]["ranking_loss"]
+        output["MLCM-a"]["ranking_loss"]
+        < output["MV"]["ranking_loss"]
+        < output["BM"]["ranking_loss"]
     )
 
 
@@ -141,9 +141,9 @@ def test_three_hospitals(tmp_path, monkeypatch, hospitals):
             hospital in content for hospital in (b"north", b"south", b"west")
         )
         assert len(content) < 10_000
-    for found in losses.values():
-        assert found["together"] < found["majority voting"]
-        assert found["private, ε = 1"] < found["majority voting"]
+    for result in losses.values():
+        assert result["together"] < result["majority voting"]
+        assert result["private, ε = 1"] < result["majority voting"]
 
 
 def test_adjudication(capsys):

@@ -120,9 +120,9 @@ def test_in_python(toy, files):
     votes = np.nansum(panel.to_array(), axis=0)
     expected = votes * votes.sum(axis=0) / len(panel)
     np.testing.assert_allclose(toy().fit_transform(panel), expected)
-    found = mlc.combine(panel, method="toy")
-    np.testing.assert_allclose(found.scores, expected)
-    assert found.method == "Toy"
+    result = mlc.combine(panel, method="toy")
+    np.testing.assert_allclose(result.scores, expected)
+    assert result.method == "Toy"
     np.testing.assert_allclose(toy(boost=2.0).fit_transform(panel), 2 * expected)
 
 

@@ -48,20 +48,20 @@ MARGIN = 0.005
 
 @pytest.fixture(scope="module", params=REACHED)
 def panel(request, panels_folder):
-    with np.load(panels_folder / f"{request.param}.npz", allow_pickle=False) as found:
-        return request.param, found["predictions"], found["truth"]
+    with np.load(panels_folder / f"{request.param}.npz", allow_pickle=False) as result:
+        return request.param, result["predictions"], result["truth"]
 
 
 def judged(truth, scores):
-    found = mlc.metrics.evaluate(truth, scores)
-    return {metric: found[metric] for metric in SIGN}
+    result = mlc.metrics.evaluate(truth, scores)
+    return {metric: result[metric] for metric in SIGN}
 
 
 @pytest.mark.parametrize("method", ["MV", "DS", "MLCM-r", "MLCM-a", "Filter"])
 def test_as_good_as_the_prototype(panel, method):
     name, predictions, truth = panel
-    found = judged(truth, mlc.COMBINERS[method]().fit_transform(predictions))
-    for (metric, value), bar in zip(found.items(), REACHED[name][method], strict=True):
+    result = judged(truth, mlc.COMBINERS[method]().fit_transform(predictions))
+    for (metric, value), bar in zip(result.items(), REACHED[name][method], strict=True):
         assert SIGN[metric] * (value - bar) > -MARGIN, (metric, value, bar)
 
 
@@ -69,8 +69,8 @@ def test_as_good_as_the_prototype(panel, method):
 def test_methods_without_choices_reach_just_what_the_prototype_did(panel, method):
     """Both are given by their equations, but for how average precision counts ties."""
     name, predictions, truth = panel
-    found = judged(truth, mlc.COMBINERS[method]().fit_transform(predictions))
-    assert list(found.values()) == pytest.approx(REACHED[name][method], abs=0.0025)
+    result = judged(truth, mlc.COMBINERS[method]().fit_transform(predictions))
+    assert list(result.values()) == pytest.approx(REACHED[name][method], abs=0.0025)
 
 
 def test_the_default_is_ahead_of_voting(panel):

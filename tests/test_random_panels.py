@@ -51,11 +51,11 @@ def test_the_default_does_not_hang_on_order(number):
 def test_a_broken_promise_is_noticed(monkeypatch):
     """A method that looks at where a model stands is no longer independent of order."""
     method = random_panels.METHODS[0]
-    first_model = staticmethod(
-        lambda block, solution: 1.5 * block._scores[0]
-    )
+    first_model = staticmethod(lambda block, solution: 1.5 * block._scores[0])
     monkeypatch.setattr(type(method), "_apply", first_model)
     scores = np.random.default_rng(0).random((3, 5, 4))
-    found = random_panels.faults(random_panels.Panel(scores, None, "scores"), method, 0)
-    assert any(each.startswith("order") for each in found)
-    assert any(each.startswith("out of range") for each in found)
+    result = random_panels.faults(
+        random_panels.Panel(scores, None, "scores"), method, 0
+    )
+    assert any(item.startswith("order") for item in result)
+    assert any(item.startswith("out of range") for item in result)

@@ -33,23 +33,23 @@ def test_instances_come_first():
     assert (PANEL.shape[0], PANEL.shape[1:]) == (4, (90, 6))
     assert _num_samples(PANEL) == len(PANEL) == 90
     assert _safe_indexing(PANEL, [3, 1]).instances.tolist() == [3, 1]
-    some, rest, some_truth, _ = train_test_split(
+    subset, rest, some_truth, _ = train_test_split(
         PANEL, TRUTH, test_size=30, random_state=0
     )
-    assert (len(some), len(rest)) == (60, 30)
-    assert (some_truth == TRUTH[some.instances]).all()
+    assert (len(subset), len(rest)) == (60, 30)
+    assert (some_truth == TRUTH[subset.instances]).all()
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_cross_validation_is_that_done_by_hand(kind):
-    found = cross_val_score(kind(), PANEL, TRUTH, cv=3)
+    result = cross_val_score(kind(), PANEL, TRUTH, cv=3)
     by_hand = [
         mlc.metrics.average_precision(
             TRUTH[new], kind().fit(PANEL[seen]).transform(PANEL[new])
         )
         for seen, new in KFold(3).split(TRUTH)
     ]
-    assert found == pytest.approx(by_hand)
+    assert result == pytest.approx(by_hand)
 
 
 def test_model_selection_and_pipelines():
@@ -116,16 +116,16 @@ def test_a_consensus_as_a_frame():
     panel = mlc.Predictions(
         PANEL.to_array(), labels=list("abcdef"), instances=[f"i{i}" for i in range(90)]
     )
-    found = mlc.combine(panel, method="mv")
-    frame = found.to_frame()
-    assert frame.loc["i7", "c"] == found.scores[7, 2]
-    other = found.to_frame("polars")
+    result = mlc.combine(panel, method="mv")
+    frame = result.to_frame()
+    assert frame.loc["i7", "c"] == result.scores[7, 2]
+    other = result.to_frame("polars")
     assert other.columns == ["instance", *"abcdef"]
-    assert other.filter(pl.col("instance") == "i7")["c"].item() == found.scores[7, 2]
+    assert other.filter(pl.col("instance") == "i7")["c"].item() == result.scores[7, 2]
     with pytest.raises(
         mlc.InputError, match="library: found 'spark', expected 'pandas' or 'polars'"
     ):
-        found.to_frame("spark")
+        result.to_frame("spark")
 
 
 def test_a_panel_as_frames_and_back():
@@ -137,12 +137,12 @@ def test_a_panel_as_frames_and_back():
 
 def test_lists_of_probabilities_are_taken():
     X, y = make_multilabel_classification(40, n_classes=3, random_state=0)
-    found = (
+    result = (
         DecisionTreeClassifier(max_depth=2, random_state=0).fit(X, y).predict_proba(X)
     )
-    panel = mlc.Predictions({"tree": found, "truth": y})
+    panel = mlc.Predictions({"tree": result, "truth": y})
     assert np.array_equal(
-        panel.to_array()[0], np.stack([each[:, 1] for each in found], axis=1)
+        panel.to_array()[0], np.stack([item[:, 1] for item in result], axis=1)
     )
     y[:, 1] = 0
     with pytest.raises(

@@ -14,9 +14,9 @@ from mlconsensus.text import safe, shown, table
 )
 @pytest.mark.parametrize("most", [1, 2, 7, 40])
 def test_long_names_are_cut_to_what_there_is_room_for(name, most):
-    found = shown(name, most)
-    assert cell_len(found) <= most
-    begin, end = found.split("…")
+    result = shown(name, most)
+    assert cell_len(result) <= most
+    begin, end = result.split("…")
     assert safe(name).startswith(begin)
     assert safe(name).endswith(end)
 
@@ -36,11 +36,11 @@ def test_what_fits_stays_whole():
     ["\n", "\r", "\t", "\x1b", "\x00", "\x85", "\u2028", "\u202e", "\u2066", "\ud800"],
 )
 def test_what_would_move_the_cursor_or_turn_the_text_is_escaped(character):
-    found = shown(f"a{character}b")
-    assert found.isprintable()
-    assert found.startswith("a\\")
-    assert found.endswith("b")
-    found.encode()
+    result = shown(f"a{character}b")
+    assert result.isprintable()
+    assert result.startswith("a\\")
+    assert result.endswith("b")
+    result.encode()
 
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=30)
@@ -48,12 +48,12 @@ ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=30)
 
 @given(ANY_TEXT)
 def test_nothing_that_a_terminal_obeys_is_left(text):
-    found = safe(text)
+    result = safe(text)
     assert all(
-        character.isprintable() or character in "\u200c\u200d" for character in found
+        character.isprintable() or character in "\u200c\u200d" for character in result
     )
     if text.isprintable():
-        assert found == text
+        assert result == text
 
 
 @given(st.lists(st.tuples(ANY_TEXT, ANY_TEXT), max_size=5))

@@ -36,31 +36,34 @@ def test_instances_are_chosen_as_often_as_is_said():
     times = np.zeros(30)
     said = {}
     for seed in range(600):
-        found = select_queries(
+        result = select_queries(
             likely, likely, np.zeros(30, dtype=bool), 8, "consensus", seed
         )
-        assert len(found.at) == 8
-        times[found.at] += 1
-        said |= dict(zip(found.at.tolist(), found.chance.tolist(), strict=True))
-    for at, chance in said.items():
-        assert times[at] / 600 == pytest.approx(chance, abs=0.07)
+        assert len(result.at) == 8
+        times[result.at] += 1
+        said |= dict(zip(result.at.tolist(), result.chance.tolist(), strict=True))
+    for position, chance in said.items():
+        assert times[position] / 600 == pytest.approx(chance, abs=0.07)
 
 
 @pytest.mark.parametrize("goal", ["consensus", "figures"])
 def test_no_more_than_there_are_and_none_twice(asked_panel, goal):
     panel, _ = asked_panel
-    found = mlc.ask(panel, 1000, goal)
-    assert sorted(found.at) == list(range(400))
-    assert str(found) == "400 instances to ask about"
+    result = mlc.ask(panel, 1000, goal)
+    assert sorted(result.at) == list(range(400))
+    assert str(result) == "400 instances to ask about"
 
 
 def test_answers_to_what_was_asked_bring_more_than_answers_at_random(asked_panel):
     panel, truth = asked_panel
 
     def loss(gold):
-        found = mlc.combine(panel, gold=gold).evaluate(truth)
+        result = mlc.combine(panel, gold=gold).evaluate(truth)
         return (
-            found["ranking_loss"] + found["one_error"] + 1 - found["average_precision"]
+            result["ranking_loss"]
+            + result["one_error"]
+            + 1
+            - result["average_precision"]
         )
 
     asked = [loss(filled(mlc.ask(panel, 60, seed=seed), truth)) for seed in range(4)]
@@ -68,8 +71,8 @@ def test_answers_to_what_was_asked_bring_more_than_answers_at_random(asked_panel
     at_random = []
     for _ in range(4):
         gold = np.full(truth.shape, np.nan)
-        at = rng.choice(400, 60, replace=False)
-        gold[at] = truth[at]
+        position = rng.choice(400, 60, replace=False)
+        gold[position] = truth[position]
         at_random.append(loss(gold))
     assert np.mean(asked) < np.mean(at_random)
 
@@ -84,11 +87,11 @@ def test_a_second_round_keeps_answers_and_still_judges_without_bias(asked_panel)
         assert len(second.table.scores) == 80
         assert not set(panel.instances[second.at]) & set(first.instances)
         assert second.table.labels[0] == CHANCE
-        found = mlc.compare(
+        result = mlc.compare(
             panel, filled(second, truth), None, {"MV": mlc.MajorityVote()}
         )
-        assert "with the probabilities in the file" in found.drawn
-        values.append(found.figures["MV"]["one_error"].value)
+        assert "with the probabilities in the file" in result.drawn
+        values.append(result.figures["MV"]["one_error"].value)
     assert np.mean(values) == pytest.approx(true, abs=0.05)
 
 
@@ -97,10 +100,10 @@ def test_asking_for_figures_gives_narrower_intervals(asked_panel):
     widths = []
     for goal in ("consensus", "figures"):
         gold = filled(mlc.ask(panel, 80, goal), truth)
-        found = mlc.compare(panel, gold, None, {"MV": mlc.MajorityVote()}).figures[
+        result = mlc.compare(panel, gold, None, {"MV": mlc.MajorityVote()}).figures[
             "MV"
         ]["one_error"]
-        widths.append(found.high - found.low)
+        widths.append(result.high - result.low)
     assert widths[1] < widths[0]
 
 
@@ -115,9 +118,9 @@ def test_answers_asked_for_consensus_judge_as_surely_as_others():
     assert chance.min() >= 0.2 * 300 / 1500
     covered = np.zeros((80, 4))
     for seed in range(80):
-        at = draw_instances(chance, np.random.default_rng(seed))
+        position = draw_instances(chance, np.random.default_rng(seed))
         gold = np.full(truth.shape, np.nan)
-        gold[at] = truth[at]
+        gold[position] = truth[position]
         figures = (
             evaluate_on_gold(gold, vote, likely, chance).compute_estimates().values()
         )

@@ -10,5 +10,5 @@ def test_labels_do_not_touch_one_another():
 
 
 def test_scores_are_probabilities():
-    found = mlc.bgcm(np.random.default_rng(0).random((3, 20, 5)))
-    assert ((found >= 0) & (found <= 1)).all()
+    result = mlc.bgcm(np.random.default_rng(0).random((3, 20, 5)))
+    assert ((result >= 0) & (result <= 1)).all()

@@ -53,7 +53,7 @@ def test_equals_the_literal_walk(kind, scores, data):
     clusters = as_matrix(clusterings)
     assume(reaches_a_label(scores, clusters))
     panel = mlc.Predictions(scores).with_clusterings(
-        {str(at): ids for at, ids in enumerate(clusterings)}
+        {str(position): ids for position, ids in enumerate(clusterings)}
     )
     close(kind().fit_transform(panel), KINDS[kind](scores, clusters=clusters))
     in_pieces = kind().partial_fit(panel[: n // 2 + 1])
@@ -66,9 +66,9 @@ def test_equals_the_literal_walk(kind, scores, data):
 def test_what_is_known_of_a_cluster_reaches_those_of_whom_nothing_is(kind):
     scores = np.array([[[1.0, 0.0], [NAN, NAN], [0.0, 1.0], [NAN, NAN]]])
     panel = mlc.Predictions(scores).with_clusterings({"k": [0, 0, 1, 1]})
-    found = kind().fit_transform(panel)
-    assert found[1, 0] > found[1, 1]
-    assert found[3, 1] > found[3, 0]
+    result = kind().fit_transform(panel)
+    assert result[1, 0] > result[1, 1]
+    assert result[3, 1] > result[3, 0]
     alone = kind().fit_transform(scores)
     close(alone[1], alone[3])
 
@@ -77,9 +77,9 @@ def test_what_is_known_of_a_cluster_reaches_those_of_whom_nothing_is(kind):
 def test_a_cluster_of_unknowns_gets_the_prior(kind):
     scores = np.array([[[1.0, 0.0], [1.0, 1.0], [NAN, NAN], [NAN, NAN]]])
     panel = mlc.Predictions(scores).with_clusterings({"k": ["a", "a", "b", "b"]})
-    found = kind().fit_transform(panel)
+    result = kind().fit_transform(panel)
     prior = {mlc.MLCMr: [2 / 3, 1 / 3], mlc.BGCM: [1.0, 0.5]}[kind]
-    close(found[2:], [prior, prior])
+    close(result[2:], [prior, prior])
 
 
 @either
@@ -100,9 +100,9 @@ def test_sequences_mappings_and_series_agree():
         by_name,
         pd.Series(by_name),
     ):
-        found = panel.with_clusterings({"k": given_as})
-        assert sorted(found.clusters) == ["k: 0", "k: 1"]
-        assert [found.clusters[at] for at in found.members[:, 0]] == [
+        result = panel.with_clusterings({"k": given_as})
+        assert sorted(result.clusters) == ["k: 0", "k: 1"]
+        assert [result.clusters[position] for position in result.members[:, 0]] == [
             "k: 0",
             "k: 0",
             "k: 1",

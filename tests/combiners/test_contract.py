@@ -119,11 +119,11 @@ def test_shares_stay_between_0_and_1(combiner, form):
     else:
         weights = None
     fitted = clone(combiner).set_params(weights=weights).fit(scores)
-    found = fitted.transform(
+    result = fitted.transform(
         scores, dtype=np.float32 if form == "float32" else np.float64
     )
-    assert found.min() >= 0
-    assert found.max() <= 1
+    assert result.min() >= 0
+    assert result.max() <= 1
 
 
 @every_combiner
@@ -153,9 +153,9 @@ def test_pieces_of_any_size_give_what_the_whole_gives(combiner, scores, sizes):
         if start < scores.shape[1]:
             in_pieces.partial_fit(scores[:, start : start + size])
             start += size
-    whole = clone(combiner).fit(scores)
-    close(in_pieces.transform(scores), whole.transform(scores))
-    assert in_pieces.n_instances_ == whole.n_instances_ == scores.shape[1]
+    complete = clone(combiner).fit(scores)
+    close(in_pieces.transform(scores), complete.transform(scores))
+    assert in_pieces.n_instances_ == complete.n_instances_ == scores.shape[1]
 
 
 @every_combiner
@@ -375,9 +375,9 @@ def test_scores_as_float32(combiner, scores):
     assert half.dtype == np.float32
     # A few dozen terms of the size of the largest score, each rounded to 2⁻²⁴ of
     # itself, some 6e-8.
-    whole = fitted.transform(scores)
+    complete = fitted.transform(scores)
     np.testing.assert_allclose(
-        half, whole, rtol=0, atol=5e-6 * max(1, np.abs(whole).max())
+        half, complete, rtol=0, atol=5e-6 * max(1, np.abs(complete).max())
     )
 
 
@@ -398,10 +398,12 @@ def test_linear_methods_work_in_float32_where_asked(combiner, form):
             [sparse.csr_array(values) for values, _ in panel.cells()]
         )
     fitted = clone(combiner).fit(panel)
-    half, whole = (fitted.applying(dtype)(panel) for dtype in (np.float32, np.float64))
+    half, complete = (
+        fitted.applying(dtype)(panel) for dtype in (np.float32, np.float64)
+    )
     assert half.dtype == np.float32
-    assert whole.dtype == np.float64
-    np.testing.assert_allclose(half, whole, rtol=1e-5, atol=1e-6)
+    assert complete.dtype == np.float64
+    np.testing.assert_allclose(half, complete, rtol=1e-5, atol=1e-6)
     assert mlc.metrics.ranking_loss(truth, half) == pytest.approx(
-        mlc.metrics.ranking_loss(truth, whole), abs=1e-4
+        mlc.metrics.ranking_loss(truth, complete), abs=1e-4
     )

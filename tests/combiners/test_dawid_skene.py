@@ -21,8 +21,8 @@ def test_equals_crowd_kit_after_as_many_rounds(case):
             for row in case["votes"]
         ]
     )
-    found = mlc.dawid_skene(votes[:, :, None], n_iter=25, tol=1e-300)[:, 0]
-    np.testing.assert_allclose(found, case["true"], rtol=0, atol=1e-8)
+    result = mlc.dawid_skene(votes[:, :, None], n_iter=25, tol=1e-300)[:, 0]
+    np.testing.assert_allclose(result, case["true"], rtol=0, atol=1e-8)
 
 
 def test_a_model_that_answers_at_random_hardly_counts():

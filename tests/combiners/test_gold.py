@@ -46,15 +46,15 @@ def others(gold):
 
 
 def test_known_labels_are_sources_of_the_walk(scores, gold):
-    found = mlc.MLCMr().fit_transform(mlc.Predictions(scores).with_gold(gold))
+    result = mlc.MLCMr().fit_transform(mlc.Predictions(scores).with_gold(gold))
     close(
-        found[others(gold)], oracle.mlcm_r_with_gold(scores, gold, LOUD)[others(gold)]
+        result[others(gold)], oracle.mlcm_r_with_gold(scores, gold, LOUD)[others(gold)]
     )
 
 
 def test_known_answers_are_sources_of_bgcm(scores, gold):
-    found = mlc.BGCM().fit_transform(mlc.Predictions(scores).with_gold(gold))
-    close(found[others(gold)], oracle.bgcm_with_gold(scores, gold, LOUD)[others(gold)])
+    result = mlc.BGCM().fit_transform(mlc.Predictions(scores).with_gold(gold))
+    close(result[others(gold)], oracle.bgcm_with_gold(scores, gold, LOUD)[others(gold)])
 
 
 def test_no_label_gains_on_the_whole_by_being_frequent_among_known_instances(
@@ -63,8 +63,8 @@ def test_no_label_gains_on_the_whole_by_being_frequent_among_known_instances(
     """Held to their answers, few instances would be where all walks end, and labels rare among them would lose."""
     panel = mlc.Predictions(scores).with_gold(gold)
     close(mlc.MLCMr().fit(panel).solution_.groups.sum(axis=0), 3)
-    found = mlc.BGCM().fit(panel).solution_
-    close((found.yes + found.no).sum(axis=0), 3)
+    result = mlc.BGCM().fit(panel).solution_
+    close((result.yes + result.no).sum(axis=0), 3)
 
 
 @pytest.mark.parametrize(
@@ -73,11 +73,11 @@ def test_no_label_gains_on_the_whole_by_being_frequent_among_known_instances(
 def test_a_few_known_instances_do_no_harm(combiner):
     panel, truth = mlc.datasets.make_panel(n_instances=400, n_labels=12, random_state=1)
     gold = np.where(np.arange(400)[:, None] < 25, truth, NAN)
-    without, found = (
+    without, result = (
         combiner.fit_transform(each)[25:] for each in (panel, panel.with_gold(gold))
     )
     before, after = (
-        mlc.metrics.evaluate(truth[25:], scores) for scores in (without, found)
+        mlc.metrics.evaluate(truth[25:], scores) for scores in (without, result)
     )
     for metric in ("micro_auc", "average_precision"):
         assert after[metric] > before[metric] - 0.005
@@ -96,20 +96,20 @@ def test_clusters_pass_on_what_is_known(scores, gold, method):
         dtype=float,
     )
     panel = mlc.Predictions(scores).with_clusterings(inside).with_gold(gold)
-    found = getattr(mlc, method)(panel)
+    result = getattr(mlc, method)(panel)
     expected = getattr(oracle, f"{method}_with_gold")(
         scores, gold, LOUD, clusters=clusters
     )
-    close(found[others(gold)], expected[others(gold)])
+    close(result[others(gold)], expected[others(gold)])
 
 
 def test_a_restarting_walk_stays_one_over_distributions(scores, gold):
-    found = (
+    result = (
         mlc.MLCMr(restart=0.4)
         .fit(mlc.Predictions(scores).with_gold(gold))
         .solution_.groups
     )
-    close(found.sum(axis=1), 1)
+    close(result.sum(axis=1), 1)
 
 
 @pytest.mark.parametrize(
@@ -125,8 +125,8 @@ def test_beside_known_answers_a_weight_counts_as_copies(combiner, scores, gold):
 
 def test_dawid_skene_keeps_known_answers(scores, gold):
     scores[:, 7, 1] = NAN  # known, and nobody spoke of it
-    found = mlc.DawidSkene().fit_transform(mlc.Predictions(scores).with_gold(gold))
-    close(found, oracle.dawid_skene(scores, gold=gold))
+    result = mlc.DawidSkene().fit_transform(mlc.Predictions(scores).with_gold(gold))
+    close(result, oracle.dawid_skene(scores, gold=gold))
 
 
 @pytest.mark.parametrize(
@@ -142,10 +142,10 @@ def test_mlcm_a_fits_known_instances_and_is_drawn_to_its_filter(taus, monkeypatc
     scores = (truth ^ (rng.random((3, 60, 4)) < 0.2)) * [1, 1, 0.5, 1]
     known = np.where(np.arange(60)[:, None] < 25, truth, NAN)
     known[30, 0] = 1  # of an instance that is not known whole
-    found = mlc.MLCMa().fit_transform(mlc.Predictions(scores).with_gold(known))
+    result = mlc.MLCMa().fit_transform(mlc.Predictions(scores).with_gold(known))
     expected = oracle.mlcm_a_with_gold(scores, known, mlcm_a._TAUS, mlcm_a._NOISE)
-    close(found[31:], expected[31:])
-    assert abs(found[31:] - mlc.mlcm_a(scores)[31:]).max() > 0.01
+    close(result[31:], expected[31:])
+    assert abs(result[31:] - mlc.mlcm_a(scores)[31:]).max() > 0.01
 
 
 def test_the_correction_is_the_equation_written_out():
@@ -154,9 +154,10 @@ def test_the_correction_is_the_equation_written_out():
     said = rng.normal(size=(2, 12, 3))
     answers = (rng.random((12, 3)) < 0.4).astype(float)
     answers[3, 1] = answers[5] = NAN
-    found = learning._fitted(starts, said, answers, np.ones(2, dtype=bool))
+    result = learning._fitted(starts, said, answers, np.ones(2, dtype=bool))
     close(
-        found, oracle.learned(starts, said, answers, learning._ROUNDS, learning._SPREAD)
+        result,
+        oracle.learned(starts, said, answers, learning._ROUNDS, learning._SPREAD),
     )
     alone = learning._fitted(starts, said, answers, np.zeros(2, dtype=bool))
     close(
@@ -216,10 +217,10 @@ def test_the_default_learns_whom_to_believe():
     panel, truth = biased_panel()
     known = np.where(np.arange(400)[:, None] < 100, truth, NAN)
     without = mlc.combine(panel)
-    found = mlc.combine(panel, gold=known)
+    result = mlc.combine(panel, gold=known)
     assert mlc.metrics.micro_auc(truth[100:], without.scores[100:]) < 0.8
-    assert mlc.metrics.micro_auc(truth[100:], found.scores[100:]) > 0.9
-    assert "known answers correct it" in found.reason
+    assert mlc.metrics.micro_auc(truth[100:], result.scores[100:]) > 0.9
+    assert "known answers correct it" in result.reason
 
 
 def test_answers_that_teach_nothing_leave_the_default_as_it_is():
@@ -230,28 +231,32 @@ def test_answers_that_teach_nothing_leave_the_default_as_it_is():
         NAN,
     )
     without = mlc.combine(panel)
-    found = mlc.combine(panel, gold=noise)
-    np.testing.assert_array_equal(found.scores[40:], without.scores[40:])
-    assert "known answers show nothing that would be better" in found.reason
+    result = mlc.combine(panel, gold=noise)
+    np.testing.assert_array_equal(result.scores[40:], without.scores[40:])
+    assert "known answers show nothing that would be better" in result.reason
 
 
 def test_a_corrected_score_is_explained_to_the_last_bit():
     panel, truth = biased_panel()
-    found = mlc.combine(panel, gold=np.where(np.arange(400)[:, None] < 100, truth, NAN))
+    result = mlc.combine(
+        panel, gold=np.where(np.arange(400)[:, None] < 100, truth, NAN)
+    )
     for cell in ((200, 1), (301, 5)):
-        why = found.explain(*cell)
+        why = result.explain(*cell)
         assert why.scale == "log-odds"
         total = why.baseline + why.contributions.sum() + why.remainder
-        close(1 / (1 + np.exp(-total)), found.scores[cell])
+        close(1 / (1 + np.exp(-total)), result.scores[cell])
 
 
 def test_a_corrected_model_survives_its_file(tmp_path):
     panel, truth = biased_panel()
-    found = mlc.combine(panel, gold=np.where(np.arange(400)[:, None] < 100, truth, NAN))
-    mlc.save(found.combiner, tmp_path / "a.model")
+    result = mlc.combine(
+        panel, gold=np.where(np.arange(400)[:, None] < 100, truth, NAN)
+    )
+    mlc.save(result.combiner, tmp_path / "a.model")
     close(
         mlc.load(tmp_path / "a.model").transform(panel),
-        found.combiner.transform(panel),
+        result.combiner.transform(panel),
         0,
     )
 

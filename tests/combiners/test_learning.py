@@ -12,16 +12,20 @@ def test_instances_with_known_answers_are_judged_as_scikit_learn_does():
     scores = rng.random((40, 5))
     answers = (rng.random((40, 5)) < 0.4).astype(float)
     answers[rng.random(answers.shape) < 0.2] = np.nan
-    found = learning._ranked(scores, answers)
-    for own, truth, (top, pairs, precision) in zip(scores, answers, found, strict=True):
-        known = ~np.isnan(truth)
-        if not 0 < truth[known].sum() < known.sum():
+    result = learning._ranked(scores, answers)
+    for own, truth, (top, pairs, precision) in zip(
+        scores, answers, result, strict=True
+    ):
+        gold = ~np.isnan(truth)
+        if not 0 < truth[gold].sum() < gold.sum():
             assert np.isnan([top, pairs, precision]).all()
             continue
-        given = truth[known][None], own[known][None]
-        assert top == truth[known][np.argmax(own[known])]
-        assert pairs == pytest.approx(1 - label_ranking_loss(*given))
-        assert precision == pytest.approx(label_ranking_average_precision_score(*given))
+        inputs = truth[gold][None], own[gold][None]
+        assert top == truth[gold][np.argmax(own[gold])]
+        assert pairs == pytest.approx(1 - label_ranking_loss(*inputs))
+        assert precision == pytest.approx(
+            label_ranking_average_precision_score(*inputs)
+        )
 
 
 @pytest.mark.parametrize(
@@ -45,11 +49,11 @@ def test_a_few_known_answers_teach_nothing(answers):
 
 def test_parts_of_a_corrected_score_sum_to_it():
     """Of statements, of what stands for none of them, and of what a rater's answer is worth beyond its agreement."""
-    found = Contributions(0.3, np.array([[0.1, 0.05], [-0.02, 0.0]]), 0.2)
+    result = Contributions(0.3, np.array([[0.1, 0.05], [-0.02, 0.0]]), 0.2)
     said = np.array([[0.4, -0.1], [0.5, 0.2]])
     learned = np.array([[0.1, 0.2], [0.8, 1.3], [0.7, -0.2], [0.3, 0.6]])
     for label in (0, 1):
-        parts = learning.revised_parts(found, said, learned, label)
+        parts = learning.revised_parts(result, said, learned, label)
         odds = np.log(
             (0.63 + 0.01) / (1 - 0.63 + 0.01)
         )  # of 0.3 + 0.1 + 0.05 - 0.02 + 0.2
@@ -62,8 +66,8 @@ def test_parts_of_a_corrected_score_sum_to_it():
             parts.baseline + parts.statements.sum() + parts.remainder
             == pytest.approx(expected)
         )
-        share = (parts.statements[0, 1 - label] / found.statements[0, 1 - label]) / (
-            parts.remainder / found.remainder
+        share = (parts.statements[0, 1 - label] / result.statements[0, 1 - label]) / (
+            parts.remainder / result.remainder
         )
         assert share == pytest.approx(
             1

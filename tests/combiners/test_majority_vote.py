@@ -5,8 +5,8 @@ import mlconsensus as mlc
 
 
 def test_the_mean_is_over_those_who_spoke():
-    found = mlc.majority_vote([[[1, 0.5]], [[0, nan]], [[nan, nan]]])
-    np.testing.assert_allclose(found, [[0.5, 0.5]])
+    result = mlc.majority_vote([[[1, 0.5]], [[0, nan]], [[nan, nan]]])
+    np.testing.assert_allclose(result, [[0.5, 0.5]])
 
 
 def test_a_cell_nobody_spoke_of_gets_what_was_fitted():

@@ -44,7 +44,9 @@ def small_panel(
             columns = np.flatnonzero(rng.random(l) < 0.9)
         else:
             columns = np.arange(l)
-        rows, columns = (at if len(at) else np.arange(1) for at in (rows, columns))
+        rows, columns = (
+            position if len(position) else np.arange(1) for position in (rows, columns)
+        )
         rows[0] = columns[0] = 0
         rows = np.unique(rows)
         columns = np.unique(columns)
@@ -94,14 +96,14 @@ def test_the_filter_learns_the_same_of_raters(seed, gaps, decide):
         "weight",
         "information",
     ):
-        expected, found = (getattr(fitted.prepared_, field) for fitted in (one, other))
-        np.testing.assert_allclose(found, expected, atol=1e-8, err_msg=field)
+        expected, result = (getattr(fitted.prepared_, field) for fitted in (one, other))
+        np.testing.assert_allclose(result, expected, atol=1e-8, err_msg=field)
     for field in ("squares", "read", "agreed", "witnessed", "witnesses"):
-        expected, found = (
+        expected, result = (
             getattr(fitted.statistics_, field) for fitted in (one, other)
         )
         np.testing.assert_allclose(
-            found, expected, atol=1e-7 * max(1, np.abs(expected).max()), err_msg=field
+            result, expected, atol=1e-7 * max(1, np.abs(expected).max()), err_msg=field
         )
 
 
@@ -114,14 +116,17 @@ def test_the_filter_finds_the_same_covariances(gaps):
         mlc.WeightedConsensus().fit(panel.as_block(many)) for many in (False, True)
     )
     expected = raters.signals(*one.statistics_[:4])
-    at = np.arange(12)
+    position = np.arange(12)
     raw = [
         sum((own.T @ own).toarray() for own in rows) for rows in other.statistics_[:2]
     ]
-    found = many_raters.signal(
-        other.statistics_, other.prepared_, *raw, many_raters.all_pairs(at, at)
+    result = many_raters.signal(
+        other.statistics_,
+        other.prepared_,
+        *raw,
+        many_raters.all_pairs(position, position),
     )
-    np.testing.assert_allclose(found, expected, atol=1e-8)
+    np.testing.assert_allclose(result, expected, atol=1e-8)
     np.testing.assert_allclose(
         many_raters.variances(other.statistics_, other.prepared_),
         np.diag(expected),
@@ -152,9 +157,11 @@ def test_the_walk_is_within_its_bound(seed, n, gaps, head, settings, most):
         combiner = mlc.MLCMr(**settings).fit(panel.as_block(True))
         many = combiner.transform(panel)
     dense = mlc.MLCMr(**settings).fit_transform(panel.as_block(False))
-    found = many.stored.tocoo()
+    result = many.stored.tocoo()
     bound = combiner.solution_.groups.bound
-    assert (np.abs(found.data - dense[found.row, found.col]) <= bound[found.col]).all()
+    assert (
+        np.abs(result.data - dense[result.row, result.col]) <= bound[result.col]
+    ).all()
 
 
 def test_the_walk_has_the_same_best_labels():
@@ -164,8 +171,8 @@ def test_the_walk_has_the_same_best_labels():
     dense = mlc.mlcm_r(panel.select(labels=[panel.labels[j] for j in few]))
     labels, scores = combiner.transform(panel).top(10)
     np.testing.assert_allclose(scores, -np.sort(-dense, axis=1)[:, :10], atol=1e-5)
-    found = dense[np.arange(400)[:, None], np.searchsorted(few, labels)]
-    np.testing.assert_allclose(scores, found, atol=1e-5)
+    result = dense[np.arange(400)[:, None], np.searchsorted(few, labels)]
+    np.testing.assert_allclose(scores, result, atol=1e-5)
     assert combiner.solution_.groups.bound.max() < 1e-3
 
 
@@ -176,21 +183,21 @@ def test_with_a_tail_the_filter_is_nearly_the_same(seed, head):
         changed.setattr("mlconsensus.linalg.label_map.HEAD", head)
         changed.setattr("mlconsensus.linalg.label_map.EXACT", head)
         dense, many = both_ways(small_panel(seed, n=200, gaps=False), "Filter")
-    found = many.stored.tocoo()
-    np.testing.assert_allclose(found.data, dense[found.row, found.col], atol=0.05)
+    result = many.stored.tocoo()
+    np.testing.assert_allclose(result.data, dense[result.row, result.col], atol=0.05)
 
 
 def test_a_rater_that_does_not_count_is_one_that_hardly_counts():
     panel = small_panel(3, n=200).as_block(True)
     combiner = mlc.WeightedConsensus().fit(panel)
-    found = []
+    result = []
     for weight in (0.0, 1e-12):
         vote = combiner.solution_.vote.copy()
         vote[0] = weight
-        found.append(
+        result.append(
             combiner._apply(panel, combiner.solution_._replace(vote=vote)).toarray()
         )
-    np.testing.assert_allclose(*found, atol=1e-8)
+    np.testing.assert_allclose(*result, atol=1e-8)
 
 
 @pytest.mark.parametrize("name", ["MLCM-a", "MLCM-r", "Filter"])
@@ -198,12 +205,12 @@ def test_pieces_of_the_work_change_nothing(name, monkeypatch):
     panel = small_panel(7, n=100).as_block(True)
     monkeypatch.setattr("mlconsensus.linalg.label_map.HEAD", 5)
     monkeypatch.setattr("mlconsensus.linalg.label_map.EXACT", 5)
-    whole = mlc.COMBINERS[name]().fit_transform(panel)
+    complete = mlc.COMBINERS[name]().fit_transform(panel)
     for module in ("sparse_scores", "label_map"):
         monkeypatch.setattr(f"mlconsensus.linalg.{module}._AT_ONCE", 30)
     pieces = mlc.COMBINERS[name]().fit_transform(panel)
     np.testing.assert_allclose(
-        pieces.toarray(), whole.toarray(), atol=1e-6
+        pieces.toarray(), complete.toarray(), atol=1e-6
     )  # with a tail, single precision
 
 
@@ -211,13 +218,14 @@ def test_pieces_of_the_work_change_nothing(name, monkeypatch):
 def test_blocks_and_order_change_nothing(name):
     panel = small_panel(11, n=60).as_block(True)
     combiner = mlc.COMBINERS[name]().fit(panel)
-    whole = combiner.transform(panel)
+    complete = combiner.transform(panel)
     from mlconsensus.execution import local
     from mlconsensus.execution.statistics import merge_statistics
 
     if not combiner.rounds:
         parts = [
-            combiner._compute_pass(panel[at : at + 20], None) for at in (0, 20, 40)
+            combiner._compute_pass(panel[position : position + 20], None)
+            for position in (0, 20, 40)
         ]
         pieces = mlc.COMBINERS[name]()
         pieces.many_ = True
@@ -228,25 +236,28 @@ def test_blocks_and_order_change_nothing(name):
             statistics=merge_statistics(merge_statistics(*parts[:2]), parts[2]),
         )
         np.testing.assert_allclose(
-            pieces.transform(panel).toarray(), whole.toarray(), atol=1e-10
+            pieces.transform(panel).toarray(), complete.toarray(), atol=1e-10
         )
-    rows = [combiner.transform(panel[at : at + 20]).toarray() for at in (0, 20, 40)]
-    np.testing.assert_allclose(np.concatenate(rows), whole.toarray(), atol=1e-10)
-    assert local.map_blocks(panel, combiner.applying()).shape == whole.shape
+    rows = [
+        combiner.transform(panel[position : position + 20]).toarray()
+        for position in (0, 20, 40)
+    ]
+    np.testing.assert_allclose(np.concatenate(rows), complete.toarray(), atol=1e-10)
+    assert local.map_blocks(panel, combiner.applying()).shape == complete.shape
 
 
 def large_panel(n: int = 60, l: int = 3000) -> Predictions:
     rng = np.random.default_rng(0)
     rows = np.repeat(np.arange(n), 5)
-    found = []
+    result = []
     for _ in range(3):
         labels = np.minimum(rng.zipf(1.3, len(rows)), l) - 1
-        found.append(
+        result.append(
             sparse.csr_array((np.ones(len(rows)), (rows, labels)), shape=(n, l))
         )
-        found[-1].sum_duplicates()
-        found[-1].data = np.minimum(found[-1].data, 1)
-    return Predictions(found)
+        result[-1].sum_duplicates()
+        result[-1].data = np.minimum(result[-1].data, 1)
+    return Predictions(result)
 
 
 def test_a_panel_of_many_labels_takes_the_sparse_route_and_others_do_not():
@@ -255,23 +266,23 @@ def test_a_panel_of_many_labels_takes_the_sparse_route_and_others_do_not():
     assert panel[:5].many
     assert not panel.select(labels=panel.labels[:10]).many
     assert not Predictions([np.ones((4, 3000))]).many
-    found = mlc.combine(panel)
-    assert found.method == "Filter"
-    assert isinstance(found.scores, SparseScores)
-    best = found.top(3)
+    result = mlc.combine(panel)
+    assert result.method == "Filter"
+    assert isinstance(result.scores, SparseScores)
+    best = result.top(3)
     assert best.labels.shape == (60, 3)
     assert (np.diff(best.scores, axis=1) <= 0).all()
-    sets = found.label_sets()
+    sets = result.label_sets()
     assert [len(names) for names in sets] == np.diff(
-        found.label_indicator.indptr
+        result.label_indicator.indptr
     ).tolist()
-    assert found.evaluate(np.eye(60, 3000))["ranking_loss"] >= 0
-    why = found.explain(0, best.labels[0, 0])
+    assert result.evaluate(np.eye(60, 3000))["ranking_loss"] >= 0
+    why = result.explain(0, best.labels[0, 0])
     assert why.score == pytest.approx(best.scores[0, 0])
     assert why.baseline + why.contributions.sum() + why.remainder == pytest.approx(
         why.score
     )
-    assert len(found.report().summary.labels.rows) == 500  # those that are named most
+    assert len(result.report().summary.labels.rows) == 500  # those that are named most
 
 
 def test_what_does_not_fit_is_refused_before_the_work(monkeypatch):
@@ -316,18 +327,21 @@ def hostile(kind: str) -> Predictions:
     if kind == "nobody names a label":
         return Predictions([sparse.csr_array((n, l))] * 3)
     if kind == "one instance has all labels":
-        at = np.zeros(l, dtype=int), np.arange(l)
-        return Predictions([sparse.csr_array((np.ones(l), at), shape=(n, l))] * 3)
+        position = np.zeros(l, dtype=int), np.arange(l)
+        return Predictions([sparse.csr_array((np.ones(l), position), shape=(n, l))] * 3)
     if kind == "one label is on all instances":
-        at = np.arange(n), np.zeros(n, dtype=int)
+        position = np.arange(n), np.zeros(n, dtype=int)
         return Predictions(
-            [sparse.csr_array((rng.random(n), at), shape=(n, l)) for _ in range(3)]
+            [
+                sparse.csr_array((rng.random(n), position), shape=(n, l))
+                for _ in range(3)
+            ]
         )
     if kind == "every label is named once":
-        at = np.arange(l) % n, np.arange(l)
+        position = np.arange(l) % n, np.arange(l)
         own = [
             sparse.csr_array(
-                (rng.random(1000), (at[0][k::3], at[1][k::3])), shape=(n, l)
+                (rng.random(1000), (position[0][k::3], position[1][k::3])), shape=(n, l)
             )
             for k in range(3)
         ]
@@ -336,8 +350,8 @@ def hostile(kind: str) -> Predictions:
         rng.integers(k * 1000, k * 1000 + 1000, (n, 5)) for k in range(3)
     ]  # no label in common
     return Predictions([
-        sparse.csr_array((np.full(5 * n, 0.2), (np.repeat(np.arange(n), 5), each.ravel())), shape=(n, l))
-        for each in own
+        sparse.csr_array((np.full(5 * n, 0.2), (np.repeat(np.arange(n), 5), item.ravel())), shape=(n, l))
+        for item in own
     ])  # fmt: skip
 
 
@@ -348,10 +362,10 @@ def hostile(kind: str) -> Predictions:
      "every label is named once", "models have no label in common"],
 )  # fmt: skip
 def test_hostile_panels_are_answered(kind, name):
-    found = mlc.combine(hostile(kind), method=name)
-    assert isinstance(found.scores, SparseScores)
-    assert np.isfinite(found.top(10).scores).all()
-    assert len(found.label_sets()) == 40
+    result = mlc.combine(hostile(kind), method=name)
+    assert isinstance(result.scores, SparseScores)
+    assert np.isfinite(result.top(10).scores).all()
+    assert len(result.label_sets()) == 40
 
 
 @pytest.mark.parametrize(
@@ -377,12 +391,12 @@ def test_labels_that_nobody_names_are_not_worked_on(name, step, monkeypatch):
         sparse.csr_array((own.data, own.indices, own.indptr), shape=(30, 4000))
         for own in parts
     ]
-    found = mlc.combine(Predictions(wide), method=name).scores
+    result = mlc.combine(Predictions(wide), method=name).scores
     assert (
         0 < max(sizes) <= 12 * 2**3
     )  # patterns of three models' votes on twelve labels
     alone = mlc.COMBINERS[name]().fit_transform(few.as_block(True))
     np.testing.assert_allclose(
-        found.above[:, :12].toarray(), alone.above.toarray(), atol=1e-12
+        result.above[:, :12].toarray(), alone.above.toarray(), atol=1e-12
     )
-    assert (found.default[12:] == 0).all()
+    assert (result.default[12:] == 0).all()

@@ -12,9 +12,9 @@ from panels import panels
 )  # from 3 on the printed loop itself has lost the digits
 def test_equals_algorithm_1_as_printed_where_omega_can_be_inverted(n_iter):
     scores = np.random.default_rng(0).random((4, 300, 6))
-    found = mlc.mlcm_a(scores, n_iter=n_iter)
+    result = mlc.mlcm_a(scores, n_iter=n_iter)
     np.testing.assert_allclose(
-        found, oracle.mlcm_a_with_precision(scores, n_iter), rtol=0, atol=1e-10
+        result, oracle.mlcm_a_with_precision(scores, n_iter), rtol=0, atol=1e-10
     )
 
 
@@ -46,10 +46,10 @@ def test_labels_that_never_go_together_stay_at_exactly_zero():
     scores[:, :30, :5] = np.random.default_rng(0).random((3, 30, 5)) < 0.5
     scores[:, 30:, 5:10] = np.random.default_rng(1).random((3, 30, 5)) < 0.5
     for n_iter in (1, 3, None):
-        found = mlc.mlcm_a(scores, n_iter=n_iter)
-        assert (found[:30, 5:] == 0).all()
-        assert (found[30:, :5] == 0).all()
-        assert (found[:, 10:] == 0).all()
+        result = mlc.mlcm_a(scores, n_iter=n_iter)
+        assert (result[:30, 5:] == 0).all()
+        assert (result[30:, :5] == 0).all()
+        assert (result[:, 10:] == 0).all()
 
 
 @pytest.mark.parametrize("n_iter", [-1, 1.5, "1", True])

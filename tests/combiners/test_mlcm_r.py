@@ -8,9 +8,9 @@ from panels import DEGENERATE, panels
 
 @given(scores=panels())
 def test_rows_are_distributions(scores):
-    found = mlc.mlcm_r(scores)
-    assert (found >= 0).all()
-    np.testing.assert_allclose(found.sum(axis=1), 1, rtol=0, atol=1e-10)
+    result = mlc.mlcm_r(scores)
+    assert (result >= 0).all()
+    np.testing.assert_allclose(result.sum(axis=1), 1, rtol=0, atol=1e-10)
 
 
 def test_an_instance_without_labels_gets_the_prior():
@@ -29,10 +29,10 @@ def test_a_label_never_predicted_scores_nothing():
 
 def test_a_score_sets_the_weight_of_its_edge():
     """Two labels, one instance and model: the walk cannot move mass that a·b/(a + b) does not carry."""
-    found = mlc.mlcm_r(
+    result = mlc.mlcm_r(
         [[[0.75, 0.25]]], alpha=1e9
     )  # held to its own label, the walk stays at home
-    np.testing.assert_allclose(found, [[0.75, 0.25]], atol=1e-6)
+    np.testing.assert_allclose(result, [[0.75, 0.25]], atol=1e-6)
 
 
 @pytest.mark.parametrize("alpha", [0, -1, np.nan, np.inf, "2", None, True])
@@ -67,10 +67,10 @@ def test_scores_that_vanish_in_float32_say_nothing(size):
     scores = np.random.default_rng(0).random((3, 50, 4))
     scores[:, :20] *= size
     fitted = mlc.MLCMr(weights=[1e6, 1, 1e-6]).fit(scores)
-    found = fitted.transform(scores)
+    result = fitted.transform(scores)
     np.testing.assert_allclose(
-        found, fitted.transform(scores, dtype=np.float32), atol=1e-6
+        result, fitted.transform(scores, dtype=np.float32), atol=1e-6
     )
     np.testing.assert_allclose(
-        found[:20], np.broadcast_to(fitted.solution_.prior, (20, 4))
+        result[:20], np.broadcast_to(fitted.solution_.prior, (20, 4))
     )

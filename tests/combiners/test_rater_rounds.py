@@ -21,25 +21,25 @@ def drawn(form, size):
     rng = np.random.default_rng(2)
     scores = np.where(rng.random((4, 9, 3)) < 0.6, rng.random((4, 9, 3)) * size, 0.0)
     scores[3, :, 2] = 0.25 * size  # one never changes its mind
-    given = FORMS[form](scores)
+    inputs = FORMS[form](scores)
     if form == "sparse":
-        said = np.array([own.toarray() for own in given])
+        said = np.array([own.toarray() for own in inputs])
     else:
-        said = np.asarray(given)
-    return mlc.Predictions(given), said
+        said = np.asarray(inputs)
+    return mlc.Predictions(inputs), said
 
 
 @pytest.mark.parametrize("size", [1, 0.01])
 @pytest.mark.parametrize("form", FORMS)
 def test_how_often_raters_say_yes(form, size):
     panel, said = drawn(form, size)
-    found = rater_rounds.rates(panel, None)
-    means = rater_rounds.means(found, None)
+    result = rater_rounds.rates(panel, None)
+    means = rater_rounds.means(result, None)
     for j in range(3):
         every = [y for own in said[:, :, j] for y in own if not np.isnan(y)]
         for k in range(4):
             own = [y for y in said[k, :, j] if not np.isnan(y)]
-            sums = found.total[k, j], found.squares[k, j], found.heard[k, j]
+            sums = result.total[k, j], result.squares[k, j], result.heard[k, j]
             assert sums == pytest.approx((sum(own), sum(y * y for y in own), len(own)))
             mean = (sum(own) + sum(every) / len(every)) / (
                 len(own) + 1
@@ -48,8 +48,10 @@ def test_how_often_raters_say_yes(form, size):
             variance = sum((y - mean) ** 2 for y in own) / len(own)
             assert means.variance[k, j] == pytest.approx(variance)
     if form != "silent":
-        assert found.n_complete == 9
-        np.testing.assert_allclose(found.products, np.einsum("kij,hij->kh", said, said))
+        assert result.n_complete == 9
+        np.testing.assert_allclose(
+            result.products, np.einsum("kij,hij->kh", said, said)
+        )
 
 
 @pytest.mark.parametrize("size", [1, 0.01])
@@ -57,10 +59,10 @@ def test_how_often_raters_say_yes(form, size):
 def test_sums_over_pairs_of_raters(form, size):
     panel, said = drawn(form, size)
     means = rater_rounds.means(rater_rounds.rates(panel, None), None)
-    found = rater_rounds.pairs(panel, means)
+    result = rater_rounds.pairs(panel, means)
     told = rater_rounds.pairs_told(means)
     assert (told is None) == (form == "silent")
-    for sums in [found, *([] if told is None else [told])]:
+    for sums in [result, *([] if told is None else [told])]:
         for k in range(4):
             for h in range(4):
                 both = [

@@ -9,12 +9,12 @@ DENSE = 1e4  # answers that two raters share, by which a correlation is known to
 
 
 def product_of(reliable, noise=0.0, seed=0):
-    found = np.outer(reliable, reliable) + np.random.default_rng(seed).normal(
+    output = np.outer(reliable, reliable) + np.random.default_rng(seed).normal(
         0, noise, 2 * (len(reliable),)
     )
-    found = np.clip((found + found.T) / 2, -1, 1)
-    np.fill_diagonal(found, 1.0)
-    return found
+    output = np.clip((output + output.T) / 2, -1, 1)
+    np.fill_diagonal(output, 1.0)
+    return output
 
 
 def precise(m, shared=DENSE):
@@ -38,11 +38,11 @@ def reliability(agreed, precision):
 )
 def test_agreement_that_reliability_alone_explains_gives_it_back(reliable):
     """Also where one rater answers at random or says the opposite; three agreements determine three reliabilities."""
-    found = reliability(product_of(reliable), precise(len(reliable)))
-    np.testing.assert_allclose(found, reliable, atol=0.01)
+    result = reliability(product_of(reliable), precise(len(reliable)))
+    np.testing.assert_allclose(result, reliable, atol=0.01)
     for seed in range(5):
-        found = reliability(product_of(reliable, 0.01, seed), precise(len(reliable)))
-        np.testing.assert_allclose(found, reliable, atol=0.06)
+        result = reliability(product_of(reliable, 0.01, seed), precise(len(reliable)))
+        np.testing.assert_allclose(result, reliable, atol=0.06)
 
 
 @pytest.mark.parametrize("quality", [-0.7, 0.6])
@@ -69,10 +69,10 @@ def with_copies(reliable, copies, alike=0.95):
 def test_near_copies_count_as_one_whose_reliability_others_show(strangers, copies):
     reliable = np.linspace(0.5, 0.7, strangers)
     m = strangers + copies
-    found, voice = raters.reliability(
+    result, voice = raters.reliability(
         with_copies(reliable, copies), precise(m), np.ones((m, m))
     )
-    np.testing.assert_allclose(found, np.r_[reliable, copies * [0.6]], atol=0.05)
+    np.testing.assert_allclose(result, np.r_[reliable, copies * [0.6]], atol=0.05)
     np.testing.assert_allclose(voice[:strangers], 1.0)
     # 1 − ε = (1 − 0.95)/(1 − 0.6²), less two standard errors of 0.01; what goes beyond
     # ½ is shared with each other one.
@@ -83,11 +83,11 @@ def test_near_copies_count_as_one_whose_reliability_others_show(strangers, copie
 
 
 def test_raters_that_agree_because_they_are_right_are_not_taken_for_copies():
-    found, voice = raters.reliability(
+    result, voice = raters.reliability(
         product_of([0.97, 0.97, 0.97, 0.4, 0.4, 0.4]), precise(6), np.ones((6, 6))
     )
     np.testing.assert_allclose(voice, 1.0)
-    assert found[:3].min() > 0.95
+    assert result[:3].min() > 0.95
 
 
 def test_raters_share_a_voice_as_far_as_they_answered_the_same_questions_and_clearly():
@@ -221,9 +221,9 @@ def test_annotators_of_equal_rates_who_err_each_on_its_own_are_no_replicas(
         truth,
         rng.random((n_raters, 400, 40)) < frequency,
     )
-    found, vote = (
+    result, vote = (
         mlc.metrics.evaluate(truth, scores(panel))
         for scores in (mlc.weighted_consensus, mlc.majority_vote)
     )
     for metric in ("micro_auc", "average_precision"):
-        assert found[metric] > vote[metric] - 0.03
+        assert result[metric] > vote[metric] - 0.03

@@ -37,9 +37,9 @@ def test_near_copies_do_not_carry_the_panel(copies, silent):
     without = mlc.metrics.micro_auc(
         truth, fitted(np.concatenate([scores[:5], scores[[5]]]))
     )
-    found = mlc.metrics.micro_auc(truth, fitted(scores))
-    assert found > mlc.metrics.micro_auc(truth, mlc.majority_vote(scores)) + 0.002
-    assert found > without - 0.01
+    result = mlc.metrics.micro_auc(truth, fitted(scores))
+    assert result > mlc.metrics.micro_auc(truth, mlc.majority_vote(scores)) + 0.002
+    assert result > without - 0.01
 
 
 def without_a_signal(form):
@@ -67,16 +67,16 @@ def without_a_signal(form):
 def test_without_a_signal_scores_are_votes(form, weights):
     scores = without_a_signal(form)
     weights = weights and weights[: len(scores)]
-    found = mlc.combine(scores, method="filter", weights=weights)
+    result = mlc.combine(scores, method="filter", weights=weights)
     if weights is None:
         check_interrupted = scores
     else:
         check_interrupted = scores[np.array(weights) > 0]
     spoken = ~np.isnan(check_interrupted).all(axis=0)
     vote = mlc.majority_vote(scores, weights=weights)
-    np.testing.assert_allclose(found.scores[spoken], vote[spoken], rtol=0, atol=1e-12)
-    assert "do not agree beyond chance, so the scores are votes" in found.reason
-    assert not found.combiner.model_weights_.any()
+    np.testing.assert_allclose(result.scores[spoken], vote[spoken], rtol=0, atol=1e-12)
+    assert "do not agree beyond chance, so the scores are votes" in result.reason
+    assert not result.combiner.model_weights_.any()
     default = mlc.combine(
         scores, weights=weights
     )  # where some can be held out, these say so instead
@@ -109,9 +109,9 @@ def test_a_signal_in_a_few_hundred_cells_is_found(reliable):
     scores = np.where(
         check_interrupted, truth ^ (np.array(reliable) < 0)[:, None, None], at_random
     )
-    found = mlc.WeightedConsensus().fit(scores).model_weights_
+    result = mlc.WeightedConsensus().fit(scores).model_weights_
     assert (
-        found[: np.count_nonzero(reliable)]
+        result[: np.count_nonzero(reliable)]
         * np.array(reliable)[np.array(reliable) != 0]
         > 0.1
     ).all()
@@ -124,9 +124,9 @@ def test_the_voice_of_copies_is_as_loud_as_the_loudest():
     alone = mlc.WeightedConsensus(weights=[2, 1, 1, 1]).fit_transform(scores)
     more = np.concatenate([scores[:1], scores])
     for weights in ([0, 2, 1, 1, 1], [2, 0, 1, 1, 1], [2, 1.5, 1, 1, 1]):
-        found = mlc.WeightedConsensus(weights=weights).fit_transform(more)
+        result = mlc.WeightedConsensus(weights=weights).fit_transform(more)
         np.testing.assert_allclose(
-            found, alone, rtol=0, atol=3e-3
+            result, alone, rtol=0, atol=3e-3
         )  # a copy moves where rates of raters start from
     first, second = (
         mlc.WeightedConsensus(weights=w).fit_transform(more)
@@ -144,8 +144,8 @@ def test_a_sparse_crowd_is_combined_in_proportion_to_what_was_said():
         for k in rng.choice(200, 3, replace=False):
             scores[k, i] = truth[i] ^ (rng.random(8) < (0.05 if k % 2 else 0.35))
     gained = [
-        mlc.metrics.micro_auc(truth, found)
-        for found in (fitted(scores), mlc.majority_vote(scores))
+        mlc.metrics.micro_auc(truth, result)
+        for result in (fitted(scores), mlc.majority_vote(scores))
     ]
     assert gained[0] > gained[1] + 0.01
 
@@ -163,9 +163,10 @@ def test_models_that_answer_at_random_leave_the_consensus_almost_as_it_is():
     among = fitted(np.concatenate([scores, noise]))
     assert np.corrcoef(alone.ravel(), among.ravel())[0, 1] > 0.99
     voting = [
-        mlc.majority_vote(given) for given in (scores, np.concatenate([scores, noise]))
+        mlc.majority_vote(inputs)
+        for inputs in (scores, np.concatenate([scores, noise]))
     ]
-    assert np.corrcoef(*(given.ravel() for given in voting))[0, 1] < 0.97
+    assert np.corrcoef(*(inputs.ravel() for inputs in voting))[0, 1] < 0.97
 
 
 def test_the_better_a_model_the_more_it_is_trusted():
@@ -185,12 +186,12 @@ def test_labels_that_go_together_lend_each_other_what_models_missed(shift):
         rng.random((2000, 2)) < 0.2, 2, axis=1
     )  # labels 0 and 1, and labels 2 and 3
     scores = (truth & (rng.random((4, 2000, 4)) < 0.6)).astype(float)
-    found = fitted(scores)
+    result = fitted(scores)
     only_first = (scores[:, :, 0] == 1).all(axis=0) & (scores[:, :, 1:] == 0).all(
         axis=(0, 2)
     )
     assert only_first.any()
-    assert (found[only_first, 1] > found[only_first, 1 + shift]).all()
+    assert (result[only_first, 1] > result[only_first, 1 + shift]).all()
 
 
 def drawn_panel(seed, m, n, l, right, form):
@@ -240,11 +241,11 @@ def test_equals_the_derivation_written_with_loops(right, form):
         if l == 2 and form == "few labels":
             continue
         scores = drawn_panel(seed, len(right), n, l, right, form)
-        found = mlc.WeightedConsensus(
+        result = mlc.WeightedConsensus(
             rescale=False, weights=weights[seed]
         ).fit_transform(scores)
         np.testing.assert_allclose(
-            found, rater_oracle.rater_filter(scores, weights[seed]), rtol=0, atol=1e-8
+            result, rater_oracle.rater_filter(scores, weights[seed]), rtol=0, atol=1e-8
         )
 
 

@@ -135,8 +135,8 @@ def test_combine_takes_them():
         n_models=3, n_instances=50, n_labels=4, random_state=0
     )
     for method in mlc.COMBINERS:
-        found = mlc.combine(panel, method=method, weights=[1, 2, 3]).scores
-        close(found, mlc.COMBINERS[method](weights=[1, 2, 3]).fit_transform(panel))
+        result = mlc.combine(panel, method=method, weights=[1, 2, 3]).scores
+        close(result, mlc.COMBINERS[method](weights=[1, 2, 3]).fit_transform(panel))
     with pytest.raises(mlc.InputError, match="weights: found some beside a combiner"):
         mlc.combine(panel, method=mlc.MLCMr(), weights=[1, 2, 3])
 

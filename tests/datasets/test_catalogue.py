@@ -91,10 +91,10 @@ def test_a_file_of_ones_own_that_is_damaged_is_refused(toy, server, monkeypatch)
 
 def test_a_damaged_file_of_the_cache_is_fetched_anew(toy):
     path = fetch("toy")[0]
-    whole = path.read_bytes()
+    complete = path.read_bytes()
     path.write_text("damaged")
     assert fetch("toy")[0] == path
-    assert path.read_bytes() == whole
+    assert path.read_bytes() == complete
 
 
 def test_an_unreadable_file(toy, server, monkeypatch):

@@ -34,10 +34,10 @@ def test_correlation_is_planted():
 
 def test_quality_orders_models():
     panel, truth = make_panel(2000, 10, 4, quality=[0, 0.3, 0.8, 1], random_state=0)
-    found = mlc.metrics.evaluate_models(truth, panel)
-    auc = [found[model]["micro_auc"] for model in panel.models]
+    result = mlc.metrics.evaluate_models(truth, panel)
+    auc = [result[model]["micro_auc"] for model in panel.models]
     assert auc == sorted(auc)
-    assert found["model_3"]["subset_accuracy"] == 1
+    assert result["model_3"]["subset_accuracy"] == 1
 
 
 def test_knowledge_and_silence():

@@ -16,7 +16,7 @@ def scored_panel() -> list[ScoreTable]:
         scores = rng.random((n, len(labels)))
         scores[rng.random(scores.shape) < 0.1] = np.nan
         scores[0, 0], scores[1, 1], scores[2, 0] = 0.0, 1.0, 5e-324
-        ids = [f"{at + k:03d}" for at in range(n)]
+        ids = [f"{position + k:03d}" for position in range(n)]
         tables.append(ScoreTable(f"tagger{k}", scores, ids, labels))
     return tables
 
@@ -33,7 +33,7 @@ def voted_panel(dtype: type[np.generic] = np.bool_) -> list[ScoreTable]:
             ScoreTable(
                 f"tagger{k}",
                 votes.astype(dtype),
-                [f"{at:03d}" for at in range(12)],
+                [f"{position:03d}" for position in range(12)],
                 LABELS,
             )
         )

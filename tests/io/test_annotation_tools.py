@@ -32,10 +32,10 @@ def scores(panel):
 
 
 def same(panel, expected):
-    found = scores(panel)
-    assert list(found) == list(expected)
+    result = scores(panel)
+    assert list(result) == list(expected)
     for model, values in expected.items():
-        np.testing.assert_array_equal(found[model], values)
+        np.testing.assert_array_equal(result[model], values)
 
 
 # Labels in order of their names: economy, politics (weather).

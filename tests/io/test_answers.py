@@ -82,7 +82,7 @@ def test_answers_are_read_and_what_was_done_is_said(tmp_path: Path, form, read) 
         ("answers",),
         ("sports", "politics", "weather"),
     )
-    assert panel.instances.tolist() == [f"d{at}" for at in range(1, 9)]
+    assert panel.instances.tolist() == [f"d{position}" for position in range(1, 9)]
     np.testing.assert_array_equal(next(panel.blocks(9)).to_array(), [EXPECTED])
 
 
@@ -121,13 +121,13 @@ def test_bad_answers_are_reported_all_at_once_and_can_be_skipped(
     )
     with pytest.raises(InputError) as refused:
         read_predictions(path)
-    said = str(refused.value)
-    assert said.startswith(f"{path}: found 5 bad answers (line 2: found no JSON (")
+    message = str(refused.value)
+    assert message.startswith(f"{path}: found 5 bad answers (line 2: found no JSON (")
     assert (
         "; line 3, label 'x': found 'high'; line 4: found the instance '1' again (first in line 1); …)"
-        in said
+        in message
     )
-    assert said.endswith("expected none (--skip-bad leaves them out)")
+    assert message.endswith("expected none (--skip-bad leaves them out)")
     with pytest.warns(InputWarning, match=r"^bad answers left out: 5 \("):
         panel = read_predictions(path, skip_bad=True)
     assert panel.shape == (1, 1, 1)
@@ -205,8 +205,8 @@ def read_one(folder: Path, tags, **rules) -> dict[str, float | None]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", InputWarning)
         table = read_table(folder / "a.jsonl", **rules)
-    found = dict(zip(table.labels.tolist(), table.scores[0].tolist(), strict=True))
-    return {name: None if score != score else score for name, score in found.items()}
+    result = dict(zip(table.labels.tolist(), table.scores[0].tolist(), strict=True))
+    return {name: None if score != score else score for name, score in result.items()}
 
 
 @pytest.mark.parametrize(
@@ -235,7 +235,7 @@ def test_saying_that_no_label_applies_is_no_silence(tmp_path: Path, text: str) -
 def test_json_that_is_cut_off_is_a_bad_answer(tmp_path: Path) -> None:
     lines = [
         {"instance": 1, "labels": ["x"]},
-        *({"instance": at, "labels": '["x", "wea'} for at in (2, 3)),
+        *({"instance": position, "labels": '["x", "wea'} for position in (2, 3)),
     ]
     (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, lines)))
     with pytest.raises(
@@ -392,8 +392,8 @@ def test_vocabulary_aliases_and_case_in_every_format(
         "labels outside the vocabulary left out: 1 ('mistake')"
     )
     assert panel.labels == ("Politics", "Sports", "Color")
-    found = np.concatenate([block.to_array() for block in panel.blocks(2)], axis=1)
-    np.testing.assert_array_equal(found, [[[0.5, 1, 0], [1, np.nan, 0.5], [0, 0, 0]]])
+    result = np.concatenate([block.to_array() for block in panel.blocks(2)], axis=1)
+    np.testing.assert_array_equal(result, [[[0.5, 1, 0], [1, np.nan, 0.5], [0, 0, 0]]])
 
 
 def test_labels_in_another_order_stream_as_they_are_read(tmp_path: Path) -> None:

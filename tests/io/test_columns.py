@@ -17,14 +17,14 @@ def test_bits(sizes: list[int], width: int, start: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     parts = [pl.DataFrame(rng.random((size, width)) < 0.3) for size in (*sizes, 21)]
     frame = pl.concat(parts, rechunk=False).slice(start)
-    found = make_matrix(frame, ["id", *frame.columns], PLACE)
-    assert found.dtype == np.bool_
-    assert np.array_equal(found, frame.to_numpy())
+    result = make_matrix(frame, ["id", *frame.columns], PLACE)
+    assert result.dtype == np.bool_
+    assert np.array_equal(result, frame.to_numpy())
 
 
 def test_bits_beside_what_tells_that_none_is_missing() -> None:
-    some = pl.Series("a", [True, None]).fill_null(False)
-    frame = pl.DataFrame([some, pl.Series("b", [True, True])])
+    subset = pl.Series("a", [True, None]).fill_null(False)
+    frame = pl.DataFrame([subset, pl.Series("b", [True, True])])
     assert make_matrix(frame, ["id", "a", "b"], PLACE).tolist() == [
         [True, True],
         [False, True],

@@ -35,7 +35,7 @@ def test_first_column_may_be_called_anything(tmp_path: Path, first: str) -> None
 def test_types_are_small_where_exact(
     tmp_path: Path, cells: list[str], dtype: type
 ) -> None:
-    rows = "".join(f"{at},{cell},1\n" for at, cell in enumerate(cells))
+    rows = "".join(f"{position},{cell},1\n" for position, cell in enumerate(cells))
     table = read(tmp_path, f"id,a,b\n{rows}")
     assert table.scores.dtype == dtype
     expected = [
@@ -143,13 +143,13 @@ def test_long_file_of_several_models(tmp_path: Path) -> None:
 
 
 def test_long_file_that_is_mostly_zero_stays_sparse(tmp_path: Path) -> None:
-    rows = "".join(f"{at},l{at},1\n" for at in range(50))
+    rows = "".join(f"{position},l{position},1\n" for position in range(50))
     table = read(tmp_path, f"instance,label,score\n{rows}")
     assert table.scores.format == "csr"
     np.testing.assert_array_equal(table.scores.toarray(), np.eye(50))
 
 
 def test_file_of_scores_whose_first_rows_are_whole(tmp_path: Path) -> None:
-    rows = "".join(f"{at},0\n" for at in range(5000))
+    rows = "".join(f"{position},0\n" for position in range(5000))
     table = read(tmp_path, f"id,a\n{rows}x,0.125\n")
     assert table.scores[-1, 0] == 0.125

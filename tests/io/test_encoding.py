@@ -59,7 +59,10 @@ def test_needed_memory_grows_with_the_file(tmp_path, suffix):
         write_table(
             path,
             ScoreTable(
-                "a", [[0.5, 0.25]] * n, [f"i{at}" for at in range(n)], ["x", "y"]
+                "a",
+                [[0.5, 0.25]] * n,
+                [f"i{position}" for position in range(n)],
+                ["x", "y"],
             ),
         )
         needed.append(needed_memory([path, path]))

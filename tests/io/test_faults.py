@@ -117,8 +117,8 @@ def test_whatever_fails_there_is_all_or_what_was_there(
     write = WRITES[kind]
     scanned(tmp_path)
     write(tmp_path, force)
-    whole = outputs(tmp_path)
-    (name,) = whole
+    complete = outputs(tmp_path)
+    (name,) = complete
     (tmp_path / name).unlink()
     if force:
         before = {name: b"before"}
@@ -126,7 +126,7 @@ def test_whatever_fails_there_is_all_or_what_was_there(
         before = {}
     refused = 0
     for number in (errno.ENOSPC, errno.EIO, errno.EINTR):
-        for at in range(200):
+        for position in range(200):
             for path in tmp_path.glob("out*"):
                 path.unlink()
             for own, content in before.items():
@@ -135,22 +135,22 @@ def test_whatever_fails_there_is_all_or_what_was_there(
             def fail(number=number):
                 raise OSError(number, os.strerror(number))
 
-            said = ""
+            message = ""
             with monkeypatch.context() as patched:
-                calls = Calls(patched, at, fail)
+                calls = Calls(patched, position, fail)
                 try:
                     write(tmp_path, force)
-                    assert outputs(tmp_path) == whole
+                    assert outputs(tmp_path) == complete
                 except InputError as fault:
                     refused += 1
-                    said = str(fault)
-            if said:
-                assert f"{name}: found" in said
-                assert "\n" not in said
-                assert outputs(tmp_path) in (before, whole)
-            if calls.made <= at:
+                    message = str(fault)
+            if message:
+                assert f"{name}: found" in message
+                assert "\n" not in message
+                assert outputs(tmp_path) in (before, complete)
+            if calls.made <= position:
                 break
-        assert at < 199  # until nothing was left that could fail
+        assert position < 199  # until nothing was left that could fail
     assert refused > 9
 
 
@@ -227,9 +227,9 @@ def test_a_kill_at_each_call_leaves_all_or_what_was_there(tmp_path):
         program, capture_output=True, text=True, timeout=100, check=False
     )
     assert ran.stderr == ""
-    whole = b"allallall"
+    complete = b"allallall"
     assert ran.stdout.strip() == str(
-        [(False, whole), (True, b""), (True, whole), (True, b"before")]
+        [(False, complete), (True, b""), (True, complete), (True, b"before")]
     )
 
 
@@ -286,9 +286,9 @@ def test_a_file_system_that_is_read_only(small, tmp_path, monkeypatch, capsys):
             ]
         )
     assert end.value.code == 2
-    said = capsys.readouterr().err
-    assert "found 'read-only file system', expected" in said
-    assert said.count("\n") == 1
+    output = capsys.readouterr().err
+    assert "found 'read-only file system', expected" in output
+    assert output.count("\n") == 1
 
 
 def test_a_disk_that_is_full_under_workers_is_named(tmp_path):

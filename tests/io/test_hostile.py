@@ -161,10 +161,10 @@ def with_page_of(values: bytes) -> bytes:
         file, compression="uncompressed"
     )
     data = file.getvalue()
-    at = (
+    position = (
         data.rindex(b"\x2c\x15\x04", 0, data.index(np.float64(0.25).tobytes())) + 2
     )  # field 5, its field 1: 2
-    return data[:at] + values + data[at + 1 :]
+    return data[:position] + values + data[position + 1 :]
 
 
 @pytest.mark.parametrize("values", [b"\x01", b"\x06", b"\x7e"], ids=["-1", "3", "63"])
@@ -196,7 +196,7 @@ def test_xml_in_an_unknown_encoding(tmp_path, declared):
 
 
 def test_a_key_that_comes_twice_among_many_is_found_fast(tmp_path):
-    keys = ",".join(f'"{at}":1' for at in range(100_000))
+    keys = ",".join(f'"{position}":1' for position in range(100_000))
     (tmp_path / "a.jsonl").write_text(
         f'{{"instance":"1","labels":{{{keys},"99999":1}}}}\n'
     )
@@ -364,8 +364,8 @@ def test_a_footer_that_tells_fewer_rows_than_there_are(tmp_path):
     true = b"\xc0\x9a\x0c"
     told = b"\x82\x80\x00"
     assert parse_thrift_struct(data, start)[0][3] == n
-    at = data.index(true, start)
-    (tmp_path / "a.parquet").write_bytes(data[:at] + told + data[at + 3 :])
+    position = data.index(true, start)
+    (tmp_path / "a.parquet").write_bytes(data[:position] + told + data[position + 3 :])
     assert (
         "found groups of 100,000 rows in all, expected 1, as the footer says"
         in refused(tmp_path / "a.parquet")
@@ -391,8 +391,8 @@ def test_footers_that_end_nowhere(data):
 def test_names_of_files_that_are_not_text(tmp_path):
     path = tmp_path / os.fsdecode(b"caf\xe9.csv")
     path.write_text("id,x\n1,1\n2,0\n")
-    for found in (read_predictions(path), scan_predictions(path)):
-        assert found.models == ("caf\\xe9",)
+    for result in (read_predictions(path), scan_predictions(path)):
+        assert result.models == ("caf\\xe9",)
     with path.with_suffix(".parquet").open("wb") as file:
         pl.DataFrame({"id": ["1"], "x": [0.5]}).write_parquet(file)
     assert read_predictions(path.with_suffix(".parquet")).labels == ("x",)

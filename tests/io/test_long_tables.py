@@ -316,8 +316,10 @@ def test_a_rare_label_that_a_list_never_names_is_a_no_and_a_frequent_one_is_sile
         assert np.isnan(said["frequent"]).all()
         assert panel.n_missing == 60
     streamed = mlc.scan_predictions(tmp_path / "crowd.csv")
-    whole = np.concatenate([block.to_array() for block in streamed.blocks(7)], axis=1)
-    np.testing.assert_array_equal(whole, panel.to_array())
+    complete = np.concatenate(
+        [block.to_array() for block in streamed.blocks(7)], axis=1
+    )
+    np.testing.assert_array_equal(complete, panel.to_array())
     one_vote = mlc.majority_vote(panel)[:, panel.labels.index("rare")]
     assert one_vote[:3].round(9).tolist() == [round(2 / 3, 9), round(1 / 3, 9), 0]
 

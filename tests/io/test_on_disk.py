@@ -20,12 +20,14 @@ FRAME = pl.DataFrame({"1": range(1000)})
 )
 def test_rows_in_any_order(asked: list[tuple[int, bool, int]]) -> None:
     reader = on_disk.SequentialReader(FRAME.lazy(), "a.parquet")
-    at = 0
+    position = 0
     for start, goes_on, size in asked:
-        if not (goes_on and at <= 900):
-            at = start
-        assert reader.read(at, at + size).equals(FRAME[at : at + size])
-        at += size
+        if not (goes_on and position <= 900):
+            position = start
+        assert reader.read(position, position + size).equals(
+            FRAME[position : position + size]
+        )
+        position += size
 
 
 def test_what_is_read_by_itself_decodes_nothing_ahead(

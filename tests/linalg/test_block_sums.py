@@ -26,10 +26,10 @@ def test_sums_of_votes_times_a_matrix(fill, dtype):
         tolerance = 1e-12
     else:
         tolerance = 1e-5
-    for given in (A, dense):
-        found = kernels.product(kernels.folded(given, weights), B)
-        assert found.dtype == dtype
-        np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance)
+    for inputs in (A, dense):
+        result = kernels.product(kernels.folded(inputs, weights), B)
+        assert result.dtype == dtype
+        np.testing.assert_allclose(result, expected, rtol=tolerance, atol=tolerance)
     assert (A.toarray() == dense).all()
 
 
@@ -49,7 +49,7 @@ def test_decisions_in_bits_add_up_as_scores_do(order, shape):
     ]
     csr = [sparse.csr_array(own.astype(float)) for own in said]
     for matrices in (mixed, [own.astype(float) for own in mixed], csr):
-        for found, sums in zip(
+        for result, sums in zip(
             kernels.model_sums(Predictions(matrices)), expected, strict=True
         ):
-            np.testing.assert_array_equal(found, sums)
+            np.testing.assert_array_equal(result, sums)

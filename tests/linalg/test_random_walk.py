@@ -38,10 +38,10 @@ def test_every_side_finds_the_same(form, n, monkeypatch):
         atol=1e-10,
     )
     monkeypatch.setattr(threads._bound, "limits", threads.ResourceLimits(memory=0))
-    kept = Gram.of(form(rows))
-    assert kept.rows is not None
+    walk = Gram.of(form(rows))
+    assert walk.rows is not None
     np.testing.assert_allclose(
-        random_walk.solved(kept, anchors, held.copy()), expected, atol=1e-10
+        random_walk.solved(walk, anchors, held.copy()), expected, atol=1e-10
     )
 
 
@@ -52,14 +52,14 @@ def test_mlcm_r_without_room_for_the_matrix(alpha, scores, monkeypatch):
         n_instances=400, n_labels=12, n_models=4, random_state=1
     )
     if scores == "sparse":
-        given = [sparse.csr_array(matrix) for matrix in panel.to_array()]
+        inputs = [sparse.csr_array(matrix) for matrix in panel.to_array()]
     else:
-        given = panel
-    exact = mlc.mlcm_r(given, alpha=alpha)
+        inputs = panel
+    exact = mlc.mlcm_r(inputs, alpha=alpha)
     monkeypatch.setattr("mlconsensus.execution.local.available_memory", lambda: 0)
     monkeypatch.setattr(threads._bound, "limits", threads.ResourceLimits(memory=0))
     assert mlc.MLCMr()._compute_statistics(panel.to_block()).walk.rows is not None
-    np.testing.assert_allclose(mlc.mlcm_r(given, alpha=alpha), exact, atol=1e-10)
+    np.testing.assert_allclose(mlc.mlcm_r(inputs, alpha=alpha), exact, atol=1e-10)
 
 
 def test_labels_are_worked_out_in_portions(monkeypatch):
@@ -108,6 +108,6 @@ def test_a_walk_that_takes_many_steps_is_followed_to_its_end(monkeypatch):
     held = np.eye(v)[:, :2]
     monkeypatch.setattr(threads._bound, "limits", threads.ResourceLimits(memory=0))
     kept = Gram.of(rows)
-    assert kept.rows is not None
+    assert walk.rows is not None
     found = random_walk.solved(kept, anchors, held.copy())
     np.testing.assert_allclose(found, literal(rows, anchors, held), rtol=1e-6)

@@ -22,9 +22,9 @@ def test_the_best_labels_are_those_of_the_whole_table(seed, k, fill):
     default = np.round(rng.random(9), 1)  # with ties
     scores = SparseScores(sparse.csr_array(above), default)
     table = scores.toarray()
-    labels, found = scores.top(k)
+    labels, result = scores.top(k)
     expected = np.argsort(-table, axis=1, kind="stable")[:, :k]
-    np.testing.assert_allclose(found, np.take_along_axis(table, expected, axis=1))
+    np.testing.assert_allclose(result, np.take_along_axis(table, expected, axis=1))
     np.testing.assert_array_equal(labels, expected)
 
 
@@ -36,11 +36,11 @@ def test_what_is_left_out_is_not_among_the_best(seed):
     default = rng.random(20)
     with pytest.MonkeyPatch.context() as changed:
         changed.setattr(sparse_scores, "KEPT", 4)
-        kept = sparse_scores.best(sparse.csr_array(above), default)
-    assert kept.nnz < np.count_nonzero(above)
-    whole = SparseScores(sparse.csr_array(above), default)
-    some = SparseScores(kept, default)
-    np.testing.assert_allclose(some.top(4)[1], whole.top(4)[1])
+        selected = sparse_scores.best(sparse.csr_array(above), default)
+    assert selected.nnz < np.count_nonzero(above)
+    complete = SparseScores(sparse.csr_array(above), default)
+    subset = SparseScores(selected, default)
+    np.testing.assert_allclose(subset.top(4)[1], complete.top(4)[1])
 
 
 @settings(max_examples=30, deadline=None)
@@ -93,18 +93,18 @@ def test_the_map_is_within_its_bound(seed, head, kept):
         changed.setattr(
             label_map, "KEPT", kept
         )  # how many others a label of the tail brings up
-        found = label_map.shrunk(
+        result = label_map.shrunk(
             np.arange(l),
             K[:head].toarray(),
             K.diagonal()[head:],
             [(slice(0, l), K[head:, head:])],
         )
-    whole = np.stack([found.column(label, l) for label in range(l)], axis=1)
-    assert np.abs(whole - exact).max() <= found.bound
-    assert found.bound < 0.2 or head < 10
+    complete = np.stack([result.column(label, l) for label in range(l)], axis=1)
+    assert np.abs(complete - exact).max() <= result.bound
+    assert result.bound < 0.2 or head < 10
     one = rng.random(l)
     np.testing.assert_allclose(
-        found.whole(one), one @ whole, atol=1e-5
+        result.whole(one), one @ complete, atol=1e-5
     )  # with a tail, single precision
 
 
@@ -119,20 +119,22 @@ def test_rows_are_multiplied_where_it_matters(seed, head):
         order, h = label_map.head_first(rows.sum(axis=0))
     with_all = np.concatenate([own for _, own in label_map.with_head(rows, order, h)])
     pieces = [*label_map.among_tail(order, h, rows)]
-    whole = (rows.T @ rows).toarray()[np.ix_(order, order)]
-    np.testing.assert_allclose(with_all, whole[:h])
-    tail = [(some, own) for some, (own,) in pieces]
-    assert all(np.allclose(own.toarray(), whole[h:, h:][some]) for some, own in tail)
+    complete = (rows.T @ rows).toarray()[np.ix_(order, order)]
+    np.testing.assert_allclose(with_all, complete[:h])
+    tail = [(subset, own) for subset, (own,) in pieces]
+    assert all(
+        np.allclose(own.toarray(), complete[h:, h:][subset]) for subset, own in tail
+    )
     assert sum(own.shape[0] for _, own in tail) == len(order) - h
     scales = {"before": rng.random(len(order)), "after": rng.random(len(order))}
-    found = label_map.shrunk(order, with_all, whole.diagonal()[h:], tail)._replace(
+    result = label_map.shrunk(order, with_all, complete.diagonal()[h:], tail)._replace(
         **scales
     )
-    moved = found.applied(rows[:, order], np.zeros(12), lambda own, _: own).toarray()
-    dense = np.stack([found.column(label, 12) for label in range(12)], axis=1)
-    at = (rows.toarray() > 0) | (np.arange(12) == order[:h, None]).any(axis=0)
+    moved = result.applied(rows[:, order], np.zeros(12), lambda own, _: own).toarray()
+    dense = np.stack([result.column(label, 12) for label in range(12)], axis=1)
+    position = (rows.toarray() > 0) | (np.arange(12) == order[:h, None]).any(axis=0)
     np.testing.assert_allclose(
-        moved[at], (rows.toarray() @ dense)[at], atol=1e-6
+        moved[position], (rows.toarray() @ dense)[position], atol=1e-6
     )  # with a tail, single precision
 
 
@@ -143,7 +145,7 @@ def test_a_label_of_the_tail_brings_up_so_many_others_at_most(monkeypatch):
     K.data[:] = np.abs(K.data) * (
         1 + np.random.default_rng(0).random(K.nnz) / 10
     )  # no two alike
-    found = label_map.shrunk(
+    result = label_map.shrunk(
         np.arange(l), np.eye(1, l), K.diagonal()[1:], [(slice(0, l), K[1:, 1:])]
     )
-    assert (np.diff(found.tail.indptr)[1:] == 8).all()  # and itself
+    assert (np.diff(result.tail.indptr)[1:] == 8).all()  # and itself

@@ -30,9 +30,9 @@ def test_codes_are_the_votes_bit_by_bit(votes):
         sparse_ones,
         mixed,
     ):
-        found = vote_patterns.codes(mlc.Predictions(form))
-        assert sparse.issparse(found) == (votes is FEW)
-        np.testing.assert_array_equal(dense(found), expected)
+        result = vote_patterns.codes(mlc.Predictions(form))
+        assert sparse.issparse(result) == (votes is FEW)
+        np.testing.assert_array_equal(dense(result), expected)
 
 
 @pytest.mark.parametrize(
@@ -52,10 +52,10 @@ def test_there_are_none(scores):
 
 @pytest.mark.parametrize("votes", [VOTES, FEW], ids=["many", "few"])
 def test_counts_and_what_is_looked_up(votes):
-    found = vote_patterns.codes(mlc.Predictions(votes))
+    result = vote_patterns.codes(mlc.Predictions(votes))
     (m, _, l) = votes.shape
-    counted = vote_patterns.counts(found, 2**m)
-    cells = dense(found)
+    counted = vote_patterns.counts(result, 2**m)
+    cells = dense(result)
     for label in range(l):
         for kind in np.unique(cells):
             assert counted[label, kind] == (cells[:, label] == kind).sum()
@@ -63,7 +63,7 @@ def test_counts_and_what_is_looked_up(votes):
     table = RNG.random((l, 2**m))
     table[:, 0] = 0
     np.testing.assert_array_equal(
-        dense(vote_patterns.looked_up(found, table)), table[np.arange(l), cells]
+        dense(vote_patterns.looked_up(result, table)), table[np.arange(l), cells]
     )
 
 
@@ -77,14 +77,14 @@ def test_patterns_and_connections_add_up_to_the_same(votes, kind):
     assert (A.shape[1] == l) == (kind is np.bool_ and votes.shape[1] != 31)
     weights = RNG.random((m, l))
     expected = np.einsum("kil,kl->il", votes.astype(float), weights)
-    found = vote_patterns.pooled(A, weights)
-    np.testing.assert_allclose(dense(found), expected, atol=1e-14)
+    result = vote_patterns.pooled(A, weights)
+    np.testing.assert_allclose(dense(result), expected, atol=1e-14)
     with_all = np.einsum("kil,il->kl", votes.astype(float), expected)
     for own, model, product in zip(
         vote_patterns.by_model(A, m), votes, with_all, strict=True
     ):
         np.testing.assert_array_equal(dense(own), model)
-        np.testing.assert_allclose(column_sums(own * found), product, rtol=1e-12)
+        np.testing.assert_allclose(column_sums(own * result), product, rtol=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -96,9 +96,9 @@ def test_methods_that_use_them_equal_the_literal_ones(combiner, literal):
     np.testing.assert_allclose(
         combiner.fit_transform(VOTES), literal(VOTES.astype(float)), atol=1e-10
     )
-    some = combiner.fit(VOTES[:, :40]).partial_fit(
+    subset = combiner.fit(VOTES[:, :40]).partial_fit(
         VOTES[:, 40:]
     )  # the second piece is too small for patterns
     np.testing.assert_allclose(
-        some.transform(VOTES), literal(VOTES.astype(float)), atol=1e-10
+        subset.transform(VOTES), literal(VOTES.astype(float)), atol=1e-10
     )

@@ -136,10 +136,10 @@ def test_arrays_of_another_shape_are_refused(panel: mlc.Predictions) -> None:
 
 def test_gold_of_sorts_by_position() -> None:
     table = ScoreTable("gold", np.array([[1.0], [0.0]]), ["b", "a"], ["x"])
-    found = gold_of(table, ["a", "b"], ("x",))
-    assert isinstance(found, Gold)
-    assert found.at.tolist() == [0, 1]
-    assert found.answers.tolist() == [[0], [1]]
+    result = gold_of(table, ["a", "b"], ("x",))
+    assert isinstance(result, Gold)
+    assert result.at.tolist() == [0, 1]
+    assert result.answers.tolist() == [[0], [1]]
 
 
 @pytest.mark.parametrize("chance", [0, UNKNOWN, 5e-324, 1e-16])

@@ -202,8 +202,8 @@ class TestTables:
         aligned = expected[:, panel.instances][:, :, labels]
         np.testing.assert_array_equal(panel.to_array(), aligned)
         assert panel.n_missing == np.isnan(aligned).sum()
-        some = rng.permutation(len(panel))
-        np.testing.assert_array_equal(panel[some].to_array(), aligned[:, some])
+        subset = rng.permutation(len(panel))
+        np.testing.assert_array_equal(panel[subset].to_array(), aligned[:, subset])
         np.testing.assert_array_equal(panel[1:3].to_array(), aligned[:, 1:3])
 
 
@@ -457,7 +457,7 @@ def test_instances_that_are_not_there_are_refused(form):
         panel[::-1].instances.tolist(),
         panel[[-1]].instances.tolist(),
     ) == (0, [2, 1, 0], [2])
-    for at in (
+    for position in (
         [3],
         [-4],
         [1.0],
@@ -468,7 +468,7 @@ def test_instances_that_are_not_there_are_refused(form):
         slice(None, None, 0),
     ):
         with pytest.raises(mlc.InputError, match="^instances: found "):
-            panel[at]
+            panel[position]
 
 
 @pytest.mark.parametrize("method", ["select", "with_labels"])

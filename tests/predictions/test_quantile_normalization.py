@@ -24,36 +24,36 @@ def test_models_of_one_scale_keep_it():
     "distort", [lambda a: a**5, lambda a: a / 1000, lambda a: 1 - (1 - a) ** 8, np.sqrt]
 )
 def test_the_odd_one_comes_to_the_others(distort):
-    found = mlc.rescale([SCORES, SCORES, distort(SCORES)]).to_array()
-    np.testing.assert_allclose(found[2], SCORES, atol=0.01)
-    np.testing.assert_allclose(found[:2], [SCORES, SCORES], atol=0.01)
+    result = mlc.rescale([SCORES, SCORES, distort(SCORES)]).to_array()
+    np.testing.assert_allclose(result[2], SCORES, atol=0.01)
+    np.testing.assert_allclose(result[:2], [SCORES, SCORES], atol=0.01)
 
 
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
 def test_order_within_a_model_stays(kind):
     odd = (SCORES**3).astype(kind)
-    found = (
+    result = (
         mlc.rescale([SCORES.astype(kind), SCORES.astype(kind), odd])
         .to_array()[2]
         .ravel()
     )
-    assert (np.diff(found[np.argsort(odd.ravel(), kind="stable")]) >= 0).all()
-    assert ((found >= 0) & (found <= 1)).all()
+    assert (np.diff(result[np.argsort(odd.ravel(), kind="stable")]) >= 0).all()
+    assert ((result >= 0) & (result <= 1)).all()
 
 
 def test_decisions_stay_as_they_are():
     votes = SCORES > 0.5
     for decisions in (votes, votes.astype(float), votes.astype(int)):
-        found = mlc.rescale([SCORES, SCORES**2, decisions]).to_array()
-        np.testing.assert_array_equal(found[2], votes)
+        result = mlc.rescale([SCORES, SCORES**2, decisions]).to_array()
+        np.testing.assert_array_equal(result[2], votes)
     np.testing.assert_array_equal(
         mlc.rescale([votes, ~votes]).to_array(), [votes, ~votes]
     )
 
 
 def test_a_single_model_with_scores_stays_as_it_is():
-    found = mlc.rescale([SCORES, SCORES > 0.5]).to_array()
-    np.testing.assert_array_equal(found[0], SCORES)
+    result = mlc.rescale([SCORES, SCORES > 0.5]).to_array()
+    np.testing.assert_array_equal(result[0], SCORES)
 
 
 def test_zero_stays_zero_and_sparse_sparse():
@@ -69,10 +69,10 @@ def test_zero_stays_zero_and_sparse_sparse():
 def test_silence_is_not_counted():
     holes = SCORES.copy()
     holes[::3] = np.nan
-    found = mlc.rescale([SCORES, SCORES, holes / 10])
-    np.testing.assert_array_equal(np.isnan(found.to_array()[2]), np.isnan(holes))
+    result = mlc.rescale([SCORES, SCORES, holes / 10])
+    np.testing.assert_array_equal(np.isnan(result.to_array()[2]), np.isnan(holes))
     bulk = np.isfinite(holes) & (SCORES < 0.5)
-    np.testing.assert_allclose(found.to_array()[2][bulk], SCORES[bulk], atol=0.05)
+    np.testing.assert_allclose(result.to_array()[2][bulk], SCORES[bulk], atol=0.05)
     counts = quantile_normalization.statistics(mlc.Predictions([holes])).counts
     assert counts.sum() == np.isfinite(holes).sum()
     thin = sparse.csr_array(np.where(np.isnan(holes) | (holes > 0.3), holes, 0.0))
@@ -84,12 +84,12 @@ def test_silence_is_not_counted():
 
 def test_blocks_add_up():
     panel = mlc.Predictions([SCORES, SCORES**2])
-    whole = quantile_normalization.statistics(panel).counts
+    complete = quantile_normalization.statistics(panel).counts
     np.testing.assert_array_equal(
         sum(
             quantile_normalization.statistics(block).counts for block in panel.blocks(7)
         ),
-        whole,
+        complete,
     )
 
 

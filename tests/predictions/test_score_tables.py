@@ -35,9 +35,9 @@ def test_frames_of_any_library_are_matched_by_name(other):
     assert panel.instances.tolist() == NAMES
     assert panel.labels == tuple(LABELS)
     np.testing.assert_array_equal(panel.to_array(), [CELLS, CELLS])
-    found = mlc.combine(panel, method="mv")
+    result = mlc.combine(panel, method="mv")
     assert (
-        found.evaluate(other)["micro_f1"]
+        result.evaluate(other)["micro_f1"]
         == mlc.metrics.evaluate(POLARS, other)["micro_f1"]
         == 1
     )
@@ -181,13 +181,17 @@ DAYS = pd.date_range("2026-01-01 12:00", periods=4)
 )
 def test_days_and_times_match_themselves(days):
     frame = pd.DataFrame(CELLS, index=days, columns=LABELS)
-    found = mlc.combine({"x": frame, "y": frame[::-1]}, method="mv")
-    assert found.instances.tolist() == [str(day) for day in days]
-    assert found.evaluate(frame.astype(int))["micro_f1"] == 1
-    assert found.explain(days[2], "cat").score == 1
-    assert found.predictions.with_gold(frame).gold.at.tolist() == [0, 1, 2, 3]
-    assert found.to_frame().reindex(days.map(str)).equals(frame.set_axis(days.map(str)))
-    weeks = found.predictions.with_clusterings({"weeks": pd.Series(list("aabb"), days)})
+    result = mlc.combine({"x": frame, "y": frame[::-1]}, method="mv")
+    assert result.instances.tolist() == [str(day) for day in days]
+    assert result.evaluate(frame.astype(int))["micro_f1"] == 1
+    assert result.explain(days[2], "cat").score == 1
+    assert result.predictions.with_gold(frame).gold.at.tolist() == [0, 1, 2, 3]
+    assert (
+        result.to_frame().reindex(days.map(str)).equals(frame.set_axis(days.map(str)))
+    )
+    weeks = result.predictions.with_clusterings(
+        {"weeks": pd.Series(list("aabb"), days)}
+    )
     assert weeks.clusters == ("weeks: a", "weeks: b")
 
 
@@ -215,11 +219,11 @@ def test_a_truth_that_names_an_instance_twice_is_refused():
 
 
 def test_what_is_not_judged_is_said():
-    found = mlc.combine(panel_of(x=FRAME))
+    result = mlc.combine(panel_of(x=FRAME))
     with pytest.warns(
         mlc.InputWarning, match="judged on 2 of 4 instances and 3 of 3 labels"
     ):
-        found.evaluate(FRAME[:2])
+        result.evaluate(FRAME[:2])
 
 
 @pytest.mark.parametrize("library", [pd, pl])

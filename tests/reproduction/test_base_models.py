@@ -124,15 +124,19 @@ def test_other_content_is_made_anew(data, tmp_path, cached, content):
 
 def test_a_changed_byte_never_changes_predictions(cached):
     """Such bytes as a time in the archive's header may change; all others must be noticed."""
-    whole = cached.read_bytes()
+    complete = cached.read_bytes()
     known = base_models._read(cached)
     silent = 0
-    for at in range(len(whole)):
-        cached.write_bytes(whole[:at] + bytes([whole[at] ^ 0xFF]) + whole[at + 1 :])
+    for position in range(len(complete)):
+        cached.write_bytes(
+            complete[:position]
+            + bytes([complete[position] ^ 0xFF])
+            + complete[position + 1 :]
+        )
         if base_models._is_good(cached, known.shape, lambda _: None):
             np.testing.assert_array_equal(base_models._read(cached), known)
             silent += 1
-    assert 0 < silent < len(whole) / 3
+    assert 0 < silent < len(complete) / 3
 
 
 def test_processes_give_what_one_process_gives(data, tmp_path):

@@ -49,9 +49,9 @@ def test_the_papers_figures_are_as_printed():
 
 
 def test_the_papers_claims_hold_in_its_own_tables_but_the_last_two(papers_own):
-    found = verdicts(papers_own)
+    result = verdicts(papers_own)
     assert {
-        claim: verdict for claim, verdict in found.items() if verdict != "holds"
+        claim: verdict for claim, verdict in result.items() if verdict != "holds"
     } == {
         "the algorithms are ahead of MV in one error": "holds in part",
         "the algorithms are ahead of MV in average precision": "holds in part",
@@ -67,13 +67,13 @@ def test_claims_that_do_not_hold(papers_own):
         }
         for method, row in table.items()
     }
-    found = judge_claims(papers_own._replace(tables={"enron": worse}))
-    assert {judged.verdict for judged in found} == {"does not"}
+    result = judge_claims(papers_own._replace(tables={"enron": worse}))
+    assert {judged.verdict for judged in result} == {"does not"}
     assert (
-        found[0].ours
+        result[0].ours
         == "ahead in 0 of 4 cells; not in enron: micro auc, one error, ranking loss, average precision"
     )
-    assert found[1].ours == "0.0% (enron)"
+    assert result[1].ours == "0.0% (enron)"
 
 
 def test_a_gain_of_half_the_size_holds_in_part(papers_own):

@@ -37,12 +37,12 @@ def predicted(name, data, model=0, repeat=0, folds=4):
 def test_predicts_every_instance_with_every_model(easy, name):
     learner = LEARNERS[name]
     made = [predicted(name, easy, model) for model in range(len(learner.panel) or 2)]
-    for model, found in enumerate(made):
-        assert found.shape == (N, L)
-        assert found.dtype == np.bool_
+    for model, result in enumerate(made):
+        assert result.shape == (N, L)
+        assert result.dtype == np.bool_
         if not learner.panel or learner.panel[model] not in ("random-a", "random-b"):
-            assert not found[:, 3].any()
-            assert found[:, 4].all()
+            assert not result[:, 3].any()
+            assert result[:, 4].all()
     good = made[0][:, :3] == easy[1][:, :3]
     assert good.mean() > (0.55 if name == "views" else 0.75)
 

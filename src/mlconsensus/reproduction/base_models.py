@@ -1,4 +1,7 @@
-"""An experiment's settings, and the predictions of its base models, each kept on disk as soon as it is there."""
+"""Settings of an experiment, and the predictions of its base models.
+
+The predictions of each base model are stored on disk as soon as they are computed.
+"""
 
 import hashlib
 import json
@@ -28,7 +31,7 @@ class Settings(NamedTuple):
     >>> Settings("forest").checked()
     Traceback (most recent call last):
     ...
-    mlconsensus.errors.InputError: learner: found 'forest', expected one of svm, trees, ...
+    mlconsensus.errors.InputError: learner: found 'forest', expected one of svm, ...
     """
 
     learner: str = "svm"
@@ -41,18 +44,17 @@ class Settings(NamedTuple):
     def checked(self) -> Self:
         """Return these settings with what they leave open filled in, or refuse them."""
         one_of(self.learner, LEARNERS, "learner")
-        own = len(self.how.panel)
-        right = not own or self.models in (0, own)
-        if not (right):
+        n_panel_models = len(self.how.panel)
+        if n_panel_models and self.models not in (0, n_panel_models):
             raise InputError(
                 where="models",
                 found=self.models,
-                expected=f"the {own} that {self.learner} has",
+                expected=f"the {n_panel_models} that {self.learner} has",
             )
 
         whole(self.repeats, "repeats", 1)
         whole(self.seed, "seed", 0)
-        models = whole(self.models or own or 10, "models", 1)
+        models = whole(self.models or n_panel_models or 10, "models", 1)
         return self._replace(
             models=models, folds=whole(self.folds or self.how.folds, "folds", 2)
         )
@@ -70,10 +72,10 @@ def base_predictions(
     jobs: int = -1,
     say: Callable[[str], None] = lambda _: None,
 ) -> Iterator[BoolArray]:
-    """Return for each repeat, one at a time, the out-of-fold predictions (m, n, l) of its base models.
+    """Iterate over repeats: the out-of-fold predictions (m, n, l) of its base models.
 
-    What is in the cache is taken from there; the rest is made first, on all cores. A
-    process that is killed loses at most the models that were being made.
+    Predictions in the cache are read; all others are computed first, on all cores. A
+    process that is killed loses at most the models that it was fitting.
 
     Parameters
     ----------
@@ -98,7 +100,9 @@ def base_predictions(
     ...     label_names=(),
     ... )
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     [made.shape for made in base_predictions(data, Settings(repeats=2, models=3, folds=2), Path(folder), 1)]
+    ...     settings = Settings(repeats=2, models=3, folds=2)
+    ...     repeats = base_predictions(data, settings, Path(folder), jobs=1)
+    ...     [predictions.shape for predictions in repeats]
     [(3, 6, 2), (3, 6, 2)]
     """
     from joblib import Parallel, delayed
@@ -149,19 +153,16 @@ def _make(data: Dataset, settings: Settings, shuffle: Shuffle, path: Path) -> No
 
 
 def _read(path: Path) -> BoolArray:
-    with (
-        path.open("rb") as file,
-        np.load(file, allow_pickle=False) as found,
-    ):  # which checks the archive's checksum
-        return np.asarray(found["predictions"])
+    """Read one base model's predictions (n, l); NumPy checks the checksum."""
+    with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
+        return np.asarray(archive["predictions"])
 
 
 def _is_good(path: Path, shape: tuple[int, ...], say: Callable[[str], None]) -> bool:
-    with suppress(
-        Exception
-    ):  # whatever an archive with wrong bytes makes its readers raise
-        found = _read(path)
-        if found.shape == shape and found.dtype == np.bool_:
+    """Check whether a file of the cache can be read and has the right shape."""
+    with suppress(Exception):  # readers of damaged archives raise errors of any kind
+        predictions = _read(path)
+        if predictions.shape == shape and predictions.dtype == np.bool_:
             return True
 
     if path.exists():

@@ -1,4 +1,4 @@
-"""The kinds of base models: ways to predict the instances of a fold from those of all other folds.
+"""Base models, which predict the instances of a fold from all other folds.
 
 Binary relevance learns each label on its own. Chains and labelsets know how labels go
 together. Panels are as real users have them: models that differ in kind, in what they
@@ -31,7 +31,7 @@ N_VIEWS = 5
 
 
 class Shuffle(NamedTuple):
-    """Where all randomness of one base model comes from: the seed, the repeat and the model, and nothing else.
+    """The source of all randomness of one base model: seed, repeat and model.
 
     Its streams are numpy's ``SeedSequence`` of (seed, repeat, model, purpose), so that
     no model's predictions depend on which others are made, where, or in which order.
@@ -47,11 +47,15 @@ class Shuffle(NamedTuple):
     model: int
 
     def folds(self, n: int, k: int) -> list[IntArray]:
-        """Shuffle `n` instances and cut them into `k` parts of equal size, but for one instance."""
+        """Shuffle `n` instances and split them into `k` parts of about equal size."""
         return np.array_split(self.generator(0).permutation(n), k)
 
     def generator(self, *purpose: int) -> np.random.Generator:
-        """Return the randomness for one purpose: 0 folds, 1 learning a fold, 2 what all folds share, 3 all models."""
+        """Return the random generator for one purpose.
+
+        Purposes are 0 for the folds, 1 for fitting a fold, 2 for choices that all folds
+        share, and 3 for choices that all models share.
+        """
         return np.random.default_rng(
             np.random.SeedSequence((self.seed, self.repeat, self.model, *purpose))
         )
@@ -67,7 +71,7 @@ class Fold(NamedTuple):
     number: int
 
     def generator(self, label: int = 0) -> np.random.Generator:
-        """Return the randomness for this fold, and for one label where labels are learnt singly."""
+        """Return the random generator for this fold, or for one label of it."""
         return self.shuffle.generator(1, self.number, label)
 
     def seeing(self, features: IntArray) -> Self:
@@ -92,7 +96,7 @@ class Learner(NamedTuple):
 def out_of_fold(
     model: Model, features: Any, truth: BoolArray, shuffle: Shuffle, folds: int
 ) -> BoolArray:
-    """Cross-validate: predict every instance by the model of the fold that did not train on it.
+    """Predict each instance by the model that was not fitted on its fold.
 
     Parameters
     ----------
@@ -113,15 +117,14 @@ def out_of_fold(
     Examples
     --------
     >>> all_of_them = lambda fold: np.ones((fold.unseen.shape[0], 1), dtype=bool)
-    >>> out_of_fold(all_of_them, np.zeros((2, 1)), np.eye(2, 1, dtype=bool), Shuffle(0, 0, 0), 2).sum()
+    >>> truth = np.eye(2, 1, dtype=bool)
+    >>> out_of_fold(all_of_them, np.zeros((2, 1)), truth, Shuffle(0, 0, 0), 2).sum()
     np.int64(2)
     """
     features = sparse.csr_array(features)
     # Some of scikit-learn's learners insist on indices of 32 bits.
-    features.indices, features.indptr = (
-        features.indices.astype(np.int32),
-        features.indptr.astype(np.int32),
-    )
+    features.indices = features.indices.astype(np.int32)
+    features.indptr = features.indptr.astype(np.int32)
     predicted = np.empty(truth.shape, dtype=np.bool_)
     for number, part in enumerate(shuffle.folds(len(truth), folds)):
         test = np.sort(part)  # both ascending, so that only the split matters
@@ -163,17 +166,19 @@ def binary_relevance(make: Callable[[int], Any], fold: Fold) -> BoolArray:
 
 
 def constant_predictions(fold: Fold) -> tuple[BoolArray, IntArray]:
-    """Predict the labels that never vary in training, and tell which labels do vary.
+    """Predict the labels that are constant in training, and return the other labels.
 
     Examples
     --------
-    >>> fold = Fold(None, sparse.csr_array((1, 1)), np.array([[1, 1], [1, 0]], dtype=bool), Shuffle(0, 0, 0), 0)
+    >>> truth = np.array([[1, 1], [1, 0]], dtype=bool)
+    >>> fold = Fold(None, sparse.csr_array((1, 1)), truth, Shuffle(0, 0, 0), 0)
     >>> constant_predictions(fold)
     (array([[ True, False]]), array([1]))
     """
-    every = fold.truth.all(axis=0)
-    some = fold.truth.any(axis=0)
-    return np.tile(every, (fold.unseen.shape[0], 1)), np.flatnonzero(some & ~every)
+    is_always_true = fold.truth.all(axis=0)
+    is_ever_true = fold.truth.any(axis=0)
+    predicted = np.tile(is_always_true, (fold.unseen.shape[0], 1))
+    return predicted, np.flatnonzero(is_ever_true & ~is_always_true)
 
 
 def seed_of(rng: np.random.Generator) -> int:
@@ -188,7 +193,9 @@ def seed_of(rng: np.random.Generator) -> int:
 
 
 def regression() -> LogisticRegression:
-    """Return the regression that several learners are made of: C = 1, by LIBLINEAR, the fastest on sparse data.
+    """Return a logistic regression with C = 1.
+
+    LIBLINEAR is the fastest solver for sparse data.
 
     Examples
     --------
@@ -213,7 +220,9 @@ random_tree = partial(
 
 
 def chains(fold: Fold) -> BoolArray:
-    """Let chains in random orders, each trained on a bootstrap sample, vote on each label.
+    """Predict by a majority vote of classifier chains.
+
+    Each chain has a random order of labels and is fitted on a bootstrap sample.
 
     Examples
     --------
@@ -242,7 +251,9 @@ def chains(fold: Fold) -> BoolArray:
 
 
 def labelsets(fold: Fold) -> BoolArray:
-    """Cut the labels at random into disjoint sets, and predict which combination of each set's labels an instance has.
+    """Predict combinations of labels, for a random partition of the labels.
+
+    Each set of the partition is one multiclass problem.
 
     Examples
     --------
@@ -295,7 +306,10 @@ def on_share(model: Model, share: float, fold: Fold) -> BoolArray:
 
 
 def in_view(model: Model, view: int, fold: Fold) -> BoolArray:
-    """Let a model see one of five disjoint groups of features, the same groups for all models of a repeat."""
+    """Predict from one of five disjoint groups of features.
+
+    All models of a repeat have the same groups.
+    """
     every = fold.shuffle._replace(model=0).generator(3).permutation(fold.seen.shape[1])
     return model(fold.seeing(np.array_split(every, N_VIEWS)[view]))
 
@@ -347,7 +361,8 @@ LEARNERS = {
         f"ensembles of {N_CHAINS} classifier chains of logistic regressions", chains
     ),
     "labelsets": Learner(
-        f"random disjoint labelsets of {SIZE} labels, each a multiclass logistic regression",
+        f"random disjoint labelsets of {SIZE} labels, each a multiclass logistic"
+        " regression",
         labelsets,
     ),
     "mixed": panel(

@@ -1,4 +1,8 @@
-"""The paper's experiment: shuffle, cross-validate, combine, judge, again and again; and its claims held against it."""
+"""The paper's experiment, and a check of its claims by the results.
+
+Each repeat shuffles the instances, cross-validates the base models, combines their
+predictions, and evaluates the methods.
+"""
 
 from collections.abc import Callable, Sequence
 from itertools import product
@@ -64,7 +68,8 @@ def reproduce(
     Examples
     --------
     >>> from mlconsensus.reproduction import Settings, reproduce
-    >>> results = reproduce(["medical"], Settings(repeats=1), Path("cache"))  # doctest: +SKIP
+    >>> settings = Settings(repeats=1)
+    >>> results = reproduce(["medical"], settings, Path("cache"))  # doctest: +SKIP
     >>> results.tables["medical"]["MV"]["micro_auc"].paper  # doctest: +SKIP
     0.9321
     """
@@ -96,12 +101,12 @@ def reproduce(
 
 
 def summarize(judged: Sequence[dict[str, dict[str, float]]], name: str) -> Table:
-    """Take mean and standard deviation over the repeats, and put the paper's figure beside them.
+    """Compute mean and standard deviation over the repeats, next to the paper's value.
 
     Examples
     --------
-    >>> runs = [{"MV": dict.fromkeys(ranking.RANKING_METRICS, value)} for value in (0.5, 0.7)]
-    >>> summarize(runs, "medical")["MV"]["micro_auc"].paper
+    >>> run = {"MV": dict.fromkeys(ranking.RANKING_METRICS, 0.5)}
+    >>> summarize([run, run], "medical")["MV"]["micro_auc"].paper
     0.9321
     """
     printed = paper.tables()[name]
@@ -145,9 +150,12 @@ def judge_claims(results: Results) -> list[JudgedClaim]:
     >>> from mlconsensus.reproduction import Settings
     >>> good, bad = MeanOfRepeats(0.9, 0, None), MeanOfRepeats(0.8, 0, None)
     >>> rows = {"BM": bad, "MV": good, "MLCM-r": good, "MLCM-a": good}
-    >>> table = {method: dict.fromkeys(RANKING_METRICS, figure) for method, figure in rows.items()}
-    >>> judge_claims(Results(Settings(), {"enron": 1702}, {"enron": table}))[0][1:]
-    ('holds in part', 'ahead in 2 of 4 cells; not in enron: one error, ranking loss', 'no figures')
+    >>> table = {}
+    >>> for method, figure in rows.items():
+    ...     table[method] = dict.fromkeys(RANKING_METRICS, figure)
+    >>> results = Results(Settings(), {"enron": 1702}, {"enron": table})
+    >>> judge_claims(results)[0].ours
+    'ahead in 2 of 4 cells; not in enron: one error, ranking loss'
     """
     judged = []
     for claim in paper.claims():
@@ -182,7 +190,7 @@ class _Cell(NamedTuple):
 
 def _cells(tables: dict[str, Table], claim: paper.Claim, which: str) -> list[_Cell]:
     """Find the cells that a claim is about, with our figures or the paper's."""
-    found = []
+    cells = []
     for name, metric, (first, second) in product(tables, claim.metrics, claim.pairs):
         ahead, behind = (
             getattr(tables[name][method][metric], which) for method in (first, second)
@@ -193,9 +201,9 @@ def _cells(tables: dict[str, Table], claim: paper.Claim, which: str) -> list[_Ce
             else:
                 difference = ahead - behind
 
-            found.append(_Cell(name, metric, first, difference, behind))
+            cells.append(_Cell(name, metric, first, difference, behind))
 
-    return found
+    return cells
 
 
 def _verdict(claim: paper.Claim, ours: list[_Cell], papers: list[_Cell]) -> Verdict:
@@ -238,4 +246,8 @@ def _ahead(claim: paper.Claim, cells: list[_Cell]) -> str:
 
 def _largest_gain(claim: paper.Claim, cells: list[_Cell]) -> str:
     best = max(cells, key=lambda cell: cell.gain)
-    return f"{best.gain:.1%} ({best.dataset}{f', {best.method}' if len(claim.pairs) > 1 else ''})"
+    description = best.dataset
+    if len(claim.pairs) > 1:
+        description += f", {best.method}"
+
+    return f"{best.gain:.1%} ({description})"

@@ -10,15 +10,19 @@ from .paper import tables as printed_tables
 from .protocol import Results, Table, judge_claims
 
 _NOTE = (
-    "BM: mean of the base models; MV: majority voting; * best of its column, ours and the paper's each; "
+    "BM: mean of the base models; MV: majority voting; * best of its column, ours and"
+    " the paper's each; "
     "± standard deviation over the repeats; diff: ours − paper."
 )
 _CLAIMS = ("claim", "verdict", "ours", "paper's tables")
-_MISPRINT = "The paper's {metrics} of {name} is misprinted (it repeats another column): in parentheses, not compared."
+_MISPRINT = (
+    "The paper's {metrics} of {name} is misprinted (it repeats another column): in"
+    " parentheses, not compared."
+)
 
 
 def as_json(results: Results) -> str:
-    """Render as JSON: settings, and data set → method → metric → mean, std, paper, runs.
+    """Render as JSON: settings, and the values by data set, method and metric.
 
     Examples
     --------
@@ -36,8 +40,8 @@ def as_json(results: Results) -> str:
     else:
         claims = []
 
-    found = plain({"settings": settings, **results.tables, "claims": claims})
-    return json.dumps(found, indent=2, ensure_ascii=False) + "\n"
+    content = plain({"settings": settings, **results.tables, "claims": claims})
+    return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
 
 
 def as_text(results: Results) -> str:
@@ -46,8 +50,9 @@ def as_text(results: Results) -> str:
     Examples
     --------
     >>> from mlconsensus.reproduction import Settings
-    >>> as_text(Results(Settings(repeats=3).checked(), {}, {})).splitlines()[0]
-    '3 repeats of 10 models in 10 folds, seed 0; binary relevance with linear SVMs (squared hinge, C = 1)'
+    >>> text = as_text(Results(Settings(repeats=3).checked(), {}, {}))
+    >>> text.partition(";")[0]
+    '3 repeats of 10 models in 10 folds, seed 0'
     """
     parts = [_headline(results)]
     for name, table in results.tables.items():
@@ -104,7 +109,8 @@ def as_markdown(results: Results) -> str:
 def _headline(results: Results) -> str:
     s = results.settings
     repeats = f"{s.repeats} repeat{'s' * (s.repeats != 1)}"
-    return f"{repeats} of {s.models} models in {s.folds} folds, seed {s.seed}; {s.how.about}"
+    size = f"{repeats} of {s.models} models in {s.folds} folds"
+    return f"{size}, seed {s.seed}; {s.how.about}"
 
 
 def _heads() -> list[str]:
@@ -119,7 +125,7 @@ def _heads() -> list[str]:
 
 
 def _cells(name: str, table: Table, with_std: bool = False) -> list[list[str]]:
-    """Lay out one row a method: for each metric ours, the paper's and the difference."""
+    """Make a row for each method: our value, the paper's and the difference."""
     means = {
         method: {metric: figure.mean for metric, figure in row.items()}
         for method, row in table.items()
@@ -135,7 +141,8 @@ def _cells(name: str, table: Table, with_std: bool = False) -> list[list[str]]:
             if method in printed:
                 papers = f"({printed[method][metric]:.4f})"
             if figure.paper is not None:
-                papers = f"{figure.paper:.4f}{'*' * (method in find_best_rows(printed, metric))}"
+                is_best = method in find_best_rows(printed, metric)
+                papers = f"{figure.paper:.4f}{'*' * is_best}"
                 difference = f"{round(figure.mean - figure.paper, 4) + 0.0:+.4f}"
 
             cells += [
@@ -150,15 +157,13 @@ def _cells(name: str, table: Table, with_std: bool = False) -> list[list[str]]:
 
 
 def _misprints(name: str) -> list[str]:
-    found = printed_tables()[name].misprinted
-    if found:
-        return [
-            _MISPRINT.format(
-                metrics=", ".join(TITLES[metric] for metric in sorted(found)), name=name
-            )
-        ]
+    """Return a note on the metrics that are misprinted in the paper."""
+    misprinted = sorted(printed_tables()[name].misprinted)
+    if not misprinted:
+        return []
 
-    return []
+    titles = ", ".join(TITLES[metric] for metric in misprinted)
+    return [_MISPRINT.format(metrics=titles, name=name)]
 
 
 def _piped(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
