@@ -108,6 +108,6 @@ def test_a_walk_that_takes_many_steps_is_followed_to_its_end(monkeypatch):
     held = np.eye(v)[:, :2]
     monkeypatch.setattr(threads._bound, "limits", threads.ResourceLimits(memory=0))
     kept = Gram.of(rows)
-    assert walk.rows is not None
+    assert kept.rows is not None
     found = random_walk.solved(kept, anchors, held.copy())
     np.testing.assert_allclose(found, literal(rows, anchors, held), rtol=1e-6)

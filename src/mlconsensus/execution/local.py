@@ -12,7 +12,7 @@ from concurrent.futures import Future
 from contextvars import copy_context
 from dataclasses import replace
 from functools import cache, partial, reduce
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeGuard, TypeVar
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -34,6 +34,9 @@ from .threads import (
 
 if TYPE_CHECKING:
     from threadpoolctl import ThreadpoolController
+
+# Up to this number of predictions, one block is faster than several on threads.
+_SMALL = 2**18
 
 A = TypeVar("A")
 T = TypeVar("T")
@@ -71,6 +74,8 @@ def reduce_blocks(
         raise InputError(
             where="predictions", found="no instance", expected="at least one"
         )
+    if _is_small(source):
+        return compute_statistics(source)
 
     size = source.block_size
     n_blocks = _count_blocks(source, size)
@@ -113,6 +118,9 @@ def map_blocks(
         lazy_scores: T = source.map_blocks(apply, dtype)
         return lazy_scores
 
+    if _is_small(source) and not source.many:
+        small_scores: T = np.asarray(apply(source), dtype=dtype)  # type: ignore[assignment]
+        return small_scores
     if source.many:
         size = source.block_size
         n_blocks = _count_blocks(source, size)
@@ -238,6 +246,15 @@ def _fill_blocks(
         pass
 
     return scores
+
+
+def _is_small(source: BasePredictions) -> TypeGuard[Predictions]:
+    """Return whether predictions are in memory and need neither blocks nor threads."""
+    return (
+        isinstance(source, Predictions)
+        and source.n_predictions <= _SMALL
+        and len(source) <= source.block_size
+    )
 
 
 def _count_blocks(source: BasePredictions, size: int) -> int:
