@@ -109,9 +109,8 @@ def map_blocks(
     Examples
     --------
     >>> import mlconsensus as mlc
-    >>> from mlconsensus.linalg.block_sums import votes
     >>> predictions = mlc.Predictions([[[1, 0], [1, 1]]])
-    >>> map_blocks(predictions, lambda block: votes(block).total)
+    >>> map_blocks(predictions, lambda block: block.to_array()[0])
     array([[1., 0.], [1., 1.]])
     """
     if isinstance(source, DaskPredictions):

@@ -20,13 +20,10 @@ from ...combiners.mlcm_r import MLCMrStatistics
 from ...execution.statistics import S
 from ...linalg.block_sums import (
     column_sums,
-    connections,
     gram,
-    mean,
     ratio,
     row_sums,
     scaled,
-    votes,
 )
 from ...predictions import FloatArray, Predictions
 from .noise import round_to_grid
@@ -151,7 +148,7 @@ class PrivateMLCMr(PrivateMethod[MLCMrStatistics]):
         self, weights: FloatArray, clip: float, block: Predictions
     ) -> PrivateSums:
         r"""Sum :math:`b b^\top` over the instances of a block."""
-        edges = connections(block.weighted(weights))
+        edges = block.weighted(weights).to_block().connection_matrix()
         lengths = np.sqrt(weights.max() * row_sums(edges))
         inverse_lengths = ratio(np.ones(len(block)), lengths, 0.0)
         b = round_to_grid(scaled(edges, inverse_lengths))
@@ -200,15 +197,15 @@ class PrivateMLCMa(PrivateMethod[MLCMaStatistics]):
     ) -> PrivateSums:
         r"""Sum the counts and :math:`z z^\top` over the instances of a block."""
         _, n_instances, n_labels = block.shape
-        block_votes = votes(block.weighted(weights))
+        weighted = block.weighted(weights).to_block()
 
         # z: the clipped means.
-        means = mean(block_votes, np.zeros(n_labels))
+        means = weighted.compute_mean_scores(np.zeros(n_labels)).to_matrix()
         norms = np.sqrt(row_sums(means * means))
         z = round_to_grid(scaled(means, 1 / np.maximum(norms, clip)))
 
         # s: the share of predictions that are not missing.
-        n_predictions = np.broadcast_to(block_votes.heard, (n_instances, n_labels))
+        n_predictions = weighted.count_predictions().to_array()
         share = round_to_grid(n_predictions.mean(axis=1) / weights.sum())
 
         counts = np.array([n_instances, share.sum(), *column_sums(z)])
