@@ -11,7 +11,7 @@ from mlconsensus.errors import InputError
 from mlconsensus.reproduction import base_models
 from mlconsensus.reproduction.base_models import Settings, base_predictions
 
-SMALL = Settings("trees", repeats=2, models=2, folds=3).checked()
+SMALL = Settings(learner="trees", repeats=2, models=2, folds=3).checked()
 DAMAGED = "found a damaged file of the cache; it is made anew"
 
 
@@ -37,7 +37,7 @@ def stamps(folder):
 
 @pytest.mark.parametrize("learner", ["svm", "trees", "labelsets"])
 def test_the_same_settings_give_the_same_predictions(data, tmp_path, learner):
-    settings = SMALL._replace(learner=learner)
+    settings = replace(SMALL, learner=learner)
     first = made(data, settings, tmp_path / "a")
     assert first.shape == (2, 2, 30, 20)
     np.testing.assert_array_equal(first, made(data, settings, tmp_path / "b"))
@@ -50,7 +50,7 @@ def test_what_is_there_is_not_made_again(data, tmp_path):
     known = made(data, SMALL, tmp_path)
     before = stamps(tmp_path)
     assert len(before) == 4  # 2 repeats × 2 models
-    more = made(data, SMALL._replace(repeats=3, models=3), tmp_path)
+    more = made(data, replace(SMALL, repeats=3, models=3), tmp_path)
     np.testing.assert_array_equal(more[:2, :2], known)
     after = stamps(tmp_path)
     assert len(after) == 9
@@ -61,7 +61,7 @@ def test_what_is_there_is_not_made_again(data, tmp_path):
 def test_other_settings_are_other_files(data, tmp_path, change):
     made(data, SMALL, tmp_path)
     before = stamps(tmp_path)
-    made(data, SMALL._replace(**change), tmp_path)
+    made(data, replace(SMALL, **change), tmp_path)
     assert len(stamps(tmp_path)) == 2 * len(before)
 
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -24,7 +25,7 @@ def papers_own():
         name: {
             method: {
                 metric: MeanOfRepeats(
-                    row[metric], 0.001, printed.figure(method, metric)
+                    mean=row[metric], std=0.001, paper=printed.figure(method, metric)
                 )
                 for metric in RANKING_METRICS
             }
@@ -62,7 +63,7 @@ def test_claims_that_do_not_hold(papers_own):
     table = papers_own.tables["enron"]
     worse = {
         method: {
-            metric: figure._replace(mean=table["BM"][metric].mean)
+            metric: replace(figure, mean=table["BM"][metric].mean)
             for metric, figure in row.items()
         }
         for method, row in table.items()
@@ -78,7 +79,7 @@ def test_claims_that_do_not_hold(papers_own):
 
 def test_a_gain_of_half_the_size_holds_in_part(papers_own):
     table = papers_own.tables["medical"]
-    loss = MeanOfRepeats(0.0989 * (1 - 0.3), 0, None)
+    loss = MeanOfRepeats(mean=0.0989 * (1 - 0.3), std=0, paper=None)
     weaker = table | {"MV": table["MV"] | {"ranking_loss": loss}}
     assert (
         judge_claims(papers_own._replace(tables={"medical": weaker}))[1].verdict
@@ -121,7 +122,7 @@ def test_a_method_that_the_paper_does_not_have(papers_own):
     table = papers_own.tables["enron"]
     more = {
         "BGCM": {
-            metric: figure._replace(paper=None)
+            metric: replace(figure, paper=None)
             for metric, figure in table["MV"].items()
         }
     }

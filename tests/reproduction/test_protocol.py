@@ -47,7 +47,7 @@ def test_mean_and_deviation():
     ("settings", "message"),
     [
         (
-            Settings("svn"),
+            Settings(learner="svn"),
             "learner: found 'svn', expected one of svm, .*; did you mean 'svm'",
         ),
         (
@@ -58,7 +58,7 @@ def test_mean_and_deviation():
         (Settings(models=-1), "models: found -1"),
         (Settings(seed=-1), "seed: found -1"),
         (
-            Settings("views", models=10),
+            Settings(learner="views", models=10),
             "models: found 10, expected the 8 that views has",
         ),
     ],
@@ -69,8 +69,10 @@ def test_bad_settings(settings, message, tmp_path):
 
 
 def test_panels_bring_their_own_numbers():
-    assert Settings("views").checked()[2:4] == (8, 5)
-    assert Settings("mixed", folds=3).checked()[2:4] == (10, 3)
+    views = Settings(learner="views").checked()
+    assert (views.models, views.folds) == (8, 5)
+    mixed = Settings(learner="mixed", folds=3).checked()
+    assert (mixed.models, mixed.folds) == (10, 3)
 
 
 @pytest.mark.slow

@@ -7,8 +7,9 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import Self
 
 import numpy as np
 
@@ -21,14 +22,15 @@ from ..predictions.validation import whole
 from .learners import LEARNERS, Learner, Shuffle, out_of_fold
 
 
-class Settings(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class Settings:
     """The protocol's numbers; those of the paper by default.
 
     Examples
     --------
-    >>> Settings("trees").checked()
+    >>> Settings(learner="trees").checked()
     Settings(learner='trees', repeats=10, models=10, folds=10, seed=0, full=False)
-    >>> Settings("forest").checked()
+    >>> Settings(learner="forest").checked()
     Traceback (most recent call last):
     ...
     mlconsensus.errors.InputError: learner: found 'forest', expected one of svm, ...
@@ -55,8 +57,8 @@ class Settings(NamedTuple):
         whole(self.repeats, "repeats", 1)
         whole(self.seed, "seed", 0)
         models = whole(self.models or n_panel_models or 10, "models", 1)
-        return self._replace(
-            models=models, folds=whole(self.folds or self.how.folds, "folds", 2)
+        return replace(
+            self, models=models, folds=whole(self.folds or self.how.folds, "folds", 2)
         )
 
     @property

@@ -10,6 +10,7 @@ multilabel classification. IEEE TKDE 23, 2011.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple, Self
 
@@ -61,7 +62,8 @@ class Shuffle(NamedTuple):
         )
 
 
-class Fold(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class Fold:
     """One fold of one base model, as a learner sees it."""
 
     seen: sparse.csr_array  # features to train on
@@ -77,13 +79,14 @@ class Fold(NamedTuple):
     def seeing(self, features: IntArray) -> Self:
         """Return the same with some of the features alone."""
         part = np.sort(features)
-        return self._replace(seen=self.seen[:, part], unseen=self.unseen[:, part])
+        return replace(self, seen=self.seen[:, part], unseen=self.unseen[:, part])
 
 
 Model = Callable[[Fold], BoolArray]  # predicts the unseen instances, (n_unseen, l)
 
 
-class Learner(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class Learner:
     """One kind of base models."""
 
     about: str
@@ -130,7 +133,13 @@ def out_of_fold(
         test = np.sort(part)  # both ascending, so that only the split matters
         train = np.setdiff1d(np.arange(len(truth)), test)
         predicted[test] = model(
-            Fold(features[train], features[test], truth[train], shuffle, number)
+            Fold(
+                seen=features[train],
+                unseen=features[test],
+                truth=truth[train],
+                shuffle=shuffle,
+                number=number,
+            )
         )
 
     return predicted
@@ -171,7 +180,9 @@ def constant_predictions(fold: Fold) -> tuple[BoolArray, IntArray]:
     Examples
     --------
     >>> truth = np.array([[1, 1], [1, 0]], dtype=bool)
-    >>> fold = Fold(None, sparse.csr_array((1, 1)), truth, Shuffle(0, 0, 0), 0)
+    >>> fold = Fold(
+    ...     seen=None, unseen=sparse.csr_array((1, 1)), truth=truth, shuffle=Shuffle(0, 0, 0), number=0
+    ... )
     >>> constant_predictions(fold)
     (array([[ True, False]]), array([1]))
     """
@@ -227,14 +238,17 @@ def chains(fold: Fold) -> BoolArray:
     Examples
     --------
     >>> X = sparse.csr_array(np.repeat(np.eye(2), 10, axis=0))
-    >>> chains(Fold(X, X[::10], X.toarray() > 0, Shuffle(0, 0, 0), 0)).tolist()
+    >>> fold = Fold(
+    ...     seen=X, unseen=X[::10], truth=X.toarray() > 0, shuffle=Shuffle(0, 0, 0), number=0
+    ... )
+    >>> chains(fold).tolist()
     [[True, False], [False, True]]
     """
     rng = fold.generator()
     votes = np.zeros((fold.unseen.shape[0], fold.truth.shape[1]))
     for _ in range(N_CHAINS):
         chosen = rng.integers(len(fold.truth), size=len(fold.truth))
-        sample = fold._replace(seen=fold.seen[chosen], truth=fold.truth[chosen])
+        sample = replace(fold, seen=fold.seen[chosen], truth=fold.truth[chosen])
         predicted, varied = constant_predictions(sample)
         if len(varied):
             chain = ClassifierChain(
@@ -258,7 +272,10 @@ def labelsets(fold: Fold) -> BoolArray:
     Examples
     --------
     >>> X = sparse.csr_array(np.repeat(np.eye(3), 4, axis=0))
-    >>> labelsets(Fold(X, X[::4], X.toarray() > 0, Shuffle(0, 0, 0), 0)).astype(int)
+    >>> fold = Fold(
+    ...     seen=X, unseen=X[::4], truth=X.toarray() > 0, shuffle=Shuffle(0, 0, 0), number=0
+    ... )
+    >>> labelsets(fold).astype(int)
     array([[1, 0, 0],
            [0, 1, 0],
            [0, 0, 1]])
@@ -318,8 +335,8 @@ def panel(about: str, models: dict[str, Model]) -> Learner:
     """Make a learner of models that are not copies of one."""
     kinds = list(models.values())
     return Learner(
-        about,
-        lambda fold: kinds[fold.shuffle.model](fold),
+        about=about,
+        predict_fold=lambda fold: kinds[fold.shuffle.model](fold),
         version=3,
         folds=5,
         panel=tuple(models),
@@ -352,18 +369,26 @@ VIEWS_MODELS: dict[str, Model] = {
 LEARNERS = {
     # The default: of all learners tried it comes closest to the paper's base models.
     "svm": Learner(
-        "binary relevance with linear SVMs (squared hinge, C = 1)", svm, version=2
+        about="binary relevance with linear SVMs (squared hinge, C = 1)",
+        predict_fold=svm,
+        version=2,
     ),
     # Trees differ more from shuffle to shuffle than linear models do.
-    "trees": Learner("binary relevance with decision trees", tree, version=2),
-    "logistic": Learner("binary relevance with logistic regression (C = 1)", logistic),
+    "trees": Learner(
+        about="binary relevance with decision trees", predict_fold=tree, version=2
+    ),
+    "logistic": Learner(
+        about="binary relevance with logistic regression (C = 1)",
+        predict_fold=logistic,
+    ),
     "chains": Learner(
-        f"ensembles of {N_CHAINS} classifier chains of logistic regressions", chains
+        about=f"ensembles of {N_CHAINS} classifier chains of logistic regressions",
+        predict_fold=chains,
     ),
     "labelsets": Learner(
-        f"random disjoint labelsets of {SIZE} labels, each a multiclass logistic"
+        about=f"random disjoint labelsets of {SIZE} labels, each a multiclass logistic"
         " regression",
-        labelsets,
+        predict_fold=labelsets,
     ),
     "mixed": panel(
         "ten models of different kinds, two of which answer at random", MIXED_MODELS

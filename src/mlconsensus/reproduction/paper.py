@@ -1,6 +1,7 @@
 """What the paper prints: its figures, and what it claims of them."""
 
 import tomllib
+from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from typing import Any, NamedTuple
@@ -29,7 +30,8 @@ class Printed(NamedTuple):
         return self.cells.get(method, {}).get(metric)
 
 
-class Claim(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class Claim:
     """A claim that the first method of each pair is better than the second.
 
     It is about the share of comparisons, or about the largest gain.

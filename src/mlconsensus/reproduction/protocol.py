@@ -5,6 +5,7 @@ predictions, and evaluates the methods.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -22,7 +23,8 @@ from . import paper
 from .base_models import Settings, base_predictions
 
 
-class MeanOfRepeats(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class MeanOfRepeats:
     """One cell of a table."""
 
     mean: float
@@ -114,10 +116,10 @@ def summarize(judged: Sequence[dict[str, dict[str, float]]], name: str) -> Table
     def figure(method: str, metric: str) -> MeanOfRepeats:
         runs = [run[method][metric] for run in judged]
         return MeanOfRepeats(
-            float(np.mean(runs)),
-            float(np.std(runs)),
-            printed.figure(method, metric),
-            runs,
+            mean=float(np.mean(runs)),
+            std=float(np.std(runs)),
+            paper=printed.figure(method, metric),
+            runs=runs,
         )
 
     return {
@@ -126,7 +128,8 @@ def summarize(judged: Sequence[dict[str, dict[str, float]]], name: str) -> Table
     }
 
 
-class JudgedClaim(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class JudgedClaim:
     """What became of a claim."""
 
     claim: str
@@ -148,7 +151,8 @@ def judge_claims(results: Results) -> list[JudgedClaim]:
     --------
     >>> from mlconsensus.metrics.ranking import RANKING_METRICS
     >>> from mlconsensus.reproduction import Settings
-    >>> good, bad = MeanOfRepeats(0.9, 0, None), MeanOfRepeats(0.8, 0, None)
+    >>> good = MeanOfRepeats(mean=0.9, std=0, paper=None)
+    >>> bad = MeanOfRepeats(mean=0.8, std=0, paper=None)
     >>> rows = {"BM": bad, "MV": good, "MLCM-r": good, "MLCM-a": good}
     >>> table = {}
     >>> for method, figure in rows.items():
@@ -167,16 +171,20 @@ def judge_claims(results: Results) -> list[JudgedClaim]:
         else:
             evidence = _largest_gain
 
-        seen = [
-            evidence(claim, cells) if cells else "no figures"
-            for cells in (ours, papers)
-        ]
-        judged.append(JudgedClaim(claim.text, _verdict(claim, ours, papers), *seen))
+        judged.append(
+            JudgedClaim(
+                claim=claim.text,
+                verdict=_verdict(claim, ours, papers),
+                ours=evidence(claim, ours) if ours else "no figures",
+                paper=evidence(claim, papers) if papers else "no figures",
+            )
+        )
 
     return judged
 
 
-class _Cell(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class _Cell:
     dataset: str
     metric: str
     method: str  # that should be ahead
@@ -201,7 +209,15 @@ def _cells(tables: dict[str, Table], claim: paper.Claim, which: str) -> list[_Ce
             else:
                 difference = ahead - behind
 
-            cells.append(_Cell(name, metric, first, difference, behind))
+            cells.append(
+                _Cell(
+                    dataset=name,
+                    metric=metric,
+                    method=first,
+                    difference=difference,
+                    behind=behind,
+                )
+            )
 
     return cells
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import asdict
 
 from ..metrics.ranking import RANKING_METRICS
 from ..metrics.tables import TITLES, find_best_rows, plain, title
@@ -30,7 +31,7 @@ def as_json(results: Results) -> str:
     >>> as_json(Results(Settings(), {}, {})).splitlines()[1]
     '  "settings": {'
     """
-    settings = results.settings._asdict() | {
+    settings = asdict(results.settings) | {
         "about": results.settings.how.about,
         "instances": results.instances,
         "seeds": "numpy SeedSequence of (seed, repeat, model, …)",
@@ -72,7 +73,7 @@ def as_text(results: Results) -> str:
     if results.tables:
         parts += [
             "The paper's claims",
-            aligned(_CLAIMS, judge_claims(results), n_left=len(_CLAIMS)),
+            aligned(_CLAIMS, _list_claims(results), n_left=len(_CLAIMS)),
         ]
         parts.append(_NOTE.replace("± standard deviation over the repeats; ", ""))
 
@@ -102,8 +103,16 @@ def as_markdown(results: Results) -> str:
         ]
 
     if results.tables:
-        parts += ["## The paper's claims", _piped(_CLAIMS, judge_claims(results))]
+        parts += ["## The paper's claims", _piped(_CLAIMS, _list_claims(results))]
     return "\n\n".join(parts) + "\n"
+
+
+def _list_claims(results: Results) -> list[tuple[str, ...]]:
+    """Return a row for each claim: its text, the verdict and the evidence."""
+    rows: list[tuple[str, ...]] = []
+    for claim in judge_claims(results):
+        rows.append((claim.claim, claim.verdict, claim.ours, claim.paper))
+    return rows
 
 
 def _headline(results: Results) -> str:
