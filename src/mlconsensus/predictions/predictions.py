@@ -1,8 +1,9 @@
-"""`Predictions`: what m models said of n instances and l labels."""
+"""`Predictions`: scores of m models for n instances and l labels."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import import_module
 from typing import Any, cast
@@ -24,6 +25,22 @@ from .source import MAX_DENSE_LABELS, BasePredictions, Shape, asked_for, positio
 from .validation import Weights, model_weights
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Content:
+    """What an object of `Predictions` holds: scores as `parts` or as `rows`."""
+
+    models: tuple[str, ...]
+    instances: Names
+    labels: tuple[str, ...]
+    members: IntArray  # (n, number of clusterings) cluster of each instance, -1: none
+    clusters: tuple[str, ...] = ()
+    weights: FloatArray | None = None  # (m,) weight of each model; None: all are 1
+    parts: tuple[AlignedScores, ...] | None = None  # scores of each model
+    rows: AnswerRows | None = None  # scores of a crowd
+    gold: AlignedScores | None = None  # gold labels, as scores of one more model
+    is_many: bool | None = None  # what `many` is; None: it depends on the sizes
+
+
 class Predictions(BasePredictions):
     """Predictions of `m` models for `n` instances and `l` labels, named and immutable.
 
@@ -34,10 +51,10 @@ class Predictions(BasePredictions):
         scipy.sparse; or ``{model name: matrix or DataFrame}``. A matrix may also be the
         list of arrays (n, 2), one for each label, that `predict_proba` of some of
         scikit-learn's classifiers returns. Values are bool, 0/1 integers, or floats in
-        [0, 1]; NaN (or a masked cell) means that the model did not say. DataFrames are
-        matched by their columns (labels) and their index (instances), or, of Polars,
-        the first column if it holds no numbers or is called ``instance`` or ``id``;
-        what a model's frame does not have is missing.
+        [0, 1]; NaN (or a masked cell) means that the prediction is missing. DataFrames are
+        matched by their columns (labels) and their index (instances). In Polars, the
+        first column names the instances if it does not hold numbers or is called
+        ``instance`` or ``id``. What a model's frame does not have is missing.
     models, labels, instances
         Names, where `scores` does not bring them. Without names, models are matched by
         position and called ``model_0``, …, labels ``label_0``, …, and instances 0, 1,
@@ -45,48 +62,44 @@ class Predictions(BasePredictions):
 
     Notes
     -----
-    Arrays are not copied: dense, read-only, memory-mapped and CSR input is looked at in
+    Arrays are not copied: dense, read-only, memory-mapped and CSR input is used in
     place.
 
     Examples
     --------
     >>> import numpy as np
     >>> import mlconsensus as mlc
-    >>> mlc.Predictions({"a": np.array([[1, 0], [0, 1]]), "b": np.array([[1, 1], [0, np.nan]])})
+    >>> first = np.array([[1, 0], [0, 1]])
+    >>> second = np.array([[1, 1], [0, np.nan]])
+    >>> mlc.Predictions({"a": first, "b": second})
     <Predictions: 2 models × 2 instances × 2 labels, 1 cell missing>
     """
 
-    weights: FloatArray | None = (
-        None  # (m,) how much each model counts; None: all alike
-    )
-    # (n, number of clusterings) which of their clusters each instance is in, -1: in
-    # none
-    members: IntArray
-    _rows: AnswerRows | None = None  # the predictions of a crowd
-    _gold: AlignedScores | None = (
-        None  # answers that are known, as if they were one more model's
-    )
+    weights: FloatArray | None  # (m,) weight of each model; None: all are 1
+    members: IntArray  # (n, number of clusterings) cluster of each instance, -1: none
+    _content: _Content
+    _rows: AnswerRows | None  # scores of a crowd; None: `_parts` hold the scores
+    _gold: AlignedScores | None  # gold labels, as scores of one more model
 
     def __init__(
-        self, scores: Any, models: Any = None, labels: Any = None, instances: Any = None
+        self,
+        scores: object,
+        models: object = None,
+        labels: object = None,
+        instances: object = None,
     ) -> None:
         tables = tables_of(scores, models)
-        for what, given in (("labels", labels), ("instances", instances)):
-            own = [table.model for table in tables if getattr(table, what) is not None]
-            if own:
-                found = f"{what}=… beside model {own[0]!r}, which names its own"
-            else:
-                found = ""
-
-            if not (given is None or not own):
-                raise InputError(where=what, found=found, expected="one of the two")
+        if labels is not None:
+            _check_unnamed(tables, "labels")
+        if instances is not None:
+            _check_unnamed(tables, "instances")
 
         if labels is not None or instances is not None:
             tables = [
                 table._replace(labels=labels, instances=instances) for table in tables
             ]
 
-        vars(self).update(vars(self.from_tables(tables)))
+        self._set_content(self.from_tables(tables)._content)
 
     @classmethod
     def from_tables(
@@ -96,15 +109,15 @@ class Predictions(BasePredictions):
         instances: How = "union",
         labels: How = "union",
     ) -> Predictions:
-        """Align models that have not seen the same instances or do not know the same labels, by name.
+        """Align models by name that have different instances or labels.
 
         Parameters
         ----------
         tables
             One for each model.
         instances, labels
-            ``"union"`` keeps all (what a model lacks is missing), ``"intersection"``
-            those that all models have.
+            ``"union"`` keeps all (predictions that a model does not have are missing),
+            ``"intersection"`` those that all models have.
 
         Examples
         --------
@@ -119,11 +132,12 @@ class Predictions(BasePredictions):
 
     @staticmethod
     def from_dataset(rows: Any, **reading: Any) -> Predictions:
-        """Make a panel of rows that are dicts: `mlconsensus.from_dataset`, as reading is not this room's work.
+        """Make predictions of rows that are dicts: calls `mlconsensus.from_dataset`.
 
         Examples
         --------
-        >>> Predictions.from_dataset([{"id": 7, "annotator": "ann", "labels": ["law"]}]).models
+        >>> row = {"id": 7, "annotator": "ann", "labels": ["law"]}
+        >>> Predictions.from_dataset([row]).models
         ('ann',)
         """
         return import_module("mlconsensus").from_dataset(rows, **reading)  # type: ignore[no-any-return]
@@ -136,15 +150,15 @@ class Predictions(BasePredictions):
         labels: Sequence[str],
         parts: Sequence[AlignedScores],
     ) -> Predictions:
-        """Put together what a reader has checked and aligned already."""
-        panel = cls.__new__(cls)
-        vars(panel).update(
-            models=tuple(models), instances=as_array(instances), labels=tuple(labels)
+        """Return the predictions of tables that are checked and aligned already."""
+        content = _Content(
+            models=tuple(models),
+            instances=as_array(instances),
+            labels=tuple(labels),
+            members=np.empty((len(instances), 0), dtype=np.int64),
+            parts=tuple(parts),
         )
-        vars(panel).update(
-            members=np.empty((len(instances), 0), dtype=np.int64), _parts=tuple(parts)
-        )
-        return panel
+        return cls._from_content(content)
 
     @classmethod
     def from_answer_rows(
@@ -170,24 +184,37 @@ class Predictions(BasePredictions):
         Predictions
         """
         predictions = cls.from_parts(models, instances, labels, ())
-        return predictions._with(_rows=rows)
+        content = replace(predictions._content, parts=None, rows=rows)
+        return cls._from_content(content)
+
+    @classmethod
+    def _from_content(cls, content: _Content) -> Predictions:
+        """Make predictions of their content, without checks."""
+        predictions = cls.__new__(cls)
+        predictions._set_content(content)
+        return predictions
+
+    def _set_content(self, content: _Content) -> None:
+        """Set all attributes, once: `__setattr__` refuses later changes."""
+        object.__setattr__(self, "_content", content)
+        object.__setattr__(self, "models", content.models)
+        object.__setattr__(self, "instances", content.instances)
+        object.__setattr__(self, "labels", content.labels)
+        object.__setattr__(self, "members", content.members)
+        object.__setattr__(self, "clusters", content.clusters)
+        object.__setattr__(self, "weights", content.weights)
+        object.__setattr__(self, "_rows", content.rows)
+        object.__setattr__(self, "_gold", content.gold)
+        object.__setattr__(self, "_many", content.is_many)
 
     @cached_property
     def _parts(self) -> tuple[AlignedScores, ...]:
         """The scores of each model."""
+        if self._content.parts is not None:
+            return self._content.parts
         if self._rows is None:
             return ()
         return self._rows.to_parts()
-
-    def _with(self, **changes: Any) -> Predictions:
-        panel = Predictions.__new__(Predictions)
-        if "_parts" in changes:
-            changes.setdefault("_rows", None)
-        vars(panel).update(vars(self) | changes)
-        if panel._rows is not None:
-            vars(panel).pop("_parts", None)  # they are made from the rows
-        vars(panel).pop("n_missing", None)  # it may be another
-        return panel
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(
@@ -210,79 +237,42 @@ class Predictions(BasePredictions):
         """Numbers of models, instances and labels."""
         return Shape(super().shape)  # type: ignore[return-value]
 
-    def __getitem__(self, instances: Any) -> Predictions:
+    def __getitem__(self, instances: object) -> Predictions:
         """Restrict to some instances, by position: a slice, a mask or a list."""
-        if (
-            isinstance(instances, tuple) and len(instances) == 2 and instances[1] is ...
-        ):  # as scikit-learn writes it
+        # scikit-learn indexes with (positions, ...).
+        if isinstance(instances, tuple) and len(instances) == 2 and instances[1] is ...:
             instances = instances[0]
 
-        forms = "a slice, a mask or a list of positions"
-        n = len(self)
-        try:
-            index: slice | Array
-            if isinstance(instances, slice):
-                instances.indices(n)  # raises an error if these are not positions
-                index = instances
-            else:
-                index = np.asarray(instances)
-        except (TypeError, ValueError):
-            raise InputError(
-                f"instances: found {instances!r}, expected {forms}"
-            ) from None
+        index = _check_index(instances, len(self))
+        gold = None
+        if self._gold is not None:
+            gold = self._gold.take(index)
 
-        if isinstance(index, np.ndarray):
-            mask = index.dtype.kind == "b"
-            if not (not mask or index.shape == (n,)):
-                raise InputError(
-                    where="instances",
-                    found=f"a mask of shape {index.shape}",
-                    expected=f"({n},)",
-                )
-            if mask:
-                index = np.flatnonzero(index)
-            else:
-                if not (index.size):
-                    index = index.astype(np.int64)
-
-            if index.ndim != 1:
-                raise InputError(
-                    where="instances", found=f"shape {index.shape}", expected=forms
-                )
-            if index.dtype.kind not in "iu":
-                raise InputError(
-                    where="instances", found=f"{index.dtype} values", expected=forms
-                )
-
-            beyond = index[(index >= n) | (index < -n)]
-            if beyond.size:
-                raise InputError(
-                    where="instances",
-                    found=f"position {next(iter(beyond), 0)}",
-                    expected=f"one of {n:,} instances",
-                )
-
-        changes: dict[str, Any] = {
-            "instances": self.instances[index],
-            "members": self.members[index],
-            "_gold": self._gold and self._gold.take(index),
-            "_many": self.many,
-        }
+        content = replace(
+            self._content,
+            instances=self.instances[index],
+            members=self.members[index],
+            gold=gold,
+            is_many=self.many,
+        )
         if self._rows is not None:
-            return self._with(**changes, _rows=self._rows.take(index))
-        parts = tuple(part.take(index) for part in self._parts)
-        return self._with(**changes, _parts=parts)
+            content = replace(content, rows=self._rows.take(index))
+        else:
+            parts = tuple(part.take(index) for part in self._parts)
+            content = replace(content, parts=parts)
+
+        return self._from_content(content)
 
     @property
     def complete(self) -> bool:
-        """Whether every model spoke about every instance and label."""
+        """Whether no prediction is missing."""
         if self._rows is not None:
             return self._rows.n_missing == 0
         return all(part.complete for part in self._parts)
 
     @property
     def n_stored(self) -> int:
-        """How many numbers the models' matrices hold: of sparse ones, those that are not 0."""
+        """Number of stored scores; sparse matrices store those that are not 0."""
         if self._rows is not None:
             return int(self._rows.scores.nnz)
         return sum(part.n_stored for part in self._parts)
@@ -295,18 +285,19 @@ class Predictions(BasePredictions):
         return super().n_predictions
 
     def as_block(self, many: bool) -> Predictions:
-        """Return the same as a block of a panel that does, or does not, have many labels."""
-        return self._with(_many=many)
+        """Return the same with `many` set, for blocks of larger predictions."""
+        return self._from_content(replace(self._content, is_many=many))
 
     @cached_property
     def n_missing(self) -> int:
-        """How many of the m·n·l cells no prediction was given for; it takes a walk over all data, once."""
+        """Number of missing predictions; computing it reads all data, once."""
         if self._rows is not None:
             return self._rows.n_missing
         if self.many:
-            return int(np.prod(list(self.shape))) - sum(
-                int(s.sum() * known.sum()) for _, s, known in self.apart()
-            )
+            n_missing = self._count_pairs()
+            for _, is_seen, is_known in self.apart():
+                n_missing -= int(is_seen.sum() * is_known.sum())
+            return n_missing
         if self.complete:
             return 0
 
@@ -317,6 +308,10 @@ class Predictions(BasePredictions):
                 if is_present is not None:
                     n_missing += int((~is_present).sum())
         return n_missing
+
+    def _count_pairs(self) -> int:
+        """Return the number of models times instances times labels."""
+        return len(self.models) * len(self) * len(self.labels)
 
     def read(self, start: int, stop: int) -> Predictions:
         """Return the instances from one position to another."""
@@ -341,35 +336,41 @@ class Predictions(BasePredictions):
             clusters=self.members,
             n_clusters=len(self.clusters),
         )
-        n_models, n_instances, n_labels = (int(size) for size in self.shape)
-        shape = (n_models, n_instances, n_labels)
+        shape = (len(self.models), len(self), len(self.labels))
         if self._rows is not None and not self.many:
             return make_crowd_block(self._rows, info)
         return make_block(self._parts, shape, info, self.many)
 
     def cells(self) -> Iterator[tuple[Matrix, BoolArray | None]]:
-        """Yield for each model its scores (n, l), silence as 0, and where it spoke (``None``: everywhere)."""
+        """Yield each model's scores (n, l), missing ones as 0, and their presence.
+
+        The presence (n, l) is ``None`` where no score of the model is missing.
+        """
         return (part.cells() for part in self._parts)
 
     def apart(self) -> Iterator[tuple[Matrix, FloatArray, FloatArray]]:
-        """Yield for each model its scores as CSR, and which instances and labels it has: `cells` for many labels."""
+        """Yield each model's scores as CSR, and which instances and labels it has.
+
+        This is `cells` for large label spaces.
+        """
         return (part.apart() for part in self._parts)
 
     def seen(self) -> Iterator[IntArray]:
-        """Yield for each model the positions of the instances that it brings, with or without single cells missing."""
-        every = np.arange(len(self))
-        return (
-            every if part.rows is None else np.flatnonzero(part.rows >= 0)
-            for part in self._parts
-        )
+        """Yield the positions of the instances that each model has."""
+        all_instances = np.arange(len(self))
+        for part in self._parts:
+            if part.rows is None:
+                yield all_instances
+            else:
+                yield np.flatnonzero(part.rows >= 0)
 
     def brought(self) -> Iterator[tuple[Matrix, BoolArray | None]]:
-        """Yield for each model what `cells` does, of the instances in `seen` alone."""
-        each = zip(self._parts, self.seen(), strict=True)
-        return (
-            part.take(own if len(own) < len(self) else slice(None)).cells()
-            for part, own in each
-        )
+        """Yield what `cells` does, only for the instances that each model has."""
+        for part, instances in zip(self._parts, self.seen(), strict=True):
+            if len(instances) < len(self):
+                yield part.take(instances).cells()
+            else:
+                yield part.take(slice(None)).cells()
 
     def select(
         self, models: Sequence[str] | None = None, labels: Sequence[str] | None = None
@@ -383,7 +384,6 @@ class Predictions(BasePredictions):
         >>> panel.select(labels=["y"]).to_array().tolist()
         [[[0.0], [1.0]]]
         """
-        panel = self
         if models is None:
             models = self.models
         else:
@@ -394,37 +394,55 @@ class Predictions(BasePredictions):
         else:
             labels = asked_for(labels, self.labels, "labels")
 
+        predictions = self
         if models != self.models:
-            at = positions(models, self.models, "models")
-            if self.weights is None:
-                weights = None
-            else:
-                weights = self.weights[at]
-
-            panel = panel._with(
-                models=models, weights=weights, _parts=tuple(self._parts[k] for k in at)
-            )
-
+            predictions = predictions._select_models(models)
         if labels != self.labels:
-            if len(labels) > MAX_DENSE_LABELS:
-                many = self._many
-            else:
-                many = None
+            predictions = predictions._select_labels(labels)
+        return predictions
 
-            panel = panel._labelled(
-                labels, positions(labels, self.labels, "labels")
-            )._with(_many=many)
+    def _select_models(self, models: tuple[str, ...]) -> Predictions:
+        """Return the predictions of some models."""
+        selected = positions(models, self.models, "models")
+        weights = None
+        if self.weights is not None:
+            weights = self.weights[selected]
 
-        return panel
+        parts = tuple(self._parts[k] for k in selected)
+        content = replace(
+            self._content, models=models, weights=weights, parts=parts, rows=None
+        )
+        return self._from_content(content)
 
-    def _labelled(self, labels: Sequence[str], at: IntArray) -> Predictions:
-        """Give the panel these labels, of which each stands at a position among its own, -1: at none."""
-        parts = tuple(part.take_labels(at) for part in self._parts)
-        gold = self._gold and self._gold.take_labels(at)
-        return self._with(labels=tuple(labels), _parts=parts, _gold=gold)
+    def _select_labels(self, labels: tuple[str, ...]) -> Predictions:
+        """Return the predictions of some labels."""
+        is_many = None
+        if len(labels) > MAX_DENSE_LABELS:
+            is_many = self._many
+
+        selected = positions(labels, self.labels, "labels")
+        predictions = self._replace_labels(labels, selected)
+        return self._from_content(replace(predictions._content, is_many=is_many))
+
+    def _replace_labels(
+        self, labels: tuple[str, ...], label_positions: IntArray
+    ) -> Predictions:
+        """Return predictions of these labels, given their old positions (-1: new)."""
+        gold = None
+        if self._gold is not None:
+            gold = self._gold.take_labels(label_positions)
+
+        parts = tuple(part.take_labels(label_positions) for part in self._parts)
+        content = replace(
+            self._content, labels=labels, parts=parts, rows=None, gold=gold
+        )
+        return self._from_content(content)
 
     def with_labels(self, labels: Sequence[str]) -> Predictions:
-        """Give the panel exactly these labels, in this order: nobody spoke of those that it lacks, others are refused.
+        """Return predictions of exactly these labels, in this order.
+
+        Predictions of new labels are missing. All old labels have to be among the new
+        ones.
 
         Examples
         --------
@@ -433,99 +451,124 @@ class Predictions(BasePredictions):
         array([[[nan,  1.]]])
         """
         labels = asked_for(labels, self.labels, "labels")
-        at = np.full(len(labels), -1)
-        at[positions(self.labels, labels, "labels")] = np.arange(len(self.labels))
-        return self._labelled(labels, at)
+        old_positions = np.full(len(labels), -1)
+        new_positions = positions(self.labels, labels, "labels")
+        old_positions[new_positions] = np.arange(len(self.labels))
+        return self._replace_labels(labels, old_positions)
 
     def with_gold_at(
         self, gold: Gold | None, positions: IntArray | None = None
     ) -> Predictions:
-        """Take known answers by where the instances stand in what these are of; by default in their own order."""
-        return self._with(
-            _gold=gold
-            and gold.among(np.arange(len(self)) if positions is None else positions)
-        )
+        """Return the same with gold labels, which are matched by position.
+
+        Parameters
+        ----------
+        gold : Gold or None
+            The gold labels; ``None`` removes them.
+        positions : ndarray of shape (n,), default=None
+            Position of each instance in the predictions that `gold` refers to. By
+            default 0, 1, ….
+
+        Returns
+        -------
+        Predictions
+        """
+        if gold is None:
+            return self._from_content(replace(self._content, gold=None))
+        if positions is None:
+            positions = np.arange(len(self))
+
+        content = replace(self._content, gold=gold.among(positions))
+        return self._from_content(content)
 
     def of_panel(self, gold: Gold | None) -> Predictions:
-        """Take known answers of a panel that this is a block of, which calls instances by where they stand there."""
+        """Set gold labels of all instances on a block whose names are positions."""
         return self.with_gold_at(gold, self.instances)
 
     @property
     def gold(self) -> Gold | None:
-        """The answers that are known; ``None`` where none is."""
+        """The gold labels; ``None`` if there are none."""
         if self._gold is None:
             return None
         return extract_gold_labels(self._gold)
 
     def answered(self, values: Array) -> Array:
-        """Put known answers in place of scores or label sets (n, l)."""
-        if (gold := self.gold) is None:
+        """Replace scores or label sets (n, l) by gold labels where these exist."""
+        gold = self.gold
+        if gold is None:
             return values
         return gold.instead_of(values)
 
     def with_models(self, models: Sequence[str]) -> Predictions:
-        """Give the panel exactly these models, in this order: those that it lacks said nothing, others are refused.
+        """Return predictions of exactly these models, in this order.
+
+        New models have no predictions. All old models have to be among the new ones.
 
         Examples
         --------
         >>> import mlconsensus as mlc
-        >>> mlc.Predictions([[[1]]], models=["ann"]).with_models(["bob", "ann"]).to_array()
+        >>> predictions = mlc.Predictions([[[1]]], models=["ann"])
+        >>> predictions.with_models(["bob", "ann"]).to_array()
         array([[[nan]], [[ 1.]]])
         """
         models = asked_for(models, self.models, "models")
-        silent = AlignedScores(
-            np.zeros((1, len(self.labels)), np.bool_),
-            np.full(len(self), -1),
-            None,
-            False,
+        without_predictions = AlignedScores(
+            matrix=np.zeros((1, len(self.labels)), np.bool_),
+            rows=np.full(len(self), -1),
+            columns=None,
+            has_nan=False,
         )
-        own = dict(
-            zip(
-                positions(self.models, models, "models").tolist(),
-                self._parts,
-                strict=True,
-            )
+        parts = [without_predictions] * len(models)
+        new_positions = positions(self.models, models, "models").tolist()
+        for position, part in zip(new_positions, self._parts, strict=True):
+            parts[position] = part
+
+        content = replace(
+            self._content, models=models, parts=tuple(parts), rows=None, weights=None
         )
-        parts = (own.get(k, silent) for k in range(len(models)))
-        return self._with(models=models, _parts=tuple(parts), weights=None)
+        return self._from_content(content)
 
     def weighted(self, weights: Weights) -> Predictions:
-        """Let models count as a combiner's `weights` say, for the kernels to see.
+        """Return the same with weights of the models.
 
         Parameters
         ----------
         weights
-            A number for each model, in their order or by name (1 where a mapping has
-            none); ``None``: all alike.
+            A number for each model, in their order or by name (1 for models that are
+            not in a mapping); ``None``: all are 1.
 
         Examples
         --------
         >>> import mlconsensus as mlc
-        >>> mlc.Predictions([[[1, 0]], [[0, 0]]], models=["a", "b"]).weighted({"a": 3}).weights
+        >>> predictions = mlc.Predictions([[[1, 0]], [[0, 0]]], models=["a", "b"])
+        >>> predictions.weighted({"a": 3}).weights
         array([3., 1.])
         """
         if weights is None and self.weights is None:
             return self
-        return self._with(weights=model_weights(weights, self.models))
+        content = replace(self._content, weights=model_weights(weights, self.models))
+        return self._from_content(content)
 
     def rescaled(self, scales: Scales) -> Predictions:
-        """Bring each model's scores to the scale that `rescale` or a combiner found."""
-        each = zip(self._parts, scales.of_each(), strict=True)
-        scaled = (
-            part._replace(scale=part.scale.then(knots) if part.scale else knots)
-            for part, knots in each
-        )
-        return self._with(_parts=tuple(scaled))
+        """Apply quantile normalization to the scores of each model."""
+        parts = []
+        for part, knots in zip(self._parts, scales.of_each(), strict=True):
+            if part.scale is not None:
+                knots = part.scale.then(knots)
+            parts.append(part._replace(scale=knots))
+
+        content = replace(self._content, parts=tuple(parts), rows=None)
+        return self._from_content(content)
 
     @property
     def has_scores(self) -> bool:  # type: ignore[override]
-        """Whether any model gives floats, not only decisions."""
+        """Whether any model has scores that are floats, not only label sets."""
         if self._rows is not None:
             return bool(self._rows.scores.dtype.kind == "f")
         return any(part.matrix.dtype.kind == "f" for part in self._parts)
 
-    def with_clusterings(self, clusterings: Mapping[str, Any]) -> Predictions:
-        """Add clusterings of the instances, which know no labels, beside the models; MLCM-r and BGCM use them.
+    def with_clusterings(self, clusterings: Mapping[str, object]) -> Predictions:
+        """Add clusterings of the instances, which MLCM-r and BGCM use.
 
         Parameters
         ----------
@@ -537,14 +580,15 @@ class Predictions(BasePredictions):
         Examples
         --------
         >>> import mlconsensus as mlc
-        >>> panel = mlc.Predictions([[[1, 0], [0, 0]]]).with_clusterings({"k-means": ["left", "left"]})
-        >>> mlc.mlcm_r(panel)
+        >>> predictions = mlc.Predictions([[[1, 0], [0, 0]]])
+        >>> mlc.mlcm_r(predictions.with_clusterings({"k-means": ["left", "left"]}))
         array([[1., 0.], [1., 0.]])
         """
         clusters, members = with_more(
             self.clusters, self.members, self.instances, clusterings
         )
-        return self._with(clusters=clusters, members=members)
+        content = replace(self._content, clusters=clusters, members=members)
+        return self._from_content(content)
 
     def without_clusterings(self) -> Predictions:
         """Return the models' predictions alone, for methods that cannot use clusterings.
@@ -552,14 +596,16 @@ class Predictions(BasePredictions):
         Examples
         --------
         >>> import mlconsensus as mlc
-        >>> panel = mlc.Predictions([[[1, 0], [0, 0]]]).with_clusterings({"k-means": ["left", "left"]})
-        >>> mlc.majority_vote(panel.without_clusterings())
+        >>> predictions = mlc.Predictions([[[1, 0], [0, 0]]])
+        >>> clustered = predictions.with_clusterings({"k-means": ["left", "left"]})
+        >>> mlc.majority_vote(clustered.without_clusterings())
         array([[1., 0.], [0., 0.]])
         """
-        return self._with(clusters=(), members=self.members[:, :0])
+        content = replace(self._content, clusters=(), members=self.members[:, :0])
+        return self._from_content(content)
 
     def to_frame(self, model: str, library: str = "pandas") -> Any:
-        """Return what one model said as a DataFrame, NaN where it did not say.
+        """Return the scores of one model as a DataFrame, NaN where they are missing.
 
         Parameters
         ----------
@@ -572,7 +618,8 @@ class Predictions(BasePredictions):
         Examples
         --------
         >>> import mlconsensus as mlc
-        >>> mlc.Predictions([[[1, 0]]], models=["a"], labels=["x", "y"]).to_frame("a").columns.tolist()
+        >>> predictions = mlc.Predictions([[[1, 0]]], models=["a"], labels=["x", "y"])
+        >>> predictions.to_frame("a").columns.tolist()
         ['x', 'y']
         """
         return ScoreTable(
@@ -580,7 +627,7 @@ class Predictions(BasePredictions):
         ).to_frame(library)
 
     def to_array(self) -> FloatArray:
-        """Return all scores as one float64 array (m, n, l), NaN where a model did not say.
+        """Return all scores as one float64 array (m, n, l), NaN where they are missing.
 
         Examples
         --------
@@ -588,19 +635,21 @@ class Predictions(BasePredictions):
         >>> mlc.Predictions([[[True, False]]]).to_array()
         array([[[1., 0.]]])
         """
-        out = np.empty(self.shape)
-        for k, (values, spoken) in enumerate(self.cells()):
-            out[k] = values.toarray() if sparse.issparse(values) else values
-            if spoken is not None:
-                out[k][~spoken] = np.nan
+        scores = np.empty((len(self.models), len(self), len(self.labels)))
+        for k, (values, is_present) in enumerate(self.cells()):
+            if sparse.issparse(values):
+                values = values.toarray()
+            scores[k] = values
+            if is_present is not None:
+                scores[k][~is_present] = np.nan
 
-        return out
+        return scores
 
 
-def as_predictions(predictions: Any) -> Predictions:
-    """Return `predictions` as `Predictions`, whatever form that class takes it has.
+def as_predictions(predictions: object) -> Predictions:
+    """Convert to `Predictions` unless it already is one.
 
-    What is elsewhere, in files or on a cluster, is passed on as it is: blocks of it are
+    Predictions in files or on a cluster are returned unchanged: their blocks are
     `Predictions`.
 
     Examples
@@ -614,7 +663,9 @@ def as_predictions(predictions: Any) -> Predictions:
 
 
 def joined(blocks: Sequence[Predictions]) -> Predictions:
-    """Put blocks of the same models and labels together, in memory; instances are called by their new positions.
+    """Concatenate blocks of the same models and labels in memory.
+
+    The instances are named by their new positions.
 
     Examples
     --------
@@ -623,3 +674,55 @@ def joined(blocks: Sequence[Predictions]) -> Predictions:
     """
     scores = np.concatenate([block.to_array() for block in blocks], axis=1)
     return Predictions(scores, blocks[0].models, blocks[0].labels)
+
+
+def _check_unnamed(tables: Sequence[ScoreTable], what: str) -> None:
+    """Check that no table names its own labels or instances."""
+    for table in tables:
+        if getattr(table, what) is not None:
+            raise InputError(
+                where=what,
+                found=f"{what}=… beside model {table.model!r}, which names its own",
+                expected="one of the two",
+            )
+
+
+def _check_index(instances: object, n_instances: int) -> slice | IntArray:
+    """Return a slice as it is, and a mask or a list as an array of positions."""
+    forms = "a slice, a mask or a list of positions"
+    try:
+        if isinstance(instances, slice):
+            instances.indices(n_instances)  # raises an error for other values
+            return instances
+        index = np.asarray(instances)
+    except (TypeError, ValueError):
+        raise InputError(f"instances: found {instances!r}, expected {forms}") from None
+
+    if index.dtype.kind == "b":
+        if index.shape != (n_instances,):
+            raise InputError(
+                where="instances",
+                found=f"a mask of shape {index.shape}",
+                expected=f"({n_instances},)",
+            )
+        index = np.flatnonzero(index)
+    elif index.size == 0:
+        index = index.astype(np.int64)
+
+    if index.ndim != 1:
+        raise InputError(
+            where="instances", found=f"shape {index.shape}", expected=forms
+        )
+    if index.dtype.kind not in "iu":
+        raise InputError(
+            where="instances", found=f"{index.dtype} values", expected=forms
+        )
+
+    is_outside = (index >= n_instances) | (index < -n_instances)
+    if is_outside.any():
+        raise InputError(
+            where="instances",
+            found=f"position {index[is_outside][0]}",
+            expected=f"one of {n_instances:,} instances",
+        )
+    return index
