@@ -6,7 +6,7 @@ import pytest
 from scipy import sparse
 
 import mlconsensus as mlc
-from mlconsensus.decision.risk_control import _chance, _loss
+from mlconsensus.decision.risk_control import _compute_losses, _compute_p_values
 from mlconsensus.errors import InputError
 
 
@@ -53,8 +53,8 @@ def test_a_bet_on_a_mean_that_is_not_lower_is_seldom_won():
     rng = np.random.default_rng(0)
     population = (rng.random(400) < 0.2).astype(float)
     draws = np.array([rng.permutation(population)[:100] for _ in range(500)])
-    assert np.mean(_chance(draws, population.mean(), 400, 0.1) <= 0.1) <= 0.1
-    assert np.mean(_chance(draws, 0.4, 400, 0.1) <= 0.1) > 0.9
+    assert np.mean(_compute_p_values(draws, population.mean(), 400, 0.1) <= 0.1) <= 0.1
+    assert np.mean(_compute_p_values(draws, 0.4, 400, 0.1) <= 0.1) > 0.9
 
 
 def test_more_gold_gives_more_labels_at_the_same_promise(scored):
@@ -167,7 +167,7 @@ def test_bets_are_those_of_the_equation(n, alpha, delta):
         literal_chance(row.tolist(), alpha, n, delta) for row in losses.astype(float)
     ]
     np.testing.assert_allclose(
-        _chance(losses.astype(float), alpha, n, delta), expected, rtol=1e-9
+        _compute_p_values(losses.astype(float), alpha, n, delta), expected, rtol=1e-9
     )
     assert 1.0 in expected
     assert min(expected) < delta
@@ -180,13 +180,13 @@ def test_losses_of_a_few_instances():
     )  # a truth of one label; then of none
     kept = np.array([[1, 0, 1, 0], [1, 1, 1, 1], [1, 0, 0, 0]], dtype=bool)
     np.testing.assert_allclose(
-        _loss("recall", kept, yes, no, 0.1), [1 / 2, 0, 0.1]
+        _compute_losses("recall", kept, yes, no, 0.1), [1 / 2, 0, 0.1]
     )  # nothing to lose: what is allowed
     np.testing.assert_allclose(
-        _loss("precision", kept, yes, no, 0.1), [1 / 2, 2 / 3, 0]
+        _compute_losses("precision", kept, yes, no, 0.1), [1 / 2, 2 / 3, 0]
     )
     np.testing.assert_allclose(
-        _loss("false_discovery", kept, yes, no, 0.1), [1 / 2, 2 / 3, 0]
+        _compute_losses("false_discovery", kept, yes, no, 0.1), [1 / 2, 2 / 3, 0]
     )
 
 

@@ -103,10 +103,9 @@ def test_figures_are_those_of_the_metrics():
     said, _ = raters(n=40, m=3, l=5, hit=(0.8, 0.8), alarm=(0.1, 0.1))
     panel = mlc.Predictions(said)
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "_binarize_scores", lambda rows: rows.scores > 0)
         patch.setattr(
-            module,
-            "_answers",
-            lambda said, vote: (said.scores > 0, np.ones(len(said.rater))),
+            module, "_compute_trust", lambda rows, vote: np.ones(len(rows.rater))
         )
         found = mlc.compare_on_held_out_models(panel, methods=["ds"])
     totals = {metric: np.zeros(2) for metric in METRICS}
@@ -142,7 +141,7 @@ def test_the_jackknife_leaves_out_a_part_at_a_time():
         s, of_yes, of_no = (values[rows].ravel() for values in (scores, yes, no))
         return of_yes @ ((s[:, None] > s) + (s[:, None] == s) / 2) @ of_no
 
-    found = module._pairs(scores, yes, no)
+    found = module._sum_won_pairs(scores, yes, no)
     for part in (0, 7, 20):  # the last leaves nothing out
         assert found[part] == pytest.approx(
             pairs(np.arange(600) % 20 != part), rel=1e-4 if part < 20 else 1e-12
@@ -157,10 +156,10 @@ def test_a_random_rater_changes_nothing():
         for panel in (said, np.concatenate([said, noise]))
     )
     assert after.n_groups == 6
-    _, trust = module._answers(
+    trust = module._compute_trust(
         module.make_annotations(mlc.Predictions(noise)), mlc.majority_vote(said)
     )
-    _, of_others = module._answers(
+    of_others = module._compute_trust(
         module.make_annotations(mlc.Predictions(said[:1])), mlc.majority_vote(said[1:])
     )
     assert trust.max() < 0.01 * of_others.min()
@@ -236,9 +235,7 @@ def test_replicas_of_one_learner_are_told():
 def test_scores_become_the_share_of_yes_that_their_mean_says():
     rng = np.random.default_rng(0)
     scores = rng.random((1, 400, 5)) ** 3
-    decided, _ = module._answers(
-        module.make_annotations(mlc.Predictions(scores)), scores[0]
-    )
+    decided = module._binarize_scores(module.make_annotations(mlc.Predictions(scores)))
     assert decided.mean() == pytest.approx(scores.mean(), abs=0.001)
     assert scores[0][decided].min() > scores[0][~decided].max()
 

@@ -1,7 +1,10 @@
-"""From scores to label sets: rules that say which labels of each instance to keep."""
+"""Decision rules: label sets from consensus scores.
+
+``n`` is the number of instances and ``l`` the number of labels.
+"""
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -10,23 +13,34 @@ from ..errors import InputError
 from ..linalg.block_sums import mean, row_sums, votes
 from ..linalg.sparse_scores import SparseScores, many_means
 from ..metrics._rank_counts import map_row_blocks
-from ..predictions import Array, BoolArray, FloatArray, IntArray, as_predictions
+from ..predictions import (
+    Array,
+    BoolArray,
+    FloatArray,
+    IntArray,
+    Matrix,
+    Predictions,
+    as_predictions,
+)
 from ..predictions.validation import whole
 
 Empty = Literal["keep", "top"]
+Scores = ArrayLike | SparseScores  # (n, l)
 
 
-def cardinalities(predictions: Any) -> FloatArray:
-    """How many labels the models gave each instance on average (n,), each cell averaged over those that spoke.
+def cardinalities(predictions: object) -> FloatArray:
+    """Compute how many labels the models predicted for each instance on average.
+
+    Each instance-label pair is averaged over the models with a prediction.
 
     Parameters
     ----------
-    predictions
+    predictions : Predictions or object
         `Predictions`, or anything that its constructor takes.
 
     Returns
     -------
-    ndarray (n,).
+    ndarray of shape (n,)
 
     Examples
     --------
@@ -37,19 +51,22 @@ def cardinalities(predictions: Any) -> FloatArray:
     return np.concatenate([row_sums(block) for block in vote_shares(predictions)])
 
 
-def top_k(scores: Any, k: int) -> Any:
-    """Keep the `k` labels of highest score of each instance; ties go to the label that comes first.
+def top_k(scores: Scores, k: int) -> Matrix:
+    """Select the `k` labels with the highest scores of each instance.
+
+    The first labels are preferred among equal scores.
 
     Parameters
     ----------
-    scores
-        Consensus scores (n, l).
-    k
-        How many labels each instance should have.
+    scores : array-like or SparseScores of shape (n, l)
+        Consensus scores.
+    k : int
+        Number of labels of each instance.
 
     Returns
     -------
-    ndarray (n, l) of bool; CSR of `SparseScores`.
+    ndarray of bool of shape (n, l)
+        CSR if the scores are `SparseScores`.
 
     Examples
     --------
@@ -57,8 +74,8 @@ def top_k(scores: Any, k: int) -> Any:
     >>> mlc.decision.top_k([[0.2, 0.9, 0.5]], 2)
     array([[False,  True,  True]])
     """
-    scores = _score_matrix(scores)
-    return match_instances(scores, np.full(len(scores), whole(k, "k", 0)))
+    matrix = _check_scores(scores)
+    return match_instances(matrix, np.full(len(matrix), whole(k, "k", 0)))
 
 
 class Top(NamedTuple):
@@ -68,17 +85,24 @@ class Top(NamedTuple):
     scores: FloatArray  # (n, k)
 
 
-def top_labels(scores: Any, names: Sequence[str], k: int) -> Top:
-    """Name the `k` labels of highest score of each instance, best first; ties go to the label that comes first.
+def top_labels(scores: Matrix, names: Sequence[str], k: int) -> Top:
+    """Return the names of the `k` labels with the highest scores of each instance.
+
+    The first labels are preferred among equal scores.
 
     Parameters
     ----------
-    scores
-        Consensus scores (n, l), an array or `SparseScores`.
-    names
-        The labels' names (l,).
-    k
-        How many.
+    scores : ndarray or SparseScores of shape (n, l)
+        Consensus scores.
+    names : sequence of str
+        Names of the labels (l,).
+    k : int
+        Number of labels of each instance.
+
+    Returns
+    -------
+    Top
+        Names and scores (n, k), best first.
 
     Examples
     --------
@@ -87,30 +111,34 @@ def top_labels(scores: Any, names: Sequence[str], k: int) -> Top:
     """
     k = whole(k, "k", 1)
     if isinstance(scores, SparseScores):
-        order, best = scores.top(k)
+        order, top_scores = scores.top(k)
     else:
         order = np.argsort(-scores, axis=1, kind="stable")[:, :k]
-        best = np.take_along_axis(scores, order, axis=1)
+        top_scores = np.take_along_axis(scores, order, axis=1)
 
-    return Top(np.array(names, dtype=np.dtypes.StringDType())[order], best)
+    name_array = np.array(names, dtype=np.dtypes.StringDType())
+    return Top(name_array[order], top_scores)
 
 
-def threshold(scores: Any, at_least: float = 0.5, *, empty: Empty = "keep") -> Any:
-    """Keep the labels whose score is at least a number.
+def threshold(
+    scores: Scores, at_least: float = 0.5, *, empty: Empty = "keep"
+) -> Matrix:
+    """Select the labels whose score is at least a threshold.
 
     Parameters
     ----------
-    scores
-        Consensus scores (n, l).
-    at_least
-        The number.
-    empty
-        What becomes of an instance that would get no label: ``"keep"`` it empty, or
-        give it the ``"top"`` one.
+    scores : array-like or SparseScores of shape (n, l)
+        Consensus scores.
+    at_least : float, default=0.5
+        The threshold.
+    empty : {"keep", "top"}, default="keep"
+        What happens to an instance without a label: ``"keep"`` it empty, or assign the
+        label with the highest score (``"top"``).
 
     Returns
     -------
-    ndarray (n, l) of bool.
+    ndarray of bool of shape (n, l)
+        CSR if the scores are `SparseScores`.
 
     Examples
     --------
@@ -120,31 +148,34 @@ def threshold(scores: Any, at_least: float = 0.5, *, empty: Empty = "keep") -> A
            [False,  True, False]])
     """
     if isinstance(scores, SparseScores):
-        return match_instances(scores, row_sums(scores.at_least(at_least)), empty=empty)
+        counts = row_sums(scores.at_least(at_least))
+        return match_instances(scores, counts, empty=empty)
 
-    scores = _score_matrix(scores)
-    return _filled(scores, scores >= at_least, empty)
+    matrix = _check_scores(scores)
+    return _fill_empty_sets(matrix, matrix >= at_least, empty)
 
 
 def match_instances(
-    scores: Any, cardinality: ArrayLike, *, empty: Empty = "keep"
-) -> Any:
-    """Keep, for each instance, as many labels as the models gave it on average; the default of `predict`.
+    scores: Scores, cardinality: ArrayLike, *, empty: Empty = "keep"
+) -> Matrix:
+    """Select as many labels of each instance as the models predicted on average.
+
+    This is the default of `predict`.
 
     Parameters
     ----------
-    scores
-        Consensus scores (n, l).
-    cardinality
-        How many labels each instance should have (n,), rounded half up; see
-        `cardinalities`.
-    empty
-        What becomes of an instance that would get no label: ``"keep"`` it empty, or
-        give it the ``"top"`` one.
+    scores : array-like or SparseScores of shape (n, l)
+        Consensus scores.
+    cardinality : array-like of shape (n,)
+        Number of labels of each instance, rounded half up; see `cardinalities`.
+    empty : {"keep", "top"}, default="keep"
+        What happens to an instance without a label: ``"keep"`` it empty, or assign the
+        label with the highest score (``"top"``).
 
     Returns
     -------
-    ndarray (n, l) of bool; CSR of `SparseScores`.
+    ndarray of bool of shape (n, l)
+        CSR if the scores are `SparseScores`.
 
     Examples
     --------
@@ -153,34 +184,39 @@ def match_instances(
     array([[False,  True,  True],
            [False, False, False]])
     """
-    scores = _score_matrix(scores)
+    matrix = _check_scores(scores)
     counts = np.asarray(cardinality, dtype=np.float64)
-    size = len(scores)
-    each = f"({size},): one number for each of the instances"
-    if counts.shape != (size,):
-        raise InputError(where="counts", found=f"shape {counts.shape}", expected=each)
+    n = len(matrix)
+    if counts.shape != (n,):
+        raise InputError(
+            where="counts",
+            found=f"shape {counts.shape}",
+            expected=f"({n},): one number for each of the instances",
+        )
 
-    wanted = np.floor(counts + 0.5).astype(np.int64)
-    if isinstance(scores, SparseScores):
-        return scores.cells(np.maximum(wanted, int(empty == "top"))).astype(np.bool_)
-    return _filled(scores, _top(scores, wanted), empty)
+    # Round half up
+    rounded = np.floor(counts + 0.5).astype(np.int64)
+    if isinstance(matrix, SparseScores):
+        fewest = int(empty == "top")
+        return matrix.cells(np.maximum(rounded, fewest)).astype(np.bool_)
+    return _fill_empty_sets(matrix, _select_top(matrix, rounded), empty)
 
 
-def best_f1(probabilities: ArrayLike, *, empty: Empty = "keep") -> Any:
-    """Keep the labels above the threshold whose label sets have the highest F1 that the probabilities lead to expect.
+def best_f1(probabilities: ArrayLike, *, empty: Empty = "keep") -> Matrix:
+    """Select labels with the threshold of the highest expected F1.
 
     Parameters
     ----------
-    probabilities
-        How likely each label is (n, l), as in `Consensus.probabilities`; the threshold
-        is one for all instances.
-    empty
-        What becomes of an instance that would get no label: ``"keep"`` it empty, or
-        give it the ``"top"`` one.
+    probabilities : array-like of shape (n, l)
+        Probability of each label, as in `Consensus.probabilities`. All instances have
+        the same threshold.
+    empty : {"keep", "top"}, default="keep"
+        What happens to an instance without a label: ``"keep"`` it empty, or assign the
+        label with the highest score (``"top"``).
 
     Returns
     -------
-    ndarray (n, l) of bool.
+    ndarray of bool of shape (n, l)
 
     Examples
     --------
@@ -189,53 +225,62 @@ def best_f1(probabilities: ArrayLike, *, empty: Empty = "keep") -> Any:
     array([[ True,  True, False],
            [False, False, False]])
     """
-    return threshold(
-        probabilities,
-        np.nextafter(compute_f1_threshold(_score_matrix(probabilities)), 2),
-        empty=empty,
-    )
+    limit = compute_f1_threshold(_check_scores(probabilities))
+    return threshold(probabilities, np.nextafter(limit, 2), empty=empty)
 
 
 def compute_f1_threshold(probabilities: FloatArray) -> float:
-    """Find above which probability cells are to be kept for the highest F1 to be expected.
+    """Compute the probability above which labels are selected for the best expected F1.
+
+    The expected F1 of a selection is 2 Σ selected / (number selected + Σ all). It is
+    highest if all probabilities above F1 / 2 are selected. The iteration increases to
+    this value from below (Dinkelbach, 1967).
+
+    Parameters
+    ----------
+    probabilities : ndarray
+        Probabilities of labels, of any shape.
+
+    Returns
+    -------
+    float
 
     Examples
     --------
     >>> compute_f1_threshold(np.array([1.0, 0.5, 0.5, 0.0]))
     0.4
     """
-    likely = np.clip(probabilities, 0, 1)
-    total = likely.sum()
-    last = -1.0
-    least = 0.0
-    while (
-        least > last
-        # F1 = 2 Σ kept / (number kept + Σ all) is highest where what is above F1 / 2 is
-        # kept; it rises
-    ):
-        kept = likely[likely > least]  # to that from below (Dinkelbach, 1967)
-        last = least
-        least = float(kept.sum() / max(kept.size + total, 1))
+    clipped = np.clip(probabilities, 0, 1)
+    total = clipped.sum()
+    previous_limit = -1.0
+    limit = 0.0
+    while limit > previous_limit:
+        selected = clipped[clipped > limit]
+        previous_limit = limit
+        limit = float(selected.sum() / max(selected.size + total, 1))
 
-    return least
+    return limit
 
 
-def match_total(scores: Any, total: int, *, empty: Empty = "keep") -> Any:
-    """Keep the labels of the highest scores of all instances, about `total` of them: equal scores are treated alike.
+def match_total(scores: Scores, total: int, *, empty: Empty = "keep") -> Matrix:
+    """Select the labels with the highest scores of all instances together.
+
+    Equal scores are treated alike, so that the number is about `total`.
 
     Parameters
     ----------
-    scores
-        Consensus scores (n, l).
-    total
-        How many labels all instances should have together.
-    empty
-        What becomes of an instance that would get no label: ``"keep"`` it empty, or
-        give it the ``"top"`` one.
+    scores : array-like or SparseScores of shape (n, l)
+        Consensus scores.
+    total : int
+        Number of labels of all instances together.
+    empty : {"keep", "top"}, default="keep"
+        What happens to an instance without a label: ``"keep"`` it empty, or assign the
+        label with the highest score (``"top"``).
 
     Returns
     -------
-    ndarray (n, l) of bool; CSR of `SparseScores`.
+    ndarray of bool of shape (n, l)
+        CSR if the scores are `SparseScores`.
 
     Examples
     --------
@@ -244,40 +289,57 @@ def match_total(scores: Any, total: int, *, empty: Empty = "keep") -> Any:
     array([[False,  True,  True],
            [False,  True, False]])
     """
-    many = isinstance(scores, SparseScores)
-    if many:
+    if isinstance(scores, SparseScores):
         values = scores.stored.data
     else:
-        values = _score_matrix(scores).ravel()
+        values = _check_scores(scores).ravel()
 
-    out = len(values) - min(whole(total, "total", 0), len(values))
-    if out == len(values):
-        least = np.inf
+    # The lowest selected score
+    n_selected = min(whole(total, "total", 0), len(values))
+    n_rejected = len(values) - n_selected
+    if n_selected == 0:
+        limit = np.inf
     else:
-        least = np.partition(values, out)[out]
+        limit = np.partition(values, n_rejected)[n_rejected]
 
-    above = (values > least).sum()
-    level = (values == least).sum()
-    if (
-        2 * (len(values) - out - above) < level
-    ):  # most of those that are level with the last would be too many
-        least = np.nextafter(least, np.inf)
-    if many:  # labels that nobody named are not given
-        least = max(least, np.nextafter(scores.default.max(), np.inf))
-    return threshold(scores, least, empty=empty)
+    # Reject all ties with it if fewer than half of them are wanted
+    n_above = (values > limit).sum()
+    n_tied = (values == limit).sum()
+    if 2 * (n_selected - n_above) < n_tied:
+        limit = np.nextafter(limit, np.inf)
+
+    # Labels that no model predicted are not selected
+    if isinstance(scores, SparseScores):
+        limit = max(limit, np.nextafter(scores.default.max(), np.inf))
+    return threshold(scores, limit, empty=empty)
 
 
-def vote_shares(predictions: Any) -> Iterator[Any]:
-    """Yield the mean prediction of each block, 0 where nobody spoke."""
+def vote_shares(predictions: object) -> Iterator[Matrix]:
+    """Yield the mean prediction of each block, 0 for pairs without a prediction.
+
+    Parameters
+    ----------
+    predictions : Predictions or object
+        `Predictions`, or anything that its constructor takes.
+
+    Returns
+    -------
+    iterator of ndarray or csr_array of shape (b, l)
+    """
     panel = as_predictions(predictions)
-    none = np.zeros(panel.shape[2])
-    return (
-        many_means(block, none).above if block.many else mean(votes(block), none)
-        for block in panel.blocks()
-    )
+    return map(_compute_vote_shares, panel.blocks())
 
 
-def _score_matrix(scores: Any) -> Any:
+def _compute_vote_shares(block: Predictions) -> Matrix:
+    """Compute the mean prediction of a block, 0 for pairs without a prediction."""
+    default = np.zeros(block.shape[2])
+    if block.many:
+        return many_means(block, default).above
+    return mean(votes(block), default)
+
+
+def _check_scores(scores: Scores) -> Matrix:
+    """Return scores as a matrix, or raise an `InputError`."""
     if isinstance(scores, SparseScores):
         return scores
 
@@ -293,40 +355,41 @@ def _score_matrix(scores: Any) -> Any:
     return matrix
 
 
-def _top(scores: FloatArray, wanted: IntArray) -> BoolArray:
-    """Mark the ``wanted[i]`` highest scores of row i; ties go to the first."""
+def _select_top(scores: FloatArray, counts: IntArray) -> BoolArray:
+    """Select the ``counts[i]`` highest scores of row ``i``; the first of equal ones."""
     l = scores.shape[1]
-    chosen = np.empty(scores.shape, dtype=np.bool_)
-    wanted = np.clip(wanted, 0, l)
+    selected = np.empty(scores.shape, dtype=np.bool_)
+    counts = np.clip(counts, 0, l)
 
-    def mark(rows: slice) -> None:
-        falling = np.negative(scores[rows], order="C")
-        most = wanted[rows, None]
-        # Whole sorts are vectorised, and cheaper than partitions by each row's own
-        # number.
-        lowest = np.take_along_axis(
-            np.sort(falling, axis=1), np.maximum(most - 1, 0), axis=1
-        )
-        kept = falling <= lowest
-        over = np.flatnonzero(
-            kept.sum(axis=1) > most[:, 0]
-        )  # ties at the lowest, or nothing wanted
-        ties = falling[over] == lowest[over]
-        surplus = kept[over].sum(axis=1, keepdims=True) - most[over]
-        left = ties.sum(axis=1, keepdims=True) - surplus
-        kept[over] &= ~ties | (np.cumsum(ties, axis=1) <= left)
-        chosen[rows] = kept
+    def select_rows(rows: slice) -> None:
+        # Sorting whole rows is vectorized, and cheaper than a partition of each row
+        negative = np.negative(scores[rows], order="C")
+        count = counts[rows, None]
+        last = np.maximum(count - 1, 0)
+        limit = np.take_along_axis(np.sort(negative, axis=1), last, axis=1)
+        is_selected = negative <= limit
 
-    if chosen.size:
-        map_row_blocks(scores.shape, mark)
-    return chosen
+        # Too many labels: there are ties with the last one, or the count is 0
+        excess_rows = np.flatnonzero(is_selected.sum(axis=1) > count[:, 0])
+        is_tied = negative[excess_rows] == limit[excess_rows]
+        n_selected = is_selected[excess_rows].sum(axis=1, keepdims=True)
+        excess = n_selected - count[excess_rows]
+        n_tied_selected = is_tied.sum(axis=1, keepdims=True) - excess
+        is_first = np.cumsum(is_tied, axis=1) <= n_tied_selected
+        is_selected[excess_rows] &= ~is_tied | is_first
+        selected[rows] = is_selected
+
+    if selected.size:
+        map_row_blocks(scores.shape, select_rows)
+    return selected
 
 
-def _filled(scores: FloatArray, chosen: BoolArray, empty: Empty) -> BoolArray:
+def _fill_empty_sets(scores: FloatArray, sets: BoolArray, empty: Empty) -> BoolArray:
+    """Add the label with the highest score to empty label sets if `empty` is "top"."""
     if empty not in ("keep", "top"):
         raise InputError(where="empty", found=repr(empty), expected="'keep' or 'top'")
     if empty == "top":
-        lacking = np.flatnonzero(~chosen.any(axis=1))
-        chosen[lacking, scores[lacking].argmax(axis=1)] = True
+        empty_rows = np.flatnonzero(~sets.any(axis=1))
+        sets[empty_rows, scores[empty_rows].argmax(axis=1)] = True
 
-    return chosen
+    return sets

@@ -1,250 +1,370 @@
-r"""Label sets that keep a promise: how many relevant labels they hold, or how many of their labels are wrong.
+r"""Label sets with a guaranteed recall or precision (risk control).
 
-A label is given where its score reaches a threshold. Of gold instances drawn at random
-from `n`, the loss at each threshold is known; it is safe if the mean loss of all
-instances being larger than promised can be rejected. Thresholds are tested from the
-safest on until one fails, which keeps the chance of any wrong rejection (Learn then
-Test: Angelopoulos, Bates, Candès, Jordan, Lei, 2021, fixed sequence; for recall, whose
-loss only grows with the threshold, these are the risk-controlling sets of Bates et al.,
-2021). The test is a bet against the promise being broken, on one gold instance after
-the other: the chance that the capital ever grows :math:`1/\delta`-fold, were the mean
-loss :math:`\alpha`, is at most :math:`\delta` (Waudby-Smith, Ramdas, 2024, section 5.1,
-drawn without replacement):
+A label is assigned if its score reaches a threshold. The gold instances are a random
+sample of `n` instances. Their loss at each threshold is known. A threshold is safe if
+the hypothesis is rejected that the mean loss of all instances is larger than allowed.
+Thresholds are tested from the safest one on until one fails, which bounds the
+probability of any wrong rejection (Learn then Test: Angelopoulos, Bates, Candès,
+Jordan, Lei, 2021, fixed sequence; for recall, whose loss increases with the threshold,
+these are the risk-controlling sets of Bates et al., 2021).
+
+The test is a bet against the hypothesis, on one gold instance after the other. If the
+mean loss is :math:`\alpha`, the probability that the capital ever grows
+:math:`1/\delta`-fold is at most :math:`\delta` (Waudby-Smith, Ramdas, 2024, section
+5.1, sampling without replacement):
 
 .. math::
 
     K_t = \prod_{s \le t} \bigl(1 - \beta_s (x_s - \alpha_s)\bigr), \qquad
     \alpha_s = \frac{n \alpha - \sum_{r < s} x_r}{n - s + 1}
 
-docs/gold-figures.md has how often promises are kept.
+==================  ==================  ==========================================
+symbol              variable            meaning
+==================  ==================  ==========================================
+:math:`x_s`         ``losses``          loss of gold instance `s`
+:math:`\alpha`      ``allowed``         largest mean loss that is allowed
+:math:`\alpha_s`    ``null_mean``       mean loss of the instances not yet seen
+:math:`\beta_s`     ``bet``             share of the capital that is bet
+:math:`\delta`      ``error_rate``      1 − confidence level
+==================  ==================  ==========================================
+
+docs/gold-figures.md reports how often the guarantees hold.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..errors import InputError
 from ..linalg.block_sums import BoolArray, FloatArray, ratio
 from ..metrics.ground_truth import check_partial_truth_and_scores
+from ..predictions import IntArray
 from ..text import plural
 
-_THRESHOLDS = 300  # that are tried
-_MOST_BET = 0.75  # of the capital
+_N_THRESHOLDS = 300  # thresholds that are tested
+_LARGEST_BET = 0.75  # share of the capital
+
+_GUARANTEES = {
+    "recall": (
+        "at least {:.10g}% of an instance's relevant labels are kept, "
+        "on average over instances that have one"
+    ),
+    "precision": (
+        "at least {:.10g}% of an instance's labels are relevant (of none, all), "
+        "on average over instances"
+    ),
+    "false_discovery": (
+        "at most {:.10g}% of an instance's labels are wrong (of none, none), "
+        "on average over instances"
+    ),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Guarantee:
-    """What label sets are promised to keep."""
+    """A guarantee about the mean recall or precision of label sets."""
 
     about: str  # "recall", "precision" or "false_discovery"
     level: float
-    certainty: float
-    threshold: float  # infinite: with this gold nothing can be promised
+    certainty: float  # confidence level
+    threshold: float  # infinite: too few gold instances for the guarantee
     sentence: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class RiskControlledSets:
-    """Label sets, and what is promised of them."""
+    """Label sets, and what is guaranteed about them."""
 
-    sets: FloatArray  # (n, l): 1 given, 0 not given, NaN left to people
+    sets: FloatArray  # (n, l): 1 assigned, 0 not assigned, NaN left to people
     promises: tuple[Guarantee, ...]
 
     @property
     def n_cells(self) -> int:
-        """How many cells are left to people."""
+        """Number of instance-label pairs that are left to people."""
         return int(np.isnan(self.sets).sum())
 
     @property
     def n_instances(self) -> int:
-        """How many instances have a cell that is left to people."""
+        """Number of instances with a pair that is left to people."""
         return int(np.isnan(self.sets).any(axis=1).sum())
 
     def __str__(self) -> str:
         n, l = self.sets.shape
-        cells = f"{self.n_cells:,} of {n * l:,} cells in {self.n_instances:,} of {n:,} instances"
-        return "\n".join(
-            [
-                *(promise.sentence for promise in self.promises),
-                f"Left to people: {cells}.",
-            ]
+        lines = [guarantee.sentence for guarantee in self.promises]
+        lines.append(
+            f"Left to people: {self.n_cells:,} of {n * l:,} cells "
+            f"in {self.n_instances:,} of {n:,} instances."
         )
+        return "\n".join(lines)
 
 
 def decide(
     scores: FloatArray,
-    truth: Any,
+    truth: ArrayLike,
     *,
     recall: float | None = None,
     precision: float | None = None,
     false_discovery: float | None = None,
     certainty: float = 0.9,
 ) -> RiskControlledSets:
-    """Turn scores into label sets that keep promises, by the truth of some instances that were drawn at random.
+    """Compute label sets with guarantees, from gold labels of a random sample.
 
     With `recall` and one of the others, labels that reach the higher threshold are
-    given, those below the lower one are not, and those between are left to people.
+    assigned, those below the lower one are not, and those between are left to people.
 
     Parameters
     ----------
-    scores
-        Consensus scores (n, l), found without this truth.
-    truth
-        Relevant labels (n, l) as 1 and 0, NaN where it is not known. What is known is
-        taken into the sets.
-    recall
-        At least this share of an instance's relevant labels is given (or left to
-        people), averaged over instances that have one.
-    precision
-        At least this share of an instance's labels is relevant, averaged over
-        instances; of no labels, all are.
-    false_discovery
-        At most this share of an instance's labels is wrong: the same, said the other
-        way round.
-    certainty
-        In how many of all draws of gold instances each promise is kept, at least.
+    scores : ndarray of shape (n, l)
+        Consensus scores, computed without these gold labels.
+    truth : array-like of shape (n, l)
+        Relevant labels as 1 and 0, NaN where the truth is not known. Known labels are
+        part of the label sets.
+    recall : float, default=None
+        At least this share of an instance's relevant labels is assigned or left to
+        people, on average over instances with a relevant label.
+    precision : float, default=None
+        At least this share of an instance's labels is relevant, on average over
+        instances. The precision of an empty label set is 1.
+    false_discovery : float, default=None
+        At most this share of an instance's labels is wrong: 1 − `precision`.
+    certainty : float, default=0.9
+        Confidence level: probability over random samples of gold instances with which
+        each guarantee holds, at least.
+
+    Returns
+    -------
+    RiskControlledSets
 
     Examples
     --------
     >>> import mlconsensus as mlc
     >>> panel, truth = mlc.datasets.make_panel(random_state=0)
-    >>> gold = np.where(np.arange(len(truth))[:, None] < 200, truth, np.nan)  # they are in random order
-    >>> found = mlc.decide(mlc.weighted_consensus(panel), gold, recall=0.9, precision=0.8)
-    >>> given = found.sets == 1
-    >>> bool((truth & given).sum() / given.sum() >= 0.8), found.n_cells > 0
+    >>> is_gold = np.arange(len(truth))[:, None] < 200  # they are in random order
+    >>> gold = np.where(is_gold, truth, np.nan)
+    >>> scores = mlc.weighted_consensus(panel)
+    >>> controlled = mlc.decide(scores, gold, recall=0.9, precision=0.8)
+    >>> assigned = controlled.sets == 1
+    >>> bool((truth & assigned).sum() / assigned.sum() >= 0.8), controlled.n_cells > 0
     (True, True)
     """
-    wanted = {
-        "recall": recall,
-        "precision": precision,
-        "false_discovery": false_discovery,
-    }
-    asked = {about: level for about, level in wanted.items() if level is not None}
-    if not (bool(asked)):
-        raise InputError(
-            where="decide",
-            found="nothing to promise",
-            expected="recall, precision or false_discovery",
-        )
-
-    for about, level in {**asked, "certainty": certainty}.items():
-        if not (isinstance(level, Real) and 0 < level < 1):
-            raise InputError(
-                where=about, found=repr(level), expected="a number between 0 and 1"
-            )
-
+    levels = _check_levels(
+        recall=recall,
+        precision=precision,
+        false_discovery=false_discovery,
+        certainty=certainty,
+    )
     truth, scores = check_partial_truth_and_scores(truth, scores)
     gold = np.flatnonzero(~np.isnan(truth).all(axis=1))
-    if not (len(gold) > 0):
+    if len(gold) == 0:
         raise InputError(
             where="truth",
             found="no instance whose truth is known",
             expected="some that were drawn at random",
         )
 
-    gold = np.random.default_rng(0).permutation(gold)  # bets are placed in random order
-    promises = tuple(
-        _promise(about, level, certainty, scores, truth, gold)
-        for about, level in asked.items()
-    )
-    reached = {promise.about: promise.threshold for promise in promises}
-    lower = reached.pop("recall", np.inf)
-    upper = max(reached.values(), default=lower)
-    sets = np.where(
-        scores >= upper, 1.0, np.where(scores >= min(lower, upper), np.nan, 0.0)
-    )
+    # The bets are placed in random order
+    gold = np.random.default_rng(0).permutation(gold)
+    guarantees = []
+    for about, level in levels.items():
+        guarantee = _find_guarantee(
+            about=about,
+            level=level,
+            certainty=certainty,
+            scores=scores,
+            truth=truth,
+            gold=gold,
+        )
+        guarantees.append(guarantee)
+
+    # Assign labels above the thresholds; labels between them are left to people
+    lower, upper = _find_limits(guarantees)
+    undecided = np.where(scores >= min(lower, upper), np.nan, 0.0)
+    sets = np.where(scores >= upper, 1.0, undecided)
     return RiskControlledSets(
-        sets=np.where(np.isnan(truth), sets, truth), promises=promises
+        sets=np.where(np.isnan(truth), sets, truth), promises=tuple(guarantees)
     )
 
 
-def _promise(
+def _check_levels(
+    *,
+    recall: float | None,
+    precision: float | None,
+    false_discovery: float | None,
+    certainty: float,
+) -> dict[str, float]:
+    """Return the levels to guarantee, or raise an `InputError`."""
+    levels = {}
+    if recall is not None:
+        levels["recall"] = recall
+    if precision is not None:
+        levels["precision"] = precision
+    if false_discovery is not None:
+        levels["false_discovery"] = false_discovery
+
+    if not levels:
+        raise InputError(
+            where="decide",
+            found="nothing to promise",
+            expected="recall, precision or false_discovery",
+        )
+
+    for name, level in {**levels, "certainty": certainty}.items():
+        if not (isinstance(level, Real) and 0 < level < 1):
+            raise InputError(
+                where=name, found=repr(level), expected="a number between 0 and 1"
+            )
+    return levels
+
+
+def _find_limits(guarantees: Sequence[Guarantee]) -> tuple[float, float]:
+    """Return the threshold for recall and the highest of the other thresholds."""
+    lower = np.inf
+    upper_limits = []
+    for guarantee in guarantees:
+        if guarantee.about == "recall":
+            lower = guarantee.threshold
+        else:
+            upper_limits.append(guarantee.threshold)
+
+    return lower, max(upper_limits, default=lower)
+
+
+def _find_guarantee(
+    *,
     about: str,
     level: float,
     certainty: float,
     scores: FloatArray,
-    truth: Any,
-    gold: Any,
+    truth: FloatArray,
+    gold: IntArray,
 ) -> Guarantee:
-    """Find the last threshold, from the safest on, that the promise can be kept with."""
-    # most relevant labels score high
-    ranked = np.sort(scores, axis=None)
-    tail = np.linspace(0, 1, _THRESHOLDS) ** 4
-    thresholds = np.unique(ranked[((1 - tail) * (ranked.size - 1)).astype(np.int64)])
+    """Test thresholds from the safest on, and return the last one that is safe."""
+    if about == "false_discovery":
+        allowed = level
+    else:
+        allowed = 1 - level
+
+    # Losses of the gold instances at each threshold
+    thresholds = _choose_thresholds(scores)
     if about != "recall":
         thresholds = thresholds[::-1]
+    relevant = truth[gold] == 1
+    irrelevant = truth[gold] == 0
+    losses = []
+    for threshold in thresholds:
+        is_assigned = scores[gold] >= threshold
+        losses.append(
+            _compute_losses(about, is_assigned, relevant, irrelevant, allowed)
+        )
 
-    yes = truth[gold] == 1
-    no = truth[gold] == 0
-    own = scores[gold]
-    if about == "false_discovery":
-        most = level
+    # The first threshold that fails the test
+    error_rate = 1 - certainty
+    p_values = _compute_p_values(np.array(losses), allowed, len(scores), error_rate)
+    has_failed = np.append(p_values > error_rate, True)
+    first_failure = int(np.argmax(has_failed))
+
+    statement = (
+        f"{_GUARANTEES[about].format(100 * level)}, "
+        f"with a certainty of {100 * certainty:.10g}%, "
+        f"if the gold ({plural(len(gold), 'instance')}) was drawn at random"
+    )
+    if first_failure > 0:
+        safe_threshold = float(thresholds[first_failure - 1])
+        sentence = f"{statement[0].upper()}{statement[1:]}."
+    elif about == "recall":
+        safe_threshold = -np.inf
+        sentence = (
+            f"This gold is too little to promise that {statement}: every label is kept."
+        )
     else:
-        most = 1 - level
-
-    losses = np.array([_loss(about, own >= at, yes, no, most) for at in thresholds])
-    failed = np.append(
-        _chance(losses, most, len(scores), 1 - certainty) > 1 - certainty, True
-    )
-    drawn = f"if the gold ({plural(len(gold), 'instance')}) was drawn at random"
-    said = f"{_SAID[about].format(100 * level)}, with a certainty of {100 * certainty:.10g}%, {drawn}"
-    end, nothing = (
-        (-np.inf, "every label is kept")
-        if about == "recall"
-        else (np.inf, "no label is given")
-    )
-    sentence = f"This gold is too little to promise that {said}: {nothing}."
-    if not failed[0]:
-        end = float(thresholds[np.argmax(failed) - 1])
-        sentence = f"{said[0].upper()}{said[1:]}."
+        safe_threshold = np.inf
+        sentence = (
+            f"This gold is too little to promise that {statement}: no label is given."
+        )
 
     return Guarantee(
         about=about,
         level=level,
         certainty=certainty,
-        threshold=end,
+        threshold=safe_threshold,
         sentence=sentence,
     )
 
 
-def _loss(
-    about: str, kept: BoolArray, yes: BoolArray, no: BoolArray, most: float
-) -> FloatArray:
-    r"""Tell of each instance which share of its relevant labels is missing, or of its labels is wrong.
+def _choose_thresholds(scores: FloatArray) -> FloatArray:
+    """Choose increasing thresholds, most of them at high scores.
 
-    Recall is of instances that have a relevant label, however many these are. Others
-    lose just what is allowed: :math:`\sum_i x_i > \alpha \sum_i r_i` where
+    Most relevant labels have high scores.
+    """
+    ranked = np.sort(scores, axis=None)
+    tail = np.linspace(0, 1, _N_THRESHOLDS) ** 4
+    rank = (1 - tail) * (ranked.size - 1)
+    return np.unique(ranked[rank.astype(np.int64)])
+
+
+def _compute_losses(
+    about: str,
+    is_assigned: BoolArray,
+    relevant: BoolArray,
+    irrelevant: BoolArray,
+    allowed: float,
+) -> FloatArray:
+    r"""Compute the loss of each gold instance, shape (g,).
+
+    The loss is the share of relevant labels that are missing (recall), or the share of
+    assigned labels that are wrong. The mean recall is that of the instances with a
+    relevant label, :math:`r_i = 1`, regardless of their number. The loss of others is
+    the allowed one: :math:`\sum_i x_i > \alpha \sum_i r_i` if and only if
     :math:`\sum_i (x_i + \alpha (1 - r_i)) > n \alpha`.
     """
-    lost, of, none = (
-        (yes & ~kept, yes, most)
-        if about == "recall"
-        else (kept & no, kept & (yes | no), 0.0)
-    )
-    return ratio(lost.sum(axis=1), of.sum(axis=1), none)
+    if about == "recall":
+        missing = relevant & ~is_assigned
+        return ratio(missing.sum(axis=1), relevant.sum(axis=1), allowed)
+
+    wrong = is_assigned & irrelevant
+    labeled = is_assigned & (relevant | irrelevant)
+    return ratio(wrong.sum(axis=1), labeled.sum(axis=1), 0.0)
 
 
-def _chance(losses: FloatArray, most: float, n: int, wrongly: float) -> FloatArray:
-    """Bound how likely the losses (t, g) of some of `n` instances are if the mean of all is above `most`.
+def _compute_p_values(
+    losses: FloatArray, allowed: float, n: int, error_rate: float
+) -> FloatArray:
+    """Compute p-values of the hypotheses that the mean loss is larger than allowed.
 
-    Bets suit the smallest excess that so many instances can show.
+    The size of the bets is optimal for the smallest excess that a sample of this size
+    can detect.
+
+    Parameters
+    ----------
+    losses : ndarray of shape (t, g)
+        Losses of the gold instances at each threshold.
+    allowed : float
+        Largest mean loss of all instances.
+    n : int
+        Number of instances, with and without gold labels.
+    error_rate : float
+        1 − confidence level.
+
+    Returns
+    -------
+    ndarray of shape (t,)
     """
     g = losses.shape[1]
-    before = np.cumsum(losses, axis=1) - losses
-    seen = np.arange(g)
-    null = (n * most - before) / (n - seen)
-    squares = (losses - (most + before) / (1 + seen)) ** 2
-    variance = (most * (1 - most) + np.cumsum(squares, axis=1) - squares) / (1 + seen)
-    bet = np.sqrt(2 * np.log(1 / wrongly) / (g * np.maximum(variance, 1e-12)))
-    bet = np.minimum(bet, _MOST_BET / np.maximum(1 - null, 1e-9))
-    capital = np.cumsum(np.log1p(-bet * (losses - null)), axis=1)
-    return np.asarray(np.minimum(np.exp(-capital.max(axis=1)), 1.0))
+    n_seen = np.arange(g)
+    seen_sum = np.cumsum(losses, axis=1) - losses
+    null_mean = (n * allowed - seen_sum) / (n - n_seen)
 
+    # Variance of the losses seen before each bet, with one prior observation
+    squares = (losses - (allowed + seen_sum) / (1 + n_seen)) ** 2
+    seen_squares = np.cumsum(squares, axis=1)
+    variance = (allowed * (1 - allowed) + seen_squares - squares) / (1 + n_seen)
+    variance = np.maximum(variance, 1e-12)
 
-_SAID = {
-    "recall": "at least {:.10g}% of an instance's relevant labels are kept, on average over instances that have one",
-    "precision": "at least {:.10g}% of an instance's labels are relevant (of none, all), on average over instances",
-    "false_discovery": "at most {:.10g}% of an instance's labels are wrong (of none, none), on average over instances",
-}
+    # The bets, and the logarithm of the capital after each of them
+    bet = np.sqrt(2 * np.log(1 / error_rate) / (g * variance))
+    bet = np.minimum(bet, _LARGEST_BET / np.maximum(1 - null_mean, 1e-9))
+    log_capital = np.cumsum(np.log1p(-bet * (losses - null_mean)), axis=1)
+    return np.asarray(np.minimum(np.exp(-log_capital.max(axis=1)), 1.0))

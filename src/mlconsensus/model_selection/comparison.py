@@ -1,14 +1,14 @@
-"""Every method side by side, judged by answers that are known: figures with intervals, and paired differences.
+"""Comparison of methods by gold labels: metrics with intervals, paired differences.
 
-Known answers are fitted with and judge, but never the same ones: the instances are
-dealt into folds, and what judges a fold was fitted without its answers.
+Gold labels are used to fit and to evaluate, but never the same ones: the instances are
+split into folds, and the scores of a fold come from a fit without its gold labels.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 
 from ..combiners._old_default.weighted_consensus import weighted_consensus
@@ -24,6 +24,7 @@ from ..metrics.tables import TITLES, title
 from ..predictions import (
     CHANCE,
     Gold,
+    Names,
     Predictions,
     as_predictions,
     positions_of,
@@ -32,28 +33,30 @@ from ..predictions import (
 )
 from ..text import plural, table
 
-_FOLDS = 5
+_N_FOLDS = 5
 
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """What known answers say of each method.
+    """Metrics of each method, estimated from gold labels.
 
     Attributes
     ----------
-    figures
+    figures : dict of str to dict of str to Estimate
         By method and metric, the value over all instances, with its 90 % interval.
-    gains
-        By method and metric, how far it is ahead of `against`, paired; positive is
-        better, whatever the metric.
-    against
-        What the others are compared with: voting (MV), or all raters together.
-    n_gold
-        How many instances have answers.
-    drawn
-        Whose figures these are: how the answers were drawn.
-    sentence
-        Which differences are beyond chance.
+    gains : dict of str to dict of str to Estimate
+        By method and metric, the paired difference to `against`; positive is better
+        for each metric.
+    against : str
+        The method that the others are compared with: voting (MV), or the consensus of
+        all models.
+    n_gold : int
+        Number of instances with gold labels.
+    drawn : str
+        How the instances with gold labels were sampled, and which instances the
+        metrics thus describe.
+    sentence : str
+        Which differences are significant.
     """
 
     figures: dict[str, dict[str, Estimate]]
@@ -64,130 +67,161 @@ class Comparison:
     sentence: str
 
     def __str__(self) -> str:
-        heads = [title(metric) for metric in RANKING_METRICS]
-        figures = table(
-            ["method", *heads],
-            [[name, *own.values()] for name, own in self.figures.items()],
-        )
-        heads = [
-            f"ahead of {self.against}",
-            *(f"{TITLES[metric]:>16}" for metric in RANKING_METRICS),
-        ]
-        gains = table(
-            heads,
-            [
-                [name, *map(Estimate.format_difference, own.values())]
-                for name, own in self.gains.items()
-            ],
-        )
-        return f"{figures}\n\n{gains}\n\n90 % intervals; * beyond chance, up is better. {self.drawn}\n{self.sentence}"
+        value_heads = ["method"]
+        gain_heads = [f"ahead of {self.against}"]
+        for metric in RANKING_METRICS:
+            value_heads.append(title(metric))
+            gain_heads.append(f"{TITLES[metric]:>16}")
+
+        value_rows: list[list[object]] = []
+        for name, estimates in self.figures.items():
+            value_rows.append([name, *estimates.values()])
+
+        gain_rows: list[list[object]] = []
+        for name, estimates in self.gains.items():
+            gain_rows.append(
+                [name, *map(Estimate.format_difference, estimates.values())]
+            )
+
+        values = table(value_heads, value_rows)
+        gains = table(gain_heads, gain_rows)
+        note = f"90 % intervals; * beyond chance, up is better. {self.drawn}"
+        return f"{values}\n\n{gains}\n\n{note}\n{self.sentence}"
 
 
-def evaluate_methods(truth: Any, panel: Predictions) -> dict[str, dict[str, float]]:
-    """Judge every method with its defaults by all the truth: method → metric → value.
+@dataclass(frozen=True, kw_only=True)
+class _Candidate:
+    """A method, and the predictions that it combines."""
 
-    ``BM`` is the mean of the base models' own metrics.
+    combiner: BaseCombiner
+    panel: Predictions
+
+
+def evaluate_methods(
+    truth: ArrayLike, panel: Predictions
+) -> dict[str, dict[str, float]]:
+    """Evaluate every method with its default parameters by the ground truth.
+
+    Parameters
+    ----------
+    truth : array-like of shape (n, l)
+        Relevant labels of all instances.
+    panel : Predictions
+        Predictions to combine.
+
+    Returns
+    -------
+    dict of str to dict of str to float
+        By method and metric. ``BM`` is the mean of the metrics of the models.
 
     Examples
     --------
     >>> truth = np.array([[1, 0], [0, 1]], dtype=bool)
-    >>> evaluate_methods(truth, Predictions(np.stack([truth, ~truth])))["BM"]["micro_auc"]
+    >>> panel = Predictions(np.stack([truth, ~truth]))
+    >>> evaluate_methods(truth, panel)["BM"]["micro_auc"]
     0.5
     """
-    models = {"BM": evaluate_models(truth, panel)["BM"]}
-    return models | {
-        name: evaluate(truth, kind().fit_transform(panel))
-        for name, kind in COMBINERS.items()
-    }
+    metrics = {"BM": evaluate_models(truth, panel)["BM"]}
+    for name, combiner_class in COMBINERS.items():
+        metrics[name] = evaluate(truth, combiner_class().fit_transform(panel))
+
+    return metrics
 
 
 def compare(
-    predictions: Any,
-    gold: Any = None,
+    predictions: object,
+    gold: object = None,
     drawn: str | None = None,
     methods: Mapping[str, BaseCombiner] | None = None,
 ) -> Comparison:
-    """Judge methods by the truth of some instances, which they also learn from, though never from what judges them.
+    """Compare methods by gold labels, from which they also learn.
+
+    The scores of an instance come from a fit without its gold labels.
 
     Parameters
     ----------
-    predictions
+    predictions : Predictions or object
         `Predictions`, or anything that its constructor takes.
-    gold
-        Known answers, as `combine` takes them; those that the panel has unless told.
-    drawn
-        ``"random"``: the instances that have answers were drawn at random. ``None``: as
-        the column "inclusion probability" of `gold` says, where `ask` chose them;
-        without one nobody knows, and figures are of those instances and others like
-        them alone.
-    methods
-        Estimators by name, of which the first is compared with; all of `COMBINERS`
-        unless told, voting (MV) first.
+    gold : DataFrame or array-like of shape (n, l), default=None
+        Gold labels, as `combine` takes them. By default those of the predictions.
+    drawn : {"random"} or None, default=None
+        ``"random"``: the instances with gold labels are a random sample. ``None``: they
+        were sampled with the probabilities in the column "inclusion probability" of
+        `gold`, which `ask` writes. Without this column the sampling is not known, and
+        the metrics describe only these instances and others like them.
+    methods : mapping of str to BaseCombiner, default=None
+        Estimators by name; the others are compared with the first. By default all of
+        `COMBINERS`, with voting (MV) first.
+
+    Returns
+    -------
+    Comparison
 
     Examples
     --------
     >>> import mlconsensus as mlc
     >>> panel, truth = mlc.datasets.make_panel(n_instances=400, random_state=0)
-    >>> gold = np.where(np.arange(len(truth))[:, None] < 80, truth, np.nan)  # they are in random order
-    >>> found = compare(panel, gold, "random", {"MV": mlc.MajorityVote(), "Filter": mlc.WeightedConsensus()})
-    >>> found.gains["Filter"]["ranking_loss"].is_significant
+    >>> is_gold = np.arange(len(truth))[:, None] < 80  # they are in random order
+    >>> gold = np.where(is_gold, truth, np.nan)
+    >>> methods = {"MV": mlc.MajorityVote(), "Filter": mlc.WeightedConsensus()}
+    >>> comparison = compare(panel, gold, "random", methods)
+    >>> comparison.gains["Filter"]["ranking_loss"].is_significant
     True
     """
     panel = as_predictions(predictions)
     if gold is not None:
         panel = panel.with_gold(gold)
     if methods is None:
-        methods = {name: kind() for name, kind in COMBINERS.items()}
+        methods = {name: combiner() for name, combiner in COMBINERS.items()}
 
-    named = isinstance(methods, Mapping) and len(methods) > 0
-    if not (named):
+    if not isinstance(methods, Mapping) or len(methods) == 0:
         raise InputError(
             where="methods",
             found=repr(methods),
             expected="combiners by name, such as {'MV': MajorityVote()}",
         )
 
-    return _compared(
-        {name: (combiner, panel) for name, combiner in methods.items()},
-        panel,
-        gold,
-        drawn,
-    )
+    candidates = {}
+    for name, combiner in methods.items():
+        candidates[name] = _Candidate(combiner=combiner, panel=panel)
+
+    return _compare_candidates(candidates, panel, gold, drawn)
 
 
 def leave_out(
-    predictions: Any,
-    gold: Any = None,
+    predictions: object,
+    gold: object = None,
     drawn: str | None = None,
     method: BaseCombiner | None = None,
 ) -> Comparison:
-    """Say what leaving each rater out would cost, by the truth of some instances.
+    """Estimate from gold labels what leaving out each model would cost.
 
     Parameters
     ----------
     predictions, gold, drawn
         As in `compare`.
-    method
-        The method that combines; the rater filter unless told.
+    method : BaseCombiner, default=None
+        The method that combines the models. By default the weighted consensus.
 
     Returns
     -------
     Comparison
-        How far the consensus without each rater is ahead of that of all: below 0, the
-        rater is worth its price.
+        Gains of the consensus without each model over the consensus of all models. The
+        gain is negative if the consensus needs the model.
 
     Examples
     --------
     >>> import mlconsensus as mlc
     >>> panel, truth = mlc.datasets.make_panel(n_instances=300, random_state=0)
-    >>> found = leave_out(panel, np.where(np.arange(300)[:, None] < 80, truth, np.nan), "random", mlc.MajorityVote())
-    >>> len(found.gains), found.against
+    >>> gold = np.where(np.arange(300)[:, None] < 80, truth, np.nan)
+    >>> comparison = leave_out(panel, gold, "random", mlc.MajorityVote())
+    >>> len(comparison.gains), comparison.against
     (5, 'all raters')
     """
     panel = as_predictions(predictions)
     if gold is not None:
         panel = panel.with_gold(gold)
-    if not (len(panel.models) > 1):
+    if len(panel.models) < 2:
         raise InputError(
             where="raters",
             found="one alone",
@@ -196,164 +230,219 @@ def leave_out(
     if method is None:
         method = COMBINERS["Filter"]()
 
-    tried = {"all raters": (method, panel)}
+    candidates = {"all raters": _Candidate(combiner=method, panel=panel)}
     for name in panel.models:
-        tried[f"without {name}"] = (
-            method,
-            panel.select(models=[other for other in panel.models if other != name]),
-        )
+        others = [other for other in panel.models if other != name]
+        remaining = panel.select(models=others)
+        candidates[f"without {name}"] = _Candidate(combiner=method, panel=remaining)
 
-    return _compared(tried, panel, gold, drawn)
+    return _compare_candidates(candidates, panel, gold, drawn)
 
 
-def _compared(
-    tried: dict[str, tuple[BaseCombiner, Predictions]],
+def _compare_candidates(
+    candidates: dict[str, _Candidate],
     panel: Predictions,
-    gold: Any,
-    drawn: Any,
+    gold: object,
+    drawn: str | None,
 ) -> Comparison:
-    """Judge what is tried, and compare all with the first."""
-    for name, (combiner, _) in tried.items():
-        if not (isinstance(combiner, BaseCombiner)):
+    """Evaluate the candidates, and compare all with the first."""
+    for name, candidate in candidates.items():
+        if not isinstance(candidate.combiner, BaseCombiner):
             raise InputError(
                 where=f"method of {name!r}",
-                found=repr(combiner),
+                found=repr(candidate.combiner),
                 expected="a combiner, such as MLCMa()",
             )
-
-    known = panel.gold
-    if known is None:
+    if panel.gold is None:
         raise InputError(
-            "gold: found no answer, expected some that are known (without any, mlc.compare_on_held_out_models(panel) judges)"
+            "gold: found no answer, expected some that are known "
+            "(without any, mlc.compare_on_held_out_models(panel) judges)"
         )
 
+    # How the instances with gold labels were sampled
     truth = panel.answered(np.full(panel.shape[1:], np.nan))
-    likely = weighted_consensus(panel.with_gold(None).without_clusterings())
-    chance, said = find_inclusion_probabilities(
-        truth if gold is None else gold, drawn, truth, panel.instances
+    if gold is None:
+        gold = truth
+    probabilities, sampling = find_inclusion_probabilities(
+        gold, drawn, truth, panel.instances
     )
-    each = track(tried.items(), len(tried), "comparing")
-    judged = {
-        name: evaluate_on_gold(truth, cross_fit(*one), likely, chance)
-        for name, one in each
-    }
-    first, *others = judged
-    figures = {name: own.compute_estimates() for name, own in judged.items()}
-    gains = {
-        name: judged[name].subtract(judged[first]).compute_estimates()
-        for name in others
-    }
+
+    # Evaluate each candidate; the consensus without gold labels reduces the variance
+    likely = weighted_consensus(panel.with_gold(None).without_clusterings())
+    evaluations = {}
+    progress = track(candidates.items(), len(candidates), "comparing")
+    for name, candidate in progress:
+        scores = cross_fit(candidate.combiner, candidate.panel)
+        evaluations[name] = evaluate_on_gold(truth, scores, likely, probabilities)
+
+    # Paired differences to the first candidate
+    first, *others = evaluations
+    values = {first: evaluations[first].compute_estimates()}
+    gains = {}
+    for name in others:
+        values[name] = evaluations[name].compute_estimates()
+        difference = evaluations[name].subtract(evaluations[first])
+        gains[name] = difference.compute_estimates()
+
+    n_gold = len(panel.gold.at)
     return Comparison(
-        figures=figures,
+        figures=values,
         gains=gains,
         against=first,
-        n_gold=len(known.at),
-        drawn=said,
-        sentence=_verdict(gains, first, len(known.at)),
+        n_gold=n_gold,
+        drawn=sampling,
+        sentence=_describe_differences(gains, first, n_gold),
     )
 
 
 def find_inclusion_probabilities(
-    gold: Any, drawn: str | None, truth: FloatArray, instances: Any
+    gold: object,
+    drawn: str | None,
+    truth: FloatArray,
+    instances: Sequence[object] | Names,
 ) -> tuple[FloatArray | None, str]:
-    """Find with what probability each instance (n,) was to have an answer, and say whose the figures thus are."""
-    g = int((~np.isnan(truth)).any(axis=1).sum())
+    """Find the probability with which each instance was chosen to get gold labels.
+
+    Parameters
+    ----------
+    gold : DataFrame or array-like of shape (n, l)
+        Gold labels, with or without a column of inclusion probabilities.
+    drawn : {"random"} or None
+        ``"random"`` if the instances with gold labels are a random sample.
+    truth : ndarray of shape (n, l)
+        Gold labels of the instances as 1 and 0, NaN where they are not known.
+    instances : sequence
+        Names of the instances.
+
+    Returns
+    -------
+    probabilities : ndarray of shape (n,) or None
+        None if it is not known how the instances were sampled.
+    sampling : str
+        A sentence about the instances that the metrics describe.
+    """
     n = len(truth)
+    n_gold = int((~np.isnan(truth)).any(axis=1).sum())
     if drawn not in (None, "random"):
         raise InputError(
             where="drawn", found=repr(drawn), expected="'random', or nothing"
         )
 
+    # The column of inclusion probabilities, if there is one
+    gold_table = truth_table(gold, "gold", instances, range(truth.shape[1]))
+    _, column = split_chances(gold_table)
     of_all = (
-        f"The figures are of all {plural(n, 'instance')}, of which {g:,} were drawn"
+        f"The figures are of all {plural(n, 'instance')}, "
+        f"of which {n_gold:,} were drawn"
     )
-    table = truth_table(gold, "gold", instances, range(truth.shape[1]))
-    found = split_chances(table)[1]
     if drawn == "random":
-        if found is not None:
+        if column is not None:
             raise InputError(
                 where="drawn",
-                found=f"'random' beside a column {CHANCE!r} in {table.where}",
+                found=f"'random' beside a column {CHANCE!r} in {gold_table.where}",
                 expected="one of the two",
             )
+        return np.full(n, n_gold / n), f"{of_all} at random."
 
-        return np.full(n, g / n), f"{of_all} at random."
-
-    if found is None:
-        if g < n:
-            unknown = ": nobody said how they were drawn (--drawn random)"
-        else:
-            unknown = ""
-
-        return (
-            None,
-            f"The figures are of the {plural(g, 'instance')} with answers and others like them alone{unknown}.",
+    if column is None:
+        sampling = (
+            f"The figures are of the {plural(n_gold, 'instance')} with answers and "
+            "others like them alone"
         )
+        if n_gold < n:
+            sampling += ": nobody said how they were drawn (--drawn random)"
+        return None, f"{sampling}."
 
-    at = positions_of(
-        instances, range(len(found)) if table.instances is None else table.instances
-    )
-    return np.where(
-        at < 0, 1.0, found[at]
-    ), f"{of_all} with the probabilities in the file."
+    # Instances that are not in the table have probability 1
+    if gold_table.instances is None:
+        rows = positions_of(instances, range(len(column)))
+    else:
+        rows = positions_of(instances, gold_table.instances)
+    probabilities = np.where(rows < 0, 1.0, column[rows])
+    return probabilities, f"{of_all} with the probabilities in the file."
 
 
 def cross_fit(combiner: BaseCombiner, panel: Predictions) -> FloatArray:
-    """Score each instance (n, l) by a fit that does not know the answers of its fold."""
-    known = panel.gold
+    """Compute scores from fits without the gold labels of the instance's fold.
+
+    Parameters
+    ----------
+    combiner : BaseCombiner
+        It is cloned, not changed.
+    panel : Predictions
+        Predictions, with or without gold labels.
+
+    Returns
+    -------
+    ndarray of shape (n, l)
+        Consensus scores.
+    """
+    gold = panel.gold
     n = len(panel)
-    if known is None:
+    if gold is None:
         return np.asarray(clone(combiner).fit_transform(panel))
 
+    # Assign the instances to folds at random, those with gold labels evenly
     order = np.random.default_rng(0).permutation(n)
-    answered = np.isin(order, known.at)
-    fold = np.empty(n, dtype=np.int64)
-    fold[np.concatenate([order[answered], order[~answered]])] = np.arange(n) % min(
-        _FOLDS, len(known.at)
-    )
-    if combiner.uses_clusterings:
-        usable = panel
-    else:
-        usable = panel.without_clusterings()
+    is_gold = np.isin(order, gold.at)
+    gold_first = np.concatenate([order[is_gold], order[~is_gold]])
+    n_folds = min(_N_FOLDS, len(gold.at))
+    fold_of_instance = np.empty(n, dtype=np.int64)
+    fold_of_instance[gold_first] = np.arange(n) % n_folds
+
+    if not combiner.uses_clusterings:
+        panel = panel.without_clusterings()
+    unlabeled = panel.with_gold(None)
 
     scores = np.empty(panel.shape[1:])
-    for this in np.unique(fold):
-        others = fold[known.at] != this
-        own = np.flatnonzero(fold == this)
-        if others.any():
-            left = Gold(known.at[others], known.answers[others])
-        else:
-            left = None
+    for fold in np.unique(fold_of_instance):
+        # Fit with the gold labels of the other folds
+        is_training = fold_of_instance[gold.at] != fold
+        training_gold = None
+        if is_training.any():
+            training_gold = Gold(gold.at[is_training], gold.answers[is_training])
+        training = panel.with_gold_at(training_gold, np.arange(n))
+        fitted = clone(combiner).fit(training)
 
-        fitted = clone(combiner).fit(usable.with_gold_at(left, np.arange(n)))
-        scores[own] = fitted.transform(usable.with_gold(None)[own])
+        # Score the instances of this fold
+        test = np.flatnonzero(fold_of_instance == fold)
+        scores[test] = fitted.transform(unlabeled[test])
 
     return scores
 
 
-def _verdict(gains: Mapping[str, Mapping[str, Estimate]], against: str, g: int) -> str:
-    """Say what is ahead of the first or behind it, in which metrics."""
-    said = []
-    for word, sign in (("ahead of", 1), ("behind", -1)):
-        sure = {
-            name: [
-                TITLES[m]
-                for m, gain in own.items()
-                if gain.is_significant and gain.value * sign > 0
-            ]
-            for name, own in gains.items()
-        }
-        named = "; ".join(
-            f"{name} ({', '.join(metrics)})"
-            for name, metrics in sure.items()
-            if metrics
-        )
-        said += [f"Clearly {word} {against}: {named}."] if named else []
+def _describe_differences(
+    gains: Mapping[str, Mapping[str, Estimate]], against: str, n_gold: int
+) -> str:
+    """Describe which candidates are significantly better or worse than the first."""
+    sentences = []
+    for comparative, sign in (("ahead of", 1), ("behind", -1)):
+        differences = _list_significant_metrics(gains, sign)
+        if differences:
+            sentences.append(f"Clearly {comparative} {against}: {differences}.")
 
     count = sum(map(len, gains.values()))
-    said += (
-        [f"Of {count:,} differences some {count // 10:,} would be named by chance."]
-        if len(gains) > 10
-        else []
-    )
-    return " ".join([*said, f"Elsewhere {plural(g, 'instance')} cannot tell."])
+    if len(gains) > 10:
+        sentences.append(
+            f"Of {count:,} differences some {count // 10:,} would be named by chance."
+        )
+
+    sentences.append(f"Elsewhere {plural(n_gold, 'instance')} cannot tell.")
+    return " ".join(sentences)
+
+
+def _list_significant_metrics(
+    gains: Mapping[str, Mapping[str, Estimate]], sign: int
+) -> str:
+    """List the candidates with significant gains of one sign, and their metrics."""
+    candidates = []
+    for name, estimates in gains.items():
+        metrics = []
+        for metric, gain in estimates.items():
+            if gain.is_significant and gain.value * sign > 0:
+                metrics.append(TITLES[metric])
+
+        if metrics:
+            candidates.append(f"{name} ({', '.join(metrics)})")
+
+    return "; ".join(candidates)

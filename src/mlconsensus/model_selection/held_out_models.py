@@ -1,16 +1,16 @@
-r"""Which method, without truth: raters that were held out judge how the others were combined.
+r"""Comparison of methods without ground truth, by models that are held out.
 
-Groups of raters are held out in turn, the others are combined by each method, and the
-scores are judged by how well they rank what the held-out raters said. Where a held-out
-rater errs on its own, whatever the others say, a metric against its answers is in
-expectation a rising function of the metric against the truth, so that differences to
-voting keep their sign. docs/referee.md has the proof, and where it does not hold.
+Groups of models are held out in turn, and the other models are combined by each method.
+The consensus scores are evaluated by how well they rank the labels of the held-out
+models. If the errors of a held-out model are independent of the other models, a metric
+against its labels is in expectation an increasing function of the metric against the
+truth, so that differences to voting have the same sign. docs/referee.md has the proof
+and the cases in which it does not hold.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import partial
-from typing import Any
 
 import numpy as np
 from scipy import sparse, special
@@ -34,24 +34,33 @@ from ..metrics import _rank_counts
 from ..metrics.intervals import Estimate
 from ..metrics.ranking import RANKING_METRICS
 from ..metrics.tables import TITLES
-from ..predictions import IntArray, Predictions, as_predictions, positions
+from ..predictions import Gold, IntArray, Predictions, as_predictions, positions
 from ..predictions.sampling import select_frequent_labels, subsample_for_diagnostics
 from ..text import table
 
-# instances to fit on, instances to judge on, folds: at most
-_FITTED = 2000
-_JUDGED = 600
-_FOLDS = 5
-_PARTS = 20  # of the instances, for the jackknife
-_Z = float(special.stdtrit(_PARTS - 1, 0.95))  # 90 % intervals
-# raters that correlate more than this, on at least so many cells, are kin
-_COPY = 0.9
-_SHARED_CELLS = 50
-_FEWEST = 3  # groups of raters with which held-out ones can tell anything
-# Raters whose errors correlate more than this behave as replicas of one learner do;
-# docs/referee.md has the panels.
-_REPLICAS = 0.1
-_LIMITS = "errors that raters share and cells that all find hard go unseen, and raters that miss much flatter one error"
+# Largest number of instances to fit on, of instances to evaluate on, and of folds
+_MAX_FITTED = 2000
+_MAX_EVALUATED = 600
+_MAX_FOLDS = 5
+
+_N_PARTS = 20  # parts of the instances, for the jackknife
+_T_QUANTILE = float(special.stdtrit(_N_PARTS - 1, 0.95))  # 90 % intervals
+
+# Models that correlate more than this, on at least so many instance-label pairs, are
+# held out together.
+_DUPLICATE_CORRELATION = 0.9
+_MIN_SHARED_PAIRS = 50
+
+_MIN_GROUPS = 3  # groups of models that a comparison needs
+
+# Models whose errors correlate more than this behave as copies of one classifier do;
+# docs/referee.md has the data sets.
+_MAX_ERROR_CORRELATION = 0.1
+
+_LIMITS = (
+    "errors that raters share and cells that all find hard go unseen, and raters that "
+    "miss much flatter one error"
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,34 +136,36 @@ def _convert_gains(
 
 
 def compare_on_held_out_models(
-    predictions: Any,
+    predictions: object,
     optimize: str = "auto",
     methods: Iterable[str] | Mapping[str, BaseCombiner] | None = None,
     groups: Mapping[str, object] | None = None,
     even_in_doubt: bool = True,
 ) -> HeldOutComparison:
-    """Judge methods without truth: combine some raters, and see how well that ranks what the others said.
+    """Compare methods without ground truth, by how well they rank held-out models.
 
-    At most 2,000 instances at even distances are looked at (of a panel in files, of its
-    first block), so that the cost does not grow with their number. Answers that are
-    known (`Predictions.with_gold`) judge as the best rater there is, and nothing is
-    fitted with them.
+    At most 2,000 instances at even distances are used (the first block of predictions
+    in files), so that the cost does not grow with their number. Gold labels
+    (`Predictions.with_gold`) are used as one more held-out model, with full trust. No
+    method is fitted with them.
 
     Parameters
     ----------
-    predictions
+    predictions : Predictions or object
         `Predictions`, or anything that its constructor takes.
-    optimize
-        What the verdict is about: ``"micro_auc"``, ``"one_error"``, ``"ranking_loss"``,
-        ``"average_precision"``, or ``"auto"`` for the mean of the four.
-    methods
-        Names of methods, or estimators by name; all of `COMBINERS` unless told.
-    groups
-        Which group a rater belongs to, where some have one origin (one model in several
-        settings): these are held out together, as copies and near copies always are.
-    even_in_doubt
-        Whether methods are judged also where raters err together, so that there will be
-        no verdict.
+    optimize : str, default="auto"
+        Metric by which the method is chosen: ``"micro_auc"``, ``"one_error"``,
+        ``"ranking_loss"``, ``"average_precision"``, or ``"auto"`` for the mean of the
+        four.
+    methods : iterable of str or mapping of str to BaseCombiner, default=None
+        Names of methods, or estimators by name. By default all of `COMBINERS`.
+    groups : mapping of str to object, default=None
+        Group of each model that has a common origin with others (one model in several
+        settings). Models of one group are held out together, as duplicates and near
+        duplicates always are.
+    even_in_doubt : bool, default=True
+        Whether methods are compared even if the models' errors correlate, so that no
+        method can be chosen.
 
     Returns
     -------
@@ -165,262 +176,533 @@ def compare_on_held_out_models(
     >>> import mlconsensus as mlc
     >>> _, truth = mlc.datasets.make_panel(random_state=0)
     >>> rng = np.random.default_rng(0)
-    >>> timid = truth & (rng.random((6, *truth.shape)) < 0.4) | (rng.random((6, *truth.shape)) < 0.02)
-    >>> found = mlc.compare_on_held_out_models(timid, optimize="ranking_loss")
-    >>> found.verdict, found.n_groups, found.n_folds
+    >>> detected = truth & (rng.random((6, *truth.shape)) < 0.4)
+    >>> scores = detected | (rng.random((6, *truth.shape)) < 0.02)
+    >>> comparison = mlc.compare_on_held_out_models(scores, optimize="ranking_loss")
+    >>> comparison.verdict, comparison.n_groups, comparison.n_folds
     ('Filter', 6, 5)
-    >>> loss = mlc.metrics.ranking_loss
-    >>> loss(truth, mlc.weighted_consensus(timid)) < loss(truth, mlc.majority_vote(timid))
+    >>> loss = mlc.metrics.ranking_loss(truth, mlc.weighted_consensus(scores))
+    >>> loss < mlc.metrics.ranking_loss(truth, mlc.majority_vote(scores))
     True
     """
-    if optimize == "auto":
-        metric = "mean"
-    else:
-        metric = str(optimize).replace("-", "_")
+    metric = _check_metric(optimize)
+    combiners = _make_combiners(methods)
+    panel, label_note = select_frequent_labels(as_predictions(predictions))
+    positions(list(groups or ()), panel.models, "groups")
 
+    # Models with common errors are held out together
+    sample = _draw_sample(panel)
+    statistics = compute_pairwise_statistics(make_annotations(sample))
+    group = _group_models(sample.models, statistics, groups or {})
+    n_groups = int(group.max()) + 1
+    has_few_groups = n_groups < _MIN_GROUPS
+    if has_few_groups:
+        doubt = (
+            f"copies and kin counted once, {n_groups} of {len(group)} raters are "
+            f"independent, and it takes {_MIN_GROUPS} to judge"
+        )
+    else:
+        doubt = _describe_common_errors(sample, statistics, group)
+
+    # Evaluate each method on the models that it was not fitted with
+    gains: dict[str, dict[str, Estimate]] = {}
+    beyond: dict[str, dict[str, Estimate]] = {}
+    n_folds = 0
+    if not has_few_groups and (even_in_doubt or not doubt):
+        n_folds = min(n_groups, _MAX_FOLDS)
+        values, weights = _evaluate_folds(sample, combiners, group, n_folds)
+        gains = _estimate_gains(values, weights, list(combiners), reference=0)
+        beyond = _estimate_gains(values, weights, list(combiners), reference=1)
+        if _has_decisive_part(weights):
+            doubt = (
+                "held-out raters that agree with the others say too little about too "
+                "few instances"
+            )
+
+    # Choose a method
+    verdict = None
+    if doubt:
+        sentence = f"No verdict: {doubt}."
+    else:
+        verdict = _choose_method(gains, metric)
+        result = _describe_result(gains, metric, verdict)
+        held_out = (
+            f"{n_groups} independent groups of raters held out in {n_folds} folds"
+        )
+        sentence = f"{result} ({held_out}); {_LIMITS}."
+
+    if label_note:
+        sentence = f"{sentence} {label_note}"
+    return HeldOutComparison(
+        gains=gains,
+        beyond=beyond,
+        metric=metric,
+        n_raters=len(group),
+        n_groups=n_groups,
+        n_folds=n_folds,
+        verdict=verdict,
+        sentence=sentence,
+    )
+
+
+def _check_metric(optimize: str) -> str:
+    """Return the name of the metric that is optimized, or raise an `InputError`."""
+    if optimize == "auto":
+        return "mean"
+
+    metric = str(optimize).replace("-", "_")
     if metric not in ("mean", *RANKING_METRICS):
         raise InputError(
             where="optimize",
             found=repr(optimize),
             expected=f"auto, {', '.join(RANKING_METRICS)}",
         )
-    if not isinstance(methods, Mapping):
-        names = map(find_method_name, COMBINERS if methods is None else methods)
-        methods = {name: COMBINERS[name]() for name in names if name != "MV"}
+    return metric
 
-    fit = bool(methods) and all(
-        isinstance(method, BaseCombiner) for method in methods.values()
+
+def _make_combiners(
+    methods: Iterable[str] | Mapping[str, BaseCombiner] | None,
+) -> Mapping[str, BaseCombiner]:
+    """Return the methods to compare with voting by name, or raise an `InputError`."""
+    combiners: Mapping[str, BaseCombiner]
+    if isinstance(methods, Mapping):
+        combiners = methods
+    else:
+        combiners = _make_named_combiners(COMBINERS if methods is None else methods)
+
+    are_combiners = all(
+        isinstance(combiner, BaseCombiner) for combiner in combiners.values()
     )
-    if not (fit):
+    if not combiners or not are_combiners:
         raise InputError(
             where="methods",
-            found=repr(methods),
+            found=repr(combiners),
             expected="at least one beside voting: a name, or a combiner by its name",
         )
+    return combiners
 
-    panel, note = select_frequent_labels(as_predictions(predictions))
-    note = note and f" {note}"
-    positions(list(groups or ()), panel.models, "groups")
-    sample = _sample(panel)
-    met = compute_pairwise_statistics(make_annotations(sample))
-    kin = _kin(sample.models, met, groups or {})
-    m = len(kin)
-    found = int(kin.max()) + 1
-    few = f"copies and kin counted once, {found} of {m} raters are independent, and it takes {_FEWEST} to judge"
-    if found < _FEWEST:
-        doubt = few
-    else:
-        doubt = _err_together(sample, met, kin)
 
-    if found < _FEWEST or (doubt and not even_in_doubt):
-        return HeldOutComparison(
-            gains={},
-            beyond={},
-            metric=metric,
-            n_raters=m,
-            n_groups=found,
-            n_folds=0,
-            verdict=None,
-            sentence=f"No verdict: {doubt}.{note}",
+def _make_named_combiners(methods: Iterable[str]) -> dict[str, BaseCombiner]:
+    """Return the methods except voting, with their default parameters."""
+    combiners = {}
+    for method in methods:
+        name = find_method_name(method)
+        if name != "MV":
+            combiners[name] = COMBINERS[name]()
+
+    return combiners
+
+
+def _draw_sample(panel: Predictions) -> Predictions:
+    """Draw instances at even distances, in an order that only their scores decide."""
+    panel = subsample_for_diagnostics(panel).without_clusterings()
+    panel = panel[_select_instances(panel, _MAX_FITTED)]
+    mean_scores = make_annotations(panel).mean  # (m, l)
+
+    # The order of the models depends on their mean scores
+    sorted_means = np.sort(mean_scores.round(9), axis=1).tolist()
+    ordered_models = []
+    for _, name in sorted(zip(sorted_means, panel.models, strict=True)):
+        ordered_models.append(name)
+
+    # The parts of the instances must have nothing in common, so the far digits of a
+    # weighted sum of an instance's scores decide on its place. The weights are means
+    # of roots, because sums of counts are often equal.
+    root = np.sqrt(mean_scores)
+    label_weights = root.mean(axis=0)
+    model_weights = root.mean(axis=1)
+    scores = np.nan_to_num(panel.to_array())
+    sums = np.einsum("kil,l,k->i", scores, label_weights, model_weights)
+    order = np.argsort(1e5 * sums % 1, kind="stable")
+    return panel[order].select(models=ordered_models)
+
+
+def _select_instances(panel: Predictions, limit: int) -> IntArray:
+    """Select instances at even distances, and all instances with gold labels."""
+    n = len(panel)
+    n_selected = min(n, limit)
+    selected = np.arange(n_selected) * n // n_selected
+    if panel.gold is None:
+        return selected
+    return np.union1d(selected, panel.gold.at)
+
+
+def _group_models(
+    models: Sequence[str],
+    statistics: PairwiseStatistics,
+    groups: Mapping[str, object],
+) -> IntArray:
+    """Group duplicates, near duplicates and models of one given group, shape (m,)."""
+    scale = compute_product_scale(statistics.squares)
+    correlation = ratio(statistics.products, scale, 0.0)
+    is_duplicate = correlation > _DUPLICATE_CORRELATION
+    is_duplicate &= statistics.cells >= _MIN_SHARED_PAIRS
+
+    keys: list[tuple[str, object]] = []
+    for name in models:
+        if name in groups:
+            keys.append(("group", groups[name]))
+        else:
+            keys.append(("model", name))
+    given_group = np.array([keys.index(key) for key in keys])
+    has_given_group = given_group[:, None] == given_group
+
+    _, group = connected_components(is_duplicate | has_given_group)
+    return np.asarray(group, dtype=np.int64)
+
+
+def _describe_common_errors(
+    sample: Predictions, statistics: PairwiseStatistics, group: IntArray
+) -> str:
+    """Return why models with common errors cannot be compared, empty if they can."""
+    # One model of each group
+    _, first_models = np.unique(group, return_index=True)
+    m = len(first_models)
+    if m < len(group):
+        names = [sample.models[position] for position in first_models]
+        annotations = make_annotations(sample.select(models=names))
+        statistics = compute_pairwise_statistics(annotations)
+
+    # Kish's formula m / (1 + (m − 1) ε), solved for the correlation ε of errors
+    effective = estimate_effective_models(m, statistics.departures)
+    correlation = (m / effective.estimate - 1) / (m - 1)
+    if correlation > _MAX_ERROR_CORRELATION:
+        return (
+            f"the raters err together (correlation of errors {correlation:.2f}), as "
+            "replicas of one learner do; those held out share the errors of the rest, "
+            "which hides gains"
         )
-
-    folds = min(found, _FOLDS)
-    dealt = (
-        np.argsort(np.argsort(-np.bincount(kin), kind="stable"))[kin] % folds
-    )  # groups in turn, largest first
-    judged = map_with_progress(
-        (dealt == fold for fold in range(folds)),
-        partial(_judge, sample, methods),
-        folds,
-        "judging",
-    )
-    value, weight = (np.array(of_folds) for of_folds in zip(*judged, strict=True))
-    gains, beyond = (_gains(value, weight, list(methods), over) for over in (0, 1))
-    total = weight.sum(axis=0)
-    if (total[:, :-1] >= total[:, -1:]).any():  # some part has nothing to leave out
-        doubt = "held-out raters that agree with the others say too little about too few instances"
-    if doubt:
-        return HeldOutComparison(
-            gains=gains,
-            beyond=beyond,
-            metric=metric,
-            n_raters=m,
-            n_groups=found,
-            n_folds=folds,
-            verdict=None,
-            sentence=f"No verdict: {doubt}.{note}",
-        )
-
-    ahead = {
-        name: own[metric].value for name, own in gains.items() if own[metric].low > 0
-    }
-    best = max(ahead, key=lambda name: ahead[name], default="MV")
-    if ahead:
-        said = f"{best} is ahead of voting by {ahead[best]:.3f}"
-    else:
-        said = "no method is clearly ahead of voting"
-
-    what = TITLES.get(metric, "the mean of the four")
-    held = f"{found} independent groups of raters held out in {folds} folds"
-    return HeldOutComparison(
-        gains=gains,
-        beyond=beyond,
-        metric=metric,
-        n_raters=m,
-        n_groups=found,
-        n_folds=folds,
-        verdict=best,
-        sentence=f"In {what}, {said} ({held}); {_LIMITS}.{note}",
-    )
+    return ""
 
 
-def _judge(
-    sample: Predictions, methods: Mapping[str, BaseCombiner], out: BoolArray
+def _evaluate_folds(
+    sample: Predictions,
+    combiners: Mapping[str, BaseCombiner],
+    group: IntArray,
+    n_folds: int,
 ) -> tuple[FloatArray, FloatArray]:
-    """Judge voting and the methods by what the raters said that are left `out` (m,).
+    """Hold out each fold of the groups in turn, and evaluate voting and the methods.
 
     Returns
     -------
-    Metrics (1 + methods, 4, parts + 1), up is better, without each part of the
-    instances and with all; and the weight that each has among folds (4, parts + 1).
+    values : ndarray of shape (n_folds, 1 + n_methods, 4, n_parts + 1)
+        Metrics of voting and of the methods, see `_evaluate_fold`.
+    weights : ndarray of shape (n_folds, 4, n_parts + 1)
+        Weights of the folds.
+    """
+    # The groups are assigned to the folds in turn, the largest first
+    sizes = np.bincount(group)
+    rank = np.argsort(np.argsort(-sizes, kind="stable"))
+    fold_of_model = rank[group] % n_folds
+    held_out_models = (fold_of_model == fold for fold in range(n_folds))
+
+    values = []
+    weights = []
+    evaluate_fold = partial(_evaluate_fold, sample, combiners)
+    for value, weight in map_with_progress(
+        held_out_models, evaluate_fold, n_folds, "judging"
+    ):
+        values.append(value)
+        weights.append(weight)
+
+    return np.array(values), np.array(weights)
+
+
+def _evaluate_fold(
+    sample: Predictions, combiners: Mapping[str, BaseCombiner], is_held_out: BoolArray
+) -> tuple[FloatArray, FloatArray]:
+    """Evaluate voting and the methods on the held-out models.
+
+    Parameters
+    ----------
+    sample : Predictions
+        Predictions of all models.
+    combiners : mapping of str to BaseCombiner
+        Methods to compare with voting.
+    is_held_out : ndarray of bool of shape (m,)
+        Models that the methods are not fitted with.
+
+    Returns
+    -------
+    values : ndarray of shape (1 + n_methods, 4, n_parts + 1)
+        Metrics without each part of the instances, and with all; higher is better.
+    weights : ndarray of shape (4, n_parts + 1)
+        Weight of this fold for each of the metrics.
     """
     models = np.array(sample.models, dtype=object)
-    held, rest = (
-        sample.with_gold(None).select(models=models[which].tolist())
-        for which in (out, ~out)
-    )
-    said = make_annotations(held)
-    vote = majority_vote(rest)
-    chosen = _chosen(sample, _JUDGED)
-    gold = sample.gold
-    yes, trust = _answers(said, vote)
-    instance = said.instance
-    spoke = said.spoke
-    if gold is not None:  # the best rater there is
+    unlabeled = sample.with_gold(None)
+    held_out = unlabeled.select(models=models[is_held_out].tolist())
+    remaining = unlabeled.select(models=models[~is_held_out].tolist())
+
+    # The reference labels of the evaluated instances
+    vote = majority_vote(remaining)
+    evaluated = _select_instances(sample, _MAX_EVALUATED)
+    has_prediction = np.broadcast_to(votes(remaining).heard, vote.shape) > 0
+    rows = _make_reference_rows(held_out, vote, sample.gold)
+    reference = _make_reference(rows, evaluated, has_prediction)
+
+    # Voting comes first
+    values = [_evaluate_scores(vote[evaluated], reference)]
+    for combiner in combiners.values():
+        fitted = clone(combiner).fit(remaining)
+        scores = fitted.transform(remaining[evaluated])
+        values.append(_evaluate_scores(scores, reference))
+
+    relevant = reference.sum_relevant()
+    ranked = reference.sum_trust()
+    return np.array(values), np.array([relevant, ranked, ranked, ranked])
+
+
+@dataclass(frozen=True, kw_only=True)
+class _ReferenceRows:
+    """Binary labels of held-out models; ``r`` pairs of a model and an instance."""
+
+    instance: IntArray  # (r,) position of the instance
+    is_relevant: BoolArray  # (r, l)
+    is_labeled: BoolArray  # (r, l) False: missing
+    trust: FloatArray  # (r,) weight of the model
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Reference:
+    """What the metrics of ``n`` evaluated instances are computed from."""
+
+    instance: IntArray  # (r,) position among the evaluated instances
+    is_relevant: BoolArray  # (r, l)
+    is_labeled: BoolArray  # (r, l)
+    trust: FloatArray  # (r,) 0 for rows without a pair of labels to rank
+    missing_factor: FloatArray  # (r,) corrects the ranking loss for missing labels
+    relevant_weight: FloatArray  # (n, l) trust in the models that say relevant
+    irrelevant_weight: FloatArray  # (n, l) trust in those that say irrelevant
+
+    def sum_relevant(self) -> FloatArray:
+        """Sum the weights of relevant pairs without each part, (n_parts + 1,)."""
+        return _sum_instances_without_parts(self.relevant_weight.sum(axis=1))
+
+    def sum_irrelevant(self) -> FloatArray:
+        """Sum the weights of irrelevant pairs without each part, (n_parts + 1,)."""
+        return _sum_instances_without_parts(self.irrelevant_weight.sum(axis=1))
+
+    def sum_trust(self) -> FloatArray:
+        """Sum the trust of the rows without each part, (n_parts + 1,)."""
+        return _sum_without_parts(self.instance, self.trust)
+
+
+def _make_reference_rows(
+    held_out: Predictions, vote: FloatArray, gold: Gold | None
+) -> _ReferenceRows:
+    """Make binary labels of held-out models, and add the gold labels with trust 1."""
+    annotations = make_annotations(held_out)
+    instance = annotations.instance
+    is_relevant = _binarize_scores(annotations)
+    is_labeled = annotations.spoke
+    trust = _compute_trust(annotations, vote)
+
+    if gold is not None:
         instance = np.append(instance, gold.at)
+        is_relevant = np.append(is_relevant, gold.answers == 1, axis=0)
+        is_labeled = np.append(is_labeled, ~np.isnan(gold.answers), axis=0)
         trust = np.append(trust, np.ones(len(gold.at)))
-        yes = np.append(yes, gold.answers == 1, axis=0)
-        spoke = np.append(spoke, ~np.isnan(gold.answers), axis=0)
 
-    rows = np.flatnonzero(np.isin(instance, chosen))
-    instance = instance[rows]
-    trust = trust[rows]
-    at = np.searchsorted(chosen, instance)
-    heard = (
-        np.broadcast_to(votes(rest).heard, vote.shape) > 0
-    )  # elsewhere a method has nothing but its prior
-    spoke = spoke[rows] & heard[instance]
-    yes = yes[rows] & spoke
-    no = spoke & ~yes
-    # For microAUC, a cell counts as a yes and as a no by the trust in those who said
-    # so.
-    trusted = sparse.csr_array(
-        (trust, (at, np.arange(len(at)))), shape=(len(chosen), len(at))
+    return _ReferenceRows(
+        instance=instance,
+        is_relevant=is_relevant,
+        is_labeled=is_labeled,
+        trust=trust,
     )
-    of_yes = trusted @ yes
-    of_no = trusted @ no
-    mass_of_yes, mass_of_no = (
-        _without(np.arange(len(chosen)), mass.sum(axis=1)) for mass in (of_yes, of_no)
-    )
-    # For the others, every rater's every instance counts that has a pair to rank.
-    n_yes = yes.sum(axis=1)
-    n_no = no.sum(axis=1)
-    trust = trust * ((n_yes > 0) & (n_no > 0))
-    silent = (no.shape[1] - n_yes) / np.maximum(
-        n_no, 1
-    )  # silence is ranked last; its pairs are not the rater's
-    ranked = _without(at, trust)
-    value = []
-    for scores in [
-        vote[chosen],
-        *(
-            clone(method).fit(rest).transform(rest[chosen])
-            for method in methods.values()
-        ),
-    ]:
-        g = _rank_counts.find_tie_groups(yes, np.where(spoke, scores[at], -np.inf))
-        each = (
-            -_rank_counts.compute_one_error(g),
-            -_rank_counts.compute_ranking_loss(g) * silent,
-            _rank_counts.compute_average_precision(g),
-        )
-        auc = ratio(_pairs(scores, of_yes, of_no), mass_of_yes * mass_of_no, 0.0)
-        value.append(
-            [
-                auc,
-                *(ratio(_without(at, trust * metric), ranked, 0.0) for metric in each),
-            ]
-        )
-
-    return np.array(value), np.array([mass_of_yes, ranked, ranked, ranked])
 
 
-def _pairs(scores: FloatArray, of_yes: FloatArray, of_no: FloatArray) -> FloatArray:
-    """Count pairs of a yes and a no in the right order, ties one half, without each part of the instances and in all.
+def _make_reference(
+    rows: _ReferenceRows, evaluated: IntArray, has_prediction: BoolArray
+) -> _Reference:
+    """Restrict the reference to evaluated instances and to pairs with a prediction.
 
-    Pairs within the part that is left out are taken as its share of the pairs of its
-    yes times that of its no.
+    Without a prediction of the remaining models, a method has only its prior.
     """
-    won = _rank_counts.sum_won_pairs(scores, of_yes, of_no)
-    of_yes_left, of_no_left = (
-        _without(np.arange(len(scores)), of_each) for of_each in won
+    selected = np.flatnonzero(np.isin(rows.instance, evaluated))
+    instance = np.searchsorted(evaluated, rows.instance[selected])
+    trust = rows.trust[selected]
+    is_labeled = rows.is_labeled[selected] & has_prediction[rows.instance[selected]]
+    is_relevant = rows.is_relevant[selected] & is_labeled
+    is_irrelevant = is_labeled & ~is_relevant
+
+    # microAUC: a pair is relevant and irrelevant by the trust in the models that say so
+    n_rows = len(selected)
+    adder = sparse.csr_array(
+        (trust, (instance, np.arange(n_rows))), shape=(len(evaluated), n_rows)
     )
-    return ratio(of_yes_left * of_no_left, np.full(_PARTS + 1, won[0].sum()), 0.0)
+
+    # Other metrics: all rows count that have a relevant and an irrelevant label.
+    # Missing labels are ranked last, but their pairs are not part of the loss.
+    n_relevant = is_relevant.sum(axis=1)
+    n_irrelevant = is_irrelevant.sum(axis=1)
+    is_ranked = (n_relevant > 0) & (n_irrelevant > 0)
+    n_not_relevant = is_relevant.shape[1] - n_relevant
+    return _Reference(
+        instance=instance,
+        is_relevant=is_relevant,
+        is_labeled=is_labeled,
+        trust=trust * is_ranked,
+        missing_factor=n_not_relevant / np.maximum(n_irrelevant, 1),
+        relevant_weight=adder @ is_relevant,
+        irrelevant_weight=adder @ is_irrelevant,
+    )
 
 
-def _without(at: IntArray, values: FloatArray) -> FloatArray:
-    """Add up values of instances `at` without each part of the instances, and all of them (parts + 1,)."""
-    part = np.bincount(at % _PARTS, values, _PARTS)
-    return np.asarray(part.sum() - np.append(part, 0.0))
+def _evaluate_scores(scores: FloatArray, reference: _Reference) -> FloatArray:
+    """Compute the four metrics of scores (n, l) without each part, (4, n_parts + 1)."""
+    won_pairs = _sum_won_pairs(
+        scores, reference.relevant_weight, reference.irrelevant_weight
+    )
+    all_pairs = reference.sum_relevant() * reference.sum_irrelevant()
+    values = [ratio(won_pairs, all_pairs, 0.0)]
+
+    # Metrics of rows; missing labels are ranked last
+    row_scores = np.where(reference.is_labeled, scores[reference.instance], -np.inf)
+    groups = _rank_counts.find_tie_groups(reference.is_relevant, row_scores)
+    ranking_loss = _rank_counts.compute_ranking_loss(groups) * reference.missing_factor
+    row_metrics = (
+        -_rank_counts.compute_one_error(groups),
+        -ranking_loss,
+        _rank_counts.compute_average_precision(groups),
+    )
+    total_trust = reference.sum_trust()
+    for metric in row_metrics:
+        total = _sum_without_parts(reference.instance, reference.trust * metric)
+        values.append(ratio(total, total_trust, 0.0))
+
+    return np.array(values)
 
 
-def _answers(said: Annotations, vote: FloatArray) -> tuple[BoolArray, FloatArray]:
-    """Tell what raters answered, and how far each can be trusted by the vote of the others (n, l).
+def _sum_won_pairs(
+    scores: FloatArray, relevant_weight: FloatArray, irrelevant_weight: FloatArray
+) -> FloatArray:
+    """Sum pairs in the right order without each part, (n_parts + 1,); ties are 1/2.
+
+    The share of the pairs within a part is estimated by the product of the shares of
+    its relevant and of its irrelevant labels.
+    """
+    won_by_relevant, won_by_irrelevant = _rank_counts.sum_won_pairs(
+        scores, relevant_weight, irrelevant_weight
+    )
+    relevant = _sum_instances_without_parts(won_by_relevant)
+    irrelevant = _sum_instances_without_parts(won_by_irrelevant)
+    total = np.full(_N_PARTS + 1, won_by_relevant.sum())
+    return ratio(relevant * irrelevant, total, 0.0)
+
+
+def _sum_instances_without_parts(values: FloatArray) -> FloatArray:
+    """Sum values (n,) of all instances without each part, shape (n_parts + 1,)."""
+    return _sum_without_parts(np.arange(len(values)), values)
+
+
+def _sum_without_parts(instance: IntArray, values: FloatArray) -> FloatArray:
+    """Sum values of rows without each part of the instances, and of all rows.
+
+    Parameters
+    ----------
+    instance : ndarray of int of shape (r,)
+        Instance of each row. Its part is the remainder of division by the number of
+        parts.
+    values : ndarray of shape (r,)
+        Value of each row.
 
     Returns
     -------
-    Yes or no for each sheet (r, l): as large a share of yes as a rater's mean score
-    says. And the square of its rater's correlation with the vote, less what chance adds
-    to it, 0 where it is negative (r,).
+    ndarray of shape (n_parts + 1,)
+        The last one is the sum of all rows.
     """
-    yes = said.scores > 0.5
-    trust = np.zeros(len(said.rater))
-    often = vote.mean(axis=0)
-    for rater in np.unique(said.rater):
-        own = said.rater == rater
-        spoke = said.spoke[own]
-        scores = said.scores[own].astype(np.float64)
-        if not np.isin(scores, (0, 1)).all():
-            yes[own] = scores >= max(
-                np.quantile(scores[spoke], 1 - scores[spoke].mean()), 1e-9
-            )
+    part_sums = np.bincount(instance % _N_PARTS, values, _N_PARTS)
+    return np.asarray(part_sums.sum() - np.append(part_sums, 0.0))
 
-        # What all know of a label, how frequent it is, is no merit.
-        x, y = (
-            (values - often)[spoke] for values in (scores, vote[said.instance[own]])
-        )
+
+def _binarize_scores(annotations: Annotations) -> BoolArray:
+    """Make labels (r, l) of scores: as many relevant ones as a model's mean score."""
+    is_relevant = annotations.scores > 0.5
+    for model in np.unique(annotations.rater):
+        rows = annotations.rater == model
+        scores = annotations.scores[rows].astype(np.float64)
+        if np.isin(scores, (0, 1)).all():
+            continue
+
+        predicted = scores[annotations.spoke[rows]]
+        threshold = np.quantile(predicted, 1 - predicted.mean())
+        is_relevant[rows] = scores >= max(threshold, 1e-9)
+
+    return np.asarray(is_relevant)
+
+
+def _compute_trust(annotations: Annotations, vote: FloatArray) -> FloatArray:
+    """Compute how well each row's model agrees with the other models' vote (n, l).
+
+    Returns
+    -------
+    ndarray of shape (r,)
+        The squared correlation of the model's scores with the vote, minus its expected
+        value for random scores; 0 if this or the correlation is negative.
+    """
+    trust = np.zeros(len(annotations.rater))
+    label_means = vote.mean(axis=0)
+    for model in np.unique(annotations.rater):
+        rows = annotations.rater == model
+        is_predicted = annotations.spoke[rows]
+        scores = annotations.scores[rows].astype(np.float64)
+        votes_of_rows = vote[annotations.instance[rows]]
+
+        # The frequency of a label is known to all models, so it is subtracted
+        x = (scores - label_means)[is_predicted]
+        y = (votes_of_rows - label_means)[is_predicted]
         x = x - x.mean()
         y = y - y.mean()
-        r = x @ y / max(np.sqrt((x @ x) * (y @ y)), 1e-12)
-        trust[own] = max(r * abs(r) - 1 / len(x), 0)
+        correlation = x @ y / max(np.sqrt((x @ x) * (y @ y)), 1e-12)
+        trust[rows] = max(correlation * abs(correlation) - 1 / len(x), 0)
 
-    return yes, trust
+    return trust
 
 
-def _gains(
-    value: FloatArray, weight: FloatArray, names: list[str], over: int
+def _has_decisive_part(weights: FloatArray) -> bool:
+    """Return whether a part of the instances cannot be left out by the jackknife."""
+    total = weights.sum(axis=0)
+    without_part = total[:, :-1]
+    of_all = total[:, -1:]
+    return bool((without_part >= of_all).any())
+
+
+def _estimate_gains(
+    values: FloatArray, weights: FloatArray, names: list[str], *, reference: int
 ) -> dict[str, dict[str, Estimate]]:
-    """Average over folds, and compare with one of those that were judged, of which voting comes first."""
-    whole = np.broadcast_to(weight.sum(axis=0), value.shape[1:])
-    mean = ratio((weight[:, None] * value).sum(axis=0), whole, np.nan)
-    gain = np.round(
-        mean[1:] - mean[over], 12
-    )  # what rounding leaves of no difference is none
+    """Estimate the gains of the methods over voting or over the first method.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_folds, 1 + n_methods, 4, n_parts + 1)
+        Metrics of voting and of the methods, see `_evaluate_fold`.
+    weights : ndarray of shape (n_folds, 4, n_parts + 1)
+        Weights of the folds.
+    names : list of str
+        Names of the methods, without voting.
+    reference : int
+        0 for voting, 1 for the first method.
+
+    Returns
+    -------
+    dict of str to dict of str to Estimate
+        Gains by method and metric.
+    """
+    # Average over the folds
+    total_weight = np.broadcast_to(weights.sum(axis=0), values.shape[1:])
+    total = (weights[:, None] * values).sum(axis=0)
+    mean = ratio(total, total_weight, np.nan)
+
+    # Differences, without rounding errors, and their mean over the metrics
+    gain = np.round(mean[1:] - mean[reference], 12)
     gain = np.concatenate([gain, gain.mean(axis=1, keepdims=True)], axis=1)
+
+    # The jackknife's standard errors
     expected = gain[..., -1]
-    error = np.sqrt((_PARTS - 1) * gain[..., :-1].var(axis=-1))
-    low = expected - _Z * error
-    high = expected + _Z * error
+    error = np.sqrt((_N_PARTS - 1) * gain[..., :-1].var(axis=-1))
+    low = expected - _T_QUANTILE * error
+    high = expected + _T_QUANTILE * error
 
     gains: dict[str, dict[str, Estimate]] = {}
     for i, name in enumerate(names):
@@ -436,63 +718,26 @@ def _gains(
     return gains
 
 
-def _sample(panel: Predictions) -> Predictions:
-    """Take instances at even distances, and these and raters in an order that what was said decides."""
-    panel = subsample_for_diagnostics(panel).without_clusterings()
-    panel = panel[_chosen(panel, _FITTED)]
-    mean = make_annotations(panel).mean
-    by_rate = sorted(
-        zip(np.sort(mean.round(9), axis=1).tolist(), panel.models, strict=True)
-    )
-    # Parts of instances must have nothing in common: far digits of a number that is
-    # each one's own decide.
-    of_labels, of_raters = (
-        np.sqrt(mean).mean(axis=axis) for axis in (0, 1)
-    )  # roots: sums of counts are often equal
-    own = np.einsum("kil,l,k->i", np.nan_to_num(panel.to_array()), of_labels, of_raters)
-    return panel[np.argsort(1e5 * own % 1, kind="stable")].select(
-        models=[name for _, name in by_rate]
-    )
+def _choose_method(gains: dict[str, dict[str, Estimate]], metric: str) -> str:
+    """Return the method with the largest significant gain; voting if there is none."""
+    best = "MV"
+    largest_gain = -np.inf
+    for name, estimates in gains.items():
+        gain = estimates[metric]
+        if gain.low > 0 and gain.value > largest_gain:
+            best = name
+            largest_gain = gain.value
+
+    return best
 
 
-def _chosen(panel: Predictions, most: int) -> IntArray:
-    """Take instances at even distances, and all whose answers are known."""
-    n = len(panel)
-    evenly = np.arange(min(n, most)) * n // min(n, most)
-    if panel.gold is None:
-        return evenly
-    return np.union1d(evenly, panel.gold.at)
+def _describe_result(
+    gains: dict[str, dict[str, Estimate]], metric: str, verdict: str
+) -> str:
+    """Return the beginning of the sentence about the chosen method."""
+    metric_title = TITLES.get(metric, "the mean of the four")
+    if verdict not in gains or gains[verdict][metric].low <= 0:
+        return f"In {metric_title}, no method is clearly ahead of voting"
 
-
-def _kin(
-    raters: Sequence[str], met: PairwiseStatistics, groups: Mapping[str, object]
-) -> IntArray:
-    """Find which group each rater is held out with (m,): copies, near copies and those named."""
-    copies = (ratio(met.products, compute_product_scale(met.squares), 0.0) > _COPY) & (
-        met.cells >= _SHARED_CELLS
-    )
-    named = [
-        ("group", groups[name]) if name in groups else ("rater", name)
-        for name in raters
-    ]
-    number = np.array([named.index(own) for own in named])
-    return np.asarray(
-        connected_components(copies | (number[:, None] == number))[1], dtype=np.int64
-    )
-
-
-def _err_together(sample: Predictions, met: PairwiseStatistics, kin: IntArray) -> str:
-    """Say that raters behave as replicas of one learner do, which cannot judge each other; nothing if they do not."""
-    one_of_each = [sample.models[k] for k in np.unique(kin, return_index=True)[1]]
-    m = len(one_of_each)
-    if m < len(kin):
-        met = compute_pairwise_statistics(
-            make_annotations(sample.select(models=one_of_each))
-        )
-
-    voices = estimate_effective_models(m, met.departures)
-    together = (m / voices.estimate - 1) / (m - 1)
-    shared = f"the raters err together (correlation of errors {together:.2f}), as replicas of one learner do; those "
-    if together > _REPLICAS:
-        return f"{shared}held out share the errors of the rest, which hides gains"
-    return ""
+    gain = gains[verdict][metric].value
+    return f"In {metric_title}, {verdict} is ahead of voting by {gain:.3f}"
