@@ -17,6 +17,7 @@ demo: $(INSTALLED)
 test: $(INSTALLED_DEV)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	$(BIN)/python tools/check_names.py
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/pytest --numprocesses=auto --dist=loadfile $(COVERAGE)

@@ -136,7 +136,9 @@ def test_clipped_statistics_are_those_of_clipped_means(scores, clip):
     )
     assert result.n_instances == n
     assert result.n_predictions == pytest.approx(m * n * l, rel=1e-3)
-    np.testing.assert_allclose(result.mean_sum, clipped.sum(axis=0), atol=n * clip * 3e-4)
+    np.testing.assert_allclose(
+        result.mean_sum, clipped.sum(axis=0), atol=n * clip * 3e-4
+    )
     np.testing.assert_allclose(
         result.gram, clipped.T @ clipped, atol=n * clip**2 * 1e-3
     )
@@ -206,7 +208,11 @@ def released_vector(private):
         walk = statistics.walk.reshape(m * l, m * l)
         return to_vector(PrivateSums(counts=np.empty(0), gram=walk))
     counts = np.array(
-        [statistics.n_instances, statistics.n_predictions / (m * l), *statistics.mean_sum]
+        [
+            statistics.n_instances,
+            statistics.n_predictions / (m * l),
+            *statistics.mean_sum,
+        ]
     )
     return to_vector(PrivateSums(counts=counts, gram=statistics.gram))
 

@@ -148,14 +148,14 @@ class Explanation:
         votes = np.where(is_present, self.said[:, label], 0.0) / n_predictions
 
         # Lists are faster than arrays to read one by one, and there can be thousands.
-        said = self.said[models, labels].tolist()
+        scores = self.said[models, labels].tolist()
         contributions = self.contributions[models, labels].tolist()
         vote_parts = (votes[models] * (labels == label)).tolist()
         parts = []
         for position, (k, j) in enumerate(
             zip(models.tolist(), labels.tolist(), strict=True)
         ):
-            score = said[position]
+            score = scores[position]
             part = Part(
                 model=self.models[k],
                 label=self.labels[j],
@@ -370,10 +370,10 @@ def explain(
 
     block = combiner._make_block(selected.weighted(combiner.weights_))
     contributions = combiner._contributions(block, solution, column)
-    said = selected.to_array()[:, 0]
+    scores = selected.to_array()[:, 0]
 
     # Without predictions of the label, voting takes its mean score over all instances.
-    is_unpredicted = bool(np.isnan(said[:, column]).all())
+    is_unpredicted = bool(np.isnan(scores[:, column]).all())
     voters = panel if is_unpredicted else selected
     return Explanation(
         method=combiner.name,
@@ -385,7 +385,7 @@ def explain(
         baseline=contributions.baseline,
         remainder=contributions.remainder,
         contributions=contributions.statements,
-        said=said,
+        said=scores,
         models=panel.models,
         labels=panel.labels,
         clusters=_name_clusters(contributions, panel.clusters),

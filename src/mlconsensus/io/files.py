@@ -358,10 +358,10 @@ class reader_errors(contextlib.AbstractContextManager[None]):  # noqa: N801
     mlconsensus.errors.InputError: a.parquet: found broken data (bad magic), ...
     """
 
-    def __init__(self, name: str, kind: str, found: str = "broken data") -> None:
+    def __init__(self, name: str, kind: str, problem: str = "broken data") -> None:
         self.name = name
         self.kind = kind
-        self.found = found
+        self.problem = problem
 
     def __exit__(
         self, kind: object, error: BaseException | None, trace: object
@@ -376,7 +376,7 @@ class reader_errors(contextlib.AbstractContextManager[None]):  # noqa: N801
             reason = get_first_line(error)
 
         raise InputError(
-            where=self.name, found=f"{self.found} ({reason})", expected=self.kind
+            where=self.name, found=f"{self.problem} ({reason})", expected=self.kind
         ) from None
 
 

@@ -32,7 +32,7 @@ _SORTED_PER_VALUE = 8
 class _Comparison(Protocol):
     """A comparison of arrays, such as `numpy.less`."""
 
-    def __call__(self, left: Array, right: Array, /) -> BoolArray: ...
+    def __call__(self, first: Array, second: Array, /) -> BoolArray: ...
 
 
 @dataclass(frozen=True, kw_only=True)
