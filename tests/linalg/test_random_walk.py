@@ -30,10 +30,10 @@ def test_every_side_finds_the_same(form, n, monkeypatch):
     few = Gram.of(form(rows))
     assert (few.rows is None) == (n >= 20)
     np.testing.assert_allclose(
-        random_walk.solved(few, anchors, held.copy()), expected, atol=1e-10
+        random_walk.solve_system(few, anchors, held.copy()), expected, atol=1e-10
     )
     np.testing.assert_allclose(
-        random_walk.solved(as_gram(rows.T @ rows), anchors, held.copy()),
+        random_walk.solve_system(as_gram(rows.T @ rows), anchors, held.copy()),
         expected,
         atol=1e-10,
     )
@@ -41,7 +41,7 @@ def test_every_side_finds_the_same(form, n, monkeypatch):
     walk = Gram.of(form(rows))
     assert walk.rows is not None
     np.testing.assert_allclose(
-        random_walk.solved(walk, anchors, held.copy()), expected, atol=1e-10
+        random_walk.solve_system(walk, anchors, held.copy()), expected, atol=1e-10
     )
 
 
@@ -70,7 +70,7 @@ def test_labels_are_worked_out_in_portions(monkeypatch):
         threads._bound, "limits", threads.ResourceLimits(memory=0, threads=2)
     )  # one label at a time
     np.testing.assert_allclose(
-        random_walk.solved(Gram.of(rows), anchors, held.copy()),
+        random_walk.solve_system(Gram.of(rows), anchors, held.copy()),
         literal(rows, anchors, held),
         atol=1e-10,
     )
@@ -92,7 +92,7 @@ def test_conjugate_gradients_that_do_not_converge_say_so(monkeypatch):
     monkeypatch.setattr(threads._bound, "limits", threads.ResourceLimits(memory=0))
     monkeypatch.setattr(random_walk, "_ERROR", 0.0)  # which rounding never reaches
     with pytest.raises(mlc.InputError, match="found no solution"):
-        random_walk.solved(
+        random_walk.solve_system(
             Gram.of(RNG.random((30, 20))), np.ones(20), RNG.random((20, 3))
         )
 
@@ -109,5 +109,5 @@ def test_a_walk_that_takes_many_steps_is_followed_to_its_end(monkeypatch):
     monkeypatch.setattr(threads._bound, "limits", threads.ResourceLimits(memory=0))
     kept = Gram.of(rows)
     assert kept.rows is not None
-    found = random_walk.solved(kept, anchors, held.copy())
+    found = random_walk.solve_system(kept, anchors, held.copy())
     np.testing.assert_allclose(found, literal(rows, anchors, held), rtol=1e-6)

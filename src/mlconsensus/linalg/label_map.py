@@ -401,102 +401,156 @@ def shrunk(
     diagonal: FloatArray,
     tail: Iterable[tuple[slice, Any]],
 ) -> HeadTailMap:
-    """Work out K (I + K)⁻¹, given what the head has with all labels (h, c), and the tail's diagonal and rows as CSR.
+    """Return K (I + K)^-1 for a matrix K of c labels, the first h of them the head.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (c,)
+        Positions of the labels.
+    head : ndarray of shape (h, c)
+        Rows of K of the head.
+    diagonal : ndarray of shape (c - h,)
+        Diagonal of E, the part of K between labels of the tail.
+    tail : iterable of (slice, csr_array)
+        Which rows of E a piece holds, and these rows.
+
+    Returns
+    -------
+    HeadTailMap
 
     Examples
     --------
     >>> K = sparse.csr_array([[1.0, 0.1, 0.0], [0.1, 0.05, 0.0], [0.0, 0.0, 0.02]])
     >>> exact = K.toarray() @ np.linalg.inv(np.eye(3) + K.toarray())
-    >>> found = shrunk(np.arange(3), K[:1].toarray(), K.diagonal()[1:], [(slice(0, 2), K[1:, 1:])])
-    >>> bool(abs(found.column(1, 3) - exact[:, 1]).max() <= found.bound < 0.02)
+    >>> tail = [(slice(0, 2), K[1:, 1:])]
+    >>> label_map = shrunk(np.arange(3), K[:1].toarray(), K.diagonal()[1:], tail)
+    >>> error = abs(label_map.column(1, 3) - exact[:, 1]).max()
+    >>> bool(error <= label_map.bound < 0.02)
     True
     """
     h, c = head.shape
-    # D⁻¹
+    n_tail = c - h
     kind = single(h, c)
-    own = 1 / (1 + diagonal)
-    less = 1.0
-    factor = None
-    rho = 0.0
-    left_out = LEAST
-    pieces = in_pieces(np.full(c - h, h))
+    inverse_diagonal = 1 / (1 + diagonal)  # D⁻¹
+    pieces = in_pieces(np.full(n_tail, h))
+    damping = 1.0
 
-    def spread_to(some: Any) -> Any:  # rows of X
-        return (less * own[some, None] * head[:, h:].T[some]).astype(kind)
+    def compute_spread(rows: Any) -> Any:
+        """Return rows of X (k, h)."""
+        weights = damping * inverse_diagonal[rows, None]
+        return (weights * head[:, h:].T[rows]).astype(kind)
 
-    explained = sum(
-        (check_interrupted(head[:, h:][:, some] @ spread_to(some)) for some in pieces),
-        np.zeros((h, h)),
-    )  # Bᵀ X
-    while factor is None:
-        try:
-            factor = linalg.cho_factor(
-                np.eye(h) + head[:, :h] - less * explained, check_finite=False
-            )  # S
-        except (
-            linalg.LinAlgError
-        ):  # the tail's first order is too much: it counts for less
-            less *= 0.5
+    # S = I + K_HH - Bᵀ X
+    explained = np.zeros((h, h))
+    for rows in pieces:
+        explained = explained + check_interrupted(
+            head[:, h:][:, rows] @ compute_spread(rows)
+        )
+    factor, damping = _factor_schur_complement(head[:, :h], explained)
 
+    # F_HH = I - S⁻¹, and F_TH = X S⁻¹ in pieces.
     inverse = linalg.cho_solve(factor, np.eye(h), check_finite=False)
     columns = np.empty((c, h), dtype=kind)
-    size = np.empty(c - h)
     columns[:h] = np.eye(h) - inverse
     inverse = inverse.astype(kind)
-    for some in pieces:
-        columns[h:][some] = check_interrupted((part := spread_to(some)) @ inverse)
-        size[some] = np.sqrt((part**2).sum(axis=1))
+    size = np.empty(n_tail)  # norms of the rows of X
+    for rows in pieces:
+        spread = compute_spread(rows)
+        columns[h:][rows] = check_interrupted(spread @ inverse)
+        size[rows] = np.sqrt((spread**2).sum(axis=1))
 
+    # F_TT by way of the head, X S⁻¹ Xᵀ, for the labels with the largest rows of X.
+    largest = size.max(initial=0)
     near = np.argsort(-size, kind="stable")[:_NEAR]
-    near = near[size[near] * size.max(initial=0) > LEAST]
-    beyond = float(np.delete(size, near).max(initial=0)) * float(size.max(initial=0))
-    by_head = columns[h + near] @ spread_to(near).T
-    strong = np.abs(by_head)
-    least = np.maximum(
-        kth_best(np.arange(len(near) + 1) * len(near), strong.ravel(), NEIGHBOURS),
-        LEAST,
+    near = near[size[near] * largest > LEAST]
+    beyond = float(np.delete(size, near).max(initial=0)) * float(largest)
+    by_head = columns[h + near] @ compute_spread(near).T
+    through_head, dropped = _keep_strongest(by_head, near)
+
+    # F_TT directly: I - D⁻¹ + D⁻¹ (E - diag E) D⁻¹.
+    positions = np.arange(n_tail)
+    entries = [through_head, (1 - inverse_diagonal, positions, positions)]
+    direct, left_out, rho = _compute_direct_tail(tail, inverse_diagonal)
+    entries += direct
+    data, row, column = (np.concatenate(part) for part in zip(*entries, strict=True))
+    tail_map = sparse.csr_array(
+        (data.astype(kind), (h + row, h + column)), shape=(c, c)
     )
-    strong[strong < least[:, None]] = 0
-    dropped = float((np.abs(by_head) - strong).max(initial=LEAST))
-    (i, j) = np.nonzero(strong)
-    among = [
-        (-by_head[i, j], near[i], near[j]),
-        (1 - own, np.arange(c - h), np.arange(c - h)),
-    ]
-    for some, rows in tail:
-        at = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
-        row = np.arange(c - h)[some][at]
-        found = np.where(row == rows.indices, 0, rows.data * own[row])
-        rho = max(rho, float(np.bincount(row, np.abs(found), 1).max()))
-        found *= own[rows.indices]
-        kept = (
-            np.abs(found)
-            >= np.maximum(kth_best(rows.indptr, np.abs(found), NEIGHBOURS), LEAST)[at]
-        )
-        left_out = max(left_out, float(np.abs(found[~kept]).max(initial=LEAST)))
-        among.append((found[kept], row[kept], rows.indices[kept]))
 
-    data, row, column = (np.concatenate(each) for each in zip(*among, strict=True))
-    tail = sparse.csr_array((data.astype(kind), (h + row, h + column)), shape=(c, c))
-    # What is left of (I + E)⁻¹ is at most ρ² where it stands alone, and less where it
-    # is multiplied.
+    bound = _EXACT
+    if n_tail:
+        by_first_order = 2 * rho * float(np.abs(columns[h:]).max())
+        higher_orders = _bound_higher_orders(rho)
+        bound = dropped + left_out + beyond + higher_orders + by_first_order
+    return HeadTailMap(labels, columns, tail_map, bound=bound)
+
+
+# Values, rows and columns of a sparse matrix.
+_Entries = tuple[Array, Array, Array]
+
+
+def _factor_schur_complement(
+    head: FloatArray, explained: FloatArray
+) -> tuple[Any, float]:
+    """Return the Cholesky factor of S, and the factor by which X is multiplied.
+
+    If the first order of the tail is too large, S is not positive definite, and X is
+    halved until it is.
+    """
+    damping = 1.0
+    while True:
+        system = np.eye(len(head)) + head - damping * explained
+        try:
+            return linalg.cho_factor(system, check_finite=False), damping
+        except linalg.LinAlgError:
+            damping *= 0.5
+
+
+def _keep_strongest(by_head: FloatArray, near: Array) -> tuple[_Entries, float]:
+    """Return the strongest entries of each row, negated, and the largest other one."""
+    n_near = len(near)
+    strength = np.abs(by_head)
+    starts = np.arange(n_near + 1) * n_near
+    smallest = np.maximum(kth_best(starts, strength.ravel(), NEIGHBOURS), LEAST)
+    strength[strength < smallest[:, None]] = 0
+
+    dropped = float((np.abs(by_head) - strength).max(initial=LEAST))
+    row, column = np.nonzero(strength)
+    return (-by_head[row, column], near[row], near[column]), dropped
+
+
+def _compute_direct_tail(
+    tail: Iterable[tuple[slice, Any]], inverse_diagonal: FloatArray
+) -> tuple[list[_Entries], float, float]:
+    """Return the strongest entries of D⁻¹ (E - diag E) D⁻¹.
+
+    The second value is the largest entry that is left out, the third ρ, the largest row
+    sum of D⁻¹ |E - diag E|.
+    """
+    entries: list[_Entries] = []
+    left_out = LEAST
+    rho = 0.0
+    for piece, rows in tail:
+        local_row = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
+        row = np.arange(len(inverse_diagonal))[piece][local_row]
+        is_diagonal = row == rows.indices
+        values = np.where(is_diagonal, 0, rows.data * inverse_diagonal[row])
+        rho = max(rho, float(np.bincount(row, np.abs(values), 1).max()))
+
+        values *= inverse_diagonal[rows.indices]
+        strength = np.abs(values)
+        smallest = np.maximum(kth_best(rows.indptr, strength, NEIGHBOURS), LEAST)
+        is_strong = strength >= smallest[local_row]
+        left_out = max(left_out, float(strength[~is_strong].max(initial=LEAST)))
+        entries.append((values[is_strong], row[is_strong], rows.indices[is_strong]))
+    return entries, left_out, rho
+
+
+def _bound_higher_orders(rho: float) -> float:
+    """Return a bound of the terms of (I + E)^-1 from the second order on."""
     if rho < 0.5:
-        left = rho**2 / (1 - rho)
-    else:
-        left = np.inf
-
-    if c > h:
-        bound = (
-            dropped
-            + left_out
-            + beyond
-            + left
-            + 2 * rho * float(np.abs(columns[h:]).max())
-        )
-    else:
-        bound = _EXACT
-
-    return HeadTailMap(labels, columns, tail, bound=bound)
+        return rho**2 / (1 - rho)
+    return np.inf
 
 
 def _at(scale: FloatArray | float, places: Any) -> Any:

@@ -1,36 +1,61 @@
-r"""The linear system of a walk that stops at its anchors, solved on whichever side is cheapest.
+r"""Random walks between nodes that stop at anchors.
 
-With rows `R` (n × v) whose Gram matrix :math:`W = R^\top R` holds the walk between `v`
-nodes, row sums `d` of it and anchors :math:`\alpha`,
+The rows `R` (n, v) have the Gram matrix :math:`W = R^\top R`, which holds the walk
+between `v` nodes. With its row sums `d` and the anchors :math:`\alpha`, the system is
 
 .. math:: (E - R^\top R)\, Q = H, \qquad E = \operatorname{diag}(\alpha + d).
 
-- Where `W` is at hand, Cholesky's method solves the `v` equations in place.
-- Fewer rows than nodes: `n` equations do (Woodbury's identity),
+`solve_system` solves it in the cheapest of three ways.
+
+- If `W` was computed, Cholesky's method solves the `v` equations in place.
+- With fewer rows than nodes, `n` equations are enough (Woodbury's identity):
   :math:`Q = E^{-1}(H + R^\top X)`, :math:`(I - R E^{-1} R^\top)\, X = R E^{-1} H`.
-- `W` does not fit into memory: conjugate gradients, scaled by the diagonal, multiply by
-  `R` and :math:`R^\top` only. The matrix has no positive entry off its diagonal and
-  maps the vector of ones to :math:`\alpha`, so its inverse has no negative entry and
-  maps :math:`\alpha` to ones: an error of the solution is nowhere larger than
-  :math:`\max_j |r_j| / \alpha_j` of the residual `r`, and that is at most
-  :math:`\|E^{-1/2} r\|_2` divided by the least :math:`\alpha_j / e_j^{1/2}`, which is
-  what ends the rounds.
+- If `W` does not fit into memory, conjugate gradients, scaled by the diagonal, multiply
+  by `R` and :math:`R^\top` only. The system's matrix has no positive entry off its
+  diagonal and maps the vector of ones to :math:`\alpha`, so its inverse has no negative
+  entry and maps :math:`\alpha` to ones. An error of the solution is therefore at most
+  :math:`\max_j |r_j| / \alpha_j` of the residual `r`. That is at most
+  :math:`\|E^{-1/2} r\|_2` divided by the smallest :math:`\alpha_j / e_j^{1/2}`, which
+  is the criterion to stop.
 
-Where labels are many, `Q` itself would not fit. A walk soon forgets where it began:
-:math:`P = E^{-1} R^\top R` has one eigenvalue near 1, whose eigenvector `x` says where
-walks come to stop as usual, :math:`q_0 \propto H^\top x`, and all others are at most
-some :math:`\lambda < 1`. What is left of a distribution beside :math:`q_0` is
-multiplied by :math:`(I - P)^{-1}`, for which a polynomial in `P` of few steps does that
-is within :math:`\varepsilon` of :math:`1/(1 - t)` for all :math:`0 \le t \le \lambda`:
+In large label spaces, `Q` does not fit into memory, and `approximate_random_walk`
+approximates it. A walk soon forgets its first node: :math:`P = E^{-1} R^\top R` has one
+eigenvalue near 1, whose eigenvector `x` gives the distribution
+:math:`q_0 \propto H^\top x` of long walks. All other eigenvalues are at most
+some :math:`\lambda < 1`. The difference between a distribution and :math:`q_0` is
+multiplied by :math:`(I - P)^{-1}`. A polynomial `p` of low degree is within
+:math:`\varepsilon` of :math:`1/(1 - t)` for all :math:`0 \le t \le \lambda`:
 
-.. math:: Q \approx p(P)\, \sigma B + (1 - p(P)\, \sigma)\, q_0^\top, \qquad \sigma = \alpha/(\alpha + d), \qquad
-    |\Delta Q_{j\ell}| \le \varepsilon\, e_j^{-1/2} \bigl(\textstyle\sum_{k \in \ell} \alpha_k^2 / e_k\bigr)^{1/2} .
+.. math::
 
-Labels of the head get as many steps as make :math:`\varepsilon` small, in dense
-columns; others two, at the nodes that they were named beside.
+    Q \approx p(P)\, \sigma B + (1 - p(P)\, \sigma)\, q_0^\top, \qquad
+    \sigma = \alpha/(\alpha + d),
+
+    |\Delta Q_{j\ell}| \le \varepsilon\, e_j^{-1/2}
+    \bigl(\textstyle\sum_{k \in \ell} \alpha_k^2 / e_k\bigr)^{1/2} .
+
+Frequent labels (the head) get a polynomial with a small :math:`\varepsilon`, in dense
+columns. Other labels (the tail) get a polynomial of degree 1, in sparse columns.
+
+========================  ==================  ==================================
+symbol                    variable            shape
+========================  ==================  ==================================
+:math:`R`                 ``rows``            (n, v), or (n, k) with edges only
+:math:`\alpha`            ``anchors``         (v,) or (k,)
+:math:`e`                 ``diagonal``        (v,) or (k,)
+:math:`H`                 ``right_side``      (v, l)
+:math:`\sigma`            ``stops``           (k,) probability to stop at a node
+:math:`B`                 ``labels``          (k,) label of each node
+:math:`q_0`               ``prior``           (l,)
+:math:`x`                 ``stationary``      (k,)
+:math:`\lambda`           ``decay``           number
+:math:`p`                 ``coefficients``    from degree 0 upwards
+:math:`\varepsilon`       ``error``           number
+:math:`1 - p(P) \sigma`   ``remainder``       (k,)
+========================  ==================  ==================================
 """
 
-from typing import Any, NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 from scipy import linalg, sparse
@@ -38,135 +63,169 @@ from scipy.sparse.linalg import LinearOperator, cg
 
 from ..errors import InputError
 from ..execution.threads import check_interrupted, get_limits, map_on_threads
-from ..predictions import Array, Matrix
+from ..predictions import Array, IntArray, Matrix
 from .block_sums import FloatArray, product, row_sums, scaled
 from .gram import Gram
 from .label_map import HeadTailMap, head_first
 from .sparse_scores import SparseScores, best, in_pieces
 
-# that conjugate gradients leave in the solution, whose entries are shares between 0 and
-# 1
+# Largest error of a solution by conjugate gradients. Its entries are in [0, 1].
 _ERROR = 1e-11
-_ARRAYS = 6  # of the solution's size that they need at once
-_SMALL = 1e-4  # ε of the head's labels
-_STEPS = 12  # that a walk takes at most before the rest counts as usual
-_COLUMNS = 32  # of the head that are worked out at a time
-_MOST = 2**27  # numbers in the head's columns, unless there is no tail
+# Arrays of the solution's size that conjugate gradients need at once.
+_ARRAYS = 6
+# ε of labels in the head that is small enough.
+_SMALL = 1e-4
+# Highest degree of the polynomial.
+_STEPS = 12
+# Iterations of the power method.
+_POWER_ITERATIONS = 60
+# Columns of the head that are computed at a time, so that they stay in the cache.
+_COLUMNS = 32
+# Numbers in the head's columns, unless there is no tail.
+_MOST = 2**27
+# Avoids a division by 0.
+_TINY = 1e-300
 
 
-def solved(walk: Gram, anchors: FloatArray, held: FloatArray) -> FloatArray:
-    """Return Q (v, l), given the walk, the anchors (v,) and H (v, l).
+def solve_system(walk: Gram, anchors: FloatArray, right_side: FloatArray) -> FloatArray:
+    """Return the solution Q of (E - W) Q = H.
+
+    Parameters
+    ----------
+    walk : Gram
+        W, the walk between v nodes.
+    anchors : ndarray of shape (v,)
+        How strongly each node is tied to the right-hand side.
+    right_side : ndarray of shape (v, l)
+        H; it may be overwritten.
+
+    Returns
+    -------
+    ndarray of shape (v, l)
 
     Examples
     --------
-    >>> solved(Gram.of(np.array([[0.6, 0.8]])), np.ones(2), np.eye(2)).round(2)
+    >>> walk = Gram.of(np.array([[0.6, 0.8]]))
+    >>> solve_system(walk, np.ones(2), np.eye(2)).round(2)
     array([[0.76, 0.24],
            [0.24, 0.76]])
     """
     rows = walk.rows
-    v = len(anchors)
+    n_nodes = len(anchors)
     if rows is None:
-        system = -np.asarray(walk).reshape(v, v)
-        system[np.diag_indices(v)] += anchors - system.sum(axis=1)
-        return _by_cholesky(system, held)
+        system = -np.asarray(walk).reshape(n_nodes, n_nodes)
+        system[np.diag_indices(n_nodes)] += anchors - system.sum(axis=1)
+        return _solve_by_cholesky(system, right_side)
 
     diagonal = anchors + walk.sums()
-    if rows.shape[0] < v:
-        return _on_the_rows_side(rows, diagonal, held)
-    return _by_conjugate_gradients(rows, diagonal, anchors, held)
+    if rows.shape[0] < n_nodes:
+        return _solve_by_woodbury(rows, diagonal, right_side)
+    return _solve_by_conjugate_gradients(rows, diagonal, anchors, right_side)
 
 
-def _on_the_rows_side(rows: Any, diagonal: FloatArray, held: FloatArray) -> FloatArray:
-    weighted = scaled(
-        rows.T.tocsr() if sparse.issparse(rows) else rows.T, 1 / diagonal
-    )  # E⁻¹ Rᵀ
+def _transpose(rows: Matrix) -> Matrix:
+    """Return the transposed matrix, as CSR if the matrix is sparse."""
+    if sparse.issparse(rows):
+        return rows.T.tocsr()
+    return rows.T
+
+
+def _solve_by_woodbury(
+    rows: Matrix, diagonal: FloatArray, right_side: FloatArray
+) -> FloatArray:
+    """Solve a system with one equation per row instead of one per node."""
+    weighted = scaled(_transpose(rows), 1 / diagonal)  # E⁻¹ Rᵀ
     system = np.eye(rows.shape[0]) - product(rows, weighted)
-    return held / diagonal[:, None] + product(
-        weighted, _by_cholesky(system, product(weighted.T, held))
-    )
+    row_solution = _solve_by_cholesky(system, product(weighted.T, right_side))  # X
+    return right_side / diagonal[:, np.newaxis] + product(weighted, row_solution)
 
 
-def _by_cholesky(system: FloatArray, held: FloatArray) -> FloatArray:
-    """Solve a positive definite system in its own place; SciPy's `solve` makes two copies of it, and takes longer."""
+def _solve_by_cholesky(system: FloatArray, right_side: FloatArray) -> FloatArray:
+    """Solve a positive definite system in place.
+
+    SciPy's `solve` makes two copies of the system and takes longer.
+    """
+    # LAPACK expects columns, hence the transposed (symmetric) matrix.
     factor = linalg.cho_factor(
         system.T, lower=True, overwrite_a=True, check_finite=False
-    )  # columns, as LAPACK wants
-    return np.asarray(
-        linalg.cho_solve(factor, held, overwrite_b=True, check_finite=False)
     )
+    solution = linalg.cho_solve(
+        factor, right_side, overwrite_b=True, check_finite=False
+    )
+    return np.asarray(solution)
 
 
-def _by_conjugate_gradients(
-    rows: Any, diagonal: FloatArray, anchors: FloatArray, held: FloatArray
+def _solve_by_conjugate_gradients(
+    rows: Matrix, diagonal: FloatArray, anchors: FloatArray, right_side: FloatArray
 ) -> FloatArray:
-    (v, l) = held.shape
-    root = np.sqrt(diagonal)[:, None]
-    if sparse.issparse(rows):
-        across = rows.T.tocsr()
-    else:
-        across = rows.T
+    """Solve (I - E^-½ RᵀR E^-½) E^½ Q = E^-½ H, some columns at a time."""
+    n_nodes, n_labels = right_side.shape
+    transposed = _transpose(rows)
+    root = np.sqrt(diagonal)[:, np.newaxis]  # E^½
 
-    most = 50 + round(
-        40 * np.sqrt(2 * (diagonal / anchors).max())
-    )  # several times what the condition number asks for
-    small = _ERROR * float((anchors / root[:, 0]).min())
+    # Several times the number of iterations that the condition number needs.
+    max_iter = 50 + round(40 * np.sqrt(2 * (diagonal / anchors).max()))
+    tolerance = _ERROR * float((anchors / root[:, 0]).min())
+
+    # As many columns at a time as fit into memory.
     limits = get_limits()
-    memory = limits.memory
-    threads = limits.threads
-    at_once = int(
-        np.clip(memory // 4 // (8 * _ARRAYS * v * threads), 1, -(-l // threads))
+    bytes_per_column = 8 * _ARRAYS * n_nodes * limits.threads
+    columns_per_thread = -(-n_labels // limits.threads)
+    n_columns = int(
+        np.clip(limits.memory // 4 // bytes_per_column, 1, columns_per_thread)
     )
 
-    def work_out(
-        start: int,
-    ) -> FloatArray:  # some columns as one vector: (I − E^-½ RᵀR E^-½) E^½ Q = E^-½ H
-        own = held[:, start : start + at_once] / root
+    def solve_columns(start: int) -> FloatArray:
+        target = right_side[:, start : start + n_columns] / root
 
-        def moved(x: FloatArray) -> FloatArray:
-            y = x.reshape(own.shape)
-            return check_interrupted(
-                y - product(across, product(rows, y / root)) / root
-            ).ravel()
+        def multiply(vector: FloatArray) -> FloatArray:
+            columns = vector.reshape(target.shape)
+            walks = product(transposed, product(rows, columns / root))
+            return check_interrupted(columns - walks / root).ravel()
 
-        with np.errstate(all="ignore"):  # a residual that has vanished
-            operator = LinearOperator((own.size, own.size), moved)
-            found, going_on = cg(
-                operator, own.ravel(), rtol=0, atol=small, maxiter=most
+        with np.errstate(all="ignore"):  # the residual may vanish
+            operator = LinearOperator((target.size, target.size), multiply)
+            solution, status = cg(
+                operator, target.ravel(), rtol=0, atol=tolerance, maxiter=max_iter
             )
 
-        missed = f"no solution to {_ERROR:g} in {most} rounds of conjugate gradients"
-        advice = (
-            "one; a larger alpha, or more memory for a direct solution, makes it easier"
-        )
-        if going_on:
-            raise InputError(where="MLCM-r", found=missed, expected=advice)
-        return np.asarray(found.reshape(own.shape) / root)
+        if status:
+            raise InputError(
+                where="MLCM-r",
+                found=f"no solution to {_ERROR:g} in {max_iter} rounds of conjugate "
+                "gradients",
+                expected="one; a larger alpha, or more memory for a direct solution, "
+                "makes it easier",
+            )
+        return np.asarray(solution.reshape(target.shape) / root)
 
-    return np.concatenate(list(map_on_threads(work_out, range(0, l, at_once))), axis=1)
+    starts = range(0, n_labels, n_columns)
+    return np.concatenate(list(map_on_threads(solve_columns, starts)), axis=1)
 
 
-class RandomWalkMap(NamedTuple):
-    """Q of many labels: what is beside the usual distribution, at nodes that have edges."""
+@dataclass(frozen=True, kw_only=True)
+class RandomWalkMap:
+    """Q in a large label space, at the k nodes that have edges."""
 
-    nodes: Any  # (k,) their positions
-    map: HeadTailMap  # from nodes to labels; those of the head with the usual part
-    rest: FloatArray  # (k,) how much of a walk is usual, for labels of the tail
-    usual: FloatArray  # (l,) q₀
-    bound: FloatArray  # (l,) on the error of a label's scores
+    nodes: IntArray  # (k,) positions of the nodes
+    # From nodes to labels. Labels of the head include their share of the prior.
+    label_map: HeadTailMap
+    remainder: FloatArray  # (k,) share of the prior, for labels of the tail
+    prior: FloatArray  # (l,) q₀, the distribution of long walks
+    bound: FloatArray  # (l,) largest error of a label's scores
 
-    def column(self, label: int, v: int) -> FloatArray:
-        """Return one label's column of Q (v,)."""
-        own = self.map
-        h = self.map.columns.shape[1]
-        found = self.rest * self.usual[label]
-        for place in np.flatnonzero(own.labels == label):
-            if place < h:
-                found = own.columns[:, place]
+    def column(self, label: int, n_nodes: int) -> FloatArray:
+        """Return one label's column of Q, shape (v,)."""
+        n_head = self.label_map.columns.shape[1]
+        column = self.remainder * self.prior[label]
+        for position in np.flatnonzero(self.label_map.labels == label):
+            if position < n_head:
+                column = self.label_map.columns[:, position]
             else:
-                found = found + own.tail[:, [place]].toarray()[:, 0]
+                column = column + self.label_map.tail[:, [position]].toarray()[:, 0]
 
-        out = np.zeros(v)
-        out[self.nodes] = found
+        out = np.zeros(n_nodes)
+        out[self.nodes] = column
         return out
 
 
@@ -203,7 +262,7 @@ def solve_random_walk(
         Rows are distributions. In large label spaces the result is approximate.
     """
     if walk.is_large:
-        return walked(walk.rows, n_labels, lambda nodes, _: anchors[nodes])
+        return approximate_random_walk(walk.rows, anchors, n_labels)
 
     nodes = np.arange(len(anchors))
     if anchors_without_label is not None:
@@ -216,7 +275,7 @@ def solve_random_walk(
     right_side[nodes, nodes % n_labels] += anchors
 
     # Rows are distributions; rounding errors are largest in their sums.
-    distributions = np.maximum(solved(walk, all_anchors, right_side), 0)
+    distributions = np.maximum(solve_system(walk, all_anchors, right_side), 0)
     distributions /= distributions.sum(axis=1, keepdims=True)
     return distributions
 
@@ -259,171 +318,309 @@ def get_distribution_column(
 def _mix_large(edges: Matrix, groups: RandomWalkMap) -> SparseScores:
     """Mix the distributions of group nodes in a large label space."""
     connected = edges[:, groups.nodes]
-    remainder = connected @ groups.rest
+    remainder = connected @ groups.remainder
 
     # Labels of the tail share what remains of the walk, in proportion to their priors.
-    head_size = groups.map.columns.shape[1]
-    tail_labels = groups.map.labels[head_size:]
-    tail_prior = np.zeros(len(groups.usual))
-    tail_prior[tail_labels] = groups.usual[tail_labels]
+    head_size = groups.label_map.columns.shape[1]
+    tail_labels = groups.label_map.labels[head_size:]
+    tail_prior = np.zeros(len(groups.prior))
+    tail_prior[tail_labels] = groups.prior[tail_labels]
 
-    def keep_best(scores: Any, rows: slice) -> Any:
+    def keep_best(scores: Matrix, rows: slice) -> Matrix:
         row_remainder = np.repeat(remainder[rows], np.diff(scores.indptr))
         scores.data += row_remainder * tail_prior[scores.indices]
-        scores.data -= groups.usual[scores.indices]
-        return best(scores, groups.usual)
+        scores.data -= groups.prior[scores.indices]
+        return best(scores, groups.prior)
 
-    scores = groups.map.applied(connected, tail_prior, keep_best)
-    return SparseScores(scores, groups.usual)
+    scores = groups.label_map.applied(connected, tail_prior, keep_best)
+    return SparseScores(scores, groups.prior)
 
 
-def walked(rows: Any, l: int, anchors_of: Any) -> RandomWalkMap:
-    """Solve for Q (v, l) of many labels, given the rows as CSR, and what makes anchors of nodes (k,) and degrees (k,).
+@dataclass(frozen=True, kw_only=True)
+class _LargeWalk:
+    """A random walk between the k nodes that have edges."""
+
+    nodes: IntArray  # (k,) positions of the nodes
+    labels: IntArray  # (k,) label of each node
+    rows: Matrix  # CSR (n, k), R
+    transposed: Matrix  # CSR (k, n), Rᵀ
+    anchors: FloatArray  # (k,) α
+    degrees: FloatArray  # (k,) d
+    diagonal: FloatArray  # (k,) e
+    stops: FloatArray  # (k,) σ, the probability that a walk stops at a node
+
+    def step(self, values: FloatArray) -> FloatArray:
+        """Return P y for values y (k,)."""
+        return np.asarray(self.transposed @ (self.rows @ values) / self.diagonal)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _LabelOrder:
+    """Labels from the most to the least frequent; the first are the head."""
+
+    labels: IntArray  # (c,)
+    n_head: int
+    position: IntArray  # (l,) position of each label, -1 for labels without nodes
+    node_position: IntArray  # (k,) position of each node's label
+
+
+def approximate_random_walk(
+    rows: Matrix, anchors: FloatArray, n_labels: int
+) -> RandomWalkMap:
+    """Approximate Q in a large label space.
+
+    Parameters
+    ----------
+    rows : csr_array of shape (n, v)
+        R; the label of node j is ``j % n_labels``.
+    anchors : ndarray of shape (v,)
+        How strongly each node is tied to its label.
+    n_labels : int
+        Number of labels.
+
+    Returns
+    -------
+    RandomWalkMap
 
     Examples
     --------
-    >>> found = walked(sparse.csr_array([[0.6, 0.8]]), 2, lambda nodes, degrees: np.ones(2))
-    >>> found.column(0, 2).round(2).tolist()
+    >>> rows = sparse.csr_array([[0.6, 0.8]])
+    >>> approximate_random_walk(rows, np.ones(2), 2).column(0, 2).round(2).tolist()
     [0.76, 0.24]
     """
-    # Nodes with many edges first: they are met most, and stay in the processor's
-    # memory.
-    nodes = head_first(np.bincount(rows.indices, minlength=rows.shape[1]))[0][
-        : len(rows.data)
-    ]
-    R = rows[:, nodes]
-    R.sort_indices()
-    across = R.T.tocsr()
-    label = nodes % l
-    degrees = across @ R.sum(axis=1)
-    anchors = anchors_of(nodes, degrees)
-    e = anchors + degrees
-    stops = anchors / e
+    walk = _make_large_walk(rows, anchors, n_labels)
 
-    def step(y: FloatArray) -> FloatArray:
-        return np.asarray(across @ (R @ y) / e)
+    # Long walks, and how fast a walk forgets its first node.
+    stationary = _compute_stationary_vector(walk)
+    decay = _estimate_decay(walk, stationary)
+    prior = _compute_prior(walk, stationary, n_labels)
 
-    x = np.ones(len(nodes))
-    y = np.cos(np.arange(len(nodes)) ** 2.0)
-    top = 0.0
-    for _ in range(60):  # the leading eigenvector, and the eigenvalue that follows
-        x = step(x)
-        x /= np.abs(x).max(initial=1e-300)
+    # Where walks from an instance stop at their first node.
+    order = _order_labels(walk, n_labels)
+    n_head = order.n_head
+    first_stops = _compute_first_stops(walk, order)
 
-    for _ in range(60):
-        y = step(y - x * (((x * e) @ y) / max((x * e) @ x, 1e-300)))
-        y /= max(top := float(np.sqrt((y * e) @ y)), 1e-300)
-
-    top = min(1.05 * top + 1e-6, 0.999)
-    if len(nodes):
-        usual = np.bincount(label, anchors * x, l) / max(anchors @ x, 1e-300)
-    else:
-        usual = np.full(l, 1 / l)
-
-    tried = (_polynomial(top, degree) for degree in range(1, _STEPS + 1))
-    c, small = min(tried, key=lambda own: max(own[1], _SMALL))
-    order, h = head_first(
-        np.bincount(label, degrees + 1e-9, l)
-    )  # every node has a label there
-    if len(order) > h:
-        h = min(h, max(1, _MOST // len(nodes)))
-
-    place = np.full(l, -1)
-    place[order] = np.arange(len(order))
-    at = place[label]
-
-    # Where walks from an instance stop at their first node; across the nodes, where
-    # they stop at the second.
-    direct = R.data * stops[R.indices], at[R.indices], R.indptr.copy()
-    direct = sparse.csr_array(direct, shape=(R.shape[0], len(order)))
-    direct.sum_duplicates()  # in place
-
-    def rest(coefficients: list[float]) -> FloatArray:
-        y = stops
-        out = np.ones(len(nodes))
-        for own in coefficients:
-            out = out - own * y
-            y = step(y)
-
-        return out
-
-    # Labels of the head, some at a time, so few that they stay in the processor's
-    # memory.
-    back, there, first = (
-        own.astype(np.float32)
-        for own in (scaled(across, 1 / e), R, direct[:, :h].tocsc())
+    # Frequent labels: a polynomial with a small error.
+    coefficients, head_error = _choose_polynomial(decay)
+    remainder = _compute_remainder(walk, coefficients)
+    columns = _walk_to_head(walk, order, first_stops[:, :n_head].tocsc(), coefficients)
+    columns += np.multiply.outer(
+        remainder.astype(np.float32), prior[order.labels[:n_head]].astype(np.float32)
     )
-    going = rest(c).astype(np.float32)[:, None]
-    often = usual[order].astype(np.float32)
-    columns = np.empty((len(nodes), h), dtype=np.float32)
 
-    def work_out(start: int) -> None:  # by Horner's rule
-        some = slice(start, min(h, start + _COLUMNS))
-        inside = np.flatnonzero((at >= some.start) & (at < some.stop))
+    # Other labels: one step.
+    coefficients, tail_error = _fit_polynomial(decay, 1)
+    tail, dropped = _walk_to_tail(
+        walk, order, first_stops[:, n_head:].tocsr(), coefficients
+    )
 
-        def arrived(walks: FloatArray, share: float) -> FloatArray:
-            found = np.asarray(check_interrupted(back @ walks))
-            found[inside, at[inside] - start] += share * stops[inside]
-            return found
+    # The bound of the module's docstring, and rounding, since the map is float32.
+    is_head = (order.position >= 0) & (order.position < n_head)
+    label_size = np.bincount(walk.labels, walk.anchors**2 / walk.diagonal, n_labels)
+    bound = np.where(is_head, head_error, tail_error) * np.sqrt(
+        label_size / walk.diagonal.min(initial=np.inf)
+    )
+    bound += 1e-6 + np.where(is_head, 0, dropped)
 
-        walks = c[-1] * first[:, some].tocsr().toarray()
-        for own in c[-2:0:-1]:
-            walks = there @ arrived(walks, own)
+    label_map = HeadTailMap(order.labels, columns, tail, symmetric=False)
+    return RandomWalkMap(
+        nodes=walk.nodes,
+        label_map=label_map,
+        remainder=_compute_remainder(walk, coefficients),
+        prior=prior,
+        bound=bound,
+    )
 
-        columns[:, some] = arrived(walks, c[0]) + going * often[some]
 
-    for _ in map_on_threads(work_out, range(0, h, _COLUMNS)):
+def _make_large_walk(rows: Matrix, anchors: FloatArray, n_labels: int) -> _LargeWalk:
+    """Return the walk between nodes with edges."""
+    # Nodes with many edges come first: they are used most, and stay in the cache.
+    n_edges = np.bincount(rows.indices, minlength=rows.shape[1])
+    nodes = head_first(n_edges)[0][: len(rows.data)]
+
+    connected = rows[:, nodes]
+    connected.sort_indices()
+    transposed = connected.T.tocsr()
+    degrees = transposed @ connected.sum(axis=1)
+    diagonal = anchors[nodes] + degrees
+    return _LargeWalk(
+        nodes=nodes,
+        labels=nodes % n_labels,
+        rows=connected,
+        transposed=transposed,
+        anchors=anchors[nodes],
+        degrees=degrees,
+        diagonal=diagonal,
+        stops=anchors[nodes] / diagonal,
+    )
+
+
+def _compute_stationary_vector(walk: _LargeWalk) -> FloatArray:
+    """Return x, the leading eigenvector of P, by the power method."""
+    vector = np.ones(len(walk.nodes))
+    for _ in range(_POWER_ITERATIONS):
+        vector = walk.step(vector)
+        vector /= np.abs(vector).max(initial=_TINY)
+    return vector
+
+
+def _estimate_decay(walk: _LargeWalk, stationary: FloatArray) -> float:
+    """Return λ, slightly above the second eigenvalue of P."""
+    # Eigenvectors of P are orthogonal in the inner product with weights e.
+    weighted = stationary * walk.diagonal
+    squared_norm = max(float(weighted @ stationary), _TINY)
+
+    vector = np.cos(np.arange(len(walk.nodes)) ** 2.0)
+    eigenvalue = 0.0
+    for _ in range(_POWER_ITERATIONS):
+        vector = walk.step(vector - stationary * ((weighted @ vector) / squared_norm))
+        eigenvalue = float(np.sqrt((vector * walk.diagonal) @ vector))
+        vector /= max(eigenvalue, _TINY)
+    return min(1.05 * eigenvalue + 1e-6, 0.999)
+
+
+def _compute_prior(
+    walk: _LargeWalk, stationary: FloatArray, n_labels: int
+) -> FloatArray:
+    """Return q₀ (l,), the distribution over labels of long walks."""
+    if len(walk.nodes) == 0:
+        return np.full(n_labels, 1 / n_labels)
+    total = max(float(walk.anchors @ stationary), _TINY)
+    return np.bincount(walk.labels, walk.anchors * stationary, n_labels) / total
+
+
+def _order_labels(walk: _LargeWalk, n_labels: int) -> _LabelOrder:
+    """Order labels by the degrees of their nodes and choose the head."""
+    # The small number keeps labels whose nodes have degree 0.
+    frequency = np.bincount(walk.labels, walk.degrees + 1e-9, n_labels)
+    labels, n_head = head_first(frequency)
+    if len(labels) > n_head:
+        n_head = min(n_head, max(1, _MOST // len(walk.nodes)))
+
+    position = np.full(n_labels, -1)
+    position[labels] = np.arange(len(labels))
+    return _LabelOrder(
+        labels=labels,
+        n_head=n_head,
+        position=position,
+        node_position=position[walk.labels],
+    )
+
+
+def _compute_first_stops(walk: _LargeWalk, order: _LabelOrder) -> Matrix:
+    """Return R σ B as CSR (n, c): walks that stop at their first node."""
+    rows = walk.rows
+    entries = (
+        rows.data * walk.stops[rows.indices],
+        order.node_position[rows.indices],
+        rows.indptr.copy(),
+    )
+    first_stops = sparse.csr_array(entries, shape=(rows.shape[0], len(order.labels)))
+    first_stops.sum_duplicates()
+    return first_stops
+
+
+def _compute_remainder(walk: _LargeWalk, coefficients: list[float]) -> FloatArray:
+    """Return 1 - p(P) σ (k,), the share of long walks."""
+    power = walk.stops  # P^i σ
+    remainder = np.ones(len(walk.nodes))
+    for coefficient in coefficients:
+        remainder = remainder - coefficient * power
+        power = walk.step(power)
+    return remainder
+
+
+def _walk_to_head(
+    walk: _LargeWalk, order: _LabelOrder, first_stops: Matrix, coefficients: list[float]
+) -> Array:
+    """Return p(P) σ B of the head's labels (k, h), by Horner's rule in float32."""
+    back = scaled(walk.transposed, 1 / walk.diagonal).astype(np.float32)  # E⁻¹ Rᵀ
+    rows = walk.rows.astype(np.float32)
+    first_stops = first_stops.astype(np.float32)
+    columns = np.empty((len(walk.nodes), order.n_head), dtype=np.float32)
+
+    def fill_columns(start: int) -> None:
+        stop = min(order.n_head, start + _COLUMNS)
+        is_inside = (order.node_position >= start) & (order.node_position < stop)
+        inside = np.flatnonzero(is_inside)
+        label = order.node_position[inside] - start
+
+        def add_stops(walks: Array, coefficient: float) -> Array:
+            arrived = np.asarray(check_interrupted(back @ walks))
+            arrived[inside, label] += coefficient * walk.stops[inside]
+            return arrived
+
+        walks = coefficients[-1] * first_stops[:, start:stop].tocsr().toarray()
+        for coefficient in coefficients[-2:0:-1]:
+            walks = rows @ add_stops(walks, coefficient)
+        columns[:, start:stop] = add_stops(walks, coefficients[0])
+
+    for _ in map_on_threads(fill_columns, range(0, order.n_head, _COLUMNS)):
         pass
 
-    # Labels of the tail, at the nodes that they were named beside most.
-    c, rough = _polynomial(top, 1)
-    direct = direct[:, h:].tocsr()
-    none = np.zeros(len(order) - h)
+    return columns
+
+
+def _walk_to_tail(
+    walk: _LargeWalk, order: _LabelOrder, first_stops: Matrix, coefficients: list[float]
+) -> tuple[Matrix, float]:
+    """Return p(P) σ B of the tail's labels, and the largest entry that is dropped.
+
+    The result is CSR (k, c) of float32. Each node keeps its best labels only.
+    """
+    n_head = order.n_head
+    shape = (len(walk.nodes), len(order.labels))
+    default = np.zeros(len(order.labels) - n_head)
+    transposed = walk.transposed
+
+    # Walks that stop at their second node: P σ B.
+    n_stops = np.diff(first_stops.indptr)[transposed.indices]
+    cost = np.diff(np.append(0, np.cumsum(n_stops))[transposed.indptr])
     dropped = 0.0
-    parts = [direct[:0]]
-    cost = np.diff(
-        np.append(0, np.cumsum(np.diff(direct.indptr)[across.indices]))[across.indptr]
-    )
-    for some in in_pieces(cost):
-        near = check_interrupted(
-            scaled((across[some] @ direct).tocsr(), c[1] / e[some])
-        )
-        parts.append(best(near, none))
-        least = np.minimum.reduceat(
-            np.append(parts[-1].data, np.inf), parts[-1].indptr[:-1]
-        )
-        dropped = max(
-            dropped,
-            least[np.diff(parts[-1].indptr) < np.diff(near.indptr)].max(initial=0),
-        )
+    pieces = [first_stops[:0]]
+    for nodes in in_pieces(cost):
+        second_stops = (transposed[nodes] @ first_stops).tocsr()
+        second_stops = scaled(second_stops, coefficients[1] / walk.diagonal[nodes])
+        piece = best(check_interrupted(second_stops), default)
+        pieces.append(piece)
 
-    far = np.flatnonzero(at >= h)
-    own = sparse.csr_array(
-        (c[0] * stops[far], (far, at[far])), shape=(len(nodes), len(order))
+        # A dropped entry is at most the smallest one that is kept.
+        smallest = np.minimum.reduceat(np.append(piece.data, np.inf), piece.indptr[:-1])
+        has_dropped = np.diff(piece.indptr) < np.diff(second_stops.indptr)
+        dropped = max(dropped, smallest[has_dropped].max(initial=0))
+
+    second = sparse.vstack(pieces, format="csr")
+    second = sparse.csr_array(
+        (second.data, second.indices + n_head, second.indptr), shape=shape
     )
-    near = sparse.vstack(parts, format="csr")
-    tail = (
-        sparse.csr_array((near.data, near.indices + h, near.indptr), shape=own.shape)
-        + own
+
+    # Walks that stop at their first node: σ B.
+    tail_nodes = np.flatnonzero(order.node_position >= n_head)
+    first = sparse.csr_array(
+        (
+            coefficients[0] * walk.stops[tail_nodes],
+            (tail_nodes, order.node_position[tail_nodes]),
+        ),
+        shape=shape,
     )
-    inside = (place >= 0) & (place < h)
-    bound = np.where(inside, small, rough) * np.sqrt(
-        np.bincount(label, anchors**2 / e, l) / e.min(initial=np.inf)
-    )
-    bound += 1e-6 + np.where(inside, 0, dropped)  # the map is float32
-    found = HeadTailMap(
-        order, columns, tail.tocsr().astype(np.float32), symmetric=False
-    )
-    return RandomWalkMap(nodes, found, rest(c), usual, bound)
+    return (second + first).tocsr().astype(np.float32), dropped
 
 
-def _polynomial(top: float, degree: int) -> tuple[list[float], float]:
-    """Return the coefficients of a polynomial that is near 1/(1 − t) for 0 ≤ t ≤ top, and how near."""
-    t = (
-        top / 2 * (1 + np.cos(np.pi * (np.arange(degree + 1) + 0.5) / (degree + 1)))
-    )  # Chebyshev's points
-    found = np.linalg.solve(np.vander(t, increasing=True), 1 / (1 - t))
-    t = np.linspace(0, top, 1000)
-    return found.tolist(), float(
-        np.abs(np.polynomial.polynomial.polyval(t, found) - 1 / (1 - t)).max()
-    )
+def _choose_polynomial(decay: float) -> tuple[list[float], float]:
+    """Return the shortest polynomial with a small error, or the best one."""
+    candidates = []
+    for degree in range(1, _STEPS + 1):
+        candidates.append(_fit_polynomial(decay, degree))
+    return min(candidates, key=lambda candidate: max(candidate[1], _SMALL))
+
+
+def _fit_polynomial(decay: float, degree: int) -> tuple[list[float], float]:
+    """Return a polynomial near 1/(1 - t) for 0 ≤ t ≤ decay, and its largest error."""
+    angles = np.pi * (np.arange(degree + 1) + 0.5) / (degree + 1)
+    nodes = decay / 2 * (1 + np.cos(angles))  # Chebyshev nodes
+    coefficients = np.linalg.solve(np.vander(nodes, increasing=True), 1 / (1 - nodes))
+
+    grid = np.linspace(0, decay, 1000)
+    values = np.polynomial.polynomial.polyval(grid, coefficients)
+    error = float(np.abs(values - 1 / (1 - grid)).max())
+    return coefficients.tolist(), error
