@@ -466,36 +466,52 @@ class BaseCombiner(TransformerMixin, BaseEstimator):
             statistics=statistics,
         )
 
-    def take(self, n_instances: int | None, solution: Any = None, **found: Any) -> Self:
-        """Take what `fit` would have found: statistics, or only a solution.
+    def take(
+        self,
+        n_instances: int | None,
+        solution: Any = None,
+        *,
+        models: tuple[str, ...],
+        labels: tuple[str, ...],
+        clusters: tuple[str, ...] = (),
+        statistics: Any = None,
+        prepared: Any = None,
+        privacy: Any = None,
+    ) -> Self:
+        """Set the fitted attributes from statistics, or only from a solution.
 
         Parameters
         ----------
-        n_instances
-            How many instances were fitted; ``None`` where that is private.
-        solution
-            What the statistics were solved to, where there are none.
-        **found
-            What becomes the attribute of that name, which ends in _: ``models``,
-            ``labels`` and ``clusters``, tuples of names in the order of the statistics
-            or the solution; ``statistics``; ``prepared``, what `prepare` found;
-            ``privacy``, what private statistics guarantee (its `remove_noise` takes mere
-            noise off them before they are solved).
+        n_instances : int or None
+            Number of fitted instances; None if it is private.
+        solution : object, default=None
+            The solution, if there are no statistics.
+        models, labels : tuple of str
+            Names in the order of the statistics or the solution.
+        clusters : tuple of str, default=()
+            Names of the clusters.
+        statistics : object, default=None
+            Sums over the fitted instances.
+        prepared : object, default=None
+            State after the passes before the last, as `prepare` returns it.
+        privacy : object, default=None
+            The guarantee of private statistics. Its `remove_noise` is applied to them
+            before they are solved.
 
         Returns
         -------
-        The estimator itself.
+        self : object
         """
         self.check()
-        found = {
-            "clusters": (),
-            "prepared": None,
-            "privacy": None,
-            "parts": (),
-            "n_instances": n_instances,
-        } | found
-        for name, value in found.items():
-            setattr(self, f"{name}_", value)
+        self.n_instances_ = n_instances
+        self.models_ = models
+        self.labels_ = labels
+        self.clusters_ = clusters
+        self.prepared_ = prepared
+        self.privacy_ = privacy
+        self.parts_ = ()
+        if statistics is not None:
+            self.statistics_ = statistics
 
         self.weights_ = model_weights(self.weights, self.models_)
         if solution is None:
@@ -620,13 +636,15 @@ class BaseCombiner(TransformerMixin, BaseEstimator):
         sums = self._gathered(
             panel, model_weights(self.weights, panel.models), prepared
         )
-        names = {
-            "models": panel.models,
-            "labels": panel.labels,
-            "clusters": panel.clusters,
-        }
         self.many_ = panel.many
-        return self.take(len(panel), **names, statistics=sums, prepared=prepared)
+        return self.take(
+            len(panel),
+            models=panel.models,
+            labels=panel.labels,
+            clusters=panel.clusters,
+            statistics=sums,
+            prepared=prepared,
+        )
 
     def _gathered(self, panel: Any, weights: FloatArray | None, prepared: Any) -> Any:
         # A clone has no sums in it: it is sent to where the blocks are.

@@ -100,7 +100,9 @@ def load(path: AnyPath) -> BaseCombiner:
         combiner.take(
             checked.n_instances,
             **checked.names,
-            **records,
+            solution=records.get("solution"),
+            statistics=records.get("statistics"),
+            prepared=records.get("prepared"),
             privacy=checked.guarantee,
         )
     except InputError as error:
