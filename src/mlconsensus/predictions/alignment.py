@@ -1,8 +1,8 @@
-"""Names of instances and labels, and how the models' own orders map onto the panel's.
+"""Names of instances and labels, and maps from each model's order to a common one.
 
-Names are NumPy arrays of whole numbers or text. Files may list ten million instances,
-so readers give theirs as a Polars series of text, which takes a fraction of the memory
-and time; `as_array` turns it to an array in the end.
+Names are NumPy arrays of integers or text. Files may list ten million instances, so
+readers use a Polars series of text, which takes a fraction of the memory and time;
+`as_array` converts it to an array in the end.
 """
 
 from collections.abc import Sequence
@@ -20,109 +20,158 @@ IntArray = NDArray[np.int64]
 # (count,) of int64 or of StringDType; while files are read, a Polars series of text
 Names = Array
 How = Literal["union", "intersection"]
-Maps = list[
-    IntArray | None
-]  # for each model, where the panel's names stand in its own order (-1: nowhere)
+# for each model, the position of each common name in the model's order (-1: absent)
+Maps = list[IntArray | None]
 
 _TEXT = np.dtypes.StringDType()
-_GAPS = {
-    "",
-    "None",
-    "nan",
-    "NaT",
-    "<NA>",
-}  # how gaps of Python, NumPy and pandas are written
+# how gaps of Python, NumPy and pandas are written
+_GAPS = {"", "None", "nan", "NaT", "<NA>"}
 
 
-def as_names(given: Any, where: str) -> Names:
-    """Turn what names a user gave into an array of unique integers or strings: dates and the like as str() has them.
+def as_names(names: Any, where: str) -> Names:
+    """Convert names to an array of unique integers or texts.
+
+    Dates and other objects become their ``str()``.
+
+    Parameters
+    ----------
+    names : array-like of shape (count,)
+        The names.
+    where : str
+        Their place, for error messages.
+
+    Returns
+    -------
+    ndarray of shape (count,)
+        A read-only array of int64 or of text.
 
     Examples
     --------
     >>> as_names(["b", "a"], "labels").tolist()
     ['b', 'a']
     """
-    if isinstance(given, str):
+    _check_ordered(names, where)
+    if not hasattr(names, "__array__"):
+        names = _as_list(names, where)
+    raw = _as_flat_array(names, where)
+    if raw.dtype.kind == "O":
+        names = raw
+
+    unique_names = _convert_names(names, raw, where)
+    listed = unique_names.tolist()
+    if unique_names.dtype.kind != "i" and not _GAPS.isdisjoint(listed):
+        _check_gaps(names, where)
+
+    repetition = first_again(listed)
+    if repetition is not None:
+        first, second = repetition
         raise InputError(
-            where=where, found=f"the single text {given!r}", expected="a list of names"
+            where=where,
+            found=f"{listed[first]!r} at positions {first}, {second}",
+            expected="each name once",
         )
-    if isinstance(given, set | frozenset):
+
+    unique_names.flags.writeable = False
+    return unique_names
+
+
+def _check_ordered(names: object, where: str) -> None:
+    """Check that names are not a single text or a set."""
+    if isinstance(names, str):
+        raise InputError(
+            where=where, found=f"the single text {names!r}", expected="a list of names"
+        )
+    if isinstance(names, set | frozenset):
         raise InputError(
             where=where, found="a set, which has no order", expected="a list of names"
         )
 
-    try:
-        if not (hasattr(given, "__array__")):
-            given = list(given)
 
-        found = np.asarray(given)
+def _as_list(names: Any, where: str) -> list[object]:
+    """Convert an iterable to a list."""
+    try:
+        return list(names)
     except (TypeError, ValueError):
         raise InputError(
-            f"{where}: found {given!r}, expected a flat list of names"
+            where=where, found=repr(names), expected="a flat list of names"
         ) from None
 
-    if found.ndim != 1:
+
+def _as_flat_array(names: Any, where: str) -> Array:
+    """Convert names to an array of one dimension without NaN; dates to objects."""
+    try:
+        raw = np.asarray(names)
+    except (TypeError, ValueError):
+        raise InputError(
+            where=where, found=repr(names), expected="a flat list of names"
+        ) from None
+
+    if raw.ndim != 1:
         raise InputError(
             where=where,
-            found=f"{found.ndim} dimensions",
+            found=f"{raw.ndim} dimensions",
             expected="a flat list of names",
         )
-    if found.dtype.kind == "f":
-        gaps = np.isnan(found)
-        if gaps.any():
+
+    if raw.dtype.kind == "f" and np.isnan(raw).any():
+        raise InputError(
+            where=where,
+            found=f"NaN at position {np.isnan(raw).argmax()}",
+            expected="a name",
+        )
+
+    # NumPy and pandas write dates in two ways.
+    if raw.dtype.kind == "M":
+        return np.array(raw.astype("M8[us]").tolist(), dtype=object)
+    return raw
+
+
+def _convert_names(names: Any, raw: Array, where: str) -> Names:
+    """Convert names, and the array NumPy makes of them, to int64 or text."""
+    if _is_integral(raw):
+        return np.array(raw, dtype=np.int64)
+
+    # A list that mixes numbers and text must not become text by way of floats.
+    is_mixed = raw.dtype.kind in "Om" or not hasattr(names, "__array__")
+    try:
+        if is_mixed:
+            return np.array(list(map(str, names)), dtype=_TEXT)
+        return np.array(raw, dtype=_TEXT)
+    except UnicodeEncodeError as broken:
+        raise InputError(
+            where=where,
+            found=ascii(broken.object),
+            expected="a name that can be written as UTF-8",
+        ) from None
+
+
+def _is_integral(raw: Array) -> bool:
+    """Return whether all are integers of int64, also those that are floats."""
+    if raw.dtype.kind not in "iuf" or not (raw == np.floor(raw)).all():
+        return False
+    return bool(raw.min(initial=0) >= -(2.0**63) and raw.max(initial=0) < 2.0**63)
+
+
+def _check_gaps(names: Any, where: str) -> None:
+    """Raise an error for the first missing name."""
+    for position, name in enumerate(names):
+        if is_missing(name):
             raise InputError(
                 where=where,
-                found=f"NaN at position {gaps.argmax() if gaps.any() else 0}",
+                found=f"{name!r} at position {position}",
                 expected="a name",
             )
 
-    if found.dtype.kind == "M":  # NumPy and pandas write dates in two ways
-        found = np.array(found.astype("M8[us]").tolist(), dtype=object)
-    if found.dtype.kind == "O":
-        given = found
 
-    # Whole numbers, also those that a join or a gap turned to floats, unless they are
-    # beyond int64.
-    whole = found.dtype.kind in "iuf" and bool((found == np.floor(found)).all())
-    whole = (
-        whole and found.min(initial=0) >= -(2.0**63) and found.max(initial=0) < 2.0**63
-    )
-    # A list that mixes numbers and text must not be turned to text by way of floats.
-    mixed = not whole and (found.dtype.kind in "Om" or not hasattr(given, "__array__"))
-    try:
-        each: Any = [str(name) for name in given] if mixed else found
-        names = np.array(each, dtype=np.int64 if whole else _TEXT)
-    except UnicodeEncodeError as broken:
-        raise InputError(
-            f"{where}: found {broken.object!a}, expected a name that can be written as UTF-8"
-        ) from None
-
-    listed = names.tolist()
-    if not whole and not _GAPS.isdisjoint(listed):
-        for at, name in enumerate(given):
-            if is_missing(name):
-                raise InputError(
-                    f"{where}: found {name!r} at position {at}, expected a name"
-                )
-    if again := first_again(listed):
-        first, second = again
-        raise InputError(
-            f"{where}: found {listed[first]!r} at positions {first}, {second}, expected each name once"
-        )
-
-    names.flags.writeable = False
-    return names
-
-
-def is_missing(name: Any) -> bool:
-    """Tell whether a name is none: empty, None, or what NumPy and pandas have for a gap."""
+def is_missing(name: object) -> bool:
+    """Return whether a name is empty, None, or a gap of NumPy or pandas."""
     if isinstance(name, str | None):
         return not name
     return str(name) in _GAPS
 
 
 def as_array(names: Any) -> Names:
-    """Return names as an array, whatever they are kept in.
+    """Return names as an array, also those of a Polars series.
 
     Examples
     --------
@@ -135,47 +184,51 @@ def as_array(names: Any) -> Names:
 
 
 def first_again(names: Any) -> tuple[int, int] | None:
-    """Return where the first name that comes again stands first and second; ``None`` if each is there once.
+    """Return the first two positions of the first repeated name, or ``None``.
 
     Examples
     --------
     >>> first_again(["b", "a", "b"])
     (0, 2)
     """
-    if hasattr(
-        names, "hash"
-    ):  # a Polars series: equal hashes are rare unless names are equal
-        hashes = np.sort(names.hash().to_numpy())
-        if (hashes[1:] != hashes[:-1]).all():
-            again = None
-        else:
-            again = ~names.is_first_distinct()
+    if hasattr(names, "hash"):
+        return _find_repetition(names)
 
-        if again is None or not again.any():
-            return None
-        return int(names.index_of(names[again.arg_max()])), int(again.arg_max())
-
-    first: dict[Any, int] = {}
-    for at, name in enumerate(names):
-        if first.setdefault(name, at) != at:
-            return first[name], at
+    first: dict[object, int] = {}
+    for position, name in enumerate(names):
+        if first.setdefault(name, position) != position:
+            return first[name], position
 
     return None
+
+
+def _find_repetition(series: Any) -> tuple[int, int] | None:
+    """Return what `first_again` does, for a Polars series."""
+    # Equal hashes are rare unless names are equal.
+    hashes = np.sort(series.hash().to_numpy())
+    if (hashes[1:] != hashes[:-1]).all():
+        return None
+
+    is_repeated = ~series.is_first_distinct()
+    if not is_repeated.any():
+        return None
+    second = int(is_repeated.arg_max())
+    return int(series.index_of(series[second])), second
 
 
 def align(
     names: Sequence[Any], how: How, where: str, listed: Sequence[Any] = ()
 ) -> tuple[Any, Maps]:
-    """Find the panel's names and, for each model, where they stand in its own order (-1: nowhere).
+    """Find the common names and their positions in each model's order (-1: absent).
 
-    ``None`` in place of a map means that the model's order is the panel's. What is
-    `listed` beside a model's names, the union has too.
+    ``None`` in place of positions means that the model's order is the common one. The
+    union also has the names that are `listed` for a model besides its own.
 
     Examples
     --------
     >>> a, b = as_names(["x", "y"], "a"), as_names(["y", "z"], "b")
-    >>> panel, maps = align([a, b], "union", "labels")
-    >>> panel.tolist(), [m.tolist() for m in maps]
+    >>> common, maps = align([a, b], "union", "labels")
+    >>> common.tolist(), [positions.tolist() for positions in maps]
     (['x', 'y', 'z'], [[0, 1, -1], [-1, 0, 1]])
     """
     if how not in ("union", "intersection"):
@@ -183,47 +236,48 @@ def align(
             where=where, found=repr(how), expected="'union' or 'intersection'"
         )
 
-    wider = [
-        own if more is None else more
-        for own, more in zip(names, listed or names, strict=True)
-    ]
-    if all(_same(other, names[0]) for other in (*names[1:], *wider)):
+    all_names = list(names)
+    for k, listed_names in enumerate(listed):
+        if listed_names is not None:
+            all_names[k] = listed_names
+    if all(_same(other, names[0]) for other in (*names[1:], *all_names)):
         return names[0], [None] * len(names)
 
-    # a tenth of a second to import, which panels of one order do without
+    # Importing Polars takes a tenth of a second, which one common order does not need.
     import polars as pl
 
-    series = [_series(own) for own in (*names, *wider)]
-    if len({own.dtype for own in series}) > 1:
-        series = [own.cast(pl.String) for own in series]
+    series = [_series(names_of_model) for names_of_model in (*names, *all_names)]
+    dtypes = {model_series.dtype for model_series in series}
+    if len(dtypes) > 1:
+        series = [model_series.cast(pl.String) for model_series in series]
 
-    series, every = series[: len(names)], series[len(names) :]
+    model_names = series[: len(names)]
     if how == "intersection":
-        panel = series[0]
+        common = model_names[0]
+        for other in model_names[1:]:
+            common = common.filter(common.is_in(other.implode()))
     else:
-        panel = pl.concat(every).unique(maintain_order=True)
+        common = pl.concat(series[len(names) :]).unique(maintain_order=True)
 
-    for own in series[1:] if how == "intersection" else ():
-        panel = panel.filter(panel.is_in(own.implode()))
-
-    if not (len(panel) > 0):
+    if len(common) == 0:
         raise InputError(
             where=where, found="none that all models share", expected="at least one"
         )
 
-    maps = [_positions(panel, own) for own in series]
+    maps = [_positions(common, model_series) for model_series in model_names]
     if not isinstance(names[0], np.ndarray):
-        return panel, maps
-    if panel.dtype.is_integer():
-        out = panel.to_numpy()
+        return common, maps
+    if common.dtype.is_integer():
+        array = common.to_numpy()
     else:
-        out = as_array(panel)
+        array = as_array(common)
 
-    out.flags.writeable = False
-    return out, maps
+    array.flags.writeable = False
+    return array, maps
 
 
 def _same(one: Any, other: Any) -> bool:
+    """Return whether two lists of names are equal, in the same order."""
     if one is other:
         return True
     if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
@@ -232,7 +286,7 @@ def _same(one: Any, other: Any) -> bool:
 
 
 def in_common(one: Any, other: Any) -> bool:
-    """Tell whether two lists of names have any name in common, be it as a number or as text.
+    """Return whether two lists of names share any name, as number or as text.
 
     Examples
     --------
@@ -242,22 +296,26 @@ def in_common(one: Any, other: Any) -> bool:
     if _same(one, other):
         return True
 
-    mine, others = (_series(names).cast(str) for names in (one, other))
-    return bool(mine.is_in(others.implode()).any())
+    first = _series(one).cast(str)
+    second = _series(other).cast(str)
+    return bool(first.is_in(second.implode()).any())
 
 
 def _series(names: Any, where: str = "names") -> Any:
+    """Convert names to a Polars series."""
     import polars as pl
 
-    if not (isinstance(names, np.ndarray) or hasattr(names, "hash")):
+    if hasattr(names, "hash") and not isinstance(names, np.ndarray):
+        return names
+    if not isinstance(names, np.ndarray):
         names = as_names(names, where)
-    if isinstance(names, np.ndarray):
-        return pl.Series(names if names.dtype.kind == "i" else names.tolist())
-    return names
+    if names.dtype.kind == "i":
+        return pl.Series(names)
+    return pl.Series(names.tolist())
 
 
 def positions_of(wanted: Any, names: Any, where: str = "names") -> IntArray:
-    """Find where names stand among all, be they numbers or text; -1: nowhere.
+    """Return the positions of the wanted names, numbers or text; -1: absent.
 
     Examples
     --------
@@ -271,17 +329,17 @@ def positions_of(wanted: Any, names: Any, where: str = "names") -> IntArray:
         names = names.cast(str)
 
     listed = names.alias("name").to_frame().with_row_index("row")
-    found = (
+    rows = (
         wanted.alias("name")
         .to_frame()
         .join(listed, on="name", how="left", maintain_order="left")["row"]
     )
-    return found.cast(int).fill_null(-1).to_numpy()  # type: ignore[no-any-return]
+    return rows.cast(int).fill_null(-1).to_numpy()  # type: ignore[no-any-return]
 
 
-def _positions(panel: Any, own: Any) -> IntArray | None:
-    """Find where the panel's names stand in a model's own order; ``None``: in the same order."""
-    rows = positions_of(panel, own)
-    if len(rows) == len(own) and np.array_equal(rows, np.arange(len(own))):
+def _positions(common: Any, names: Any) -> IntArray | None:
+    """Return the positions of common names in a model's; ``None``: the same order."""
+    rows = positions_of(common, names)
+    if len(rows) == len(names) and np.array_equal(rows, np.arange(len(names))):
         return None
     return rows

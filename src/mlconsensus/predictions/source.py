@@ -1,4 +1,4 @@
-"""What engines walk: models and labels by name, and instances that come in blocks."""
+"""Base classes of predictions: names of models and labels, instances in blocks."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ if TYPE_CHECKING:
 
 Steps = tuple[methodcaller, ...]  # methods of `Predictions` with their arguments
 
-# How many cells of all models one block of instances may hold: 128 MB as dense float64,
+# Number of predictions of all models that one block may hold: 128 MB as dense float64,
 # 16 MB as bool.
 _BLOCK_CELLS = 2**24
-_BLOCK_SAID = 2**21  # and how many numbers, where only those are kept
+_BLOCK_STORED = 2**21  # and number of stored scores in large label spaces
 
-# Beyond so many labels, of which models name but a few, arrays of labels × labels or
-# instances × labels are not made.
+# Arrays of labels × labels or instances × labels are not made for more labels than
+# this, if at most this share of the scores is stored.
 MAX_DENSE_LABELS = 2048
-_FEW_SAID = 0.06
+_MAX_STORED_SHARE = 0.06
 
 
 class BasePredictions(ABC):
-    """Predictions that are somewhere: in memory, in files, on a cluster; `engines` walk them.
+    """Predictions in memory, in files or on a cluster.
 
     Examples
     --------
@@ -45,11 +45,9 @@ class BasePredictions(ABC):
     models: tuple[str, ...]
     labels: tuple[str, ...]
     instances: Names
-    clusters: tuple[
-        str, ...
-    ] = ()  # names of the clusters that instances are in, where there are clusterings
-    has_scores: bool  # whether any model gives floats, not only decisions
-    _many: bool | None = None  # what `many` was told to be
+    clusters: tuple[str, ...] = ()  # names of the clusters of all clusterings
+    has_scores: bool  # whether any model has scores that are floats
+    _many: bool | None = None  # what `many` is; None: it depends on the sizes
 
     @abstractmethod
     def __len__(self) -> int: ...
@@ -60,34 +58,34 @@ class BasePredictions(ABC):
 
     @property
     def block_size(self) -> int:
-        """How many instances `blocks` gives at a time unless told: what keeps a block small."""
+        """Number of instances of a block, by default."""
         if self.many:
-            return max(1, _BLOCK_SAID * len(self) // max(1, self.n_stored))
+            return max(1, _BLOCK_STORED * len(self) // max(1, self.n_stored))
         return max(1, _BLOCK_CELLS * len(self) // max(1, self.n_predictions))
 
     @property
     def n_predictions(self) -> int:
         """Number of predictions that blocks have to hold, missing ones included."""
-        m, n, l = self.shape
-        return int(m) * n * l
+        return len(self.models) * len(self) * len(self.labels)
 
     @property
     def n_stored(self) -> int:
-        """How many numbers the models' matrices hold: all cells, unless the source knows that they are sparse."""
-        m, n, l = self.shape
-        return int(m) * n * l
+        """Number of stored scores: all, unless a subclass has sparse matrices."""
+        return len(self.models) * len(self) * len(self.labels)
 
     @property
     def many(self) -> bool:
-        """Whether there are so many labels, and so few of them named, that only what was said is worked on."""
-        m, n, l = self.shape
-        few = l > MAX_DENSE_LABELS and self.n_stored <= _FEW_SAID * int(m) * n * l
-        if self._many is None:
-            return few
-        return self._many
+        """Whether this is a large label space, where only stored scores are used."""
+        if self._many is not None:
+            return self._many
+        if len(self.labels) <= MAX_DENSE_LABELS:
+            return False
+
+        n_pairs = len(self.models) * len(self) * len(self.labels)
+        return self.n_stored <= _MAX_STORED_SHARE * n_pairs
 
     def blocks(self, size: int | None = None) -> Iterator[Predictions]:
-        """Walk the instances, `size` at a time.
+        """Iterate over blocks of `size` instances.
 
         Examples
         --------
@@ -98,15 +96,17 @@ class BasePredictions(ABC):
         """
         if size is None:
             size = self.block_size
-        if not (size > 0):
+        if size <= 0:
             raise InputError(
                 where="blocks", found=f"size {size}", expected="at least 1"
             )
 
-        return (
-            self.read(start, min(len(self), start + size))
-            for start in range(0, len(self), size)
-        )
+        return self._read_blocks(size)
+
+    def _read_blocks(self, size: int) -> Iterator[Predictions]:
+        """Yield blocks of `size` instances; the last one may be smaller."""
+        for start in range(0, len(self), size):
+            yield self.read(start, min(len(self), start + size))
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -115,99 +115,104 @@ class BasePredictions(ABC):
 
     @abstractmethod
     def with_gold_at(self, gold: Gold | None) -> Self:
-        """Take known answers that are matched already."""
+        """Return the same with gold labels that are matched already."""
 
-    def with_gold(self, gold: Any) -> Self:
-        """Let methods know answers of some instances or cells: what the models are judged by, not one of them.
+    def with_gold(self, gold: object) -> Self:
+        """Return the same with gold labels of some instances.
 
         Parameters
         ----------
         gold
-            An array (n, l) of 1, 0 and NaN (not known), or a DataFrame or table that is
-            matched by its names; what it does not have is not known. ``None``: no
-            answer is known.
+            An array (n, l) of 1, 0 and NaN (unknown), or a DataFrame or table that is
+            matched by its names; labels that it does not have are unknown. ``None``
+            removes all gold labels.
 
         Examples
         --------
         >>> import numpy as np
         >>> import mlconsensus as mlc
-        >>> panel = mlc.Predictions([[[1, 0], [1, 1]]]).with_gold([[np.nan, np.nan], [0, 1]])
-        >>> panel.gold
+        >>> predictions = mlc.Predictions([[[1, 0], [1, 1]]])
+        >>> predictions.with_gold([[np.nan, np.nan], [0, 1]]).gold
         Gold(at=array([1]), answers=array([[0., 1.]]))
         """
-        return self.with_gold_at(
-            None if gold is None else gold_of(gold, self.instances, self.labels)
-        )
+        if gold is None:
+            return self.with_gold_at(None)
+        return self.with_gold_at(gold_of(gold, self.instances, self.labels))
 
 
 class Shape(tuple[int, ...]):
-    """A shape whose first number is no plain integer: scikit-learn would take it for the number of instances."""
+    """A shape that scikit-learn does not take for (number of instances, ...).
 
-    def __getitem__(self, at: Any) -> Any:
-        if at == 0:
+    Its first number is an array, not an integer.
+    """
+
+    def __getitem__(self, position: Any) -> Any:
+        if position == 0:
             return np.array(super().__getitem__(0))
-        return super().__getitem__(at)
+        return super().__getitem__(position)
 
 
 class LazyPredictions(BasePredictions):
-    """Predictions that are not in memory: what is asked of all of them is done to each block when it arrives.
+    """Predictions that are not in memory.
 
-    It is also done at once to `front`, a small panel of the same models and labels:
-    what is wrong with it shows there, and so do the names that come of it.
+    Selections and other steps are applied to each block when it is read. They are
+    also applied at once to `front`, a small part with the same models and labels, which
+    shows errors and the new names early.
     """
 
-    gold: Gold | None = None  # as it was given
+    gold: Gold | None = None  # of all instances
 
     def __init__(self, front: Predictions) -> None:
         self._steps: Steps = ()
-        self._show(front)
+        self._set_front(front)
 
-    def _show(self, front: Predictions) -> None:
-        self.front, self.models, self.labels, self.weights = (
-            front,
-            front.models,
-            front.labels,
-            front.weights,
-        )
+    def _set_front(self, front: Predictions) -> None:
+        """Set the attributes that depend on the front."""
+        self.front = front
+        self.models = front.models
+        self.labels = front.labels
+        self.weights = front.weights
         self.has_scores = front.has_scores
 
     def as_block(self, many: bool) -> Self:
-        """Return the same with blocks that are, or are not, those of a panel of many labels."""
-        out = copy(self)
-        out._many = many
-        return out
+        """Return the same with `many` set."""
+        changed = copy(self)
+        changed._many = many
+        return changed
 
     def with_gold_at(self, gold: Gold | None) -> Self:
-        """Take known answers that are matched already."""
-        out = self._with("of_panel", gold)
-        out.gold = gold
-        return out
+        """Return the same with gold labels that are matched already."""
+        changed = self._add_step("of_panel", gold)
+        changed.gold = gold
+        return changed
 
-    def _with(self, name: str, *arguments: Any, **named: Any) -> Self:
-        out = copy(self)
-        step = methodcaller(name, *arguments, **named)
-        out._steps = (*self._steps, step)
-        out._show(step(self.front))
-        return out
+    def _add_step(self, name: str, *arguments: object, **keywords: object) -> Self:
+        """Apply a method of `Predictions` to the front now and to each block later."""
+        changed = copy(self)
+        step = methodcaller(name, *arguments, **keywords)
+        changed._steps = (*self._steps, step)
+        changed._set_front(step(self.front))
+        return changed
 
-    # As `Predictions` has them.
-    select = partialmethod(_with, "select")
-    with_labels = partialmethod(_with, "with_labels")
-    with_models = partialmethod(_with, "with_models")
-    weighted = partialmethod(_with, "weighted")
-    rescaled = partialmethod(_with, "rescaled")
+    # The methods of `Predictions` with these names.
+    select = partialmethod(_add_step, "select")
+    with_labels = partialmethod(_add_step, "with_labels")
+    with_models = partialmethod(_add_step, "with_models")
+    weighted = partialmethod(_add_step, "weighted")
+    rescaled = partialmethod(_add_step, "rescaled")
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {sizes(self.shape)}>"
 
 
 def prepared(block: Predictions, steps: Steps) -> Predictions:
-    """Do to a block, one after the other, what was asked of the whole.
+    """Apply the steps of lazy predictions to a block, in their order.
 
     Examples
     --------
     >>> import mlconsensus as mlc
-    >>> prepared(mlc.Predictions([[[1, 0]]]), (methodcaller("select", labels=["label_1"]),)).labels
+    >>> select = methodcaller("select", labels=["label_1"])
+    >>> prepared(mlc.Predictions([[[1, 0]]]), (select,)).labels
     ('label_1',)
     """
     for step in steps:
@@ -216,37 +221,42 @@ def prepared(block: Predictions, steps: Steps) -> Predictions:
     return block
 
 
-def asked_for(wanted: Any, own: tuple[str, ...], what: str) -> tuple[str, ...]:
-    """Return names that are wanted as text, each once; `own` ones, which were looked through before, as they are.
+def asked_for(wanted: object, names: tuple[str, ...], what: str) -> tuple[str, ...]:
+    """Return the wanted names as unique texts.
+
+    The tuple `names` itself is returned without checks, which were made before.
 
     Examples
     --------
     >>> asked_for(iter([1, 0]), ("0", "1"), "labels")
     ('1', '0')
     """
-    if isinstance(wanted, tuple) and wanted == own:
-        return own
+    if isinstance(wanted, tuple) and wanted == names:
+        return names
 
-    names = tuple(str(name) for name in as_names(wanted, what).tolist())
-    if not (bool(names)):
+    selected = tuple(map(str, as_names(wanted, what).tolist()))
+    if not selected:
         raise InputError(where=what, found="none", expected="at least one")
-    return names
+    return selected
 
 
 def positions(wanted: Sequence[str], names: Sequence[str], what: str) -> IntArray:
-    """Find where the wanted names stand among all; refuse others.
+    """Return the positions of the wanted names; unknown names are an error.
 
     Examples
     --------
     >>> positions(["b"], ["a", "b"], "labels")
     array([1])
     """
-    lookup = {name: at for at, name in enumerate(names)}
-    unknown = [name for name in wanted if name not in lookup]
-    if unknown:
-        shown = ", ".join(map(repr, names[:5])) + f", … ({len(names)} in all)" * (
-            len(names) > 5
-        )
-        raise InputError(f"{what}: found {unknown[0]!r}, expected some of {shown}")
+    lookup: dict[str, int] = {}
+    for position, name in enumerate(names):
+        lookup[name] = position
+
+    for name in wanted:
+        if name not in lookup:
+            shown = ", ".join(map(repr, names[:5]))
+            if len(names) > 5:
+                shown += f", … ({len(names)} in all)"
+            raise InputError(f"{what}: found {name!r}, expected some of {shown}")
 
     return np.array([lookup[name] for name in wanted], dtype=np.int64)

@@ -10,36 +10,51 @@ from .evaluation import JudgedSummary, Judgement
 from .models import ModelsSummary
 from .summary import Summary
 
-_MOST_WARNINGS = 12
-_CLEARLY = 0.02  # by how much a model's label sets are better than the consensus's
+_MAX_WARNINGS = 12
+_MIN_F1_GAIN = 0.02  # gain of a model's label sets over those of the consensus
 _TITLES = {"average_precision": "average precision", "micro_auc": "microAUC"}
-_HARDLY = 0.1  # agreement below which models have hardly anything in common
+_LOW_AGREEMENT = 0.1  # mean correlation below which models hardly agree
 
 
 def findings(summary: Summary) -> list[str]:
-    """Say what a reader should know first.
+    """Return what a reader should know first.
+
+    Parameters
+    ----------
+    summary : Summary
+        Summary of a consensus.
+
+    Returns
+    -------
+    list of str
+        Sentences.
 
     Examples
     --------
     >>> import mlconsensus as mlc
     >>> from mlconsensus.report import summarize
     >>> panel, _ = mlc.datasets.make_panel(n_instances=100, random_state=0)
-    >>> findings(summarize(mlc.combine(panel, method="mv")))[2]
-    'The consensus gives every instance the labels that voting gives it in sets of the same sizes.'
+    >>> sentences = findings(summarize(mlc.combine(panel, method="mv")))
+    >>> sentences[2][:52]
+    'The consensus gives every instance the labels that v'
     """
-    said = summary.models.voices
-    if said.sentence:
-        voices = [f"{said}."]
-    else:
-        voices = []
+    sentences = []
+    if summary.note:
+        sentences.append(summary.note)
 
-    first = [
-        *filter(None, [summary.note]),
-        _agreement(summary),
-        *voices,
-        *warnings(summary.models),
-    ]
-    return [*first, changed(summary), _disputed(summary), *_quality(summary)]
+    # The models
+    sentences.append(_describe_agreement(summary))
+    effective_models = summary.models.voices
+    if effective_models.sentence:
+        sentences.append(f"{effective_models}.")
+    sentences += warnings(summary.models)
+
+    # The consensus
+    sentences.append(changed(summary))
+    sentences.append(_describe_disputed_labels(summary))
+    if summary.judged is not None:
+        sentences += _describe_quality(summary.judged)
+    return sentences
 
 
 class Action(NamedTuple):
@@ -50,7 +65,16 @@ class Action(NamedTuple):
 
 
 def actions(summary: Summary) -> list[Action]:
-    """Say what to do now: trust it, ask people, look at raters, or do not combine.
+    """Return what to do now: use it, ask people, check models, or do not combine.
+
+    Parameters
+    ----------
+    summary : Summary
+        Summary of a consensus.
+
+    Returns
+    -------
+    list of Action
 
     Examples
     --------
@@ -61,115 +85,159 @@ def actions(summary: Summary) -> list[Action]:
     'Ask a person about 25 instances before you rely on it, first about ...'
     """
     models = summary.models
-    asking = summary.asking
     judged = summary.judged
-    found = []
-    known = judged is not None and not np.isnan(judged.chance.value)
-    if (
-        not known
-        and models.mean_agreement is not None
-        and models.mean_agreement < _HARDLY
-    ):
-        found.append(
-            Action(
-                "Do not combine these models before you know why they hardly agree.",
-                "models",
-            )
-        )
+    is_evaluated = judged is not None and not np.isnan(judged.chance.value)
+    items = []
+
+    # Check the models
+    agreement = models.mean_agreement
+    if not is_evaluated and agreement is not None and agreement < _LOW_AGREEMENT:
+        sentence = "Do not combine these models before you know why they hardly agree."
+        items.append(Action(sentence, "models"))
     if models.suspects:
-        names = list(
-            dict.fromkeys(
-                name for suspect in models.suspects for name in suspect.raters
-            )
-        )
-        if len(names) > 3:
-            more = f" and {len(names) - 3:,} more"
-        else:
-            more = ""
+        items.append(Action(_suggest_checks(models), "models"))
 
-        against = f"the evidence is against {'them' if len(names) > 1 else 'it'}."
-        found.append(
-            Action(
-                f"Look at {', '.join(map(shown, names[:3]))}{more}: {against}", "models"
-            )
-        )
-
-    if judged is not None and known:
-        return [*found, Action(_verdict(judged), "truth")]
-    if not asking.instances:
-        return [*found, Action("Trust it: every instance has an answer.", "changes")]
-
-    first = ", ".join(map(shown, asking.instances[:3]))
-    ask = f"Ask a person about {plural(asking.budget, 'instance')} before you rely on it, first about {first}"
-    # it takes no more than are shown
-    if summary.note:
-        writes = ""
+    # Use the consensus, or ask people
+    if judged is not None and is_evaluated:
+        items.append(Action(_recommend_use(judged), "truth"))
+    elif not summary.asking.instances:
+        items.append(Action("Trust it: every instance has an answer.", "changes"))
     else:
-        writes = ": mlconsensus ask writes the table to fill in"
+        items.append(Action(_suggest_queries(summary), "changes"))
+    return items
 
-    return [*found, Action(f"{ask}{writes}.", "changes")]
+
+def _suggest_checks(models: ModelsSummary) -> str:
+    """Return the names of the flagged models, at most three."""
+    names: dict[str, None] = {}  # a set in the order of the flags
+    for flagged in models.suspects:
+        names.update(dict.fromkeys(flagged.raters))
+
+    listed = ", ".join(map(shown, list(names)[:3]))
+    if len(names) > 3:
+        listed += f" and {len(names) - 3:,} more"
+    pronoun = "them" if len(names) > 1 else "it"
+    return f"Look at {listed}: the evidence is against {pronoun}."
 
 
-def _verdict(judged: JudgedSummary) -> str:
-    """Say whether the truth bears the consensus out: beyond chance, and beside voting and the best model."""
+def _suggest_queries(summary: Summary) -> str:
+    """Return how many and which instances a person should label next."""
+    asking = summary.asking
+    first = ", ".join(map(shown, asking.instances[:3]))
+    sentence = (
+        f"Ask a person about {plural(asking.budget, 'instance')} before you rely on "
+        f"it, first about {first}"
+    )
+    # The command takes at most as many labels as the report shows
+    if not summary.note:
+        sentence += ": mlconsensus ask writes the table to fill in"
+    return f"{sentence}."
+
+
+def _recommend_use(judged: JudgedSummary) -> str:
+    """Return whether to use the consensus, voting or a model, by the ground truth."""
     auc = judged.results[0].metrics["micro_auc"]
-    title = _TITLES[judged.metric]
     if not judged.beyond_chance:
-        alone = (
-            f"each label's mean score alone has {figure(auc - judged.chance.value, 3)}"
+        label_means_auc = figure(auc - judged.chance.value, 3)
+        return (
+            "Do not use it: it ranks no better than chance "
+            f"(microAUC {figure(auc, 3)}; each label's mean score alone has "
+            f"{label_means_auc}, a coin 0.500)."
         )
-        return f"Do not use it: it ranks no better than chance (microAUC {figure(auc, 3)}; {alone}, a coin 0.500)."
 
-    beside = []
+    # Compare it with voting and the best model
+    differences = []
     for rival in judged.rivals:
         gain = rival.ahead
         if rival.kind == "model":
-            who = f"the best model, {shown(rival.name)}"
+            name = f"the best model, {shown(rival.name)}"
         else:
-            who = "voting"
+            name = "voting"
 
-        where = f"{figure(abs(gain.value), 3)} {'ahead of' if gain.value >= 0 else 'behind'} {who}"
-        beside.append(f"{where} ({figure(gain.low, 3)} to {figure(gain.high, 3)})")
+        direction = "ahead of" if gain.value >= 0 else "behind"
+        interval = f"{figure(gain.low, 3)} to {figure(gain.high, 3)}"
+        differences.append(
+            f"{figure(abs(gain.value), 3)} {direction} {name} ({interval})"
+        )
+    compared = f"in {_TITLES[judged.metric]} it is {' and '.join(differences)}"
 
-    compared = f"in {title} it is {' and '.join(beside)}"
-    worst = min(judged.rivals, key=lambda rival: rival.ahead.value, default=None)
-    if worst is not None and worst.ahead.high < 0:
-        return f"Use {shown(worst.name) if worst.kind == 'model' else 'voting'} in its place: {compared}."
-    return f"Use it: it ranks better than chance (microAUC {figure(auc, 3)}){'; ' + compared if beside else ''}."
+    # A rival that is significantly better replaces it
+    best = min(judged.rivals, key=lambda rival: rival.ahead.value, default=None)
+    if best is not None and best.ahead.high < 0:
+        replacement = shown(best.name) if best.kind == "model" else "voting"
+        return f"Use {replacement} in its place: {compared}."
+
+    sentence = f"Use it: it ranks better than chance (microAUC {figure(auc, 3)})"
+    if differences:
+        sentence += f"; {compared}"
+    return f"{sentence}."
 
 
 def warnings(models: ModelsSummary) -> list[str]:
-    """Say which models should be looked at."""
-    found = [f"{suspect.sentence}." for suspect in models.suspects]
-    more = len(found) - _MOST_WARNINGS
-    if more > 0:
-        return [
-            *found[:_MOST_WARNINGS],
-            f"The report as JSON has {plural(more, 'more warning')}.",
-        ]
+    """Return a sentence about each flagged model.
 
-    return found
+    Parameters
+    ----------
+    models : ModelsSummary
+        Summary of the models.
+
+    Returns
+    -------
+    list of str
+    """
+    sentences = [f"{flagged.sentence}." for flagged in models.suspects]
+    n_omitted = len(sentences) - _MAX_WARNINGS
+    if n_omitted > 0:
+        omitted = f"The report as JSON has {plural(n_omitted, 'more warning')}."
+        return [*sentences[:_MAX_WARNINGS], omitted]
+    return sentences
 
 
 def changed(summary: Summary) -> str:
-    """Say how far the label sets of the consensus depart from those of voting."""
-    found = summary.changes
+    """Describe how the label sets of the consensus differ from those of voting.
+
+    Parameters
+    ----------
+    summary : Summary
+        Summary of a consensus.
+
+    Returns
+    -------
+    str
+    """
+    changes = summary.changes
     n = summary.panel.n_instances
-    if found.n_tied:
-        tied = f" Voting could not decide on the labels of {_of(found.n_tied, n)}."
+    if changes.n_changed:
+        sentence = (
+            "The consensus gives other labels than voting in sets of the same sizes to "
+            f"{_format_share(changes.n_changed, n)}: {changes.n_added:,} added, "
+            f"{changes.n_dropped:,} dropped."
+        )
     else:
-        tied = ""
+        sentence = (
+            "The consensus gives every instance the labels that voting gives it in "
+            "sets of the same sizes."
+        )
 
-    if not found.n_changed:
-        return f"The consensus gives every instance the labels that voting gives it in sets of the same sizes.{tied}"
-
-    which = _of(found.n_changed, n)
-    labels = f"{found.n_added:,} added, {found.n_dropped:,} dropped"
-    return f"The consensus gives other labels than voting in sets of the same sizes to {which}: {labels}.{tied}"
+    if changes.n_tied:
+        tied = _format_share(changes.n_tied, n)
+        sentence += f" Voting could not decide on the labels of {tied}."
+    return sentence
 
 
 def figure(value: float | None, digits: int = 2) -> str:
-    """Write a number with a true minus sign; a dash where there is none.
+    """Format a number with a true minus sign, or a dash if there is none.
+
+    Parameters
+    ----------
+    value : float or None
+        None and NaN mean that there is no value.
+    digits : int, default=2
+        Number of decimals.
+
+    Returns
+    -------
+    str
 
     Examples
     --------
@@ -185,91 +253,108 @@ def figure(value: float | None, digits: int = 2) -> str:
     return text.replace("-", "−")
 
 
-def _of(count: int, total: int) -> str:
+def _format_share(count: int, total: int) -> str:
+    """Format a number of instances and their share."""
     return f"{count:,} of {plural(total, 'instance')} ({count / total:.1%})"
 
 
-def _agreement(summary: Summary) -> str:
+def _describe_agreement(summary: Summary) -> str:
+    """Describe the mean agreement of the models, and the two closest ones."""
     mean = summary.models.mean_agreement
-    met = [row for row in summary.models.rows if row.agreement is not None]
-    if not met:
+    best_row = None
+    best_agreement = -np.inf
+    for row in summary.models.rows:
+        if row.agreement is not None and row.agreement > best_agreement:
+            best_row = row
+            best_agreement = row.agreement
+
+    if best_row is None:
         if mean is None:
-            who = "There is one model alone"
+            reason = "There is one model alone"
         else:
-            who = "No two models speak about the same instance"
+            reason = "No two models speak about the same instance"
+        return f"{reason}, and there is nothing to compare."
 
-        return f"{who}, and there is nothing to compare."
-
-    best = max(met, key=lambda row: row.agreement or 0.0)
-    closest = f"the closest are {shown(best.name)} and {shown(best.nearest)} ({figure(best.agreement)})"
-    if (best.agreement or 0.0) < _HARDLY:
-        return f"The models hardly agree: their mean correlation is {figure(mean)}; {closest}."
+    closest = (
+        f"the closest are {shown(best_row.name)} and {shown(best_row.nearest)} "
+        f"({figure(best_agreement)})"
+    )
+    if best_agreement < _LOW_AGREEMENT:
+        return (
+            f"The models hardly agree: their mean correlation is {figure(mean)}; "
+            f"{closest}."
+        )
     return f"Models agree with a mean correlation of {figure(mean)}; {closest}."
 
 
-def _disputed(summary: Summary) -> str:
-    rows = sorted(summary.labels.rows, key=lambda row: -row.dispute)[:3]
-    if not rows or rows[0].dispute == 0:
+def _describe_disputed_labels(summary: Summary) -> str:
+    """Name the three labels on which the models differ most."""
+    rows = sorted(summary.labels.rows, key=lambda row: -row.dispute)
+    labels = []
+    for row in rows[:3]:
+        if row.dispute:
+            labels.append(f"{shown(row.name)} ({row.dispute:.2f})")
+
+    if not labels:
         return "The models differ on no label."
-    return (
-        "Most disputed: "
-        + ", ".join(
-            f"{shown(row.name)} ({row.dispute:.2f})" for row in rows if row.dispute
-        )
-        + "."
-    )
+    return f"Most disputed: {', '.join(labels)}."
 
 
-def _quality(summary: Summary) -> list[str]:
-    if summary.judged is None:
-        return []
-
-    judged = summary.judged
+def _describe_quality(judged: JudgedSummary) -> list[str]:
+    """Compare the consensus with voting and with the models by the ground truth."""
     if np.isnan(judged.chance.value):
         return ["All cells of the truth are alike, so that no ranking can be judged."]
 
+    values = {}
+    for row in judged.results:
+        if row.kind != "model":
+            values[row.name] = row.metrics[judged.metric]
+
     method = judged.results[0].name
-    metric = judged.metric
-    title = _TITLES[judged.metric]
-    results = {
-        row.name: row.metrics[metric] for row in judged.results if row.kind != "model"
-    }
-    own = results[method]
-    voting = results["MV"]
-    if own == voting:
-        verdict = "the same as"
+    value = values[method]
+    voting_value = values["MV"]
+    if value == voting_value:
+        comparison = "the same as"
+    elif value > voting_value:
+        comparison = "better than"
     else:
-        if own > voting:
-            verdict = "better than"
-        else:
-            verdict = "worse than"
+        comparison = "worse than"
 
-    if method == "MV":
-        beside = ""
-    else:
-        beside = f", {verdict} that of voting ({voting:.4f})"
-
-    sentence = f"Against the truth, the {title} is {own:.4f}{beside}; the models' mean is {results['BM']:.4f}"
-    return [
-        f"{sentence}, each on what it has spoken about.",
-        *(_label_sets(judged.results) if judged.beyond_chance else []),
-    ]
-
-
-def _label_sets(results: Sequence[Judgement]) -> list[str]:
-    """Say that a model alone has the better label sets, as is so where scores add up to too many labels."""
-    f1 = [
-        (row.metrics["micro_f1"], row.consensus["micro_f1"], row.name)
-        for row in results
-        if row.consensus
-    ]
-    best, own, name = max(
-        f1, key=lambda each: each[0] - each[1], default=(0.0, 0.0, "")
+    sentence = f"Against the truth, the {_TITLES[judged.metric]} is {value:.4f}"
+    if method != "MV":
+        sentence += f", {comparison} that of voting ({voting_value:.4f})"
+    sentence += (
+        f"; the models' mean is {values['BM']:.4f}, each on what it has spoken about."
     )
-    if best < own + _CLEARLY:
+    if judged.beyond_chance:
+        return [sentence, *_describe_label_sets(judged.results)]
+    return [sentence]
+
+
+def _describe_label_sets(results: Sequence[Judgement]) -> list[str]:
+    """Return a sentence if the label sets of a model alone are better.
+
+    This happens if the scores add up to too many labels.
+    """
+    largest_gain = -np.inf
+    best_row = None
+    for row in results:
+        if row.consensus:
+            gain = row.metrics["micro_f1"] - row.consensus["micro_f1"]
+            if gain > largest_gain:
+                largest_gain = gain
+                best_row = row
+
+    if best_row is None or not best_row.consensus:
         return []
 
-    figures = f"micro F1 {own:.3f}, {shown(name)} alone {best:.3f}"
+    model_f1 = best_row.metrics["micro_f1"]
+    consensus_f1 = best_row.consensus["micro_f1"]
+    if model_f1 < consensus_f1 + _MIN_F1_GAIN:
+        return []
+
+    values = f"micro F1 {consensus_f1:.3f}, {shown(best_row.name)} alone {model_f1:.3f}"
     return [
-        f"Its label sets are behind those of a model ({figures}): known answers would tell how many to give."
+        f"Its label sets are behind those of a model ({values}): known answers would "
+        "tell how many to give."
     ]

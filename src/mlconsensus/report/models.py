@@ -1,7 +1,10 @@
-"""The panel at a glance, and its models: what each said, who agrees with whom, who looks random or copied."""
+"""Summaries of the predictions and of their models.
+
+They contain the number of predictions of each model, the models' agreement, and the
+models that are flagged.
+"""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -11,7 +14,7 @@ from ..inspection.diagnostics import PanelDiagnostics
 from ..inspection.effective_models import EffectiveModels
 from ..inspection.model_quality import FlaggedModel
 from ..inspection.pairwise import FEW
-from ..predictions import FloatArray, Predictions
+from ..predictions import FloatArray, Matrix, Predictions
 from .labels import ordered, strongest
 
 MOST_MODELS = 40  # in the agreement matrix; more would not be readable
@@ -19,178 +22,203 @@ MOST_MODELS = 40  # in the agreement matrix; more would not be readable
 
 @dataclass(frozen=True, kw_only=True)
 class ModelGlance:
-    """How much one model said."""
+    """Counts of the predictions of one model."""
 
     name: str
-    instances: int  # about which it said anything
-    labels: int  # about which it said anything
-    missing: float  # share of the panel's cells about which it was silent
-    # sum of its scores over an instance about which it spoke: its labels, if it decides
+    instances: int  # with a prediction
+    labels: int  # with a prediction
+    missing: float  # share of the instance-label pairs without a prediction
+    # mean sum of the scores of an instance: its number of labels, for binary scores
     cardinality: float
-    decides: bool  # whether all its scores are 0 or 1
+    decides: bool  # whether all scores are 0 or 1
 
 
 @dataclass(frozen=True, kw_only=True)
 class PanelSummary:
-    """How much the models said."""
+    """Counts of the predictions of all models."""
 
     n_models: int
     n_instances: int
     n_labels: int
-    missing: float  # share of the cells
-    cardinality: float  # mean number of labels the models give an instance
+    missing: float  # share of the instance-label pairs
+    cardinality: float  # mean number of labels that the models predict
     models: tuple[ModelGlance, ...]
-    n_clusterings: int  # members of the panel that group instances and know no labels
+    n_clusterings: int  # inputs that group instances without labels
 
 
-def summarize_panel(predictions: Predictions, cardinality: Any) -> PanelSummary:
-    """Count what the models said; `cardinality` (n,) is the number of labels they gave each instance on average.
+def summarize_panel(predictions: Predictions, cardinality: FloatArray) -> PanelSummary:
+    """Count the predictions of the models.
+
+    Parameters
+    ----------
+    predictions : Predictions
+        Predictions of all models.
+    cardinality : ndarray of shape (n,)
+        Mean number of labels that the models predict for each instance.
+
+    Returns
+    -------
+    PanelSummary
 
     Examples
     --------
     >>> import numpy as np
     >>> import mlconsensus as mlc
-    >>> panel = mlc.Predictions({"a": np.array([[1, 0], [1, 1]]), "b": np.array([[0.5, np.nan], [np.nan, np.nan]])})
-    >>> found = summarize_panel(panel, mlc.decision.cardinalities(panel))
-    >>> found.missing, found.models[1]
-    (0.375, ModelGlance(name='b', instances=1, labels=1, missing=0.75, cardinality=0.5, decides=False))
+    >>> scores = np.array([[0.5, np.nan], [np.nan, np.nan]])
+    >>> panel = mlc.Predictions({"a": np.array([[1, 0], [1, 1]]), "b": scores})
+    >>> summary = summarize_panel(panel, mlc.decision.cardinalities(panel))
+    >>> summary.missing, summary.models[1].missing, summary.models[1].decides
+    (0.375, 0.75, False)
     """
     m, n, l = predictions.shape
     models = []
-    for name, (values, spoken) in zip(
+    for name, (values, is_predicted) in zip(
         predictions.models, predictions.brought(), strict=True
     ):
-        if spoken is None:
-            spoken = np.ones(values.shape, dtype=np.bool_)
+        if is_predicted is None:
+            is_predicted = np.ones(values.shape, dtype=np.bool_)
 
-        seen, known = (int(spoken.any(axis=axis).sum()) for axis in (1, 0))
-        silent = 1 - int(spoken.sum()) / (n * l)
-        mean = float(values.sum(dtype=np.float64)) / max(seen, 1)
+        n_predicted = int(is_predicted.any(axis=1).sum())
+        total = float(values.sum(dtype=np.float64))
         glance = ModelGlance(
             name=name,
-            instances=seen,
-            labels=known,
-            missing=silent,
-            cardinality=mean,
-            decides=_decides(values),
+            instances=n_predicted,
+            labels=int(is_predicted.any(axis=0).sum()),
+            missing=1 - int(is_predicted.sum()) / (n * l),
+            cardinality=total / max(n_predicted, 1),
+            decides=_is_binary(values),
         )
         models.append(glance)
 
-    missing = float(np.mean([model.missing for model in models]))
-    labels = float(np.mean(cardinality))
     return PanelSummary(
         n_models=m,
         n_instances=n,
         n_labels=l,
-        missing=missing,
-        cardinality=labels,
+        missing=float(np.mean([model.missing for model in models])),
+        cardinality=float(np.mean(cardinality)),
         models=tuple(models),
         n_clusterings=predictions.members.shape[1],
     )
 
 
-def _decides(values: Any) -> bool:
+def _is_binary(values: Matrix) -> bool:
+    """Return whether all scores are 0 or 1."""
     if sparse.issparse(values):
-        cells = values.data
-    else:
-        cells = values
-
-    return cells.dtype.kind in "biu" or bool(((cells == 0) | (cells == 1)).all())
+        values = values.data
+    if values.dtype.kind in "biu":
+        return True
+    return bool(((values == 0) | (values == 1)).all())
 
 
 @dataclass(frozen=True, kw_only=True)
 class ModelRow:
-    """What the others' predictions tell about one model."""
+    """Diagnostics of one model, computed from the other models' predictions."""
 
     name: str
-    reliability: float  # correlation of what it says with what models have in common
-    weight: float | None  # as the method learned it, if it learns any
-    nearest: (
-        str | None
-    )  # the model with which it agrees most; None if it shares few instances with any
+    reliability: float  # correlation with what the models have in common
+    weight: float | None  # None: the method does not learn weights
+    # the model with the highest agreement; None: few instances are shared with others
+    nearest: str | None
     agreement: float | None  # with the nearest
-    remark: str  # what should be looked at; empty if nothing
+    remark: str  # why the model is flagged; empty if it is not
 
 
 @dataclass(frozen=True, kw_only=True)
 class ModelsSummary:
-    """Who agrees with whom."""
+    """Agreement of the models, and the models that are flagged."""
 
     rows: tuple[ModelRow, ...]
-    order: tuple[str, ...]  # rows and columns of the agreement matrix, like beside like
-    # correlation of what two models say, over all labels together; 0 where they share
-    # few
-    agreement: FloatArray
+    order: tuple[str, ...]  # rows and columns of the matrix, similar models adjacent
+    agreement: FloatArray  # correlations over all labels; 0 if few instances are shared
     mean_agreement: float | None  # over pairs of different models
-    suspects: tuple[
-        FlaggedModel, ...
-    ]  # models that look random, inverted or copied, with the evidence and a sentence
-    voices: EffectiveModels  # how many models with errors of their own the panel is worth at most
+    suspects: tuple[FlaggedModel, ...]
+    voices: EffectiveModels  # effective number of models
 
 
-def summarize_models(found: PanelDiagnostics, combiner: BaseCombiner) -> ModelsSummary:
-    """Say of each model what the panel tells about it.
+def summarize_models(
+    diagnostics: PanelDiagnostics, combiner: BaseCombiner
+) -> ModelsSummary:
+    """Summarize the diagnostics of each model.
+
+    Parameters
+    ----------
+    diagnostics : PanelDiagnostics
+        Diagnostics of the predictions.
+    combiner : BaseCombiner
+        The fitted method, for the models' weights.
+
+    Returns
+    -------
+    ModelsSummary
 
     Examples
     --------
     >>> import mlconsensus as mlc
-    >>> panel, _ = mlc.datasets.make_panel(quality=[0.8, 0.8, 0.8, 0.8, 0], shared_errors=0, random_state=0)
+    >>> panel, _ = mlc.datasets.make_panel(
+    ...     quality=[0.8, 0.8, 0.8, 0.8, 0], shared_errors=0, random_state=0
+    ... )
     >>> consensus = mlc.combine(panel)
     >>> summarize_models(consensus.diagnostics.panel, consensus.combiner).rows[4].remark
     'answers as if at random'
     """
-    names = found.models
-    m = len(found.models)
-    enough = found.shared >= max(1, min(FEW, found.shared.max()))
-    agreement = np.where(enough, found.agreement, np.eye(m))
+    names = diagnostics.models
+    m = len(names)
+
+    # Agreement counts only for models that share enough instances
+    min_shared = max(1, min(FEW, diagnostics.shared.max()))
+    is_comparable = diagnostics.shared >= min_shared
+    agreement = np.where(is_comparable, diagnostics.agreement, np.eye(m))
+    nearest = np.where(is_comparable, agreement, -2.0).argmax(axis=1)
     weights = getattr(combiner, "model_weights_", np.full(m, None)).tolist()
-    nearest = np.where(enough, agreement, -2.0).argmax(axis=1)
+
     rows = []
     for k, name in enumerate(names):
         nearest_name = None
-        correlation = None
-        if enough[k].any():
+        nearest_agreement = None
+        if is_comparable[k].any():
             nearest_name = names[nearest[k]]
-            correlation = float(agreement[k, nearest[k]])
+            nearest_agreement = float(agreement[k, nearest[k]])
 
         row = ModelRow(
             name=name,
-            reliability=float(found.reliability[k]),
+            reliability=float(diagnostics.reliability[k]),
             weight=weights[k],
             nearest=nearest_name,
-            agreement=correlation,
-            remark=_remark(found.suspects, name),
+            agreement=nearest_agreement,
+            remark=_describe_flags(diagnostics.suspects, name),
         )
         rows.append(row)
 
-    kept = strongest(agreement, MOST_MODELS)
-    kept = kept[ordered(agreement[np.ix_(kept, kept)])]
-    order = tuple(names[k] for k in kept)
-    shown = agreement[np.ix_(kept, kept)]
+    # The agreement matrix of the models that are shown
+    selected = strongest(agreement, MOST_MODELS)
+    selected = selected[ordered(agreement[np.ix_(selected, selected)])]
+    mean_agreement = None
     if m > 1:
-        mean = found.mean_agreement
-    else:
-        mean = None
+        mean_agreement = diagnostics.mean_agreement
 
     return ModelsSummary(
         rows=tuple(rows),
-        order=order,
-        agreement=shown,
-        mean_agreement=mean,
-        suspects=found.suspects,
-        voices=found.voices,
+        order=tuple(names[k] for k in selected),
+        agreement=agreement[np.ix_(selected, selected)],
+        mean_agreement=mean_agreement,
+        suspects=diagnostics.suspects,
+        voices=diagnostics.voices,
     )
 
 
-def _remark(suspects: tuple[FlaggedModel, ...], name: str) -> str:
-    own = [found for found in suspects if name in found.raters]
-    kinds = {found.kind for found in own}
+def _describe_flags(flags: tuple[FlaggedModel, ...], name: str) -> str:
+    """Describe why a model is flagged; empty if it is not."""
+    kinds = set()
+    others = []
+    for flag in flags:
+        if name in flag.raters:
+            kinds.add(flag.kind)
+            others += [other for other in flag.raters if other != name]
+
     if "random" in kinds:
         return "answers as if at random"
     if "inverted" in kinds:
         return "says the opposite of the others"
-
-    alike = [other for found in own for other in found.raters if other != name]
-    if alike:
-        return f"makes the same errors as {' and '.join(alike[:3])}, as copies do"
+    if others:
+        return f"makes the same errors as {' and '.join(others[:3])}, as copies do"
     return ""

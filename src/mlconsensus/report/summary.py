@@ -1,7 +1,7 @@
-"""One summary of a consensus, typed and complete; HTML, text and JSON are renderings of it."""
+"""The summary of a consensus; HTML, text and JSON are renderings of it."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,21 +17,23 @@ from .provenance import Input, Origin, summarize_origin
 if TYPE_CHECKING:
     from ..consensus import Consensus
 
-# instances that a report suggests to ask about, at most; and at most a quarter of all
-_BUDGET = 100
+# Largest number of instances that a report suggests as queries; also at most a quarter
+# of all instances.
+_MAX_QUERIES = 100
+_MAX_NAMED_QUERIES = 12
 
 
 @dataclass(frozen=True, kw_only=True)
 class Asking:
-    """What to ask people next."""
+    """The instances that a person should label next."""
 
-    budget: int  # instances
-    instances: tuple[str, ...]  # the first of them, most worth asking about first
+    budget: int  # number of instances
+    instances: tuple[str, ...]  # the most informative of them, best first
 
 
 @dataclass(frozen=True, kw_only=True)
 class Summary:
-    """What a report says."""
+    """The contents of a report."""
 
     panel: PanelSummary
     models: ModelsSummary
@@ -41,32 +43,35 @@ class Summary:
     judged: JudgedSummary | None  # None: there was no truth
     asking: Asking
     origin: Origin
-    note: str = ""  # what of the panel is looked at, where it is not all
+    note: str = ""  # which part of the predictions is summarized, if not all
 
 
 def summarize(
     consensus: "Consensus",
-    truth: Any = None,
+    truth: object = None,
     *,
     command: str = "",
     inputs: tuple[Input, ...] = (),
     note: str = "",
 ) -> Summary:
-    """Gather all that a report says.
+    """Summarize a consensus for a report.
 
     Parameters
     ----------
-    consensus
-        What `combine` found.
-    truth
-        The relevant labels: an array (n, l), a DataFrame, which is matched by its
-        names, or what `match_truth_table` found.
-    command
-        The line that made it, if it was made on the command line.
-    inputs
-        The files it was made from; without, the predictions are hashed.
-    note
-        What of the panel is looked at, where it is not all.
+    consensus : Consensus
+        The result of `combine`.
+    truth : array-like of shape (n, l), DataFrame or MatchedTruth, default=None
+        The relevant labels. A DataFrame is matched by its names.
+    command : str, default=""
+        The command line, if the consensus was computed by it.
+    inputs : tuple of Input, default=()
+        The files with the predictions. Without files, the predictions are hashed.
+    note : str, default=""
+        Which part of the predictions is summarized, if not all.
+
+    Returns
+    -------
+    Summary
 
     Examples
     --------
@@ -76,28 +81,31 @@ def summarize(
     >>> summary.panel.n_models, summary.judged.results[0].name
     (5, 'Filter')
     """
-    # Before the work: a truth that does not fit is refused at once.
-    if truth is None:
-        matched = None
-    else:
+    # A truth that does not fit is refused before the work
+    matched = None
+    if truth is not None:
         matched = match_truth(truth, consensus.instances, consensus.labels)
 
     changes = compare_with_vote(consensus.vote, consensus.label_indicator)
-    examined = consensus.diagnostics.panel
+    diagnostics = consensus.diagnostics.panel
+    judged = None
+    if matched is not None:
+        judged = judge(consensus, matched)
+
     return Summary(
         panel=summarize_panel(consensus.predictions, consensus.cardinality),
-        models=summarize_models(examined, consensus.combiner),
+        models=summarize_models(diagnostics, consensus.combiner),
         agreement=_measure_agreement(consensus),
         labels=summarize_labels(
             consensus.labels,
             consensus.label_indicator,
             changes.added,
             changes.dropped,
-            examined.dispute,
+            diagnostics.dispute,
         ),
         changes=summarize_changes(consensus, changes),
-        judged=None if matched is None else judge(consensus, matched),
-        asking=_asking(consensus),
+        judged=judged,
+        asking=_suggest_queries(consensus),
         origin=summarize_origin(consensus, command, inputs),
         note=note,
     )
@@ -110,28 +118,28 @@ def _measure_agreement(consensus: "Consensus") -> Agreement | None:
     return agreement(consensus.predictions)
 
 
-def _asking(consensus: "Consensus") -> Asking:
-    """Choose what would be asked next, of an even sample where there are very many instances."""
+def _suggest_queries(consensus: "Consensus") -> Asking:
+    """Select the next queries, from an even sample of very many instances."""
     n, l = consensus.scores.shape
     rows = evenly(n, max(1, MOST_CELLS // l))
     gold = consensus.gold
     if gold is None:
-        known = np.zeros(len(rows), dtype=np.bool_)
+        is_labeled = np.zeros(len(rows), dtype=np.bool_)
     else:
-        known = ~np.asarray(np.isnan(gold[rows]).all(axis=1))
+        is_labeled = ~np.asarray(np.isnan(gold[rows]).all(axis=1))
 
-    budget = min(_BUDGET, max(len(rows) // 4, 1), int((~known).sum()))
-    if not budget:
+    n_unlabeled = int((~is_labeled).sum())
+    budget = min(_MAX_QUERIES, max(len(rows) // 4, 1), n_unlabeled)
+    if budget == 0:
         return Asking(budget=0, instances=())
 
-    found = select_queries(
+    queries = select_queries(
         consensus.scores[rows],
         consensus.probabilities[rows],
-        known,
+        is_labeled,
         budget,
         "consensus",
     )
-    names = tuple(
-        str(name) for name in consensus.instances[rows[found.at[:12]]].tolist()
-    )
+    named_rows = rows[queries.at[:_MAX_NAMED_QUERIES]]
+    names = tuple(map(str, consensus.instances[named_rows].tolist()))
     return Asking(budget=budget, instances=names)
