@@ -1,4 +1,4 @@
-"""The instances of which answers are known, brought together from wherever a panel is."""
+"""The instances with gold labels, collected from all blocks of predictions."""
 
 from typing import NamedTuple
 
@@ -8,24 +8,42 @@ from ..execution.local import reduce_blocks
 from ..predictions import BasePredictions, Gold, Predictions, joined
 
 
-class _Known(NamedTuple):
+class _GoldBlocks(NamedTuple):
+    """Blocks of instances with gold labels; merging joins the tuples."""
+
     blocks: tuple[Predictions, ...]
 
 
-def collect_gold_instances(panel: BasePredictions) -> Predictions:
-    """Return the instances of which answers are known, in one pass; there must be some.
+def collect_gold_instances(predictions: BasePredictions) -> Predictions:
+    """Return the instances with gold labels, in one pass over the blocks.
+
+    Parameters
+    ----------
+    predictions : BasePredictions
+        Predictions with gold labels of at least one instance.
+
+    Returns
+    -------
+    Predictions
+        In memory, with their gold labels.
 
     Examples
     --------
     >>> import mlconsensus as mlc
-    >>> collect_gold_instances(mlc.Predictions([[[1, 0], [1, 1]]]).with_gold([[np.nan, np.nan], [0, 1]]))
+    >>> gold = [[np.nan, np.nan], [0, 1]]
+    >>> collect_gold_instances(mlc.Predictions([[[1, 0], [1, 1]]]).with_gold(gold))
     <Predictions: 1 model × 1 instance × 2 labels>
     """
-    blocks = reduce_blocks(panel, _of_block).blocks
-    whole = joined(blocks)
-    answers = [block.gold.answers for block in blocks if block.gold]
-    return whole.with_gold_at(Gold(np.arange(len(whole)), np.concatenate(answers)))
+    blocks = reduce_blocks(predictions, _select_gold_instances).blocks
+    gold_instances = joined(blocks)
+    gold_labels = [block.gold.answers for block in blocks if block.gold]
+    gold = Gold(np.arange(len(gold_instances)), np.concatenate(gold_labels))
+    return gold_instances.with_gold_at(gold)
 
 
-def _of_block(block: Predictions) -> _Known:
-    return _Known(() if (gold := block.gold) is None else (block[gold.at],))
+def _select_gold_instances(block: Predictions) -> _GoldBlocks:
+    """Return the instances of a block that have gold labels."""
+    gold = block.gold
+    if gold is None:
+        return _GoldBlocks(())
+    return _GoldBlocks((block[gold.at],))

@@ -1,42 +1,87 @@
-"""Whether a panel of many labels has room in memory, told before the work begins."""
+"""The memory that a method needs in a large label space, checked before the work."""
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ..errors import InputError
 from ..execution.memory import available_memory
 from ..linalg.label_map import head_size
 from ..linalg.sparse_scores import KEPT
+from ..predictions import Predictions
 from ..text import sizes
 
+if TYPE_CHECKING:
+    from .base import BaseCombiner
 
-def check_fits_memory(method: Any, panel: Any) -> Any:
-    """Return a panel of many labels as a method takes it; refuse one that would not fit into memory."""
-    m, n, l = (int(size) for size in panel.shape)
-    sparsely = method.takes_many and panel.gold is None and not panel.clusters
-    named = min(l, panel.n_stored)
-    head = head_size(named) * method.pairs_labels
-    # Vectors of labels, copies of what was said, what the head has with all named
-    # labels, each instance's best.
-    per_pair = 250 + 60 * m * method.pairs_models
-    held = (
-        per_pair * l * m
-        + 60 * panel.n_stored
-        + head * named * max(20, 5 * m)
-        + 24 * KEPT * n
+# Bytes for each model and label, for each stored score, and for each of the best
+# labels of an instance.
+_BYTES_PER_VOTER = 250
+_BYTES_PER_PAIR_OF_MODELS = 60
+_BYTES_PER_SCORE = 60
+_BYTES_PER_BEST_LABEL = 24
+# Share of the available memory that may be used.
+_USABLE = 0.8
+
+
+def check_fits_memory(
+    combiner: "BaseCombiner", predictions: Predictions
+) -> Predictions:
+    """Return predictions of a large label space in the form that a method can use.
+
+    Parameters
+    ----------
+    combiner : BaseCombiner
+        The method.
+    predictions : Predictions
+        Predictions of a large label space.
+
+    Returns
+    -------
+    Predictions
+        The same, or with blocks that contain all pairs if the method, gold labels or
+        clusterings need these.
+
+    Raises
+    ------
+    InputError
+        If the memory is not sufficient.
+    """
+    is_sparse = (
+        combiner.takes_many and predictions.gold is None and not predictions.clusters
     )
-    if sparsely:
-        need = held
-    else:
-        need = 8 * l * (n + 3 * m * l)
+    needed = _estimate_memory(combiner, predictions, is_sparse)
+    if needed >= _USABLE * available_memory():
+        expected = "gold and clusterings to have fewer labels"
+        if is_sparse:
+            expected = "one of MV, DS"
+        size = f"{needed / 2**30:,.0f} GiB"
+        raise InputError(
+            where=combiner.name,
+            found=f"{sizes(predictions.shape)}, which would take {size}",
+            expected=expected,
+        )
 
-    found = f"{sizes(panel.shape)}, which would take {need / 2**30:,.0f} GiB"
-    if not sparsely:
-        able = "gold and clusterings to have fewer labels"
-    else:
-        able = "one of MV, DS"
+    if is_sparse:
+        return predictions
+    return predictions.as_block(False)
 
-    if not (need < 0.8 * available_memory()):
-        raise InputError(where=method.name, found=found, expected=able)
-    if sparsely:
-        return panel
-    return panel.as_block(False)
+
+def _estimate_memory(
+    combiner: "BaseCombiner", predictions: Predictions, is_sparse: bool
+) -> int:
+    """Return the number of bytes that a method needs."""
+    n_models, n_instances, n_labels = (int(size) for size in predictions.shape)
+    if not is_sparse:
+        return 8 * n_labels * (n_instances + 3 * n_models * n_labels)
+
+    bytes_per_voter = _BYTES_PER_VOTER
+    if combiner.pairs_models:
+        bytes_per_voter += _BYTES_PER_PAIR_OF_MODELS * n_models
+    needed = bytes_per_voter * n_models * n_labels
+    needed += _BYTES_PER_SCORE * predictions.n_stored
+    needed += _BYTES_PER_BEST_LABEL * KEPT * n_instances
+
+    if combiner.pairs_labels:
+        # Products of the most frequent labels with all that are named.
+        n_named = min(n_labels, predictions.n_stored)
+        needed += head_size(n_named) * n_named * max(20, 5 * n_models)
+    return needed

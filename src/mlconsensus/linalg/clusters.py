@@ -1,44 +1,28 @@
-"""Clusterings of instances, as the nodes of a graph that group nodes of models are in, too."""
+"""Clusterings of instances: sums and paths between their clusters."""
 
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
-from ..predictions import Predictions
 from .block_sums import BoolArray, FloatArray, scaled
 
 
-def memberships(block: Predictions) -> Any:
-    """Tell as 1 or 0 which clusters each instance is in, as CSR (n, c); c is 0 where the panel has no clusterings.
-
-    Examples
-    --------
-    >>> import mlconsensus as mlc
-    >>> panel = mlc.Predictions([[[1], [0]]]).with_clusterings({"k-means": ["left", "right"]})
-    >>> memberships(panel).toarray().tolist()
-    [[1.0, 0.0], [0.0, 1.0]]
-    """
-    inside = block.members >= 0
-    starts = np.concatenate([[0], np.cumsum(inside.sum(axis=1))])
-    ones = np.ones(int(starts[-1]))
-    return sparse.csr_array(
-        (ones, block.members[inside], starts), shape=(len(block), len(block.clusters))
-    )
-
-
 def pair_sums(C: Any, weights: FloatArray) -> FloatArray:
-    """Compute Σ_i w_iℓ c_i c_i' for each label, as (l, c, c), from memberships (n, c) and weights (n, l).
+    """Return Σ_i w_iℓ c_i c_i' for each label, (l, c, c).
+
+    `C` is the membership of instances in clusters (n, c); weights are (n, l).
 
     Examples
     --------
+    >>> from scipy import sparse
     >>> pair_sums(sparse.csr_array([[1.0, 0.0, 1.0]]), np.array([[0.5]])).tolist()
     [[[0.5, 0.0, 0.5], [0.0, 0.0, 0.0], [0.5, 0.0, 0.5]]]
     """
-    c = C.shape[1]
-    return np.array([(scaled(C, own).T @ C).toarray() for own in weights.T]).reshape(
-        -1, c, c
-    )
+    n_clusters = C.shape[1]
+    sums = np.zeros((weights.shape[1], n_clusters, n_clusters))
+    for label, label_weights in enumerate(weights.T):
+        sums[label] = (scaled(C, label_weights).T @ C).toarray()
+    return sums
 
 
 def reaching(anchored: BoolArray, between: FloatArray) -> BoolArray:

@@ -92,11 +92,11 @@ class Gram:
             return self
 
         other = as_gram(other)
-        products = [own for own in (self._product, other._product) if own is not None]
-        if len(products) == 2:
-            total = np.add(*products)
-        else:
-            total = next(iter(products), None)
+        total = self._product
+        if total is None:
+            total = other._product
+        elif other._product is not None:
+            total = total + other._product
 
         merged = type(self)(
             self._pieces + other._pieces, total, self.shape, self.is_large

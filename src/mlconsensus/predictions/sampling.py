@@ -17,18 +17,21 @@ def select_frequent_labels(
     Examples
     --------
     >>> import mlconsensus as mlc
-    >>> panel, said = select_frequent_labels(mlc.Predictions([[[0, 1, 0]], [[0, 1, 1]]]).as_block(many=True), 2)
-    >>> panel.labels, said
+    >>> panel, note = select_frequent_labels(mlc.Predictions([[[0, 1, 0]], [[0, 1, 1]]]).as_block(many=True), 2)
+    >>> panel.labels, note
     (('label_1', 'label_2'), 'Of 3 labels, the 2 named most are looked at ...')
     """
     if not (isinstance(source, Predictions) and source.many):
         return source, ""
 
     named = np.sum([scores.sum(axis=0) for scores, _, _ in source.apart()], axis=0)
-    kept = np.sort(np.argsort(-named, kind="stable")[:most]).tolist()
-    others = "--vocabulary and Predictions.select choose others"
-    said = f"Of {len(source.labels):,} labels, the {most:,} named most are looked at ({others})."
-    return source.select(labels=[source.labels[j] for j in kept]), said
+    frequent = np.sort(np.argsort(-named, kind="stable")[:most]).tolist()
+    n_labels = len(source.labels)
+    note = (
+        f"Of {n_labels:,} labels, the {most:,} named most are looked at "
+        "(--vocabulary and Predictions.select choose others)."
+    )
+    return source.select(labels=[source.labels[label] for label in frequent]), note
 
 
 def subsample_for_diagnostics(source: BasePredictions) -> Predictions:

@@ -176,11 +176,14 @@ def _make_named_block(
     n_models, n_instances, n_labels = shape
     matrices = [part.apart()[0] for part in parts]
     instance = np.concatenate(
-        [np.repeat(np.arange(n_instances), np.diff(own.indptr)) for own in matrices]
+        [
+            np.repeat(np.arange(n_instances), np.diff(matrix.indptr))
+            for matrix in matrices
+        ]
     )
-    label = np.concatenate([own.indices for own in matrices]).astype(np.int64)
-    model = np.repeat(np.arange(n_models), [own.nnz for own in matrices])
-    data = np.concatenate([own.data for own in matrices])
+    label = np.concatenate([matrix.indices for matrix in matrices]).astype(np.int64)
+    model = np.repeat(np.arange(n_models), [matrix.nnz for matrix in matrices])
+    data = np.concatenate([matrix.data for matrix in matrices])
 
     # Sort by instance, label and model.
     order = np.lexsort((model, label, instance))
