@@ -284,8 +284,9 @@ BOMBS = {
         _is_array=True,
     ),
     "names.npz": nameless,
-    "crowd.csv": lambda: (
-        b"model,instance,label\n"
+    # A prediction that comes twice needs the table of each model.
+    "repeated.csv": lambda: (
+        b"model,instance,label\nm0,i0,a\n"
         + b"".join(b"m%d,i%d,a\n" % (k, k) for k in range(2000))
     ),
 }

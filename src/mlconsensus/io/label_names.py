@@ -2,7 +2,7 @@
 
 import os
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TypedDict
 
@@ -244,9 +244,44 @@ def _log_renamed_labels(
         elif name != label:
             options.log.add("labels called otherwise", label)
 
-        parts = label.replace("|", ";").split(";")
-        if len(parts) > 1 and label_set.issuperset(map(str.strip, parts)):
+        if _joins_labels(label, label_set):
             options.log.add("labels that join others, read as one each", label)
+
+
+def _joins_labels(label: str, label_set: set[str]) -> bool:
+    """Return whether a label looks like several others with a separator between."""
+    parts = label.replace("|", ";").split(";")
+    return len(parts) > 1 and label_set.issuperset(map(str.strip, parts))
+
+
+def keeps_labels(labels: Sequence[str], options: ReadOptions) -> bool:
+    """Return whether `rename_labels` would neither change nor log any label.
+
+    Parameters
+    ----------
+    labels : sequence of str
+        Names of the labels in the file.
+    options : ReadOptions
+        Options for reading.
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> keeps_labels(["law", "tax"], ReadOptions())
+    True
+    >>> keeps_labels(["law", "tax", "law;tax"], ReadOptions())
+    False
+    """
+    label_set = set(labels)
+    for label in labels:
+        is_renamed = _resolve_label(label, options) != label
+        if is_renamed or _joins_labels(label, label_set):
+            return False
+
+    return True
 
 
 class RelabeledMatrix(StoredMatrix):

@@ -25,21 +25,14 @@ from scipy import sparse
 from ..errors import InputError
 from ..execution.memory import check_size
 from ..predictions import (
-    MAX_DENSE_LABELS,
-    AnswerRows,
     Array,
     BoolArray,
     FloatArray,
     IntArray,
     Matrix,
-    Predictions,
     ScoreTable,
-    as_array,
-    check_similar_labels,
-    find_rare_labels,
     first_again,
 )
-from ..predictions.score_tables import FEWEST_FOR_RARE_LABELS
 from . import on_disk
 from .columns import (
     cast_to_text,
@@ -58,10 +51,6 @@ from .on_disk import StringIndexer
 from .options import DEFAULT_OPTIONS, ReadOptions, ValueRange
 
 _ROWS = 2**22  # predictions that are processed at a time
-# Models that saw fewer than this share of the instances on average are a crowd, if
-# there are several of them.
-_CROWD_FILL = 0.15
-_FEWEST_CROWD_MODELS = 20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,6 +82,39 @@ IteratePredictions = Callable[[], Iterator[CodedPredictions]]
 
 
 @dataclass(frozen=True, kw_only=True)
+class IndexedPredictions:
+    """Predictions of a long frame, and the names that their positions stand for."""
+
+    iterate: IteratePredictions  # starts again with each call
+    models: pl.Series | None  # (m,) None: the frame has no column of models
+    instances: pl.Series  # (n,)
+    labels: pl.Series  # (l,)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoadedFrame:
+    """A frame whose rows are in memory or in scratch files, with the roles of columns.
+
+    Parameters
+    ----------
+    frame : NamedFrame
+        The columns of a long table are called by their roles; there is always one of
+        scores.
+    is_long : bool
+        Whether the table is long.
+    lists_labels : bool
+        Whether a long table may list labels without scores.
+    scratch : Path or None
+        Folder for scores that remain on disk; ``None`` if they are in memory.
+    """
+
+    frame: NamedFrame
+    is_long: bool
+    lists_labels: bool
+    scratch: Path | None
+
+
+@dataclass(frozen=True, kw_only=True)
 class _Counts:
     """Sums of the first pass over m models, n instances and l labels."""
 
@@ -101,44 +123,35 @@ class _Counts:
     is_listed: BoolArray  # (m, l) whether the model predicts the label
 
 
-def make_tables(
+def load_frame(
     frame: NamedFrame,
-    model: str,
     options: ReadOptions = DEFAULT_OPTIONS,
     scratch: Path | None = None,
-    previous_names: object = None,
-) -> list[ScoreTable]:
-    """Make the table of each model in a frame.
+) -> LoadedFrame:
+    """Find the roles of a frame's columns, and bring its rows into memory or to disk.
 
     Parameters
     ----------
     frame : NamedFrame
         Rows of a file.
-    model : str
-        Name of the model if there is no column of models.
     options : ReadOptions
         Options for reading.
     scratch : Path, default=None
         A new folder for scores that remain on disk. By default they are in memory.
-    previous_names : Series, default=None
-        Names of the instances of the table before. Most files of a panel list the same
-        instances, which are then checked and stored once.
 
     Returns
     -------
-    list of ScoreTable
-        Instances are a Polars series of names. If there is a scratch folder, scores
-        are matrices on disk.
+    LoadedFrame
 
     Examples
     --------
-    >>> from .files import Place
-    >>> rows = pl.DataFrame({"0": ["1", "2"], "1": [0.5, None]})
+    >>> rows = pl.DataFrame({"0": ["1"], "1": ["ann"], "2": ["law"]})
     >>> place = Place(file="a.csv", unit="row", number=int)
-    >>> frame = NamedFrame(rows=rows, columns=["id", "x"], place=place)
-    >>> make_tables(frame, "a")[0].scores
-    array([[0.5],
-           [nan]])
+    >>> columns = ["task", "worker", "label"]
+    >>> frame = NamedFrame(rows=rows, columns=columns, place=place)
+    >>> loaded = load_frame(frame, ReadOptions())
+    >>> loaded.is_long, loaded.frame.columns
+    (True, ['instance', 'model', 'label', 'score'])
     """
     file = frame.place.file
     check_columns(frame.columns, file)
@@ -149,7 +162,6 @@ def make_tables(
         _log_columns_left_out(frame, roles, options)
         frame = _select_roles(frame, roles, options)
 
-    # Bring the rows into memory or to disk.
     n_rows = _count_rows(frame.rows)
     if n_rows == 0:
         raise InputError(
@@ -163,129 +175,52 @@ def make_tables(
     else:
         rows = on_disk.keep_on_disk(frame.rows, scratch)
 
-    frame = replace(frame, rows=rows)
-    if is_long:
-        return _make_long_tables(frame, model, options, scratch, lists_labels)
-    return [_make_wide_table(frame, model, options, previous_names)]
+    return LoadedFrame(
+        frame=replace(frame, rows=rows),
+        is_long=is_long,
+        lists_labels=lists_labels,
+        scratch=scratch,
+    )
 
 
-def make_crowd(frame: NamedFrame, options: ReadOptions) -> Predictions | None:
-    """Make the predictions of a long frame in which each model saw a few instances.
+def make_tables(
+    loaded: LoadedFrame,
+    model: str,
+    options: ReadOptions = DEFAULT_OPTIONS,
+    previous_names: object = None,
+) -> list[ScoreTable]:
+    """Make the table of each model in a frame.
 
     Parameters
     ----------
-    frame : NamedFrame
-        Rows of a file, in memory.
+    loaded : LoadedFrame
+        Result of `load_frame`.
+    model : str
+        Name of the model if there is no column of models.
     options : ReadOptions
         Options for reading.
+    previous_names : Series, default=None
+        Names of the instances of the table before. Most files of a panel list the same
+        instances, which are then checked and stored once.
 
     Returns
     -------
-    Predictions or None
-        None if this is not a crowd, or if the options need the table of each model.
+    list of ScoreTable
+        Instances are a Polars series of names. If there is a scratch folder, scores
+        are matrices on disk.
+
+    Examples
+    --------
+    >>> rows = pl.DataFrame({"0": ["1", "2"], "1": [0.5, None]})
+    >>> place = Place(file="a.csv", unit="row", number=int)
+    >>> frame = NamedFrame(rows=rows, columns=["id", "x"], place=place)
+    >>> make_tables(load_frame(frame), "a")[0].scores
+    array([[0.5],
+           [nan]])
     """
-    file = frame.place.file
-    check_columns(frame.columns, file)
-    roles = find_roles(frame.columns, options, file)
-    has_label_options = options.aliases or options.vocabulary or options.ignore_case
-    if has_label_options or options.partial or not _is_crowd(frame, roles):
-        return None
-
-    # Replace names by positions.
-    selected = _select_roles(frame, roles, options)
-    indexers = {name: StringIndexer() for name in selected.columns if name != "score"}
-    batches = list(_code_predictions(selected, indexers, options.value_range))
-    names = {column: indexer.names for column, indexer in indexers.items()}
-    rows = _collect_answer_rows(batches, names)
-    if rows is None or rows.n_labels > MAX_DENSE_LABELS:
-        return None
-    _log_columns_left_out(frame, roles, options)
-
-    # Models that abstain on all instances are left out.
-    has_rows = np.bincount(rows.model, minlength=rows.n_models) > 0
-    models = names["model"].to_list()
-    if not has_rows.all():
-        for position in np.flatnonzero(~has_rows):
-            options.log.add("models without an answer left out", models[position])
-        rows = replace(
-            rows,
-            model=(np.cumsum(has_rows) - 1)[rows.model],
-            n_models=int(has_rows.sum()),
-            covered=rows.covered[has_rows],
-        )
-        models = [name for name, has in zip(models, has_rows, strict=True) if has]
-
-    labels = names["label"].to_list()
-    check_similar_labels(labels)
-    instances = as_array(names["instance"])
-    return Predictions.from_answer_rows(models, instances, labels, rows)
-
-
-def _is_crowd(frame: NamedFrame, roles: list[str | None]) -> bool:
-    """Return whether models saw a small part of the instances on average."""
-    if "model" not in roles or not isinstance(frame.rows, pl.DataFrame):
-        return False
-
-    models = frame.rows[str(roles.index("model"))]
-    instances = frame.rows[str(roles.index("instance"))]
-    n_models = models.n_unique()
-    if n_models < _FEWEST_CROWD_MODELS:
-        return False
-    n_seen = pl.DataFrame({"model": models, "instance": instances}).n_unique()
-    return n_seen < _CROWD_FILL * n_models * instances.n_unique()
-
-
-def _collect_answer_rows(
-    batches: list[CodedPredictions], names: dict[str, pl.Series]
-) -> AnswerRows | None:
-    """Return the rows of a crowd, or None if a prediction comes twice."""
-    n_models = len(names["model"])
-    n_instances = len(names["instance"])
-    n_labels = len(names["label"])
-    model = np.concatenate([batch.model for batch in batches]).astype(np.int64)
-    instance = np.concatenate([batch.instance for batch in batches]).astype(np.int64)
-    label = np.concatenate([batch.label for batch in batches]).astype(np.int64)
-    score = np.concatenate([batch.score for batch in batches])
-    if n_labels == 0:
-        return None
-
-    # A model abstains if a row has neither a label nor a score.
-    is_answer = (label >= 0) | ~np.isnan(score)
-    keys = instance[is_answer] * n_models + model[is_answer]
-    row_keys, row = np.unique(keys, return_inverse=True)
-
-    has_label = label[is_answer] >= 0
-    entry_row = row[has_label]
-    entry_label = label[is_answer][has_label]
-    entry_score = score[is_answer][has_label]
-    scores = sparse.coo_array(
-        (entry_score, (entry_row, entry_label)), shape=(len(row_keys), n_labels)
-    ).tocsr()
-    if scores.nnz < len(entry_score):
-        return None
-    scores.eliminate_zeros()
-
-    # A model without any label has predicted 0 for all labels of the others.
-    voter = model[is_answer][has_label] * n_labels + entry_label
-    shape = (n_models, n_labels)
-    n_voters = n_models * n_labels
-    is_listed = np.bincount(voter, minlength=n_voters).reshape(shape) > 0
-    counts = np.bincount(voter[entry_score > 0], minlength=n_voters).reshape(shape)
-    has_no_label = ~is_listed.any(axis=1, keepdims=True)
-    covered = is_listed | (is_listed.any(axis=0) & has_no_label)
-
-    row_instance, row_model = np.divmod(row_keys, n_models)
-    if n_instances >= FEWEST_FOR_RARE_LABELS:
-        rows_by_model = np.bincount(row_model, minlength=n_models)
-        covered |= find_rare_labels(counts, rows_by_model, covered)
-    return AnswerRows(
-        scores=scores,
-        model=row_model,
-        instance=row_instance,
-        n_models=n_models,
-        n_instances=n_instances,
-        covered=covered,
-    )
+    if loaded.is_long:
+        return _make_long_tables(loaded, model, options)
+    return [_make_wide_table(loaded.frame, model, options, previous_names)]
 
 
 def _count_rows(rows: Frame) -> int:
@@ -383,54 +318,109 @@ def _select_roles(
 
 
 def _make_long_tables(
-    frame: NamedFrame,
-    model: str,
-    options: ReadOptions,
-    scratch: Path | None,
-    lists_labels: bool,
+    loaded: LoadedFrame, model: str, options: ReadOptions
 ) -> list[ScoreTable]:
     """Make the table of each model in a long frame."""
-    file = frame.place.file
+    place = loaded.frame.place
+    predictions = index_predictions(loaded, options.value_range)
+    models = [model]
+    if predictions.models is not None:
+        models = predictions.models.to_list()
 
-    # Replace names by positions.
-    indexers = {name: StringIndexer() for name in frame.columns if name != "score"}
+    # Count and sort the predictions.
+    counts = _count_predictions(predictions, len(models), place.file)
+    matrix = _sort_predictions(predictions.iterate, counts, loaded.scratch)
+    if not matrix.has_canonical_format:
+        matrix = _deduplicate(matrix, predictions, place, options)
+
+    # A list of labels is complete, even if other tables are only partly known.
+    is_complete = loaded.lists_labels and (matrix.data == 1).all()
+    has_gaps = options.partial and not is_complete
+
+    # Instances on which all models abstain are part of the panel.
+    all_instances: pl.Series | None = predictions.instances
+    if counts.is_predicted.any(axis=0).all():
+        all_instances = None
+
+    tables = []
+    for position, name in enumerate(models):
+        is_predicted = counts.is_predicted[position]
+        is_listed = counts.is_listed[position]
+        if not is_predicted.any():
+            options.log.add("models without an answer left out", name)
+            continue
+        if not is_listed.any():
+            raise InputError(
+                where=place.file,
+                found=f"no label from model {name!r}",
+                expected="at least one",
+            )
+
+        model_matrix = _select_model(matrix, position, is_predicted, is_listed)
+        label_counts = None
+        if has_gaps:
+            model_matrix = _mark_missing(model_matrix)
+        else:
+            label_counts = _count_positive(model_matrix)
+
+        model_labels = predictions.labels.filter(pl.Series(is_listed)).to_list()
+        table = ScoreTable(
+            model=name,
+            scores=_store_matrix(model_matrix, loaded.scratch, position),
+            instances=predictions.instances.filter(pl.Series(is_predicted)),
+            labels=np.array(model_labels, dtype=np.dtypes.StringDType()),
+            file=place.file,
+            named=label_counts,
+            listed=all_instances,
+        )
+        tables.append(table)
+
+    return tables
+
+
+def index_predictions(
+    loaded: LoadedFrame, value_range: ValueRange
+) -> IndexedPredictions:
+    """Check the rows of a long frame, and replace names by positions.
+
+    Parameters
+    ----------
+    loaded : LoadedFrame
+        Result of `load_frame`.
+    value_range : (float, float)
+        Lowest and highest score.
+
+    Returns
+    -------
+    IndexedPredictions
+        Names are in the order in which they first occur.
+    """
+    frame = loaded.frame
+    indexers = {}
+    for column in frame.columns:
+        if column != "score":
+            indexers[column] = StringIndexer()
+
     iterate: IteratePredictions
-    iterate = partial(_code_predictions, frame, indexers, options.value_range)
-    if scratch is None:
+    iterate = partial(_code_predictions, frame, indexers, value_range)
+    if loaded.scratch is None:
         iterate = partial(iter, list(iterate()))
     else:
         deque(iterate(), maxlen=0)  # all names must be numbered before they are counted
 
-    names = {column: indexer.names for column, indexer in indexers.items()}
-    for column, column_names in names.items():
-        size = int(column_names.str.len_bytes().sum())
-        check_size(size, f"{file}, column {column!r}", "of text")
+    for column, indexer in indexers.items():
+        size = int(indexer.names.str.len_bytes().sum())
+        check_size(size, f"{frame.place.file}, column {column!r}", "of text")
 
-    models = [model]
-    if "model" in names:
-        models = names["model"].to_list()
+    models = None
+    if "model" in indexers:
+        models = indexers["model"].names
 
-    # Count and sort the predictions.
-    counts = _count_predictions(
-        iterate, len(models), len(names["instance"]), len(names["label"]), file
-    )
-    matrix = _sort_predictions(iterate, counts, scratch)
-    if not matrix.has_canonical_format:
-        matrix = _deduplicate(matrix, iterate, frame, names, options)
-
-    # A list of labels is complete, even if other tables are only partly known.
-    is_complete = lists_labels and (matrix.data == 1).all()
-    has_gaps = options.partial and not is_complete
-    return _split_by_model(
-        matrix,
-        counts,
+    return IndexedPredictions(
+        iterate=iterate,
         models=models,
-        instances=names["instance"],
-        labels=names["label"],
-        file=file,
-        has_gaps=has_gaps,
-        options=options,
-        scratch=scratch,
+        instances=indexers["instance"].names,
+        labels=indexers["label"].names,
     )
 
 
@@ -497,13 +487,11 @@ def _check_has_no_score(scores: pl.Series, labels: Array, place: Place) -> None:
 
 
 def _count_predictions(
-    iterate: IteratePredictions,
-    n_models: int,
-    n_instances: int,
-    n_labels: int,
-    file: str,
+    predictions: IndexedPredictions, n_models: int, file: str
 ) -> _Counts:
     """Count the predictions of each instance by each model."""
+    n_instances = len(predictions.instances)
+    n_labels = len(predictions.labels)
     n_rows = n_models * n_instances
     check_size(
         24 * n_rows,
@@ -514,7 +502,7 @@ def _count_predictions(
     counts = np.zeros(n_rows + 1, dtype=np.int64)
     is_predicted = np.zeros(n_rows, dtype=np.bool_)
     is_listed = np.zeros((n_models, max(1, n_labels)), dtype=np.bool_)
-    for batch in iterate():
+    for batch in predictions.iterate():
         rows = batch.compute_rows(n_instances)
         has_label = batch.label >= 0
         has_score = ~np.isnan(batch.score)
@@ -580,90 +568,21 @@ def _sort_predictions(
 
 
 def _deduplicate(
-    matrix: Matrix,
-    iterate: IteratePredictions,
-    frame: NamedFrame,
-    names: dict[str, pl.Series],
-    options: ReadOptions,
+    matrix: Matrix, predictions: IndexedPredictions, place: Place, options: ReadOptions
 ) -> Matrix:
     """Keep repeated predictions once; they must not have different scores."""
     if options.strict:
-        _raise_repeated(matrix, iterate, frame, names)
+        _raise_repeated(matrix, predictions, place)
 
     columns = np.arange(matrix.shape[1])
     highest = merge_columns_by_max(matrix, columns)
     lowest = -merge_columns_by_max(-matrix, columns)
     if not np.array_equal(highest.data, lowest.data, equal_nan=True):
-        _raise_repeated(matrix, iterate, frame, names)
+        _raise_repeated(matrix, predictions, place)
 
     n_repeated = matrix.nnz - highest.nnz
     options.log.add("statements that come again read once", times=n_repeated)
     return highest
-
-
-def _split_by_model(
-    matrix: Matrix,
-    counts: _Counts,
-    *,
-    models: list[str],
-    instances: pl.Series,
-    labels: pl.Series,
-    file: str,
-    has_gaps: bool,
-    options: ReadOptions,
-    scratch: Path | None,
-) -> list[ScoreTable]:
-    """Make the table of each model that has made a prediction."""
-    # Instances on which all models abstain are part of the panel.
-    listed_instances: pl.Series | None = instances
-    if counts.is_predicted.any(axis=0).all():
-        listed_instances = None
-
-    tables = []
-    for position, name in enumerate(models):
-        is_predicted = counts.is_predicted[position]
-        is_listed = counts.is_listed[position]
-        if not is_predicted.any():
-            options.log.add("models without an answer left out", name)
-            continue
-
-        if not is_listed.any():
-            raise InputError(
-                where=file,
-                found=f"no label from model {name!r}",
-                expected="at least one",
-            )
-
-        model_matrix = _select_model(matrix, position, is_predicted, is_listed)
-        label_counts = None
-        if has_gaps:
-            model_matrix = _mark_missing(model_matrix)
-        else:
-            is_positive = model_matrix.data > 0
-            label_counts = np.bincount(
-                model_matrix.indices[is_positive], minlength=model_matrix.shape[1]
-            )
-
-        scores: Matrix
-        if scratch is None:
-            scores = on_disk.compact_matrix(model_matrix)
-        else:
-            scores = on_disk.SparseFile.create(model_matrix, scratch / str(position))
-
-        model_labels = labels.filter(pl.Series(is_listed)).to_list()
-        tables.append(
-            ScoreTable(
-                model=name,
-                scores=scores,
-                instances=instances.filter(pl.Series(is_predicted)),
-                labels=np.array(model_labels, dtype=np.dtypes.StringDType()),
-                file=file,
-                named=label_counts,
-                listed=listed_instances,
-            )
-        )
-
-    return tables
 
 
 def _select_model(
@@ -703,14 +622,24 @@ def _mark_missing(matrix: Matrix) -> Matrix:
     return sparse.csr_array(scores)
 
 
+def _count_positive(matrix: Matrix) -> IntArray:
+    """Count the scores above 0 of each label, shape (l,)."""
+    is_positive = matrix.data > 0
+    return np.bincount(matrix.indices[is_positive], minlength=matrix.shape[1])
+
+
+def _store_matrix(matrix: Matrix, scratch: Path | None, position: int) -> Matrix:
+    """Return a matrix in its smaller layout, or in files of a scratch folder."""
+    if scratch is None:
+        return on_disk.compact_matrix(matrix)
+    return on_disk.SparseFile.create(matrix, scratch / str(position))
+
+
 def _raise_repeated(
-    matrix: Matrix,
-    iterate: IteratePredictions,
-    frame: NamedFrame,
-    names: dict[str, pl.Series],
+    matrix: Matrix, predictions: IndexedPredictions, place: Place
 ) -> NoReturn:
     """Raise the error for the first pair of instance and label that comes twice."""
-    n_instances = len(names["instance"])
+    n_instances = len(predictions.instances)
     n_rows, n_labels = matrix.shape
 
     # Equal cells are adjacent, since columns are sorted.
@@ -720,19 +649,19 @@ def _raise_repeated(
     repeated_row, label = divmod(int(repeated_cells[0]), n_labels)
 
     file_rows: list[int] = []
-    for batch in iterate():
+    for batch in predictions.iterate():
         is_same_row = batch.compute_rows(n_instances) == repeated_row
         is_same = is_same_row & (batch.label == label)
         file_rows += (batch.start + np.flatnonzero(is_same)).tolist()
 
     first, second = file_rows[:2]
-    label_name = names["label"][label]
-    instance_name = names["instance"][repeated_row % n_instances]
+    label_name = predictions.labels[label]
+    instance_name = predictions.instances[repeated_row % n_instances]
     raise InputError(
-        where=frame.place(second),
+        where=place(second),
         found=(
             f"label {label_name!r} of instance {instance_name!r} again"
-            f" (first in {frame.place.describe_row(first)})"
+            f" (first in {place.describe_row(first)})"
         ),
         expected="each pair once",
     )

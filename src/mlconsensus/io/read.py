@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Unpack
@@ -11,7 +12,7 @@ import polars as pl
 
 from ..errors import InputError
 from ..predictions import How, Predictions, ScoreTable, as_array, as_polars, with_names
-from . import long_table, on_disk
+from . import crowds, long_table, on_disk
 from .columns import find_roles
 from .files import AnyPath, InputFile, Paths, Place, display, reader_errors
 from .formats import jsonl
@@ -24,8 +25,19 @@ from .formats.registry import (
     make_input_file,
 )
 from .label_names import ReadKeywords, make_read_options, rename_labels
+from .options import ReadOptions
 
 _LONG = "columns=… or names such as instance, label, and model or score"
+
+
+@dataclass(frozen=True, kw_only=True)
+class _FileContent:
+    """What a file holds: the rows of a table, or the tables of an archive of arrays."""
+
+    file: InputFile
+    form: Format
+    frame: long_table.LoadedFrame | None = None  # None: an archive
+    tables: Sequence[ScoreTable] = ()
 
 
 def read_tables(
@@ -58,9 +70,10 @@ def read_tables(
     [('ann', [[0.9]]), ('bob', [[0.2]])]
     """
     with make_read_options(reading) as options:
-        tables = _read_file(make_input_file(path, options), format_of(path, format))
+        file = make_input_file(path, options)
+        tables = _make_tables(_read_content(file, format_of(path, format)))
 
-    return [_convert_instances(table) for table in tables]
+    return list(map(_convert_instances, tables))
 
 
 def read_table(
@@ -93,11 +106,13 @@ def read_table(
     ['law']
     """
     with make_read_options(reading, is_truth=True) as options:
-        tables = _read_file(make_input_file(path, options), format_of(path, format))
-        models = ", ".join(repr(table.model) for table in tables[:3]) + (
-            ", …" if len(tables) > 3 else ""
-        )
+        file = make_input_file(path, options)
+        tables = _make_tables(_read_content(file, format_of(path, format)))
         if len(tables) != 1:
+            models = ", ".join(repr(table.model) for table in tables[:3])
+            if len(tables) > 3:
+                models += ", …"
+
             raise InputError(
                 where=display(path),
                 found=f"{len(tables)} models ({models})",
@@ -156,7 +171,17 @@ def read_predictions(
     <Predictions: 2 models × 2 instances × 3 labels, 6 cells missing>
     """
     with make_read_options(reading) as options:
-        tables = read_panel_tables(list_input_files(paths, format, options), models)
+        files = list_input_files(paths, format, options)
+        keeps_all = models is None and instances == "union" and labels == "union"
+        if len(files) == 1 and keeps_all:
+            content = _read_content(*files[0])
+            crowd = _make_crowd(content)
+            if crowd is not None:
+                return crowd
+            tables = _make_tables(content)
+            _check_named_columns(files)
+        else:
+            tables = read_panel_tables(files, models)
 
     return Predictions.from_tables(tables, instances=instances, labels=labels)
 
@@ -219,13 +244,11 @@ def from_long(frame: Any, **reading: Unpack[ReadKeywords]) -> Predictions:
             columns=columns,
             place=Place(file="frame", unit="row", number=lambda row: row),
         )
-        crowd = long_table.make_crowd(long_frame, options)
+        loaded = long_table.load_frame(long_frame, options)
+        crowd = crowds.make_crowd(loaded, options)
         if crowd is not None:
             return crowd
-        tables = [
-            rename_labels(table, options)
-            for table in long_table.make_tables(long_frame, "model", options)
-        ]
+        tables = _make_frame_tables(loaded, "model", options)
 
     return Predictions.from_tables(tables)
 
@@ -278,10 +301,11 @@ def from_dataset(rows: Iterable[Any], **reading: Unpack[ReadKeywords]) -> Predic
                 expected="some",
             )
 
-        tables = [
-            rename_labels(table, options)
-            for table in long_table.make_tables(long_frame, "model", options)
-        ]
+        loaded = long_table.load_frame(long_frame, options)
+        crowd = crowds.make_crowd(loaded, options)
+        if crowd is not None:
+            return crowd
+        tables = _make_frame_tables(loaded, "model", options)
 
     return Predictions.from_tables(tables)
 
@@ -313,7 +337,7 @@ def label_counts(
     total: Counter[str] = Counter()
     with make_read_options(reading) as options:
         for file, form in list_input_files(paths, format, options):
-            for table in _read_file(file, form):
+            for table in _make_tables(_read_content(file, form)):
                 labels = table.labels
                 if labels is None:
                     labels = range(table.scores.shape[1])
@@ -326,7 +350,7 @@ def label_counts(
 
 
 def read_panel_tables(
-    files: Iterable[tuple[InputFile, Format]],
+    files: Sequence[tuple[InputFile, Format]],
     models: Sequence[str] | None = None,
     scratch: Path | None = None,
 ) -> list[ScoreTable]:
@@ -334,7 +358,7 @@ def read_panel_tables(
 
     Parameters
     ----------
-    files : iterable of (InputFile, Format)
+    files : sequence of (InputFile, Format)
         Result of `list_input_files`.
     models : sequence of str, default=None
         Names of the models. By default the files name them.
@@ -355,7 +379,6 @@ def read_panel_tables(
     """
     tables: list[ScoreTable] = []
     long_names: list[str] = []  # for models whose names are not unique
-    has_named_column = False  # whether any file has any of the columns that are named
     for position, (file, form) in enumerate(files):
         previous_names = None
         if tables:
@@ -365,19 +388,27 @@ def read_panel_tables(
         if scratch is not None:
             file_scratch = scratch / str(position)
 
-        for table in _read_file(file, form, file_scratch, previous_names):
+        # The content is freed before the next file is read.
+        for table in _make_tables(
+            _read_content(file, form, file_scratch), file_scratch, previous_names
+        ):
             tables.append(table)
             long_names.append(_make_long_name(table, file))
 
-        if file.name not in file.options.log.files_without_named_columns:
-            has_named_column = True
+    _check_named_columns(files)
+    return with_names(_rename_models(tables, long_names, models))
 
-    if tables and not has_named_column:
+
+def _check_named_columns(files: Sequence[tuple[InputFile, Format]]) -> None:
+    """Check that any file has any of the columns that the user names."""
+    for file, _ in files:
+        if file.name not in file.options.log.files_without_named_columns:
+            return
+
+    if files:
         raise InputError(
             where="columns", found="none of those named in any file", expected="some"
         )
-
-    return with_names(_rename_models(tables, long_names, models))
 
 
 def _make_long_name(table: ScoreTable, file: InputFile) -> str:
@@ -389,13 +420,10 @@ def _make_long_name(table: ScoreTable, file: InputFile) -> str:
     return f"{folder}/{table.model}"
 
 
-def _read_file(
-    file: InputFile,
-    form: Format,
-    scratch: Path | None = None,
-    previous_names: object = None,
-) -> list[ScoreTable]:
-    """Read the table of each model in one file."""
+def _read_content(
+    file: InputFile, form: Format, scratch: Path | None = None
+) -> _FileContent:
+    """Read the rows of one file, or the tables of an archive."""
     collect: Collect = pl.LazyFrame.collect
     if scratch is not None:
         collect = partial(on_disk.sink_to_parquet, scratch)
@@ -403,23 +431,61 @@ def _read_file(
     with reader_errors(file.name, form.title):
         content: NamedFrame | list[ScoreTable]
         content = form.module.read(file, collect, **form.options)
-        if isinstance(content, NamedFrame):
-            content = _expand_label_lists(content, file)
-            _log_named_columns(content, file)
-            tables = long_table.make_tables(
-                content, file.model, file.options, scratch, previous_names
-            )
-        else:
-            tables = content
+        if isinstance(content, list):
+            return _FileContent(file=file, form=form, tables=content)
 
-        tables = [rename_labels(table, file.options) for table in tables]
+        frame = _expand_label_lists(content, file)
+        _log_named_columns(frame, file)
+        loaded = long_table.load_frame(frame, file.options, scratch)
+        return _FileContent(file=file, form=form, frame=loaded)
+
+
+def _make_crowd(content: _FileContent) -> Predictions | None:
+    """Return the predictions of a crowd, None if tables are needed for any reason."""
+    file = content.file
+    if (
+        content.frame is None
+        or file.name in file.options.log.files_without_named_columns
+    ):
+        return None
+
+    with reader_errors(file.name, content.form.title):
+        return crowds.make_crowd(content.frame, file.options)
+
+
+def _make_tables(
+    content: _FileContent, scratch: Path | None = None, previous_names: object = None
+) -> list[ScoreTable]:
+    """Make the table of each model in one file."""
+    file = content.file
+    with reader_errors(file.name, content.form.title):
+        if content.frame is None:
+            tables = [rename_labels(table, file.options) for table in content.tables]
+        else:
+            tables = _make_frame_tables(
+                content.frame, file.model, file.options, previous_names
+            )
+
         if scratch is None:
             return tables
 
-        return [
-            on_disk.store_table(table, scratch / f"table-{position}")
-            for position, table in enumerate(tables)
-        ]
+        stored_tables = []
+        for position, table in enumerate(tables):
+            folder = scratch / f"table-{position}"
+            stored_tables.append(on_disk.store_table(table, folder))
+
+        return stored_tables
+
+
+def _make_frame_tables(
+    loaded: long_table.LoadedFrame,
+    model: str,
+    options: ReadOptions,
+    previous_names: object = None,
+) -> list[ScoreTable]:
+    """Make the table of each model in a frame, with the labels' final names."""
+    tables = long_table.make_tables(loaded, model, options, previous_names)
+    return [rename_labels(table, options) for table in tables]
 
 
 def _expand_label_lists(frame: NamedFrame, file: InputFile) -> NamedFrame:
