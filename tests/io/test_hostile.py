@@ -18,7 +18,7 @@ from scipy import sparse
 import mlconsensus as mlc
 from mlconsensus.errors import InputError
 from mlconsensus.io import read_predictions, scan_predictions
-from mlconsensus.io.formats.parquet import parse_thrift_struct
+from mlconsensus.io.formats.thrift import parse_struct
 from mlconsensus.predictions.score_tables import ScoreTable
 
 CSR = {
@@ -364,7 +364,8 @@ def test_a_footer_that_tells_fewer_rows_than_there_are(tmp_path):
     # 100,000 and 1, twice each as Thrift's numbers are
     true = b"\xc0\x9a\x0c"
     told = b"\x82\x80\x00"
-    assert parse_thrift_struct(data, start)[0][3] == n
+    footer, _ = parse_struct(data, start)
+    assert footer.get_int(3) == n
     position = data.index(true, start)
     (tmp_path / "a.parquet").write_bytes(data[:position] + told + data[position + 3 :])
     assert (
@@ -382,11 +383,12 @@ def test_a_footer_that_tells_fewer_rows_than_there_are(tmp_path):
         b"\x19\xf1\xff\xff\xff\x7f",
         b"\x1c" * 5000,
         b"\x18\xff\x7fa",
+        b"\x19\xf3" + b"\xff" * 8 + b"\x7f",  # a long list of single bytes
     ],
 )
 def test_footers_that_end_nowhere(data):
     with pytest.raises((IndexError, RecursionError)):
-        parse_thrift_struct(data)
+        parse_struct(data)
 
 
 def test_names_of_files_that_are_not_text(tmp_path):

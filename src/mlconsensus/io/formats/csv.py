@@ -5,7 +5,7 @@ import io
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 import polars as pl
 
@@ -19,7 +19,10 @@ from ..layouts import Layout
 from .registry import Collect, Frame, NamedFrame
 
 _HEAD = 2**16  # bytes that show whether a file is text
+_PIECE = 2**24  # bytes that are read at a time
 _SEPARATOR_NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
+_SEPARATOR_HINTS = {",": " (--format csv reads it)", "\t": " (--format tsv reads it)"}
+_SCORE_DTYPES = (pl.UInt8, pl.Float64, pl.String)  # the smallest that fits is used
 
 
 def read(
@@ -54,9 +57,11 @@ def read(
     with open_content(content) as opening:
         head = opening.read(_HEAD)
         opening.seek(max(0, opening.seek(0, os.SEEK_END) - 4))
-        # Polars reads an empty line as a row.
-        if opening.read().endswith((b"\n\n", b"\n\r\n")):
-            content = file.read().rstrip(b"\r\n")
+        tail = opening.read()
+
+    # Polars reads an empty line at the end as a row.
+    if tail.endswith((b"\n\n", b"\n\r\n")):
+        content = file.read().rstrip(b"\r\n")
 
     check_text(head, file.name)
     has_line_feeds = b"\n" in head or head.count(b"\r") < 2
@@ -67,27 +72,42 @@ def read(
             expected="line feeds",
         )
 
-    columns, header_lines = _header(content, file.name, separator)
-    roles = cells.find_roles(columns, file.options, file.name)
-    text = [str(position) for position, role in enumerate(roles) if role != "score"]
-    if not roles:
-        text = ["0"]
-
+    columns, n_header_lines = _read_header(content, file.name, separator)
+    text_columns = _list_text_columns(columns, file)
     rows = _parse_rows(
-        content, columns, text, name=file.name, separator=separator, collect=collect
+        content,
+        columns,
+        text_columns,
+        name=file.name,
+        separator=separator,
+        collect=collect,
     )
 
     def find_line(row: int) -> int:
         """Return the line on which a row begins; names may contain line ends."""
-        ends = pl.col(text).str.count_matches("\n", literal=True).sum()
-        within = rows.lazy().slice(0, row).select(ends).collect().row(0)
-        return header_lines + 1 + row + sum(int(count) for count in within)
+        line_ends = pl.col(text_columns).str.count_matches("\n", literal=True)
+        counts = rows.lazy().slice(0, row).select(line_ends.sum()).collect().row(0)
+        return n_header_lines + 1 + row + sum(map(int, counts))
 
     return NamedFrame(
         rows=rows,
         columns=columns,
         place=Place(file=file.name, unit="line", number=find_line),
     )
+
+
+def _list_text_columns(columns: list[str], file: InputFile) -> list[str]:
+    """Return the positions of the columns of names, as text."""
+    roles = cells.find_roles(columns, file.options, file.name)
+    if not roles:
+        return ["0"]
+
+    positions = []
+    for position, role in enumerate(roles):
+        if role != "score":
+            positions.append(str(position))
+
+    return positions
 
 
 def write(
@@ -122,18 +142,18 @@ def write(
         numbers.write_csv(file, include_header=number == 0, separator=separator)
 
 
-def _header(content: bytes | Path, name: str, separator: str) -> tuple[list[str], int]:
-    """Return the names of the columns, and how many lines they take."""
-    columns, lines = next(_records(content, separator, name), ([], 0))
-    if not any(column.strip() for column in columns):
+def _read_header(
+    content: bytes | Path, name: str, separator: str
+) -> tuple[list[str], int]:
+    """Return the names of the columns, and the number of lines that they take."""
+    columns, n_lines = next(_iterate_records(content, separator, name), ([], 0))
+    if not "".join(columns).strip():
         raise InputError(
             where=f"{name}, line 1", found="an empty line", expected="a header line"
         )
-    if other := _other_mark(columns, separator):
-        remedy = {
-            ",": " (--format csv reads it)",
-            "\t": " (--format tsv reads it)",
-        }.get(other, "")
+
+    other = _find_other_separator(columns, separator)
+    if other is not None:
         # Files with semicolons mostly have decimal commas, too.
         points = ""
         if other == ";":
@@ -141,83 +161,98 @@ def _header(content: bytes | Path, name: str, separator: str) -> tuple[list[str]
 
         raise InputError(
             where=f"{name}, line 1",
-            found=f"{_SEPARATOR_NAMES[other]} between columns{remedy}",
+            found=(
+                f"{_SEPARATOR_NAMES[other]} between columns"
+                f"{_SEPARATOR_HINTS.get(other, '')}"
+            ),
             expected=f"{_SEPARATOR_NAMES[separator]}{points}",
         )
 
-    return columns, lines
+    return columns, n_lines
 
 
-def _other_mark(record: list[str], separator: str) -> str:
-    """Return another separator in a record that has only one field, else ''."""
-    others = [
-        mark
-        for mark in _SEPARATOR_NAMES
-        if mark != separator and len(record) == 1 and mark in record[0]
-    ]
-    if others:
-        return others[0]
-    return ""
+def _find_other_separator(record: list[str], separator: str) -> str | None:
+    """Return another separator in a record that has only one field."""
+    if len(record) != 1:
+        return None
+
+    for other in _SEPARATOR_NAMES:
+        if other != separator and other in record[0]:
+            return other
+
+    return None
 
 
 def _parse_rows(
     content: bytes | Path,
     columns: list[str],
-    text: list[str],
+    text_columns: list[str],
     *,
     name: str,
     separator: str,
     collect: Collect,
 ) -> Frame:
     """Parse the rows with the first type of scores that fits all of them."""
-    source: Any = content
+    message = ""
     # A type that does not fit fails at the first such cell.
-    for dtype in (pl.UInt8, pl.Float64, pl.String):
-        schema: dict[str, Any] = dict.fromkeys(map(str, range(len(columns))), dtype)
-        schema |= dict.fromkeys(text, pl.String)
+    for score_dtype in _SCORE_DTYPES:
+        schema: dict[str, type[pl.DataType]] = {}
+        for position in range(len(columns)):
+            schema[str(position)] = score_dtype
+        for column in text_columns:
+            schema[column] = pl.String
+
         try:
             with reader_errors(name, "CSV"):
-                options: Any = {
-                    "glob": False,
-                    "has_header": False,
-                    "skip_rows": 1,
-                    "separator": separator,
-                }
-                rows = collect(pl.scan_csv(source, schema=schema, **options))
-        except InputError as unread:
-            fault = str(unread)
+                query = pl.scan_csv(
+                    content,
+                    schema=schema,
+                    glob=False,
+                    has_header=False,
+                    skip_rows=1,
+                    separator=separator,
+                )
+                rows = collect(query)
+        except InputError as error:
+            message = str(error)
             continue
 
-        # Polars fills rows that are too short with nulls. Without quotes, the
-        # separators tell them from empty cells.
-        last = (
-            rows.lazy()
-            .select(pl.len(), pl.last().is_null().any().alias("empty"))
-            .collect()
-        )
-        height, has_empty = last.row(0)
-        expected = (len(columns) - 1) * (height + 1)
-        if has_empty and (
-            _count(content, b'"') or _count(content, separator.encode()) != expected
-        ):
+        if _may_have_short_rows(rows, content, len(columns), separator):
             _check_widths(content, len(columns), name, separator)
-
         return rows
 
     _check_widths(content, len(columns), name, separator)
-    raise InputError(fault)
+    raise InputError(message)
+
+
+def _may_have_short_rows(
+    rows: Frame, content: bytes | Path, n_columns: int, separator: str
+) -> bool:
+    """Return whether rows may have fewer fields than the header.
+
+    Polars fills such rows with nulls. If there are no quotes, the number of separators
+    tells them from empty cells.
+    """
+    has_empty_cell = pl.last().is_null().any().alias("has_empty_cell")
+    summary = rows.lazy().select(pl.len(), has_empty_cell).collect()
+    n_rows, is_suspicious = summary.row(0)
+    if not is_suspicious:
+        return False
+
+    n_expected = (n_columns - 1) * (n_rows + 1)
+    has_quotes = _count_bytes(content, b'"') > 0
+    return has_quotes or _count_bytes(content, separator.encode()) != n_expected
 
 
 def _check_widths(content: bytes | Path, width: int, name: str, separator: str) -> None:
     """Raise an error for the first record that does not have `width` fields."""
-    ended = 0  # the line before the record
-    for record, line in _records(content, separator, name):
+    previous_line = 0  # the line on which the record before ends
+    for record, line in _iterate_records(content, separator, name):
         if len(record) != width:
-            other = _other_mark(record, separator)
-            if other:
+            hint = ""
+            other = _find_other_separator(record, separator)
+            if other is not None:
                 hint = f" with {_SEPARATOR_NAMES[other]} in it"
-            else:
-                hint = ""
 
             if len(record) == 1:
                 description = f"1 field{hint}"
@@ -227,41 +262,46 @@ def _check_widths(content: bytes | Path, width: int, name: str, separator: str) 
                 description = "an empty line"
 
             raise InputError(
-                where=f"{name}, line {ended + 1}",
+                where=f"{name}, line {previous_line + 1}",
                 found=description,
                 expected=f"{width} fields, as the header has",
             )
 
-        ended = line
+        previous_line = line
 
 
-def _records(
+def _iterate_records(
     content: bytes | Path, separator: str, name: str
 ) -> Iterator[tuple[list[str], int]]:
     """Iterate over the records and the lines on which they end; this is slow."""
-    ended = 0
+    last_line = 0
     with io.TextIOWrapper(
         open_content(content), encoding="utf-8-sig", newline=""
     ) as text:
         reader = csv.reader(text, delimiter=separator, strict=True)
         try:
             for record in reader:
-                ended = reader.line_num
-                yield record, ended
+                last_line = reader.line_num
+                yield record, last_line
         except UnicodeDecodeError:
+            # The error of `decode_text` names the line.
             with open_content(content) as file:
-                decode_text(file.read(), name)  # says where
-
+                decode_text(file.read(), name)
             raise
-        except csv.Error as fault:
-            where = f"{name}, line {ended + 1}"
-            why = get_first_line(fault)
+        except csv.Error as error:
+            reason = get_first_line(error)
             raise InputError(
-                f"{where}: found a stray or unclosed quote ({why}), expected CSV"
+                where=f"{name}, line {last_line + 1}",
+                found=f"a stray or unclosed quote ({reason})",
+                expected="CSV",
             ) from None
 
 
-def _count(content: bytes | Path, mark: bytes) -> int:
-    """Return how often a byte occurs."""
+def _count_bytes(content: bytes | Path, byte: bytes) -> int:
+    """Return the number of times that a byte occurs."""
+    count = 0
     with open_content(content) as file:
-        return sum(part.count(mark) for part in iter(lambda: file.read(2**24), b""))
+        while piece := file.read(_PIECE):
+            count += piece.count(byte)
+
+    return count

@@ -1,9 +1,10 @@
 """Parquet, wide or long; a folder called ``….parquet`` is one table in parts."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from mmap import ACCESS_READ, mmap
-from typing import IO, Any
+from pathlib import Path
+from typing import IO
 
 import polars as pl
 
@@ -15,13 +16,41 @@ from ..columns import compute_row_size
 from ..files import InputFile, Place, open_content
 from ..layouts import Layout
 from .registry import Collect, Frame, NamedFrame, list_parquet_parts
+from .thrift import Struct, parse_struct
 
-# Bytes of Thrift's types true, false, byte and double; a text has its size before it.
-_SIZES = {1: 0, 2: 0, 3: 1, 7: 8}
+_INDEX = "\0"  # a column that is not in the file
+
+# Numbers of fields in Parquet's structures: of the footer, of a row group, of a column
+# chunk and its metadata, and of the header of a page.
+_FOOTER_GROUPS = 4
+_GROUP_COLUMNS = 1
+_GROUP_BYTES = 2
+_GROUP_ROWS = 3
+_CHUNK_METADATA = 3
+_COLUMN_VALUES = 5
+_COLUMN_FIRST_PAGE = 9
+_COLUMN_DICTIONARY = 11
+_PAGE_DECOMPRESSED_BYTES = 2
+_PAGE_COMPRESSED_BYTES = 3
+_PAGE_DATA = 5
+_PAGE_DICTIONARY = 7
+_PAGE_DATA_V2 = 8
+_PAGE_VALUES = 1
 
 
 def read(file: InputFile, collect: Collect = pl.LazyFrame.collect) -> NamedFrame:
     """Read the rows of a Parquet file; those of a plain file stay where they are.
+
+    Parameters
+    ----------
+    file : InputFile
+        A file, or a folder of parts.
+    collect : callable
+        Runs the query if the file is in memory.
+
+    Returns
+    -------
+    NamedFrame
 
     Examples
     --------
@@ -34,50 +63,74 @@ def read(file: InputFile, collect: Collect = pl.LazyFrame.collect) -> NamedFrame
     >>> read(file).rows.rows()
     [('007', 'sports', True), ('007', 'law', False)]
     """
-    content: Any = (
-        file.get_content()
-        if file.path is None or not file.path.is_dir()
-        else list_parquet_parts(file.path.absolute())
-    )
-    rows = pl.scan_parquet(content, glob=False, hive_partitioning=False)
+    rows: pl.LazyFrame
+    parts: Sequence[bytes | Path]
+    is_folder = file.path is not None and file.path.is_dir()
+    if file.path is not None and is_folder:
+        paths = list_parquet_parts(file.path.absolute())
+        rows = pl.scan_parquet(paths, glob=False, hive_partitioning=False)
+        parts = paths
+    else:
+        content = file.get_content()
+        rows = pl.scan_parquet(content, glob=False, hive_partitioning=False)
+        parts = [content]
+
     columns = rows.collect_schema().names()
-    _check_groups(content if isinstance(content, list) else [content], rows, file.name)
-    index = find_pandas_index(
-        pl.read_parquet_metadata(content[0] if isinstance(content, list) else content)
-    )
-    if isinstance(index, range) and isinstance(content, list):
-        index = None  # each part counts for itself
-    if isinstance(index, range):
-        n = rows.select(pl.len()).collect().item()
-        if len(index) != n:
-            raise InputError(
-                where=file.name,
-                found=f"an index of {len(index)}",
-                expected=f"{n}, as many as rows",
-            )
+    _check_groups(parts, rows, file.name)
 
-        rows = rows.with_row_index("\0").with_columns(
-            pl.col("\0").cast(pl.Int64) * index.step + index.start
-        )
-        columns = ["\0", *columns]
+    # The index of pandas names the instances: it becomes the first column.
+    index = find_pandas_index(pl.read_parquet_metadata(parts[0]))
+    if isinstance(index, str) and index in columns:
+        columns.remove(index)
+        columns.insert(0, index)
+    elif isinstance(index, range) and not is_folder:  # each part counts for itself
+        rows = _add_range_index(rows, index, file.name)
+        columns.insert(0, _INDEX)
 
-    order = sorted(
-        columns, key=lambda column: column != index
-    )  # the index first, where it is a column
-    rows = rows.rename({column: str(order.index(column)) for column in columns})
-    rows = rows.select(str(position) for position in range(len(order)))
-    frame: Frame = rows
-    if isinstance(content, bytes):
-        frame = collect(rows)
+    cells = []
+    for position, column in enumerate(columns):
+        cells.append(pl.col(column).alias(str(position)))
+
+    frame: Frame
+    selected = rows.select(cells)
+    if isinstance(parts[0], bytes):
+        frame = collect(selected)
+    else:
+        frame = selected
+
     return NamedFrame(
         rows=frame,
-        columns=order,
+        columns=columns,
         place=Place(file=file.name, unit="row", number=lambda row: row + 1),
     )
 
 
+def _add_range_index(rows: pl.LazyFrame, index: range, name: str) -> pl.LazyFrame:
+    """Add the column of a pandas index that is only in the metadata."""
+    n_rows = rows.select(pl.len()).collect().item()
+    if len(index) != n_rows:
+        raise InputError(
+            where=name,
+            found=f"an index of {len(index)}",
+            expected=f"{n_rows}, as many as rows",
+        )
+
+    positions = pl.col(_INDEX).cast(pl.Int64)
+    numbered = rows.with_row_index(_INDEX)
+    return numbered.with_columns(positions * index.step + index.start)
+
+
 def write(file: IO[bytes], table: ScoreTable, layout: Layout) -> None:
     """Write one table as Parquet.
+
+    Parameters
+    ----------
+    file : binary file
+        The file.
+    table : ScoreTable
+        The scores of one model.
+    layout : {"wide", "long", "ranked"}
+        Arrangement of rows and columns.
 
     Examples
     --------
@@ -91,168 +144,113 @@ def write(file: IO[bytes], table: ScoreTable, layout: Layout) -> None:
     pl.concat(layouts.iterate_blocks(table, layout)).write_parquet(file)
 
 
-def _check_groups(content: list[Any], rows: pl.LazyFrame, name: str) -> None:
+def _check_groups(parts: Sequence[bytes | Path], rows: pl.LazyFrame, name: str) -> None:
     """Check that each row group fits into memory, where it is decoded as one.
 
-    A few bytes can stand for any number of rows, and the number that a footer gives for
-    all need not be theirs.
+    A few bytes can stand for any number of rows, and the number of rows in the footer
+    may differ from that of the groups.
     """
-    groups: list[
-        Any
-        # of each, 1 are the columns, 2 is the size in bytes and 3 the number of rows
-    ] = []
-    pages = [0]
-    for part in content:
-        with open_content(part) as file:
-            data = memoryview(
-                part
-                if isinstance(part, bytes)
-                else mmap(file.fileno(), 0, access=ACCESS_READ)
-            )
+    row_size = compute_row_size(rows)
+    n_rows = 0
+    largest = 0
+    for part in parts:
+        data = _map_bytes(part)
+        for group in _parse_footer(data).get_structs(_FOOTER_GROUPS):
+            n_group_rows = group.get_int(_GROUP_ROWS)
+            n_rows += n_group_rows
+            largest = max(largest, group.get_int(_GROUP_BYTES), n_group_rows * row_size)
+            for column in group.get_structs(_GROUP_COLUMNS):
+                metadata = column.get_struct(_CHUNK_METADATA)
+                largest = max(largest, _find_largest_page(data, metadata, name))
 
-        footer_groups = parse_thrift_struct(
-            data, len(data) - 8 - int.from_bytes(data[-8:-4], "little")
-        )[0][4]
-        pages += [
-            _largest_page(data, column[3], name)
-            for group in footer_groups
-            for column in group[1]
-        ]
-        groups += footer_groups
-
-    largest = max(
-        (max(group[2], group[3] * compute_row_size(rows)) for group in groups),
-        default=0,
-    )
-    check_size(max(largest, *pages), name, "in one group of rows")
-    n = sum(group[3] for group in groups)
-    n_footer = rows.select(pl.len()).collect().item()
-    if n != n_footer:
+    check_size(largest, name, "in one group of rows")
+    n_footer_rows = rows.select(pl.len()).collect().item()
+    if n_rows != n_footer_rows:
         raise InputError(
             where=name,
-            found=f"groups of {n:,} rows in all",
-            expected=f"{n_footer:,}, as the footer says",
+            found=f"groups of {n_rows:,} rows in all",
+            expected=f"{n_footer_rows:,}, as the footer says",
         )
 
 
-def _largest_page(data: memoryview, column: dict[int, Any], name: str) -> int:
+def _map_bytes(part: bytes | Path) -> memoryview:
+    """Return the bytes of a file without reading those that are not used."""
+    if isinstance(part, bytes):
+        return memoryview(part)
+    with open_content(part) as file:
+        return memoryview(mmap(file.fileno(), 0, access=ACCESS_READ))
+
+
+def _parse_footer(data: memoryview) -> Struct:
+    """Return the footer, which ends with its size and four bytes that mark Parquet."""
+    size = int.from_bytes(data[-8:-4], "little")
+    footer, _ = parse_struct(data, len(data) - 8 - size)
+    return footer
+
+
+def _find_largest_page(data: memoryview, column: Struct, name: str) -> int:
     """Return the decompressed size of the largest page of a column in a row group.
 
-    Polars takes memory for as many values as a page says it has, and ends the process
-    if there is none: no page may have more than its column (5), which begins at its
-    dictionary (11) or, without one, at its first page (9).
+    Polars allocates memory for the number of values in the header of a page, and ends
+    the process if there is none. No page may have more values than its column, which
+    begins with its dictionary or, without one, with its first page.
     """
-    position = column.get(11, column[9])
-    n_remaining = column[5]
+    if _COLUMN_DICTIONARY in column:
+        position = column.get_int(_COLUMN_DICTIONARY)
+    else:
+        position = column.get_int(_COLUMN_FIRST_PAGE)
+
+    n_remaining = column.get_int(_COLUMN_VALUES)
     largest = 0
     while n_remaining > 0:
-        page, position = parse_thrift_struct(data, position)
-        # A page of values, a dictionary, or a page as Parquet 2 has it.
-        values = (page.get(5) or page.get(7) or page[8])[1]
-        if 7 in page:
-            most = page[2]
-        else:
-            most = n_remaining
+        page, position = parse_struct(data, position)
+        decompressed_size = page.get_int(_PAGE_DECOMPRESSED_BYTES)
+        compressed_size = page.get_int(_PAGE_COMPRESSED_BYTES)
+        n_values = _get_page_header(page).get_int(_PAGE_VALUES)
 
-        if not (0 <= values <= most and page[3] >= 0):
+        is_dictionary = _PAGE_DICTIONARY in page
+        max_values = n_remaining
+        if is_dictionary:
+            max_values = decompressed_size
+
+        if not (0 <= n_values <= max_values and compressed_size >= 0):
             raise InputError(
                 where=name,
-                found=f"a page of {values:,} values",
-                expected=f"at most {most:,}",
+                found=f"a page of {n_values:,} values",
+                expected=f"at most {max_values:,}",
             )
 
-        position += page[3]
-        if 7 not in page:
-            n_remaining -= values
+        position += compressed_size
+        if not is_dictionary:
+            n_remaining -= n_values
 
-        largest = max(largest, page[2])
+        largest = max(largest, decompressed_size)
 
     return largest
 
 
-def parse_thrift_struct(data: bytes | memoryview, start: int = 0) -> tuple[Any, int]:
-    r"""Parse a structure of Thrift's compact protocol, as in a Parquet footer.
-
-    Polars does not return these numbers.
-
-    Parameters
-    ----------
-    data : bytes or memoryview
-        The file.
-    start : int, default=0
-        Where the structure begins.
-
-    Returns
-    -------
-    The fields by their numbers, where what is no number, list or structure is ``None``;
-    and where it ends.
-
-    Examples
-    --------
-    >>> parse_thrift_struct(b"\x15\x04\x19\x25\x02\x04\x00")
-    ({1: 2, 2: [1, 2]}, 7)
-    """
-    position = start
-
-    def read_varint() -> int:
-        nonlocal position
-        number = 0
-        shift = 0
-        byte = data[position]
-        while byte > 127 and shift < 63:
-            number |= (byte & 127) << shift
-            shift += 7
-            position += 1
-            byte = data[position]
-
-        position += 1
-        return number | byte << shift
-
-    def read_struct() -> dict[int, Any]:
-        nonlocal position
-        fields = {}
-        number = 0
-        while head := data[position]:
-            number += head >> 4
-            position += 1
-            fields[number] = read_value(head & 15)
-
-        position += 1
-        return fields
-
-    def read_value(kind: int) -> Any:
-        nonlocal position
-        if kind in (4, 5, 6):
-            zigzag = read_varint()
-            return zigzag >> 1 ^ -(zigzag & 1)
-        if kind == 12:
-            return read_struct()
-
-        size = _SIZES.get(kind)
-        if kind == 9:
-            head = data[position]
-            position += 1
-            size = head >> 4
-            if head > 239:
-                size = read_varint()
-            if head & 15 > 2:
-                return [read_value(head & 15) for _ in range(size)]
-
-        if size is None:
-            size = read_varint()
-
-        position += size
-        return None
-
-    fields = read_struct()
-    return fields, position
+def _get_page_header(page: Struct) -> Struct:
+    """Return the header of a page of values, a dictionary, or a page of Parquet 2."""
+    for kind in (_PAGE_DATA, _PAGE_DICTIONARY):
+        if kind in page:
+            return page.get_struct(kind)
+    return page.get_struct(_PAGE_DATA_V2)
 
 
 def find_pandas_index(metadata: Mapping[str, str]) -> str | range | None:
     """Return the column of a pandas index, or a range that is only in the metadata.
 
-    An unnamed range from 0 is what a frame has that was given no index: it says
-    nothing.
+    An unnamed range from 0 is the default index of a frame, which is not a name.
+
+    Parameters
+    ----------
+    metadata : mapping of str to str
+        Metadata of a Parquet file.
+
+    Returns
+    -------
+    str, range or None
+        ``None`` if there is no index with names.
 
     Examples
     --------
