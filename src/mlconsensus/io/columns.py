@@ -20,7 +20,10 @@ ROLES = {
     "label": ("label", "tag", "class"),
     "score": ("score", "probability", "confidence"),
 }
-_ROLE_BY_NAME = {name: role for role, names in ROLES.items() for name in names}
+_ROLE_BY_NAME: dict[str, str] = {}
+for _role, _names in ROLES.items():
+    _ROLE_BY_NAME |= dict.fromkeys(_names, _role)
+
 _STRICT_ROLES = frozenset({"instance", "label", "score"})
 _RANKED_COLUMNS = ["instance", "rank", "label", "score"]
 
@@ -93,7 +96,7 @@ def _recognize_roles(columns: Iterable[str], is_strict: bool) -> list[str | None
 
 def _is_long(columns: Sequence[str], roles: list[str | None], is_strict: bool) -> bool:
     """Return whether recognized columns make a long table."""
-    distinct_roles = {role for role in roles if role}
+    distinct_roles = set(roles) - {None}
     if len(distinct_roles) != len(columns) or len(distinct_roles) < 3:
         return False
     if is_strict:
@@ -108,8 +111,9 @@ def _complete_roles(
     name: str,
 ) -> list[str | None]:
     """Return the roles that the options name, and others where only one column fits."""
-    role_by_column = {column: role for role, column in options.columns.items()}
-    for column in role_by_column:
+    role_by_column: dict[str, str] = {}
+    for role, column in options.columns.items():
+        role_by_column[column] = role
         if column not in columns:
             raise InputError(
                 where=name,
@@ -118,14 +122,14 @@ def _complete_roles(
             )
 
     roles = [role_by_column.get(column) for column in columns]
+    candidates = list(recognized_roles)
+    for position, named_role in enumerate(roles):
+        if named_role is not None:
+            candidates[position] = None
+
     for role in set(ROLES) - set(role_by_column.values()):
-        candidates = [
-            position
-            for position, recognized_role in enumerate(recognized_roles)
-            if recognized_role == role and roles[position] is None
-        ]
-        if len(candidates) == 1:
-            roles[candidates[0]] = role
+        if candidates.count(role) == 1:
+            roles[candidates.index(role)] = role
 
     for role in ("instance", "label"):
         if role not in roles:
@@ -155,8 +159,9 @@ def check_columns(columns: Sequence[str], name: str) -> None:
     ...
     mlconsensus.errors.InputError: a.csv, columns 2 and 3: found 'x' twice, ...
     """
-    if again := first_again(columns[1:]):
-        first, second = again
+    repetition = first_again(columns[1:])
+    if repetition is not None:
+        first, second = repetition
         column = columns[first + 1]
         hint = ""
         if column.replace(".", "", 1).isdigit():
@@ -460,10 +465,7 @@ def suggest_long_format(columns: Sequence[str]) -> str:
 def _choose_dtype(frame: pl.DataFrame) -> type[np.generic]:
     """Return the smallest type that holds all columns exactly, missing ones as NaN."""
     dtypes = set(frame.dtypes)
-    has_only_integers = all(
-        dtype == pl.Boolean or dtype.is_integer() for dtype in dtypes
-    )
-    if has_only_integers:
+    if all(map(is_integral, dtypes)):
         has_missing = any(frame.null_count().row(0))
         if has_missing:
             return np.float32
@@ -474,6 +476,26 @@ def _choose_dtype(frame: pl.DataFrame) -> type[np.generic]:
     if dtypes == {pl.Float32}:
         return np.float32
     return np.float64
+
+
+def is_integral(dtype: pl.DataType) -> bool:
+    """Return whether all values of a type are integers or Booleans.
+
+    Parameters
+    ----------
+    dtype : DataType
+        Type of a column.
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> is_integral(pl.Boolean()), is_integral(pl.Float32())
+    (True, False)
+    """
+    return dtype == pl.Boolean or dtype.is_integer()
 
 
 @overload
@@ -577,10 +599,12 @@ def _find_first_outside(cells: pl.Series, value_range: ValueRange) -> int | None
         return None
 
     # Most columns have no such row, which their extremes show.
-    extremes: list[Any] = [cells.min(), cells.max()]
-    if not any(
-        is_outside(extreme, value_range) for extreme in extremes if extreme is not None
-    ):
+    low, high = value_range
+    lowest = cells.min()
+    highest = cells.max()
+    if not isinstance(lowest, int | float) or not isinstance(highest, int | float):
+        return None  # all are missing
+    if not (lowest < low or highest > high):
         return None
 
     is_bad = is_outside(cells, value_range)

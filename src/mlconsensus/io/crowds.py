@@ -153,11 +153,20 @@ def _needs_tables(predictions: IndexedPredictions, options: ReadOptions) -> bool
 
 def _collect_answers(predictions: IndexedPredictions) -> _Answers:
     """Return the rows in which a model does not abstain."""
-    batches = list(predictions.iterate())
-    model = np.concatenate([batch.model for batch in batches]).astype(np.int64)
-    instance = np.concatenate([batch.instance for batch in batches]).astype(np.int64)
-    label = np.concatenate([batch.label for batch in batches]).astype(np.int64)
-    score = np.concatenate([batch.score for batch in batches])
+    models = []
+    instances = []
+    labels = []
+    scores = []
+    for batch in predictions.iterate():
+        models.append(batch.model)
+        instances.append(batch.instance)
+        labels.append(batch.label)
+        scores.append(batch.score)
+
+    model = np.concatenate(models, dtype=np.int64)
+    instance = np.concatenate(instances, dtype=np.int64)
+    label = np.concatenate(labels, dtype=np.int64)
+    score = np.concatenate(scores)
 
     # A model abstains if a row has neither a label nor a score.
     is_answer = (label >= 0) | ~np.isnan(score)

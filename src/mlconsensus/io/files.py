@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 from types import SimpleNamespace
-from typing import IO, Any
+from typing import IO, Protocol
 
 from ..errors import InputError, nearest
 from ..text import safe
@@ -30,6 +30,16 @@ COMPRESSIONS = (".gz", ".zst")
 
 # Errors of file systems without hard links.
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS)
+
+
+class _Compressor(Protocol):
+    """An object of zlib or Zstandard that compresses piece by piece."""
+
+    def compress(self, data: bytes, /) -> bytes:
+        """Return compressed bytes, perhaps none yet."""
+
+    def flush(self) -> bytes:
+        """Return the compressed bytes that remain."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -346,7 +356,7 @@ class reader_errors(contextlib.AbstractContextManager[None]):  # noqa: N801
         Name of the file in messages.
     kind : str
         The expected format.
-    found : str, default="broken data"
+    problem : str, default="broken data"
         Description of the problem.
 
     Examples
@@ -439,7 +449,7 @@ def open_compressed(file: IO[bytes], path: AnyPath) -> Iterator[IO[bytes]]:
         yield file
         return
 
-    compressor: Any
+    compressor: _Compressor
     if suffix == ".zst":
         import zstandard
 
@@ -626,8 +636,8 @@ def _describe_error(error: Exception) -> str:
 def _suggest_neighbor(path: Path) -> str:
     """Return a hint with the most similar name of a file in the same folder."""
     with contextlib.suppress(OSError):
-        names = [entry.name for entry in path.parent.iterdir() if entry.is_file()]
-        return nearest(path.name, names)
+        files = filter(Path.is_file, path.parent.iterdir())
+        return nearest(path.name, [file.name for file in files])
 
     return ""
 

@@ -4,6 +4,7 @@ import os
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, TypedDict
 
 import numpy as np
@@ -15,7 +16,9 @@ from .columns import ROLES
 from .encoding import decode_text
 from .files import AnyPath, display, read_bytes, reader_errors
 from .formats.clusterings import read_pairs
-from .options import ReadOptions
+from .options import DEFAULT_OPTIONS, ReadOptions
+
+_NAME_KEYWORDS = ("columns", "aliases", "vocabulary")  # of `ReadKeywords`
 
 
 class ReadKeywords(TypedDict, total=False):
@@ -63,29 +66,31 @@ def make_read_options(
     ...     options.resolve_label("LAW")
     'Law'
     """
-    # The keys of labels depend on only one option.
-    arguments: dict[str, Any] = {
-        name: value for name, value in keywords.items() if value is not None
-    }
-    make_key = ReadOptions(ignore_case=arguments.get("ignore_case", False)).make_key
+    flags: dict[str, Any] = {}
+    for name, value in keywords.items():
+        if value is not None and name not in _NAME_KEYWORDS:
+            flags[name] = value
 
-    aliases = _read_aliases(arguments.get("aliases", {}))
-    words = _read_vocabulary(arguments.get("vocabulary", ()))
-    columns = _check_mapping(arguments.get("columns", {}), "columns")
+    options = ReadOptions(**flags, is_truth=is_truth)
+    columns = keywords.get("columns")
+    if columns is None:
+        columns = {}
+
+    columns = _check_mapping(columns, "columns")
     for role in columns:
         one_of(role, ROLES, "columns")
 
-    alias_by_key = {
-        make_key(name): label
-        for name, label in _check_mapping(aliases, "aliases").items()
-    }
-    spelling_by_key = {make_key(word): ReadOptions().make_key(word) for word in words}
-    arguments |= {
-        "columns": columns,
-        "aliases": alias_by_key,
-        "vocabulary": spelling_by_key,
-    }
-    options = ReadOptions(**arguments, is_truth=is_truth)
+    alias_by_key = {}
+    for name, label in _read_aliases(keywords.get("aliases")).items():
+        alias_by_key[options.make_key(name)] = label
+
+    spelling_by_key = {}
+    for word in _read_vocabulary(keywords.get("vocabulary")):
+        spelling_by_key[options.make_key(word)] = DEFAULT_OPTIONS.make_key(word)
+
+    options = replace(
+        options, columns=columns, aliases=alias_by_key, vocabulary=spelling_by_key
+    )
     yield options
 
     summary = options.log.summarize()
@@ -94,15 +99,19 @@ def make_read_options(
         warnings.warn(summary, InputWarning, stacklevel=4)
 
 
-def _read_aliases(aliases: Any) -> Any:
-    """Return aliases, read from a table if they are a path."""
+def _read_aliases(aliases: AnyPath | Mapping[str, str] | None) -> dict[str, str]:
+    """Return the label for each alias, read from a table if they are a path."""
+    if aliases is None:
+        return {}
     if isinstance(aliases, str | os.PathLike):
-        return read_pairs(aliases, "name", "label it stands for")
-    return aliases
+        aliases = read_pairs(aliases, "name", "label it stands for")
+    return _check_mapping(aliases, "aliases")
 
 
-def _read_vocabulary(words: Any) -> list[str]:
+def _read_vocabulary(words: AnyPath | Iterable[str] | None) -> list[str]:
     """Return the words of a vocabulary, read from a file if it is a path."""
+    if words is None:
+        return []
     if isinstance(words, str | os.PathLike):
         words = read_names(words)
 
@@ -112,18 +121,19 @@ def _read_vocabulary(words: Any) -> list[str]:
         unique_words = [word for word in dict.fromkeys(words) if str(word).strip()]
         names = as_names(unique_words, "vocabulary").tolist()
 
-    return [str(name) for name in names]
+    return list(map(str, names))
 
 
-def _check_mapping(mapping: Any, where: str) -> dict[str, str]:
+def _check_mapping(mapping: Mapping[str, str], where: str) -> dict[str, str]:
     """Return a mapping of names to names as text; numbers are names, too."""
+    text_by_name = {}
     with reader_errors(
         where, "a mapping of names to names", f"a {type(mapping).__name__}"
     ):
-        return {
-            str(name): str(as_names([other], where)[0])
-            for name, other in dict(mapping).items()
-        }
+        for name, other in dict(mapping).items():
+            text_by_name[str(name)] = str(as_names([other], where)[0])
+
+    return text_by_name
 
 
 def read_names(path: AnyPath) -> list[str]:
@@ -148,10 +158,10 @@ def read_names(path: AnyPath) -> list[str]:
     """
     shown = display(path)
     lines = decode_text(read_bytes(path), shown).splitlines()
-    names = [line.strip() for line in lines if line.strip()]
+    names = list(filter(None, map(str.strip, lines)))
     if not names:
         raise InputError(where=shown, found="no name", expected="one a line")
-    return [str(name) for name in as_names(names, shown).tolist()]
+    return list(map(str, as_names(names, shown).tolist()))
 
 
 def rename_labels(table: ScoreTable, options: ReadOptions) -> ScoreTable:
@@ -180,11 +190,19 @@ def rename_labels(table: ScoreTable, options: ReadOptions) -> ScoreTable:
     if table.labels is None:
         return table
 
-    labels = [str(label) for label in table.labels]
+    labels = list(map(str, table.labels))
     new_names = [_resolve_label(label, options) for label in labels]
     _log_renamed_labels(labels, new_names, options)
 
-    unique_names = list(dict.fromkeys(name for name in new_names if name is not None))
+    # Position of each old label among the new ones, -1 if it is left out.
+    position_by_name: dict[str, int] = {}
+    new_columns = np.full(len(labels), -1)
+    for column, name in enumerate(new_names):
+        if name is not None:
+            position = position_by_name.setdefault(name, len(position_by_name))
+            new_columns[column] = position
+
+    unique_names = list(position_by_name)
     if not unique_names:
         hint = ""
         if any(map(options.matches_ignoring_case, labels)):
@@ -197,12 +215,6 @@ def rename_labels(table: ScoreTable, options: ReadOptions) -> ScoreTable:
         )
     if unique_names == labels:
         return table
-
-    # Position of each old label among the new ones, -1 if it is left out.
-    position_by_name: dict[str | None, int] = {
-        name: position for position, name in enumerate(unique_names)
-    }
-    new_columns = np.array([position_by_name.get(name, -1) for name in new_names])
 
     scores: Matrix
     if isinstance(table.scores, StoredMatrix):
@@ -330,10 +342,9 @@ def merge_columns_by_max(matrix: Matrix, new_columns: IntArray) -> Matrix:
     n_rows = matrix.shape[0]
     n_labels = int(new_columns.max()) + 1
     if not sparse.issparse(matrix):
-        columns = [
-            np.fmax.reduce(matrix[:, new_columns == label], axis=1)
-            for label in range(n_labels)
-        ]
+        columns = []
+        for label in range(n_labels):
+            columns.append(np.fmax.reduce(matrix[:, new_columns == label], axis=1))
         return np.stack(columns, axis=1)
 
     # Number the cells row by row and sort them, so that cells that meet are adjacent.

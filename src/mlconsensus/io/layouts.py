@@ -1,7 +1,8 @@
 """Frames to be written of score tables: wide, long or ranked."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Literal
+from itertools import chain, count
+from typing import Literal
 
 import numpy as np
 import polars as pl
@@ -15,6 +16,7 @@ from .columns import find_roles
 _BLOCK_CELLS = 2**22  # cells that a writer holds at a time
 
 Layout = Literal["wide", "long", "ranked"]
+Names = Sequence[object] | Array  # of instances or labels
 
 
 def iterate_blocks(table: ScoreTable, layout: Layout) -> Iterator[pl.DataFrame]:
@@ -60,9 +62,9 @@ def iterate_blocks(table: ScoreTable, layout: Layout) -> Iterator[pl.DataFrame]:
         yield make_block(matrix[start:stop], instances[start:stop], labels, layout)
 
 
-def _make_text(names: Sequence[Any] | Array) -> pl.Series:
+def _make_text(names: Names) -> pl.Series:
     """Return names as a Polars series of text."""
-    return pl.Series([str(name) for name in names], dtype=pl.String)
+    return pl.Series(list(map(str, names)), dtype=pl.String)
 
 
 def make_block(
@@ -131,7 +133,7 @@ def store_explicit_zeros(matrix: Matrix) -> Matrix:
     return sparse.csr_array((values, (row, column)), shape=matrix.shape)
 
 
-def get_names(table: ScoreTable) -> tuple[Sequence[Any] | Array, Sequence[Any] | Array]:
+def get_names(table: ScoreTable) -> tuple[Names, Names]:
     """Return the names of instances and labels, or default names as in `Predictions`.
 
     Parameters
@@ -181,12 +183,12 @@ def _choose_id_column(labels: pl.Series) -> str:
     The header must not look like that of a long table.
     """
     label_set = set(labels)
-    numbered = (f"id_{number}" for number in range(len(label_set) + 1))
-    return next(
-        name
-        for name in ("instance", "id", *numbered)
-        if name not in label_set and not find_roles([name, *labels])
-    )
+    name = "instance"
+    alternatives = chain(["id"], map("id_{}".format, count()))
+    while name in label_set or find_roles([name, *labels]):
+        name = next(alternatives)
+
+    return name
 
 
 def _make_long_block(

@@ -5,7 +5,7 @@ Wide Parquet tables are read from their files, other tables from scratch files.
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 from uuid import uuid4
 
 import numpy as np
@@ -23,7 +23,7 @@ from ..predictions import (
     ScoreTable,
     StoredMatrix,
 )
-from .columns import make_matrix
+from .columns import is_integral, make_matrix
 from .files import Place, reader_errors
 
 _ROWS = 2**17  # rows of a table that are decoded at a time
@@ -142,9 +142,10 @@ class SequentialReader:
         self._buffer = pl.DataFrame()
         self._batches: Iterator[pl.DataFrame] | None = None
 
-    def __getstate__(self) -> dict[str, Any]:
-        initial_state = {"_next_row": -1, "_buffer": pl.DataFrame(), "_batches": None}
-        return vars(self) | initial_state
+    def __getstate__(self) -> dict[str, object]:
+        """Return the attributes of a reader that has not read anything yet."""
+        initial_state = vars(SequentialReader(self.query, self.name))
+        return dict(initial_state)
 
     def read(self, start: int, stop: int) -> pl.DataFrame:
         """Return the rows from `start` to `stop`.
@@ -212,7 +213,7 @@ class ParquetMatrix(StoredMatrix):
     ) -> None:
         dtypes = rows.collect_schema().dtypes()[1:]
         self.dtype = np.dtype(np.float64)
-        if all(dtype == pl.Boolean or dtype.is_integer() for dtype in dtypes):
+        if all(map(is_integral, dtypes)):
             self.dtype = np.dtype(np.bool_)
 
         self.shape = (n_rows, len(columns) - 1)
@@ -302,10 +303,11 @@ class SparseFile(StoredMatrix):
         self.nnz = len(data)
 
     def __getitem__(self, rows: slice | IntArray) -> Matrix:
-        arrays = tuple(
-            np.load(self.folder / f"{name}.npy", mmap_mode="r") for name in _CSR_ARRAYS
-        )
-        matrix = sparse.csr_array(arrays, shape=self.shape, copy=False)
+        arrays = []
+        for name in _CSR_ARRAYS:
+            arrays.append(np.load(self.folder / f"{name}.npy", mmap_mode="r"))
+
+        matrix = sparse.csr_array(tuple(arrays), shape=self.shape, copy=False)
         return compact_matrix(matrix[rows])
 
     @classmethod

@@ -49,10 +49,12 @@ class ReadLog:
 
     def summarize(self) -> str:
         """Return all events in one line, empty if there is none."""
-        return "; ".join(
-            f"{event}: {names.total():,}{_list_examples(names)}"
-            for event, names in self._counts.items()
-        )
+        descriptions = []
+        for event, names in self._counts.items():
+            examples = _list_examples(names)
+            descriptions.append(f"{event}: {names.total():,}{examples}")
+
+        return "; ".join(descriptions)
 
 
 def _list_examples(names: Counter[str]) -> str:
@@ -175,7 +177,8 @@ class ReadOptions:
 
     @cached_property
     def _lowercase_vocabulary(self) -> set[str]:
-        return {word.lower() for word in self.vocabulary}
+        """The keys of the vocabulary in lower case."""
+        return set(map(str.lower, self.vocabulary))
 
 
 DEFAULT_OPTIONS = ReadOptions(strict=True)

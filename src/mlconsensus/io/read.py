@@ -47,10 +47,10 @@ def read_tables(
 
     Parameters
     ----------
-    path
+    path : str or path-like
         A file, or ``-`` for standard input.
-    format
-        One of `FORMATS`; by default what the suffix says, also before ``.gz`` and
+    format : str, default=None
+        One of `FORMATS`. By default the suffix decides, also before ``.gz`` and
         ``.zst``.
     reading
         As in `read_predictions`.
@@ -133,31 +133,35 @@ def read_predictions(
 ) -> Predictions:
     r"""Read the predictions of several models from files of any formats.
 
-    Models are matched by the names of instances and labels. A model is called what its
-    file says, else by the file's name without suffixes, with the folder before it where
-    two files have the same name.
+    Models are matched by the names of instances and labels. The file names its models.
+    If it does not, the name of the file without suffixes is the name of its model, with
+    the folder before it if two files have the same name.
 
     Parameters
     ----------
-    paths
-        Files, or folders of them; ``-`` is standard input. A folder called
+    paths : path or sequence of paths
+        Files, or folders of files; ``-`` is standard input. A folder called
         ``….parquet`` is one table in parts.
-    format
-        One of `FORMATS`, for files whose suffix does not say it (or for all, if all
-        suffixes do).
-    instances, labels
-        ``"union"`` keeps all (what a model lacks is missing), ``"intersection"`` those
-        that all models have.
-    models
-        What to call the models, in the order of the files.
+    format : str, default=None
+        One of `FORMATS`, for the files whose suffix does not show it, or for all files
+        if every suffix shows one.
+    instances, labels : {"union", "intersection"}, default="union"
+        ``"union"`` keeps all (predictions that a model does not have are missing),
+        ``"intersection"`` those that all models have.
+    models : sequence of str, default=None
+        Names of the models, in the order of the files.
     reading
-        How to read what is not as documented, and what labels are to be called:
-        ``columns={"model": "annotator"}`` says which columns of long tables are which;
-        ``strict=True`` refuses what is else read with a warning that says what was
-        done; ``skip_bad=True`` goes on without answers that cannot be read;
-        ``vocabulary`` is a list of the labels that count or a file of them; ``aliases``
-        a mapping of other names to labels, or a table of them; ``ignore_case=True``
-        makes labels one that differ in case.
+        Options for files that are not as documented, and for the names of labels.
+        ``columns={"model": "annotator"}`` names the columns of long tables.
+        ``strict=True`` refuses files that are otherwise read with a warning.
+        ``skip_bad=True`` leaves out answers that cannot be read. ``vocabulary`` is a
+        list of the allowed labels, or a file with them. ``aliases`` maps other names to
+        labels, or is a table of them. ``ignore_case=True`` merges labels that differ
+        in case only.
+
+    Returns
+    -------
+    Predictions
 
     Examples
     --------
@@ -191,14 +195,18 @@ def from_long(frame: Any, **reading: Unpack[ReadKeywords]) -> Predictions:
 
     Parameters
     ----------
-    frame
-        A DataFrame of pandas or Polars with a column for the instance, for the label,
-        and for the model or the score or both, such as crowd-kit's ``task``,
-        ``worker``, ``label``. Without a score, each row is a yes; a row without a label
-        says that an instance was seen.
+    frame : DataFrame of pandas or Polars
+        It has a column for the instance, for the label, and for the model or the score
+        or both, such as crowd-kit's ``task``, ``worker``, ``label``. Without a column
+        of scores, each row is a chosen label; a row without a label means that the
+        model saw the instance.
     reading
         As in `read_predictions`, such as ``columns={"instance": "text_id"}`` for other
         names.
+
+    Returns
+    -------
+    Predictions
 
     Examples
     --------
@@ -214,19 +222,12 @@ def from_long(frame: Any, **reading: Unpack[ReadKeywords]) -> Predictions:
            [[ 1.], [nan]]])
     """
     with make_read_options(reading) as options, reader_errors("frame", "a long table"):
-        if hasattr(frame, "iloc"):
-            cells = [
-                column.astype(object).where(column.notna(), None).tolist()
-                for _, column in frame.items()
-            ]
-        else:
+        is_pandas = hasattr(frame, "iloc")
+        if not is_pandas:
             frame = as_polars(frame, "frame")
-            cells = frame.get_columns()
 
-        columns = [str(column) for column in frame.columns]
-        rows = pl.DataFrame(
-            {str(position): column for position, column in enumerate(cells)}
-        )
+        columns = list(map(str, frame.columns))
+        rows = _number_columns(frame, is_pandas)
         named_columns = set(options.columns.values())
         if named_columns and named_columns.isdisjoint(columns):
             raise InputError(
@@ -253,19 +254,39 @@ def from_long(frame: Any, **reading: Unpack[ReadKeywords]) -> Predictions:
     return Predictions.from_tables(tables)
 
 
-def from_dataset(rows: Iterable[Any], **reading: Unpack[ReadKeywords]) -> Predictions:
+def _number_columns(frame: Any, is_pandas: bool) -> pl.DataFrame:
+    """Return a frame of pandas or Polars with the columns "0", "1", …."""
+    cells_by_position = {}
+    if is_pandas:
+        for position, (_, column) in enumerate(frame.items()):
+            cells = column.astype(object).where(column.notna(), None).tolist()
+            cells_by_position[str(position)] = cells
+    else:
+        for position, column in enumerate(frame.get_columns()):
+            cells_by_position[str(position)] = column
+
+    return pl.DataFrame(cells_by_position)
+
+
+def from_dataset(
+    rows: Iterable[object], **reading: Unpack[ReadKeywords]
+) -> Predictions:
     """Make predictions of rows that are dicts, as in datasets of Hugging Face.
 
     Parameters
     ----------
-    rows
-        Each has a key for the labels (a list of names, names with scores, or the
-        numbers of a `ClassLabel` feature), perhaps one for the instance (else rows are
-        numbered) and one for the model or annotator. Records of annotation tools are
-        recognised, such as those of Argilla's ``dataset.records.to_datasets()``.
+    rows : iterable of dict
+        Each has a key for the labels: a list of names, names with scores, or the
+        numbers of a `ClassLabel` feature. There may be keys for the instance, else rows
+        are numbered, and for the model or annotator. Records of annotation tools are
+        recognized, such as those of Argilla's ``dataset.records.to_datasets()``.
     reading
         As in `read_predictions`, such as ``columns={"label": "topics"}`` for other
         names.
+
+    Returns
+    -------
+    Predictions
 
     Examples
     --------
@@ -276,24 +297,17 @@ def from_dataset(rows: Iterable[Any], **reading: Unpack[ReadKeywords]) -> Predic
     >>> from_dataset(rows).to_array()
     array([[[1.], [0.]]])
     """
-    features = getattr(rows, "features", None) or {}
-    class_names = {
-        key: getattr(getattr(feature, "feature", feature), "names", None)
-        for key, feature in features.items()
-    }
+    class_names = _get_class_names(rows)
     with (
         make_read_options(reading) as options,
         reader_errors("dataset", "rows that are dicts"),
     ):
-        entries = (
-            (position, jsonl.name_classes(row, position, class_names, options))
+        file = InputFile(name="dataset", model="model", read=bytes, options=options)
+        named_rows = (
+            jsonl.name_classes(row, position, class_names, options)
             for position, row in enumerate(rows)
         )
-        long_frame = jsonl.make_long_frame(
-            entries,
-            "row",
-            InputFile(name="dataset", model="model", read=bytes, options=options),
-        )
+        long_frame = jsonl.make_long_frame(enumerate(named_rows), "row", file)
         if options.log.files_without_named_columns:
             raise InputError(
                 where="columns",
@@ -308,6 +322,18 @@ def from_dataset(rows: Iterable[Any], **reading: Unpack[ReadKeywords]) -> Predic
         tables = _make_frame_tables(loaded, "model", options)
 
     return Predictions.from_tables(tables)
+
+
+def _get_class_names(rows: object) -> dict[str, list[str] | None]:
+    """Return the names of classes for each key of a dataset, None if it has none."""
+    names_by_key = {}
+    features = getattr(rows, "features", None) or {}
+    for key, feature in features.items():
+        # A list of classes has its items' feature as an attribute.
+        item = getattr(feature, "feature", feature)
+        names_by_key[key] = getattr(item, "names", None)
+
+    return names_by_key
 
 
 def label_counts(
@@ -544,9 +570,11 @@ def _rename_models(
 
         first_tables[name] = table
 
-    return [
-        table._replace(model=name) for name, table in zip(names, tables, strict=True)
-    ]
+    renamed_tables = []
+    for name, table in zip(names, tables, strict=True):
+        renamed_tables.append(table._replace(model=name))
+
+    return renamed_tables
 
 
 def _check_model_names(models: Sequence[str], n_tables: int) -> list[str]:
@@ -558,7 +586,7 @@ def _check_model_names(models: Sequence[str], n_tables: int) -> list[str]:
             expected="a list of names",
         )
 
-    names = [str(name) for name in models]
+    names = list(map(str, models))
     if len(names) != n_tables:
         raise InputError(
             where="models",

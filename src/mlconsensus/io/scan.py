@@ -5,7 +5,7 @@ import tempfile
 import weakref
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Unpack, cast
 
 import numpy as np
 import polars as pl
@@ -14,6 +14,7 @@ from ..execution.progress import track
 from ..predictions import (
     AlignedScores,
     How,
+    IntArray,
     LazyPredictions,
     Names,
     Predictions,
@@ -22,16 +23,21 @@ from ..predictions import (
     prepared,
 )
 from . import on_disk
-from .columns import find_roles
+from .columns import find_roles, is_integral
 from .files import AnyPath, Paths, is_plain, reader_errors
 from .formats.registry import list_input_files, list_parquet_parts
 from .label_names import ReadKeywords, RelabeledMatrix, make_read_options
 from .read import read_panel_tables
 
-_STATEMENT = 64  # bytes that one row of a long table takes while it is read
-# bytes that a score of the consensus takes: itself, on its way to the file, and what is
-# written
-_CELL = 24
+# Bytes that one row of a long table takes while it is read.
+_ROW_BYTES = 64
+# Bytes that a score of the consensus takes: in the result, while it is converted, and
+# in the text that is written.
+_SCORE_BYTES = 24
+# Memory for the content of a file, as a multiple of its size on disk.
+_PLAIN_TEXT_FACTOR = 1.2
+_OTHER_FACTOR = 8.0
+_SMALLEST_CELL = 4  # bytes of a score in a file, with its separator
 
 
 class Scratch:
@@ -44,31 +50,48 @@ class Scratch:
         else:
             self.folder = Path(folder)
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Scratch, (self.folder,)  # another process does not remove it
+    def __reduce__(self) -> tuple[type["Scratch"], tuple[Path]]:
+        """Make pickles by the path: another process does not remove the folder."""
+        return Scratch, (self.folder,)
 
 
 class FilePredictions(LazyPredictions):
-    """Predictions in files, made by `scan_predictions`; blocks are read when needed."""
+    """Predictions in files, made by `scan_predictions`; blocks are read when needed.
+
+    Parameters
+    ----------
+    front : Predictions
+        One instance with all models and labels.
+    scores : sequence of m AlignedScores
+        The scores of each model, on disk.
+    names : SequentialReader
+        Reads the names of instances.
+    n_instances : int
+        Number of instances.
+    scratch : Scratch
+        Folder of scratch files, which exists as long as this object.
+    """
 
     def __init__(
         self,
         front: Predictions,
         scores: Sequence[AlignedScores],
+        *,
         names: on_disk.SequentialReader,
-        n: int,
+        n_instances: int,
         scratch: Scratch,
     ) -> None:
         super().__init__(front)
-        self._scanned = (
-            self.models,
-            self.labels,
-        )  # as they stand in the files, whatever is selected
-        self._scores, self._names, self._n = tuple(scores), names, n
-        self._scratch = scratch  # which is there as long as this is
+        # Models and labels of the files, also after a selection.
+        self._file_models = self.models
+        self._file_labels = self.labels
+        self._scores = tuple(scores)
+        self._names = names
+        self._n_instances = n_instances
+        self._scratch = scratch
 
     def __len__(self) -> int:
-        return self._n
+        return self._n_instances
 
     @property
     def block_size(self) -> int:
@@ -98,9 +121,12 @@ class FilePredictions(LazyPredictions):
     def read(self, start: int, stop: int) -> Predictions:
         """Read the instances from `start` to `stop`, named by their positions."""
         stop = min(stop, len(self))
-        models, labels = self._scanned
-        parts = [scores.take(slice(start, stop)) for scores in self._scores]
-        block = Predictions.from_parts(models, np.arange(start, stop), labels, parts)
+        block = Predictions.from_parts(
+            self._file_models,
+            np.arange(start, stop),
+            self._file_labels,
+            [scores.take(slice(start, stop)) for scores in self._scores],
+        )
         return prepared(block.as_block(self.many), self._steps)
 
     def named_blocks(
@@ -129,18 +155,22 @@ def scan_predictions(
 ) -> FilePredictions:
     r"""Prepare the predictions of several models without reading them into memory.
 
-    Wide Parquet tables that list the same instances in the same order are walked where
-    they are. Other files are put into scratch files first: text, statements of long
-    tables, tables of another order. Files of other formats than Parquet, CSV and TSV,
-    and compressed ones, are read whole for that, one at a time.
+    Wide Parquet tables that list the same instances in the same order are read from
+    their files. Other tables are copied to scratch files first: text, long tables, and
+    tables in another order. Compressed files, and files of other formats than Parquet,
+    CSV and TSV, are read into memory for that, one at a time.
 
     Parameters
     ----------
     paths, format, instances, labels, models, reading
         As in `read_predictions`.
-    scratch
-        An existing folder for scratch files, which stay; by default the system's place
-        for temporary files, from which they vanish with the panel.
+    scratch : str or path-like, default=None
+        An existing folder for scratch files, which are not removed. By default, they
+        are in a temporary folder that is removed with the result.
+
+    Returns
+    -------
+    FilePredictions
 
     Examples
     --------
@@ -156,50 +186,49 @@ def scan_predictions(
     array([[1., 0.],
            [0., 1.]])
     """
-    held = Scratch(scratch)
+    scratch_folder = Scratch(scratch)
+    folder = scratch_folder.folder
     with make_read_options(reading) as options:
         files = list_input_files(paths, format, options)
-        tables = read_panel_tables(
-            list(track(files, len(files), "scanning")), models, held.folder
-        )
+        tracked_files = list(track(files, len(files), "scanning"))
+        tables = read_panel_tables(tracked_files, models, folder)
 
-    model_names, names, label_names, scores = aligned(tables, instances, labels)
-    scores = tuple(
-        _allow_any_order(model_scores, held.folder / f"rows-{position}")
-        for position, model_scores in enumerate(scores)
-    )
-    path = held.folder / "instances.parquet"
-    pl.Series("0", names).cast(pl.String).to_frame().write_parquet(
-        path, row_group_size=2**17
-    )
-    walk = on_disk.SequentialReader(pl.scan_parquet(path, glob=False), "the panel")
-    like = [
-        np.zeros((1, len(label_names)), model_scores.matrix.dtype)
-        for model_scores in scores
-    ]
+    model_names, names, label_names, table_scores = aligned(tables, instances, labels)
+    scores = []
+    front_scores = []  # of one instance, to show the types and names of all
+    for position, model_scores in enumerate(table_scores):
+        ordered = _allow_any_order(model_scores, folder / f"rows-{position}")
+        scores.append(ordered)
+        front_scores.append(np.zeros((1, len(label_names)), ordered.matrix.dtype))
+
+    path = folder / "instances.parquet"
+    name_frame = pl.Series("0", names).cast(pl.String).to_frame()
+    name_frame.write_parquet(path, row_group_size=2**17)
     return FilePredictions(
-        Predictions(like, models=model_names, labels=label_names),
+        Predictions(front_scores, models=model_names, labels=label_names),
         scores,
-        walk,
-        len(names),
-        held,
+        names=on_disk.SequentialReader(pl.scan_parquet(path, glob=False), "the panel"),
+        n_instances=len(names),
+        scratch=scratch_folder,
     )
 
 
 def _allow_any_order(scores: AlignedScores, path: Path) -> AlignedScores:
-    """Return scores that can be read in the order of the panel, kept in a file."""
+    """Return scores whose rows can be read in the order of the panel."""
     if scores.rows is None:
         return scores
 
+    # The rows of a Parquet file can only be read in their order.
     matrix = scores.matrix
-    if (
-        isinstance(matrix, on_disk.ParquetMatrix | RelabeledMatrix)
-        and not (np.diff(scores.rows[scores.rows >= 0]) > 0).all()
-    ):
+    is_sequential = isinstance(matrix, on_disk.ParquetMatrix | RelabeledMatrix)
+    rows = scores.rows[scores.rows >= 0]
+    is_in_order = bool((np.diff(rows) > 0).all())
+    if is_sequential and not is_in_order:
         matrix = on_disk.DenseFile.create(matrix, path.with_suffix(".scores.npy"))
 
-    order: Any = on_disk.DenseFile.create(scores.rows, path.with_suffix(".npy"))
-    return scores._replace(matrix=matrix, rows=order)
+    # The file takes the place of the array of rows: only slices of it are read.
+    row_file = on_disk.DenseFile.create(scores.rows, path.with_suffix(".npy"))
+    return scores._replace(matrix=matrix, rows=cast(IntArray, row_file))
 
 
 def needed_memory(paths: Paths, format: str | None = None) -> int:
@@ -213,6 +242,7 @@ def needed_memory(paths: Paths, format: str | None = None) -> int:
     Returns
     -------
     int
+        Number of bytes. Files that do not exist are left out.
 
     Examples
     --------
@@ -222,35 +252,48 @@ def needed_memory(paths: Paths, format: str | None = None) -> int:
     >>> needed_memory(path)
     32000
     """
-    held = [0.0]
-    cells = [0.0]
+    content_size = 0.0
+    max_cells = 0.0  # of a single file
     for file, form in list_input_files(paths, format):
         path = file.path
-        if path is None or not path.exists():  # what is wrong with it, the reader says
+        if path is None or not path.exists():
             continue
+
         if form.name == "parquet" and (path.is_dir() or is_plain(path)):
-            with reader_errors(file.name, form.title):
-                scan = pl.scan_parquet(
-                    list_parquet_parts(path), glob=False, hive_partitioning=False
-                )
-                schema = scan.collect_schema()
-                rows = scan.select(pl.len()).collect().item()
-
-            widths = [
-                1 if kind == pl.Boolean or kind.is_integer() else 8
-                for kind in schema.dtypes()[1:]
-            ]
-            held.append(
-                rows * (_STATEMENT if find_roles(list(schema)) else sum(widths))
-            )
-            cells.append(rows * len(widths))
+            size, n_cells = _measure_parquet(path, file.name, form.title)
         else:
+            file_size = path.stat().st_size
+            factor = _OTHER_FACTOR
             if form.name in ("csv", "tsv") and is_plain(path):
-                times = 1.2
-            else:
-                times = 8.0
+                factor = _PLAIN_TEXT_FACTOR
 
-            held.append(times * path.stat().st_size)
-            cells.append(path.stat().st_size / 4)
+            size = factor * file_size
+            n_cells = file_size / _SMALLEST_CELL
 
-    return int(sum(held) + _CELL * max(cells))
+        content_size += size
+        max_cells = max(max_cells, n_cells)
+
+    return int(content_size + _SCORE_BYTES * max_cells)
+
+
+def _measure_parquet(path: Path, name: str, title: str) -> tuple[float, float]:
+    """Return the bytes of a Parquet table in memory, and its number of cells."""
+    with reader_errors(name, title):
+        parts = list_parquet_parts(path)
+        query = pl.scan_parquet(parts, glob=False, hive_partitioning=False)
+        schema = query.collect_schema()
+        n_rows = query.select(pl.len()).collect().item()
+
+    dtypes = schema.dtypes()[1:]
+    n_cells = n_rows * len(dtypes)
+    if find_roles(schema.names()):
+        return n_rows * _ROW_BYTES, n_cells
+
+    row_size = 0
+    for dtype in dtypes:
+        if is_integral(dtype):
+            row_size += 1
+        else:
+            row_size += 8
+
+    return n_rows * row_size, n_cells

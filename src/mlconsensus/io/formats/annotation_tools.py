@@ -8,11 +8,11 @@ records that the tools import.
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from ..options import ReadOptions
+from .json_values import Json
 
-Record = dict[str, Any]  # a parsed JSON object
+Record = dict[str, Json]  # a parsed JSON object
 
 # From model, instance, all labels, chosen labels, and the expected number of labels
 # that are wrong.
@@ -75,7 +75,7 @@ def find_tool(record: object) -> str | None:
     return None
 
 
-def make_list(value: Any) -> list[Any]:
+def make_list(value: Json) -> list[Json]:
     """Return a list as it is, ``None`` as an empty list, and a value as its only item.
 
     Parameters
@@ -99,7 +99,7 @@ def make_list(value: Any) -> list[Any]:
     return [value]
 
 
-def _find_instance(record: Record, options: ReadOptions, *default_keys: str) -> Any:
+def _find_instance(record: Record, options: ReadOptions, *default_keys: str) -> Json:
     """Return the name of the instance, which may be in the data of the record."""
     keys = default_keys
     if "instance" in options.columns:
@@ -135,7 +135,7 @@ def _parse_label_studio(task: Record, options: ReadOptions) -> Iterator[Record]:
         if not annotation or isinstance(annotation, int):
             continue
 
-        labels: dict[str, Any] | None = _parse_regions(annotation, control)
+        labels: Record | None = _parse_regions(annotation, control)
         if annotation.get("was_cancelled"):
             labels = None
 
@@ -143,7 +143,7 @@ def _parse_label_studio(task: Record, options: ReadOptions) -> Iterator[Record]:
         yield {"instance": instance, "model": model, "labels": labels}
 
 
-def _find_annotator(annotation: Record) -> Any:
+def _find_annotator(annotation: Record) -> Json:
     """Return who made an annotation of Label Studio."""
     annotator = (
         annotation.get("completed_by") or annotation.get("model_version") or "model"
@@ -153,7 +153,7 @@ def _find_annotator(annotation: Record) -> Any:
     return annotator
 
 
-def _parse_regions(annotation: Record, control: str | None) -> dict[str, Any]:
+def _parse_regions(annotation: Record, control: str | None) -> Record:
     """Return the labels of an annotation of Label Studio with their scores."""
     default_score = annotation.get("score")
     if default_score is None:
@@ -224,10 +224,9 @@ def _parse_prodigy(task: Record, options: ReadOptions) -> Iterator[Record]:
     record["instance"] = _find_instance(task, options, "id", "_input_hash", "text")
     record["labels"] = None
     if "options" in task:
-        choices = [str(option["id"]) for option in task["options"]]
-        chosen = set(map(str, task.get("accept", ())))
+        scores = _parse_choices(task)
         if answer == "accept":
-            record["labels"] = {choice: float(choice in chosen) for choice in choices}
+            record["labels"] = scores
     else:
         score = None
         if answer != "ignore":
@@ -236,6 +235,19 @@ def _parse_prodigy(task: Record, options: ReadOptions) -> Iterator[Record]:
         record["labels"] = {str(task["label"]): score}
 
     yield record
+
+
+def _parse_choices(task: Record) -> dict[str, float]:
+    """Return 1 for each option of Prodigy's choice interface that is chosen, else 0."""
+    scores = {}
+    for option in task["options"]:
+        scores[str(option["id"])] = 0.0
+
+    chosen = set(map(str, task.get("accept", ())))
+    for label in chosen.intersection(scores):
+        scores[label] = 1.0
+
+    return scores
 
 
 def _make_prodigy(
@@ -283,7 +295,18 @@ _ARGILLA_SUFFIXES = (".responses", ".suggestion")
 
 
 def _is_argilla(record: Record) -> bool:
-    return any(str(key).endswith(_ARGILLA_SUFFIXES) for key in record)
+    return bool(_list_questions(record))
+
+
+def _list_questions(record: Record) -> set[str]:
+    """Return the questions that have responses or suggestions in a record."""
+    questions = set()
+    for key in record:
+        question, dot, suffix = str(key).rpartition(".")
+        if f"{dot}{suffix}" in _ARGILLA_SUFFIXES:
+            questions.add(question)
+
+    return questions
 
 
 def _parse_argilla(record: Record, options: ReadOptions) -> Iterator[Record]:
@@ -298,7 +321,7 @@ def _parse_argilla(record: Record, options: ReadOptions) -> Iterator[Record]:
         if state == "draft":
             continue
 
-        labels: list[Any] | None = make_list(response)
+        labels: list[Json] | None = make_list(response)
         if state == "discarded":
             labels = None
 
@@ -322,9 +345,7 @@ def _parse_argilla(record: Record, options: ReadOptions) -> Iterator[Record]:
 
 def _find_question(record: Record, options: ReadOptions) -> str:
     """Return the one question in a record of Argilla, or the one that is named."""
-    questions = {
-        key.rpartition(".")[0] for key in record if key.endswith(_ARGILLA_SUFFIXES)
-    }
+    questions = _list_questions(record)
     if "label" in options.columns:
         questions &= {options.columns["label"]}
     if len(questions) != 1:

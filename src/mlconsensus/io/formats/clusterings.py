@@ -1,21 +1,29 @@
-"""A clustering from a file: a table of instances and the cluster that each is in."""
-
-import os
+"""Tables of two columns: instances and their clusters, or names and labels."""
 
 import polars as pl
 
 from ...errors import InputError
 from ...predictions import first_again
 from ..encoding import check_text
-from ..files import display, read_bytes, reader_errors
-from .registry import format_of
+from ..files import AnyPath, display, read_bytes, reader_errors
+from .registry import Format, format_of
 
 
-def read_clustering(path: str | os.PathLike[str]) -> dict[str, str]:
+def read_clustering(path: AnyPath) -> dict[str, str]:
     r"""Read which cluster each instance is in, from CSV, TSV or Parquet.
 
-    The first column names the instances, the second their clusters; with an empty cell
-    an instance is in none.
+    The first column names the instances, the second their clusters. An instance with an
+    empty cell is not in a cluster.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file.
+
+    Returns
+    -------
+    dict of str to str
+        Cluster of each instance.
 
     Examples
     --------
@@ -28,17 +36,21 @@ def read_clustering(path: str | os.PathLike[str]) -> dict[str, str]:
     return read_pairs(path, "instance", "cluster")
 
 
-def read_pairs(path: str | os.PathLike[str], key: str, value: str) -> dict[str, str]:
+def read_pairs(path: AnyPath, key: str, value: str) -> dict[str, str]:
     r"""Read a CSV, TSV or Parquet table of two columns as a mapping.
 
     Rows without a second cell are left out.
 
     Parameters
     ----------
-    path
+    path : str or path-like
         The file; its first row names the columns.
-    key, value
-        What messages call the columns.
+    key, value : str
+        Names of the columns in messages.
+
+    Returns
+    -------
+    dict of str to str
 
     Examples
     --------
@@ -57,16 +69,7 @@ def read_pairs(path: str | os.PathLike[str], key: str, value: str) -> dict[str, 
             expected=f"a table of each {key} and its {value} as csv, tsv or parquet",
         )
 
-    data = read_bytes(path)
-    with reader_errors(name, form.title):
-        if form.name == "parquet":
-            frame = pl.read_parquet(data).cast(pl.String)
-        else:
-            check_text(data, name)
-            frame = pl.read_csv(
-                data, infer_schema=False, separator=form.options["separator"]
-            )
-
+    frame = _read_text_frame(path, form)
     if frame.width != 2:
         raise InputError(
             where=name,
@@ -74,22 +77,34 @@ def read_pairs(path: str | os.PathLike[str], key: str, value: str) -> dict[str, 
             expected=f"2: the {key} and its {value}",
         )
 
-    instances, clusters = (cells.fill_null("").str.strip_chars() for cells in frame)
-    if again := first_again(instances):
-        row = again[1]
+    cells = frame.select(pl.all().fill_null("").str.strip_chars())
+    keys, values = cells.get_columns()
+    repetition = first_again(keys)
+    if repetition is not None:
+        row = repetition[1]
         raise InputError(
             where=f"{name}, row {row + 1}",
-            found=f"the {key} {instances[row]!r} again",
+            found=f"the {key} {keys[row]!r} again",
             expected="each once",
         )
 
-    if not any(clusters):
+    pairs = cells.filter(values != "").rows()
+    if not pairs:
         raise InputError(
             where=name, found=f"no {key} with a {value}", expected="at least one"
         )
 
-    return {
-        instance: cluster
-        for instance, cluster in zip(instances, clusters, strict=True)
-        if cluster
-    }
+    return dict(pairs)
+
+
+def _read_text_frame(path: AnyPath, form: Format) -> pl.DataFrame:
+    """Read a table whose cells are all text."""
+    name = display(path)
+    data = read_bytes(path)
+    with reader_errors(name, form.title):
+        if form.name == "parquet":
+            return pl.read_parquet(data).cast(pl.String)
+
+        check_text(data, name)
+        separator = form.options["separator"]
+        return pl.read_csv(data, infer_schema=False, separator=separator)

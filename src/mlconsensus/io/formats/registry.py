@@ -3,11 +3,11 @@
 import filecmp
 import importlib
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TypedDict
 
 import polars as pl
 
@@ -55,6 +55,14 @@ class NamedFrame:
     allows_missing_label: bool = False
 
 
+class FormatOptions(TypedDict, total=False):
+    """Keyword arguments of the functions that read and write a format."""
+
+    separator: str  # of CSV and TSV
+    array: bool  # whether a file is one JSON array, not JSON lines
+    tool: str  # name of an annotation tool
+
+
 @dataclass(frozen=True, kw_only=True)
 class Format:
     """A file format and the module of this package that reads and writes it.
@@ -70,7 +78,7 @@ class Format:
         Name of the format in messages.
     suffixes : tuple of str, default=()
         Suffixes of its files.
-    options : mapping, default={}
+    options : FormatOptions, default={}
         Arguments of `read` and `write`.
     module_name : str, default=None
         By default the name of the format.
@@ -85,7 +93,7 @@ class Format:
 
     title: str
     suffixes: tuple[str, ...] = ()
-    options: Mapping[str, Any] = field(default_factory=dict)
+    options: FormatOptions = field(default_factory=FormatOptions)
     module_name: str | None = None
     is_writable: bool = True
 
@@ -132,9 +140,12 @@ _FORMATS = [
     ),
 ]
 
-FORMATS: dict[str, Format] = {form.name: form for form in _FORMATS}
-
-_BY_SUFFIX = {suffix: form for form in _FORMATS for suffix in form.suffixes}
+FORMATS: dict[str, Format] = {}
+_BY_SUFFIX: dict[str, Format] = {}
+for _form in _FORMATS:
+    FORMATS[_form.name] = _form
+    for _suffix in _form.suffixes:
+        _BY_SUFFIX[_suffix] = _form
 
 
 def format_of(path: AnyPath, name: str | None = None, written: bool = False) -> Format:
@@ -164,8 +175,13 @@ def format_of(path: AnyPath, name: str | None = None, written: bool = False) -> 
     .csv, ...; did you mean 'csv'?
     """
     _check_path(path)
-    formats = [form for form in FORMATS.values() if form.is_writable or not written]
-    format_names = [form.name for form in formats]
+    format_names = []
+    suffixes: list[str] = []
+    for form in FORMATS.values():
+        if form.is_writable or not written:
+            format_names.append(form.name)
+            suffixes.extend(form.suffixes)
+
     if name is not None:
         option = "format"
         if written:
@@ -182,7 +198,6 @@ def format_of(path: AnyPath, name: str | None = None, written: bool = False) -> 
         )
 
     suffix = _get_suffix(path)
-    suffixes = [suffix for form in formats for suffix in form.suffixes]
     if suffix not in suffixes:
         description = "no suffix"
         if suffix:
@@ -321,23 +336,33 @@ def expand_folders(paths: Sequence[AnyPath]) -> list[AnyPath]:
             all_paths.append(path)
             continue
 
-        entries = [
-            entry
-            for entry in sorted(Path(path).iterdir())
-            if not _is_hidden(entry) and _has_known_suffix(entry)
-        ]
-        # JSON files next to tables most likely describe the tables.
-        tables = [entry for entry in entries if format_of(entry).name != "json"]
-        if not entries:
+        files = _list_prediction_files(Path(path))
+        if not files:
             raise InputError(
                 where=display(path),
                 found="a folder without files of predictions",
                 expected="some in it",
             )
 
-        all_paths += tables or entries
+        all_paths += files
 
     return all_paths
+
+
+def _list_prediction_files(folder: Path) -> list[Path]:
+    """Return the files in a folder that hold predictions, sorted by name."""
+    json_files = []
+    other_files = []
+    for entry in sorted(folder.iterdir()):
+        if _is_hidden(entry) or not _has_known_suffix(entry):
+            continue
+        if format_of(entry).name == "json":
+            json_files.append(entry)
+        else:
+            other_files.append(entry)
+
+    # JSON files next to tables most likely describe the tables.
+    return other_files or json_files
 
 
 def is_read_with(place: AnyPath, path: AnyPath) -> bool:
@@ -498,11 +523,12 @@ def list_subject_files(folder: Path) -> list[Path]:
 
 def _list_visible_files(folder: Path, pattern: str) -> list[Path]:
     """Return the files that match a pattern and are not hidden, sorted by name."""
-    return [
-        path
-        for path in sorted(folder.glob(pattern))
-        if path.is_file() and not _is_hidden(path)
-    ]
+    files = []
+    for path in sorted(folder.glob(pattern)):
+        if path.is_file() and not _is_hidden(path):
+            files.append(path)
+
+    return files
 
 
 def _is_hidden(path: Path) -> bool:
