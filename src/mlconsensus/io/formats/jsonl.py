@@ -279,12 +279,14 @@ class _AnswerCollector:
 
     def _add_labels_never_chosen(self) -> None:
         """Add one score of 0 for each label that a model could choose and never did."""
-        pairs = {
-            (label, model) for _, label, _, model, _ in self._rows if label is not None
-        }
-        labels = dict.fromkeys(
-            label for _, label, _, _, _ in self._rows if label is not None
-        )
+        labels: dict[str, None] = {}  # in the order of the file
+        pairs = set()
+        for _, label, _, model, _ in self._rows:
+            if label is not None:
+                labels[label] = None
+                pairs.add((label, model))
+
+        # Each model has the score in the last of its instances.
         instance_by_model = dict(self._first_numbers.keys())
         for model, instance in instance_by_model.items():
             for label in labels:
@@ -315,10 +317,10 @@ class _AnswerCollector:
 
         message = errors[0]
         if len(errors) > 1:
-            examples = [
-                error.removeprefix(f"{self._file.name}, ").split(", expected")[0]
-                for error in errors[:3]
-            ]
+            examples = []
+            for error in errors[:3]:
+                problem, _, _ = error.partition(", expected")
+                examples.append(problem.removeprefix(f"{self._file.name}, "))
             if len(errors) > 3:
                 examples.append("…")
 
@@ -358,10 +360,10 @@ def _parse_record(
     if not isinstance(record, dict):
         raise InputError(where=where, found=describe_kind(record), expected=_SHAPE)
 
-    key_by_part = {
-        part: next((key for key in candidates if key in record), None)
-        for part, candidates in keys.items()
-    }
+    key_by_part: dict[str, str | None] = {}
+    for part, candidates in keys.items():
+        key_by_part[part] = next(filter(record.__contains__, candidates), None)
+
     _check_unused_keys(record, set(key_by_part.values()), where, options)
 
     model_key = key_by_part["model"]
@@ -477,7 +479,7 @@ def write(
     {"instance": "7", "labels": ["x"]}
     """
     instance_names, label_names = layouts.get_names(table)
-    labels = [str(name) for name in label_names]
+    labels = list(map(str, label_names))
     is_boolean = table.scores.dtype.kind == "b"
     make_record = None
     if tool is not None:
@@ -488,15 +490,13 @@ def write(
         instance_names, _iterate_rows(table.scores), strict=True
     ):
         instance = str(instance_name)
-        scores = {
-            labels[column]: _replace_nan(value)
-            for column, value in zip(columns, values, strict=True)
-        }
-        chosen = [
-            label
-            for label, score in scores.items()
-            if score is not None and score >= 0.5
-        ]
+        scores: dict[str, float | None] = {}
+        chosen = []
+        for column, value in zip(columns, values, strict=True):
+            label = labels[column]
+            scores[label] = _replace_nan(value)
+            if value >= 0.5:
+                chosen.append(label)
 
         entry: Record = {"instance": instance, "labels": scores}
         if make_record is not None:
@@ -541,7 +541,12 @@ def _replace_nan(value: float) -> float | None:
 
 def _compute_uncertainty(scores: Iterable[float | None]) -> float:
     """Return the expected number of wrong labels if scores are probabilities."""
-    return sum(max(min(score, 1 - score), 0.0) for score in scores if score is not None)
+    uncertainty = 0.0
+    for score in scores:
+        if score is not None:
+            uncertainty += max(min(score, 1 - score), 0.0)
+
+    return uncertainty
 
 
 def name_classes(

@@ -205,9 +205,11 @@ def _has_label(item: dict[str, Json]) -> bool:
 def _split_item(item: Json) -> tuple[Json, Json]:
     """Return the label and the score of an item of a list."""
     if isinstance(item, dict):
-        label = next(item[key] for key in (*ROLES["label"], "name") if key in item)
-        score = next((item[key] for key in ROLES["score"] if key in item), 1.0)
-        return label, score
+        label_key = next(filter(item.__contains__, (*ROLES["label"], "name")))
+        score_key = next(filter(item.__contains__, ROLES["score"]), None)
+        if score_key is None:
+            return item[label_key], 1.0
+        return item[label_key], item[score_key]
 
     if isinstance(item, tuple | list) and len(item) == 2:
         label, score = item
