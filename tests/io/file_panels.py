@@ -1,4 +1,4 @@
-"""A small panel with all that files must carry: gaps, odd names, models that know different things."""
+"""Small panels for files: gaps, odd names, and models with different labels."""
 
 import numpy as np
 from scipy import sparse
@@ -9,36 +9,36 @@ LABELS = ["sports", "law, order", 'the "arts"', "énergie", "war"]
 
 
 def scored_panel() -> list[ScoreTable]:
-    """Three models with float scores, single missing cells, and their own instances and labels."""
+    """Return three models with float scores, gaps, and different names."""
     rng = np.random.default_rng(7)
     tables = []
-    for k, (n, labels) in enumerate([(12, LABELS), (10, LABELS[1:]), (11, LABELS[:4])]):
-        scores = rng.random((n, len(labels)))
+    sizes = [(12, LABELS), (10, LABELS[1:]), (11, LABELS[:4])]
+    for k, (n_instances, labels) in enumerate(sizes):
+        scores = rng.random((n_instances, len(labels)))
         scores[rng.random(scores.shape) < 0.1] = np.nan
-        scores[0, 0], scores[1, 1], scores[2, 0] = 0.0, 1.0, 5e-324
-        ids = [f"{position + k:03d}" for position in range(n)]
-        tables.append(ScoreTable(f"tagger{k}", scores, ids, labels))
+        scores[0, 0] = 0.0
+        scores[1, 1] = 1.0
+        scores[2, 0] = 5e-324  # the smallest number above 0
+        names = [f"{position + k:03d}" for position in range(n_instances)]
+        tables.append(ScoreTable(f"tagger{k}", scores, names, labels))
+
     return tables
 
 
 def voted_panel(dtype: type[np.generic] = np.bool_) -> list[ScoreTable]:
-    """Three models of yes and no; each uses every label that it knows."""
+    """Return three models with label sets; each model predicts every label."""
     rng = np.random.default_rng(8)
+    names = [f"{position:03d}" for position in range(12)]
     tables = []
     for k in range(3):
         votes = rng.random((12, 5)) < 0.4
         votes[5] = False
         votes[0] = True
-        tables.append(
-            ScoreTable(
-                f"tagger{k}",
-                votes.astype(dtype),
-                [f"{position:03d}" for position in range(12)],
-                LABELS,
-            )
-        )
+        tables.append(ScoreTable(f"tagger{k}", votes.astype(dtype), names, LABELS))
+
     return tables
 
 
 def as_sparse(tables: list[ScoreTable]) -> list[ScoreTable]:
+    """Return the same tables with sparse scores."""
     return [table._replace(scores=sparse.csr_array(table.scores)) for table in tables]

@@ -1,4 +1,4 @@
-"""Bits that Arrow keeps become the same decisions as Polars makes of them, whatever the chunks and sizes."""
+"""Boolean columns are unpacked as Polars does it, for all sizes and chunks."""
 
 import numpy as np
 import polars as pl
@@ -11,8 +11,15 @@ from mlconsensus.io.files import Place
 PLACE = Place(file="a.parquet", unit="row", number=int)
 
 
-@given(sizes=st.lists(st.sampled_from([1, 7, 64, 511, 512, 513]), min_size=1, max_size=3), width=st.integers(1, 5),
-       start=st.integers(0, 20), seed=st.integers(0, 99))  # fmt: skip
+CHUNK_SIZES = st.sampled_from([1, 7, 64, 511, 512, 513])
+
+
+@given(
+    sizes=st.lists(CHUNK_SIZES, min_size=1, max_size=3),
+    width=st.integers(1, 5),
+    start=st.integers(0, 20),
+    seed=st.integers(0, 99),
+)
 def test_bits(sizes: list[int], width: int, start: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     parts = [pl.DataFrame(rng.random((size, width)) < 0.3) for size in (*sizes, 21)]
@@ -22,10 +29,8 @@ def test_bits(sizes: list[int], width: int, start: int, seed: int) -> None:
     assert np.array_equal(result, frame.to_numpy())
 
 
-def test_bits_beside_what_tells_that_none_is_missing() -> None:
-    subset = pl.Series("a", [True, None]).fill_null(False)
-    frame = pl.DataFrame([subset, pl.Series("b", [True, True])])
-    assert make_matrix(frame, ["id", "a", "b"], PLACE).tolist() == [
-        [True, True],
-        [False, True],
-    ]
+def test_bits_with_a_validity_mask() -> None:
+    filled = pl.Series("a", [True, None]).fill_null(False)
+    frame = pl.DataFrame([filled, pl.Series("b", [True, True])])
+    result = make_matrix(frame, ["id", "a", "b"], PLACE)
+    assert result.tolist() == [[True, True], [False, True]]

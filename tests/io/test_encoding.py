@@ -1,5 +1,6 @@
-"""Text that goes over line ends, and faults in it: the same rows and lines in memory and on disk."""
+"""Text with line ends in it, and the lines that error messages name."""
 
+import numpy as np
 import pytest
 
 from mlconsensus.errors import InputError
@@ -7,7 +8,13 @@ from mlconsensus.io import read_predictions, read_table, scan_predictions, write
 from mlconsensus.io.scan import needed_memory
 from mlconsensus.predictions.score_tables import ScoreTable
 
-TEXT = 'id,x,"a ""label"""\r\n1,0.5,1\r\n"two\r\nlines",0,\r\n3,1,0.25\r\n"4, and more",,1\r\n'
+TEXT = (
+    'id,x,"a ""label"""\r\n'
+    "1,0.5,1\r\n"
+    '"two\r\nlines",0,\r\n'
+    "3,1,0.25\r\n"
+    '"4, and more",,1\r\n'
+)
 
 
 @pytest.mark.parametrize("end", ["", "\n", "\n\n\n"])
@@ -17,14 +24,8 @@ def test_text_over_line_ends(tmp_path, end):
     table = read_table(path)
     assert table.instances.tolist() == ["1", "two\r\nlines", "3", "4, and more"]
     assert table.labels.tolist() == ["x", 'a "label"']
-    assert [cell for cell in table.scores.ravel() if cell == cell] == [
-        0.5,
-        1,
-        0,
-        1,
-        0.25,
-        1,
-    ]
+    expected = [[0.5, 1], [0, np.nan], [1, 0.25], [np.nan, 1]]
+    np.testing.assert_array_equal(table.scores, expected)
 
 
 @pytest.mark.parametrize(
@@ -46,25 +47,19 @@ def test_faults_are_found_on_the_same_line(tmp_path, fault, words):
     path.write_bytes(b'id,x,y\n1,1,0\n"2\n",0,1\n3,0,1\n' + fault + b"\n5,1,1\n")
     with pytest.raises(InputError, match=words) as read:
         read_predictions(path)
-    with pytest.raises(InputError) as walked:
+    with pytest.raises(InputError) as scanned:
         list(scan_predictions(path).blocks(2))
-    assert str(walked.value) == str(read.value)
+    assert str(scanned.value) == str(read.value)
 
 
 @pytest.mark.parametrize("suffix", ["csv", "tsv", "parquet", "jsonl"])
 def test_needed_memory_grows_with_the_file(tmp_path, suffix):
     needed = []
-    for n in (100, 1000):
-        path = tmp_path / f"{n}.{suffix}"
-        write_table(
-            path,
-            ScoreTable(
-                "a",
-                [[0.5, 0.25]] * n,
-                [f"i{position}" for position in range(n)],
-                ["x", "y"],
-            ),
-        )
+    for n_instances in (100, 1000):
+        path = tmp_path / f"{n_instances}.{suffix}"
+        names = [f"i{position}" for position in range(n_instances)]
+        scores = [[0.5, 0.25]] * n_instances
+        write_table(path, ScoreTable("a", scores, names, ["x", "y"]))
         needed.append(needed_memory([path, path]))
     assert 8 < needed[1] / needed[0] < 12
     assert needed[1] > 1000 * 2 * 8 * 2

@@ -14,21 +14,19 @@ def test_lists_scores_and_models_in_one_file(tmp_path: Path) -> None:
     (tmp_path / "tags.jsonl").write_text(
         '{"instance": 7, "labels": ["a", "b"], "model": "ann"}\n'
         "\n"
-        '{"model": "bob", "labels": {"a": 0.25, "c": null, "d": true}, "instance": "7"}\r\n'
+        '{"model": "bob", "labels": {"a": 0.25, "c": null, "d": true},'
+        ' "instance": "7"}\r\n'
         '{"instance": "8", "labels": [], "model": "ann"}'
     )
     ann, bob = read_tables(tmp_path / "tags.jsonl")
-    assert (ann.model, ann.instances.tolist(), ann.labels.tolist()) == (
-        "ann",
-        ["7", "8"],
-        ["a", "b"],
-    )
+    assert ann.model == "ann"
+    assert ann.instances.tolist() == ["7", "8"]
+    assert ann.labels.tolist() == ["a", "b"]
     np.testing.assert_array_equal(ann.scores, [[1, 1], [0, 0]])
-    assert (bob.model, bob.instances.tolist(), bob.labels.tolist()) == (
-        "bob",
-        ["7"],
-        ["a", "c", "d"],
-    )
+
+    assert bob.model == "bob"
+    assert bob.instances.tolist() == ["7"]
+    assert bob.labels.tolist() == ["a", "c", "d"]
     np.testing.assert_array_equal(bob.scores, [[0.25, np.nan, 1.0]])
 
 
@@ -43,7 +41,7 @@ def test_label_sets_are_written_as_lists(tmp_path: Path) -> None:
 
 
 def test_labels_may_be_called_as_the_keys_of_tools(tmp_path):
-    """A label "choices" with a score was taken for Label Studio's list of choices."""
+    """A label "choices" with a score is not Label Studio's list of choices."""
     (tmp_path / "a.jsonl").write_text(
         '{"instance": "7", "labels": {"choices": 1.0, "label": 0.5}}'
     )
@@ -63,14 +61,8 @@ def test_columns_that_no_entry_has_are_refused(tmp_path: Path) -> None:
             InputError, match="columns: found none of those named in any file"
         ):
             read(tmp_path / "a.jsonl", columns={"label": "tag"})
-        assert (
-            len(
-                read(
-                    [tmp_path / "a.jsonl", tmp_path / "b.csv"], columns={"label": "tag"}
-                ).models
-            )
-            == 2
-        )
+        paths = [tmp_path / "a.jsonl", tmp_path / "b.csv"]
+        assert len(read(paths, columns={"label": "tag"}).models) == 2
     with pytest.raises(
         InputError, match="columns: found none of those named in the dataset"
     ):

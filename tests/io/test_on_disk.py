@@ -1,4 +1,4 @@
-"""Rows on disk: the same in whatever order they are asked for, and no more decoded than is asked for by itself."""
+"""Rows on disk can be read in any order; single rows are decoded alone."""
 
 import polars as pl
 import pytest
@@ -18,28 +18,25 @@ FRAME = pl.DataFrame({"1": range(1000)})
         max_size=8,
     )
 )
-def test_rows_in_any_order(asked: list[tuple[int, bool, int]]) -> None:
+def test_rows_in_any_order(requests: list[tuple[int, bool, int]]) -> None:
     reader = on_disk.SequentialReader(FRAME.lazy(), "a.parquet")
     position = 0
-    for start, goes_on, size in asked:
-        if not (goes_on and position <= 900):
+    for start, continues, size in requests:
+        if not (continues and position <= 900):
             position = start
-        assert reader.read(position, position + size).equals(
-            FRAME[position : position + size]
-        )
+
+        rows = reader.read(position, position + size)
+        assert rows.equals(FRAME[position : position + size])
         position += size
 
 
-def test_what_is_read_by_itself_decodes_nothing_ahead(
+def test_single_rows_do_not_decode_batches(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.delattr(on_disk, "iterate_batches")
     reader = on_disk.SequentialReader(FRAME.lazy(), "a.parquet")
-    assert [reader.read(start, start + 5)["1"][0] for start in (0, 500, 100)] == [
-        0,
-        500,
-        100,
-    ]
+    for start in (0, 500, 100):
+        assert reader.read(start, start + 5)["1"][0] == start
 
 
 def test_a_file_that_became_shorter() -> None:

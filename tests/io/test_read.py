@@ -43,13 +43,13 @@ def test_intersections(tmp_path: Path) -> None:
     np.testing.assert_array_equal(panel.to_array(), [[[1]], [[1]]])
 
 
-def test_one_path_alone(tmp_path: Path) -> None:
+def test_a_single_path(tmp_path: Path) -> None:
     (path,) = write(tmp_path, a=A)
     assert read_predictions(path).models == ("a",)
     assert read_predictions(str(path)).models == ("a",)
 
 
-def test_folders_tell_files_of_one_name_apart(tmp_path: Path) -> None:
+def test_files_of_the_same_name_in_two_folders(tmp_path: Path) -> None:
     paths = []
     for folder in ("run1", "run2"):
         (tmp_path / folder).mkdir()
@@ -81,22 +81,22 @@ def test_names_that_are_positions_fit_files_without_names(tmp_path: Path) -> Non
     (path,) = write(tmp_path, a="id,label_0,label_1\n1,0,1\n2,1,0\n")  # counts from 1
     with pytest.raises(
         InputError,
-        match=r"b\.npz: found no names of instances, expected them, since .* such as '2'",
+        match=r"b\.npz: found no names of instances, expected them, since .* as '2'",
     ):
         read_predictions([tmp_path / "b.npz", path])
 
 
-def test_requests_that_make_no_sense(tmp_path: Path) -> None:
+def test_arguments_that_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="found no file, expected at least one"):
         read_predictions([])
-    for read, none in [
+    for read, path in [
         (read_predictions, None),
         (scan_predictions, [3]),
         (read_predictions, b"a.csv"),
         (read_table, 3),
     ]:
         with pytest.raises(InputError, match="file: found a .*, expected a path"):
-            read(none)
+            read(path)
     with pytest.raises(InputError, match="format: found '3'"):
         read_table("a.csv", format=3)
     with pytest.raises(InputError, match="standard input: found twice"):
@@ -126,13 +126,13 @@ def test_every_suffix_has_its_format() -> None:
                 assert format_of(f"x.y{suffix.upper()}{packed}").name == name
 
 
-def test_keywords_that_no_reader_knows(tmp_path: Path) -> None:
+def test_unknown_keywords(tmp_path: Path) -> None:
     for read in (read_predictions, scan_predictions):
         with pytest.raises(TypeError, match="ignorecase"):
             read(write(tmp_path, a=A), ignorecase=True)  # type: ignore[call-arg]
 
 
-def test_labels_that_differ_in_case_alone_are_pointed_out(tmp_path):
+def test_errors_suggest_labels_that_differ_in_case(tmp_path):
     (tmp_path / "a.csv").write_text("id,Sports\n1,1\n")
     (tmp_path / "b.csv").write_text("id,sports\n1,1\n")
     with pytest.raises(

@@ -1,7 +1,6 @@
-"""Whatever the format, layout and compression: what is written is read back, and gives the same consensus."""
+"""Tables in all formats, layouts and compressions are read as they were written."""
 
 import io
-import itertools
 from pathlib import Path
 from unicodedata import normalize
 
@@ -22,13 +21,8 @@ LAYOUTS = {
     "parquet": ("wide", "long"),
     "feather": ("wide", "long"),
 }
-LOSSY = (
-    "annif",
-    "label-studio",
-    "doccano",
-    "prodigy",
-    "argilla",
-)  # what tools import has no room for all scores
+# Files that tools import do not hold all scores.
+LOSSY = ("annif", "label-studio", "doccano", "prodigy", "argilla")
 WRITABLE = [name for name in FORMATS if name not in ("arff", *LOSSY)]
 KINDS = [(name, layout) for name in WRITABLE for layout in LAYOUTS.get(name, ("wide",))]
 PANELS = {
@@ -48,33 +42,33 @@ def test_same_consensus(
     tmp_path: Path, name: str, layout: str, panel: str, packed: str
 ) -> None:
     tables = PANELS[panel]
-    paths = [
-        tmp_path / f"{table.model}{FORMATS[name].suffixes[0]}{packed}"
-        for table in tables
-    ]
-    for path, table in zip(paths, tables, strict=True):
-        write_table(path, table, layout=layout)
+    suffix = FORMATS[name].suffixes[0]
+    paths = []
+    for table in tables:
+        paths.append(tmp_path / f"{table.model}{suffix}{packed}")
+        write_table(paths[-1], table, layout=layout)
+
     read = read_predictions(paths)
     panel_in_memory = mlc.Predictions.from_tables(tables)
     assert read.models == panel_in_memory.models
     assert read.instances.tolist() == panel_in_memory.instances.tolist()
     assert read.labels == panel_in_memory.labels
     np.testing.assert_array_equal(read.to_array(), panel_in_memory.to_array())
+
     consensus = mlc.MLCMr().fit_transform(read)
-    np.testing.assert_allclose(
-        consensus, mlc.MLCMr().fit_transform(panel_in_memory), rtol=0, atol=1e-12
-    )
+    expected = mlc.MLCMr().fit_transform(panel_in_memory)
+    np.testing.assert_allclose(consensus, expected, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("name", WRITABLE)
 def test_same_bytes(tmp_path: Path, name: str) -> None:
     table = scored_panel()[0]
-    for packed, k in itertools.product(("", ".gz", ".zst"), "ab"):
-        write_table(tmp_path / f"{k}.{name}{packed}", table, format=name)
     for packed in ("", ".gz", ".zst"):
-        assert (tmp_path / f"a.{name}{packed}").read_bytes() == (
-            tmp_path / f"b.{name}{packed}"
-        ).read_bytes()
+        first = tmp_path / f"a.{name}{packed}"
+        second = tmp_path / f"b.{name}{packed}"
+        write_table(first, table, format=name)
+        write_table(second, table, format=name)
+        assert first.read_bytes() == second.read_bytes()
 
 
 names = st.text(
@@ -118,16 +112,10 @@ def named_tables(draw: st.DrawFn) -> ScoreTable:
     composed = names.map(lambda name: normalize("NFC", name))  # as labels are read
     labels = draw(st.lists(odd | composed, min_size=1, max_size=4, unique=True))
     cell = st.floats(0, 1) | st.just(float("nan"))
-    scores = draw(
-        st.lists(
-            cell,
-            min_size=len(instances) * len(labels),
-            max_size=len(instances) * len(labels),
-        )
-    )
-    return ScoreTable(
-        "t", np.array(scores).reshape(len(instances), len(labels)), instances, labels
-    )
+    shape = (len(instances), len(labels))
+    n_cells = len(instances) * len(labels)
+    scores = draw(st.lists(cell, min_size=n_cells, max_size=n_cells))
+    return ScoreTable("t", np.array(scores).reshape(shape), instances, labels)
 
 
 @pytest.mark.parametrize(("name", "layout"), KINDS)
@@ -142,22 +130,20 @@ def test_any_names_and_scores(
     tmp_path: Path, name: str, layout: str, table: ScoreTable, as_csr: bool
 ) -> None:
     path = tmp_path / f"t.{name}"
-    write_table(
-        path,
-        table._replace(scores=sparse.csr_array(table.scores)) if as_csr else table,
-        format=name,
-        layout=layout,
-        force=True,
-    )
+    written = table
+    if as_csr:
+        (written,) = as_sparse([table])
+    write_table(path, written, format=name, layout=layout, force=True)
+
+    # Long tables may have another order.
     read = read_table(path, format=name)
-    order = [list(read.labels).index(label) for label in table.labels]
-    rows = [list(read.instances).index(instance) for instance in table.instances]
-    if sparse.issparse(read.scores):
-        dense = read.scores.toarray()
-    else:
-        dense = read.scores
-    assert dense.shape == table.scores.shape
-    np.testing.assert_array_equal(dense[np.ix_(rows, order)], table.scores)
+    rows = list(map(list(read.instances).index, table.instances))
+    columns = list(map(list(read.labels).index, table.labels))
+    scores = read.scores
+    if sparse.issparse(scores):
+        scores = scores.toarray()
+    assert scores.shape == table.scores.shape
+    np.testing.assert_array_equal(scores[np.ix_(rows, columns)], table.scores)
 
 
 def test_standard_streams(monkeypatch: pytest.MonkeyPatch) -> None:

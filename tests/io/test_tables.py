@@ -53,7 +53,7 @@ def test_index_of_a_pandas_frame_names_the_instances(tmp_path: Path) -> None:
     assert read_table(tmp_path / "b.parquet").instances.tolist() == ["x", "y"]
 
 
-def test_a_range_that_pandas_only_names_is_the_index_too(tmp_path: Path) -> None:
+def test_a_range_index_that_is_only_in_the_metadata(tmp_path: Path) -> None:
     frame = pd.DataFrame(
         {"a": [0, 1], "b": [1, 0]}, index=pd.RangeIndex(7, 9, name="id")
     )
@@ -61,9 +61,9 @@ def test_a_range_that_pandas_only_names_is_the_index_too(tmp_path: Path) -> None
     table = read_table(tmp_path / "a.parquet")
     assert list(table.instances) == ["7", "8"]
     assert list(table.labels) == ["a", "b"]
-    frame.reset_index().to_parquet(
-        tmp_path / "b.parquet"
-    )  # now a column, beside a range that says nothing
+
+    # Now the ids are a column, and the index is an unnamed range.
+    frame.reset_index().to_parquet(tmp_path / "b.parquet")
     assert list(read_table(tmp_path / "b.parquet").instances) == ["7", "8"]
 
 
@@ -83,7 +83,7 @@ def test_lists_of_tags_in_a_column(tmp_path: Path, name: str, read) -> None:
 
 
 @pytest.mark.parametrize("cell", ['"[""x""]"', "x;y", "x|y"])
-def test_lists_of_tags_in_text_are_sent_elsewhere(tmp_path: Path, cell: str) -> None:
+def test_lists_of_tags_in_text_are_refused(tmp_path: Path, cell: str) -> None:
     (tmp_path / "a.csv").write_text(f"id,labels\n1,{cell}\n")
     with pytest.raises(
         InputError, match="; lists of tags are read from JSON lines and Parquet$"
@@ -91,11 +91,11 @@ def test_lists_of_tags_in_text_are_sent_elsewhere(tmp_path: Path, cell: str) -> 
         mlc.read_predictions(tmp_path / "a.csv")
 
 
-def test_what_was_taken_for_ids_is_named(tmp_path: Path) -> None:
+def test_errors_name_the_column_of_ids(tmp_path: Path) -> None:
     pl.DataFrame({"s": [1, 0, 1], "p": [0, 0, 1]}).write_parquet(tmp_path / "a.parquet")
     with pytest.raises(
         InputError,
-        match="row 3: found the instance '1' again .*, expected each once in 's', the column",
+        match="row 3: found the instance '1' again .*, expected each once in 's'",
     ):
         mlc.read_predictions(tmp_path / "a.parquet")
 
@@ -104,6 +104,6 @@ def test_semicolons_come_with_decimal_commas(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("id;x\n1;0,5\n")
     with pytest.raises(
         InputError,
-        match=r"found semicolons between columns, expected commas, and points in numbers",
+        match="found semicolons between columns, expected commas, and points",
     ):
         mlc.read_predictions(tmp_path / "a.csv")
