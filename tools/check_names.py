@@ -37,7 +37,6 @@ PENDING = (
     "combiners/base.py",
     "linalg/annotations.py",
     "linalg/block_sums.py",
-    "linalg/label_map.py",
     "linalg/sparse_scores.py",
     "linalg/vote_patterns.py",
     "predictions/clusterings.py",
