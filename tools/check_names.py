@@ -45,10 +45,7 @@ PENDING = (
     "predictions/quantile_normalization.py",
     "predictions/score_tables.py",
     "predictions/validation.py",
-    "report/render.py",
     "consensus.py",
-    "ensemble.py",
-    "query_selection.py",
 )
 
 
