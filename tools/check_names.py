@@ -38,7 +38,6 @@ PENDING = (
     "combiners/base.py",
     "linalg/annotations.py",
     "linalg/block_sums.py",
-    "linalg/label_map.py",
     "linalg/sparse_scores.py",
     "linalg/vote_patterns.py",
     "predictions/clusterings.py",
@@ -47,10 +46,7 @@ PENDING = (
     "predictions/quantile_normalization.py",
     "predictions/score_tables.py",
     "predictions/validation.py",
-    "report/render.py",
     "consensus.py",
-    "ensemble.py",
-    "query_selection.py",
 )
 
 

@@ -66,7 +66,7 @@ def needed(panel, truth, found):
 def asked_about(found, budget, seed=0):
     none = np.zeros(len(found.scores), dtype=bool)
     return query.select_queries(
-        found.scores, found.probabilities, none, budget, "consensus", seed
+        found.scores, found.probabilities, none, budget, "consensus", seed=seed
     )
 
 
@@ -92,8 +92,8 @@ def reckoned(truth, found, power, unsure):
             found.probabilities,
             share * BUDGET,
             "consensus",
-            power,
-            unsure,
+            power=power,
+            unsure=unsure,
         )
         gains.append(wrong @ chance)
     return read_off(BUDGET * wrong.mean(axis=1), gains, FINE)

@@ -1,13 +1,14 @@
-"""`ConsensusClassifier`: multilabel classifiers in, their consensus out, as scikit-learn's `VotingClassifier` votes."""
+"""`ConsensusClassifier`: an ensemble of multilabel classifiers for scikit-learn."""
 
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import sparse, special
 from sklearn import get_config
-from sklearn.base import ClassifierMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.ensemble._base import _BaseHeterogeneousEnsemble
-from sklearn.utils import Bunch
+from sklearn.utils import Bunch, Tags
 from sklearn.utils.metadata_routing import (
     MetadataRouter,
     MethodMapping,
@@ -16,46 +17,50 @@ from sklearn.utils.metadata_routing import (
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from .choosing import choose
+from .choosing import Method, choose
 from .errors import InputError
 from .predictions import Array, FloatArray, Predictions
 
-# no label is impossible or certain, so that logarithms of probabilities are finite
-_LEAST = 1e-12
+# Probabilities are at least this and at most 1 minus this, so that their logarithms
+# are finite.
+_SMALLEST_PROBABILITY = 1e-12
 
 
 class ConsensusClassifier(ClassifierMixin, _BaseHeterogeneousEnsemble):  # type: ignore[misc]
-    """Fit multilabel classifiers and combine what they say, where `VotingClassifier` takes no multilabel `y`.
+    """Fit multilabel classifiers and combine their predictions.
 
-    A `y` with one class for each instance is taken too; the classes are then what is
-    ranked.
+    It is to multilabel targets what scikit-learn's `VotingClassifier` is to others. A
+    `y` with one class per instance is accepted, too; the classes are then ranked.
 
-    What each says is taken from its `predict_proba`, in either form that scikit-learn
-    has; else from its `decision_function`, through the logistic function; else from
-    `predict`.
+    The scores of a classifier are its `predict_proba`, in either of scikit-learn's two
+    forms. A classifier without it is asked for its `decision_function`, which goes
+    through the logistic function, or else for its `predict`.
 
     Parameters
     ----------
-    estimators
-        Pairs (name, classifier). Clones of them are fitted; ``"drop"`` in place of a
-        classifier leaves it out.
-    combiner
-        A combiner, or the name of its method; ``None``: what `combine` would choose.
-    prefit
+    estimators : list of (str, estimator)
+        Names and classifiers. Clones of the classifiers are fitted. ``"drop"`` in place
+        of a classifier leaves it out.
+    combiner : BaseCombiner or str, default=None
+        A combiner or the name of a method. By default, the method that `combine` would
+        choose.
+    prefit : bool, default=False
         Whether the classifiers are fitted already and stay as they are. `fit` then only
-        fits the combiner, to what they say of its `X`; it needs no `y`.
+        fits the combiner to their predictions for its `X`, and needs no `y`.
 
     Attributes
     ----------
-    estimators_, named_estimators_
+    estimators_ : list of estimator
         The fitted classifiers.
-    combiner_
+    named_estimators_ : Bunch
+        The fitted classifiers by name.
+    combiner_ : BaseCombiner
         The fitted combiner.
-    labels_
+    labels_ : tuple of str
         Names of the labels: columns of the `y` that was fitted, if it was a DataFrame.
-    classes_
-        For each label, that it can be 0 or 1, as scikit-learn's multilabel classifiers
-        have it; or the classes (l,).
+    classes_ : list of ndarray, or ndarray of shape (l,)
+        0 and 1 for each label, as in scikit-learn's multilabel classifiers; or the
+        classes.
 
     Examples
     --------
@@ -64,226 +69,254 @@ class ConsensusClassifier(ClassifierMixin, _BaseHeterogeneousEnsemble):  # type:
     >>> from sklearn.neighbors import KNeighborsClassifier
     >>> from sklearn.tree import DecisionTreeClassifier
     >>> X, y = make_multilabel_classification(random_state=0)
-    >>> ensemble = mlc.ConsensusClassifier([("tree", DecisionTreeClassifier()), ("near", KNeighborsClassifier())])
+    >>> ensemble = mlc.ConsensusClassifier(
+    ...     [("tree", DecisionTreeClassifier()), ("near", KNeighborsClassifier())]
+    ... )
     >>> ensemble.fit(X, y).predict(X).shape
     (100, 5)
     """
 
     def __init__(
         self,
-        estimators: list[tuple[str, Any]],
-        combiner: Any = None,
+        estimators: list[tuple[str, BaseEstimator]],
+        combiner: Method = None,
         prefit: bool = False,
     ) -> None:
         super().__init__(estimators=estimators)
         self.combiner = combiner
         self.prefit = prefit
 
-    def fit(self, X: Any, y: Any = None, **fit_params: Any) -> Self:
-        """Fit the classifiers, and the combiner to what they say of `X`.
+    def fit(
+        self, X: ArrayLike, y: ArrayLike | None = None, **fit_params: object
+    ) -> Self:
+        """Fit the classifiers, and the combiner to their predictions for `X`.
 
         Parameters
         ----------
-        X
-            Features (n, …), whatever the classifiers take.
-        y
-            Relevant labels (n, l), 0/1 or bool, dense or scipy.sparse, or a DataFrame;
-            or classes (n,). Not needed with `prefit`.
+        X : array-like of shape (n, ...)
+            Features, in any form that the classifiers accept.
+        y : array-like of shape (n, l) or (n,), default=None
+            Relevant labels, 0/1 or bool, dense, sparse or a DataFrame; or classes. Not
+            needed with `prefit`.
         **fit_params
-            For the `fit` of every classifier, such as `sample_weight`; of those that
-            ask for it, if metadata routing is enabled.
+            For the `fit` of each classifier, such as `sample_weight`. With metadata
+            routing, only for classifiers that request it.
 
         Returns
         -------
-        The ensemble itself.
+        self : object
         """
-        names, given = self._validate_estimators()
-        members = {
-            name: one
-            for name, one in zip(names, given, strict=True)
-            if not isinstance(one, str)
-        }
-        if self.prefit and y is None:
-            known = None
-        else:
-            known = self._target(y)
+        names, estimators = self._validate_estimators()
+        classifiers = {}
+        for name, estimator in zip(names, estimators, strict=True):
+            if not isinstance(estimator, str):  # "drop"
+                classifiers[name] = estimator
 
+        target = None
+        if not self.prefit or y is not None:
+            target = _check_target(y)
         if not self.prefit:
-            if get_config()["enable_metadata_routing"]:
-                routed = process_routing(self, "fit", **fit_params)
-            else:
-                routed = None
+            classifiers = self._fit_classifiers(classifiers, X, target, fit_params)
+        self._set_classifiers(classifiers)
 
-            members = {
-                name: clone(one).fit(
-                    X, known, **(routed[name].fit if routed else fit_params)
-                )
-                for name, one in members.items()
-            }
-
-        self.estimators_, self.named_estimators_ = (
-            list(members.values()),
-            Bunch(**dict(self.estimators) | members),
-        )
+        # Without a target, the predictions show whether there are several labels.
         first = self.estimators_[0]
-        for name in ("n_features_in_", "feature_names_in_"):
-            if hasattr(first, name):
-                setattr(self, name, getattr(first, name))
+        shown = target
+        if shown is None:
+            shown = first.predict(X)
+        is_multilabel = shown.ndim == 2
+        labels = None
+        columns = getattr(y, "columns", None)
+        if is_multilabel and columns is not None:
+            labels = [str(name) for name in columns]
 
-        several = (first.predict(X) if known is None else known).ndim == 2
-        if several and hasattr(y, "columns"):
-            labels = [str(name) for name in y.columns]
-        else:
-            labels = None
-
-        panel = Predictions(
-            [self._said(one, X) for one in self.estimators_],
-            models=list(members),
+        predictions = Predictions(
+            [_compute_scores(classifier, X) for classifier in self.estimators_],
+            models=list(classifiers),
             labels=labels,
         )
-        if self.combiner is None or isinstance(self.combiner, str):
-            wanted = self.combiner
-        else:
-            wanted = clone(self.combiner)
-
-        self.combiner_ = choose(panel, method=wanted).combiner.fit(panel)
-        self.labels_ = panel.labels
-        if several:
-            self.classes_ = [np.array([0, 1])] * len(panel.labels)
+        method = self.combiner
+        if method is not None and not isinstance(method, str):
+            method = clone(method)
+        self.combiner_ = choose(predictions, method=method).combiner.fit(predictions)
+        self.labels_ = predictions.labels
+        if is_multilabel:
+            self.classes_ = [np.array([0, 1])] * len(predictions.labels)
         else:
             self.classes_ = first.classes_
-
         return self
 
-    def panel(self, X: Any) -> Predictions:
-        """Return what the classifiers say of `X`, to combine, explain or report as any panel.
+    def panel(self, X: ArrayLike) -> Predictions:
+        """Return the classifiers' predictions, to combine, explain or report them.
 
         Parameters
         ----------
-        X
-            Features (n, …), whatever the classifiers take.
+        X : array-like of shape (n, ...)
+            Features, in any form that the classifiers accept.
 
         Returns
         -------
-        Predictions of the classifiers, under their names.
+        Predictions
+            Scores of the classifiers, under their names.
         """
         check_is_fitted(self)
-        said = [self._said(one, X) for one in self.estimators_]
-        return Predictions(said, models=self.combiner_.models_, labels=self.labels_)
+        scores = [_compute_scores(classifier, X) for classifier in self.estimators_]
+        return Predictions(scores, models=self.combiner_.models_, labels=self.labels_)
 
-    def predict(self, X: Any) -> Array:
-        """Return label sets (n, l) of 0 and 1: as many top labels as the classifiers give an instance on average.
+    def predict(self, X: ArrayLike) -> Array:
+        """Return label sets, with as many labels as the classifiers give on average.
 
         Parameters
         ----------
-        X
-            Features (n, …), whatever the classifiers take.
+        X : array-like of shape (n, ...)
+            Features, in any form that the classifiers accept.
 
         Returns
         -------
-        ndarray (n, l); the class of highest score (n,), if `fit` saw a `y` with one
-        class for each instance.
+        ndarray of shape (n, l) or (n,)
+            1 for the labels of an instance, 0 for others; or the class with the highest
+            score, if `y` had one class per instance.
         """
         check_is_fitted(self)
         if isinstance(self.classes_, list):
             return np.asarray(self.combiner_.predict(self.panel(X)), dtype=np.int64)
-        return np.asarray(self.classes_[self._scores(X).argmax(axis=1)])
+        return np.asarray(self.classes_[self._combine(X).argmax(axis=1)])
 
-    def predict_proba(self, X: Any) -> FloatArray:
-        """Return consensus scores, cut to between 0 and 1; they rank labels and are not calibrated.
+    def predict_proba(self, X: ArrayLike) -> FloatArray:
+        """Return consensus scores, clipped to [0, 1]. They are not calibrated.
 
         Parameters
         ----------
-        X
-            Features (n, …), whatever the classifiers take.
+        X : array-like of shape (n, ...)
+            Features, in any form that the classifiers accept.
 
         Returns
         -------
-        ndarray (n, l); rows sum to 1, if `fit` saw a `y` with one class for each
-        instance.
+        ndarray of shape (n, l)
+            Rows sum to 1 if `y` had one class per instance.
         """
-        scores = np.clip(self._scores(X), _LEAST, 1 - _LEAST)
+        scores = np.clip(
+            self._combine(X), _SMALLEST_PROBABILITY, 1 - _SMALLEST_PROBABILITY
+        )
         if isinstance(self.classes_, list):
             return scores
         return scores / scores.sum(axis=1, keepdims=True)
 
-    def decision_function(self, X: Any) -> FloatArray:
-        """Return consensus scores, higher = more relevant.
+    def decision_function(self, X: ArrayLike) -> FloatArray:
+        """Return consensus scores; higher scores are more relevant.
 
         Parameters
         ----------
-        X
-            Features (n, …), whatever the classifiers take.
+        X : array-like of shape (n, ...)
+            Features, in any form that the classifiers accept.
 
         Returns
         -------
-        ndarray (n, l). If `fit` saw a `y` with one class for each instance: what
-        `predict_proba` gives, of two classes their difference (n,).
+        ndarray of shape (n, l) or (n,)
+            If `y` had one class per instance: the result of `predict_proba`, or the
+            difference of its two columns for two classes.
         """
         check_is_fitted(self)
         if isinstance(self.classes_, list):
-            return self._scores(X)
+            return self._combine(X)
 
-        found = self.predict_proba(X)
+        probabilities = self.predict_proba(X)
         if len(self.classes_) != 2:
-            return found
-        return found[:, 1] - found[:, 0]
-
-    def _scores(self, X: Any) -> FloatArray:
-        panel = self.panel(X)  # which says so first if nothing is fitted
-        return np.asarray(self.combiner_.transform(panel))
+            return probabilities
+        return probabilities[:, 1] - probabilities[:, 0]
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Say that `fit` passes metadata on to the `fit` of the classifiers that ask for it."""
+        """Return that `fit` passes metadata to the `fit` of the classifiers."""
         mapping = MethodMapping().add(caller="fit", callee="fit")
-        return MetadataRouter(owner=self).add(
-            **dict(self.estimators), method_mapping=mapping
-        )
+        router = MetadataRouter(owner=self)
+        return router.add(**dict(self.estimators), method_mapping=mapping)
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_label = True
         tags.target_tags.required = not self.prefit
         return tags
 
-    def _target(self, y: Any) -> Array:
-        """Return `y` as classes (n,) or a matrix of 0 and 1 (n, l); refuse other targets."""
-        check_classification_targets(y)
-        kind = type_of_target(y, input_name="y")
-        if kind == "multilabel-indicator":
-            return np.asarray(y.toarray() if sparse.issparse(y) else y).astype(np.int64)
-        if kind not in ("binary", "multiclass"):
-            raise InputError(
-                where="y",
-                found=f"a {kind} target",
-                expected="a binary matrix (n, l), or classes (n,)",
-            )
+    def _fit_classifiers(
+        self,
+        classifiers: dict[str, BaseEstimator],
+        X: ArrayLike,
+        target: Array | None,
+        fit_params: dict[str, object],
+    ) -> dict[str, BaseEstimator]:
+        """Return fitted clones of the classifiers, by name."""
+        routing = None
+        if get_config()["enable_metadata_routing"]:
+            routing = process_routing(self, "fit", **fit_params)
 
-        return np.asarray(column_or_1d(y, warn=True))
+        fitted = {}
+        for name, classifier in classifiers.items():
+            params = fit_params
+            if routing is not None:
+                params = routing[name].fit
+            fitted[name] = clone(classifier).fit(X, target, **params)
+        return fitted
 
-    def _said(self, estimator: Any, X: Any) -> Array:
-        """Return what a fitted classifier says of each instance and label or class (n, l), within 0 and 1."""
-        if hasattr(estimator, "predict_proba"):
-            found = estimator.predict_proba(X)
-            if isinstance(
-                found, list
-            ):  # a label that was never, or always, there has one class only
-                found = np.stack(
-                    [
-                        p @ (own == 1)
-                        for p, own in zip(found, estimator.classes_, strict=True)
-                    ],
-                    axis=1,
-                )
-        elif hasattr(estimator, "decision_function"):
-            found = special.expit(estimator.decision_function(X))
-            if found.ndim == 1:
-                found = np.stack([1 - found, found], axis=1)
-        else:
-            found = estimator.predict(X)
-            if found.ndim == 1:
-                found = found[:, None] == estimator.classes_
+    def _set_classifiers(self, classifiers: dict[str, BaseEstimator]) -> None:
+        """Set the attributes that scikit-learn's ensembles have."""
+        self.estimators_ = list(classifiers.values())
+        self.named_estimators_ = Bunch(**dict(self.estimators) | classifiers)
+        first = self.estimators_[0]
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(first, name):
+                setattr(self, name, getattr(first, name))
 
-        return np.asarray(
-            np.clip(found.toarray() if sparse.issparse(found) else found, 0, 1)
+    def _combine(self, X: ArrayLike) -> FloatArray:
+        """Return the consensus scores (n, l)."""
+        predictions = self.panel(X)  # first, as it checks that all is fitted
+        return np.asarray(self.combiner_.transform(predictions))
+
+
+def _check_target(y: ArrayLike | None) -> Array:
+    """Return `y` as classes (n,) or as 0 and 1 (n, l); other targets are an error."""
+    check_classification_targets(y)
+    kind = type_of_target(y, input_name="y")
+    if kind == "multilabel-indicator":
+        return _to_dense(y).astype(np.int64)
+    if kind not in ("binary", "multiclass"):
+        raise InputError(
+            where="y",
+            found=f"a {kind} target",
+            expected="a binary matrix (n, l), or classes (n,)",
         )
+    return np.asarray(column_or_1d(y, warn=True))
+
+
+def _compute_scores(classifier: BaseEstimator, X: ArrayLike) -> Array:
+    """Return a fitted classifier's scores of labels or classes (n, l), in [0, 1]."""
+    if hasattr(classifier, "predict_proba"):
+        scores = classifier.predict_proba(X)
+        if isinstance(scores, list):
+            scores = _select_relevant(scores, classifier.classes_)
+    elif hasattr(classifier, "decision_function"):
+        scores = special.expit(classifier.decision_function(X))
+        if scores.ndim == 1:  # two classes
+            scores = np.stack([1 - scores, scores], axis=1)
+    else:
+        scores = classifier.predict(X)
+        if scores.ndim == 1:
+            scores = scores[:, np.newaxis] == classifier.classes_
+    return np.asarray(np.clip(_to_dense(scores), 0, 1))
+
+
+def _select_relevant(probabilities: list[FloatArray], classes: list[Array]) -> Array:
+    """Return the probability of 1 for each label (n, l).
+
+    A label that all training instances have, or none, has one class only.
+    """
+    columns = []
+    for label_probabilities, label_classes in zip(probabilities, classes, strict=True):
+        columns.append(label_probabilities @ (label_classes == 1))
+    return np.stack(columns, axis=1)
+
+
+def _to_dense(matrix: object) -> Array:
+    """Return a matrix that may be sparse as an array."""
+    if sparse.issparse(matrix):
+        matrix = sparse.csr_array(matrix).toarray()
+    return np.asarray(matrix)

@@ -2,66 +2,78 @@
 
 import os
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, cast
 
 from .choosing import Method, Optimize, choose, describe_choice
 from .combiners.base import BaseCombiner
 from .linalg.sparse_scores import SparseScores
-from .predictions import Array, FloatArray, Predictions
+from .predictions import Array, BasePredictions, FloatArray, Predictions
 from .predictions.validation import Weights
 
+if TYPE_CHECKING:
+    from .io.layouts import Layout
+    from .io.write import ClusterBlocks, LocalBlocks
 
-class Written(NamedTuple):
-    """What `write_consensus` did."""
+# Turns the scores of a block and its predictions into the values to be written.
+ValueFunction = Callable[[FloatArray | SparseScores, Predictions], Array]
 
-    method: str
-    reason: str  # why that method
+
+@dataclass(frozen=True, kw_only=True)
+class Written:
+    """The combiner that made a consensus that was written to a file."""
+
+    method: str  # its name
+    reason: str  # why this method was used
     combiner: BaseCombiner  # fitted
-    n_missing: int  # of all predictions
+    n_missing: int  # missing predictions
 
 
 def write_consensus(
-    panel: Any,
+    panel: BasePredictions,
     path: str | os.PathLike[str],
     optimize: Optimize = "auto",
     *,
     method: Method = None,
     weights: Weights = None,
     format: str | None = None,
-    layout: Any = "wide",
-    values: Callable[[FloatArray, Predictions], Array] | None = None,
+    layout: "Layout" = "wide",
+    values: ValueFunction | None = None,
     force: bool = False,
     solved: bool = False,
 ) -> Written:
-    r"""Combine predictions that are not in memory and write the consensus to a file, block by block.
+    r"""Combine predictions that are not in memory, and write the consensus to a file.
+
+    Predictions are read, combined and written block by block.
 
     Parameters
     ----------
-    panel
-        What `scan_predictions` or `from_dask` gives.
-    path
-        Where to write: Parquet, CSV or TSV. It appears when it is whole. Dask's workers
-        write Parquet as a folder.
+    panel : BasePredictions
+        Result of `scan_predictions` or `from_dask`.
+    path : str or path-like
+        The output: Parquet, CSV or TSV. It appears only when it is complete. Workers of
+        Dask write Parquet as a folder.
     optimize, method, weights
         As in `combine`.
-    format
-        The format, where the suffix does not tell.
-    layout
+    format : str, default=None
+        Format of the output, if its suffix is not that of the format.
+    layout : {"wide", "long", "ranked"}, default="wide"
         As in `io.write_table`.
-    values
-        Turns the scores of a block into what is to be written; by default the scores
-        themselves.
-    force
+    values : callable, default=None
+        Called with the scores of a block (n, l) and its predictions; returns the values
+        to be written. By default these are the scores.
+    force : bool, default=False
         Whether to replace a file that exists.
-    solved
-        Whether `method` is a combiner that was fitted or loaded before, and is only to
-        be applied.
+    solved : bool, default=False
+        Whether `method` is a combiner that was fitted or loaded before, and is only
+        applied.
 
     Returns
     -------
     Written
-        ``(method, reason, combiner, n_missing)``.
+        The method, the reason for it, the fitted combiner, and the number of missing
+        predictions.
 
     Examples
     --------
@@ -80,24 +92,39 @@ def write_consensus(
     from .io.files import check_output
     from .io.write import streamed_format, write_blocks
 
-    streamed_format(path, format)  # before the work, not after
+    # Check the output before the work, not after it.
+    streamed_format(path, format)
     check_output(path, force)
-    combiner, reason, fitted = choose(panel, optimize, method, weights)
+
+    choice = choose(panel, optimize, method, weights)
+    combiner = choice.combiner
     if solved:
         panel = combiner.in_fitted_order(panel)
-    if not solved:
-        combiner.fit(fitted)
+    else:
+        combiner.fit(choice.panel)
 
-    made = partial(_written, combiner.applying(), values)
-    missing = write_blocks(path, panel, made, format=format, layout=layout, force=force)
-    return Written(combiner.name, describe_choice(reason, combiner), combiner, missing)
+    compute = partial(_compute_values, combiner.applying(), values)
+    blocks = cast("LocalBlocks | ClusterBlocks", panel)
+    n_missing = write_blocks(
+        path, blocks, compute, format=format, layout=layout, force=force
+    )
+    return Written(
+        method=combiner.name,
+        reason=describe_choice(choice.reason, combiner),
+        combiner=combiner,
+        n_missing=n_missing,
+    )
 
 
-def _written(apply: Any, values: Any, block: Predictions) -> Any:
+def _compute_values(
+    apply: Callable[[Predictions], FloatArray | SparseScores],
+    values: ValueFunction | None,
+    block: Predictions,
+) -> Array:
+    """Return the values of a block that are written."""
     scores = apply(block)
-    if values is None:
-        if isinstance(scores, SparseScores):
-            return scores.cells()
-        return scores
-
-    return values(scores, block)
+    if values is not None:
+        return values(scores, block)
+    if isinstance(scores, SparseScores):
+        return scores.cells()
+    return scores

@@ -37,7 +37,7 @@ def test_instances_are_chosen_as_often_as_is_said():
     said = {}
     for seed in range(600):
         result = select_queries(
-            likely, likely, np.zeros(30, dtype=bool), 8, "consensus", seed
+            likely, likely, np.zeros(30, dtype=bool), 8, "consensus", seed=seed
         )
         assert len(result.at) == 8
         times[result.at] += 1

@@ -151,8 +151,8 @@ def test_while_all_labels_are_in_the_head_scores_are_the_same(name, seed, n, dec
 def test_the_walk_is_within_its_bound(seed, n, gaps, head, settings, most):
     panel = small_panel(seed, n=n, gaps=gaps)
     with pytest.MonkeyPatch.context() as changed:
-        changed.setattr("mlconsensus.linalg.label_map.HEAD", head)
-        changed.setattr("mlconsensus.linalg.label_map.EXACT", head)
+        changed.setattr("mlconsensus.linalg.head_tail_map.HEAD_SIZE", head)
+        changed.setattr("mlconsensus.linalg.head_tail_map.MAX_EXACT_LABELS", head)
         changed.setattr("mlconsensus.linalg.random_walk._MOST", most)
         combiner = mlc.MLCMr(**settings).fit(panel.as_block(True))
         many = combiner.transform(panel)
@@ -180,8 +180,8 @@ def test_the_walk_has_the_same_best_labels():
 @given(seed=st.integers(0, 10**6), head=st.integers(1, 11))
 def test_with_a_tail_the_filter_is_nearly_the_same(seed, head):
     with pytest.MonkeyPatch.context() as changed:
-        changed.setattr("mlconsensus.linalg.label_map.HEAD", head)
-        changed.setattr("mlconsensus.linalg.label_map.EXACT", head)
+        changed.setattr("mlconsensus.linalg.head_tail_map.HEAD_SIZE", head)
+        changed.setattr("mlconsensus.linalg.head_tail_map.MAX_EXACT_LABELS", head)
         dense, many = both_ways(small_panel(seed, n=200, gaps=False), "Filter")
     result = many.stored.tocoo()
     np.testing.assert_allclose(result.data, dense[result.row, result.col], atol=0.05)
@@ -203,11 +203,11 @@ def test_a_rater_that_does_not_count_is_one_that_hardly_counts():
 @pytest.mark.parametrize("name", ["MLCM-a", "MLCM-r", "Filter"])
 def test_pieces_of_the_work_change_nothing(name, monkeypatch):
     panel = small_panel(7, n=100).as_block(True)
-    monkeypatch.setattr("mlconsensus.linalg.label_map.HEAD", 5)
-    monkeypatch.setattr("mlconsensus.linalg.label_map.EXACT", 5)
+    monkeypatch.setattr("mlconsensus.linalg.head_tail_map.HEAD_SIZE", 5)
+    monkeypatch.setattr("mlconsensus.linalg.head_tail_map.MAX_EXACT_LABELS", 5)
     complete = mlc.COMBINERS[name]().fit_transform(panel)
-    for module in ("sparse_scores", "label_map"):
-        monkeypatch.setattr(f"mlconsensus.linalg.{module}._AT_ONCE", 30)
+    monkeypatch.setattr("mlconsensus.linalg.sparse_scores._AT_ONCE", 30)
+    monkeypatch.setattr("mlconsensus.linalg.head_tail_shrinkage._PIECE_SIZE", 30)
     pieces = mlc.COMBINERS[name]().fit_transform(panel)
     np.testing.assert_allclose(
         pieces.toarray(), complete.toarray(), atol=1e-6

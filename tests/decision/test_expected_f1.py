@@ -51,7 +51,7 @@ def test_the_curve_is_what_a_rater_that_is_left_out_says():
     said, truth = annotators(5, 0.2, 0.1)
     rng = np.random.default_rng(1)
     said = np.where(truth, rng.random(said.shape) < 0.8, rng.random(said.shape) < 0.1)
-    shares, likely = expected_f1._curve(mlc.Predictions(said))
+    shares, likely = expected_f1._estimate_true_shares(mlc.Predictions(said))
     np.testing.assert_allclose(shares, np.arange(5) / 4)
     yes = np.arange(5)
     odds = 0.2 / 0.8 * (0.8 / 0.1) ** yes * (0.2 / 0.9) ** (4 - yes)

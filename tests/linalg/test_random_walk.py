@@ -27,7 +27,7 @@ def test_every_side_finds_the_same(form, n, monkeypatch):
     anchors = RNG.random(20) + 0.1
     held = RNG.random((20, 3))
     expected = literal(rows, anchors, held)
-    few = Gram.of(form(rows))
+    few = Gram.from_rows(form(rows))
     assert (few.rows is None) == (n >= 20)
     np.testing.assert_allclose(
         random_walk.solve_system(few, anchors, held.copy()), expected, atol=1e-10
@@ -38,7 +38,7 @@ def test_every_side_finds_the_same(form, n, monkeypatch):
         atol=1e-10,
     )
     monkeypatch.setattr(threads._bound, "limits", threads.ResourceLimits(memory=0))
-    walk = Gram.of(form(rows))
+    walk = Gram.from_rows(form(rows))
     assert walk.rows is not None
     np.testing.assert_allclose(
         random_walk.solve_system(walk, anchors, held.copy()), expected, atol=1e-10
@@ -70,7 +70,7 @@ def test_labels_are_worked_out_in_portions(monkeypatch):
         threads._bound, "limits", threads.ResourceLimits(memory=0, threads=2)
     )  # one label at a time
     np.testing.assert_allclose(
-        random_walk.solve_system(Gram.of(rows), anchors, held.copy()),
+        random_walk.solve_system(Gram.from_rows(rows), anchors, held.copy()),
         literal(rows, anchors, held),
         atol=1e-10,
     )
@@ -93,7 +93,7 @@ def test_conjugate_gradients_that_do_not_converge_say_so(monkeypatch):
     monkeypatch.setattr(random_walk, "_ERROR", 0.0)  # which rounding never reaches
     with pytest.raises(mlc.InputError, match="found no solution"):
         random_walk.solve_system(
-            Gram.of(RNG.random((30, 20))), np.ones(20), RNG.random((20, 3))
+            Gram.from_rows(RNG.random((30, 20))), np.ones(20), RNG.random((20, 3))
         )
 
 
@@ -107,7 +107,7 @@ def test_a_walk_that_takes_many_steps_is_followed_to_its_end(monkeypatch):
     anchors = np.full(v, 1e-4)
     held = np.eye(v)[:, :2]
     monkeypatch.setattr(threads._bound, "limits", threads.ResourceLimits(memory=0))
-    kept = Gram.of(rows)
+    kept = Gram.from_rows(rows)
     assert kept.rows is not None
     found = random_walk.solve_system(kept, anchors, held.copy())
     np.testing.assert_allclose(found, literal(rows, anchors, held), rtol=1e-6)

@@ -10,7 +10,7 @@ from scipy import sparse
 
 from mlconsensus.errors import InputError
 from mlconsensus.execution.threads import ResourceLimits
-from mlconsensus.linalg import label_map, sparse_scores
+from mlconsensus.linalg import sparse_scores
 from mlconsensus.linalg.sparse_scores import SparseScores
 
 
@@ -75,77 +75,3 @@ def test_tables_that_do_not_fit_are_refused(monkeypatch):
     monkeypatch.setattr(sparse_scores, "get_limits", lambda: ResourceLimits(memory=8))
     with pytest.raises(InputError, match="top\\(k\\) gives the best"):
         SparseScores(sparse.csr_array((2, 2)), np.zeros(2)).toarray()
-
-
-@settings(max_examples=30, deadline=None)
-@given(
-    seed=st.integers(0, 10**6), head=st.integers(2, 40), kept=st.sampled_from([3, 100])
-)
-def test_the_map_is_within_its_bound(seed, head, kept):
-    rng = np.random.default_rng(seed)
-    l = 40
-    rows = sparse.csr_array(
-        (rng.random((200, l)) < 1 / np.arange(2, l + 2)) * rng.random((200, l))
-    )
-    K = (rows.T @ rows).tocsr() * (3 / 200)
-    exact = K.toarray() @ np.linalg.inv(np.eye(l) + K.toarray())
-    with pytest.MonkeyPatch.context() as changed:
-        changed.setattr(
-            label_map, "KEPT", kept
-        )  # how many others a label of the tail brings up
-        result = label_map.shrunk(
-            np.arange(l),
-            K[:head].toarray(),
-            K.diagonal()[head:],
-            [(slice(0, l), K[head:, head:])],
-        )
-    complete = np.stack([result.column(label, l) for label in range(l)], axis=1)
-    assert np.abs(complete - exact).max() <= result.bound
-    assert result.bound < 0.2 or head < 10
-    one = rng.random(l)
-    np.testing.assert_allclose(
-        result.whole(one), one @ complete, atol=1e-5
-    )  # with a tail, single precision
-
-
-@settings(max_examples=20, deadline=None)
-@given(seed=st.integers(0, 10**6), head=st.integers(1, 12))
-def test_rows_are_multiplied_where_it_matters(seed, head):
-    rng = np.random.default_rng(seed)
-    rows = sparse.csr_array((rng.random((50, 12)) < 0.3) * rng.random((50, 12)))
-    with pytest.MonkeyPatch.context() as changed:
-        changed.setattr(label_map, "HEAD", head)
-        changed.setattr(label_map, "EXACT", head)
-        order, h = label_map.head_first(rows.sum(axis=0))
-    with_all = np.concatenate([own for _, own in label_map.with_head(rows, order, h)])
-    pieces = [*label_map.among_tail(order, h, rows)]
-    complete = (rows.T @ rows).toarray()[np.ix_(order, order)]
-    np.testing.assert_allclose(with_all, complete[:h])
-    tail = [(subset, own) for subset, (own,) in pieces]
-    assert all(
-        np.allclose(own.toarray(), complete[h:, h:][subset]) for subset, own in tail
-    )
-    assert sum(own.shape[0] for _, own in tail) == len(order) - h
-    scales = {"before": rng.random(len(order)), "after": rng.random(len(order))}
-    result = label_map.shrunk(order, with_all, complete.diagonal()[h:], tail)._replace(
-        **scales
-    )
-    moved = result.applied(rows[:, order], np.zeros(12), lambda own, _: own).toarray()
-    dense = np.stack([result.column(label, 12) for label in range(12)], axis=1)
-    position = (rows.toarray() > 0) | (np.arange(12) == order[:h, None]).any(axis=0)
-    np.testing.assert_allclose(
-        moved[position], (rows.toarray() @ dense)[position], atol=1e-6
-    )  # with a tail, single precision
-
-
-def test_a_label_of_the_tail_brings_up_so_many_others_at_most(monkeypatch):
-    l = 300
-    K = sparse.csr_array(np.full((l, l), 1e-3) + np.diag(np.full(l, 0.1)))
-    monkeypatch.setattr(label_map, "NEIGHBOURS", 7)
-    K.data[:] = np.abs(K.data) * (
-        1 + np.random.default_rng(0).random(K.nnz) / 10
-    )  # no two alike
-    result = label_map.shrunk(
-        np.arange(l), np.eye(1, l), K.diagonal()[1:], [(slice(0, l), K[1:, 1:])]
-    )
-    assert (np.diff(result.tail.indptr)[1:] == 8).all()  # and itself

@@ -14,7 +14,8 @@ A part of the budget is drawn evenly, so that each instance has a positive proba
 The labels can then also be used to estimate metrics without bias.
 """
 
-from typing import Any, Literal, NamedTuple
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from scipy import special
@@ -33,13 +34,12 @@ _UNSURE = 0.5
 _EVEN_SHARE = {"consensus": 0.2, "figures": 0.3}
 
 
-class QueryBatch(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class QueryBatch:
     """Instances that a person should label next."""
 
     at: IntArray  # (b,) their positions, the most valuable first
     chance: FloatArray  # (b,) inclusion probability of each
-    # ScoreTable of these instances, to be filled in, and of those with gold labels
-    table: Any = None
 
     def __str__(self) -> str:
         return f"{plural(len(self.at), 'instance')} to ask about"
@@ -51,6 +51,7 @@ def select_queries(
     answered: BoolArray,
     budget: int,
     goal: Goal,
+    *,
     seed: int = 0,
 ) -> QueryBatch:
     """Select `budget` instances that a person should label.
@@ -107,6 +108,7 @@ def compute_inclusion_probabilities(
     likely: FloatArray,
     budget: float,
     goal: Goal,
+    *,
     power: float = _POWER,
     unsure: float = _UNSURE,
 ) -> FloatArray:

@@ -291,10 +291,10 @@ class OutputOptions:
             force=self.force,
         )
         return library.Written(
-            consensus.method,
-            consensus.reason,
-            consensus.combiner,
-            predictions.n_missing,
+            method=consensus.method,
+            reason=consensus.reason,
+            combiner=consensus.combiner,
+            n_missing=predictions.n_missing,
         )
 
     def print_done(

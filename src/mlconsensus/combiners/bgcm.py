@@ -27,7 +27,7 @@ import numpy as np
 
 from ..execution.statistics import Axes, get_present
 from ..linalg.block_sums import product, ratio, row_sums
-from ..linalg.clusters import pair_sums, reaching
+from ..linalg.clusters import find_connected, sum_pairs
 from ..linalg.sparse_scores import to_scores
 from ..predictions import FloatArray
 from ..predictions.blocks import DenseValues, PairValues, PredictionBlock
@@ -140,7 +140,7 @@ class BGCM(BaseCombiner):
                 statistics,
                 scores_in_clusters=cluster_sums.scores,
                 presence_in_clusters=cluster_sums.presence,
-                clusters=pair_sums(block.membership_matrix(), share.to_array()),
+                clusters=sum_pairs(block.membership_matrix(), share.to_array()),
             )
         if block.gold is not None:
             to_gold, clusters_to_gold = _sum_gold_labels(block, share.to_array())
@@ -346,7 +346,7 @@ def _add_clusters(
     prior = _compute_prior(walk, n_models)
 
     # A cluster without a path to a model's node is tied to the prior.
-    is_isolated = ~reaching(np.asarray(to_clusters.any(axis=1)), between)
+    is_isolated = ~find_connected(np.asarray(to_clusters.any(axis=1)), between)
     is_connected = np.concatenate([np.ones((n_labels, 2 * n_models)), ~is_isolated], 1)
     walk = walk * is_connected[:, :, np.newaxis] * is_connected[:, np.newaxis]
     anchors = np.concatenate([systems.anchors, is_isolated], axis=1)

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import InputError
 from ..execution.memory import available_memory
-from ..linalg.label_map import head_size
+from ..linalg.head_tail_map import choose_head_size
 from ..linalg.sparse_scores import KEPT
 from ..predictions import Predictions
 from ..text import sizes
@@ -83,5 +83,5 @@ def _estimate_memory(
     if combiner.pairs_labels:
         # Products of the most frequent labels with all that are named.
         n_named = min(n_labels, predictions.n_stored)
-        needed += head_size(n_named) * n_named * max(20, 5 * n_models)
+        needed += choose_head_size(n_named) * n_named * max(20, 5 * n_models)
     return needed

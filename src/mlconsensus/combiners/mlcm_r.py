@@ -55,7 +55,7 @@ import numpy as np
 from ..errors import InputError
 from ..execution.statistics import Axes, get_present
 from ..linalg.block_sums import join_columns, product, ratio, row_sums, scaled
-from ..linalg.clusters import reaching
+from ..linalg.clusters import find_connected
 from ..linalg.gram import Gram, as_gram, compute_walk
 from ..linalg.random_walk import (
     Distributions,
@@ -195,7 +195,7 @@ class MLCMr(BaseCombiner):
             walk = as_gram(_join_clusters(statistics, n_groups))
 
         # D_v, and the share of all edges that lead to each label.
-        degrees = walk.sums()
+        degrees = walk.sum_rows()
         edges = degrees[:n_groups].reshape(n_models, n_labels).sum(axis=0)
         prior = ratio(edges, edges.sum(), 1 / n_labels)
 
@@ -208,7 +208,7 @@ class MLCMr(BaseCombiner):
 
         # A cluster without a path to any label is tied to the prior.
         has_label = np.asarray(get_present(statistics.to_clusters).any(axis=0))
-        is_isolated = ~reaching(has_label, get_present(statistics.clusters))
+        is_isolated = ~find_connected(has_label, get_present(statistics.clusters))
         walk = as_gram(_disconnect(np.asarray(walk), n_groups, is_isolated))
         tied_to_prior = is_isolated[:, np.newaxis] * prior
         zeros = np.zeros((n_groups, n_labels))

@@ -1,24 +1,34 @@
-r"""How many labels all instances should have together, from the votes alone.
+r"""Estimate how many labels all instances have together, from the votes alone.
 
-Of the cells for which a share `v` of the other raters votes, a rater that is left out
-says yes to a share
+Consider the instance-label pairs for which a share `v` of the other models votes. A
+model that is left out votes for a share
 
 .. math::
 
-    r(v) = f + (h - f) p(v), \qquad p(v) = \frac{r(v) - f}{h - f},
+    r(v) = f + (h - f)\, p(v), \qquad p(v) = \frac{r(v) - f}{h - f},
 
-if `p` of them are true and raters err on their own: true cells get a yes with
-probability `h`, others with `f`, which show where nearly all others say yes, and where
-nobody does. False alarms add up in the mean of the votes, and not in the mean of `p`.
+of them, if a share `p` of them is true and models make independent errors. True pairs
+get a vote with probability `h`, the hit rate, and others with probability `f`, the
+false alarm rate. The rate `f` is seen where no other model votes, and `h` where nearly
+all others do. The mean of the votes contains false alarms; the mean of `p` does not.
+
+==============  ======================  =========================================
+symbol          variable                shape
+==============  ======================  =========================================
+:math:`v`       ``share``               of each prediction, or of each bin
+:math:`r`       ``rate``                of each bin
+:math:`f`       ``false_alarm_rate``    number
+:math:`h`       ``hit_rate``            number
+:math:`p`       ``p``                   of each bin
+==============  ======================  =========================================
 """
 
-from typing import Any
-
 import numpy as np
-from scipy import optimize
+from scipy import optimize, sparse
 
 from ..linalg.annotations import make_annotations
-from ..predictions import FloatArray, Matrix, Predictions
+from ..linalg.sparse_scores import SparseScores
+from ..predictions import BoolArray, FloatArray, Predictions
 from ..predictions.sampling import subsample_for_diagnostics
 from .label_sets import (
     Empty,
@@ -29,25 +39,43 @@ from .label_sets import (
     vote_shares,
 )
 
-_BINS = 40  # of shares of votes
-_HIGH = 0.05  # of the yes answers: where most others agree, cells are taken for true
+# Bins of the share of votes.
+_N_BINS = 40
+# Share of all votes. The pairs with these votes and the largest shares of other votes
+# are taken as true.
+_HIGH_SHARE = 0.05
 
 
 def choose_label_sets(
-    scores: Any,
+    scores: FloatArray | SparseScores,
     predictions: Predictions,
     comparable: bool = True,
     empty: Empty = "keep",
-) -> Any:
-    """Keep as many of the best scores of all instances as there should be labels in all; see `decisions.match_total`.
+) -> BoolArray | sparse.csr_array:
+    """Return label sets of the best scores, as many as are expected.
 
-    Where scores of different instances are not comparable, as many of each as the
-    models gave it on average.
+    Parameters
+    ----------
+    scores : ndarray or SparseScores of shape (n, l)
+        Consensus scores.
+    predictions : Predictions
+        The predictions of all models.
+    comparable : bool, default=True
+        Whether scores of different instances can be compared. The best scores of all
+        instances are then chosen (`match_total`). Otherwise each instance gets as many
+        labels as the models give it on average.
+    empty : {"keep", "top"}, default="keep"
+        As in `match_total`.
+
+    Returns
+    -------
+    ndarray of bool of shape (n, l), or csr_array for large label spaces
 
     Examples
     --------
     >>> import mlconsensus as mlc
-    >>> choose_label_sets(np.array([[0.9, 0.8, 0.1], [0.3, 0.2, 0.1]]), mlc.Predictions([[[1, 1, 0], [0, 0, 0]]]))
+    >>> scores = np.array([[0.9, 0.8, 0.1], [0.3, 0.2, 0.1]])
+    >>> choose_label_sets(scores, mlc.Predictions([[[1, 1, 0], [0, 0, 0]]]))
     array([[ True,  True, False],
            [False, False, False]])
     """
@@ -57,22 +85,40 @@ def choose_label_sets(
 
 
 def estimate_total_labels(predictions: Predictions) -> int:
-    """Return how many labels to expect: at least those that a majority gives, at most as many as are true.
+    """Estimate how many labels all instances should have together.
 
-    Between the two, as many as promise label sets of the highest F1.
+    The number is that of the label sets with the highest expected F1. It is at least
+    the number of labels with a majority, and at most the expected number of true
+    labels.
+
+    Parameters
+    ----------
+    predictions : Predictions
+        The predictions of all models.
+
+    Returns
+    -------
+    int
 
     Examples
     --------
     >>> import mlconsensus as mlc
     >>> rng = np.random.default_rng(0)
     >>> truth = rng.random((500, 10)) < 0.1
-    >>> said = [np.where(truth, rng.random(truth.shape) < 0.8, rng.random(truth.shape) < 0.05) for _ in range(5)]
-    >>> int(truth.sum()), estimate_total_labels(mlc.Predictions(said)), int(np.mean(said, axis=0).sum())
-    (527, 499, 651)
+    >>> models = []
+    >>> for _ in range(5):
+    ...     hits = rng.random(truth.shape) < 0.8
+    ...     false_alarms = rng.random(truth.shape) < 0.05
+    ...     models.append(np.where(truth, hits, false_alarms))
+    >>> int(truth.sum()), int(np.mean(models, axis=0).sum())
+    (527, 651)
+    >>> estimate_total_labels(mlc.Predictions(models))
+    499
     """
-    shares, true = _curve(predictions)
-    vote = np.concatenate([_values(block) for block in vote_shares(predictions)])
-    probabilities = np.interp(vote, shares, true)
+    shares, p = _estimate_true_shares(predictions)
+    blocks = [_get_values(block) for block in vote_shares(predictions)]
+    vote = np.concatenate(blocks)
+    probabilities = np.interp(vote, shares, p)
 
     n_majority = (vote >= 0.5).sum()
     n_best_f1 = (probabilities > compute_f1_threshold(probabilities)).sum()
@@ -80,12 +126,14 @@ def estimate_total_labels(predictions: Predictions) -> int:
     return int(max(n_majority, min(n_best_f1, n_expected)))
 
 
-def _values(block: Matrix) -> FloatArray:
+def _get_values(block: FloatArray | sparse.csr_array) -> FloatArray:
     """Return the stored entries of a CSR matrix, or all entries of an array."""
-    return np.asarray(block.data if hasattr(block, "indptr") else block.ravel())
+    if sparse.issparse(block):
+        return np.asarray(block.data)
+    return np.asarray(block.ravel())
 
 
-def _curve(predictions: Predictions) -> tuple[FloatArray, FloatArray]:
+def _estimate_true_shares(predictions: Predictions) -> tuple[FloatArray, FloatArray]:
     """Return rising shares of votes, and the share `p` of true pairs at each."""
     annotations = make_annotations(subsample_for_diagnostics(predictions))
     vote_sum = annotations.of_instances(annotations.scores)[annotations.instance]
@@ -98,12 +146,12 @@ def _curve(predictions: Predictions) -> tuple[FloatArray, FloatArray]:
     scores = annotations.scores[has_others].astype(np.float64)
 
     # Predictions in bins of that share.
-    bins = np.rint(share * _BINS).astype(np.int64)
-    count = np.bincount(bins, minlength=_BINS + 1)
+    bins = np.rint(share * _N_BINS).astype(np.int64)
+    count = np.bincount(bins, minlength=_N_BINS + 1)
     is_used = count > 0
     count = count[is_used]
-    share_sum = np.bincount(bins, share, _BINS + 1)[is_used]
-    score_sum = np.bincount(bins, scores, _BINS + 1)[is_used]
+    share_sum = np.bincount(bins, share, _N_BINS + 1)[is_used]
+    score_sum = np.bincount(bins, scores, _N_BINS + 1)[is_used]
     votes_alone = np.array([0.0, 1.0])
     if len(count) < 2:
         return votes_alone, votes_alone
@@ -111,7 +159,7 @@ def _curve(predictions: Predictions) -> tuple[FloatArray, FloatArray]:
     # r(v) rises from f, where no other model votes, to h, where most do.
     rate = optimize.isotonic_regression(score_sum / count, weights=count).x
     score_sum_above = np.cumsum(score_sum[::-1])[::-1] - score_sum
-    is_high = score_sum_above < _HIGH * score_sum.sum()
+    is_high = score_sum_above < _HIGH_SHARE * score_sum.sum()
     false_alarm_rate = rate[0]
     hit_rate = np.average(rate[is_high], weights=count[is_high])
     if not hit_rate > false_alarm_rate:

@@ -1,38 +1,57 @@
-r"""Gram matrices :math:`R^\top R` of rows that come block by block, kept in the smaller of two forms.
+r"""Gram matrices :math:`R^\top R` of rows that come block by block.
 
-While there are fewer rows than columns, the rows themselves are kept: they are smaller
-than their Gram matrix, and what is solved with it can be solved on their side. From
-then on it is the product. Where that would not fit into memory the rows stay, and
-solvers use them to multiply by the matrix without making it.
+A Gram matrix is stored in the smaller of two forms:
+
+- With fewer rows than columns, the rows `R` (r, v). Systems of equations can then be
+  solved with one equation per row.
+- With more rows, the product (v, v).
+
+If the product would not fit into memory, the rows stay, and solvers multiply by
+:math:`R` and :math:`R^\top`.
 """
 
 import math
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
+from numpy.typing import DTypeLike
 from scipy import sparse
 
 from ..execution.threads import get_limits
-from ..predictions import Matrix
+from ..predictions import Array
 from ..predictions.blocks import NamedValues, PairValues, PredictionBlock
 from .block_sums import FloatArray, dense, gram
+from .matrix_types import CSRArray, DenseOrCSR
 
-# how many matrices of this size there are at once: the sum, what is added to it, and a
-# solver's own
-_COPIES = 3
+# Matrices of this size that are in memory at once: the product, what is added to it,
+# and the solver's copy.
+_N_COPIES = 3
 # Integers up to here are exact in float32.
 _EXACT_FLOAT32 = 2**24
-# In large label spaces, an instance with more labels than this says nothing about which
+# In large label spaces, an instance with more labels than this does not show which
 # labels occur together.
 MOST_NAMED = 1000
 
 
 class Gram:
-    """The Gram matrix of some rows; adding two gives that of all their rows.
+    """The Gram matrix of rows. The sum of two is the Gram matrix of all their rows.
+
+    Parameters
+    ----------
+    pieces : tuple of matrices of shape (r, v)
+        Rows that are not in the product yet.
+    product : ndarray of shape (v, v) or None
+        Product of all other rows, if there are any.
+    shape : tuple of int
+        Shape of the matrix as an array: (v, v), or a shape of the same size such as
+        (m, l, m, l).
+    is_large : bool, default=False
+        Whether the product would not fit into memory, so that rows are never
+        multiplied.
 
     Examples
     --------
-    >>> few = Gram.of(np.array([[1.0, 2.0, 0.0]]))
+    >>> few = Gram.from_rows(np.array([[1.0, 2.0, 0.0]]))
     >>> few.rows is not None, np.asarray(few + few).tolist()
     (True, [[2.0, 4.0, 0.0], [4.0, 8.0, 0.0], [0.0, 0.0, 0.0]])
     >>> (few + few + few).rows is None
@@ -43,131 +62,149 @@ class Gram:
 
     def __init__(
         self,
-        pieces: tuple[Matrix, ...],
+        pieces: tuple[DenseOrCSR, ...],
         product: FloatArray | None,
         shape: tuple[int, ...],
         is_large: bool = False,
     ) -> None:
-        self.is_large = is_large  # whether the rows always stay as they are
-        self._pieces = pieces  # rows that are not in the product yet
-        self._product = product  # (v, v)
-        self.shape = shape  # (v, v), or how v divides
+        self.is_large = is_large
+        self.shape = shape
+        self._pieces = pieces
+        self._product = product
 
     @classmethod
-    def of(
-        cls, rows: Matrix, shape: tuple[int, ...] | None = None, is_large: bool = False
+    def from_rows(
+        cls,
+        rows: DenseOrCSR,
+        shape: tuple[int, ...] | None = None,
+        is_large: bool = False,
     ) -> Self:
-        """Make the Gram matrix of some rows.
+        """Make the Gram matrix of rows.
 
         Parameters
         ----------
-        rows
-            (r, v), dense or CSR.
-        shape
-            How the matrix (v, v) is to be seen, such as (m, l, m, l).
-        is_large
-            Whether the matrix would not fit into memory: its rows are kept, except
-            those with too many entries.
-        """
-        shape = shape or (rows.shape[1],) * 2
-        if not is_large:
-            return cls((rows,), None, shape)._in_smaller_form()
+        rows : matrix of shape (r, v)
+            Dense or CSR.
+        shape : tuple of int, default=None
+            Shape of the matrix as an array, such as (m, l, m, l). By default (v, v).
+        is_large : bool, default=False
+            Whether the matrix would not fit into memory: its rows are stored, except
+            those with too many entries. They must be CSR.
 
-        n_models = shape[0] if len(shape) == 4 else 1
-        n_entries = np.diff(rows.indptr)
-        is_usable = n_entries <= MOST_NAMED * n_models
-        if not is_usable.all():
-            rows = rows[np.flatnonzero(is_usable)]
-        return cls((rows,), None, shape, is_large=True)
+        Returns
+        -------
+        Gram
+        """
+        if shape is None:
+            n_columns = rows.shape[1]
+            shape = (n_columns, n_columns)
+        if is_large:
+            return cls((_drop_long_rows(rows, shape),), None, shape, is_large=True)
+        return cls((rows,), None, shape)._compact()
 
     @property
-    def rows(self) -> Matrix | None:
-        """The rows (r, v), where they are what is kept."""
+    def rows(self) -> DenseOrCSR | None:
+        """The rows (r, v), or None if only their product is stored."""
         if self._product is None:
-            return _stacked(self._pieces)
+            return _stack(self._pieces)
         return None
 
-    def __add__(self, other: Any) -> Self:
-        if isinstance(other, int):  # the empty statistics
+    def __add__(self, other: "Gram | FloatArray | int") -> Self:
+        if isinstance(other, int):  # 0, with which `sum` starts
             return self
 
         other = as_gram(other)
-        total = self._product
-        if total is None:
-            total = other._product
+        product = self._product
+        if product is None:
+            product = other._product
         elif other._product is not None:
-            total = total + other._product
+            product = product + other._product
 
-        merged = type(self)(
-            self._pieces + other._pieces, total, self.shape, self.is_large
-        )
-        return merged._in_smaller_form()
+        pieces = self._pieces + other._pieces
+        return type(self)(pieces, product, self.shape, self.is_large)._compact()
 
     __radd__ = __add__
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> FloatArray:
-        return (
-            self._multiplied()
-            .reshape(self.shape)
-            .astype(dtype or np.float64, copy=bool(copy))
-        )
+    def __array__(
+        self, dtype: DTypeLike | None = None, copy: bool | None = None
+    ) -> Array:
+        matrix = self._multiply().reshape(self.shape)
+        return matrix.astype(dtype or np.float64, copy=bool(copy))
 
-    def sums(self) -> FloatArray:
-        """Return the matrix's row sums (v,).
+    def sum_rows(self) -> FloatArray:
+        """Return the sum of each row of the matrix, shape (v,).
 
         Examples
         --------
-        >>> Gram.of(np.array([[1.0, 2.0, 0.0]])).sums()
+        >>> Gram.from_rows(np.array([[1.0, 2.0, 0.0]])).sum_rows()
         array([3., 6., 0.])
         """
         rows = self.rows
         if rows is None:
-            return np.asarray(self._multiplied().sum(axis=1))
+            return np.asarray(self._multiply().sum(axis=1))
         return np.asarray(rows.T @ np.asarray(rows.sum(axis=1)).ravel())
 
-    def _multiplied(self) -> FloatArray:
+    def _multiply(self) -> FloatArray:
+        """Return the product of all rows, shape (v, v)."""
         if not self._pieces and self._product is not None:
             return self._product
 
-        new = gram(_stacked(self._pieces))
-        if self._product is None:
-            return new
-        return np.add(new, self._product, out=new)
+        product = gram(_stack(self._pieces))
+        if self._product is not None:
+            product += self._product
+        return product
 
-    def _in_smaller_form(self) -> Self:
-        """Multiply out what rows there are, once there are as many as columns."""
+    def _compact(self) -> Self:
+        """Return the matrix in the smaller of its two forms."""
         if self.is_large:
             return self
-        v = math.isqrt(math.prod(self.shape))
-        few = sum(piece.shape[0] for piece in self._pieces) < v
-        if few or (self._product is None and _COPIES * 8 * v**2 > get_limits().memory):
+
+        n_columns = math.isqrt(math.prod(self.shape))
+        n_rows = sum(piece.shape[0] for piece in self._pieces)
+        if n_rows < n_columns:
             return self
-        return type(self)((), self._multiplied(), self.shape)
+
+        needed_memory = _N_COPIES * 8 * n_columns**2
+        if self._product is None and needed_memory > get_limits().memory:
+            return self
+        return type(self)((), self._multiply(), self.shape)
 
 
 def as_gram(matrix: Gram | FloatArray) -> Gram:
-    """Return a Gram matrix that may have come as an array, as files give it.
+    """Return a Gram matrix that may be an array, as in files of statistics.
 
     Examples
     --------
-    >>> as_gram(np.eye(2)).sums()
+    >>> as_gram(np.eye(2)).sum_rows()
     array([1., 1.])
     """
     if isinstance(matrix, Gram):
         return matrix
 
-    v = math.isqrt(matrix.size)
-    return Gram((), matrix.reshape(v, v), matrix.shape)
+    n_columns = math.isqrt(matrix.size)
+    return Gram((), matrix.reshape(n_columns, n_columns), matrix.shape)
 
 
-def _stacked(pieces: tuple[Matrix, ...]) -> Matrix:
+def _drop_long_rows(rows: CSRArray, shape: tuple[int, ...]) -> CSRArray:
+    """Return the rows without those that have too many entries."""
+    n_models = 1
+    if len(shape) == 4:
+        n_models = shape[0]
+
+    n_entries = np.diff(rows.indptr)
+    is_usable = n_entries <= MOST_NAMED * n_models
+    if is_usable.all():
+        return rows
+    return rows[np.flatnonzero(is_usable)]
+
+
+def _stack(pieces: tuple[DenseOrCSR, ...]) -> DenseOrCSR:
+    """Join rows, as CSR if all pieces are sparse."""
     if len(pieces) == 1:
         return pieces[0]
-    if all(sparse.issparse(piece) for piece in pieces):
+    if all(map(sparse.issparse, pieces)):
         return sparse.vstack(pieces, format="csr")
-    return np.concatenate(
-        [piece.toarray() if sparse.issparse(piece) else piece for piece in pieces]
-    )
+    return np.concatenate([dense(piece) for piece in pieces])
 
 
 def compute_gram(values: PairValues) -> Gram:
@@ -183,10 +220,10 @@ def compute_gram(values: PairValues) -> Gram:
     [[1.0, 0.5], [0.5, 0.25]]
     """
     is_large = isinstance(values, NamedValues) and values.pairs.is_large
-    return Gram.of(values.to_matrix(), is_large=is_large)
+    return Gram.from_rows(values.to_matrix(), is_large=is_large)
 
 
-def compute_walk(rows: Matrix, block: PredictionBlock) -> Gram:
+def compute_walk(rows: DenseOrCSR, block: PredictionBlock) -> Gram:
     """Return the walk between group nodes, from rows (n, m * l) of a block.
 
     Parameters
@@ -201,7 +238,7 @@ def compute_walk(rows: Matrix, block: PredictionBlock) -> Gram:
     Gram of shape (m, l, m, l)
     """
     shape = (block.n_models, block.n_labels, block.n_models, block.n_labels)
-    return Gram.of(rows, shape, is_large=block.is_large)
+    return Gram.from_rows(rows, shape, is_large=block.is_large)
 
 
 def compute_mean_gram(total: PairValues, count: PairValues) -> Gram:

@@ -63,10 +63,11 @@ from scipy.sparse.linalg import LinearOperator, cg
 
 from ..errors import InputError
 from ..execution.threads import check_interrupted, get_limits, map_on_threads
-from ..predictions import Array, IntArray, Matrix
+from ..predictions import Array, IntArray
 from .block_sums import FloatArray, product, row_sums, scaled
 from .gram import Gram
-from .label_map import HeadTailMap, head_first
+from .head_tail_map import HeadTailMap, order_by_frequency
+from .matrix_types import CSRArray, DenseOrCSR
 from .sparse_scores import SparseScores, best, in_pieces
 
 # Largest error of a solution by conjugate gradients. Its entries are in [0, 1].
@@ -105,7 +106,7 @@ def solve_system(walk: Gram, anchors: FloatArray, right_side: FloatArray) -> Flo
 
     Examples
     --------
-    >>> walk = Gram.of(np.array([[0.6, 0.8]]))
+    >>> walk = Gram.from_rows(np.array([[0.6, 0.8]]))
     >>> solve_system(walk, np.ones(2), np.eye(2)).round(2)
     array([[0.76, 0.24],
            [0.24, 0.76]])
@@ -117,13 +118,13 @@ def solve_system(walk: Gram, anchors: FloatArray, right_side: FloatArray) -> Flo
         system[np.diag_indices(n_nodes)] += anchors - system.sum(axis=1)
         return _solve_by_cholesky(system, right_side)
 
-    diagonal = anchors + walk.sums()
+    diagonal = anchors + walk.sum_rows()
     if rows.shape[0] < n_nodes:
         return _solve_by_woodbury(rows, diagonal, right_side)
     return _solve_by_conjugate_gradients(rows, diagonal, anchors, right_side)
 
 
-def _transpose(rows: Matrix) -> Matrix:
+def _transpose(rows: DenseOrCSR) -> DenseOrCSR:
     """Return the transposed matrix, as CSR if the matrix is sparse."""
     if sparse.issparse(rows):
         return rows.T.tocsr()
@@ -131,7 +132,7 @@ def _transpose(rows: Matrix) -> Matrix:
 
 
 def _solve_by_woodbury(
-    rows: Matrix, diagonal: FloatArray, right_side: FloatArray
+    rows: DenseOrCSR, diagonal: FloatArray, right_side: FloatArray
 ) -> FloatArray:
     """Solve a system with one equation per row instead of one per node."""
     weighted = scaled(_transpose(rows), 1 / diagonal)  # E⁻¹ Rᵀ
@@ -156,7 +157,7 @@ def _solve_by_cholesky(system: FloatArray, right_side: FloatArray) -> FloatArray
 
 
 def _solve_by_conjugate_gradients(
-    rows: Matrix, diagonal: FloatArray, anchors: FloatArray, right_side: FloatArray
+    rows: DenseOrCSR, diagonal: FloatArray, anchors: FloatArray, right_side: FloatArray
 ) -> FloatArray:
     """Solve (I - E^-½ RᵀR E^-½) E^½ Q = E^-½ H, some columns at a time."""
     n_nodes, n_labels = right_side.shape
@@ -214,9 +215,9 @@ class RandomWalkMap:
     prior: FloatArray  # (l,) q₀, the distribution of long walks
     bound: FloatArray  # (l,) largest error of a label's scores
 
-    def column(self, label: int, n_nodes: int) -> FloatArray:
+    def compute_column(self, label: int, n_nodes: int) -> FloatArray:
         """Return one label's column of Q, shape (v,)."""
-        n_head = self.label_map.columns.shape[1]
+        n_head = self.label_map.n_head
         column = self.remainder * self.prior[label]
         for position in np.flatnonzero(self.label_map.labels == label):
             if position < n_head:
@@ -281,7 +282,7 @@ def solve_random_walk(
 
 
 def mix_distributions(
-    edges: Matrix, distributions: Distributions, prior: FloatArray
+    edges: DenseOrCSR, distributions: Distributions, prior: FloatArray
 ) -> FloatArray | SparseScores:
     """Mix the distributions of the nodes that each instance is connected to.
 
@@ -311,28 +312,28 @@ def get_distribution_column(
 ) -> FloatArray:
     """Return the probability of one label at each node, (v,)."""
     if isinstance(distributions, RandomWalkMap):
-        return distributions.column(label, n_nodes)
+        return distributions.compute_column(label, n_nodes)
     return np.asarray(distributions[:, label])
 
 
-def _mix_large(edges: Matrix, groups: RandomWalkMap) -> SparseScores:
+def _mix_large(edges: CSRArray, groups: RandomWalkMap) -> SparseScores:
     """Mix the distributions of group nodes in a large label space."""
     connected = edges[:, groups.nodes]
     remainder = connected @ groups.remainder
 
     # Labels of the tail share what remains of the walk, in proportion to their priors.
-    head_size = groups.label_map.columns.shape[1]
-    tail_labels = groups.label_map.labels[head_size:]
+    n_head = groups.label_map.n_head
+    tail_labels = groups.label_map.labels[n_head:]
     tail_prior = np.zeros(len(groups.prior))
     tail_prior[tail_labels] = groups.prior[tail_labels]
 
-    def keep_best(scores: Matrix, rows: slice) -> Matrix:
+    def keep_best(scores: CSRArray, rows: slice) -> CSRArray:
         row_remainder = np.repeat(remainder[rows], np.diff(scores.indptr))
         scores.data += row_remainder * tail_prior[scores.indices]
         scores.data -= groups.prior[scores.indices]
         return best(scores, groups.prior)
 
-    scores = groups.label_map.applied(connected, tail_prior, keep_best)
+    scores = groups.label_map.multiply_rows(connected, tail_prior, keep_best)
     return SparseScores(scores, groups.prior)
 
 
@@ -342,8 +343,8 @@ class _LargeWalk:
 
     nodes: IntArray  # (k,) positions of the nodes
     labels: IntArray  # (k,) label of each node
-    rows: Matrix  # CSR (n, k), R
-    transposed: Matrix  # CSR (k, n), Rᵀ
+    rows: CSRArray  # CSR (n, k), R
+    transposed: CSRArray  # CSR (k, n), Rᵀ
     anchors: FloatArray  # (k,) α
     degrees: FloatArray  # (k,) d
     diagonal: FloatArray  # (k,) e
@@ -365,7 +366,7 @@ class _LabelOrder:
 
 
 def approximate_random_walk(
-    rows: Matrix, anchors: FloatArray, n_labels: int
+    rows: CSRArray, anchors: FloatArray, n_labels: int
 ) -> RandomWalkMap:
     """Approximate Q in a large label space.
 
@@ -385,7 +386,7 @@ def approximate_random_walk(
     Examples
     --------
     >>> rows = sparse.csr_array([[0.6, 0.8]])
-    >>> approximate_random_walk(rows, np.ones(2), 2).column(0, 2).round(2).tolist()
+    >>> approximate_random_walk(rows, np.ones(2), 2).compute_column(0, 2).round(2).tolist()
     [0.76, 0.24]
     """
     walk = _make_large_walk(rows, anchors, n_labels)
@@ -422,7 +423,9 @@ def approximate_random_walk(
     )
     bound += 1e-6 + np.where(is_head, 0, dropped)
 
-    label_map = HeadTailMap(order.labels, columns, tail, symmetric=False)
+    label_map = HeadTailMap(
+        labels=order.labels, columns=columns, tail=tail, is_symmetric=False
+    )
     return RandomWalkMap(
         nodes=walk.nodes,
         label_map=label_map,
@@ -432,11 +435,11 @@ def approximate_random_walk(
     )
 
 
-def _make_large_walk(rows: Matrix, anchors: FloatArray, n_labels: int) -> _LargeWalk:
+def _make_large_walk(rows: CSRArray, anchors: FloatArray, n_labels: int) -> _LargeWalk:
     """Return the walk between nodes with edges."""
     # Nodes with many edges come first: they are used most, and stay in the cache.
     n_edges = np.bincount(rows.indices, minlength=rows.shape[1])
-    nodes = head_first(n_edges)[0][: len(rows.data)]
+    nodes = order_by_frequency(n_edges)[0][: len(rows.data)]
 
     connected = rows[:, nodes]
     connected.sort_indices()
@@ -493,7 +496,7 @@ def _order_labels(walk: _LargeWalk, n_labels: int) -> _LabelOrder:
     """Order labels by the degrees of their nodes and choose the head."""
     # The small number keeps labels whose nodes have degree 0.
     frequency = np.bincount(walk.labels, walk.degrees + 1e-9, n_labels)
-    labels, n_head = head_first(frequency)
+    labels, n_head = order_by_frequency(frequency)
     if len(labels) > n_head:
         n_head = min(n_head, max(1, _MOST // len(walk.nodes)))
 
@@ -507,7 +510,7 @@ def _order_labels(walk: _LargeWalk, n_labels: int) -> _LabelOrder:
     )
 
 
-def _compute_first_stops(walk: _LargeWalk, order: _LabelOrder) -> Matrix:
+def _compute_first_stops(walk: _LargeWalk, order: _LabelOrder) -> CSRArray:
     """Return R σ B as CSR (n, c): walks that stop at their first node."""
     rows = walk.rows
     entries = (
@@ -531,7 +534,10 @@ def _compute_remainder(walk: _LargeWalk, coefficients: list[float]) -> FloatArra
 
 
 def _walk_to_head(
-    walk: _LargeWalk, order: _LabelOrder, first_stops: Matrix, coefficients: list[float]
+    walk: _LargeWalk,
+    order: _LabelOrder,
+    first_stops: CSRArray,
+    coefficients: list[float],
 ) -> Array:
     """Return p(P) σ B of the head's labels (k, h), by Horner's rule in float32."""
     back = scaled(walk.transposed, 1 / walk.diagonal).astype(np.float32)  # E⁻¹ Rᵀ
@@ -562,8 +568,11 @@ def _walk_to_head(
 
 
 def _walk_to_tail(
-    walk: _LargeWalk, order: _LabelOrder, first_stops: Matrix, coefficients: list[float]
-) -> tuple[Matrix, float]:
+    walk: _LargeWalk,
+    order: _LabelOrder,
+    first_stops: CSRArray,
+    coefficients: list[float],
+) -> tuple[CSRArray, float]:
     """Return p(P) σ B of the tail's labels, and the largest entry that is dropped.
 
     The result is CSR (k, c) of float32. Each node keeps its best labels only.

@@ -1,4 +1,7 @@
-"""A report: one summary, as a page, a text or JSON; `templates` has one file a section of the page."""
+"""Reports: one summary, rendered as a page, as text or as JSON.
+
+The folder `templates` has one file per section of the page.
+"""
 
 import base64
 import dataclasses
@@ -9,7 +12,7 @@ import os
 from functools import cache
 from html import escape
 from importlib.resources import files
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Literal, cast, get_args
 
 from ..errors import InputError, nearest, one_of
 from ..io.files import atomic_write
@@ -23,6 +26,9 @@ from .findings import actions, figure, findings, warnings
 from .labels import ends
 from .summary import Summary
 
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
 Format = Literal["html", "json", "text"]
 _SUFFIXES: dict[str, Format] = {
     ".html": "html",
@@ -31,16 +37,30 @@ _SUFFIXES: dict[str, Format] = {
     ".txt": "text",
 }
 _METRICS = (*RANKING_METRICS, *LABEL_SET_METRICS)
-_MOST_ROWS = 2000  # of any table of the page
+# Rows of any table of the page.
+_MAX_ROWS = 2000
+# Rows of models in the table of metrics of the text.
+_MAX_MODEL_ROWS = 10
+# Characters of names in the page's charts, and in its explanations.
+_MAX_NAME_LENGTH = 60
+_MAX_EXPLANATION_NAME_LENGTH = 40
+_FRAME_STYLE = "width:100%;height:720px;border:1px solid #8888;border-radius:8px"
 
 
 class Report:
-    """What a consensus is made of, as a page, a text or JSON; a notebook shows the page.
+    """A report about a consensus, as a page, as text or as JSON.
+
+    A notebook shows the page.
+
+    Parameters
+    ----------
+    summary : Summary
+        All data of the report.
 
     Attributes
     ----------
-    summary
-        All that the report says.
+    summary : Summary
+        All data of the report.
 
     Examples
     --------
@@ -56,18 +76,23 @@ class Report:
 
     def __repr__(self) -> str:
         panel = self.summary.panel
-        shape = panel.n_models, panel.n_instances, panel.n_labels
+        shape = (panel.n_models, panel.n_instances, panel.n_labels)
         return f"<Report: {sizes(shape)} by {self.summary.origin.method}>"
 
     def _repr_html_(self) -> str:
-        # In a frame of its own, the page neither takes the notebook's style nor gives
-        # it one.
+        # In a frame, the page's style and that of the notebook stay apart.
         page = escape(self.to_html())
-        style = "width:100%;height:720px;border:1px solid #8888;border-radius:8px"
-        return f'<iframe title="Consensus report" sandbox="allow-scripts" style="{style}" srcdoc="{page}"></iframe>'
+        return (
+            '<iframe title="Consensus report" sandbox="allow-scripts" '
+            f'style="{_FRAME_STYLE}" srcdoc="{page}"></iframe>'
+        )
 
     def to_html(self) -> str:
         """Return a page that needs no other file and no network.
+
+        Returns
+        -------
+        str
 
         Examples
         --------
@@ -79,40 +104,36 @@ class Report:
         from markupsafe import Markup
 
         folder = files(__package__) / "templates"
-        summary = self.summary
-        style, script = (
-            (folder / name).read_text("utf-8") for name in ("page.css", "page.js")
-        )
-        models = summary.models
-        labels = summary.labels
-        judged = summary.judged
-        data = {
-            "models": [shown(name, 60) for name in models.order],
-            "labels": [shown(name, 60) for name in labels.order],
-            "matrices": {
-                "models": models.agreement.round(3).tolist(),
-                "labels": labels.correlation.round(3).tolist(),
-            },
-            "method": summary.origin.method,
-            "explanations": _explanations(summary.changes),
-        }
-        results = {
-            at: row.metrics for at, row in enumerate(judged.results if judged else ())
-        }
-        return self._rendered(
+        style = (folder / "page.css").read_text("utf-8")
+        script = (folder / "page.js").read_text("utf-8")
+        digest = hashlib.sha256(script.encode()).digest()
+
+        # The best values of each metric, which the page prints in bold.
+        evaluation = self.summary.judged
+        results = {}
+        if evaluation is not None:
+            for position, row in enumerate(evaluation.results):
+                results[position] = row.metrics
+        best_rows = {metric: find_best_rows(results, metric) for metric in _METRICS}
+
+        return self._render(
             "page.html.j2",
             style=Markup(style),
             script=Markup(script),
-            script_hash=base64.b64encode(
-                hashlib.sha256(script.encode()).digest()
-            ).decode(),
-            warnings=warnings(models),
-            best={metric: find_best_rows(results, metric) for metric in _METRICS},
-            data=data,
+            script_hash=base64.b64encode(digest).decode(),
+            warnings=warnings(self.summary.models),
+            best=best_rows,
+            data=_make_script_data(self.summary),
         )
 
     def to_json(self) -> str:
-        """Return all of the summary as JSON: names in full, figures to the last digit, null where one has no value.
+        """Return the summary as JSON.
+
+        Names and numbers are complete; null is a number without a value.
+
+        Returns
+        -------
+        str
 
         Examples
         --------
@@ -125,32 +146,35 @@ class Report:
     def to_text(self) -> str:
         """Return the main points for a terminal, a screen or two.
 
+        Returns
+        -------
+        str
+
         Examples
         --------
         >>> import mlconsensus as mlc
-        >>> print(mlc.combine([[[1, 0]]], method="mv").report().to_text().splitlines()[0])
+        >>> report = mlc.combine([[[1, 0]]], method="mv").report()
+        >>> print(report.to_text().splitlines()[0])
         Consensus of 1 model: 1 instance × 2 labels
         """
-        rows: dict[str, dict[str, float]] = {}
-        if self.summary.judged:
-            results = self.summary.judged.results
-        else:
-            results = ()
+        # Methods first, then the first models.
+        methods = []
+        models = []
+        if self.summary.judged is not None:
+            for row in self.summary.judged.results:
+                if row.kind == "model":
+                    models.append(row)
+                else:
+                    methods.append(row)
 
-        models = [row for row in results if row.kind == "model"]
-        for row in [*(row for row in results if row.kind != "model"), *models[:10]]:
-            rows.setdefault(shown(row.name), row.metrics)
+        metrics: dict[str, dict[str, float]] = {}
+        for row in methods + models[:_MAX_MODEL_ROWS]:
+            metrics.setdefault(shown(row.name), row.metrics)
 
-        return self._rendered(
-            "report.txt.j2", results=format_metrics_table(rows) if rows else ""
-        )
-
-    def _rendered(self, template: str, **more: Any) -> str:
-        summary = self.summary
-        more |= {"actions": actions(summary), "findings": findings(summary)}
-        for field in dataclasses.fields(summary):
-            more[field.name] = getattr(summary, field.name)
-        return str(_templates().get_template(template).render(more))
+        results = ""
+        if metrics:
+            results = format_metrics_table(metrics)
+        return self._render("report.txt.j2", results=results)
 
     def save(
         self,
@@ -159,7 +183,17 @@ class Report:
         format: Format | None = None,
         force: bool = False,
     ) -> None:
-        """Write the report; the suffix says how (``.html``, ``.json``, ``.txt``) unless `format` does.
+        """Write the report to a file.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file. Its suffix is that of the format: ``.html``, ``.json`` or
+            ``.txt``.
+        format : {"html", "json", "text"}, default=None
+            The format, regardless of the suffix.
+        force : bool, default=False
+            Whether to replace a file that exists.
 
         Examples
         --------
@@ -170,111 +204,174 @@ class Report:
         >>> path.read_text(encoding="utf-8")[:15]
         '<!doctype html>'
         """
-        rendered: str = getattr(self, f"to_{choose_report_format(path, format)}")()
+        renderers = {
+            "html": self.to_html,
+            "json": self.to_json,
+            "text": self.to_text,
+        }
+        render = renderers[choose_report_format(path, format)]
+        content = render().encode("utf-8")
         with atomic_write(path, force) as file:
-            file.write(rendered.encode("utf-8"))
+            file.write(content)
+
+    def _render(self, template: str, **variables: object) -> str:
+        """Render a template with all fields of the summary and other variables."""
+        variables["actions"] = actions(self.summary)
+        variables["findings"] = findings(self.summary)
+        for field in dataclasses.fields(self.summary):
+            variables[field.name] = getattr(self.summary, field.name)
+        return _load_templates().get_template(template).render(variables)
 
 
 def choose_report_format(
     path: str | os.PathLike[str], format: str | None = None
 ) -> Format:
-    """Say how a report is to be written: as `format` says, else as the suffix does; to standard output as text.
+    """Return the format of a report.
+
+    Parameters
+    ----------
+    path : str or path-like
+        Where the report is written; ``-`` is standard output, for text.
+    format : {"html", "json", "text"}, default=None
+        The format, regardless of the suffix.
+
+    Returns
+    -------
+    {"html", "json", "text"}
 
     Examples
     --------
-    >>> choose_report_format("report.html"), choose_report_format("report.html", "text"), choose_report_format("-")
-    ('html', 'text', 'text')
+    >>> choose_report_format("report.html"), choose_report_format("-")
+    ('html', 'text')
+    >>> choose_report_format("report.html", "text")
+    'text'
     """
-    suffix = os.path.splitext(os.fspath(path))[1].lower()
-    wanted: Any = format or (
-        "text" if os.fspath(path) == "-" else _SUFFIXES.get(suffix)
-    )
-    known = f"one of {', '.join(_SUFFIXES)}{nearest(suffix, _SUFFIXES)}"
-    if wanted is None:
+    name = os.fspath(path)
+    suffix = os.path.splitext(name)[1].lower()
+    if format:
+        one_of(format, get_args(Format), "format")
+        return cast(Format, format)
+    if name == "-":
+        return "text"
+    if suffix not in _SUFFIXES:
         raise InputError(
-            where=os.fspath(path), found=f"the suffix {suffix!r}", expected=known
+            where=name,
+            found=f"the suffix {suffix!r}",
+            expected=f"one of {', '.join(_SUFFIXES)}{nearest(suffix, _SUFFIXES)}",
         )
-
-    one_of(wanted, get_args(Format), "format")
-    return wanted  # type: ignore[no-any-return]
+    return _SUFFIXES[suffix]
 
 
 @cache
-def _templates() -> Any:
+def _load_templates() -> "Environment":
+    """Return the templates, with the functions that they use."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
-    made = Environment(
+    environment = Environment(
         loader=PackageLoader("mlconsensus.report"),
-        autoescape=lambda name: (
-            name != "report.txt.j2"
-        ),  # a name is text, whatever it is made of
+        autoescape=lambda name: name != "report.txt.j2",
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False}
-    made.filters |= {
+    environment.policies["json.dumps_kwargs"] = {
+        "separators": (",", ":"),
+        "allow_nan": False,
+    }
+    environment.filters |= {
         "figure": figure,
         "plural": plural,
         "shown": shown,
-        "aligned": _aligned,
+        "aligned": _align_columns,
         "ends": ends,
     }
-    made.globals |= {
+    environment.globals |= {
         "heat": heat,
         "lines": lines,
         "shades": SHADES,
-        "most_rows": _MOST_ROWS,
+        "most_rows": _MAX_ROWS,
+        "metrics": {metric: title(metric) for metric in _METRICS},
     }
-    made.globals["metrics"] = {metric: title(metric) for metric in _METRICS}
-    return made
+    return environment
 
 
-def _aligned(text: str, left: int = 1) -> str:
-    """Lay out as a table what has tabs between cells; no name that is shown has a tab or a line end in it."""
-    heads, *rows = (line.split("\t") for line in text.strip("\n").split("\n"))
-    return table(heads, rows, left)
+def _align_columns(text: str, n_left: int = 1) -> str:
+    """Return lines with tabs between cells as a table; the first `n_left` go left.
+
+    Names are printed without tabs and line ends.
+    """
+    cells = [line.split("\t") for line in text.strip("\n").split("\n")]
+    return table(cells[0], cells[1:], n_left)
 
 
-def _explanations(changes: ChangesSummary) -> dict[str, Any]:
-    """Return what the script needs to show explanations: names once, then lists of positions and figures."""
-    places: dict[str, int] = {}
+def _make_script_data(summary: Summary) -> dict[str, object]:
+    """Return the data that the page's script uses."""
+    models = summary.models
+    labels = summary.labels
+    return {
+        "models": [shown(name, _MAX_NAME_LENGTH) for name in models.order],
+        "labels": [shown(name, _MAX_NAME_LENGTH) for name in labels.order],
+        "matrices": {
+            "models": models.agreement.round(3).tolist(),
+            "labels": labels.correlation.round(3).tolist(),
+        },
+        "method": summary.origin.method,
+        "explanations": _make_explanations(summary.changes),
+    }
 
-    def place(text: object) -> int:
-        return places.setdefault(shown(text, 40), len(places))
 
-    def reason(found: Reason) -> list[Any]:
-        parts = [
+def _make_explanations(changes: ChangesSummary) -> dict[str, list[object]]:
+    """Return the explanations: a list of names, and lists that refer to it."""
+    positions: dict[str, int] = {}
+    reasons: list[object] = []
+    for row in changes.instances:
+        reasons.append([_pack_reason(reason, positions) for reason in row.reasons])
+    return {"names": list(positions), "reasons": reasons}
+
+
+def _pack_reason(reason: Reason, positions: dict[str, int]) -> list[object]:
+    """Return a reason as a list, with positions in place of names.
+
+    New names are added to `positions`.
+    """
+    parts = []
+    for part in reason.parts:
+        parts.append(
             [
-                place(part.model),
-                place(part.label),
-                *map(_digits, (part.said, part.contribution, part.vote)),
+                _get_position(part.model, positions),
+                _get_position(part.label, positions),
+                _round(part.said),
+                _round(part.contribution),
+                _round(part.vote),
             ]
-            for part in found.parts
-        ]
-        figures = (
-            found.score,
-            found.vote,
-            found.baseline,
-            found.remainder,
-            found.others,
-            found.total,
         )
-        return [
-            place(found.label),
-            found.change,
-            found.scale,
-            found.n_others,
-            [*map(_digits, figures)],
-            parts,
-        ]
 
-    reasons = [[reason(found) for found in row.reasons] for row in changes.instances]
-    return {"names": list(places), "reasons": reasons}
+    numbers = (
+        reason.score,
+        reason.vote,
+        reason.baseline,
+        reason.remainder,
+        reason.others,
+        reason.total,
+    )
+    return [
+        _get_position(reason.label, positions),
+        reason.change,
+        reason.scale,
+        reason.n_others,
+        list(map(_round, numbers)),
+        parts,
+    ]
 
 
-def _digits(value: float | None) -> float | None:
-    """Keep as many digits as the page shows, and one to spare."""
+def _get_position(name: object, positions: dict[str, int]) -> int:
+    """Return the position of a name, which is added if it is new."""
+    text = shown(name, _MAX_EXPLANATION_NAME_LENGTH)
+    return positions.setdefault(text, len(positions))
+
+
+def _round(value: float | None) -> float | None:
+    """Round to one digit more than the page shows."""
     if value is not None and math.isfinite(value):
         return round(value, 5)
     return None

@@ -7,6 +7,7 @@ that it correlates most with, by a small system of its own.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -14,14 +15,13 @@ import numpy as np
 from scipy import sparse
 
 from ...linalg.block_sums import FloatArray, ratio
-from ...linalg.label_map import (
-    LEAST,
-    HeadTailMap,
-    among_tail,
-    head_first,
-    shrunk,
-    single,
-    with_head,
+from ...linalg.head_tail_map import HeadTailMap, order_by_frequency
+from ...linalg.head_tail_shrinkage import (
+    SMALLEST_ENTRY,
+    choose_dtype,
+    iterate_head_products,
+    iterate_tail_products,
+    shrink_head_and_tail,
 )
 from ...linalg.sparse_scores import (
     MOST_NAMED,
@@ -175,13 +175,13 @@ def filtering(
     rows = [
         sparse.vstack(pieces, format="csr") for pieces in (sums.together, sums.alone)
     ]
-    order, h = head_first(
+    order, h = order_by_frequency(
         np.where(active, np.bincount(rows[0].indices, minlength=len(noise)), 0)
     )
     order[h:] = order[h:][np.argsort(own[order[h:]], kind="stable")]
-    head = np.empty((h, len(order)), dtype=single(h, len(order)))
+    head = np.empty((h, len(order)), dtype=choose_dtype(h, len(order)))
     for (some, together), (_, alone) in zip(
-        *(with_head(each, order, h) for each in rows), strict=True
+        *(iterate_head_products(each, order, h) for each in rows), strict=True
     ):
         found = signal(sums, known, together, alone, all_pairs(order[some], order))
         head[some] = np.clip(found / np.outer(scale[order[some]], scale[order]), -1, 1)
@@ -190,7 +190,7 @@ def filtering(
         np.arange(c - h) * _GROUPS // max(1, c - h)
     )  # labels that chance treats alike
     beyond, met = np.zeros(_GROUPS**2), []
-    for some, (together, alone) in among_tail(order, h, *rows):
+    for some, (together, alone) in iterate_tail_products(order, h, *rows):
         pairs = sparse.triu(together + 1j * alone, some.start + 1, "coo")
         i, j = some.start + pairs.row, pairs.col
         first, second = order[h + i], order[h + j]
@@ -212,15 +212,14 @@ def filtering(
         found *= (
             spread / (spread + own[h + i] * own[h + j]) / (root[h + i] * root[h + j])
         )
-        kept = np.abs(found) >= LEAST
+        kept = np.abs(found) >= SMALLEST_ENTRY
         stored.append((found[kept], i[kept], j[kept]))
     found, i, j = map(np.concatenate, zip(*stored, strict=True))
     tail = sparse.csr_array((found, (i, j)), shape=(c - h, c - h))
     tail = (tail + tail.T).tocsr()
     pieces = ((some, tail[some]) for some in in_pieces(np.diff(tail.indptr)))
-    return shrunk(order, head, 1 / root[h:] ** 2, pieces)._replace(
-        before=1 / root, after=root
-    )
+    label_map = shrink_head_and_tail(order, head, 1 / root[h:] ** 2, pieces)
+    return replace(label_map, input_scale=1 / root, output_scale=root)
 
 
 def _spread(head: FloatArray, beyond: FloatArray, group: Any, own: FloatArray) -> float:
@@ -263,7 +262,7 @@ def apply(
         solution.trusted[:, None] * found.known,
     )
     silent = -off.sum(axis=0) * per_answer(solution.information.sum(axis=0), solution)
-    base = share * (solution.prior + solution.filter.whole(silent))
+    base = share * (solution.prior + solution.filter.multiply_row(silent))
     unheard = np.where(trusted.any(axis=0), 0.0, solution.prior) * voting
     default = np.maximum(base, 0) + unheard + floor * share * solution.prior
     # A label that is named has its cell, though who names it may not count.
@@ -286,6 +285,6 @@ def apply(
         return best(moved + votes[rows], default)
 
     return SparseScores(
-        solution.filter.applied(reading[:, solution.filter.labels], base, finished),
+        solution.filter.multiply_rows(reading[:, solution.filter.labels], base, finished),
         default,
     )

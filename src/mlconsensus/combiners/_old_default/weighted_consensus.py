@@ -21,6 +21,7 @@ The sums are small whatever the number of instances, and need three rounds: rate
 (m, m), pooled readings (l, l).
 """
 
+from dataclasses import replace
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
@@ -30,7 +31,7 @@ from ...errors import expect
 from ...execution.statistics import Axes
 from ...linalg.annotations import make_annotations
 from ...linalg.block_sums import FloatArray, column_sums, dense, gram, product, ratio
-from ...linalg.label_map import HeadTailMap
+from ...linalg.head_tail_map import HeadTailMap
 from ...linalg.vote_patterns import answers, by_model, pooled
 from ...predictions import BasePredictions, Predictions
 from ...predictions import quantile_normalization as scales_of
@@ -196,7 +197,9 @@ def solve(
         filter = many_raters.filtering(
             sums, known, easily, variance / ease / np.sqrt(n), active, noise
         )
-        filter = filter._replace(after=filter.after * gain[filter.labels])
+        filter = replace(
+            filter, output_scale=filter.output_scale * gain[filter.labels]
+        )
     elif len(at):
         correlations = label_correlations(
             signal / np.outer(easily, easily), variance / ease, n, active
@@ -291,7 +294,7 @@ def contributions(
     answers = solution.vote * (scores - said * solution.mean)
     many = isinstance(solution.filter, HeadTailMap)
     filter = (
-        solution.filter.column(label, scores.shape[1])
+        solution.filter.compute_column(label, scores.shape[1])
         if many
         else solution.filter[:, label]
     )
