@@ -1,8 +1,4 @@
 from . import datasets, decision, io, metrics
-from .combiners._old_default.weighted_consensus import (
-    WeightedConsensus,
-    weighted_consensus,
-)
 from .combiners.base import BaseCombiner
 from .combiners.bgcm import BGCM, bgcm
 from .combiners.dawid_skene import DawidSkene, dawid_skene
@@ -10,6 +6,7 @@ from .combiners.majority_vote import MajorityVote, majority_vote
 from .combiners.mlcm_a import MLCMa, mlcm_a
 from .combiners.mlcm_r import MLCMr, mlcm_r
 from .combiners.registry import COMBINERS, register, rescale
+from .combiners.weighted_consensus import WeightedConsensus, weighted_consensus
 from .consensus import Consensus, combine
 from .decision.risk_control import decide
 from .ensemble import ConsensusClassifier

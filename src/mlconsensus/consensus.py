@@ -10,11 +10,11 @@ import numpy as np
 from sklearn.base import clone
 
 from . import metrics
-from .choosing import DEFAULT, Method, Optimize, choose, describe_choice
 from .combiners.base import BaseCombiner
 from .combiners.majority_vote import majority_vote
+from .combiners.registry import Method, describe_choice, make_combiner
+from .combiners.weighted_consensus import WeightedConsensus
 from .decision.calibration import calibrate_scores
-from .decision.expected_f1 import choose_label_sets
 from .decision.label_sets import Empty, Top, best_f1, cardinalities, top_labels
 from .decision.risk_control import RiskControlledSets, decide
 from .errors import InputError, InputWarning
@@ -33,6 +33,7 @@ from .predictions import (
     is_frame,
     truth_table,
 )
+from .predictions.families import FamiliesLike, merge_stated_families
 from .predictions.sampling import select_frequent_labels
 from .predictions.validation import Weights
 from .text import plural, sizes
@@ -75,6 +76,13 @@ class Consensus:
     labels: tuple[str, ...]
     predictions: Predictions
 
+    @property
+    def families(self) -> dict[str, str]:
+        """Family of each model, as used; each model is its own without families."""
+        if isinstance(self.combiner, WeightedConsensus):
+            return self.combiner.families_
+        return {model: model for model in self.predictions.models}
+
     @cached_property
     def gold(self) -> FloatArray | None:
         """The answers that were known (n, l), NaN where none was; ``None``: there were none."""
@@ -114,7 +122,7 @@ class Consensus:
 
         own, fair = (
             np.clip(scores, 0, 1)
-            if self.method == DEFAULT
+            if isinstance(self.combiner, WeightedConsensus)
             else calibrate_scores(scores, scores, self.vote)
             for scores in (self.scores, fair)
         )
@@ -155,7 +163,7 @@ class Consensus:
         >>> import mlconsensus as mlc
         >>> panel, truth = mlc.datasets.make_panel(n_instances=100, random_state=0)
         >>> mlc.combine(panel).report(truth)
-        <Report: 5 models × 100 instances × 20 labels by Filter>
+        <Report: 5 models × 100 instances × 20 labels by Weighted>
         """
         from .report import Report, summarize
 
@@ -225,8 +233,8 @@ class Consensus:
         ):
             chosen = best_f1(self.probabilities, empty=empty)
         else:
-            chosen = choose_label_sets(
-                self.scores, self.predictions, self.combiner.comparable, empty
+            chosen = self.combiner.choose_label_sets(
+                self.scores, self.predictions, empty
             )
 
         return self.predictions.answered(chosen)
@@ -361,31 +369,31 @@ class Consensus:
 
 def combine(
     predictions: Any,
-    optimize: Optimize = "auto",
-    *,
     method: Method = None,
-    weights: Weights = None,
+    *,
+    families: FamiliesLike = None,
     gold: Any = None,
+    weights: Weights = None,
 ) -> Consensus:
     """Combine predictions into consensus scores and label sets.
 
     Parameters
     ----------
-    predictions
+    predictions : Predictions or object
         `Predictions`, or anything that its constructor takes.
-    optimize
-        The metric that matters: ``"ranking_loss"``, ``"micro_auc"``, ``"one_error"``,
-        ``"average_precision"``, or ``"auto"`` for the method to use without knowing.
-    method
-        A method's name or a combiner, in place of the one that `optimize` would choose.
-    weights
-        How much each model counts: a number for each, in their order or by name;
-        ``None``: all alike.
-    gold
-        Answers that are known, of some instances or some cells, for the method to learn
-        from (docs/gold.md): an array (n, l) of 1, 0 and NaN (not known), or a DataFrame
-        that is matched by its names. They stand as they are in the scores, as 1 and 0,
-        and in the label sets.
+    method : str or BaseCombiner, default=None
+        Name of a method, or a combiner. By default `WeightedConsensus`.
+    families : None, "independent", "by-name" or mapping, default=None
+        Which models are related. By default, `WeightedConsensus` finds families.
+        ``"independent"`` ignores relations, ``"by-name"`` groups names that share a
+        stem, and a mapping gives the family of each model. For other methods, a family
+        is one model: the mean of its members.
+    gold : array-like of shape (n, l) or DataFrame, default=None
+        Gold labels of some instances or pairs: 1, 0, or NaN if unknown; a DataFrame is
+        matched by its names (docs/gold.md). Scores and label sets contain them as they
+        are.
+    weights : sequence or mapping, default=None
+        Weight of each model, in their order or by name. By default all are equal.
 
     Returns
     -------
@@ -398,7 +406,7 @@ def combine(
     >>> panel, truth = mlc.datasets.make_panel(random_state=0)
     >>> consensus = mlc.combine(panel)
     >>> consensus.method, consensus.scores.shape
-    ('Filter', (1000, 20))
+    ('Weighted', (1000, 20))
     >>> vote = mlc.majority_vote(panel)
     >>> mlc.metrics.ranking_loss(truth, consensus.scores) < mlc.metrics.ranking_loss(truth, vote)
     True
@@ -407,14 +415,16 @@ def combine(
     if gold is not None:
         panel = panel.with_gold(gold)
 
-    combiner, reason, fitted = choose(panel, optimize, method, weights)
-    scores = combiner.fit(fitted).transform(panel)
-    names = (panel.instances, panel.labels)
+    combiner = make_combiner(method, families, weights)
+    if not isinstance(combiner, WeightedConsensus):
+        panel = merge_stated_families(panel, families)
+    scores = combiner.fit(panel).transform(panel)
     return Consensus(
-        scores,
-        combiner.name,
-        describe_choice(reason, combiner),
-        combiner,
-        *names,
-        panel,
+        scores=scores,
+        method=combiner.name,
+        reason=describe_choice(method, combiner),
+        combiner=combiner,
+        instances=panel.instances,
+        labels=panel.labels,
+        predictions=panel,
     )

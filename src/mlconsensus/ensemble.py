@@ -17,9 +17,10 @@ from sklearn.utils.metadata_routing import (
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from .choosing import Method, choose
+from .combiners.registry import Method, make_combiner
 from .errors import InputError
 from .predictions import Array, FloatArray, Predictions
+from .predictions.families import FamiliesLike
 
 # Probabilities are at least this and at most 1 minus this, so that their logarithms
 # are finite.
@@ -47,6 +48,9 @@ class ConsensusClassifier(ClassifierMixin, _BaseHeterogeneousEnsemble):  # type:
     prefit : bool, default=False
         Whether the classifiers are fitted already and stay as they are. `fit` then only
         fits the combiner to their predictions for its `X`, and needs no `y`.
+
+    families : None, "independent", "by-name" or mapping, default=None
+        Which classifiers are related, as in `combine`.
 
     Attributes
     ----------
@@ -81,10 +85,12 @@ class ConsensusClassifier(ClassifierMixin, _BaseHeterogeneousEnsemble):  # type:
         estimators: list[tuple[str, BaseEstimator]],
         combiner: Method = None,
         prefit: bool = False,
+        families: FamiliesLike = None,
     ) -> None:
         super().__init__(estimators=estimators)
         self.combiner = combiner
         self.prefit = prefit
+        self.families = families
 
     def fit(
         self, X: ArrayLike, y: ArrayLike | None = None, **fit_params: object
@@ -138,7 +144,7 @@ class ConsensusClassifier(ClassifierMixin, _BaseHeterogeneousEnsemble):  # type:
         method = self.combiner
         if method is not None and not isinstance(method, str):
             method = clone(method)
-        self.combiner_ = choose(predictions, method=method).combiner.fit(predictions)
+        self.combiner_ = make_combiner(method, self.families).fit(predictions)
         self.labels_ = predictions.labels
         if is_multilabel:
             self.classes_ = [np.array([0, 1])] * len(predictions.labels)

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
-from .choosing import Method, Optimize, choose, describe_choice
 from .combiners.base import BaseCombiner
+from .combiners.registry import Method, describe_choice, make_combiner
 from .linalg.sparse_scores import SparseScores
 from .predictions import Array, BasePredictions, FloatArray, Predictions
+from .predictions.families import FamiliesLike
 from .predictions.validation import Weights
 
 if TYPE_CHECKING:
@@ -33,9 +34,9 @@ class Written:
 def write_consensus(
     panel: BasePredictions,
     path: str | os.PathLike[str],
-    optimize: Optimize = "auto",
     *,
     method: Method = None,
+    families: FamiliesLike = None,
     weights: Weights = None,
     format: str | None = None,
     layout: "Layout" = "wide",
@@ -54,7 +55,7 @@ def write_consensus(
     path : str or path-like
         The output: Parquet, CSV or TSV. It appears only when it is complete. Workers of
         Dask write Parquet as a folder.
-    optimize, method, weights
+    method, families, weights
         As in `combine`.
     format : str, default=None
         Format of the output, if its suffix is not that of the format.
@@ -96,12 +97,11 @@ def write_consensus(
     streamed_format(path, format)
     check_output(path, force)
 
-    choice = choose(panel, optimize, method, weights)
-    combiner = choice.combiner
+    combiner = make_combiner(method, families, weights)
     if solved:
         panel = combiner.in_fitted_order(panel)
     else:
-        combiner.fit(choice.panel)
+        combiner.fit(panel)
 
     compute = partial(_compute_values, combiner.applying(), values)
     blocks = cast("LocalBlocks | ClusterBlocks", panel)
@@ -110,7 +110,7 @@ def write_consensus(
     )
     return Written(
         method=combiner.name,
-        reason=describe_choice(choice.reason, combiner),
+        reason=describe_choice(method, combiner),
         combiner=combiner,
         n_missing=n_missing,
     )

@@ -112,7 +112,7 @@ def statistics(
                 combiner, predictions, epsilon=epsilon, delta=delta, clip=clip_norm
             )
         else:
-            combiner.fit_round(predictions, combiner.prepared_)
+            combiner.fit_pass(predictions, combiner.state_)
 
     mlc.save_statistics(combiner, output, force=force)
     print_done(
@@ -150,7 +150,7 @@ def _create_combiner(
                 found=name,
                 expected=f"{combiner.name} as in {after}",
             )
-    if hasattr(combiner, "statistics_") or combiner.prepared_ is None:
+    if hasattr(combiner, "statistics_") or combiner.state_ is None:
         raise InputError(
             where=after,
             found="no round to go on from",
@@ -191,7 +191,7 @@ def _describe_statistics(
         )
 
     progress = ""
-    if combiner.rounds:
+    if combiner.passes:
         progress = f", {combiner.progress()},"
 
     shape = sizes(predictions.shape)
@@ -322,7 +322,7 @@ def apply(
         predictions = predictions.with_models(combiner.models_)
         if gold_table is not None:
             predictions = predictions.with_gold(gold_table)
-            combiner.teach(predictions)
+            combiner.fit_gold(predictions)
 
         written = writing.apply(predictions, combiner)
 

@@ -25,7 +25,6 @@ from ..text import safe
 from . import library
 
 if TYPE_CHECKING:
-    from ..choosing import Optimize
     from ..execution.dask import DaskPredictions
     from ..io.label_names import ReadKeywords
     from ..io.scan import FilePredictions
@@ -65,6 +64,11 @@ _DRAWN = (
     "probabilities says."
 )
 
+_FAMILIES = (
+    "Which models are related: a table with a model and its family in each row, "
+    "independent, or by-name. By default, families are found."
+)
+
 _LOCAL_CLUSTER = "local"  # value of --dask without an address
 
 
@@ -72,7 +76,7 @@ class CombineSettings(TypedDict):
     """Keyword arguments of `mlc.combine` that come from options."""
 
     method: str | None
-    optimize: Optimize
+    families: str | dict[str, str] | None
     weights: dict[str, float] | None
 
 
@@ -246,7 +250,7 @@ class MethodOptions:
     """Values of `method_options`: how predictions are combined."""
 
     method: str | None
-    optimize: Optimize
+    families: str | None
     weight: tuple[str, ...]
     clustering: tuple[str, ...]
     rescale: bool
@@ -259,7 +263,7 @@ class MethodOptions:
 
         return {
             "method": method,
-            "optimize": self.optimize,
+            "families": parse_families(self.families),
             "weights": parse_weights(self.weight),
         }
 
@@ -515,12 +519,7 @@ method_options = option_group(
     "combining",
     MethodOptions,
     method_option("--method", help="Use this method, one of METHODS."),
-    click.option(
-        "--optimize",
-        type=_METRICS,
-        default="auto",
-        help="The metric that matters; it chooses the method.",
-    ),
+    click.option("--families", metavar="FILE", help=_FAMILIES),
     click.option(
         "--weight",
         multiple=True,
@@ -539,6 +538,24 @@ written_option = partial(click.option, type=Output(), metavar="FILE")
 output_option = partial(written_option, "--output", "-o")
 force_option = click.option("--force", is_flag=True, help="Replace an existing output.")
 json_option = partial(click.option, "--json", "as_json", is_flag=True)
+
+
+def parse_families(text: str | None) -> str | dict[str, str] | None:
+    """Return the families of models that `--families` sets.
+
+    Parameters
+    ----------
+    text : str or None
+        ``"independent"``, ``"by-name"``, or a table with a model and its family in each
+        row.
+
+    Returns
+    -------
+    str, dict of str to str, or None
+    """
+    if text is None or text in ("independent", "by-name"):
+        return text
+    return library.read_pairs(text, "model", "family")
 
 
 def parse_weights(texts: Sequence[str]) -> dict[str, float] | None:

@@ -2,9 +2,9 @@
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,11 +12,12 @@ from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted
 
-from ..decision.label_sets import cardinalities, match_instances
+from ..decision.expected_f1 import choose_label_sets
+from ..decision.label_sets import Empty, cardinalities, match_instances
 from ..errors import InputError
 from ..execution import local
 from ..execution.local import map_blocks, reduce_blocks
-from ..execution.statistics import S, merge_statistics
+from ..execution.statistics import field_names, merge_statistics
 from ..metrics.ranking import average_precision
 from ..predictions import (
     Array,
@@ -37,22 +38,13 @@ from .memory import check_fits_memory
 # What `Predictions` takes, besides predictions themselves.
 PredictionsLike = BasePredictions | ArrayLike | Mapping[str, object] | Sequence[object]
 
-# One pass over all blocks: the statistics of each, merged.
-Gather = Callable[[Callable[[Predictions], S]], S]
 
+@dataclass(frozen=True)
+class FitPass:
+    """A pass over all instances before the last one."""
 
-class Round(NamedTuple):
-    """A pass over all instances before the last: its sums, and what is solved from them for the passes that follow."""
-
-    Statistics: Any  # NamedTuple of sums over instances
-    statistics: Callable[..., Any]  # block, what was `known` before -> Statistics
-    Known: Any  # NamedTuple of what is solved from them
-    solve: Callable[
-        [Any, Any], Any
-    ]  # merged Statistics, what was known before -> Known
-    told_before: Callable[[Any], Any] = lambda known: (
-        None
-    )  # the Statistics, where what is known has them; saves a pass
+    Statistics: type  # record of its sums over instances
+    State: type  # record of what is estimated from them, for the next pass
 
 
 class BaseCombiner(TransformerMixin, BaseEstimator):
@@ -78,7 +70,7 @@ class BaseCombiner(TransformerMixin, BaseEstimator):
     name: ClassVar[str]  # in tables, files and on the command line
     Statistics: ClassVar[type]  # record of sums over instances
     Solution: ClassVar[type]  # record of what is solved from them
-    rounds: ClassVar[tuple[Round, ...]] = ()  # passes before the last
+    passes: ClassVar[tuple[FitPass, ...]] = ()  # passes before the last
     learns_from_gold: ClassVar[bool] = False  # whether `_learn` corrects the solution
     uses_clusterings: ClassVar[bool] = False
     takes_many: ClassVar[bool] = False  # whether it supports large label spaces
@@ -97,7 +89,7 @@ class BaseCombiner(TransformerMixin, BaseEstimator):
     clusters_: tuple[str, ...] = ()  # names of the fitted panel's clusters
     weights_: FloatArray | None = None
     n_instances_: int | None
-    prepared_: Any = None  # what `prepare` found in passes before the sums
+    state_: Any = None  # what the passes before the last estimated
     privacy_: Any = None  # what the statistics guarantee, where they are private
     parts_: tuple[
         str, ...
@@ -142,12 +134,20 @@ class BaseCombiner(TransformerMixin, BaseEstimator):
         """Return a solution that is corrected by the gold labels of a block."""
         return solution
 
-    def _compute_pass(self, block: Predictions, state: Any) -> Any:
+    def _compute_pass_statistics(self, block: PredictionBlock, state: Any) -> Any:
         """Return the statistics of one block in the pass that follows `state`."""
-        completed = self.rounds_behind(state)
-        if completed < len(self.rounds):
-            return self.rounds[completed].statistics(block, state)
-        return self._compute_statistics(self._make_block(block))
+        raise NotImplementedError
+
+    def _solve_pass(self, statistics: Any, state: Any, models: tuple[str, ...]) -> Any:
+        """Return the state after a pass before the last."""
+        raise NotImplementedError
+
+    def _compute_pass(self, predictions: Predictions) -> Any:
+        """Return the statistics of one block in the pass that follows `state_`."""
+        block = self._make_block(predictions)
+        if self.count_passes(self.state_) < len(self.passes):
+            return self._compute_pass_statistics(block, self.state_)
+        return self._compute_statistics(block)
 
     def check(self) -> None:
         """Raise an error for parameters that have no solution."""
@@ -156,23 +156,10 @@ class BaseCombiner(TransformerMixin, BaseEstimator):
         """Return a few words about what the solution shows, or an empty text."""
         return ""
 
-    def prepare(self, source: BasePredictions, reduce_blocks: Gather[Any]) -> Any:
-        """Run the passes before the last and return their state, or None."""
-        return self.go_through(None, reduce_blocks)
-
-    def go_through(self, state: Any, reduce_blocks: Gather[Any]) -> Any:
-        """Run the passes before the last, starting from a state."""
-        for fit_pass in self.rounds:
-            statistics = fit_pass.told_before(state)
-            if statistics is None:
-                statistics = reduce_blocks(partial(fit_pass.statistics, known=state))
-            state = fit_pass.solve(statistics, state)
-        return state
-
-    def rounds_behind(self, state: Any) -> int:
+    def count_passes(self, state: Any) -> int:
         """Return the number of completed passes that led to a state."""
-        for completed, fit_pass in enumerate(self.rounds, start=1):
-            if isinstance(state, fit_pass.Known):
+        for completed, fit_pass in enumerate(self.passes, start=1):
+            if isinstance(state, fit_pass.State):
                 return completed
         return 0
 
@@ -191,36 +178,41 @@ class BaseCombiner(TransformerMixin, BaseEstimator):
         The estimator itself.
         """
         panel = self.checked_panel(predictions)
-        self._fitted(panel, self.prepare(panel, partial(reduce_blocks, panel)))
+        weights = model_weights(self.weights, panel.models)
+        state = None
+        for _ in self.passes:
+            statistics = self._gather_statistics(panel, weights, state)
+            state = self._solve_pass(statistics, state, panel.models)
+        self._fit_last_pass(panel, state)
         if not self.learns_from_gold or panel.gold is None:
             return self
-        return self.teach(panel)
+        return self.fit_gold(panel)
 
-    def teach(self, predictions: Any) -> Self:
-        """Correct what was fitted by the known answers of a panel, as `fit` does with its own.
+    def fit_gold(self, predictions: Any) -> Self:
+        """Correct a fitted model by gold labels, as `fit` does with those it gets.
 
-        A model that sites solved together learns so from the answers that one of them
-        has.
+        A model that several sites fitted together can so learn from the gold labels of
+        one of them.
 
         Parameters
         ----------
-        predictions
-            `Predictions` with gold; the models and labels that were fitted.
+        predictions : Predictions
+            Predictions with gold labels, of the models and labels that were fitted.
 
         Returns
         -------
-        The estimator itself.
+        self : object
         """
         panel = self.in_fitted_order(predictions)
         if not self.learns_from_gold:
             raise InputError(
-                where="teach",
-                found=f"{self.name}, whose sums hold what known answers tell",
+                where="fit_gold",
+                found=f"{self.name}, whose statistics contain the gold labels",
                 expected="WeightedConsensus",
             )
         if panel.gold is None:
             raise InputError(
-                where="teach", found="no known answer", expected="a panel with gold"
+                where="fit_gold", found="no gold label", expected="gold labels"
             )
 
         gold_instances = collect_gold_instances(panel).weighted(self.weights_)
@@ -228,38 +220,38 @@ class BaseCombiner(TransformerMixin, BaseEstimator):
         self._solved = (self._settings(), corrected)
         return self
 
-    def fit_round(self, predictions: Any, known: Any = None) -> Self:
-        """Gather the sums of one round alone, as a site does that has some of the instances; see docs/sites.md.
+    def fit_pass(self, predictions: Any, state: Any = None) -> Self:
+        """Compute the statistics of one pass, as a site with some of the instances does.
+
+        See docs/sites.md.
 
         Parameters
         ----------
-        predictions
+        predictions : Predictions or object
             `Predictions`, or anything that its constructor takes.
-        known
-            What the rounds before told (`next_known`), from the sums of all sites;
-            ``None``: this is the first.
+        state : object, default=None
+            State after the passes before (`next_state`), from the statistics of all
+            sites; None for the first pass.
 
         Returns
         -------
-        The estimator itself, whose `statistics_` can be added to those of other sites.
+        self : object
+            Its `statistics_` can be added to those of other sites.
         """
         panel = self.checked_panel(predictions)
-        if hasattr(self, "models_") and known is not None:
+        if hasattr(self, "models_") and state is not None:
             panel = self.in_fitted_order(panel)
-        return self._fitted(panel, known)
+        return self._fit_last_pass(panel, state)
 
     @property
     def unfinished(self) -> bool:
-        """Whether rounds are still to come before there is a solution."""
-        return self._solved is None and self.rounds_behind(self.prepared_) < len(
-            self.rounds
-        )
+        """Whether passes are missing before there is a solution."""
+        n_completed = self.count_passes(self.state_)
+        return self._solved is None and n_completed < len(self.passes)
 
-    def next_known(self) -> Any:
-        """Solve the sums of a round before the last to what the next one needs."""
-        return self.rounds[self.rounds_behind(self.prepared_)].solve(
-            self.statistics_, self.prepared_
-        )
+    def next_state(self) -> Any:
+        """Return the state after the pass whose statistics were computed."""
+        return self._solve_pass(self.statistics_, self.state_, self.models_)
 
     def partial_fit(self, predictions: Any, y: object = None) -> Self:
         """Add the statistics of `predictions` to those fitted before; in the end as if all had come at once.
@@ -279,15 +271,15 @@ class BaseCombiner(TransformerMixin, BaseEstimator):
         The estimator itself.
         """
         panel = self.checked_panel(predictions)
-        several = f"{type(self).__name__}, which goes over all instances {len(self.rounds) + 1} times"
-        if self.rounds:
+        several = f"{type(self).__name__}, which goes over all instances {len(self.passes) + 1} times"
+        if self.passes:
             raise InputError(
                 where="partial_fit",
                 found=several,
                 expected="fit, or a method that adds up pieces",
             )
         if not hasattr(self, "models_"):
-            return self._fitted(panel, None)
+            return self._fit_last_pass(panel, None)
 
         summed = hasattr(self, "statistics_")
         if not (summed):
@@ -307,7 +299,7 @@ class BaseCombiner(TransformerMixin, BaseEstimator):
 
         panel = self.in_fitted_order(panel)
         self.statistics_ = merge_statistics(
-            self.statistics_, self._gathered(panel, self.weights_, self.prepared_)
+            self.statistics_, self._gather_statistics(panel, self.weights_, self.state_)
         )
         self.n_instances_ = (self.n_instances_ or 0) + len(panel)
         self._solved, self.parts_ = None, ()
@@ -361,7 +353,10 @@ class BaseCombiner(TransformerMixin, BaseEstimator):
         return scores
 
     def predict(self, predictions: Any) -> BoolArray:
-        """Return label sets: for each instance as many top labels as the models gave it on average.
+        """Return label sets: the best scores, as many labels as are expected.
+
+        Predictions that are not in memory are decided block by block: each instance
+        gets as many labels as the models give it on average.
 
         Parameters
         ----------
@@ -374,10 +369,33 @@ class BaseCombiner(TransformerMixin, BaseEstimator):
         ndarray (n, l) of bool.
         """
         panel = self.in_fitted_order(predictions)
+        if isinstance(panel, Predictions):
+            scores = map_blocks(panel, self.applying())
+            return panel.answered(self.choose_label_sets(scores, panel))
         label_sets: BoolArray = map_blocks(
             panel, partial(_top_labels, self.applying()), bool
         )
         return label_sets
+
+    def choose_label_sets(
+        self, scores: Any, predictions: Predictions, empty: Empty = "keep"
+    ) -> Any:
+        """Return label sets of the best scores, as many labels as are expected.
+
+        Parameters
+        ----------
+        scores : ndarray or SparseScores of shape (n, l)
+            Consensus scores of the predictions.
+        predictions : Predictions
+            Predictions of the fitted models and labels, in memory.
+        empty : {"keep", "top"}, default="keep"
+            What happens to an instance without a label.
+
+        Returns
+        -------
+        ndarray of shape (n, l) of bool, or CSR for large label spaces
+        """
+        return choose_label_sets(scores, predictions, self.comparable, empty)
 
     def score(self, predictions: Any, y: Any) -> float:
         """Return the average precision of the consensus scores, what `cross_val_score` and `GridSearchCV` go by.
@@ -475,7 +493,7 @@ class BaseCombiner(TransformerMixin, BaseEstimator):
         labels: tuple[str, ...],
         clusters: tuple[str, ...] = (),
         statistics: Any = None,
-        prepared: Any = None,
+        state: Any = None,
         privacy: Any = None,
     ) -> Self:
         """Set the fitted attributes from statistics, or only from a solution.
@@ -492,8 +510,8 @@ class BaseCombiner(TransformerMixin, BaseEstimator):
             Names of the clusters.
         statistics : object, default=None
             Sums over the fitted instances.
-        prepared : object, default=None
-            State after the passes before the last, as `prepare` returns it.
+        state : object, default=None
+            State after the passes before the last.
         privacy : object, default=None
             The guarantee of private statistics. Its `remove_noise` is applied to them
             before they are solved.
@@ -507,7 +525,7 @@ class BaseCombiner(TransformerMixin, BaseEstimator):
         self.models_ = models
         self.labels_ = labels
         self.clusters_ = clusters
-        self.prepared_ = prepared
+        self.state_ = state
         self.privacy_ = privacy
         self.parts_ = ()
         if statistics is not None:
@@ -536,7 +554,7 @@ class BaseCombiner(TransformerMixin, BaseEstimator):
         if self._solved is None or self._solved[0] != settings:
             summed = hasattr(self, "statistics_")
             told = "what earlier rounds told, and no sums"
-            if not (summed or self.prepared_ is None):
+            if not (summed or self.state_ is None):
                 raise InputError(
                     where="statistics",
                     found=told,
@@ -569,15 +587,14 @@ class BaseCombiner(TransformerMixin, BaseEstimator):
     @property
     def model_weights_(self) -> FloatArray:
         """How reliable each model is over all labels (m,), where the method finds that out."""
-        if not hasattr(self.Solution, "overall"):
+        names = field_names(self.Solution)
+        if "model_reliability" not in names:
             raise AttributeError(f"{type(self).__name__} does not rate models")
-        return np.asarray(self.solution_.overall)
+        return np.asarray(self.solution_.model_reliability)
 
     def progress(self) -> str:
         """Say which round the statistics are of."""
-        return (
-            f"round {self.rounds_behind(self.prepared_) + 1} of {len(self.rounds) + 1}"
-        )
+        return f"round {self.count_passes(self.state_) + 1} of {len(self.passes) + 1}"
 
     def in_fitted_order(self, predictions: Any) -> Predictions:
         """Return predictions with models and labels, matched by name, in the fitted order; refuse others."""
@@ -632,25 +649,29 @@ class BaseCombiner(TransformerMixin, BaseEstimator):
             return check_fits_memory(self, panel)
         return panel
 
-    def _fitted(self, panel: Any, prepared: Any) -> Self:
-        sums = self._gathered(
-            panel, model_weights(self.weights, panel.models), prepared
-        )
+    def _fit_last_pass(self, panel: Any, state: Any) -> Self:
+        """Compute the statistics that follow a state, and set the fitted attributes."""
+        weights = model_weights(self.weights, panel.models)
+        statistics = self._gather_statistics(panel, weights, state)
         self.many_ = panel.many
         return self.take(
             len(panel),
             models=panel.models,
             labels=panel.labels,
             clusters=panel.clusters,
-            statistics=sums,
-            prepared=prepared,
+            statistics=statistics,
+            state=state,
         )
 
-    def _gathered(self, panel: Any, weights: FloatArray | None, prepared: Any) -> Any:
-        # A clone has no sums in it: it is sent to where the blocks are.
-        return reduce_blocks(
-            panel, partial(_compute_block_statistics, clone(self), weights, prepared)
-        )
+    def _gather_statistics(
+        self, panel: Any, weights: FloatArray | None, state: Any
+    ) -> Any:
+        """Return the statistics of all blocks in the pass that follows a state."""
+        # A clone has no statistics: it is sent to where the blocks are.
+        worker = clone(self)
+        worker.state_ = state
+        compute = partial(_compute_block_statistics, worker, weights)
+        return reduce_blocks(panel, compute)
 
     def _settings(self) -> str:
         """Tell apart settings that are solved for; weights count from the next `fit` on."""
@@ -666,11 +687,10 @@ class BaseCombiner(TransformerMixin, BaseEstimator):
 def _compute_block_statistics(
     combiner: BaseCombiner,
     weights: FloatArray | None,
-    state: Any,
     block: Predictions,
 ) -> Any:
     """Return the statistics of one block; workers of a cluster call it."""
-    return combiner._compute_pass(block.weighted(weights), state)
+    return combiner._compute_pass(block.weighted(weights))
 
 
 def _apply_to_block(

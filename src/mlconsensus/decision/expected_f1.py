@@ -87,9 +87,9 @@ def choose_label_sets(
 def estimate_total_labels(predictions: Predictions) -> int:
     """Estimate how many labels all instances should have together.
 
-    The number is that of the label sets with the highest expected F1. It is at least
-    the number of labels with a majority, and at most the expected number of true
-    labels.
+    The number lies between that of the label sets with the highest expected F1 and the
+    expected number of true labels. It is at least the number of labels with a majority;
+    ties count half.
 
     Parameters
     ----------
@@ -120,10 +120,11 @@ def estimate_total_labels(predictions: Predictions) -> int:
     vote = np.concatenate(blocks)
     probabilities = np.interp(vote, shares, p)
 
-    n_majority = (vote >= 0.5).sum()
+    n_majority = ((vote > 0.5).sum() + (vote >= 0.5).sum()) / 2
     n_best_f1 = (probabilities > compute_f1_threshold(probabilities)).sum()
-    n_expected = np.rint(probabilities.sum())
-    return int(max(n_majority, min(n_best_f1, n_expected)))
+    n_expected = probabilities.sum()
+    n_between = (min(n_best_f1, n_expected) + n_expected) / 2
+    return int(np.rint(max(n_majority, n_between)))
 
 
 def _get_values(block: FloatArray | sparse.csr_array) -> FloatArray:

@@ -102,7 +102,7 @@ def load(path: AnyPath) -> BaseCombiner:
             **checked.names,
             solution=records.get("solution"),
             statistics=records.get("statistics"),
-            prepared=records.get("prepared"),
+            state=records.get("state"),
             privacy=checked.guarantee,
         )
     except InputError as error:
@@ -144,8 +144,8 @@ def save_statistics(
     _check_combiner(combiner)
     check_statistics(combiner, "statistics")
 
-    state = combiner.prepared_
-    n_completed = combiner.rounds_behind(state)
+    state = combiner.state_
+    n_completed = combiner.count_passes(state)
     arrays = to_arrays(combiner.statistics_)
     if n_completed > 0:
         arrays |= make_state_arrays(state)
@@ -183,7 +183,7 @@ def save(combiner: BaseCombiner, path: AnyPath, *, force: bool = False) -> None:
     """
     _check_combiner(combiner)
     if combiner.unfinished and hasattr(combiner, "statistics_"):
-        n_completed = combiner.rounds_behind(combiner.prepared_) + 1
+        n_completed = combiner.count_passes(combiner.state_) + 1
         header = _make_header(combiner, "round", n_completed)
         arrays = _solve_pass(combiner)
     else:
@@ -380,7 +380,7 @@ def _check_header(header: Header, combiner: BaseCombiner, where: str) -> _Checke
         guarantee=guarantee,
         n_instances=_check_n_instances(header, guarantee, where),
         kind=_check_kind(header, where),
-        n_completed=_check_n_completed(header, len(combiner.rounds), where),
+        n_completed=_check_n_completed(header, len(combiner.passes), where),
         where=where,
     )
 
@@ -483,14 +483,14 @@ def _read_records(
 
     records: dict[str, object] = {}
     if header.n_completed > 0 and header.kind != "model":
-        last_pass = combiner.rounds[header.n_completed - 1]
-        records["prepared"] = from_arrays(
-            state_arrays, last_pass.Known, sizes=header.sizes, where=header.where
+        last_pass = combiner.passes[header.n_completed - 1]
+        records["state"] = from_arrays(
+            state_arrays, last_pass.State, sizes=header.sizes, where=header.where
         )
 
     if header.kind == "statistics":
-        if header.n_completed < len(combiner.rounds):
-            statistics_type = combiner.rounds[header.n_completed].Statistics
+        if header.n_completed < len(combiner.passes):
+            statistics_type = combiner.passes[header.n_completed].Statistics
         else:
             statistics_type = combiner.Statistics
 
@@ -549,7 +549,7 @@ def _write_file(path: AnyPath, header: Header, arrays: Arrays, force: bool) -> N
 def _solve_pass(combiner: BaseCombiner) -> Arrays:
     """Solve the statistics of a pass before the last; return the state's arrays."""
     with np.errstate(all="ignore"):
-        arrays = make_state_arrays(combiner.next_known())
+        arrays = make_state_arrays(combiner.next_state())
 
     if not _are_finite(list(arrays.values())):
         raise InputError(

@@ -258,7 +258,7 @@ def _add_statistics(
             total = add(total, statistics)
 
     result: BaseCombiner = clone(first).set_params(**get_parameters(first))
-    return result.take(None, **wanted, statistics=total, prepared=first.prepared_)
+    return result.take(None, **wanted, statistics=total, state=first.state_)
 
 
 def _add_counts(combiners: Sequence[BaseCombiner]) -> tuple[int | None, object]:
@@ -317,12 +317,12 @@ def _check_same_state(
     combiner: BaseCombiner, first: BaseCombiner, names: tuple[str, str]
 ) -> None:
     """Check that the state from earlier passes is the same in both combiners."""
-    state = combiner.prepared_
+    state = combiner.state_
     if state is not None:
         state = reorder_record(state, get_names(combiner), get_names(first))
 
     arrays = make_state_arrays(state)
-    first_arrays = make_state_arrays(first.prepared_)
+    first_arrays = make_state_arrays(first.state_)
     is_same = arrays.keys() == first_arrays.keys()
     for key, array in first_arrays.items():
         is_same = is_same and np.array_equal(arrays[key], array)

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 
-from ..combiners._old_default.weighted_consensus import weighted_consensus
 from ..combiners.base import BaseCombiner
+from ..combiners.weighted_consensus import WeightedConsensus, weighted_consensus
 from ..combiners.registry import COMBINERS
 from ..errors import InputError
 from ..execution.progress import track
@@ -163,9 +163,9 @@ def compare(
     >>> panel, truth = mlc.datasets.make_panel(n_instances=400, random_state=0)
     >>> is_gold = np.arange(len(truth))[:, None] < 80  # they are in random order
     >>> gold = np.where(is_gold, truth, np.nan)
-    >>> methods = {"MV": mlc.MajorityVote(), "Filter": mlc.WeightedConsensus()}
+    >>> methods = {"MV": mlc.MajorityVote(), "Weighted": mlc.WeightedConsensus()}
     >>> comparison = compare(panel, gold, "random", methods)
-    >>> comparison.gains["Filter"]["ranking_loss"].is_significant
+    >>> comparison.gains["Weighted"]["ranking_loss"].is_significant
     True
     """
     panel = as_predictions(predictions)
@@ -228,7 +228,7 @@ def leave_out(
             expected="at least two, of which one can be left out",
         )
     if method is None:
-        method = COMBINERS["Filter"]()
+        method = WeightedConsensus()
 
     candidates = {"all raters": _Candidate(combiner=method, panel=panel)}
     for name in panel.models:

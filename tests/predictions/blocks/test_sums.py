@@ -213,3 +213,67 @@ def test_layout_follows_the_data() -> None:
     for model, matrix in enumerate(crowd):
         frames[f"m{model}"] = pd.DataFrame(matrix).dropna(how="all")
     assert isinstance(Predictions(frames).to_block(), SparseBlock)
+
+
+@pytest.mark.parametrize("missing", ["none", "rows", "single", "both"])
+@pytest.mark.parametrize("kind", ["scores", "votes"])
+def test_centered_products_of_all_layouts(missing: str, kind: str) -> None:
+    scores, blocks = make_blocks(make_scores(2, missing=missing, kind=kind))
+    rng = np.random.default_rng(3)
+    means = rng.random((4, 5))
+    weights = rng.random((4, 5))
+    presence = (~np.isnan(scores)).astype(float)
+    centered = np.nan_to_num(scores - means[:, np.newaxis])
+    weighted = weights[:, np.newaxis] * centered
+    weighted_presence = weights[:, np.newaxis] * presence
+
+    for block in blocks:
+        pairs = block.pairwise_products(means)
+        products = np.einsum("kij,qij->kq", centered, centered)
+        np.testing.assert_allclose(pairs.products, products, atol=1e-10)
+        squares = np.einsum("kij,qij->kq", centered**2, presence)
+        np.testing.assert_allclose(pairs.squares, squares, atol=1e-10)
+        n_pairs = np.einsum("kij,qij->kq", presence, presence)
+        np.testing.assert_allclose(pairs.n_pairs, n_pairs, atol=1e-10)
+
+        label_products = np.einsum("kij,kil->jl", weighted, weighted)
+        result = block.sum_label_products(weights, means)
+        np.testing.assert_allclose(result, label_products, atol=1e-10)
+        label_counts = np.einsum("kij,kil->jl", weighted_presence, weighted_presence)
+        result = block.count_label_products(weights)
+        np.testing.assert_allclose(result, label_counts, atol=1e-10)
+
+        squared = np.nansum(scores**2, axis=1)
+        np.testing.assert_allclose(block.sum_squares_by_model(), squared, atol=1e-10)
+        cubes = np.nansum(scores**3, axis=0)
+        raised = block.raise_scores(3).sum_scores(np.ones((4, 5)))
+        if kind == "scores":
+            np.testing.assert_allclose(raised.to_array(), cubes, atol=1e-10)
+
+
+@pytest.mark.parametrize("missing", ["none", "rows", "single", "both"])
+def test_families_of_all_layouts(missing: str) -> None:
+    scores, blocks = make_blocks(make_scores(4, missing=missing, kind="scores"))
+    shares = np.array([[0.0, 1.0, 0.0, 0.0], [0.5, 0.0, 0.3, -0.2]])
+    is_present = ~np.isnan(scores)
+    filled = np.where(is_present, scores, 0.0)
+    total = np.einsum("fk,kij->fij", shares, filled)
+    present_share = np.einsum("fk,kij->fij", np.abs(shares), is_present)
+    has_any = present_share > 0
+    expected = np.where(has_any, total / np.where(has_any, present_share, 1), 0.0)
+
+    rng = np.random.default_rng(5)
+    weights = rng.random((2, 5))
+    for block in blocks:
+        families = block.merge_models(shares)
+        assert families.n_models == 2
+        result = families.sum_scores(weights).to_array()
+        target = np.einsum("fj,fij->ij", weights, expected)
+        np.testing.assert_allclose(result, target, atol=1e-10)
+        result = families.count_predictions(weights).to_array()
+        target = np.einsum("fj,fij->ij", weights, has_any)
+        np.testing.assert_allclose(result, target, atol=1e-10)
+        result = families.count_label_products(weights)
+        weighted = weights[:, np.newaxis] * has_any
+        target = np.einsum("fij,fil->jl", weighted, weighted)
+        np.testing.assert_allclose(result, target, atol=1e-10)

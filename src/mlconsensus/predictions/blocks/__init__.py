@@ -1,6 +1,6 @@
 """Blocks of predictions: two layouts that offer the same sums."""
 
-from .base import InstanceInfo, ModelProducts, PredictionBlock
+from .base import InstanceInfo, ModelProducts, PairwiseProducts, PredictionBlock
 from .dense import DenseBlock
 from .layout import make_block, make_crowd_block
 from .pair_values import DenseValues, NamedPairs, NamedValues, PairValues
@@ -15,6 +15,7 @@ __all__ = [
     "NamedPairs",
     "NamedValues",
     "PairValues",
+    "PairwiseProducts",
     "PredictionBlock",
     "SparseBlock",
     "VotePatterns",

@@ -34,6 +34,18 @@ class ModelProducts:
 
 
 @dataclass(frozen=True, kw_only=True)
+class PairwiseProducts:
+    """Products of two models' centered scores, summed over instances and labels.
+
+    Only the instance-label pairs count that both models predicted.
+    """
+
+    products: FloatArray  # (m, m) centered score of one model times that of the other
+    squares: FloatArray  # (m, m) squared centered score of the first
+    n_pairs: FloatArray  # (m, m) number of instance-label pairs
+
+
+@dataclass(frozen=True, kw_only=True)
 class ClusterSums:
     """Predictions of the instances in each cluster, summed for each label."""
 
@@ -94,6 +106,70 @@ class PredictionBlock(ABC):
     @abstractmethod
     def multiply_models(self, values: PairValues) -> ModelProducts:
         """Sum pair values times the products of two models' predictions."""
+
+    @abstractmethod
+    def sum_squares_by_model(self) -> FloatArray:
+        """Sum each model's squared scores over instances, (m, l), without weights."""
+
+    @abstractmethod
+    def pairwise_products(self, means: FloatArray) -> PairwiseProducts:
+        """Sum the products of two models' scores minus their means, without weights.
+
+        Parameters
+        ----------
+        means : ndarray of shape (m, l)
+            Mean score of each model and label.
+
+        Returns
+        -------
+        PairwiseProducts
+        """
+
+    @abstractmethod
+    def sum_label_products(self, weights: FloatArray, means: FloatArray) -> FloatArray:
+        """Sum the products of two labels within each model, (l, l).
+
+        Parameters
+        ----------
+        weights : ndarray of shape (m, l)
+            Factor of each model's centered scores.
+        means : ndarray of shape (m, l)
+            Mean score of each model and label.
+
+        Returns
+        -------
+        ndarray of shape (l, l)
+            Sum over instances and models of the products of ``weights * (scores -
+            means)`` for two labels. Missing predictions add nothing.
+        """
+
+    @abstractmethod
+    def count_label_products(self, weights: FloatArray) -> FloatArray:
+        """Sum the products of two labels' weights where a model predicted both, (l, l).
+
+        The same as `sum_label_products` with 1 for each prediction.
+        """
+
+    @abstractmethod
+    def raise_scores(self, power: int) -> Self:
+        """Return the same block with each score raised to a power, without weights."""
+
+    @abstractmethod
+    def merge_models(self, shares: FloatArray) -> Self:
+        """Return a block in which families take the place of their members.
+
+        Parameters
+        ----------
+        shares : ndarray of shape (g, m)
+            Share of each model in each family, without user weights. The score of a
+            family is the sum of its members' scores times shares, divided by the
+            absolute shares of the members that made the prediction.
+
+        Returns
+        -------
+        PredictionBlock
+            A block of g models.
+        """
 
     @abstractmethod
     def sum_by_cluster(self, values: PairValues) -> ClusterSums:

@@ -6,6 +6,7 @@ per pattern and looked up.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Self
 
@@ -13,9 +14,15 @@ import numpy as np
 from numpy.typing import DTypeLike
 from scipy import sparse
 
-from ..alignment import Array, BoolArray, FloatArray
+from ..alignment import Array, BoolArray, FloatArray, IntArray
 from ..model_scores import Matrix
-from .base import ClusterSums, InstanceInfo, ModelProducts, PredictionBlock
+from .base import (
+    ClusterSums,
+    InstanceInfo,
+    ModelProducts,
+    PairwiseProducts,
+    PredictionBlock,
+)
 from .pair_values import DenseValues, PairValues
 from .vote_patterns import VotePatterns
 
@@ -26,6 +33,10 @@ SPARSE_FILL = 0.06
 # instances as patterns.
 _MOST_PATTERN_MODELS = 12
 _INSTANCES_PER_PATTERN = 4
+# Centered scores of so many predictions are multiplied at a time.
+_CHUNK = 2**22
+# Sums of votes up to here are exact in float32.
+_EXACT_FLOAT32 = 2**24
 
 
 class DenseBlock(PredictionBlock):
@@ -138,6 +149,86 @@ class DenseBlock(PredictionBlock):
             presence_and_score=(weighted_presence @ scores_across) * model_weights,
             presence=(weighted_presence @ presence_across) * model_weights,
         )
+
+    def sum_squares_by_model(self) -> FloatArray:
+        sums = []
+        for scores in self._scores:
+            if scores.dtype == np.bool_:
+                sums.append(scores.sum(axis=0, dtype=np.float64))
+            else:
+                squares = np.einsum("il,il->l", scores, scores, dtype=np.float64)
+                sums.append(squares)
+        return np.array(sums)
+
+    def pairwise_products(self, means: FloatArray) -> PairwiseProducts:
+        shape = (self.n_models, self.n_models)
+        if self._patterns is not None:
+            products = self._multiply_centered_votes(means)
+            squares = np.repeat(np.diag(products)[:, np.newaxis], len(products), axis=1)
+            n_pairs = np.full(shape, float(self.n_instances * self.n_labels))
+            return PairwiseProducts(products=products, squares=squares, n_pairs=n_pairs)
+
+        products = np.zeros(shape)
+        squares = np.zeros(shape)
+        n_pairs = np.zeros(shape)
+        n_rows = max(1, _CHUNK // (self.n_models * self.n_labels))
+        for start in range(0, self.n_instances, n_rows):
+            rows = slice(start, start + n_rows)
+            centered = self._center_rows(rows, means)
+            products += centered @ centered.T
+            if self._is_complete:
+                chunk_squares = np.einsum("kp,kp->k", centered, centered)
+                squares += chunk_squares[:, np.newaxis]
+                n_pairs += centered.shape[1]
+            else:
+                presence = self._list_presence(rows)
+                squares += centered**2 @ presence.T
+                n_pairs += presence @ presence.T
+        return PairwiseProducts(products=products, squares=squares, n_pairs=n_pairs)
+
+    def sum_label_products(self, weights: FloatArray, means: FloatArray) -> FloatArray:
+        total = np.zeros((self.n_labels, self.n_labels))
+        for model, scores in enumerate(self._scores):
+            mask = self._is_present[model]
+            model_mean = means[model]
+            if mask is None:
+                # Products of centered scores, multiplied out.
+                score_sum = scores.sum(axis=0, dtype=np.float64)
+                half_mean_sum = score_sum - self.n_instances / 2 * model_mean
+                cross = np.outer(model_mean, half_mean_sum)
+                products = _multiply_labels(scores) - cross - cross.T
+            else:
+                centered = np.where(mask, scores - model_mean, 0.0)
+                products = centered.T @ centered
+            total += products * np.outer(weights[model], weights[model])
+        return total
+
+    def count_label_products(self, weights: FloatArray) -> FloatArray:
+        if self._is_complete:
+            return self.n_instances * (weights.T @ weights)
+        total = np.zeros((self.n_labels, self.n_labels))
+        for mask, model_weights in zip(self._is_present, weights, strict=True):
+            counts: FloatArray | float = float(self.n_instances)
+            if mask is not None:
+                counts = _multiply_labels(mask)
+            total += counts * np.outer(model_weights, model_weights)
+        return total
+
+    def raise_scores(self, power: int) -> Self:
+        if all(_is_binary(scores) for scores in self._scores):
+            return self
+        raised = [np.asarray(scores, np.float64) ** power for scores in self._scores]
+        return type(self)(raised, self._is_present, replace(self.info, weights=None))
+
+    def merge_models(self, shares: FloatArray) -> Self:
+        scores = []
+        is_present: list[BoolArray | None] = []
+        for family_shares in shares:
+            members = np.flatnonzero(family_shares)
+            family_scores, mask = self._merge_members(members, family_shares[members])
+            scores.append(family_scores)
+            is_present.append(mask)
+        return type(self)(scores, is_present, replace(self.info, weights=None))
 
     def sum_by_cluster(self, values: PairValues) -> ClusterSums:
         pair_values = values.to_array()
@@ -273,6 +364,56 @@ class DenseBlock(PredictionBlock):
             presence=np.full(shape, self.n_instances * value),
         )
 
+    def _multiply_centered_votes(self, means: FloatArray) -> FloatArray:
+        """Sum the products of two models' centered votes over all pairs, (m, m)."""
+        sums = self._multiply_complete_models(1.0)
+        vote_sum = np.einsum("jkk->kj", sums.scores)
+        cross = means @ (vote_sum - self.n_instances / 2 * means).T
+        return np.asarray(sums.scores.sum(axis=0) - cross - cross.T)
+
+    def _center_rows(self, rows: slice, means: FloatArray) -> FloatArray:
+        """Return the centered scores of some instances, 0 if missing, (m, r * l)."""
+        centered = []
+        for model, scores in enumerate(self._scores):
+            values = scores[rows] - means[model]
+            mask = self._is_present[model]
+            if mask is not None:
+                values = np.where(mask[rows], values, 0.0)
+            centered.append(values.ravel())
+        return np.array(centered)
+
+    def _list_presence(self, rows: slice) -> FloatArray:
+        """Return 1 for each prediction of some instances, (m, r * l)."""
+        presence = []
+        for scores, mask in zip(self._scores, self._is_present, strict=True):
+            if mask is None:
+                presence.append(np.ones(scores[rows].size))
+            else:
+                presence.append(mask[rows].ravel().astype(np.float64))
+        return np.array(presence)
+
+    def _merge_members(
+        self, members: IntArray, member_shares: FloatArray
+    ) -> tuple[Array, BoolArray | None]:
+        """Return the scores of a family, and where it made predictions."""
+        if len(members) == 1 and member_shares[0] == 1.0:
+            return self._scores[members[0]], self._is_present[members[0]]
+
+        member_scores = [self._scores[member] for member in members]
+        masks = [self._is_present[member] for member in members]
+        total = np.zeros((self.n_instances, self.n_labels))
+        for scores, share in zip(member_scores, member_shares, strict=True):
+            total += scores * share
+        if all(mask is None for mask in masks):
+            return total / np.abs(member_shares).sum(), None
+
+        present_share = np.zeros_like(total)
+        for mask, share in zip(masks, np.abs(member_shares), strict=True):
+            present_share += share if mask is None else mask * share
+        is_present = present_share > 0
+        np.divide(total, present_share, out=total, where=is_present)
+        return total, is_present
+
     def _stack_by_label(self, matrices: Sequence[Array]) -> FloatArray:
         """Return the matrices of all models as one array (l, m, n)."""
         stacked = np.empty((self.n_labels, self.n_models, self.n_instances))
@@ -353,6 +494,19 @@ def _sum_products(matrix: Array, values: PairValues | None) -> FloatArray:
     return np.asarray(
         np.einsum("il,il->l", matrix, values.to_array(), dtype=np.float64)
     )
+
+
+def _multiply_labels(matrix: Array) -> FloatArray:
+    """Return the products of two labels, summed over instances, (l, l)."""
+    n_instances = len(matrix)
+    if np.count_nonzero(matrix) < SPARSE_FILL * matrix.size:
+        rows = to_csr(np.ascontiguousarray(matrix), np.float64)
+        return np.asarray((rows.T @ rows).toarray())
+    if matrix.dtype.kind in "bu" and n_instances < _EXACT_FLOAT32:
+        votes = matrix.astype(np.float32)
+        return np.asarray(votes.T @ votes, dtype=np.float64)
+    values = np.asarray(matrix, dtype=np.float64)
+    return np.asarray(values.T @ values)
 
 
 def _is_binary(scores: Array) -> bool:

@@ -21,7 +21,13 @@ from scipy import sparse
 
 from ..alignment import Array, BoolArray, FloatArray, IntArray
 from ..model_scores import Matrix
-from .base import ClusterSums, InstanceInfo, ModelProducts, PredictionBlock
+from .base import (
+    ClusterSums,
+    InstanceInfo,
+    ModelProducts,
+    PairwiseProducts,
+    PredictionBlock,
+)
 from .pair_values import DenseValues, NamedPairs, NamedValues, PairValues
 from .vote_patterns import VotePatterns
 
@@ -131,6 +137,113 @@ class SparseBlock(PredictionBlock):
             presence=presence_products * model_weights,
         )
 
+    def sum_squares_by_model(self) -> FloatArray:
+        squares = self._scores.copy()
+        squares.data = squares.data**2
+        return _sum_columns(squares).reshape(self.n_models, self.n_labels)
+
+    def pairwise_products(self, means: FloatArray) -> PairwiseProducts:
+        # Stored pairs: centered scores and presence, pairs x models.
+        presence = self._make_presence()
+        centered = self._scores - _scale_columns(presence, means.ravel())
+        by_model = _by_model(centered, self)
+        presence_by_model = _by_model(presence, self)
+        squares = by_model.copy()
+        squares.data = squares.data**2
+
+        products = (by_model.T @ by_model).toarray()
+        square_sums = (squares.T @ presence_by_model).toarray()
+        n_pairs = (presence_by_model.T @ presence_by_model).toarray()
+        if self._pairs is not None:
+            # Pairs that no model named: each score is 0.
+            for group, n_unnamed in enumerate(self._pairs.n_unnamed):
+                presence_of_group = self._get_group_presence(group)
+                mean_of_group = presence_of_group * means
+                products += (mean_of_group * n_unnamed) @ mean_of_group.T
+                square_sums += (mean_of_group**2 * n_unnamed) @ presence_of_group.T
+                n_pairs += (presence_of_group * n_unnamed) @ presence_of_group.T
+        return PairwiseProducts(products=products, squares=square_sums, n_pairs=n_pairs)
+
+    def sum_label_products(self, weights: FloatArray, means: FloatArray) -> FloatArray:
+        # A missing prediction counts as the mean, so that it adds nothing.
+        scores = self._scores
+        if self._missing is not None:
+            scores = (scores + _scale_columns(self._missing, means.ravel())).tocsr()
+        weighted = _scale_columns(scores, weights.ravel())
+        products = self._multiply_labels(weighted)
+
+        # Products of centered scores, multiplied out.
+        n_seen = np.asarray(self._seen.sum(axis=0)).ravel()[:, np.newaxis]
+        weighted_means = weights * means
+        if self._covered is not None:
+            weighted_means = weighted_means * self._covered
+        score_sum = _sum_columns(weighted).reshape(weights.shape)
+        cross = weighted_means.T @ (score_sum - n_seen / 2 * weighted_means)
+        return products - cross - cross.T
+
+    def count_label_products(self, weights: FloatArray) -> FloatArray:
+        n_seen = np.asarray(self._seen.sum(axis=0)).ravel()[:, np.newaxis]
+        covered = weights
+        if self._covered is not None:
+            covered = weights * self._covered
+        products = covered.T @ (n_seen * covered)
+        if self._missing is None:
+            return np.asarray(products)
+
+        # Presence is 1 minus missing, multiplied out.
+        missing = _scale_columns(self._missing, covered.ravel())
+        n_missing = _sum_columns(missing).reshape(weights.shape)
+        cross = covered.T @ n_missing
+        return products - cross - cross.T + self._multiply_labels(missing)
+
+    def raise_scores(self, power: int) -> Self:
+        raised = self._scores.copy()
+        raised.data = raised.data**power
+        return self._with_scores(raised)
+
+    def merge_models(self, shares: FloatArray) -> Self:
+        labels = sparse.eye_array(self.n_labels)
+        to_families = sparse.kron(sparse.csr_array(shares.T), labels, format="csr")
+        scores = (self._scores @ to_families).tocsr()
+
+        # Divide by the shares of the members that made the prediction.
+        presence = self._make_presence()
+        present_share = (presence @ abs(to_families)).tocsr()
+        inverse = present_share.copy()
+        inverse.data = 1 / inverse.data
+        scores = scores.multiply(inverse).tocsr()
+
+        is_member = sparse.csr_array((shares != 0).astype(np.float64))
+        seen = (self._seen @ is_member.T).tocsr()
+        seen.data = np.ones_like(seen.data)
+        covered = None
+        if self._covered is not None:
+            covered = is_member @ self._covered > 0
+        pairs = None
+        if self._pairs is not None:
+            participation = self._pairs.participation @ is_member.T
+            pairs = replace(self._pairs, participation=np.minimum(participation, 1))
+
+        families = type(self)(
+            scores,
+            seen,
+            self.n_labels,
+            covered=covered,
+            pairs=pairs,
+            info=replace(self.info, weights=None),
+        )
+        if self._missing is None and self._covered is None:
+            return families
+
+        # A family misses what it saw and knows, and none of its members predicted.
+        is_present = present_share.copy()
+        is_present.data = np.ones_like(is_present.data)
+        missing = (families._make_presence() - is_present).tocsr()
+        missing.eliminate_zeros()
+        if missing.nnz > 0:
+            families._missing = missing
+        return families
+
     def sum_by_cluster(self, values: PairValues) -> ClusterSums:
         adder = self.membership_matrix().T.tocsr()
         stored_values = self._get_stored(values)
@@ -177,9 +290,12 @@ class SparseBlock(PredictionBlock):
         return patterns + self._count_unnamed_patterns(self._pairs)
 
     def binarize(self) -> Self:
-        votes = (self._scores >= 0.5).astype(np.float64)
+        return self._with_scores((self._scores >= 0.5).astype(np.float64))
+
+    def _with_scores(self, scores: Matrix) -> Self:
+        """Return a block of other scores of the same predictions, without weights."""
         return type(self)(
-            votes,
+            scores,
             self._seen,
             self.n_labels,
             covered=self._covered,
@@ -300,6 +416,29 @@ class SparseBlock(PredictionBlock):
         blocks[label, entries.row % n_models, entries.col % n_models] = entries.data
         return blocks
 
+    def _multiply_labels(self, voter_values: Matrix) -> FloatArray:
+        """Sum the products of two labels' values within each answer, (l, l).
+
+        An answer is what one model predicted for one instance; `voter_values` is a
+        matrix pairs x voters.
+        """
+        row = np.repeat(self._pair_instances, np.diff(voter_values.indptr))
+        model, label = np.divmod(voter_values.indices, self.n_labels)
+        answer = row * self.n_models + model
+        _, answer = np.unique(answer, return_inverse=True)
+        n_answers = int(answer.max(initial=-1)) + 1
+        shape = (n_answers, self.n_labels)
+        rows = sparse.coo_array((voter_values.data, (answer, label)), shape=shape)
+        rows = rows.tocsr()
+        return np.asarray((rows.T @ rows).toarray())
+
+    def _get_group_presence(self, group: int) -> FloatArray:
+        """Return the share of a group's instances that each model predicted, (m, l)."""
+        seen = self._get_pairs().participation[group][:, np.newaxis]
+        if self._covered is None:
+            return np.repeat(seen, self.n_labels, axis=1)
+        return seen * self._covered
+
     def _multiply_unnamed(self, values: PairValues) -> FloatArray:
         """Sum values times the presence of two models over unnamed pairs, (l, m, m)."""
         pairs = self._get_pairs()
@@ -379,6 +518,12 @@ def _by_model(matrix: Matrix, block: SparseBlock) -> Matrix:
 def _scale_rows(matrix: Matrix, factors: FloatArray) -> Matrix:
     """Return a CSR matrix with each row multiplied by its factor."""
     data = matrix.data * np.repeat(factors, np.diff(matrix.indptr))
+    return sparse.csr_array((data, matrix.indices, matrix.indptr), shape=matrix.shape)
+
+
+def _scale_columns(matrix: Matrix, factors: FloatArray) -> Matrix:
+    """Return a CSR matrix with each column multiplied by its factor."""
+    data = matrix.data * factors[matrix.indices]
     return sparse.csr_array((data, matrix.indices, matrix.indptr), shape=matrix.shape)
 
 

@@ -1,1 +1,0 @@
-"""The default method until `WeightedConsensus` is written from its derivation; it will be deleted."""

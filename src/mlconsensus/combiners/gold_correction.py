@@ -1,0 +1,399 @@
+r"""Correction of consensus scores by gold labels.
+
+For a pair of instance and label with the consensus score s, the log odds
+:math:`t = \operatorname{logit}(s)` and the predictions :math:`y_k` of the models, gold
+labels are modeled by
+
+.. math::
+
+    \operatorname{logit} P(\text{relevant}) =
+        a + b t + c s + g_j v + \sum_k w_k (y_k - s) \qquad (4)
+
+The curve (a, b, c) recalibrates the score, w changes the weights of models, and g
+changes labels: their level (v = 1), or their slope (v increases with t). The priors are
+:math:`w_k \sim N(0, \tau^2)`, :math:`g_j \sim N(0, \sigma^2)`, a and c
+:math:`\sim N(0, 3^2)`, and :math:`b \sim N(1, 1)`. The fits for all :math:`\tau`,
+:math:`\sigma` and kinds of v are averaged by their evidence (Laplace's approximation). If
+w or g is more likely to be 0 than not, it is set to 0.
+
+Pairs of one instance are not independent. The likelihood is therefore raised to the
+power :math:`\eta \le 1`: the variance of the gradient with respect to w that the model
+expects, divided by the variance between instances.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import expit
+
+from ..predictions import Array, FloatArray, IntArray
+from ..predictions.blocks import PredictionBlock
+
+# Standard deviations of w: log odds that a full vote of one model adds.
+_TAUS = (0.1, 0.2, 0.4, 0.8, 1.6, 3.2)
+# Standard deviations of g: log odds by which a label is off.
+_SIGMAS = (0.25, 0.5, 1.0)
+# Prior probability that w, or g, is 0.
+_PRIOR_ABSENT = 0.3
+# Scores of 0 and 1 have odds of 1 to 200.
+_MARGIN = 0.005
+# Prior of the curve (a, b, c).
+_CURVE_MEAN = np.array([0.0, 1.0, 0.0])
+_CURVE_PRECISION = np.array([1 / 9, 1.0, 1 / 9])
+_N_CURVE = 3
+# Smallest number of relevant and of irrelevant gold pairs.
+_MIN_PAIRS = 3
+_MAX_ITERATIONS = 50
+
+
+@dataclass(frozen=True, kw_only=True)
+class GoldCorrection:
+    """What gold labels changed."""
+
+    curve: FloatArray  # (3,) a, b and c
+    model_weights: FloatArray  # (m,) w
+    label_shifts: FloatArray  # (2, l) g for v = 1, and for v that increases with t
+
+    def correct(self, scores: FloatArray) -> FloatArray:
+        """Return the log odds of scores (n, l) without the models' part of (4)."""
+        clipped = np.clip(scores, 0, 1)
+        log_odds = compute_log_odds(clipped)
+        a, b, c = self.curve
+        corrected = a + b * log_odds + c * clipped + self.label_shifts[0]
+        return corrected + self.label_shifts[1] * _compute_slope(log_odds)
+
+
+def compute_log_odds(scores: FloatArray) -> FloatArray:
+    """Return the log odds of scores in [0, 1], none of them infinite."""
+    return np.log((scores + _MARGIN) / (1 - scores + _MARGIN))
+
+
+def _compute_slope(log_odds: FloatArray) -> FloatArray:
+    """Return v, which increases from 0 to 2 with the log odds."""
+    largest = np.log((1 + _MARGIN) / _MARGIN)
+    return log_odds / largest + 1
+
+
+def apply_correction(
+    block: PredictionBlock, scores: FloatArray, correction: GoldCorrection
+) -> FloatArray:
+    """Return the probabilities that follow from scores and gold labels; Eq. (4).
+
+    Parameters
+    ----------
+    block : PredictionBlock
+        Predictions of the models, without weights.
+    scores : ndarray of shape (n, l)
+        Consensus scores without gold labels.
+    correction : GoldCorrection
+
+    Returns
+    -------
+    ndarray of shape (n, l)
+        Values in [0, 1].
+    """
+    weights = np.repeat(correction.model_weights[:, np.newaxis], block.n_labels, axis=1)
+    from_models = block.sum_scores(weights).to_array()
+    n_weighted = block.count_predictions(weights).to_array()
+    difference = from_models - n_weighted * np.clip(scores, 0, 1)
+    return np.asarray(expit(correction.correct(scores) + difference))
+
+
+def fit_correction(
+    predictions: FloatArray, scores: FloatArray, gold: FloatArray
+) -> GoldCorrection | None:
+    """Fit (4) to gold labels.
+
+    Parameters
+    ----------
+    predictions : ndarray of shape (m, n, l)
+        Predictions of the models for instances with gold labels, NaN if missing.
+    scores : ndarray of shape (n, l)
+        Consensus scores without gold labels.
+    gold : ndarray of shape (n, l)
+        1 for relevant labels, 0 for others, NaN if unknown.
+
+    Returns
+    -------
+    GoldCorrection or None
+        None if there are too few gold labels, or if neither the weights of models nor
+        labels are likely to need a correction.
+    """
+    pairs = _collect_pairs(predictions, scores, gold)
+    n_relevant = pairs.relevant.sum()
+    if min(n_relevant, len(pairs.relevant) - n_relevant) < _MIN_PAIRS:
+        return None
+
+    curve = _fit(pairs, _Prior(), power=1.0).coefficients
+    power = _compute_power(pairs, curve)
+    fits = _fit_all(pairs, curve, power)
+    probability = _average_over(fits)
+    if probability is None:
+        return None
+    return _average_fits(pairs, fits, probability, predictions.shape)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _GoldPairs:
+    """The pairs of instances and labels with gold labels, sorted by label."""
+
+    relevant: FloatArray  # (p,) 1 or 0
+    instance: IntArray  # (p,)
+    label: IntArray  # (p,)
+    starts: IntArray  # where each label begins
+    curve_features: FloatArray  # (p, 3) 1, t and s
+    differences: FloatArray  # (p, k) y_k - s
+    models: IntArray  # (k,) models with different predictions than the consensus
+    slope: FloatArray  # (p,) v that increases with t
+
+    @property
+    def n_labels(self) -> int:
+        """Number of labels with gold labels."""
+        return len(self.starts)
+
+    def spread(self, values: FloatArray) -> FloatArray:
+        """Return values of the labels for each pair."""
+        sizes = np.diff(np.append(self.starts, len(self.relevant)))
+        return np.repeat(values, sizes)
+
+    def sum_by_label(self, values: FloatArray) -> FloatArray:
+        """Return the sums over the pairs of each label."""
+        return np.asarray(np.add.reduceat(values, self.starts, axis=0))
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Prior:
+    """Standard deviations of w and g; 0 if they are 0 themselves."""
+
+    tau: float = 0.0
+    sigma: float = 0.0
+    has_slope: bool = False  # whether v increases with t
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Fit:
+    """The most likely coefficients for one prior, and its evidence."""
+
+    prior: _Prior
+    coefficients: FloatArray  # curve, and w unless tau is 0
+    shifts: FloatArray  # g of each label
+    log_evidence: float
+
+
+def _collect_pairs(
+    predictions: FloatArray, scores: FloatArray, gold: FloatArray
+) -> _GoldPairs:
+    """Return the features of all pairs with gold labels."""
+    label, instance = np.nonzero(~np.isnan(gold).T)
+    score = np.clip(scores[instance, label], 0, 1)
+    log_odds = compute_log_odds(score)
+    differences = np.nan_to_num(predictions[:, instance, label] - score)
+    models = np.flatnonzero(np.abs(differences).max(axis=1, initial=0) > 1e-9)
+    is_first = np.ones(len(label), dtype=np.bool_)
+    is_first[1:] = label[1:] != label[:-1]
+    return _GoldPairs(
+        relevant=gold[instance, label],
+        instance=instance,
+        label=label,
+        starts=np.flatnonzero(is_first),
+        curve_features=np.column_stack([np.ones(len(score)), log_odds, score]),
+        differences=differences[models].T,
+        models=models,
+        slope=_compute_slope(log_odds),
+    )
+
+
+def _fit_all(pairs: _GoldPairs, curve: FloatArray, power: float) -> list[_Fit]:
+    """Return the fits for all priors."""
+    label_priors = [_Prior()]
+    if pairs.n_labels > 1:
+        for has_slope in (False, True):
+            for sigma in _SIGMAS:
+                label_priors.append(_Prior(sigma=sigma, has_slope=has_slope))
+
+    taus: tuple[float, ...] = (0.0,)
+    if len(pairs.models) > 0:
+        taus = (0.0, *_TAUS)
+    fits = []
+    for label_prior in label_priors:
+        start = _Fit(
+            prior=label_prior,
+            coefficients=curve,
+            shifts=np.zeros(pairs.n_labels),
+            log_evidence=0.0,
+        )
+        for tau in taus:
+            prior = _Prior(
+                tau=tau, sigma=label_prior.sigma, has_slope=label_prior.has_slope
+            )
+            start = _fit(pairs, prior, power, start)
+            fits.append(start)
+    return fits
+
+
+def _fit(
+    pairs: _GoldPairs, prior: _Prior, power: float, start: _Fit | None = None
+) -> _Fit:
+    """Maximize the posterior for one prior by Newton's method.
+
+    The Hessian with respect to g is diagonal, so g is eliminated.
+    """
+    features = pairs.curve_features
+    precision = _CURVE_PRECISION
+    if prior.tau > 0:
+        features = np.hstack([features, pairs.differences])
+        precision = np.append(precision, np.full(len(pairs.models), prior.tau**-2))
+    mean = np.zeros(len(precision))
+    mean[:_N_CURVE] = _CURVE_MEAN
+    kind = pairs.slope if prior.has_slope else np.ones(len(pairs.relevant))
+    shift_precision = prior.sigma**-2 if prior.sigma > 0 else 0.0
+
+    coefficients = mean.copy()
+    shifts = np.zeros(pairs.n_labels)
+    if start is not None:
+        coefficients = np.zeros(len(mean))
+        n_known = min(len(mean), len(start.coefficients))
+        coefficients[:n_known] = start.coefficients[:n_known]
+        shifts = start.shifts
+
+    def compute_objective(coefficients: FloatArray, shifts: FloatArray) -> float:
+        log_odds = features @ coefficients + kind * pairs.spread(shifts)
+        likelihood = pairs.relevant * log_odds - np.logaddexp(0, log_odds)
+        penalty = precision @ (coefficients - mean) ** 2
+        penalty += shift_precision * shifts @ shifts
+        return float(power * likelihood.sum() - penalty / 2)
+
+    objective = compute_objective(coefficients, shifts)
+    for _ in range(_MAX_ITERATIONS):
+        log_odds = features @ coefficients + kind * pairs.spread(shifts)
+        probability = expit(log_odds)
+        residual = power * (pairs.relevant - probability)
+        curvature = power * probability * (1 - probability)
+        hessian = (features * curvature[:, np.newaxis]).T @ features
+        hessian[np.diag_indices_from(hessian)] += precision
+        gradient = features.T @ residual - precision * (coefficients - mean)
+
+        shift_hessian = np.ones(pairs.n_labels)
+        if prior.sigma > 0:
+            shift_hessian = pairs.sum_by_label(curvature * kind**2) + shift_precision
+            cross = pairs.sum_by_label(features * (curvature * kind)[:, np.newaxis])
+            shift_gradient = pairs.sum_by_label(residual * kind)
+            shift_gradient = shift_gradient - shift_precision * shifts
+            hessian = hessian - cross.T @ (cross / shift_hessian[:, np.newaxis])
+            gradient = gradient - cross.T @ (shift_gradient / shift_hessian)
+
+        step = np.linalg.solve(hessian, gradient)
+        shift_step = np.zeros(pairs.n_labels)
+        if prior.sigma > 0:
+            shift_step = (shift_gradient - cross @ step) / shift_hessian
+
+        # Halve the step until the objective does not decrease.
+        size = 1.0
+        new_objective = compute_objective(coefficients + step, shifts + shift_step)
+        while new_objective < objective - 1e-9 and size > 1e-4:
+            size /= 2
+            new_objective = compute_objective(
+                coefficients + size * step, shifts + size * shift_step
+            )
+        coefficients = coefficients + size * step
+        shifts = shifts + size * shift_step
+        change = abs(new_objective - objective)
+        objective = new_objective
+        if change < 1e-6:
+            break
+
+    # Laplace's approximation of the evidence.
+    log_determinant = np.linalg.slogdet(hessian)[1] + np.log(shift_hessian).sum()
+    log_prior = np.log(precision).sum()
+    if prior.sigma > 0:
+        log_prior += pairs.n_labels * np.log(shift_precision)
+    return _Fit(
+        prior=prior,
+        coefficients=coefficients,
+        shifts=shifts,
+        log_evidence=objective + float(log_prior - log_determinant) / 2,
+    )
+
+
+def _compute_power(pairs: _GoldPairs, curve: FloatArray) -> float:
+    """Return the power of the likelihood, at most 1, for dependent pairs.
+
+    The expected variance of the gradient of w, with the curve eliminated, divided by
+    its variance between instances; about half of it for many pairs per instance.
+    """
+    if len(pairs.models) == 0:
+        return 1.0
+    probability = expit(pairs.curve_features @ curve)
+    curvature = (probability * (1 - probability))[:, np.newaxis]
+    features = pairs.curve_features
+    weighted = (features * curvature).T
+    system = weighted @ features + 1e-9 * np.eye(_N_CURVE)
+    projection = np.linalg.solve(system, weighted @ pairs.differences)
+    remaining = pairs.differences - features @ projection
+
+    instances, number = np.unique(pairs.instance, return_inverse=True)
+    n_instances = len(instances)
+    if n_instances < 2:
+        return 1e-3
+    gradient = np.zeros((n_instances, remaining.shape[1]))
+    residual = (pairs.relevant - probability)[:, np.newaxis]
+    np.add.at(gradient, number, remaining * residual)
+    between = gradient.var(axis=0, ddof=1).sum() * n_instances
+    expected = (remaining**2 * curvature).sum()
+    pairs_per_instance = len(pairs.relevant) / n_instances
+    power = min(1.0, float(expected / max(between, 1e-300)))
+    return power * (1 + 1 / pairs_per_instance) / 2
+
+
+def _average_over(fits: list[_Fit]) -> FloatArray | None:
+    """Return the probability of each fit, or None if a correction is unlikely.
+
+    If w, or g, is more likely to be 0 than not, the fits with it get probability 0.
+    """
+    log_posterior = []
+    for fit in fits:
+        prior_of_tau = _PRIOR_ABSENT
+        if fit.prior.tau > 0:
+            prior_of_tau = (1 - _PRIOR_ABSENT) / len(_TAUS)
+        prior_of_sigma = _PRIOR_ABSENT
+        if fit.prior.sigma > 0:
+            prior_of_sigma = (1 - _PRIOR_ABSENT) / 2 / len(_SIGMAS)
+        log_posterior.append(fit.log_evidence + np.log(prior_of_tau * prior_of_sigma))
+
+    posterior = np.array(log_posterior)
+    probability = np.exp(posterior - posterior.max())
+    probability /= probability.sum()
+    has_weights = np.array([fit.prior.tau > 0 for fit in fits])
+    has_shifts = np.array([fit.prior.sigma > 0 for fit in fits])
+    n_dropped = 0
+    for has_part in (has_weights, has_shifts):
+        if probability[has_part].sum() < 0.5:
+            n_dropped += 1
+            probability = np.where(has_part, 0.0, probability)
+            probability /= probability.sum()
+    if n_dropped == 2:
+        return None
+    return probability
+
+
+def _average_fits(
+    pairs: _GoldPairs,
+    fits: list[_Fit],
+    probability: FloatArray,
+    shape: tuple[int, ...],
+) -> GoldCorrection:
+    """Return the mean coefficients of all fits."""
+    n_models, _, n_labels = shape
+    curve = np.zeros(_N_CURVE)
+    model_weights = np.zeros(n_models)
+    label_shifts = np.zeros((2, n_labels))
+    labels = pairs.label[pairs.starts]
+    for share, fit in zip(probability, fits, strict=True):
+        curve += share * fit.coefficients[:_N_CURVE]
+        if fit.prior.tau > 0:
+            model_weights[pairs.models] += share * fit.coefficients[_N_CURVE:]
+        kind = int(fit.prior.has_slope)
+        label_shifts[kind, labels] += share * fit.shifts
+    return GoldCorrection(
+        curve=curve, model_weights=model_weights, label_shifts=label_shifts
+    )

@@ -1,0 +1,534 @@
+r"""How reliable each model is, and which models form families.
+
+Both follow from the correlations of the models' predictions. Centered and divided by
+their standard deviations, the predictions of model `k` for instance `i` and label `j`
+are
+
+.. math::
+
+    x_{kij} / s_{kj} = c_k t_{ij} + \sqrt{1 - c_k^2}\, e_{kij}
+
+where `t` is the signal that all models have in common (variance 1), :math:`c_k` is the
+reliability of the model, and `e` are its errors. If the errors of two models are
+independent, their predictions correlate by
+
+.. math:: R_{kq} = c_k c_q . \qquad (1)
+
+Models whose errors are related correlate more than that. They form a *family*, which
+counts as one model. The theory page (docs/theory.md) derives each step.
+
+==================  =======================  =======================================
+symbol              variable                 shape
+==================  =======================  =======================================
+:math:`R`           ``correlation``          (m, m)
+:math:`p`           ``precision``            (m, m) inverse sampling variance of `R`
+:math:`c`           ``reliability``          (m,) or (g,)
+:math:`s`           ``deviation``            (g, l)
+:math:`a`           ``agreement``            correlation of two branches of a family
+:math:`q`           ``explained``            what other models explain of it
+==================  =======================  =======================================
+"""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import numpy as np
+from scipy import linalg
+from scipy.cluster.hierarchy import linkage
+from scipy.spatial.distance import squareform
+
+from ..execution.statistics import Axes
+from ..linalg.block_sums import ratio
+from ..predictions import BoolArray, FloatArray, IntArray
+from ..predictions.blocks import PredictionBlock
+
+# Models are a family if other models leave this share of their agreement, or of the
+# errors that they can share, unexplained.
+MIN_UNEXPLAINED = 1 / 3
+# Squared correlation of other models from which they can tell who is a family.
+_WITNESS_INFORMATION = 0.1**2
+# Standard errors by which agreement must exceed chance to be used at all.
+_SIGNIFICANT = 3.0
+# Squared reliability of a single model, whose agreement cannot be measured.
+_SINGLE_MODEL = 0.5
+# Largest reliability.
+MAX_RELIABILITY = 0.98
+# A model may be the only independent one only if it is at least so reliable, compared
+# with the others.
+_MIN_CREDIBLE = 0.5
+# Added to the correlations within a family before they are inverted.
+_RIDGE = 0.1
+_IDENTICAL = 1 - 1e-9
+
+
+@dataclass(frozen=True, kw_only=True)
+class RateStatistics:
+    """Sums over instances, for the rates at which models predict labels."""
+
+    score_sum: Annotated[FloatArray, Axes("m l", least=0)]
+    square_sum: Annotated[FloatArray, Axes("m l", least=0)]
+    n_predictions: Annotated[FloatArray, Axes("m l", least=0)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rates:
+    """How often each model predicts each label."""
+
+    mean: Annotated[FloatArray, Axes("m l", least=0, most=1)]
+    variance: Annotated[FloatArray, Axes("m l", least=0)]
+    n_predictions: Annotated[FloatArray, Axes("m l", least=0)]
+    prior: Annotated[FloatArray, Axes("l", least=0, most=1)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AgreementStatistics:
+    """Sums over the instance-label pairs that two models both predicted."""
+
+    products: Annotated[FloatArray, Axes("m m", symmetric=True)]
+    squares: Annotated[FloatArray, Axes("m m", least=0)]
+    n_pairs: Annotated[FloatArray, Axes("m m", symmetric=True, least=0)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Families:
+    """Families of models, and how reliable they are. A lone model is a family of one."""
+
+    # Number of the family of each model.
+    family: Annotated[FloatArray, Axes("m", least=0)]
+    # Share of each model in its family, negative for an inverted member.
+    shares: Annotated[FloatArray, Axes("? m")]
+    # Reliability of each model, and of each family.
+    model_reliability: Annotated[FloatArray, Axes("m", least=-1, most=1)]
+    reliability: Annotated[FloatArray, Axes("?", least=-1, most=1)]
+    # Mean and standard deviation of each family's scores.
+    mean: Annotated[FloatArray, Axes("? l")]
+    deviation: Annotated[FloatArray, Axes("? l", least=0)]
+    # Largest reliability that the rates of a family allow.
+    max_reliability: Annotated[FloatArray, Axes("? l", least=0, most=1)]
+    # How similar the positive rates of different families are: 1 for replicas.
+    rate_similarity: Annotated[float, Axes("", least=0, most=1)]
+    # Correlations of the models and their precision.
+    correlation: Annotated[FloatArray, Axes("m m", symmetric=True, least=-1, most=1)]
+    precision: Annotated[FloatArray, Axes("m m", symmetric=True, least=0)]
+    prior: Annotated[FloatArray, Axes("l", least=0, most=1)]
+
+
+def compute_rate_statistics(block: PredictionBlock) -> RateStatistics:
+    """Return the sums of the first pass."""
+    return RateStatistics(
+        score_sum=block.sum_scores_by_model(),
+        square_sum=block.sum_squares_by_model(),
+        n_predictions=block.count_predictions_by_model(),
+    )
+
+
+def estimate_rates(statistics: RateStatistics) -> Rates:
+    """Return the mean and variance of each model's scores, and each label's prior.
+
+    The mean starts from one prediction at the prior, so that it is defined for labels
+    without predictions.
+    """
+    total = statistics.score_sum
+    count = statistics.n_predictions
+    prior = ratio(total.sum(axis=0), count.sum(axis=0), 0.0)
+    mean = (total + prior) / (count + 1)
+    squared_deviations = statistics.square_sum - 2 * mean * total + mean**2 * count
+    variance = ratio(np.maximum(squared_deviations, 0), count, 0.0)
+    variance[variance < 1e-9] = 0.0
+    return Rates(mean=mean, variance=variance, n_predictions=count, prior=prior)
+
+
+def compute_agreement_statistics(
+    block: PredictionBlock, rates: Rates
+) -> AgreementStatistics:
+    """Return the sums of the second pass."""
+    pairs = block.pairwise_products(rates.mean)
+    return AgreementStatistics(
+        products=pairs.products, squares=pairs.squares, n_pairs=pairs.n_pairs
+    )
+
+
+def estimate_families(
+    statistics: AgreementStatistics, rates: Rates, given: IntArray | None = None
+) -> Families:
+    """Find families of models and estimate their reliability.
+
+    Parameters
+    ----------
+    statistics : AgreementStatistics
+        Sums of the second pass.
+    rates : Rates
+        Result of the first pass.
+    given : ndarray of shape (m,) of int, default=None
+        Family of each model if it is known. By default families are found.
+
+    Returns
+    -------
+    Families
+    """
+    correlation, precision = correlate_models(statistics, rates)
+    family = given
+    if family is None:
+        family = find_families(correlation, precision)
+
+    # If all models are one family, there is nobody else to compare it with: its
+    # members count as models, and as replicas.
+    is_one_family = len(np.unique(family)) == 1
+    if is_one_family:
+        family = np.arange(len(family))
+    is_across = family[:, np.newaxis] != family
+    across = precision * is_across
+
+    reliability = _estimate_reliability(correlation, across, is_one_family)
+    is_independent = len(np.unique(family)) == len(family) and not is_one_family
+    if given is None and is_independent and has_lone_model(correlation, precision):
+        average = _average_reliability(correlation, across)
+        reliability = np.full(len(family), average)
+
+    shares = compute_shares(correlation, reliability, family)
+    similarity = 1.0
+    if not is_one_family:
+        similarity = compare_rates(statistics, rates, shares, reliability, is_across)
+    return _describe_families(
+        family=family,
+        shares=shares,
+        reliability=reliability,
+        similarity=similarity,
+        correlation=correlation,
+        precision=precision,
+        rates=rates,
+    )
+
+
+def correlate_models(
+    statistics: AgreementStatistics, rates: Rates
+) -> tuple[FloatArray, FloatArray]:
+    """Return the correlations of the models, and the precision of each.
+
+    A correlation of `n` independent pairs has the sampling variance 1/n. Labels count
+    by their variance, so `n` is the number of instances times the effective number of
+    labels.
+    """
+    scale = np.sqrt(statistics.squares * statistics.squares.T)
+    correlation = np.clip(ratio(statistics.products, scale, 0.0), -1, 1)
+
+    count = rates.n_predictions
+    label_variance = ratio((rates.variance * count).sum(axis=0), count.sum(axis=0), 0.0)
+    squared_sum = max(float((label_variance**2).sum()), 1e-300)
+    n_effective_labels = label_variance.sum() ** 2 / squared_sum
+    n_instances = statistics.n_pairs / len(label_variance)
+    return correlation, n_instances * n_effective_labels
+
+
+def find_families(correlation: FloatArray, precision: FloatArray) -> IntArray:
+    """Return the family of each model, found in the correlations.
+
+    Models are joined in a tree by average linkage. From the root down, a node of the
+    tree is a family if its two branches agree more than the models outside of it
+    explain; see `_is_family`.
+
+    Parameters
+    ----------
+    correlation, precision : ndarray of shape (m, m)
+
+    Returns
+    -------
+    ndarray of shape (m,) of int
+    """
+    n_models = len(correlation)
+    family = np.arange(n_models)
+    if n_models == 1:
+        return family
+
+    clear = _subtract_chance(correlation, precision)
+    tree = linkage(squareform(1 - clear, checks=False), "average")
+    members = [[model] for model in range(n_models)]
+    for left, right, _, _ in tree:
+        members.append(members[int(left)] + members[int(right)])
+
+    nodes = [len(members) - 1]
+    while nodes:
+        node = nodes.pop()
+        if node < n_models:
+            continue
+        left, right, distance, _ = tree[node - n_models]
+        if _is_family(correlation, members[node], 1 - distance):
+            family[members[node]] = min(members[node])
+        else:
+            nodes.extend([int(left), int(right)])
+    return np.unique(family, return_inverse=True)[1]
+
+
+def _subtract_chance(correlation: FloatArray, precision: FloatArray) -> FloatArray:
+    """Return correlations minus the largest deviation expected by chance.
+
+    Of m (m - 1) / 2 normal deviations, the largest is about sqrt(2 log(m**2 / 2)).
+    """
+    n_models = len(correlation)
+    largest = np.sqrt(2 * np.log(n_models**2 / 2))
+    clear = correlation - largest / np.sqrt(np.maximum(precision, 1))
+    is_copy = (correlation > _IDENTICAL) & (clear > 0.5)
+    return np.where(is_copy, 1.0, clear)
+
+
+def _is_family(correlation: FloatArray, members: list[int], agreement: float) -> bool:
+    """Return whether members agree more than others explain.
+
+    Independent members would agree by q, their squared reliability. By (1), two other
+    models o and o' see it as r_o r_o' / R_oo', where r_o is the mean correlation of o
+    with the members. `explained` is the least-squares estimate over all pairs of
+    others. Others may be related too: their correlation is taken to be at most that of
+    equally reliable independent models.
+    """
+    if agreement > _IDENTICAL:
+        return True
+    if agreement <= 0:
+        return False
+
+    others = np.setdiff1d(np.arange(len(correlation)), members)
+    with_members = correlation[np.ix_(members, others)].mean(axis=0)
+    with_members = np.maximum(with_members, 0)
+    seen = np.outer(with_members, with_members)
+    between = np.clip(correlation[np.ix_(others, others)], 0, np.sqrt(seen))
+    np.fill_diagonal(between, 0)
+
+    # Without informative pairs of others, everything counts as explained.
+    information = (between**2).sum() / 2
+    explained = (seen * between).sum() / 2 + _WITNESS_INFORMATION * agreement
+    explained = explained / (information + _WITNESS_INFORMATION)
+    unexplained = agreement - explained
+    return bool(unexplained > MIN_UNEXPLAINED * min(agreement, 1 - explained))
+
+
+def has_lone_model(correlation: FloatArray, precision: FloatArray) -> bool:
+    """Return whether a family next to a lone model fits as well as independence.
+
+    If all models but one agree with each other more than with that one, they may be a
+    family, or the one may be less reliable. Correlations cannot tell. Equal
+    reliabilities lose least if the other explanation is right.
+    """
+    n_models = len(correlation)
+    if n_models < 3:
+        return False
+
+    chance = np.sqrt(2 * np.log(n_models) / np.maximum(precision.mean(), 1))
+    for model in range(n_models):
+        others = np.delete(np.arange(n_models), model)
+        is_pair = ~np.eye(n_models - 1, dtype=bool)
+        agreement = correlation[np.ix_(others, others)][is_pair].min() - chance
+        with_others = max(correlation[model, others].mean(), 0)
+        is_credible = with_others > _MIN_CREDIBLE * agreement
+        unexplained = agreement - with_others
+        limit = MIN_UNEXPLAINED * min(agreement, 1 - with_others)
+        if is_credible and unexplained > limit:
+            return True
+    return False
+
+
+def _estimate_reliability(
+    correlation: FloatArray, across: FloatArray, is_one_family: bool
+) -> FloatArray:
+    """Return the reliability of each model, 0 if models do not agree beyond chance.
+
+    `across` is the precision of correlations between families, 0 within.
+    """
+    n_models = len(correlation)
+    is_copied = is_one_family and correlation.min() > _IDENTICAL
+    if n_models == 1 or is_copied:
+        return np.full(n_models, np.sqrt(_SINGLE_MODEL))
+
+    signs = find_signs(correlation, across)
+    signed = correlation * np.outer(signs, signs)
+    if (signed * across).sum() <= _SIGNIFICANT * np.sqrt(2 * across.sum()):
+        return np.zeros(n_models)
+    return signs * fit_reliability(signed, across)
+
+
+def find_signs(correlation: FloatArray, precision: FloatArray) -> FloatArray:
+    """Return -1 for each model that clearly predicts the opposite of most, else 1."""
+    signs = np.ones(len(correlation))
+    weighted = np.where(precision > 0, correlation, 0.0)
+    np.fill_diagonal(weighted, 0.0)
+    direction = np.linalg.eigh(weighted)[1][:, -1]
+    if direction.sum() < 0:
+        direction = -direction
+
+    candidate = np.where(direction < 0, -1.0, 1.0)
+    evidence = (precision * weighted) @ candidate * candidate
+    is_clear = evidence > _SIGNIFICANT * np.sqrt(precision.sum(axis=1))
+    signs[is_clear & (candidate < 0)] = -1.0
+    return signs
+
+
+def fit_reliability(correlation: FloatArray, precision: FloatArray) -> FloatArray:
+    """Fit (1), R = c c', to correlations with the given precision.
+
+    Weighted least squares at first, then a robust fit in which deviations beyond
+    chance count linearly. Each reliability is shrunk to the mean by empirical Bayes. If
+    the model fits worse than chance explains, estimates are less certain.
+    """
+    n_models = len(correlation)
+    reliability = np.full(n_models, _average_reliability(correlation, precision))
+    n_free = np.count_nonzero(precision) / 2 - n_models
+    weight = precision
+    misfit = 1.0
+    for iteration in range(150):
+        if iteration >= 50:
+            residual = correlation - np.outer(reliability, reliability)
+            weight = precision / (1 + np.abs(residual) * np.sqrt(precision))
+            if n_free > 0:
+                chi_squared = (precision * residual**2).sum() / 2
+                misfit = max(1.0, float(np.sqrt(chi_squared / n_free)))
+        information = np.maximum(weight @ reliability**2, 1e-9)
+        estimate = (weight * correlation) @ reliability / information
+        mean = information @ estimate / information.sum()
+        shrunk = shrink(estimate, mean, misfit / information)
+        reliability = (reliability + shrunk) / 2
+    return np.clip(reliability, -MAX_RELIABILITY, MAX_RELIABILITY)
+
+
+def _average_reliability(correlation: FloatArray, precision: FloatArray) -> float:
+    """Return the reliability that equally reliable models would have."""
+    mean = (precision * correlation).sum() / max(float(precision.sum()), 1e-300)
+    return float(np.sqrt(max(mean, 1e-4)))
+
+
+def shrink(
+    estimates: FloatArray, expected: FloatArray | float, variance: FloatArray
+) -> FloatArray:
+    """Shrink estimates to expected values by empirical Bayes.
+
+    Parameters
+    ----------
+    estimates : ndarray
+    expected : ndarray or float
+        What the estimates are shrunk to.
+    variance : ndarray
+        Sampling variance of each estimate. The variance between estimates is estimated
+        by the method of moments.
+
+    Returns
+    -------
+    ndarray
+
+    Examples
+    --------
+    >>> shrink(np.array([0.2, 0.4]), 0.3, np.array([10.0, 10.0])).round(3)
+    array([0.3, 0.3])
+    """
+    squared_difference = (estimates - expected) ** 2
+    between = 0.03
+    for _ in range(20):
+        weight = 1 / (variance + between) ** 2
+        excess = (weight * (squared_difference - variance)).sum()
+        between = max(1e-6, float(excess / max(weight.sum(), 1e-300)))
+    return np.asarray(
+        expected + (estimates - expected) * between / (between + variance)
+    )
+
+
+def compute_shares(
+    correlation: FloatArray, reliability: FloatArray, family: IntArray
+) -> FloatArray:
+    """Return the share of each model in its family, (g, m).
+
+    The best linear combination of members that correlate by R and are reliable by c
+    has weights R^-1 c. Weights of the wrong sign are set to 0.
+    """
+    n_families = int(family.max()) + 1
+    shares = np.zeros((n_families, len(family)))
+    for number in range(n_families):
+        members = np.flatnonzero(family == number)
+        weights = np.ones(len(members))
+        member_reliability = reliability[members]
+        if len(members) > 1 and member_reliability.any():
+            within = correlation[np.ix_(members, members)].copy()
+            np.fill_diagonal(within, 1 + _RIDGE)
+            best = linalg.lstsq(within, member_reliability)[0]
+            best[best * member_reliability <= 0] = 0.0
+            if best.any():
+                weights = best
+        shares[number, members] = weights / np.abs(weights).sum()
+    return shares
+
+
+def compare_rates(
+    statistics: AgreementStatistics,
+    rates: Rates,
+    shares: FloatArray,
+    reliability: FloatArray,
+    is_across: BoolArray,
+) -> float:
+    """Return how similar the positive rates of models of different families are.
+
+    Replicas of one learner predict each label equally often, except for chance: the
+    ratio of the squared differences that chance explains to those observed is 1.
+    """
+    count = rates.n_predictions
+    n_instances = np.maximum(count.mean(axis=1), 1)
+    observed = _square_distances(rates.mean)
+    variance = np.diag(statistics.products) / n_instances**2
+    covariance = statistics.products / np.outer(n_instances, n_instances)
+    by_chance = np.maximum(np.add.outer(variance, variance) - 2 * covariance, 0)
+    similarity = np.minimum(1, ratio(by_chance, observed, 1.0))
+
+    # Models that saw other instances cannot be replicas.
+    n_both = statistics.n_pairs / count.shape[1]
+    similarity = similarity * n_both / np.sqrt(np.outer(n_instances, n_instances))
+
+    weight = np.maximum(reliability, 0) ** 2 * np.abs(shares).sum(axis=0)
+    pair_weight = np.outer(weight, weight) * is_across * (n_both > 0)
+    total = max(float(pair_weight.sum()), 1e-300)
+    return min(1.0, float((pair_weight * similarity).sum() / total))
+
+
+def _square_distances(points: FloatArray) -> FloatArray:
+    """Return the squared distances of all pairs of rows."""
+    squares = (points**2).sum(axis=1)
+    distances = np.add.outer(squares, squares) - 2 * points @ points.T
+    return np.maximum(distances, 0)
+
+
+def _describe_families(
+    *,
+    family: IntArray,
+    shares: FloatArray,
+    reliability: FloatArray,
+    similarity: float,
+    correlation: FloatArray,
+    precision: FloatArray,
+    rates: Rates,
+) -> Families:
+    """Return the rates, deviations and reliabilities of families."""
+    # Variance of a family's mean, compared with that of a member.
+    with_itself = correlation.copy()
+    np.fill_diagonal(with_itself, 1.0)
+    variance_ratio = np.einsum("fk,kq,fq->f", shares, with_itself, shares)
+    variance_ratio = np.maximum(variance_ratio, 1e-9)
+    family_reliability = shares @ reliability / np.sqrt(variance_ratio)
+    variance = np.abs(shares) @ rates.variance * variance_ratio[:, np.newaxis]
+    return Families(
+        family=family.astype(np.float64),
+        shares=shares,
+        model_reliability=reliability,
+        reliability=np.clip(family_reliability, -MAX_RELIABILITY, MAX_RELIABILITY),
+        mean=shares @ rates.mean,
+        deviation=np.sqrt(variance),
+        max_reliability=bound_reliability(np.abs(shares) @ rates.mean, rates.prior),
+        rate_similarity=similarity,
+        correlation=correlation,
+        precision=precision,
+        prior=rates.prior,
+    )
+
+
+def bound_reliability(rate: FloatArray, prior: FloatArray) -> FloatArray:
+    """Return the largest reliability of families with the given positive rates.
+
+    Hit rates and false-alarm rates lie in [0, 1]. This bounds c**2 by the odds ratio
+    of a family's rate and the label's prior.
+    """
+    rate = np.clip(rate, 1e-9, 1 - 1e-9)
+    prior = np.clip(prior, 1e-9, 1 - 1e-9)
+    log_odds_ratio = np.log(rate / (1 - rate)) - np.log(prior / (1 - prior))
+    return np.exp(-np.abs(log_odds_ratio) / 2)
