@@ -141,7 +141,8 @@ class _GoldPairs:
     instance: IntArray  # (p,)
     label: IntArray  # (p,)
     starts: IntArray  # where each label begins
-    curve_features: FloatArray  # (p, 3) 1, t and s
+    curve_features: FloatArray  # (p, 3) 1, t and s minus its mean
+    center: float  # mean of s
     differences: FloatArray  # (p, k) y_k - s
     models: IntArray  # (k,) models with different predictions than the consensus
     slope: FloatArray  # (p,) v that increases with t
@@ -186,6 +187,7 @@ def _collect_pairs(
     """Return the features of all pairs with gold labels."""
     label, instance = np.nonzero(~np.isnan(gold).T)
     score = np.clip(scores[instance, label], 0, 1)
+    center = float(np.clip(scores, 0, 1).mean())
     log_odds = compute_log_odds(score)
     differences = np.nan_to_num(predictions[:, instance, label] - score)
     models = np.flatnonzero(np.abs(differences).max(axis=1, initial=0) > 1e-9)
@@ -196,7 +198,8 @@ def _collect_pairs(
         instance=instance,
         label=label,
         starts=np.flatnonzero(is_first),
-        curve_features=np.column_stack([np.ones(len(score)), log_odds, score]),
+        curve_features=np.column_stack([np.ones(len(score)), log_odds, score - center]),
+        center=center,
         differences=differences[models].T,
         models=models,
         slope=_compute_slope(log_odds),
@@ -394,6 +397,7 @@ def _average_fits(
             model_weights[pairs.models] += share * fit.coefficients[_N_CURVE:]
         kind = int(fit.prior.has_slope)
         label_shifts[kind, labels] += share * fit.shifts
+    curve[0] -= curve[2] * pairs.center
     return GoldCorrection(
         curve=curve, model_weights=model_weights, label_shifts=label_shifts
     )

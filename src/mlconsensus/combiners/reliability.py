@@ -55,7 +55,7 @@ _SINGLE_MODEL = 0.5
 MAX_RELIABILITY = 0.98
 # A model may be the only independent one only if it is at least so reliable, compared
 # with the others.
-_MIN_CREDIBLE = 0.5
+_MIN_CREDIBLE = 0.4
 # Added to the correlations within a family before they are inverted.
 _RIDGE = 0.1
 _IDENTICAL = 1 - 1e-9
