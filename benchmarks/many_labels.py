@@ -24,7 +24,7 @@ from processes import COMBINE, measured
 from scipy import sparse
 
 FAMILY = 20  # labels that go together
-METHODS = ("mv", "ds", "bgcm", "mlcm-r", "mlcm-a", "filter")
+METHODS = ("mv", "ds", "bgcm", "mlcm-r", "mlcm-a", "weighted")
 
 
 def make(n: int, l: int, m: int, each: int, seed: int = 0) -> tuple[Any, list[Any]]:

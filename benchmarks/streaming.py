@@ -79,7 +79,7 @@ def make(path: Path, n: int, l: int, model: int) -> None:
 
 def main() -> None:
     parser = options(__doc__, models=5, instances=10_000_000, labels=100, repeats=1)
-    parser.add_argument("--method", default="filter")
+    parser.add_argument("--method", default="weighted")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         folder = given.folder or Path(temporary)

@@ -36,7 +36,7 @@ KINDS = ("memory", "streamed", "state")
 # that one file may take
 SECONDS = 10
 BYTES = 2 * 2**30
-METHODS = ("mv", "mv", "mv", "filter", "ds", "bgcm", "mlcm-r", "mlcm-a")
+METHODS = ("mv", "mv", "mv", "weighted", "ds", "bgcm", "mlcm-r", "mlcm-a")
 FOUND = Path(__file__).parent / "found"
 # files after which a worker is replaced: Polars keeps the stacks of what panicked, 2 MB
 # of addresses each

@@ -29,7 +29,7 @@ RANGES = {
     "BGCM": lambda l: (0, 1),
     "MLCM-r": lambda l: (0, 1),
     "MLCM-a": lambda l: (-np.sqrt(l), np.sqrt(l)),
-    "Filter": lambda l: (0, np.inf),
+    "Weighted": lambda l: (0, np.inf),
 }
 METHODS = [kind() for kind in mlc.COMBINERS.values()]
 OTHERS = [
@@ -137,7 +137,7 @@ def fitted(method: Any, pieces: list[mlc.Predictions], weights: Any) -> Any:
     statistics = gather(lambda piece: method._compute_pass(piece, state))
     solver = clone(method)
     solver.weights_ = pieces[0].weights
-    solver.prepared_ = state
+    solver.state_ = state
     return solver._solve(statistics)
 
 
@@ -212,7 +212,7 @@ def faults(panel: Panel, method: Any, seed: int) -> list[str]:
         combined(method, given, weights, method._replace_fields(solution, halved)),
         1e-4 * size,
     )
-    if method.name == "Filter" and not solution.overall.any():
+    if method.name == "Weighted" and not solution.overall.any():
         heard = ~np.isnan(scores if weights is None else scores[weights > 0]).all(
             axis=0
         )

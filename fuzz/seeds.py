@@ -179,7 +179,7 @@ def states() -> dict[str, bytes]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "state"
         for name, kind in mlc.COMBINERS.items():
-            if name == "Filter":
+            if name == "Weighted":
                 combiner = kind(rescale=False)
             else:
                 combiner = kind()
@@ -190,12 +190,12 @@ def states() -> dict[str, bytes]:
             found[f"{name}.model"] = path.read_bytes()
         known = None
         for at in (1, 2):
-            first = mlc.WeightedConsensus(rescale=False).fit_round(panel, known)
+            first = mlc.WeightedConsensus(rescale=False).fit_pass(panel, known)
             mlc.save_statistics(first, path, force=True)
             found[f"filter-{at}.stats"] = path.read_bytes()
             mlc.save(first, path, force=True)
             found[f"filter-{at}.round"] = path.read_bytes()
-            known = mlc.load(path).prepared_
+            known = mlc.load(path).state_
     return dict(sorted(found.items()))
 
 

@@ -14,7 +14,7 @@ PANEL, TRUTH = mlc.datasets.make_panel(60, 6, 3, random_state=0)
 )
 def test_no_metric_gets_less_than_the_default(optimize):
     result = mlc.combine(PANEL, optimize=optimize)
-    assert result.method == "Filter"
+    assert result.method == "Weighted"
     assert "reliability" in result.reason
     np.testing.assert_allclose(
         result.scores, mlc.WeightedConsensus().fit_transform(PANEL)

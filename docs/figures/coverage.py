@@ -42,7 +42,7 @@ def panels_of(folder):
         panel = mlc.Predictions(scores[:, some])
         methods = {
             name: mlc.COMBINERS[name]().fit_transform(panel)
-            for name in ("MV", "MLCM-a", "Filter")
+            for name in ("MV", "MLCM-a", "Weighted")
         }
         truth = np.where(known, truth, np.nan)[some]
         at = np.random.default_rng(0).permutation(len(truth))[:MOST]
@@ -63,10 +63,10 @@ def covering(truth, methods, chance, count, rng):
         {name: evaluate_on_gold(truth, own) for name, own in methods.items()},
         chance.sum(),
     )
-    pairs = [("Filter", "MV"), ("Filter", "MLCM-a")]
+    pairs = [("Weighted", "MV"), ("Weighted", "MLCM-a")]
     for gold in draws(truth, chance, count, rng):
         found = {
-            name: evaluate_on_gold(gold, own, methods["Filter"], chance)
+            name: evaluate_on_gold(gold, own, methods["Weighted"], chance)
             for name, own in methods.items()
         }
         compared = [("value", own, target[name]) for name, own in found.items()]
@@ -125,7 +125,7 @@ def main(folder, total, only):
             if 2 * size > len(truth):
                 continue
             rng, count = np.random.default_rng(size), -(-total // len(found))
-            likely = np.clip(methods["Filter"], 0, 1)
+            likely = np.clip(methods["Weighted"], 0, 1)
             designs = (
                 {}
                 if only == "asked"
@@ -144,7 +144,7 @@ def main(folder, total, only):
             for wanted in PROMISES if size > 50 and only != "asked" else ():
                 key = (*wanted.items(), size)
                 promised.setdefault(key, []).extend(
-                    kept(truth, methods["Filter"], size, count, rng, wanted)
+                    kept(truth, methods["Weighted"], size, count, rng, wanted)
                 )
         print(stem, flush=True)
     page = HERE.parent / "gold-figures.md"

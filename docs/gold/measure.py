@@ -143,7 +143,7 @@ def of_others(path, draws=3):
     scores, truth, known = quality.read(path)
     panel, out = as_predictions(scores), {}
     for name, kind in mlc.COMBINERS.items():
-        if name in ("MV", "Filter"):
+        if name in ("MV", "Weighted"):
             continue
         without = kind().fit_transform(panel)
         for size in (size for size in SIZES if size <= 0.75 * known.any(axis=1).sum()):

@@ -144,7 +144,7 @@ def with_constants(panel, fitted, constants):
     before = [getattr(*constant) for constant in CONSTANTS]
     for constant, value in zip(CONSTANTS, constants, strict=True):
         setattr(*constant, value)
-    solution = weighted_consensus.solve(fitted.statistics_, None, fitted.prepared_)
+    solution = weighted_consensus.solve(fitted.statistics_, None, fitted.state_)
     for constant, value in zip(CONSTANTS, before, strict=True):
         setattr(*constant, value)
     return weighted_consensus.apply(panel, solution)
@@ -158,7 +158,7 @@ def main(folder):
         scores, truth, known = read(path)
         panel = as_predictions(scores)
         others = {
-            name: kind for name, kind in mlc.COMBINERS.items() if name != "Filter"
+            name: kind for name, kind in mlc.COMBINERS.items() if name != "Weighted"
         }
         methods = {
             name: judge(truth, known, kind().fit_transform(panel))
@@ -176,7 +176,7 @@ def main(folder):
             "shape": list(scores.shape),
             "figures": {
                 name: found[0].tolist()
-                for name, found in {**methods, "Filter": own}.items()
+                for name, found in {**methods, "Weighted": own}.items()
             },
             "gain": gain.tolist(),
             "error": error.tolist(),
@@ -250,7 +250,7 @@ def behind(results):
         for at, metric in enumerate(METRICS):
             gain, error = found["gain"][at], found["error"][at]
             if gain < -1e-12:
-                own, vote = found["figures"]["Filter"][at], found["figures"]["MV"][at]
+                own, vote = found["figures"]["Weighted"][at], found["figures"]["MV"][at]
                 yield f"| {name} | {metric} | {own:.4f} | {vote:.4f} | {-gain:.4f} ({error:.4f}) |"
 
 
@@ -259,13 +259,13 @@ def panels(results):
     yield "|---|---|---|---|---|---|"
     for name, found in results.items():
         figures = found["figures"]
-        rivals = [other for other in figures if other != "Filter"]
+        rivals = [other for other in figures if other != "Weighted"]
         best = [
             max(rivals, key=lambda other, at=at: figures[other][at] * SIGN[at])
             for at in range(4)
         ]
         row = [
-            " ".join(f"{x:.3f}" for x in figures[which]) for which in ("Filter", "MV")
+            " ".join(f"{x:.3f}" for x in figures[which]) for which in ("Weighted", "MV")
         ]
         row.append(
             " ".join(

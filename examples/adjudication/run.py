@@ -41,9 +41,9 @@ def main():
         found = mlc.compare(
             panel,
             asked,
-            methods={"MV": mlc.MajorityVote(), "Filter": mlc.WeightedConsensus()},
+            methods={"MV": mlc.MajorityVote(), "Weighted": mlc.WeightedConsensus()},
         )
-        figure = found.figures["Filter"]["ranking_loss"]
+        figure = found.figures["Weighted"]["ranking_loss"]
         show(
             f"{round_ * BUDGET} answers",
             mlc.combine(panel, gold=asked),

@@ -85,7 +85,7 @@ def test_json_says_what_was_done(run, panel):
     ran = run("combine", "a.csv", "b.csv", "--json", "--output", "x.csv")
     done = json.loads(ran.out)
     assert (done["method"], done["instances"], done["labels"], done["missing"]) == (
-        "Filter",
+        "Weighted",
         3,
         3,
         3,
@@ -115,7 +115,7 @@ def test_label_sets(run, panel, rule):
     assert rows == {"1": [1, 0, 0], "2": [0, 1, 1], "3": [0, 1, 0]}
 
 
-@pytest.mark.parametrize("method", ["mv", "filter", "mlcm-r"])
+@pytest.mark.parametrize("method", ["mv", "weighted", "mlcm-r"])
 @pytest.mark.parametrize("gold", [None, "gold.csv"])
 def test_label_sets_by_f1_are_those_of_the_library(
     run, tmp_path, monkeypatch, method, gold

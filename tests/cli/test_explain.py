@@ -56,7 +56,7 @@ def test_a_method_may_be_asked_for(run, panel):
 def test_json_holds_every_part(run, combined):
     ran = run("explain", *FILES, "--instance", "3", "--label", "news", "--json")
     (result,) = json.loads(ran.out)
-    assert result == combined("filter").explain("3", "news").to_dict()
+    assert result == combined("weighted").explain("3", "news").to_dict()
     assert result["baseline"] + sum(
         part["contribution"] for part in result["parts"]
     ) + result["remainder"] == (pytest.approx(result["score"], abs=1e-10))

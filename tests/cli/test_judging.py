@@ -325,7 +325,7 @@ def test_compare_by_gold_gives_intervals_and_says_of_what(run, answers):
     )
     asked = json.loads(run("compare", *answers, "--gold", "asked.csv", "--json").out)
     assert result["figures"] == asked["figures"]
-    figure = result["figures"]["Filter"]["ranking_loss"]
+    figure = result["figures"]["Weighted"]["ranking_loss"]
     assert figure["low"] < figure["value"] < figure["high"]
     assert set(result["gains"]) == set(mlc.COMBINERS) - {"MV"}
     assert (

@@ -86,7 +86,7 @@ def test_help_names_every_method(run):
 def test_demo(run, tmp_path):
     ran = run("demo", "--output", "here", "--seed", "3")
     assert ran.code == 0
-    assert "Filter" in ran.out
+    assert "Weighted" in ran.out
     assert (tmp_path / "here" / "ana.csv").exists()
     assert run("demo", "--output", "here").code == 2
 

@@ -61,7 +61,7 @@ def run(*arguments):
     return ended.value.code
 
 
-@pytest.mark.parametrize("method", ["mv", "ds", "bgcm", "mlcm-a", "mlcm-r", "filter"])
+@pytest.mark.parametrize("method", ["mv", "ds", "bgcm", "mlcm-a", "mlcm-r", "weighted"])
 def test_streamed_is_the_same_as_in_memory(votes, tmp_path, method):
     for name, extra in {"memory": "--no-stream", "streamed": "--stream"}.items():
         options = ("--layout", "ranked", "--top-k", 5, "--method", method, extra)
@@ -247,7 +247,7 @@ def test_label_sets_of_many_labels_by_a_threshold(votes, tmp_path):
     assert len(pl.read_csv(tmp_path / "first.csv")) == (scores >= 0.5).any(axis=1).sum()
 
 
-@pytest.mark.parametrize("method", ["filter", "mlcm-r"])
+@pytest.mark.parametrize("method", ["weighted", "mlcm-r"])
 def test_label_sets_of_many_labels_by_f1(votes, tmp_path, method):
     assert (
         run(

@@ -50,7 +50,7 @@ def files(place, models=MODELS):
 def test_sites_give_what_pooled_data_give(run, sites, method):
     name = next(name for name in mlc.COMBINERS if name.lower() == method)
     how = ["--method", method]
-    for position in range(len(mlc.COMBINERS[name].rounds) + 1):
+    for position in range(len(mlc.COMBINERS[name].passes) + 1):
         assert (
             run("statistics", *files("north"), *how, "-o", "n.stats", "--force").code
             == 0
@@ -66,7 +66,7 @@ def test_sites_give_what_pooled_data_give(run, sites, method):
             ).code
             == 0
         )
-        last = position == len(mlc.COMBINERS[name].rounds)
+        last = position == len(mlc.COMBINERS[name].passes)
         if last:
             output = "both.model"
         else:
@@ -101,7 +101,7 @@ def test_sites_give_what_pooled_data_give(run, sites, method):
 
 def test_rounds_that_do_not_follow_each_other_are_refused(run, sites):
     for place in ("north", "south"):
-        run("statistics", *files(place), "--method", "filter", "-o", f"{place}.1")
+        run("statistics", *files(place), "--method", "weighted", "-o", f"{place}.1")
         run("solve", f"{place}.1", "-o", f"{place}.round")
         run(
             "statistics", *files(place), "--after", f"{place}.round", "-o", f"{place}.2"

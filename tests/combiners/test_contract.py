@@ -60,7 +60,7 @@ TRANSCRIBED = [
 
 every_combiner = pytest.mark.parametrize("combiner", COMBINERS, ids=repr)
 in_one_round = pytest.mark.parametrize(
-    "combiner", [each for each in COMBINERS if not each.rounds], ids=repr
+    "combiner", [each for each in COMBINERS if not each.passes], ids=repr
 )
 
 

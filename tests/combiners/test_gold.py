@@ -12,7 +12,7 @@ from panels import NAN
 
 EVERY = [kind() for kind in mlc.COMBINERS.values()]
 in_one_round = pytest.mark.parametrize(
-    "combiner", [each for each in EVERY if not each.rounds], ids=repr
+    "combiner", [each for each in EVERY if not each.passes], ids=repr
 )
 every_combiner = pytest.mark.parametrize("combiner", EVERY, ids=repr)
 
@@ -268,19 +268,19 @@ def test_a_solved_model_can_be_taught_where_the_answers_are(tmp_path):
     model = mlc.load(tmp_path / "a.model")
     expected = mlc.WeightedConsensus().fit(held).transform(panel)
     assert np.abs(model.transform(panel) - expected).max() > 0.1
-    close(model.teach(held).transform(panel), expected, 0)
+    close(model.fit_gold(held).transform(panel), expected, 0)
     close(
-        model.teach(held).transform(panel), expected, 0
+        model.fit_gold(held).transform(panel), expected, 0
     )  # anew, not on top of what was learned
     with pytest.raises(
         mlc.InputError, match="found no known answer, expected a panel with gold"
     ):
-        model.teach(panel)
+        model.fit_gold(panel)
     with pytest.raises(
         mlc.InputError,
         match="found MLCM-r, whose sums hold what known answers tell, expected WeightedConsensus",
     ):
-        mlc.MLCMr().fit(held).teach(held)
+        mlc.MLCMr().fit(held).fit_gold(held)
 
 
 def test_dask_finds_what_memory_finds():

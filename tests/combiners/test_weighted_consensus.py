@@ -1,269 +1,238 @@
-"""What the rater filter promises beyond the contract of all methods."""
+"""Weighted consensus against its literal transcription, and what it promises."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import mlconsensus as mlc
-import rater_oracle
+import weighted_oracle
+from mlconsensus.combiners.reliability import find_families, shrink
+from mlconsensus.predictions.families import number_families
 
 
-def fitted(scores):
-    return mlc.WeightedConsensus(rescale=False).fit_transform(scores)
-
-
-@pytest.mark.parametrize("silent", [0.0, 0.3])
-def test_a_copy_of_a_model_adds_nothing(silent):
-    """But for the one answer at the labels' frequencies that each rater's mean starts from."""
-    panel, _ = mlc.datasets.make_panel(1000, 8, 5, random_state=0)
-    scores = panel.to_array()
-    scores[np.random.default_rng(0).random(scores.shape) < silent] = np.nan
-    more = np.concatenate([scores, scores[[2]]])
-    np.testing.assert_allclose(fitted(more), fitted(scores), rtol=0, atol=1e-3)
-
-
-@pytest.mark.parametrize("silent", [0.0, 0.3])
-@pytest.mark.parametrize("copies", [3, 5, 8])
-def test_near_copies_do_not_carry_the_panel(copies, silent):
-    """One annotator many times, with 3 % of the answers drawn anew, beside five others: ahead of voting, not behind."""
-    rng = np.random.default_rng(copies)
-    truth = rng.random((600, 10)) < np.linspace(0.05, 0.4, 10)
-    answers = np.where(
-        truth, rng.random((6, 600, 10)) < 0.7, rng.random((6, 600, 10)) < 0.08
-    )
-    anew = rng.random((copies, 600, 10)) < 0.03
-    near = np.where(anew, rng.random(anew.shape) < truth.mean(axis=0), answers[5])
-    scores = np.concatenate([answers[:5], near]).astype(float)
-    scores[rng.random(scores.shape) < silent] = np.nan
-    without = mlc.metrics.micro_auc(
-        truth, fitted(np.concatenate([scores[:5], scores[[5]]]))
-    )
-    result = mlc.metrics.micro_auc(truth, fitted(scores))
-    assert result > mlc.metrics.micro_auc(truth, mlc.majority_vote(scores)) + 0.002
-    assert result > without - 0.01
-
-
-def without_a_signal(form):
-    rng = np.random.default_rng(0)
-    if form == "scores":
-        scores = rng.random((7, 500, 6))
-    else:
-        scores = (rng.random((7, 500, 6)) < 0.2).astype(float)
-    if form == "silence":
-        scores[rng.random(scores.shape) < 0.3] = np.nan
-        scores[:, 3] = np.nan
-    if form == "copies":
-        scores[4] = scores[1]
-    if form == "opposites":  # the same answers, with as many raters on either side
-        scores = np.stack([scores[0], scores[0], 1 - scores[0], 1 - scores[0]])
-    return scores
-
-
-@pytest.mark.parametrize(
-    "weights", [None, [3.0, 0.0, 1.0, 1.0, 0.5, 1.0, 1.0]], ids=["alike", "weighted"]
-)
-@pytest.mark.parametrize(
-    "form", ["decisions", "scores", "silence", "copies", "opposites"]
-)
-def test_without_a_signal_scores_are_votes(form, weights):
-    scores = without_a_signal(form)
-    weights = weights and weights[: len(scores)]
-    result = mlc.combine(scores, method="filter", weights=weights)
-    if weights is None:
-        check_interrupted = scores
-    else:
-        check_interrupted = scores[np.array(weights) > 0]
-    spoken = ~np.isnan(check_interrupted).all(axis=0)
-    vote = mlc.majority_vote(scores, weights=weights)
-    np.testing.assert_allclose(result.scores[spoken], vote[spoken], rtol=0, atol=1e-12)
-    assert "do not agree beyond chance, so the scores are votes" in result.reason
-    assert not result.combiner.model_weights_.any()
-    default = mlc.combine(
-        scores, weights=weights
-    )  # where some can be held out, these say so instead
-    np.testing.assert_allclose(default.scores[spoken], vote[spoken], rtol=0, atol=1e-12)
-    assert "votes" in default.reason or "voting" in default.reason
-
-
-def test_chance_is_seldom_taken_for_a_signal():
-    """Three standard errors: one panel in 700 by the raters' agreement on the whole, fewer along the fit."""
-    rng = np.random.default_rng(0)
-    shapes = [(2, 60, 6), (3, 60, 6), (6, 40, 5), (12, 30, 4)]
-    drawn = [rng.random(shape) < 0.3 for shape in shapes for _ in range(50)]
-    assert (
-        sum(
-            mlc.WeightedConsensus().fit(scores).model_weights_.any() for scores in drawn
-        )
-        <= 3
-    )
-
-
-@pytest.mark.parametrize(
-    "reliable", [[0.7, 0.7], [0.6, 0.6, 0.6], [0.8, 0.8, -0.8], [0.8] * 3 + [0.0] * 9]
-)
-def test_a_signal_in_a_few_hundred_cells_is_found(reliable):
-    """Also where one says the opposite of two, or most answer at random."""
-    rng = np.random.default_rng(0)
-    truth = rng.random((60, 6)) < 0.3
-    at_random = rng.random((len(reliable), 60, 6)) < 0.3
-    check_interrupted = rng.random(at_random.shape) < np.abs(reliable)[:, None, None]
-    scores = np.where(
-        check_interrupted, truth ^ (np.array(reliable) < 0)[:, None, None], at_random
-    )
-    result = mlc.WeightedConsensus().fit(scores).model_weights_
-    assert (
-        result[: np.count_nonzero(reliable)]
-        * np.array(reliable)[np.array(reliable) != 0]
-        > 0.1
-    ).all()
-
-
-def test_the_voice_of_copies_is_as_loud_as_the_loudest():
-    """A copy that counts for nothing takes nothing away, wherever it stands."""
-    panel, _ = mlc.datasets.make_panel(300, 6, 4, random_state=0)
-    scores = panel.to_array()
-    alone = mlc.WeightedConsensus(weights=[2, 1, 1, 1]).fit_transform(scores)
-    more = np.concatenate([scores[:1], scores])
-    for weights in ([0, 2, 1, 1, 1], [2, 0, 1, 1, 1], [2, 1.5, 1, 1, 1]):
-        result = mlc.WeightedConsensus(weights=weights).fit_transform(more)
-        np.testing.assert_allclose(
-            result, alone, rtol=0, atol=3e-3
-        )  # a copy moves where rates of raters start from
-    first, second = (
-        mlc.WeightedConsensus(weights=w).fit_transform(more)
-        for w in ([0, 2, 1, 1, 1], [2, 0, 1, 1, 1])
-    )
-    np.testing.assert_allclose(first, second, rtol=0, atol=1e-12)
-
-
-def test_a_sparse_crowd_is_combined_in_proportion_to_what_was_said():
-    """Three of two hundred raters on each instance: rater by rater nothing is known, together much is."""
-    rng = np.random.default_rng(0)
-    truth = rng.random((600, 8)) < 0.3
-    scores = np.full((200, 600, 8), np.nan)
-    for i in range(600):
-        for k in rng.choice(200, 3, replace=False):
-            scores[k, i] = truth[i] ^ (rng.random(8) < (0.05 if k % 2 else 0.35))
-    gained = [
-        mlc.metrics.micro_auc(truth, result)
-        for result in (fitted(scores), mlc.majority_vote(scores))
-    ]
-    assert gained[0] > gained[1] + 0.01
-
-
-def test_models_that_answer_at_random_leave_the_consensus_almost_as_it_is():
-    panel, truth = mlc.datasets.make_panel(
-        3000, 10, 5, quality=0.8, shared_errors=0, random_state=0
-    )
-    scores = panel.to_array()
-    rng = np.random.default_rng(1)
-    noise = np.stack(
-        [rng.random(truth.shape) < truth.mean(axis=0) for _ in range(3)]
-    ).astype(float)
-    alone = fitted(scores)
-    among = fitted(np.concatenate([scores, noise]))
-    assert np.corrcoef(alone.ravel(), among.ravel())[0, 1] > 0.99
-    voting = [
-        mlc.majority_vote(inputs)
-        for inputs in (scores, np.concatenate([scores, noise]))
-    ]
-    assert np.corrcoef(*(inputs.ravel() for inputs in voting))[0, 1] < 0.97
-
-
-def test_the_better_a_model_the_more_it_is_trusted():
-    quality = [0.2, 0.4, 0.6, 0.8]
-    panel, _ = mlc.datasets.make_panel(
-        5000, 8, 4, quality=quality, shared_errors=0, random_state=0
-    )
-    overall = mlc.WeightedConsensus().fit(panel).solution_.overall
-    assert (np.diff(overall) > 0).all()
-
-
-@pytest.mark.parametrize("shift", [1, 2])
-def test_labels_that_go_together_lend_each_other_what_models_missed(shift):
-    """Two labels that are always true together: where models miss one of them, the other one speaks for it."""
-    rng = np.random.default_rng(0)
-    truth = np.repeat(
-        rng.random((2000, 2)) < 0.2, 2, axis=1
-    )  # labels 0 and 1, and labels 2 and 3
-    scores = (truth & (rng.random((4, 2000, 4)) < 0.6)).astype(float)
-    result = fitted(scores)
-    only_first = (scores[:, :, 0] == 1).all(axis=0) & (scores[:, :, 1:] == 0).all(
-        axis=(0, 2)
-    )
-    assert only_first.any()
-    assert (result[only_first, 1] > result[only_first, 1 + shift]).all()
-
-
-def drawn_panel(seed, m, n, l, right, form):
-    """Raters that heed the truth as often as `right` says, and answer at random elsewhere."""
+def make_models(seed, quality, n_instances=120, n_labels=6, kind="votes", missing=0.0):
+    """Return scores (m, n, l) of models, and the truth. Negative quality: inverted."""
     rng = np.random.default_rng(seed)
-    truth = rng.random((n, 1)) < rng.uniform(0.1, 0.6, (n, l))  # labels go together
-    shape = (m, n, l)
-    check_interrupted = rng.random(shape) < np.abs(right)[:, None, None]
-    answers = np.where(
-        check_interrupted,
-        truth ^ (np.array(right) < 0)[:, None, None],
-        rng.random(shape) < 0.3,
-    ).astype(float)
-    if form == "scores":
-        answers = 0.7 * answers + 0.3 * rng.random(shape)
-    if form == "silence":
-        answers[rng.random(shape) < 0.3] = np.nan
-    if form == "near copies":
-        answers[-1] = np.where(rng.random((n, l)) < 0.06, answers[-1], answers[0])
-    if form == "few labels":
-        answers[1:, :, 0] = np.nan
-        answers[:, 2] = np.nan
-        answers[:, :, 1] = np.nan  # of which nobody speaks
-        answers[-1, :, 3] = 1.0  # a rater that always says yes to one label
-    return answers
+    truth = rng.random((n_instances, n_labels)) < 0.3
+    truth[:, 1] |= truth[:, 0] & (rng.random(n_instances) < 0.7)
+    scores = []
+    for value in quality:
+        is_right = rng.random(truth.shape) < abs(value)
+        guess = rng.random(truth.shape) < 0.3
+        prediction = np.where(is_right, truth if value > 0 else ~truth, guess)
+        values = prediction.astype(float)
+        if kind == "scores":
+            values = np.clip(0.2 + 0.6 * values + rng.normal(0, 0.1, truth.shape), 0, 1)
+        scores.append(values)
+    scores = np.array(scores)
+    scores[rng.random(scores.shape[:2]) < missing] = np.nan
+    return scores, truth
 
 
-@pytest.mark.parametrize(
-    "form", ["decisions", "scores", "silence", "near copies", "few labels"]
-)
-@pytest.mark.parametrize(
-    "right",
-    [
-        [0.8, 0.7, 0.5, 0.3],
-        [0.9, 0.8, -0.7],
-        [0.6, 0.5],
-        [0.9, 0.0, 0.8, 0.1, 0.7],
-        [0.0, 0.0, 0.0],
-        [0.5],
-    ],
-    ids=repr,
-)
-def test_equals_the_derivation_written_with_loops(right, form):
-    right = np.array(right)
-    weights = [None, np.linspace(0.5, 2, len(right))]
-    for seed, n, l in ((0, 40, 5), (1, 25, 8), (0, 60, 2)):
-        if l == 2 and form == "few labels":
-            continue
-        scores = drawn_panel(seed, len(right), n, l, right, form)
-        result = mlc.WeightedConsensus(
-            rescale=False, weights=weights[seed]
-        ).fit_transform(scores)
-        np.testing.assert_allclose(
-            result, rater_oracle.rater_filter(scores, weights[seed]), rtol=0, atol=1e-8
-        )
+def make_family(seed, base, shares):
+    """Return models that repeat most predictions of a base model."""
+    rng = np.random.default_rng(seed)
+    members = []
+    for share in shares:
+        is_new = rng.random(base.shape) < share
+        members.append(np.where(is_new, rng.random(base.shape) < 0.3, base))
+    return np.array(members, dtype=float)
 
 
-def test_scores_are_brought_to_one_scale_unless_told_otherwise():
-    scores = (
-        drawn_panel(0, 3, 60, 5, np.array([0.8, 0.7, 0.6]), "scores")
-        ** np.array([1, 1, 8])[:, None, None]
+CASES = {
+    "independent": ([0.8, 0.7, 0.5, 0.6], [0, 1, 2, 3], {}),
+    "two families": ([0.8, 0.7, 0.5, 0.6, 0.4], [0, 0, 1, 1, 2], {}),
+    "a pair of models": ([0.8, 0.6], [0, 1], {}),
+    "one model": ([0.7], [0], {}),
+    "one family": ([0.7, 0.6, 0.5], [0, 0, 0], {}),
+    "an inverted model": ([0.9, 0.8, -0.7, 0.6, 0.7], [0, 1, 2, 3, 4], {}),
+    "an inverted member": ([0.9, -0.8, 0.7, 0.6, 0.7], [0, 0, 1, 2, 3], {}),
+    "no signal": ([0.0, 0.0, 0.0], [0, 1, 2], {}),
+    "scores": ([0.8, 0.7, 0.5, 0.6], [0, 1, 1, 2], {"kind": "scores"}),
+    "missing rows": ([0.8, 0.7, 0.5, 0.6, 0.6], [0, 1, 1, 2, 3], {"missing": 0.3}),
+    "few instances": ([0.8, 0.7, 0.5], [0, 1, 2], {"n_instances": 7}),
+    "one label": ([0.8, 0.7, 0.5, 0.6], [0, 1, 2, 3], {"n_labels": 2}),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_equals_the_transcription(case):
+    quality, family, options = CASES[case]
+    scores, _ = make_models(1, quality, **options)
+    models = [f"model {k}" for k in range(len(quality))]
+    families = {
+        model: f"family {number}" for model, number in zip(models, family, strict=True)
+    }
+    predictions = mlc.Predictions(scores, models=models)
+    result = mlc.weighted_consensus(predictions, families=families)
+    expected = weighted_oracle.combine(scores, np.array(family))
+    np.testing.assert_allclose(result, expected, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("case", ["two families", "missing rows", "scores"])
+def test_layouts_give_the_same_scores(case):
+    quality, family, options = CASES[case]
+    scores, _ = make_models(2, quality, n_instances=60, **options)
+    predictions = mlc.Predictions(scores)
+    families = {
+        model: str(number)
+        for model, number in zip(predictions.models, family, strict=True)
+    }
+    combiner = mlc.WeightedConsensus(families=families)
+    expected = combiner.fit_transform(predictions)
+    longer = []
+    for model, instance, label in np.ndindex(scores.shape):
+        score = scores[model, instance, label]
+        if not np.isnan(score):
+            longer.append((predictions.models[model], f"{instance:03}", label, score))
+    frame = pd.DataFrame(
+        longer, columns=["model", "instance", "label", "score"]
     )
-    by_itself = mlc.WeightedConsensus().fit_transform(scores)
-    np.testing.assert_array_equal(
-        by_itself, mlc.WeightedConsensus(rescale=True).fit_transform(scores)
+    crowd = mlc.from_long(frame)
+    order = [sorted(crowd.labels).index(str(label)) for label in range(scores.shape[2])]
+    result = mlc.WeightedConsensus(families=families).fit_transform(crowd)
+    rows = [list(crowd.instances).index(f"{i:03}") for i in range(scores.shape[1])]
+    np.testing.assert_allclose(result[rows][:, order], expected, atol=1e-10)
+
+
+def test_families_are_found():
+    good, truth = make_models(3, [0.75, 0.75, 0.7], n_instances=500, n_labels=20)
+    rng = np.random.default_rng(4)
+    base = np.where(rng.random(truth.shape) < 0.5, truth, rng.random(truth.shape) < 0.3)
+    family = make_family(5, base, [0.1, 0.1, 0.1, 0.1])
+    scores = np.concatenate([family, good])
+    consensus = mlc.combine(scores)
+    names = list(consensus.families.values())
+    assert len(set(names[:4])) == 1
+    assert len(set(names)) == 4
+
+    average_precision = mlc.metrics.average_precision
+    vote = average_precision(truth, mlc.majority_vote(scores))
+    assert average_precision(truth, consensus.scores) > vote + 0.02
+
+
+def test_no_family_among_independent_models():
+    for seed in range(10):
+        scores, _ = make_models(seed, [0.8, 0.7, 0.6, 0.5, 0.7], n_instances=300)
+        families = mlc.combine(scores).families
+        assert len(set(families.values())) == 5, seed
+
+
+def test_copies_are_a_family_and_count_once():
+    scores, _ = make_models(6, [0.8, 0.7, 0.6], n_instances=400)
+    copied = np.concatenate([scores, scores[:1], scores[:1]])
+    once = mlc.combine(scores).scores
+    thrice = mlc.combine(copied)
+    assert len(set(thrice.families.values())) == 3
+    np.testing.assert_allclose(thrice.scores, once, atol=0.02)
+
+
+def test_better_models_are_more_reliable():
+    scores, _ = make_models(7, [0.9, 0.7, 0.5, 0.3, 0.0], n_instances=800)
+    reliability = mlc.WeightedConsensus().fit(scores).model_weights_
+    assert (np.diff(reliability) < 0).all()
+    assert abs(reliability[-1]) < 0.1
+
+
+def test_two_inverted_models_of_six_do_not_disable_the_method():
+    quality = [0.8, 0.7, 0.7, 0.8, -0.7, -0.8]
+    scores, truth = make_models(8, quality, n_instances=500, n_labels=10)
+    combiner = mlc.WeightedConsensus(families="independent").fit(scores)
+    reliability = combiner.model_weights_
+    assert (reliability[:4] > 0.3).all()
+    assert (reliability[4:] < -0.3).all()
+    result = mlc.metrics.average_precision(truth, combiner.transform(scores))
+    vote = mlc.metrics.average_precision(truth, mlc.majority_vote(scores))
+    assert result > vote + 0.05
+
+
+def test_without_a_signal_scores_are_votes():
+    scores, _ = make_models(9, [0.0, 0.0, 0.0], n_instances=300)
+    np.testing.assert_allclose(
+        mlc.weighted_consensus(scores), mlc.majority_vote(scores)
     )
-    assert np.abs(by_itself - fitted(scores)).max() > 0.01
 
 
-def test_one_rater_alone_is_believed_to_the_letter():
-    rng = np.random.default_rng(0)
-    for said in (rng.random((1, 50, 6)), rng.random((1, 50, 6)) < 0.3):
-        np.testing.assert_allclose(
-            mlc.combine(said).scores, said[0], rtol=0, atol=1e-12
-        )
+def test_weights_of_users_count():
+    scores, _ = make_models(10, [0.7, 0.7, 0.7], n_instances=300)
+    ignored = mlc.weighted_consensus(scores, weights=[1, 1, 0])
+    assert np.abs(ignored - mlc.weighted_consensus(scores)).max() > 0.01
+    changed = scores.copy()
+    changed[2] = scores[2]
+    np.testing.assert_allclose(
+        mlc.weighted_consensus(changed, weights=[2, 2, 0]), ignored, atol=0.2
+    )
+
+
+def test_shrinkage_keeps_what_is_certain():
+    estimates = np.array([0.1, 0.9, 0.5])
+    certain = shrink(estimates, 0.5, np.full(3, 1e-9))
+    np.testing.assert_allclose(certain, estimates, atol=1e-6)
+    uncertain = shrink(estimates, 0.5, np.full(3, 1e3))
+    np.testing.assert_allclose(uncertain, 0.5, atol=1e-3)
+
+
+def test_perfectly_explained_models_are_no_family():
+    c = np.array([0.9, 0.8, 0.7, 0.6, 0.5])
+    correlation = np.outer(c, c)
+    np.fill_diagonal(correlation, 1.0)
+    precision = np.full((5, 5), 1e4)
+    assert find_families(correlation, precision).tolist() == [0, 1, 2, 3, 4]
+
+    # The first two share errors.
+    correlation[0, 1] = correlation[1, 0] = 0.95
+    assert find_families(correlation, precision).tolist() == [0, 0, 1, 2, 3]
+
+
+def test_names_that_share_a_stem():
+    models = ["gpt-4o-t0", "gpt-4o-t1", "llama-3-8b", "llama-3-70b", "ann", "bob"]
+    numbers = number_families("by-name", models)
+    assert numbers.tolist() == [0, 0, 1, 1, 2, 3]
+
+
+@pytest.mark.parametrize("families", ["related", {"nobody": "a"}, 3])
+def test_families_that_cannot_be_used(families):
+    scores, _ = make_models(11, [0.8, 0.7, 0.6])
+    with pytest.raises(mlc.InputError, match="families"):
+        mlc.combine(scores, families=families)
+
+
+def test_a_stated_family_is_one_model_for_other_methods():
+    scores, _ = make_models(12, [0.8, 0.7, 0.6])
+    families = {"model_0": "a", "model_1": "a"}
+    result = mlc.combine(scores, method="mv", families=families).scores
+    expected = (scores[:2].mean(axis=0) + scores[2]) / 2
+    np.testing.assert_allclose(result, expected)
+
+
+def test_label_sets_of_predict_are_those_of_combine():
+    scores, _ = make_models(13, [0.8, 0.7, 0.6, 0.7], n_instances=200)
+    for method in mlc.COMBINERS:
+        consensus = mlc.combine(scores, method=method)
+        expected = consensus.label_indicator
+        assert (consensus.combiner.predict(scores) == expected).all(), method
+
+
+def test_gold_labels_find_an_inverted_model():
+    quality = [-0.9, 0.3, 0.3, 0.3]
+    scores, truth = make_models(14, quality, n_instances=600, n_labels=5)
+    gold = np.full(truth.shape, np.nan)
+    gold[:100] = truth[:100]
+    without = mlc.combine(scores).scores[100:]
+    corrected = mlc.combine(scores, gold=gold)
+    micro_auc = mlc.metrics.micro_auc
+    gain = micro_auc(truth[100:], corrected.scores[100:]) - micro_auc(
+        truth[100:], without
+    )
+    assert gain > 0.05
+    assert (corrected.scores[:100] == truth[:100]).all()
+
+
+def test_gold_labels_that_say_nothing_new_change_nothing():
+    scores, truth = make_models(15, [0.9, 0.9, 0.9, 0.9], n_instances=400)
+    gold = np.full(truth.shape, np.nan)
+    gold[:5] = truth[:5]
+    with_gold = mlc.combine(scores, gold=gold).scores[5:]
+    order = np.argsort(mlc.combine(scores).scores[5:], axis=1)
+    sorted_scores = np.take_along_axis(with_gold, order, axis=1)
+    assert (np.diff(sorted_scores, axis=1) >= -1e-3).mean() > 0.99

@@ -45,7 +45,7 @@ def test_order_of_scores_within_a_label_is_kept():
     np.testing.assert_array_equal(np.argsort(found, axis=0), np.argsort(scores, axis=0))
 
 
-@pytest.mark.parametrize("method", ["filter", "mlcm-r", "mlcm-a"])
+@pytest.mark.parametrize("method", ["weighted", "mlcm-r", "mlcm-a"])
 def test_probabilities_of_a_consensus(method):
     panel, truth = mlc.datasets.make_panel(n_instances=300, random_state=0)
     gold = np.where(np.arange(300)[:, None] < 100, truth, np.nan)

@@ -358,7 +358,7 @@ def test_commands_on_a_cluster(command, panel):
 @pytest.mark.parametrize("method", mlc.COMBINERS)
 def test_statistics_of_a_site_on_a_cluster(command, panel, method):
     how = ["--method", method]
-    for position in range(len(mlc.COMBINERS[method].rounds) + 1):
+    for position in range(len(mlc.COMBINERS[method].passes) + 1):
         command("statistics", *how, f"cluster{position}.stats")
         command("statistics", *how, f"local{position}.stats", options=["--no-stream"])
         result, expected = (

@@ -17,7 +17,7 @@ PANEL = mlc.Predictions(
 def combiner_named(name, **parameters):
     """A combiner whose statistics do not hang on other sites' instances."""
     return mlc.COMBINERS[name](
-        **({"rescale": False} if name == "Filter" else {}), **parameters
+        **({"rescale": False} if name == "Weighted" else {}), **parameters
     )
 
 

@@ -31,16 +31,16 @@ def days(scores, cut):
 
 def through_rounds(name, parts):
     """Merge parts of a panel in each pass; also return the parts of the last pass."""
-    fitted = [combiner_named(name).fit_round(part) for part in parts]
+    fitted = [combiner_named(name).fit_pass(part) for part in parts]
     with pytest.warns(mlc.InputWarning, match="that not all have"):
         together = mlc.merge(fitted)
     while together.unfinished:
-        state = together.next_known()
+        state = together.next_state()
         same = [
             part.with_labels(together.labels_).with_models(together.models_)
             for part in parts
         ]
-        fitted = [combiner_named(name).fit_round(part, state) for part in same]
+        fitted = [combiner_named(name).fit_pass(part, state) for part in same]
         together = mlc.merge(fitted)
     return together, fitted
 
@@ -71,7 +71,7 @@ def test_what_was_added_can_be_taken_back(name):
     rest = mlc.subtract(together, second)
     alone = one.with_labels(together.labels_).with_models(together.models_)
     assert rest.n_instances_ == 140
-    fresh = combiner_named(name).fit_round(alone, together.prepared_)
+    fresh = combiner_named(name).fit_pass(alone, together.state_)
     test = pooled.select(models=together.models_, labels=together.labels_)
     np.testing.assert_allclose(
         rest.transform(test), fresh.transform(test), rtol=0, atol=1e-9
@@ -83,10 +83,10 @@ def test_a_window_that_slides_for_long_stays_exact(name, tmp_path):
     panel, _ = mlc.datasets.make_panel(600, 5, 4, missing=0.1, random_state=2)
     first = combiner_named(name)
     state = (
-        combiner_named(name).fit(panel).prepared_
+        combiner_named(name).fit(panel).state_
     )  # of a method that has rounds, what they told is kept
     item = [
-        combiner_named(name).fit_round(panel[position : position + 20], state)
+        combiner_named(name).fit_pass(panel[position : position + 20], state)
         for position in range(0, 600, 20)
     ]
     window = mlc.merge(item[:5])
@@ -96,7 +96,7 @@ def test_a_window_that_slides_for_long_stays_exact(name, tmp_path):
         window, tmp_path / "window.stats"
     )  # no number is below 0, as rounding might make it
     last = panel[500:]
-    fresh = combiner_named(name).fit_round(last, state)
+    fresh = combiner_named(name).fit_pass(last, state)
     result = mlc.load(tmp_path / "window.stats")
     assert result.n_instances_ == 100
     np.testing.assert_allclose(
@@ -108,9 +108,9 @@ def test_a_window_that_slides_for_long_stays_exact(name, tmp_path):
 @every_method
 def test_what_was_never_added_cannot_be_taken_back(name):
     panel, _ = mlc.datasets.make_panel(60, 4, 3, random_state=0)
-    state = combiner_named(name).fit(panel).prepared_
+    state = combiner_named(name).fit(panel).state_
     total, other = (
-        combiner_named(name).fit_round(part, state) for part in (panel[:40], panel[30:])
+        combiner_named(name).fit_pass(part, state) for part in (panel[:40], panel[30:])
     )
     with pytest.raises(
         mlc.InputError, match="part: found all that there is, expected less"
@@ -134,10 +134,10 @@ def test_what_came_from_a_file_is_added_once_and_taken_back_once(name, tmp_path)
     panel, _ = mlc.datasets.make_panel(
         300, 5, 4, missing=0.1, probabilities=True, random_state=3
     )
-    state = combiner_named(name).fit(panel).prepared_
+    state = combiner_named(name).fit(panel).state_
     a, b, c = (
         written(
-            combiner_named(name).fit_round(panel[position : position + 100], state),
+            combiner_named(name).fit_pass(panel[position : position + 100], state),
             tmp_path / f"{position}",
         )
         for position in (0, 100, 200)
@@ -146,7 +146,7 @@ def test_what_came_from_a_file_is_added_once_and_taken_back_once(name, tmp_path)
     if state is None:  # else names are in the order of the rounds before
         again = again.select(models=panel.models[::-1], labels=panel.labels[::-1])
     sent_again = written(
-        combiner_named(name).fit_round(again, state), tmp_path / "again"
+        combiner_named(name).fit_pass(again, state), tmp_path / "again"
     )
     both = written(mlc.merge([a, b]), tmp_path / "both")
     for parts in ([a, sent_again], [both, sent_again], [a, both]):
@@ -167,11 +167,11 @@ def test_what_came_from_a_file_is_added_once_and_taken_back_once(name, tmp_path)
     ):
         mlc.subtract(mlc.subtract(mlc.merge([both, c]), a), a)
     # What was gathered in one go, or here, tells only by its sums what is in it.
-    pooled = written(combiner_named(name).fit_round(panel, state), tmp_path / "whole")
+    pooled = written(combiner_named(name).fit_pass(panel, state), tmp_path / "whole")
     assert (
         mlc.subtract(pooled, a).n_instances_
         == mlc.subtract(
-            mlc.merge([both, combiner_named(name).fit_round(panel[200:], state)]), c
+            mlc.merge([both, combiner_named(name).fit_pass(panel[200:], state)]), c
         ).n_instances_
         == 200
     )
@@ -215,11 +215,11 @@ def test_how_many_names_are_lacking_is_said():
         mlc.merge([mlc.MLCMr().fit(subset), mlc.MLCMr().fit(fewer)])
 
 
-@pytest.mark.parametrize("name", ["MLCM-a", "Filter"])
+@pytest.mark.parametrize("name", ["MLCM-a", "Weighted"])
 def test_sums_of_many_labels_are_not_taken_back(name):
     panel = mlc.Predictions([sparse.eye_array(40, 2100, format="csr")] * 2)
     total = combiner_named(name).fit(panel)
-    part = combiner_named(name).fit_round(panel[:20], total.prepared_)
+    part = combiner_named(name).fit_pass(panel[:20], total.state_)
     with pytest.raises(
         mlc.InputError,
         match="found that of a panel of many labels, expected one of at most 2,048 to",

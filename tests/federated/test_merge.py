@@ -32,7 +32,7 @@ def test_sites_give_what_pooled_data_give(name, scores, cut, tmp_path_factory):
     parts = [part for part in (panel[:cut], panel[cut:]) if len(part)]
     site = combiner_named(name)
     state = None
-    for _ in range(len(site.rounds) + 1):
+    for _ in range(len(site.passes) + 1):
         for position, part in enumerate(parts):
             if position:
                 turned = part.select(models=part.models[::-1], labels=part.labels[::-1])
@@ -43,7 +43,7 @@ def test_sites_give_what_pooled_data_give(name, scores, cut, tmp_path_factory):
             else:
                 site = mlc.load(folder / "all.model")
             mlc.save_statistics(
-                site.fit_round(turned, state), folder / f"{position}.stats", force=True
+                site.fit_pass(turned, state), folder / f"{position}.stats", force=True
             )
         sites = [
             mlc.load(folder / f"{position}.stats") for position in range(len(parts))
@@ -51,7 +51,7 @@ def test_sites_give_what_pooled_data_give(name, scores, cut, tmp_path_factory):
         sites[0].parts_ = ()  # of so few instances, two sites may say the same
         together = mlc.merge(sites)
         mlc.save(together, folder / "all.model", force=True)
-        state = mlc.load(folder / "all.model").prepared_
+        state = mlc.load(folder / "all.model").state_
     result = mlc.load(folder / "all.model").transform(panel)
     np.testing.assert_allclose(
         result, combiner_named(name).fit_transform(panel), rtol=0, atol=1e-10

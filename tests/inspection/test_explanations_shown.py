@@ -90,7 +90,7 @@ def test_the_only_yes_comes_first_and_who_never_saw_the_instance_has_no_part():
     ]  # whatever it sees, so that nobody who learns from agreement listens to it
     scores[:, 0] = NAN
     scores[:6, 0] = [[1, 0, 0, 0], *[[0, 1, 0, 0]] * 4, [NAN, 1, 0, 0]]
-    found = mlc.combine(scores, method="filter")
+    found = mlc.combine(scores, method="weighted")
     why = found.explain(0, 0)
     assert (why.parts[0].model, why.parts[0].said, why.vote) == ("model_0", 1.0, 0.2)
     assert abs(why.parts[0].contribution) < abs(why.parts[1].contribution)
@@ -108,7 +108,7 @@ def test_a_consensus_says_whether_the_label_is_in_the_label_set(many):
     panel = mlc.Predictions(
         [[[1, 0, 0]], [[1, 1, 0]], [[1, 1, 0]]], labels=list("xyz"), instances=["i"]
     )
-    found = mlc.combine(panel.as_block(many=many), method="filter")
+    found = mlc.combine(panel.as_block(many=many), method="weighted")
     (chosen,) = found.label_sets()
     assert "x" in chosen
     assert "z" not in chosen

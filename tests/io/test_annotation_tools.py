@@ -312,7 +312,7 @@ def test_a_folder_of_tables_is_not_annifs(tmp_path):
 # What tools import.
 
 TABLE = ScoreTable(
-    "Filter",
+    "Weighted",
     np.array([[0.9, 0.6], [1.02, 0.0], [0.1, NAN]]),
     ["7", "8", "a text"],
     ["law", "war"],
@@ -332,7 +332,7 @@ def test_predictions_for_label_studio(tmp_path):
         ["law"],
         [],
     ]
-    assert {one["model_version"] for one in said} == {"Filter"}
+    assert {one["model_version"] for one in said} == {"Weighted"}
     # 0.1 + 0.4 labels of the first are expected to be wrong, none of the second, 0.1 of
     # the third.
     assert [one["score"] for one in said] == pytest.approx([1 / 1.5, 1.0, 1 / 1.1])

@@ -20,7 +20,7 @@ from mlconsensus.metrics.ranking import RANKING_METRICS
 @pytest.fixture(scope="module")
 def evaluated():
     panel, truth = mlc.datasets.make_panel(n_instances=600, random_state=3)
-    scores = {"MV": mlc.majority_vote(panel), "Filter": mlc.weighted_consensus(panel)}
+    scores = {"MV": mlc.majority_vote(panel), "Weighted": mlc.weighted_consensus(panel)}
     return truth, scores
 
 
@@ -72,7 +72,7 @@ def test_influence_on_a_metric_is_its_derivative(evaluated):
 def test_standard_errors_are_those_of_the_bootstrap(evaluated):
     truth, scores = evaluated
     truth = truth[:150]
-    model_scores = scores["Filter"][:150]
+    model_scores = scores["Weighted"][:150]
     rng = np.random.default_rng(0)
     draws = [
         metrics.evaluate(truth[rows], model_scores[rows])
@@ -106,13 +106,13 @@ def test_intervals_cover_and_expected_metrics_narrow_them(
                 k: evaluate_on_gold(gold, model_scores, p, inclusion)
                 for k, model_scores in scores.items()
             }
-            for p in (scores["Filter"], None)
+            for p in (scores["Weighted"], None)
         )
-        ahead = powered["Filter"].subtract(powered["MV"]).compute_estimates()
+        ahead = powered["Weighted"].subtract(powered["MV"]).compute_estimates()
         for name, sign in zip(RANKING_METRICS, (1, -1, -1, 1), strict=True):
             estimate = powered["MV"].compute_estimates()[name]
             true = target["MV"][name]
-            gain = sign * (target["Filter"][name] - true)
+            gain = sign * (target["Weighted"][name] - true)
             covered.append(
                 (
                     estimate.low <= true <= estimate.high,
@@ -318,7 +318,7 @@ def test_expected_metrics_of_a_few_labels():
 
 def test_a_difference_is_positive_if_the_metric_is_better(evaluated):
     truth, scores = evaluated
-    one = evaluate_on_gold(truth, scores["Filter"])
+    one = evaluate_on_gold(truth, scores["Weighted"])
     other = evaluate_on_gold(truth, scores["MV"])
     for name, ahead in one.subtract(other).compute_estimates().items():
         if name in ranking.LOWER_IS_BETTER:

@@ -14,7 +14,7 @@ def test_the_report_begins_with_what_to_do():
     panel, truth = mlc.datasets.make_panel(
         quality=[0.8, 0.8, 0.8, 0.8, 0], shared_errors=0, random_state=0
     )
-    found = mlc.combine(panel, method="filter")
+    found = mlc.combine(panel, method="weighted")
     report = found.report()
     unknown, known = (actions(each.summary) for each in (report, found.report(truth)))
     assert [action.section for action in unknown] == ["models", "changes"]
@@ -27,9 +27,9 @@ def test_the_report_begins_with_what_to_do():
     )
     assert " behind voting (−0." in known[-1].sentence
     other, other_truth = mlc.datasets.make_panel(random_state=0)
-    trusted = actions(mlc.combine(other, method="filter").report(other_truth).summary)[
-        -1
-    ]
+    trusted = actions(
+        mlc.combine(other, method="weighted").report(other_truth).summary
+    )[-1]
     assert trusted.sentence.startswith(
         "Use it: it ranks better than chance (microAUC 0."
     )
@@ -43,7 +43,7 @@ def test_the_report_begins_with_what_to_do():
     assert "What to do now:" in report.to_text()
 
 
-@pytest.mark.parametrize("method", ["filter", "mv"])
+@pytest.mark.parametrize("method", ["weighted", "mv"])
 def test_a_consensus_that_is_chance_or_worse_is_not_to_be_used(made, method):
     panel, truth = made
     rng = np.random.default_rng(0)

@@ -257,7 +257,7 @@ def test_a_crowd_is_cut_in_the_table_of_metrics_too():
     text = mlc.combine(panel).report(truth).to_text()
     table = text[text.index("Against the truth\n") :].split("\n\n")[0].splitlines()
     assert [line.split()[0] for line in table[3:]] == [
-        *(name for name in sorted(mlc.COMBINERS, key="Filter".__ne__)),
+        *(name for name in sorted(mlc.COMBINERS, key="Weighted".__ne__)),
         "BM",
         *panel.models[:10],
         "…",

@@ -47,7 +47,7 @@ def combine(
     \b
     Examples:
       mlconsensus combine a.csv b.parquet c.jsonl --output consensus.csv
-      mlconsensus combine *.csv --optimize ranking-loss --layout ranked -o top.csv
+      mlconsensus combine *.csv --method mlcm-r --layout ranked -o top.csv
       mlconsensus combine *.csv --decide f1 -o tags.jsonl
       mlconsensus combine *.csv --gold answers.csv -o consensus.csv
       mlconsensus combine models/*.parquet --stream -o consensus.parquet

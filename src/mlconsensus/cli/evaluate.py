@@ -22,6 +22,7 @@ from .options import (
     gold_options,
     json_option,
     panel_options,
+    parse_families,
     print_message,
     reading_options,
     written_option,
@@ -153,9 +154,9 @@ def _write_aliases(aliases: Sequence[Alias], path: str, force: bool) -> None:
     help="With --truth: show each base model too, not only their mean.",
 )
 @click.option(
-    "--groups",
+    "--families",
     metavar="FILE",
-    help="Without --truth: models and their groups, which are held out together.",
+    help="Without --truth: families of models, which are held out together.",
 )
 @json_option(help="Print JSON.")
 def compare(
@@ -166,7 +167,7 @@ def compare(
     drawn: str | None,
     leave_out: bool,
     each_model: bool,
-    groups: str | None,
+    families: str | None,
     as_json: bool,
 ) -> None:
     """Combine the panel in FILE... with every method and print how good each is.
@@ -179,7 +180,7 @@ def compare(
     and differences to voting are paired. Methods learn from the gold too, but never
     from the part that judges them.
 
-    --leave-out compares the method filter without each model with that of all.
+    --leave-out compares weighted consensus without each model with that of all.
 
     Without either, some models are held out in turn: the table shows how much better
     than voting each method ranks the predictions of these models, with 90 % intervals,
@@ -196,7 +197,7 @@ def compare(
     _check_compare_options(
         truth=truth,
         gold=gold,
-        groups=groups,
+        families=families,
         each_model=each_model,
         leave_out=leave_out,
     )
@@ -214,7 +215,7 @@ def compare(
         note = ""
     else:
         predictions, _ = inputs.read_to_show()
-        results, text = _describe(_compare_held_out(predictions, groups))
+        results, text = _describe(_compare_held_out(predictions, families))
         note = ""
 
     effective_models = library.examine(predictions).voices
@@ -232,7 +233,7 @@ def _check_compare_options(
     *,
     truth: str | None,
     gold: str | None,
-    groups: str | None,
+    families: str | None,
     each_model: bool,
     leave_out: bool,
 ) -> None:
@@ -241,13 +242,13 @@ def _check_compare_options(
         raise InputError(
             where="--each-model", found="no --truth", expected="one to judge models by"
         )
-    if truth is not None and groups is not None:
+    if truth is not None and families is not None:
         raise InputError(
-            where="--groups", found="--truth too", expected="one of the two"
+            where="--families", found="--truth too", expected="one of the two"
         )
-    if gold is not None and (truth is not None or groups is not None):
+    if gold is not None and (truth is not None or families is not None):
         raise InputError(
-            where="--gold", found="--truth or --groups too", expected="one of them"
+            where="--gold", found="--truth or --families too", expected="one of them"
         )
     if leave_out and gold is None:
         raise InputError(
@@ -285,12 +286,10 @@ def _compare_with_truth(
     return dict(results), text, library.describe_empty_instances(matched.truth)
 
 
-def _compare_held_out(predictions: mlc.Predictions, groups: str | None) -> object:
+def _compare_held_out(predictions: mlc.Predictions, families: str | None) -> object:
     """Compare methods by how well they predict models that are held out."""
-    if groups is None:
-        return mlc.compare_on_held_out_models(predictions)
     return mlc.compare_on_held_out_models(
-        predictions, groups=library.read_clustering(groups)
+        predictions, families=parse_families(families)
     )
 
 

@@ -9,7 +9,7 @@ from ..inspection.diagnostics import examine
 from ..inspection.explanations import find_instance, find_label
 from ..inspection.similar_labels import similar_labels
 from ..io.files import atomic_write, check_output
-from ..io.formats.clusterings import read_clustering
+from ..io.formats.clusterings import read_clustering, read_pairs
 from ..io.formats.registry import check_apart, expand_folders, is_read_with
 from ..io.label_names import read_names
 from ..io.layouts import named
@@ -83,6 +83,7 @@ __all__ = [
     "plain",
     "read_clustering",
     "read_names",
+    "read_pairs",
     "registry",
     "reproduce",
     "run_demo",

@@ -33,17 +33,11 @@ if TYPE_CHECKING:
 CommandFunction = Callable[..., None]
 Decorator = Callable[[CommandFunction], CommandFunction]
 
-_METRICS = click.Choice(
-    ["auto", "ranking-loss", "micro-auc", "one-error", "average-precision"]
-)
 _CLUSTERING = (
     "A table of instances and their clusters, used next to the models by mlcm-r and "
     "bgcm; repeatable."
 )
-_RESCALE = (
-    "Bring scores that live on different scales to one; the method filter does so by "
-    "itself."
-)
+_RESCALE = "Bring scores that are on different scales to one scale."
 _COLUMNS = (
     "Which columns of long tables are which: model=annotator,instance=item,label=tag "
     "and perhaps score=…"

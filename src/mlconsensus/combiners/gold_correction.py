@@ -26,7 +26,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit
 
-from ..predictions import Array, FloatArray, IntArray
+from ..predictions import FloatArray, IntArray
 from ..predictions.blocks import PredictionBlock
 
 # Standard deviations of w: log odds that a full vote of one model adds.
@@ -60,18 +60,19 @@ class GoldCorrection:
         log_odds = compute_log_odds(clipped)
         a, b, c = self.curve
         corrected = a + b * log_odds + c * clipped + self.label_shifts[0]
-        return corrected + self.label_shifts[1] * _compute_slope(log_odds)
+        corrected += self.label_shifts[1] * _compute_slope(log_odds)
+        return np.asarray(corrected)
 
 
 def compute_log_odds(scores: FloatArray) -> FloatArray:
     """Return the log odds of scores in [0, 1], none of them infinite."""
-    return np.log((scores + _MARGIN) / (1 - scores + _MARGIN))
+    return np.asarray(np.log((scores + _MARGIN) / (1 - scores + _MARGIN)))
 
 
 def _compute_slope(log_odds: FloatArray) -> FloatArray:
     """Return v, which increases from 0 to 2 with the log odds."""
     largest = np.log((1 + _MARGIN) / _MARGIN)
-    return log_odds / largest + 1
+    return np.asarray(log_odds / largest + 1)
 
 
 def apply_correction(
@@ -86,6 +87,7 @@ def apply_correction(
     scores : ndarray of shape (n, l)
         Consensus scores without gold labels.
     correction : GoldCorrection
+        What gold labels changed.
 
     Returns
     -------
@@ -376,7 +378,7 @@ def _average_over(fits: list[_Fit]) -> FloatArray | None:
             probability /= probability.sum()
     if n_dropped == 2:
         return None
-    return probability
+    return np.asarray(probability)
 
 
 def _average_fits(

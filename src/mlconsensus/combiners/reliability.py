@@ -229,7 +229,10 @@ def find_families(correlation: FloatArray, precision: FloatArray) -> IntArray:
 
     Parameters
     ----------
-    correlation, precision : ndarray of shape (m, m)
+    correlation : ndarray of shape (m, m)
+        Correlations of the models.
+    precision : ndarray of shape (m, m)
+        Inverse sampling variance of each correlation.
 
     Returns
     -------
@@ -242,9 +245,10 @@ def find_families(correlation: FloatArray, precision: FloatArray) -> IntArray:
 
     clear = _subtract_chance(correlation, precision)
     tree = linkage(squareform(1 - clear, checks=False), "average")
-    members = [[model] for model in range(n_models)]
+    members = [np.array([model]) for model in range(n_models)]
     for left, right, _, _ in tree:
-        members.append(members[int(left)] + members[int(right)])
+        both = np.concatenate([members[int(left)], members[int(right)]])
+        members.append(both)
 
     nodes = [len(members) - 1]
     while nodes:
@@ -253,7 +257,7 @@ def find_families(correlation: FloatArray, precision: FloatArray) -> IntArray:
             continue
         left, right, distance, _ = tree[node - n_models]
         if _is_family(correlation, members[node], 1 - distance):
-            family[members[node]] = min(members[node])
+            family[members[node]] = members[node].min()
         else:
             nodes.extend([int(left), int(right)])
     return np.unique(family, return_inverse=True)[1]
@@ -271,7 +275,7 @@ def _subtract_chance(correlation: FloatArray, precision: FloatArray) -> FloatArr
     return np.where(is_copy, 1.0, clear)
 
 
-def _is_family(correlation: FloatArray, members: list[int], agreement: float) -> bool:
+def _is_family(correlation: FloatArray, members: IntArray, agreement: float) -> bool:
     """Return whether members agree more than others explain.
 
     Independent members would agree by q, their squared reliability. By (1), two other
@@ -384,7 +388,7 @@ def fit_reliability(correlation: FloatArray, precision: FloatArray) -> FloatArra
         mean = information @ estimate / information.sum()
         shrunk = shrink(estimate, mean, misfit / information)
         reliability = (reliability + shrunk) / 2
-    return np.clip(reliability, -MAX_RELIABILITY, MAX_RELIABILITY)
+    return np.asarray(np.clip(reliability, -MAX_RELIABILITY, MAX_RELIABILITY))
 
 
 def _average_reliability(correlation: FloatArray, precision: FloatArray) -> float:
@@ -401,6 +405,7 @@ def shrink(
     Parameters
     ----------
     estimates : ndarray
+        Estimates with sampling errors.
     expected : ndarray or float
         What the estimates are shrunk to.
     variance : ndarray
@@ -486,7 +491,7 @@ def _square_distances(points: FloatArray) -> FloatArray:
     """Return the squared distances of all pairs of rows."""
     squares = (points**2).sum(axis=1)
     distances = np.add.outer(squares, squares) - 2 * points @ points.T
-    return np.maximum(distances, 0)
+    return np.asarray(np.maximum(distances, 0))
 
 
 def _describe_families(
@@ -531,4 +536,4 @@ def bound_reliability(rate: FloatArray, prior: FloatArray) -> FloatArray:
     rate = np.clip(rate, 1e-9, 1 - 1e-9)
     prior = np.clip(prior, 1e-9, 1 - 1e-9)
     log_odds_ratio = np.log(rate / (1 - rate)) - np.log(prior / (1 - prior))
-    return np.exp(-np.abs(log_odds_ratio) / 2)
+    return np.asarray(np.exp(-np.abs(log_odds_ratio) / 2))

@@ -48,10 +48,10 @@ from scipy import linalg
 from ..decision.label_sets import Empty, best_f1
 from ..execution.statistics import Axes, get_present
 from ..linalg.block_sums import ratio
-from ..linalg.gram import Gram, compute_gram
+from ..linalg.gram import Gram, as_gram, compute_gram
 from ..linalg.label_map import LabelMap, apply_label_map, get_map_column, shrink_labels
 from ..linalg.sparse_scores import SparseScores
-from ..predictions import Array, FloatArray, Predictions
+from ..predictions import Array, FloatArray, Matrix, Predictions
 from ..predictions.blocks import PairValues, PredictionBlock
 from ..predictions.families import (
     FamiliesLike,
@@ -294,7 +294,7 @@ class WeightedConsensus(BaseCombiner):
         )
         gain = _estimate_gain(statistics, reliability, families.deviation)
         if is_large:
-            label_map = _shrink_large(statistics, information, n_informed)
+            label_map = _shrink_large(statistics, n_informed)
         else:
             phi = _correlate_labels(signal, variance / ease, n_informed, ease)
             label_map = _filter_labels(phi, noise, gain, statistics.n_informed > 0)
@@ -381,7 +381,7 @@ class WeightedConsensus(BaseCombiner):
         scores: FloatArray | SparseScores,
         predictions: Predictions,
         empty: Empty = "keep",
-    ) -> Array:
+    ) -> Matrix:
         """Return label sets; their size follows from families, not from models.
 
         Families that are less than half as reliable as the average do not count. Scores
@@ -514,7 +514,6 @@ def _sum_large(
     weights: tuple[FloatArray, FloatArray],
 ) -> WeightedConsensusStatistics:
     """Return the sums for a large label space: products of weighted mean scores."""
-    weight, information = weights
     mean = _divide_by_share(families, np.maximum(state.reliability, 0))
     return WeightedConsensusStatistics(
         signal_gram=compute_gram(mean),
@@ -777,16 +776,13 @@ def _filter_labels(
 
 
 def _shrink_large(
-    statistics: WeightedConsensusStatistics,
-    information: FloatArray,
-    n_informed: FloatArray,
+    statistics: WeightedConsensusStatistics, n_informed: FloatArray
 ) -> LabelMap:
     """Return the map of a large label space: that of MLCM-a for weighted means."""
     n_instances = float(n_informed.max())
     n_families = statistics.n_predictions.max(axis=1).sum() / n_instances
-    signal_gram = statistics.signal_gram
-    assert isinstance(signal_gram, Gram)
-    return shrink_labels(signal_gram, n_families / n_instances, _shrink_once, 1)
+    rows = as_gram(statistics.signal_gram)
+    return shrink_labels(rows, n_families / n_instances, _shrink_once, 1)
 
 
 def _shrink_once(signal: FloatArray) -> FloatArray:
@@ -844,7 +840,7 @@ def _vote(families: PredictionBlock, solution: WeightedConsensusSolution) -> Pai
 
 def _count_inverted(shares: FloatArray) -> FloatArray:
     """Return the share of inverted members in each family: their votes are 1 - y."""
-    return np.maximum(-shares, 0).sum(axis=1)
+    return np.asarray(np.maximum(-shares, 0).sum(axis=1))
 
 
 def _compute_weighted_mean(

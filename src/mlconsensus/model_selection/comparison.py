@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 
 from ..combiners.base import BaseCombiner
-from ..combiners.weighted_consensus import WeightedConsensus, weighted_consensus
 from ..combiners.registry import COMBINERS
+from ..combiners.weighted_consensus import WeightedConsensus, weighted_consensus
 from ..errors import InputError
 from ..execution.progress import track
 from ..linalg.block_sums import FloatArray

@@ -8,7 +8,7 @@ truth, so that differences to voting have the same sign. docs/referee.md has the
 and the cases in which it does not hold.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from functools import partial
 
@@ -20,6 +20,7 @@ from sklearn.base import clone
 from ..combiners.base import BaseCombiner
 from ..combiners.majority_vote import majority_vote
 from ..combiners.registry import COMBINERS, find_method_name
+from ..combiners.weighted_consensus import WeightedConsensus
 from ..errors import InputError
 from ..execution.local import map_with_progress
 from ..inspection.effective_models import estimate_effective_models
@@ -34,7 +35,8 @@ from ..metrics import _rank_counts
 from ..metrics.intervals import Estimate
 from ..metrics.ranking import RANKING_METRICS
 from ..metrics.tables import TITLES
-from ..predictions import Gold, IntArray, Predictions, as_predictions, positions
+from ..predictions import Gold, IntArray, Predictions, as_predictions
+from ..predictions.families import FamiliesLike, number_families
 from ..predictions.sampling import select_frequent_labels, subsample_for_diagnostics
 from ..text import table
 
@@ -139,7 +141,7 @@ def compare_on_held_out_models(
     predictions: object,
     optimize: str = "auto",
     methods: Iterable[str] | Mapping[str, BaseCombiner] | None = None,
-    groups: Mapping[str, object] | None = None,
+    families: FamiliesLike = None,
     even_in_doubt: bool = True,
 ) -> HeldOutComparison:
     """Compare methods without ground truth, by how well they rank held-out models.
@@ -159,10 +161,10 @@ def compare_on_held_out_models(
         four.
     methods : iterable of str or mapping of str to BaseCombiner, default=None
         Names of methods, or estimators by name. By default all of `COMBINERS`.
-    groups : mapping of str to object, default=None
-        Group of each model that has a common origin with others (one model in several
-        settings). Models of one group are held out together, as duplicates and near
-        duplicates always are.
+    families : None, "independent", "by-name" or mapping, default=None
+        Families of related models, as in `combine`; by default they are found. Models
+        of one family are held out together, as duplicates and near duplicates always
+        are.
     even_in_doubt : bool, default=True
         Whether methods are compared even if the models' errors correlate, so that no
         method can be chosen.
@@ -180,7 +182,7 @@ def compare_on_held_out_models(
     >>> scores = detected | (rng.random((6, *truth.shape)) < 0.02)
     >>> comparison = mlc.compare_on_held_out_models(scores, optimize="ranking_loss")
     >>> comparison.verdict, comparison.n_groups, comparison.n_folds
-    ('Filter', 6, 5)
+    ('Weighted', 6, 5)
     >>> loss = mlc.metrics.ranking_loss(truth, mlc.weighted_consensus(scores))
     >>> loss < mlc.metrics.ranking_loss(truth, mlc.majority_vote(scores))
     True
@@ -188,12 +190,11 @@ def compare_on_held_out_models(
     metric = _check_metric(optimize)
     combiners = _make_combiners(methods)
     panel, label_note = select_frequent_labels(as_predictions(predictions))
-    positions(list(groups or ()), panel.models, "groups")
 
     # Models with common errors are held out together
     sample = _draw_sample(panel)
     statistics = compute_pairwise_statistics(make_annotations(sample))
-    group = _group_models(sample.models, statistics, groups or {})
+    group = _group_models(sample, statistics, families)
     n_groups = int(group.max()) + 1
     has_few_groups = n_groups < _MIN_GROUPS
     if has_few_groups:
@@ -328,26 +329,23 @@ def _select_instances(panel: Predictions, limit: int) -> IntArray:
 
 
 def _group_models(
-    models: Sequence[str],
+    sample: Predictions,
     statistics: PairwiseStatistics,
-    groups: Mapping[str, object],
+    families: FamiliesLike,
 ) -> IntArray:
-    """Group duplicates, near duplicates and models of one given group, shape (m,)."""
+    """Group duplicates, near duplicates and models of one family, shape (m,)."""
     scale = compute_product_scale(statistics.squares)
     correlation = ratio(statistics.products, scale, 0.0)
     is_duplicate = correlation > _DUPLICATE_CORRELATION
     is_duplicate &= statistics.cells >= _MIN_SHARED_PAIRS
 
-    keys: list[tuple[str, object]] = []
-    for name in models:
-        if name in groups:
-            keys.append(("group", groups[name]))
-        else:
-            keys.append(("model", name))
-    given_group = np.array([keys.index(key) for key in keys])
-    has_given_group = given_group[:, None] == given_group
+    family = number_families(families, sample.models)
+    if family is None:
+        combiner = WeightedConsensus().fit(sample.with_gold(None))
+        family = combiner.solution_.family.astype(np.int64)
+    is_family = family[:, np.newaxis] == family
 
-    _, group = connected_components(is_duplicate | has_given_group)
+    _, group = connected_components(is_duplicate | is_family)
     return np.asarray(group, dtype=np.int64)
 
 

@@ -194,7 +194,8 @@ class SparseBlock(PredictionBlock):
         missing = _scale_columns(self._missing, covered.ravel())
         n_missing = _sum_columns(missing).reshape(weights.shape)
         cross = covered.T @ n_missing
-        return products - cross - cross.T + self._multiply_labels(missing)
+        n_both_missing = self._multiply_labels(missing)
+        return np.asarray(products - cross - cross.T + n_both_missing)
 
     def raise_scores(self, power: int) -> Self:
         raised = self._scores.copy()
@@ -437,7 +438,7 @@ class SparseBlock(PredictionBlock):
         seen = self._get_pairs().participation[group][:, np.newaxis]
         if self._covered is None:
             return np.repeat(seen, self.n_labels, axis=1)
-        return seen * self._covered
+        return np.asarray(seen * self._covered)
 
     def _multiply_unnamed(self, values: PairValues) -> FloatArray:
         """Sum values times the presence of two models over unnamed pairs, (l, m, m)."""
