@@ -1,4 +1,4 @@
-"""Agreement beside the packages krippendorff and nltk, and beside a bootstrap that works everything out again."""
+"""Compare agreement with the packages krippendorff and nltk, and with a bootstrap."""
 
 import krippendorff
 import numpy as np
@@ -13,7 +13,7 @@ from mlconsensus.inspection import agreement as module
 
 
 def crowd(seed=0, m=6, n=60, l=4, silence=0.3, errors=0.15, graded=False):
-    """Scores (m, n, l) of raters with errors of their own, silent about whole instances and single cells."""
+    """Make scores (m, n, l) with independent errors and missing predictions."""
     rng = np.random.default_rng(seed)
     truth = rng.random((n, l)) < [0.1, 0.3, 0.5, 0.7][:l]
     scores = (truth ^ (rng.random((m, n, l)) < errors)).astype(float)
@@ -238,7 +238,7 @@ def test_pairs_that_share_few_instances_come_last():
 
 
 def test_few_instances_have_no_interval():
-    """Two shared instances, drawn anew, are at most two: their interval would be short, or no wider than 0."""
+    """Intervals from a bootstrap of few shared instances would be too short."""
     scores = crowd(m=4, n=30, silence=0)
     scores[3, 9:] = np.nan
     result = mlc.agreement(scores)

@@ -39,8 +39,8 @@ def test_random_inverted_and_copied_models_are_named(four):
     either = (four[1] + copied > 0).sum()
     both = (four[1] * copied).sum()
     assert (
-        f"{both / either:.1%} of {either:,} cells where either says yes (2,000 shared instances)"
-        in result.warnings()[2]
+        f"{both / either:.1%} of {either:,} cells where either says yes "
+        "(2,000 shared instances)" in result.warnings()[2]
     )
 
 
@@ -112,7 +112,7 @@ def test_degenerate_panels(name):
 
 
 def test_pairs_that_never_met_do_not_lower_the_mean_agreement():
-    """Of 60 workers three look at each item: most pairs share none, and those that do agree."""
+    """Three of 60 models see each instance: most pairs share none, others agree."""
     panel, _ = mlc.datasets.make_panel(400, 8, 60, quality=0.9, random_state=0)
     answers = panel.to_array()
     rng = np.random.default_rng(0)

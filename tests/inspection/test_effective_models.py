@@ -9,7 +9,7 @@ from mlconsensus.linalg.annotations import make_annotations
 
 
 def _raters(m, error, seed, n=500, l=6):
-    """Answers (m, n, l) that are wrong with probability `error` (…, n, l), each by itself."""
+    """Make scores (m, n, l) with independent errors of probability `error` (…, n, l)."""
     rng = np.random.default_rng(seed)
     truth = rng.random((n, l)) < 0.4
     return (truth ^ (rng.random((m, n, l)) < error)).astype(float)
@@ -37,7 +37,9 @@ def test_two_families_of_copies_are_two():
 
 
 def test_intervals_hold_the_known_number():
-    """Errors go together because some cells are hard: p ~ Beta(2, 38) correlates them by 1 / (2 + 38 + 1).
+    """Errors correlate because some pairs are hard: p ~ Beta(2, 38).
+
+    The correlation is 1 / (2 + 38 + 1).
 
     The majority is hardly ever wrong there; where it is, the number is too high
     (docs/diagnostics.md).
@@ -63,7 +65,7 @@ def test_too_few_raters_to_tell():
 
 
 def test_an_interval_has_a_width_where_copies_set_the_number():
-    """Chance lets the departures of a sparse crowd go together less than its one pair of copies does."""
+    """Errors of a sparse crowd correlate less by chance than by one pair of duplicates."""
     scores = _raters(60, 0.1, seed=0, n=2000, l=8)
     scores[np.random.default_rng(1).random((60, 2000)) > 0.1] = np.nan
     scores[1] = scores[0]
@@ -80,7 +82,7 @@ def test_an_interval_has_a_width_where_copies_set_the_number():
 
 
 def test_an_interval_from_one_voice_to_nearly_all_is_not_told():
-    """Sixty of whom no two meet could be one voice or any number, but for two that are known to be copies."""
+    """Models without shared instances can be any number, except for two duplicates."""
     result = estimate_effective_models(60, np.zeros((10, 4, 2, 6)), copied=1 / 1770)
     assert (result.low, result.sentence) == (1, "")
     assert 57 < result.high < 60

@@ -1,4 +1,4 @@
-"""Explanations: the parts make up the score exactly, for every method, and are what the equations say they are."""
+"""The parts of explanations sum to the score, and are those of the equations."""
 
 import json
 
@@ -32,7 +32,7 @@ def cells(scores):
 
 
 def assert_sums_to(why, score):
-    """The parts make up the score: the array's and the listed ones, as it is and as JSON holds it."""
+    """Check that the parts sum to the score, in arrays, in lists and in JSON."""
     assert why.score == pytest.approx(score, abs=1e-10)
     with np.errstate(over="ignore"):
         if why.scale == "log-odds":
@@ -168,7 +168,7 @@ def test_clusters_have_their_part(combiner, name):
 
 @pytest.mark.parametrize("combiner", LINEAR, ids=repr)
 def test_another_statement_moves_the_score_by_its_own_contribution_alone(combiner):
-    """Methods that add up statements: what one model says of one label changes nothing but its own part."""
+    """In additive methods, a prediction changes its own contribution only."""
     scores = DEGENERATE["scores"].copy()
     scores[2, 4, 1] = NAN
     fitted = clone(combiner).fit(scores)

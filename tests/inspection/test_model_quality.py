@@ -1,4 +1,4 @@
-"""Nobody is accused without evidence: 200 panels without any suspect and 200 with one, of eight kinds."""
+"""Flagged models in 200 panels with one bad model, and in 200 without, of 8 kinds."""
 
 import importlib.util
 from collections import Counter
@@ -118,8 +118,9 @@ def test_a_rater_whose_answers_never_vary_is_named(answer):
     scores[2] = answer
     (flagged,) = examine(mlc.Predictions(scores)).suspects
     assert (flagged.kind, flagged.raters) == ("random", ("model_2",))
+    n_positive = 8 * int(answer == 1)
     assert flagged.sentence.startswith(
-        f"model_2 says yes to {8 if answer == 1 else 0} of 8 labels, whatever the instance"
+        f"model_2 says yes to {n_positive} of 8 labels, whatever the instance"
     )
     assert flagged.q_value < 0.01
 
@@ -137,7 +138,7 @@ def test_answers_that_hardly_anybody_varies_accuse_nobody():
 def test_scores_near_to_decisions_do_not_make_copies_of_those_who_agree_on_a_few_cells(
     n, named
 ):
-    """Three that say the same of few instances may all be right, whatever a fourth that gives scores says."""
+    """Three models that agree on few instances may all be right."""
     scores = np.zeros((4, n, 2))
     scores[:, np.arange(n), np.arange(n) % 2] = 1
     scores[3] = 0.98 * scores[3] + 0.01 * np.random.default_rng(0).random((n, 2))

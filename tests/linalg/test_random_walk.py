@@ -1,4 +1,4 @@
-"""All three ways to solve the walk's system find the same, and what plain inversion finds."""
+"""All three solvers of the walk's system agree with plain inversion."""
 
 import numpy as np
 import pytest
@@ -98,7 +98,7 @@ def test_conjugate_gradients_that_do_not_converge_say_so(monkeypatch):
 
 
 def test_a_walk_that_takes_many_steps_is_followed_to_its_end(monkeypatch):
-    """A chain of nodes, of which hardly any is anchored: conjugate gradients need about a round for each."""
+    """Conjugate gradients need about one iteration per node of a long chain."""
     v = 200
     rows = np.zeros((2 * v, v))
     rows[np.arange(v - 1), np.arange(v - 1)] = rows[

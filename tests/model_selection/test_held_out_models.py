@@ -1,4 +1,4 @@
-"""Held-out raters as judges: right where raters err on their own, silent where they cannot know."""
+"""Comparisons on held-out models are right if errors are independent, else cautious."""
 
 import numpy as np
 import pytest
@@ -99,7 +99,7 @@ def test_what_knows_the_truth_is_ahead():
 
 
 def test_figures_are_those_of_the_metrics():
-    """Three raters of equal weight, all instances judged: means over folds of what `metrics` say."""
+    """With three models of equal weight, gains are means of `metrics` over folds."""
     votes, _ = raters(n=40, m=3, l=5, hit=(0.8, 0.8), alarm=(0.1, 0.1))
     panel = mlc.Predictions(votes)
     with pytest.MonkeyPatch.context() as patch:
@@ -330,7 +330,7 @@ def test_the_table():
 
 
 def test_known_answers_are_the_best_rater_there_is():
-    """Raters copy one another's errors in pairs that look strange to each other; what is known is not fooled."""
+    """Gold labels show that all models but one have common errors."""
     votes, truth = raters(n=500, m=5, seed=3)
     lie = raters(n=500, m=5, seed=4)[1]  # what all raters but one mean
     votes[1:] = raters(n=500, m=4, seed=5)[0] & lie | (votes[1:] & ~truth)
