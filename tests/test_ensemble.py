@@ -1,4 +1,4 @@
-"""`ConsensusClassifier` beside scikit-learn's own checks and every form in which its classifiers answer."""
+"""`ConsensusClassifier` with scikit-learn's checks and all forms of predictions."""
 
 import numpy as np
 import pandas as pd

@@ -17,11 +17,11 @@ def asked_panel():
     return mlc.datasets.make_panel(n_instances=400, random_state=4)
 
 
-def filled(found, truth):
-    cells = found.table.scores.copy()
+def filled(batch, truth):
+    cells = batch.table.scores.copy()
     new = np.isnan(cells[:, 1])
-    cells[new, 1:] = truth[found.at]
-    return found.table._replace(scores=cells)
+    cells[new, 1:] = truth[batch.at]
+    return batch.table._replace(scores=cells)
 
 
 def test_shares_add_up_and_none_is_above_one():
@@ -34,15 +34,15 @@ def test_instances_are_chosen_as_often_as_is_said():
     rng = np.random.default_rng(0)
     likely = rng.beta(0.5, 2, (30, 5))
     times = np.zeros(30)
-    said = {}
+    chances = {}
     for seed in range(600):
         result = select_queries(
             likely, likely, np.zeros(30, dtype=bool), 8, "consensus", seed=seed
         )
         assert len(result.at) == 8
         times[result.at] += 1
-        said |= dict(zip(result.at.tolist(), result.chance.tolist(), strict=True))
-    for position, chance in said.items():
+        chances |= dict(zip(result.at.tolist(), result.chance.tolist(), strict=True))
+    for position, chance in chances.items():
         assert times[position] / 600 == pytest.approx(chance, abs=0.07)
 
 
@@ -108,7 +108,7 @@ def test_asking_for_figures_gives_narrower_intervals(asked_panel):
 
 
 def test_answers_asked_for_consensus_judge_as_surely_as_others():
-    """A fifth of them is drawn evenly: a tenth, as before, covered one error in 76 %."""
+    """A fifth is drawn evenly. With a tenth, intervals of one-error held in 76 %."""
     panel, truth = mlc.datasets.make_panel(n_instances=1500, random_state=0)
     vote = mlc.majority_vote(panel)
     likely = np.clip(mlc.weighted_consensus(panel), 0, 1)
@@ -133,7 +133,7 @@ def test_answers_asked_for_consensus_judge_as_surely_as_others():
 
 
 def test_each_metric_has_its_share_of_the_questions():
-    """The instances with most labels are most uncertain, but their first label is right: others must be asked, too."""
+    """Instances with most labels are most uncertain, but their first label is right."""
     many = np.tile([0.98, *[0.5] * 9], (50, 1))
     few = np.tile([0.55, *[0.02] * 9], (50, 1))
     likely = np.concatenate([many, few])
@@ -151,7 +151,7 @@ def test_nobody_is_left_to_ask():
 
 
 def test_instances_that_most_likely_have_no_label_are_not_asked_about_first():
-    """Whatever is put first there is wrong, and no answer changes that; one of two that are equally likely can be."""
+    """No first label is right without relevant labels, so labeling does not help."""
     rng = np.random.default_rng(0)
     nothing = [0.1, 0.01, 0, 0]
     doubtful = [0.5, 0.49, 0.02, 0.02]

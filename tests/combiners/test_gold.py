@@ -6,7 +6,6 @@ import pytest
 import mlconsensus as mlc
 import oracle
 from mlconsensus.combiners import mlcm_a
-from mlconsensus.combiners._old_default import learning
 from mlconsensus.execution.statistics import merge_statistics
 from panels import NAN
 
@@ -148,25 +147,6 @@ def test_mlcm_a_fits_known_instances_and_is_drawn_to_its_filter(taus, monkeypatc
     assert abs(result[31:] - mlc.mlcm_a(scores)[31:]).max() > 0.01
 
 
-def test_the_correction_is_the_equation_written_out():
-    rng = np.random.default_rng(2)
-    starts = rng.normal(size=(12, 3))
-    said = rng.normal(size=(2, 12, 3))
-    answers = (rng.random((12, 3)) < 0.4).astype(float)
-    answers[3, 1] = answers[5] = NAN
-    result = learning._fitted(starts, said, answers, np.ones(2, dtype=bool))
-    close(
-        result,
-        oracle.learned(starts, said, answers, learning._ROUNDS, learning._SPREAD),
-    )
-    alone = learning._fitted(starts, said, answers, np.zeros(2, dtype=bool))
-    close(
-        alone[:2],
-        oracle.learned(starts, said[:0], answers, learning._ROUNDS, learning._SPREAD),
-    )
-    assert not alone[2:].any()
-
-
 @in_one_round
 def test_sums_of_parts_are_those_of_the_whole(combiner, scores, gold):
     panel = mlc.Predictions(scores).with_gold(gold)
@@ -220,7 +200,7 @@ def test_the_default_learns_whom_to_believe():
     result = mlc.combine(panel, gold=known)
     assert mlc.metrics.micro_auc(truth[100:], without.scores[100:]) < 0.8
     assert mlc.metrics.micro_auc(truth[100:], result.scores[100:]) > 0.9
-    assert "known answers correct it" in result.reason
+    assert "gold labels: model_0 counts more" in result.reason
 
 
 def test_answers_that_teach_nothing_leave_the_default_as_it_is():
@@ -233,7 +213,7 @@ def test_answers_that_teach_nothing_leave_the_default_as_it_is():
     without = mlc.combine(panel)
     result = mlc.combine(panel, gold=noise)
     np.testing.assert_array_equal(result.scores[40:], without.scores[40:])
-    assert "known answers show nothing that would be better" in result.reason
+    assert "gold labels did not change the scores" in result.reason
 
 
 def test_a_corrected_score_is_explained_to_the_last_bit():
@@ -273,12 +253,12 @@ def test_a_solved_model_can_be_taught_where_the_answers_are(tmp_path):
         model.fit_gold(held).transform(panel), expected, 0
     )  # anew, not on top of what was learned
     with pytest.raises(
-        mlc.InputError, match="found no known answer, expected a panel with gold"
+        mlc.InputError, match="found no gold label, expected gold labels"
     ):
         model.fit_gold(panel)
     with pytest.raises(
         mlc.InputError,
-        match="found MLCM-r, whose sums hold what known answers tell, expected WeightedConsensus",
+        match="found MLCM-r, whose statistics contain the gold labels",
     ):
         mlc.MLCMr().fit(held).fit_gold(held)
 

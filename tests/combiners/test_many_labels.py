@@ -138,30 +138,6 @@ def test_the_walk_has_the_same_best_labels():
     assert combiner.solution_.groups.bound.max() < 1e-3
 
 
-@settings(max_examples=20, deadline=None)
-@given(seed=st.integers(0, 10**6), head=st.integers(1, 11))
-def test_with_a_tail_the_filter_is_nearly_the_same(seed, head):
-    with pytest.MonkeyPatch.context() as changed:
-        changed.setattr("mlconsensus.linalg.head_tail_map.HEAD_SIZE", head)
-        changed.setattr("mlconsensus.linalg.head_tail_map.MAX_EXACT_LABELS", head)
-        dense, many = both_ways(small_panel(seed, n=200, gaps=False), "Weighted")
-    result = many.stored.tocoo()
-    np.testing.assert_allclose(result.data, dense[result.row, result.col], atol=0.05)
-
-
-def test_a_rater_that_does_not_count_is_one_that_hardly_counts():
-    panel = small_panel(3, n=200).as_block(True)
-    combiner = mlc.WeightedConsensus().fit(panel)
-    result = []
-    for weight in (0.0, 1e-12):
-        vote = combiner.solution_.vote.copy()
-        vote[0] = weight
-        result.append(
-            combiner._apply(panel, combiner.solution_._replace(vote=vote)).toarray()
-        )
-    np.testing.assert_allclose(*result, atol=1e-8)
-
-
 @pytest.mark.parametrize("name", ["MLCM-a", "MLCM-r", "Weighted"])
 def test_pieces_of_the_work_change_nothing(name, monkeypatch):
     panel = small_panel(7, n=100).as_block(True)

@@ -85,9 +85,7 @@ def test_layouts_give_the_same_scores(case):
         score = scores[model, instance, label]
         if not np.isnan(score):
             longer.append((predictions.models[model], f"{instance:03}", label, score))
-    frame = pd.DataFrame(
-        longer, columns=["model", "instance", "label", "score"]
-    )
+    frame = pd.DataFrame(longer, columns=["model", "instance", "label", "score"])
     crowd = mlc.from_long(frame)
     order = [sorted(crowd.labels).index(str(label)) for label in range(scores.shape[2])]
     result = mlc.WeightedConsensus(families=families).fit_transform(crowd)

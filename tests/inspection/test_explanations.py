@@ -1,4 +1,4 @@
-"""Explanations: the parts make up the score exactly, for every method, and are what the equations say they are."""
+"""The parts of explanations sum to the score, and are those of the equations."""
 
 import json
 
@@ -32,7 +32,7 @@ def cells(scores):
 
 
 def assert_sums_to(why, score):
-    """The parts make up the score: the array's and the listed ones, as it is and as JSON holds it."""
+    """Check that the parts sum to the score, in arrays, in lists and in JSON."""
     assert why.score == pytest.approx(score, abs=1e-10)
     with np.errstate(over="ignore"):
         if why.scale == "log-odds":
@@ -47,11 +47,11 @@ def assert_sums_to(why, score):
         )
         assert to_score(added) == pytest.approx(score, abs=1e-10)
         assert to_score(why.total) == pytest.approx(score, abs=1e-10)
-        found = json.loads(json.dumps(why.to_dict(), allow_nan=False))
-        if found["baseline"] is not None:
-            listed = sum(part["contribution"] for part in found["parts"])
+        explanation = json.loads(json.dumps(why.to_dict(), allow_nan=False))
+        if explanation["baseline"] is not None:
+            listed = sum(part["contribution"] for part in explanation["parts"])
             assert to_score(
-                found["baseline"] + listed + found["remainder"]
+                explanation["baseline"] + listed + explanation["remainder"]
             ) == pytest.approx(score, abs=1e-10)
 
 
@@ -168,7 +168,7 @@ def test_clusters_have_their_part(combiner, name):
 
 @pytest.mark.parametrize("combiner", LINEAR, ids=repr)
 def test_another_statement_moves_the_score_by_its_own_contribution_alone(combiner):
-    """Methods that add up statements: what one model says of one label changes nothing but its own part."""
+    """In additive methods, a prediction changes its own contribution only."""
     scores = DEGENERATE["scores"].copy()
     scores[2, 4, 1] = NAN
     fitted = clone(combiner).fit(scores)
@@ -295,11 +295,15 @@ def test_parts_are_the_terms_of_the_equations(combiner, literal):
     scores[0, 2, 1] = scores[1, 4, 3] = scores[2, 4, 3] = NAN
     fitted = combiner.fit(scores)
     for i, label in cells(scores):
-        found = mlc.explain(fitted, scores, i, label)
+        explanation = mlc.explain(fitted, scores, i, label)
         np.testing.assert_allclose(
-            found.contributions, literal(scores, i, label), rtol=0, atol=1e-10
+            explanation.contributions, literal(scores, i, label), rtol=0, atol=1e-10
         )
-        assert (found.baseline, found.remainder, found.scale) == (0.0, 0.0, "score")
+        assert (explanation.baseline, explanation.remainder, explanation.scale) == (
+            0.0,
+            0.0,
+            "score",
+        )
 
 
 def test_dawid_skene_adds_log_likelihood_ratios():
@@ -317,7 +321,7 @@ def test_dawid_skene_adds_log_likelihood_ratios():
     posterior = fitted.transform(scores)[:, 0]
     why = mlc.explain(fitted, scores, 0, 0)
     assert why.scale == "log-odds"
-    known = ~np.isnan(scores[0, :, 0])
+    is_predicted = ~np.isnan(scores[0, :, 0])
     for k in range(2):
         yes = scores[k, :, 0] == 1
         if yes[0]:
@@ -326,7 +330,7 @@ def test_dawid_skene_adds_log_likelihood_ratios():
             says = ~yes
         # At the maximum, rates are those of the posterior; EM stops a little before it.
         ratio = (
-            (posterior * says)[known].sum()
+            (posterior * says)[is_predicted].sum()
             / posterior.sum()
             / (((1 - posterior) * says).sum() / (1 - posterior).sum())
         )

@@ -1,4 +1,4 @@
-"""Explanations as people see them: text, tables, HTML, and which label set a label is in."""
+"""Explanations as text, as tables and as HTML, and their label sets."""
 
 import json
 import re
@@ -82,16 +82,12 @@ def test_the_only_yes_comes_first_and_who_never_saw_the_instance_has_no_part():
     scores = np.where(
         rng.random((30, 200, 1)) < 0.3, truth ^ (rng.random((30, 200, 4)) < 0.1), NAN
     )
-    scores[0] = [
-        1,
-        0,
-        0,
-        0,
-    ]  # whatever it sees, so that nobody who learns from agreement listens to it
+    # Model 0 is constant, so that methods that learn from agreement ignore it.
+    scores[0] = [1, 0, 0, 0]
     scores[:, 0] = NAN
     scores[:6, 0] = [[1, 0, 0, 0], *[[0, 1, 0, 0]] * 4, [NAN, 1, 0, 0]]
-    found = mlc.combine(scores, method="weighted")
-    why = found.explain(0, 0)
+    consensus = mlc.combine(scores, method="weighted")
+    why = consensus.explain(0, 0)
     assert (why.parts[0].model, why.parts[0].said, why.vote) == ("model_0", 1.0, 0.2)
     assert abs(why.parts[0].contribution) < abs(why.parts[1].contribution)
     assert {part.model for part in why.parts} == {f"model_{k}" for k in range(6)}
@@ -108,23 +104,18 @@ def test_a_consensus_says_whether_the_label_is_in_the_label_set(many):
     panel = mlc.Predictions(
         [[[1, 0, 0]], [[1, 1, 0]], [[1, 1, 0]]], labels=list("xyz"), instances=["i"]
     )
-    found = mlc.combine(panel.as_block(many=many), method="weighted")
-    (chosen,) = found.label_sets()
+    consensus = mlc.combine(panel.as_block(many=many), method="weighted")
+    (chosen,) = consensus.label_sets()
     assert "x" in chosen
     assert "z" not in chosen
     for label in "xyz":
-        why = found.explain("i", label)
+        why = consensus.explain("i", label)
         assert why.in_label_set is why.to_dict()["in_label_set"] is (label in chosen)
-        assert (
-            why.to_text()
-            .splitlines()[0]
-            .endswith(
-                " by voting; in the label set"
-                if label in chosen
-                else " by voting; not in the label set"
-            )
-        )
-    assert mlc.explain(found.combiner, panel, "i", "x").in_label_set is None
+        expected = " by voting; not in the label set"
+        if label in chosen:
+            expected = " by voting; in the label set"
+        assert why.to_text().splitlines()[0].endswith(expected)
+    assert mlc.explain(consensus.combiner, panel, "i", "x").in_label_set is None
 
 
 def test_plain_voting_knows_no_weights():

@@ -53,8 +53,8 @@ def test_shape_is_how_it_is_seen():
 
 
 def test_arrays_and_nothing_can_be_added():
-    own = Gram.from_rows(ROWS[:2])
+    few_rows = Gram.from_rows(ROWS[:2])
     inputs = np.eye(5)
-    for total in (own + inputs, as_gram(inputs) + own):
+    for total in (few_rows + inputs, as_gram(inputs) + few_rows):
         np.testing.assert_allclose(np.asarray(total), ROWS[:2].T @ ROWS[:2] + np.eye(5))
-    assert own + 0 is own
+    assert few_rows + 0 is few_rows

@@ -1,4 +1,4 @@
-"""All three ways to solve the walk's system find the same, and what plain inversion finds."""
+"""All three solvers of the walk's system agree with plain inversion."""
 
 import numpy as np
 import pytest
@@ -98,7 +98,7 @@ def test_conjugate_gradients_that_do_not_converge_say_so(monkeypatch):
 
 
 def test_a_walk_that_takes_many_steps_is_followed_to_its_end(monkeypatch):
-    """A chain of nodes, of which hardly any is anchored: conjugate gradients need about a round for each."""
+    """Conjugate gradients need about one iteration per node of a long chain."""
     v = 200
     rows = np.zeros((2 * v, v))
     rows[np.arange(v - 1), np.arange(v - 1)] = rows[
@@ -107,7 +107,7 @@ def test_a_walk_that_takes_many_steps_is_followed_to_its_end(monkeypatch):
     anchors = np.full(v, 1e-4)
     held = np.eye(v)[:, :2]
     monkeypatch.setattr(threads._bound, "limits", threads.ResourceLimits(memory=0))
-    kept = Gram.from_rows(rows)
-    assert kept.rows is not None
-    found = random_walk.solve_system(kept, anchors, held.copy())
-    np.testing.assert_allclose(found, literal(rows, anchors, held), rtol=1e-6)
+    stored = Gram.from_rows(rows)
+    assert stored.rows is not None
+    solution = random_walk.solve_system(stored, anchors, held.copy())
+    np.testing.assert_allclose(solution, literal(rows, anchors, held), rtol=1e-6)

@@ -8,7 +8,7 @@ import sys
 import traceback
 import warnings
 from importlib import import_module
-from typing import NoReturn, TextIO
+from typing import NoReturn
 
 import click
 
@@ -126,7 +126,9 @@ def main(args: list[str] | None = None) -> NoReturn:
         if sys.stdout is not None:  # None if the shell has closed it
             sys.stdout.flush()
 
-        sys.exit(code if isinstance(code, int) else 0)
+        if not isinstance(code, int):  # the value that a command has returned
+            code = 0
+        sys.exit(code)
     except (_ReaderGoneError, BrokenPipeError):
         # Python would print an error when it flushes these streams at exit.
         for stream in (sys.stdout, sys.stderr):
@@ -179,11 +181,10 @@ def _print_warning(
     message: Warning | str,
     category: type[Warning],
     filename: str,
-    lineno: int,
-    file: TextIO | None = None,
-    line: str | None = None,
+    *_: object,
+    **__: object,
 ) -> None:
-    """Print a warning as one line."""
+    """Print a warning as one line; it replaces `warnings.showwarning`."""
     text = str(message)
     if not issubclass(category, InputWarning):
         text = f"{filename}: {category.__name__}: {text}"
@@ -205,7 +206,9 @@ def _describe_error(error: BaseException) -> tuple[str, int]:
         return message, BAD_INPUT
     if isinstance(error, KeyboardInterrupt | click.exceptions.Abort):
         arguments = (error.__cause__ or error).args  # click wraps the interruption
-        number = arguments[0] if arguments else signal.SIGINT
+        number = signal.SIGINT
+        if arguments:
+            number = arguments[0]
         return "interrupted", 128 + int(number)
     if isinstance(error, OSError) and error.strerror:
         return _describe_os_error(error), BAD_INPUT

@@ -81,6 +81,8 @@ _VOTE_SHARE = 0.5
 _MIN_SCORE = 1e-6
 # Limits of a label's ease, compared with the average label.
 _EASE_LIMITS = (0.02, 4.0)
+# Change of a model's log odds by gold labels that is worth a message.
+_MIN_CHANGE = 0.2
 # Information below this is none.
 _TINY = 1e-9
 
@@ -136,7 +138,9 @@ class WeightedConsensusSolution:
     # Weight of each family in the vote, and share of the vote in the score.
     vote_weight: Annotated[FloatArray, Axes("?", least=0)]
     vote_share: Annotated[float, Axes("", least=0, most=1)]
-    # What gold labels changed; None without gold labels.
+    # Number of gold labels, and what they changed; None without gold labels, or if they
+    # changed nothing.
+    n_gold_labels: Annotated[float | None, Axes("", least=0)] = None
     curve: Annotated[FloatArray | None, Axes("?")] = None
     model_correction: Annotated[FloatArray | None, Axes("m")] = None
     label_correction: Annotated[FloatArray | None, Axes("? l")] = None
@@ -352,12 +356,18 @@ class WeightedConsensus(BaseCombiner):
         """Correct the solution by the gold labels of some instances."""
         gold = predictions.gold
         solution = replace(
-            solution, curve=None, model_correction=None, label_correction=None
+            solution,
+            n_gold_labels=None,
+            curve=None,
+            model_correction=None,
+            label_correction=None,
         )
         if gold is None:
             return solution
         block = WeightedConsensus._make_block(predictions)
         scores = np.asarray(WeightedConsensus._apply(block, solution))
+        n_gold_labels = float(np.count_nonzero(~np.isnan(gold.answers)))
+        solution = replace(solution, n_gold_labels=n_gold_labels)
         correction = fit_correction(predictions.to_array(), scores, gold.answers)
         if correction is None:
             return solution
@@ -406,8 +416,8 @@ class WeightedConsensus(BaseCombiner):
     def describe_solution(self, solution: WeightedConsensusSolution) -> str:
         """Return a few words about the reliability of the models."""
         reliability = solution.model_reliability
-        if solution.curve is not None:
-            return "gold labels corrected the scores"
+        if solution.n_gold_labels is not None:
+            return _describe_correction(solution, self.models_)
         if len(reliability) == 1:
             return "there is one model"
         if not reliability.any():
@@ -417,6 +427,29 @@ class WeightedConsensus(BaseCombiner):
         if n_families < len(reliability):
             text += f"; {len(reliability)} models in {n_families} families"
         return f"{text}; the vote is {solution.vote_share:.0%} of a score"
+
+
+def _describe_correction(
+    solution: WeightedConsensusSolution, models: tuple[str, ...]
+) -> str:
+    """Return which models count more or less because of gold labels."""
+    if solution.curve is None:
+        return "gold labels did not change the scores"
+    change = get_present(solution.model_correction)
+    largest = np.abs(change).max()
+    if largest < _MIN_CHANGE:
+        return "gold labels changed the levels of labels"
+    parts = []
+    for direction, word in ((1, "more"), (-1, "less")):
+        is_changed = direction * change > max(largest / 4, _MIN_CHANGE)
+        names = [models[model] for model in np.flatnonzero(is_changed)]
+        if names:
+            verb = "counts" if len(names) == 1 else "count"
+            shown = ", ".join(names[:4])
+            if len(names) > 4:
+                shown += f" and {len(names) - 4} others"
+            parts.append(f"{shown} {verb} {word}")
+    return f"gold labels: {'; '.join(parts)}"
 
 
 def weighted_consensus(

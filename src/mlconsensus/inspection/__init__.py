@@ -1,1 +1,1 @@
-"""What a panel and a score tell without truth: which method, diagnostics and explanations."""
+"""Inspect predictions without ground truth: agreement, flagged models, explanations."""

@@ -155,11 +155,13 @@ class Explanation:
         for position, (k, j) in enumerate(
             zip(models.tolist(), labels.tolist(), strict=True)
         ):
-            score = scores[position]
+            score: float | None = scores[position]
+            if math.isnan(scores[position]):
+                score = None
             part = Part(
                 model=self.models[k],
                 label=self.labels[j],
-                said=None if math.isnan(score) else score,
+                said=score,
                 contribution=contributions[position],
                 vote=vote_parts[position],
             )
@@ -236,7 +238,9 @@ class Explanation:
         str
             Lines of text. The last row of the table is the sum.
         """
-        title = "consensus" if self.scale == "score" else self.scale
+        title = str(self.scale)
+        if title == "score":
+            title = "consensus"
         heads = ("model", "label", "said", title, "voting")
         lines = [self._title(), "", table(heads, self._rows(most), n_left=2)]
         if self.scale == "log-odds":
@@ -275,7 +279,9 @@ class Explanation:
                 is_unpredicted = False
 
         if self.baseline or is_unpredicted:
-            prior = _format_signed(self.vote, digits) if is_unpredicted else ""
+            prior = ""
+            if is_unpredicted:
+                prior = _format_signed(self.vote, digits)
             baseline = _format_signed(self.baseline, digits)
             rows.append(("baseline", "", "", baseline, prior))
 
@@ -293,7 +299,9 @@ class Explanation:
 
     def _make_row(self, part: Part, digits: int) -> tuple[str, ...]:
         """Return the row of one part."""
-        score = "–" if part.said is None else f"{part.said:.4g}"
+        score = "–"
+        if part.said is not None:
+            score = f"{part.said:.4g}"
         vote = ""
         if part.label == self.label:
             vote = _format_signed(part.vote, digits)
@@ -306,14 +314,18 @@ class Explanation:
         """Return the row of all parts that have no row of their own."""
         contribution = math.fsum(part.contribution for part in others)
         votes = [part.vote for part in others if part.label == self.label]
-        vote = _format_signed(math.fsum(votes), digits) if votes else ""
+        vote = ""
+        if votes:
+            vote = _format_signed(math.fsum(votes), digits)
         title = f"{len(others):,} more"
         return title, "", "", _format_signed(contribution, digits), vote
 
     def _note(self) -> str:
         """Return a sentence about the log-odds."""
         if math.isinf(self.baseline):
-            how_often = "always" if self.baseline > 0 else "never"
+            how_often = "never"
+            if self.baseline > 0:
+                how_often = "always"
             return (
                 f"{self.method} found the label to be {how_often} true, "
                 "which no vote can change."
@@ -373,8 +385,9 @@ def explain(
     scores = selected.to_array()[:, 0]
 
     # Without predictions of the label, voting takes its mean score over all instances.
-    is_unpredicted = bool(np.isnan(scores[:, column]).all())
-    voters = panel if is_unpredicted else selected
+    voters = selected
+    if np.isnan(scores[:, column]).all():
+        voters = panel
     return Explanation(
         method=combiner.name,
         instance=selected.instances.tolist()[0],
@@ -447,7 +460,9 @@ def find_instance(panel: BasePredictions, name: int | str) -> Predictions:
         if names.dtype.kind != "T" and isinstance(name, str):
             names = names.astype(np.dtypes.StringDType())
 
-        wanted = str(name) if names.dtype.kind == "T" else name
+        wanted = name
+        if names.dtype.kind == "T":
+            wanted = str(name)
         positions = np.flatnonzero(names == wanted)
         if len(positions):
             return block[positions]

@@ -384,7 +384,7 @@ def _compute_cluster_size(
 
 
 def _adjust(p_value: FloatArray, is_tested: BoolArray) -> FloatArray:
-    """Turn p-values into false discovery rates (Benjamini–Hochberg); 1 if not tested."""
+    """Return false discovery rates (Benjamini–Hochberg); 1 for values not tested."""
     q_value = np.ones(p_value.shape)
     q_value[is_tested] = stats.false_discovery_control(p_value[is_tested])
     return q_value

@@ -386,7 +386,8 @@ def approximate_random_walk(
     Examples
     --------
     >>> rows = sparse.csr_array([[0.6, 0.8]])
-    >>> approximate_random_walk(rows, np.ones(2), 2).compute_column(0, 2).round(2).tolist()
+    >>> walk_map = approximate_random_walk(rows, np.ones(2), 2)
+    >>> walk_map.compute_column(0, 2).round(2).tolist()
     [0.76, 0.24]
     """
     walk = _make_large_walk(rows, anchors, n_labels)

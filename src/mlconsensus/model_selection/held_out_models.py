@@ -269,7 +269,9 @@ def _make_combiners(
     if isinstance(methods, Mapping):
         combiners = methods
     else:
-        combiners = _make_named_combiners(COMBINERS if methods is None else methods)
+        if methods is None:
+            methods = COMBINERS
+        combiners = _make_named_combiners(methods)
 
     are_combiners = all(
         isinstance(combiner, BaseCombiner) for combiner in combiners.values()

@@ -11,7 +11,8 @@ import numpy as np
 from scipy import sparse
 
 from ...errors import InputError, needed
-from ...predictions import FloatArray, Matrix
+from ...linalg.matrix_types import DenseOrCSR
+from ...predictions import FloatArray
 
 MAX_INSTANCES = 2**28
 
@@ -19,12 +20,13 @@ MAX_INSTANCES = 2**28
 # up to 2⁵³ · 2⁻²⁴ = 2²⁹.
 _GRID = 2.0**12
 _BELOW = 1 - 2.0**-30  # rounding can have added less than this before
-# Noise is drawn on a grid of 2⁻⁴⁰: coarser than OpenDP's default, and six times as fast.
+# Noise is drawn on a grid of 2⁻⁴⁰. This is coarser than OpenDP's default, and six times
+# as fast.
 _NOISE_GRID_EXPONENT = -40
 _SLACK = 1 + 2.0**-20  # scaling exact sums below 2²⁹ rounds them by less than this
 
 
-def round_to_grid(values: Matrix) -> Matrix:
+def round_to_grid(values: DenseOrCSR) -> DenseOrCSR:
     """Round numbers down to multiples of 2⁻¹².
 
     Parameters
