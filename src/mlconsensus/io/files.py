@@ -466,6 +466,7 @@ def open_compressed(file: IO[bytes], path: AnyPath) -> Iterator[IO[bytes]]:
         compressor = zlib.compressobj(6, wbits=31)
 
     def write(data: bytes) -> int:
+        """Compress and write bytes; return their number, as files do."""
         file.write(compressor.compress(data))
         return len(data)
 
