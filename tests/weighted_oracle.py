@@ -164,7 +164,7 @@ def measure_replication(scores, reliability):
 
 def combine(scores, family):
     """Return the consensus scores of models in the given families."""
-    n_models, n_instances, n_labels = scores.shape
+    n_models, _, n_labels = scores.shape
     rates = correlate(scores)
     correlation = rates["correlation"]
     is_one_family = len(set(family)) == 1

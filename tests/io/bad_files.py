@@ -1,8 +1,8 @@
 """Files that must be refused, each with words that the one-line message must hold.
 
-``BAD_FILES`` is a list of ``(name, make, words)``; ``make(folder)`` writes what the
-case needs there and returns the paths to give to a command or a reader, in order. The
-fault is always in the last of them unless the words say so.
+``BAD_FILES`` is a list of cases. The function ``make(folder)`` of a case writes its
+files and returns the paths for a command or a reader, in order. The fault is in the
+last file unless the words name another.
 """
 
 import gzip
@@ -10,8 +10,8 @@ import io
 import os
 import pickle
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -21,7 +21,10 @@ from scipy import sparse
 GOOD = b"instance,a,b\n1,1,0\n2,0,1\n"
 
 
-class BadFile(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class BadFile:
+    """A case: how to make it, and words of the message."""
+
     name: str
     make: Callable[[Path], list[Path]]
     words: tuple[str, ...]
@@ -31,40 +34,50 @@ class BadFile(NamedTuple):
 BAD_FILES: list[BadFile] = []
 
 
-def bad(name: str, file: str, content: bytes | str, *words: str) -> None:
+def add_bad(name: str, file: str, content: bytes | str, *words: str) -> None:
     """Add a case: a good file, and one whose content is bad."""
+
+    data = content
+    if isinstance(data, str):
+        data = data.encode()
 
     def make(folder: Path) -> list[Path]:
         (folder / "good.csv").write_bytes(GOOD)
-        (folder / file).write_bytes(
-            content.encode() if isinstance(content, str) else content
-        )
+        (folder / file).write_bytes(data)
         return [folder / "good.csv", folder / file]
 
-    BAD_FILES.append(BadFile(name, make, (file, *words)))
+    BAD_FILES.append(BadFile(name=name, make=make, words=(file, *words)))
 
 
-def case(
+def add_case(
     name: str, *words: str, needs_user: bool = False
 ) -> Callable[[Callable[[Path], list[Path]]], None]:
-    return lambda make: BAD_FILES.append(BadFile(name, make, words, needs_user))
+    """Return a decorator that adds a function as a case."""
+
+    def add(make: Callable[[Path], list[Path]]) -> None:
+        case = BadFile(name=name, make=make, words=words, needs_user=needs_user)
+        BAD_FILES.append(case)
+
+    return add
 
 
-def frame_bytes(write: str, **columns: list[object]) -> bytes:
+def make_frame_bytes(write: str, **columns: list[object]) -> bytes:
     file = io.BytesIO()
     getattr(pl.DataFrame(columns), write)(file)
     return file.getvalue()
 
 
-def npz_bytes(**arrays: object) -> bytes:
+def make_npz_bytes(**arrays: object) -> bytes:
     file = io.BytesIO()
     np.savez(file, **{name: np.asarray(array) for name, array in arrays.items()})
     return file.getvalue()
 
 
-PARQUET = frame_bytes("write_parquet", instance=["1", "2"], a=[1.0, 0.0], b=[0.5, 0.5])
-FEATHER = frame_bytes("write_ipc", instance=["1", "2"], a=[1.0, 0.0], b=[0.5, 0.5])
-NPZ = npz_bytes(
+PARQUET = make_frame_bytes(
+    "write_parquet", instance=["1", "2"], a=[1.0, 0.0], b=[0.5, 0.5]
+)
+FEATHER = make_frame_bytes("write_ipc", instance=["1", "2"], a=[1.0, 0.0], b=[0.5, 0.5])
+NPZ = make_npz_bytes(
     scores=np.full((20, 20), 0.5),
     instances=np.arange(20),
     labels=[f"l{k}" for k in range(20)],
@@ -72,12 +85,14 @@ NPZ = npz_bytes(
 ARFF = "@relation 'r: -C 2'\n@attribute a {0,1}\n@attribute b {0,1}\n@data\n"
 
 # CSV: the shape of the file
-bad("empty file", "bad.csv", "", "empty file", "data")
-bad("only blank lines", "bad.csv", "\n\n\n", "empty file")
-bad("only a byte order mark", "bad.csv", b"\xef\xbb\xbf", "empty file")
-bad("header only", "bad.csv", "instance,a,b\n", "no rows", "at least one")
-bad("blank first line", "bad.csv", "\ninstance,a,b\n1,1,0\n", "line 1", "empty line")
-bad(
+add_bad("empty file", "bad.csv", "", "empty file", "data")
+add_bad("only blank lines", "bad.csv", "\n\n\n", "empty file")
+add_bad("only a byte order mark", "bad.csv", b"\xef\xbb\xbf", "empty file")
+add_bad("header only", "bad.csv", "instance,a,b\n", "no rows", "at least one")
+add_bad(
+    "blank first line", "bad.csv", "\ninstance,a,b\n1,1,0\n", "line 1", "empty line"
+)
+add_bad(
     "blank line inside",
     "bad.csv",
     "instance,a,b\n1,1,0\n\n2,0,1\n",
@@ -85,7 +100,7 @@ bad(
     "empty line",
     "3 fields",
 )
-bad(
+add_bad(
     "short row",
     "bad.csv",
     "instance,a,b\n1,1\n2,0,1\n",
@@ -93,7 +108,7 @@ bad(
     "2 fields",
     "3 fields",
 )
-bad(
+add_bad(
     "short row later",
     "bad.csv",
     "instance,a,b\n1,1,0\n2,0\n",
@@ -101,14 +116,14 @@ bad(
     "2 fields",
     "3 fields",
 )
-bad(
+add_bad(
     "short row beside quotes",
     "bad.csv",
     'instance,a,b\n"1\n",1,0\n2,0\n',
     "line 4",
     "2 fields",
 )
-bad(
+add_bad(
     "long row",
     "bad.csv",
     "instance,a,b\n1,1,0\n2,0,1,1\n",
@@ -116,15 +131,17 @@ bad(
     "4 fields",
     "3 fields",
 )
-bad(
+add_bad(
     "no label column",
     "bad.csv",
     "instance\n1\n2\n",
     "only the column 'instance'",
     "label",
 )
-bad("semicolons", "bad.csv", "instance;a;b\n1;1;0\n", "line 1", "semicolons", "commas")
-bad(
+add_bad(
+    "semicolons", "bad.csv", "instance;a;b\n1;1;0\n", "line 1", "semicolons", "commas"
+)
+add_bad(
     "tabs in a CSV",
     "bad.csv",
     "instance\ta\tb\n1\t1\t0\n",
@@ -132,7 +149,7 @@ bad(
     "tabs",
     "--format tsv",
 )
-bad(
+add_bad(
     "commas in a TSV",
     "bad.tsv",
     "instance,a,b\n1,1,0\n",
@@ -140,7 +157,7 @@ bad(
     "commas",
     "--format csv",
 )
-bad(
+add_bad(
     "mixed delimiters",
     "bad.csv",
     "instance,a,b\n1,1,0\n2;0;1\n",
@@ -148,27 +165,27 @@ bad(
     "1 field",
     "semicolons",
 )
-bad(
+add_bad(
     "old Mac line ends",
     "bad.csv",
     "instance,a,b\r1,1,0\r2,0,1\r",
     "carriage returns",
     "line feeds",
 )
-bad("unclosed quote", "bad.csv", 'instance,a,b\n"1,1,0\n2,0,1\n', "line 2", "quote")
-bad("stray quote", "bad.csv", 'instance,a,b\n"1"x,1,0\n2,0,1\n', "line 2", "quote")
+add_bad("unclosed quote", "bad.csv", 'instance,a,b\n"1,1,0\n2,0,1\n', "line 2", "quote")
+add_bad("stray quote", "bad.csv", 'instance,a,b\n"1"x,1,0\n2,0,1\n', "line 2", "quote")
 
 # CSV: names
-bad(
+add_bad(
     "duplicate label",
     "bad.csv",
     "instance,a,a\n1,1,0\n",
     "columns 2 and 3",
     "'a' twice",
 )
-bad("no header", "bad.csv", "1,0,0\n2,0,1\n", "'0' twice", "header line missing?")
-bad("empty label", "bad.csv", "instance,a,\n1,1,0\n", "column 3", "empty name")
-bad(
+add_bad("no header", "bad.csv", "1,0,0\n2,0,1\n", "'0' twice", "header line missing?")
+add_bad("empty label", "bad.csv", "instance,a,\n1,1,0\n", "column 3", "empty name")
+add_bad(
     "duplicate instance",
     "bad.csv",
     "instance,a,b\n1,1,0\n2,0,1\n1,0,0\n",
@@ -176,7 +193,7 @@ bad(
     "'1' again",
     "line 2",
 )
-bad(
+add_bad(
     "empty instance",
     "bad.csv",
     "instance,a,b\n1,1,0\n,0,1\n",
@@ -184,7 +201,7 @@ bad(
     "nothing",
     "a name",
 )
-bad(
+add_bad(
     "blank instance",
     "bad.csv",
     "instance,a,b\n1,1,0\n  ,0,1\n",
@@ -195,7 +212,7 @@ bad(
 
 # CSV: scores
 SCORES = "from 0 to 1"
-bad(
+add_bad(
     "text in a number",
     "bad.csv",
     "instance,a,b\n1,high,0\n2,0,1\n",
@@ -204,7 +221,7 @@ bad(
     "'high'",
     SCORES,
 )
-bad(
+add_bad(
     "text after a quoted line end",
     "bad.csv",
     'instance,a,b\n"1\n",1,0\n2,0,x\n',
@@ -213,7 +230,7 @@ bad(
     "'x'",
     SCORES,
 )
-bad(
+add_bad(
     "above one",
     "bad.csv",
     "instance,a,b\n1,1,0\n2,0,1.5\n",
@@ -222,7 +239,7 @@ bad(
     "1.5",
     SCORES,
 )
-bad(
+add_bad(
     "percent",
     "bad.csv",
     "instance,a,b\n1,1,0\n2,0,100\n",
@@ -231,7 +248,7 @@ bad(
     "100",
     SCORES,
 )
-bad(
+add_bad(
     "more than a byte",
     "bad.csv",
     "instance,a,b\n1,1,0\n2,0,300\n",
@@ -240,7 +257,7 @@ bad(
     "300",
     SCORES,
 )
-bad(
+add_bad(
     "below zero",
     "bad.csv",
     "instance,a,b\n1,-0.25,0\n2,0,1\n",
@@ -249,7 +266,7 @@ bad(
     "-0.25",
     SCORES,
 )
-bad(
+add_bad(
     "logits",
     "bad.csv",
     "instance,a,b\n1,-3,0\n2,0,1\n",
@@ -258,7 +275,7 @@ bad(
     "-3",
     SCORES,
 )
-bad(
+add_bad(
     "1e400",
     "bad.csv",
     "instance,a,b\n1,1e400,0\n2,0,1\n",
@@ -267,7 +284,7 @@ bad(
     "inf",
     SCORES,
 )
-bad(
+add_bad(
     "infinity",
     "bad.csv",
     "instance,a,b\n1,inf,0\n2,0,1\n",
@@ -276,7 +293,7 @@ bad(
     "inf",
     SCORES,
 )
-bad(
+add_bad(
     "decimal comma",
     "bad.tsv",
     "instance\ta\tb\n1\t0,5\t0\n",
@@ -285,7 +302,7 @@ bad(
     "'0,5'",
     SCORES,
 )
-bad(
+add_bad(
     "hexadecimal",
     "bad.csv",
     "instance,a,b\n1,0x1,0\n",
@@ -294,11 +311,11 @@ bad(
     "'0x1'",
     SCORES,
 )
-bad(
+add_bad(
     "yes", "bad.csv", "instance,a,b\n1,yes,0\n", "line 2", "column 'a'", "'yes'", SCORES
 )
 for spelling in ("-", "?", ".", "missing", "#N/A", "nil", "NaNaN"):
-    bad(
+    add_bad(
         f"missing spelt {spelling}",
         "bad.csv",
         f"instance,a,b\n1,{spelling},0\n",
@@ -308,15 +325,17 @@ for spelling in ("-", "?", ".", "missing", "#N/A", "nil", "NaNaN"):
     )
 
 # Encodings
-bad("UTF-16", "bad.csv", "instance,a,b\n1,1,0\n".encode("utf-16"), "UTF-16", "UTF-8")
-bad(
+add_bad(
+    "UTF-16", "bad.csv", "instance,a,b\n1,1,0\n".encode("utf-16"), "UTF-16", "UTF-8"
+)
+add_bad(
     "UTF-16 without mark",
     "bad.csv",
     "instance,a,b\n1,1,0\n".encode("utf-16-le"),
     "UTF-16",
     "UTF-8",
 )
-bad(
+add_bad(
     "Latin-1 in the header",
     "bad.csv",
     "instance,é,b\n1,1,0\n".encode("latin-1"),
@@ -324,7 +343,7 @@ bad(
     "0xe9",
     "UTF-8",
 )
-bad(
+add_bad(
     "Latin-1 in an id",
     "bad.csv",
     "instance,a,b\n1,1,0\né,0,1\n".encode("latin-1"),
@@ -332,7 +351,7 @@ bad(
     "0xe9",
     "UTF-8",
 )
-bad(
+add_bad(
     "Latin-1 in a score",
     "bad.csv",
     "instance,a,b\n1,1,0\n2,é,1\n".encode("latin-1"),
@@ -340,10 +359,10 @@ bad(
     "0xe9",
     "UTF-8",
 )
-bad("binary data", "bad.csv", bytes(range(256)) * 4, "binary", "UTF-8")
+add_bad("binary data", "bad.csv", bytes(range(256)) * 4, "binary", "UTF-8")
 
 # Long tables
-bad(
+add_bad(
     "long: duplicate pair",
     "bad.csv",
     "instance,label,score\n1,a,1\n2,a,0\n1,a,1\n",
@@ -352,7 +371,7 @@ bad(
     "'1'",
     "line 2",
 )
-bad(
+add_bad(
     "long: empty label",
     "bad.csv",
     "instance,label,score\n1,a,1\n1,,1\n",
@@ -360,14 +379,14 @@ bad(
     "column 'label'",
     "a name",
 )
-bad(
+add_bad(
     "long: empty model",
     "bad.csv",
     "model,instance,label,score\nm,1,a,1\n,1,b,1\n",
     "line 3",
     "column 'model'",
 )
-bad(
+add_bad(
     "long: text",
     "bad.csv",
     "instance,label,score\n1,a,sure\n",
@@ -376,7 +395,7 @@ bad(
     "'sure'",
     SCORES,
 )
-bad(
+add_bad(
     "long: above one",
     "bad.csv",
     "instance,label,score\n1,a,0.5\n1,b,7.0\n",
@@ -385,14 +404,14 @@ bad(
     "7",
     SCORES,
 )
-bad(
+add_bad(
     "long: misspelt header",
     "bad.csv",
     "instance,label,scores\n1,sports,1\n",
     "'sports'",
     "instance, label, score",
 )
-bad(
+add_bad(
     "long: more columns",
     "bad.csv",
     "instance,label,score,by\n1,sports,1,x\n",
@@ -401,65 +420,65 @@ bad(
 )
 
 # Parquet and Feather
-bad("Parquet: truncated", "bad.parquet", PARQUET[:-20], "Parquet")
-bad("Parquet: text", "bad.parquet", "instance,a,b\n1,1,0\n", "Parquet")
-bad("Parquet: empty file", "bad.parquet", b"", "Parquet")
-bad(
+add_bad("Parquet: truncated", "bad.parquet", PARQUET[:-20], "Parquet")
+add_bad("Parquet: text", "bad.parquet", "instance,a,b\n1,1,0\n", "Parquet")
+add_bad("Parquet: empty file", "bad.parquet", b"", "Parquet")
+add_bad(
     "Parquet: damaged inside",
     "bad.parquet",
     PARQUET[:4] + bytes(60) + PARQUET[64:],
     "Parquet",
 )
-bad(
+add_bad(
     "Parquet: no rows",
     "bad.parquet",
-    frame_bytes("write_parquet", i=[], a=[]),
+    make_frame_bytes("write_parquet", i=[], a=[]),
     "no rows",
 )
-bad(
+add_bad(
     "Parquet: above one",
     "bad.parquet",
-    frame_bytes("write_parquet", i=["1", "2"], a=[1, 7]),
+    make_frame_bytes("write_parquet", i=["1", "2"], a=[1, 7]),
     "row 2",
     "column 'a'",
     "7",
 )
-bad(
+add_bad(
     "Parquet: text scores",
     "bad.parquet",
-    frame_bytes("write_parquet", i=["1"], a=["x"]),
+    make_frame_bytes("write_parquet", i=["1"], a=["x"]),
     "row 1",
     "column 'a'",
     "'x'",
 )
-bad(
+add_bad(
     "Parquet: lists",
     "bad.parquet",
-    frame_bytes("write_parquet", i=["1"], a=[[1]]),
+    make_frame_bytes("write_parquet", i=["1"], a=[[1]]),
     "column 'a'",
     "List",
 )
-bad(
+add_bad(
     "Parquet: float ids",
     "bad.parquet",
-    frame_bytes("write_parquet", i=[1.0], a=[1.0]),
+    make_frame_bytes("write_parquet", i=[1.0], a=[1.0]),
     "column 'i'",
     "Float64",
 )
-bad(
+add_bad(
     "Parquet: duplicate ids",
     "bad.parquet",
-    frame_bytes("write_parquet", i=[1, 1], a=[1, 0]),
+    make_frame_bytes("write_parquet", i=[1, 1], a=[1, 0]),
     "row 2",
     "'1' again",
 )
-bad("Feather: truncated", "bad.feather", FEATHER[: len(FEATHER) // 2], "Feather")
-bad("Feather: text", "bad.arrow", "instance,a,b\n1,1,0\n", "Feather")
+add_bad("Feather: truncated", "bad.feather", FEATHER[: len(FEATHER) // 2], "Feather")
+add_bad("Feather: text", "bad.arrow", "instance,a,b\n1,1,0\n", "Feather")
 
 # JSON lines
 TAGS = '{"instance": "1", "labels": ["a"]}\n'
-bad("JSON: empty file", "bad.jsonl", "", "empty file")
-bad(
+add_bad("JSON: empty file", "bad.jsonl", "", "empty file")
+add_bad(
     "JSON: not JSON",
     "bad.jsonl",
     TAGS + "instance 2: b\n",
@@ -467,8 +486,10 @@ bad(
     "no JSON",
     '"labels"',
 )
-bad("JSON: cut off", "bad.jsonl", TAGS + '{"instance": "2", "lab', "line 2", "no JSON")
-bad(
+add_bad(
+    "JSON: cut off", "bad.jsonl", TAGS + '{"instance": "2", "lab', "line 2", "no JSON"
+)
+add_bad(
     "JSON: an array",
     "bad.jsonl",
     "[" + TAGS.strip() + "]\n",
@@ -476,15 +497,17 @@ bad(
     "a list",
     '"labels"',
 )
-bad(
+add_bad(
     "JSON: spread over lines",
     "bad.jsonl",
     '{\n"instance": "1",\n"labels": []\n}\n',
     "line 1",
     "no JSON",
 )
-bad("JSON: no labels", "bad.jsonl", '{"instance": "1"}\n', "line 1", "no key 'labels'")
-bad(
+add_bad(
+    "JSON: no labels", "bad.jsonl", '{"instance": "1"}\n', "line 1", "no key 'labels'"
+)
+add_bad(
     "JSON: unknown key",
     "bad.jsonl",
     '{"instance": "1", "label": ["a"]}\n',
@@ -492,14 +515,14 @@ bad(
     "'label'",
     "did you mean 'labels'?",
 )
-bad(
+add_bad(
     "JSON: key twice",
     "bad.jsonl",
     '{"instance": "1", "labels": {"a": 1, "a": 0}}\n',
     "line 1",
     "'a' twice",
 )
-bad(
+add_bad(
     "JSON: labels are text",
     "bad.jsonl",
     '{"instance": "1", "labels": "a"}\n',
@@ -507,7 +530,7 @@ bad(
     "a text",
     "a list",
 )
-bad(
+add_bad(
     "JSON: a label is a list",
     "bad.jsonl",
     '{"instance": "1", "labels": [["a"]]}\n',
@@ -515,14 +538,14 @@ bad(
     "a list",
     "text",
 )
-bad(
+add_bad(
     "JSON: a label is empty",
     "bad.jsonl",
     '{"instance": "1", "labels": [""]}\n',
     "line 1",
     "empty text",
 )
-bad(
+add_bad(
     "JSON: instance is null",
     "bad.jsonl",
     '{"instance": null, "labels": []}\n',
@@ -530,7 +553,7 @@ bad(
     "instance",
     "null",
 )
-bad(
+add_bad(
     "JSON: score is text",
     "bad.jsonl",
     '{"instance": "1", "labels": {"a": "high"}}\n',
@@ -539,7 +562,7 @@ bad(
     "'high'",
     SCORES,
 )
-bad(
+add_bad(
     "JSON: score above one",
     "bad.jsonl",
     '{"instance": "1", "labels": {"a": 1.01}}\n',
@@ -548,7 +571,7 @@ bad(
     "1.01",
     SCORES,
 )
-bad(
+add_bad(
     "JSON: infinity",
     "bad.jsonl",
     '{"instance": "1", "labels": {"a": Infinity}}\n',
@@ -557,8 +580,10 @@ bad(
     "inf",
     SCORES,
 )
-bad("JSON: instance twice", "bad.jsonl", TAGS + TAGS, "line 2", "'1' again", "line 1")
-bad(
+add_bad(
+    "JSON: instance twice", "bad.jsonl", TAGS + TAGS, "line 2", "'1' again", "line 1"
+)
+add_bad(
     "JSON: label twice",
     "bad.jsonl",
     '{"instance": "1", "labels": ["a", "a"]}\n',
@@ -566,138 +591,145 @@ bad(
     "'a'",
     "again",
 )
-bad(
+add_bad(
     "JSON: model now and then",
     "bad.jsonl",
     TAGS + '{"instance": "2", "labels": [], "model": "m"}\n',
     "line 2",
     "a model",
 )
-bad(
+add_bad(
     "JSON: no label at all",
     "bad.jsonl",
     '{"instance": "1", "labels": []}\n',
     "no label",
     "at least one",
 )
-bad(
+add_bad(
     "JSON: half a surrogate",
     "bad.jsonl",
     '{"instance": "1", "labels": ["\\ud800"]}\n',
     "surrogate",
     "Unicode",
 )
-bad("JSON: nested too deep", "bad.jsonl", "[" * 100_000, "line 1", "no JSON")
+add_bad("JSON: nested too deep", "bad.jsonl", "[" * 100_000, "line 1", "no JSON")
 
 # NPZ
-bad(
+add_bad(
     "NPZ: pickled",
     "bad.npz",
-    npz_bytes(scores=np.array([[None, 1]], dtype=object)),
+    make_npz_bytes(scores=np.array([[None, 1]], dtype=object)),
     "pickle",
 )
-bad("NPZ: a bare pickle", "bad.npz", pickle.dumps({"scores": [[1]]}), "pickle")
-bad(
+add_bad("NPZ: a bare pickle", "bad.npz", pickle.dumps({"scores": [[1]]}), "pickle")
+add_bad(
     "NPZ: pickled names",
     "bad.npz",
-    npz_bytes(scores=[[1.0]], labels=np.array(["a"], dtype=object)),
+    make_npz_bytes(scores=[[1.0]], labels=np.array(["a"], dtype=object)),
     "pickle",
 )
-bad("NPZ: truncated", "bad.npz", NPZ[:-30], "NPZ")
-bad("NPZ: damaged inside", "bad.npz", NPZ[:300] + bytes(100) + NPZ[400:], "NPZ")
-bad("NPZ: empty file", "bad.npz", b"", "no ZIP file", "NPZ")
-bad("NPZ: one byte", "bad.npz", b"x", "no ZIP file", "NPZ")
-bad("NPZ: a single array", "bad.npz", b"\x93NUMPY", "a single array (NPY)", "NPZ")
-bad(
+add_bad("NPZ: truncated", "bad.npz", NPZ[:-30], "NPZ")
+add_bad("NPZ: damaged inside", "bad.npz", NPZ[:300] + bytes(100) + NPZ[400:], "NPZ")
+add_bad("NPZ: empty file", "bad.npz", b"", "no ZIP file", "NPZ")
+add_bad("NPZ: one byte", "bad.npz", b"x", "no ZIP file", "NPZ")
+add_bad("NPZ: a single array", "bad.npz", b"\x93NUMPY", "a single array (NPY)", "NPZ")
+add_bad(
     "NPZ: other arrays",
     "bad.npz",
-    npz_bytes(score=[[1.0]]),
+    make_npz_bytes(score=[[1.0]]),
     "score",
     "did you mean 'scores'?",
 )
-bad(
+add_bad(
     "NPZ: one dimension",
     "bad.npz",
-    npz_bytes(scores=[1.0, 0.0]),
+    make_npz_bytes(scores=[1.0, 0.0]),
     "scores",
     "(2,)",
     "(n, l)",
 )
-bad(
+add_bad(
     "NPZ: above one",
     "bad.npz",
-    npz_bytes(scores=[[0.0, 2.0]]),
+    make_npz_bytes(scores=[[0.0, 2.0]]),
     "scores[0, 1]",
     "2",
     SCORES,
 )
-bad(
-    "NPZ: text scores", "bad.npz", npz_bytes(scores=[["x"]]), "scores", "<U1", "numbers"
+add_bad(
+    "NPZ: text scores",
+    "bad.npz",
+    make_npz_bytes(scores=[["x"]]),
+    "scores",
+    "<U1",
+    "numbers",
 )
-bad(
+add_bad(
     "NPZ: too few names",
     "bad.npz",
-    npz_bytes(scores=[[0.0, 1.0]], labels=["a"]),
+    make_npz_bytes(scores=[[0.0, 1.0]], labels=["a"]),
     "labels",
     "for 1",
     "for 2",
 )
-bad(
+add_bad(
     "NPZ: duplicate names",
     "bad.npz",
-    npz_bytes(scores=[[0.0, 1.0]], labels=["a", "a"]),
+    make_npz_bytes(scores=[[0.0, 1.0]], labels=["a", "a"]),
     "labels",
     "'a'",
     "once",
 )
-bad("NPZ: no instance", "bad.npz", npz_bytes(scores=np.zeros((0, 2))), "(0, 2)")
-bad(
+add_bad(
+    "NPZ: no instance", "bad.npz", make_npz_bytes(scores=np.zeros((0, 2))), "(0, 2)"
+)
+add_bad(
     "NPZ: no names beside a file with names",
     "bad.npz",
-    npz_bytes(scores=[[0.0, 1.0]], labels=["a", "b"]),
+    make_npz_bytes(scores=[[0.0, 1.0]], labels=["a", "b"]),
     "no names",
     "'1'",
 )
 
 # ARFF
-bad(
+add_bad(
     "ARFF: no @data",
     "bad.arff",
     "@relation r\n@attribute a {0,1}\n",
     "line 2",
     "layout",
 )
-bad(
+add_bad(
     "ARFF: no list of labels",
     "bad.arff",
     ARFF.replace(": -C 2", "") + "1,0\n",
     "bad.xml",
     "-C",
 )
-bad(
+add_bad(
     "ARFF: -C too large",
     "bad.arff",
     ARFF.replace("-C 2", "-C 9") + "1,0\n",
     "-C 9",
     "1 to 2",
 )
-bad("ARFF: no rows", "bad.arff", ARFF, "no row")
-bad(
+add_bad("ARFF: no rows", "bad.arff", ARFF, "no row")
+add_bad(
     "ARFF: bad attribute",
     "bad.arff",
     ARFF.replace("b {0,1}", "b") + "1,0\n",
     "line 3",
     "@ATTRIBUTE",
 )
-bad(
+add_bad(
     "ARFF: unknown type",
     "bad.arff",
     ARFF.replace("b {0,1}", "b relational") + "1,0\n",
     "line 3",
     "@ATTRIBUTE type",
 )
-bad("ARFF: short row", "bad.arff", ARFF + "1,0\n1\n", "line 6", "@DATA", "ARFF")
-bad(
+add_bad("ARFF: short row", "bad.arff", ARFF + "1,0\n1\n", "line 6", "@DATA", "ARFF")
+add_bad(
     "ARFF: undeclared value",
     "bad.arff",
     ARFF + "{0 1}\n{0 2}\n",
@@ -705,9 +737,11 @@ bad(
     "2",
     "nominal",
 )
-bad("ARFF: position too large", "bad.arff", ARFF + "{0 1}\n{7 1}\n", "line 6", "{7 1}")
-bad("ARFF: unclosed row", "bad.arff", ARFF + "{0 1\n", "line 5")
-bad(
+add_bad(
+    "ARFF: position too large", "bad.arff", ARFF + "{0 1}\n{7 1}\n", "line 6", "{7 1}"
+)
+add_bad("ARFF: unclosed row", "bad.arff", ARFF + "{0 1\n", "line 5")
+add_bad(
     "ARFF: nominal label",
     "bad.arff",
     ARFF.replace("b {0,1}", "b {no,yes}") + "1,no\n",
@@ -715,7 +749,7 @@ bad(
     "{no,yes}",
     "{0,1}",
 )
-bad(
+add_bad(
     "ARFF: above one",
     "bad.arff",
     ARFF.replace("b {0,1}", "b numeric") + "1,0\n1,5\n",
@@ -726,23 +760,23 @@ bad(
 )
 
 # Compression
-bad("gzip: cut off", "bad.csv.gz", gzip.compress(GOOD * 100)[:-12], "gzip")
-bad(
+add_bad("gzip: cut off", "bad.csv.gz", gzip.compress(GOOD * 100)[:-12], "gzip")
+add_bad(
     "gzip: damaged",
     "bad.csv.gz",
     gzip.compress(GOOD)[:12] + b"xx" + gzip.compress(GOOD)[14:],
     "gzip",
 )
-bad("gzip: plain text", "bad.csv.gz", GOOD, "gzip")
-bad("gzip: empty file", "bad.csv.gz", b"", "empty file")
-bad(
+add_bad("gzip: plain text", "bad.csv.gz", GOOD, "gzip")
+add_bad("gzip: empty file", "bad.csv.gz", b"", "empty file")
+add_bad(
     "zstd: cut off",
     "bad.csv.zst",
     zstandard.compress(os.urandom(0) + GOOD * 100)[:-5],
     "zstd",
 )
-bad("zstd: plain text", "bad.csv.zst", GOOD, "zstd")
-bad(
+add_bad("zstd: plain text", "bad.csv.zst", GOOD, "zstd")
+add_bad(
     "zstd: bad CSV within",
     "bad.csv.zst",
     zstandard.compress(b"instance,a,b\n1,x,0\n"),
@@ -752,18 +786,18 @@ bad(
 )
 
 # Names of files and formats
-bad("unknown suffix", "bad.cvs", GOOD, "'.cvs'", "did you mean 'csv'?")
-bad(
+add_bad("unknown suffix", "bad.cvs", GOOD, "'.cvs'", "did you mean 'csv'?")
+add_bad(
     "unknown suffix, compressed",
     "bad.xlsx.gz",
     gzip.compress(GOOD),
     "'.xlsx'",
     ".parquet",
 )
-bad("no suffix", "bad", GOOD, "no suffix", ".csv")
+add_bad("no suffix", "bad", GOOD, "no suffix", ".csv")
 
 # Panels whose models do not fit together
-bad(
+add_bad(
     "no label in common",
     "bad.csv",
     "instance,x,y\n1,1,0\n2,0,1\n",
@@ -771,7 +805,7 @@ bad(
     "'x'",
     "in common",
 )
-bad(
+add_bad(
     "no instance in common",
     "bad.csv",
     "instance,a,b\nq,1,0\nr,0,1\n",
@@ -781,63 +815,63 @@ bad(
 )
 
 
-@case("a model in two files", "b.csv", "second model 'm'", "a.csv")
+@add_case("a model in two files", "b.csv", "second model 'm'", "a.csv")
 def _(folder: Path) -> list[Path]:
     for name in ("a.csv", "b.csv"):
         (folder / name).write_text("model,instance,label,score\nm,1,a,1\n")
     return [folder / "a.csv", folder / "b.csv"]
 
 
-@case("a folder", "folder.csv", "a folder", "a file")
+@add_case("a folder", "folder.csv", "a folder", "a file")
 def _(folder: Path) -> list[Path]:
     (folder / "folder.csv").mkdir()
     return [folder / "folder.csv"]
 
 
-@case("a missing file", "god.csv", "no such file", "did you mean 'good.csv'?")
+@add_case("a missing file", "god.csv", "no such file", "did you mean 'good.csv'?")
 def _(folder: Path) -> list[Path]:
     (folder / "good.csv").write_bytes(GOOD)
     return [folder / "god.csv"]
 
 
-@case("a missing folder", "nowhere", "no such file")
+@add_case("a missing folder", "nowhere", "no such file")
 def _(folder: Path) -> list[Path]:
     return [folder / "nowhere" / "a.csv"]
 
 
-@case("a file as a folder", "good.csv", "not a directory")
+@add_case("a file as a folder", "good.csv", "not a directory")
 def _(folder: Path) -> list[Path]:
     (folder / "good.csv").write_bytes(GOOD)
     return [folder / "good.csv" / "a.csv"]
 
 
-@case("links in a circle", "loop.csv", "symbolic links")
+@add_case("links in a circle", "loop.csv", "symbolic links")
 def _(folder: Path) -> list[Path]:
     (folder / "loop.csv").symlink_to(folder / "loop.csv")
     return [folder / "loop.csv"]
 
 
-@case("no permission", "secret.csv", "no permission", needs_user=True)
+@add_case("no permission", "secret.csv", "no permission", needs_user=True)
 def _(folder: Path) -> list[Path]:
     (folder / "secret.csv").write_bytes(GOOD)
     (folder / "secret.csv").chmod(0)
     return [folder / "secret.csv"]
 
 
-@case("the same file twice", "good.csv", "second model", "own name")
+@add_case("the same file twice", "good.csv", "second model", "own name")
 def _(folder: Path) -> list[Path]:
     (folder / "good.csv").write_bytes(GOOD)
     return [folder / "good.csv", folder / "good.csv"]
 
 
-@case("the same model in two formats", "good.tsv", "second model", "good.csv")
+@add_case("the same model in two formats", "good.tsv", "second model", "good.csv")
 def _(folder: Path) -> list[Path]:
     (folder / "good.csv").write_bytes(GOOD)
     (folder / "good.tsv").write_bytes(GOOD.replace(b",", b"\t"))
     return [folder / "good.csv", folder / "good.tsv"]
 
 
-@case("broken sparse matrix", "bad.npz", "broken sparse matrix")
+@add_case("broken sparse matrix", "bad.npz", "broken sparse matrix")
 def _(folder: Path) -> list[Path]:
     matrix = sparse.csr_array(np.eye(3))
     matrix.indices[0] = 9
@@ -845,7 +879,7 @@ def _(folder: Path) -> list[Path]:
     return [folder / "bad.npz"]
 
 
-@case("XML with another label", "bad.xml", "'c'", "attribute")
+@add_case("XML with another label", "bad.xml", "'c'", "attribute")
 def _(folder: Path) -> list[Path]:
     (folder / "bad.arff").write_text(ARFF + "1,0\n")
     (folder / "bad.xml").write_text(
@@ -854,15 +888,15 @@ def _(folder: Path) -> list[Path]:
     return [folder / "bad.arff"]
 
 
-@case("broken XML", "bad.xml", "broken data", "XML")
+@add_case("broken XML", "bad.xml", "broken data", "XML")
 def _(folder: Path) -> list[Path]:
     (folder / "bad.arff").write_text(ARFF + "1,0\n")
     (folder / "bad.xml").write_text('<labels><label name="a">')
     return [folder / "bad.arff"]
 
 
-@case("unnamed files of different lengths", "2 instances", "3")
+@add_case("unnamed files of different lengths", "2 instances", "3")
 def _(folder: Path) -> list[Path]:
     for name, n in (("a.npz", 3), ("b.npz", 2)):
-        (folder / name).write_bytes(npz_bytes(scores=np.ones((n, 2))))
+        (folder / name).write_bytes(make_npz_bytes(scores=np.ones((n, 2))))
     return [folder / "a.npz", folder / "b.npz"]

@@ -1,4 +1,4 @@
-"""Answers of language models as they come, and labels of many names."""
+"""Answers of language models in many shapes, and alternative names of labels."""
 
 import json
 import warnings
@@ -15,19 +15,19 @@ from mlconsensus.predictions.score_tables import ScoreTable
 
 ANSWERS = Path(__file__).parent.parent / "data" / "answers.jsonl"
 # Instances d1, …, d8 (d5 and d6 got no answer); labels sports, politics, weather.
-SILENCE = [np.nan] * 3
+MISSING = [np.nan] * 3
 EXPECTED = [
     [1, 1, 0],
     [0, 1, 0],
     [0.75, 1, 0.5],
     [1, 0, 1],
-    SILENCE,
-    SILENCE,
+    MISSING,
+    MISSING,
     [0, 0, 0],
     [0, 0, 1],
 ]
-# What is refused only by a strict reader.
-READ = {
+# Cases that only strict reading refuses.
+STRICT_CASES = {
     "long: duplicate pair",
     "JSON: an array",
     "JSON: unknown key",
@@ -36,57 +36,55 @@ READ = {
 }
 
 
-def as_array(folder: Path) -> Path:
-    entries = [json.loads(line) for line in ANSWERS.read_text().splitlines()]
-    (folder / "answers.json").write_text(json.dumps(entries, indent=1))
-    return folder / "answers.json"
+def write_answers(folder: Path, form: str) -> Path:
+    """Return the answers as lines, or written in another form."""
+    if form == "lines":
+        return ANSWERS
 
-
-def as_object(folder: Path) -> Path:
-    entries = [json.loads(line) for line in ANSWERS.read_text().splitlines()]
-    (folder / "answers.json").write_text(
-        json.dumps({entry["id"]: entry["tags"] for entry in entries})
-    )
-    return folder / "answers.json"
-
-
-def as_lines_called_json(folder: Path) -> Path:
-    (folder / "answers.json").write_bytes(ANSWERS.read_bytes())
-    return folder / "answers.json"
-
-
-def as_it_is(folder: Path) -> Path:
-    return ANSWERS
-
-
-@pytest.mark.parametrize("form", [as_it_is, as_array, as_object, as_lines_called_json])
-@pytest.mark.parametrize("read", [read_predictions, scan_predictions])
-def test_answers_are_read_and_what_was_done_is_said(tmp_path: Path, form, read) -> None:
-    with pytest.warns(InputWarning) as said:
-        panel = read(form(tmp_path))
-    (line,) = [str(warning.message) for warning in said]
-    if form is as_object:
-        keys = []
+    path = folder / "answers.json"
+    text = ANSWERS.read_text()
+    entries = list(map(json.loads, text.splitlines()))
+    if form == "array":
+        path.write_text(json.dumps(entries, indent=1))
+    elif form == "object":
+        tags_by_instance = {entry["id"]: entry["tags"] for entry in entries}
+        path.write_text(json.dumps(tags_by_instance))
     else:
-        keys = ["keys left out: 2 ('reasoning')"]
-    assert sorted(line.split("; ")) == sorted(
-        [
-            *keys,
-            "duplicate tags read once: 2 ('sports', 'weather')",
-            "empty tags left out: 2",
-            "texts read as tags: 1",
-            "answers without labels read as missing: 2",
-        ]
-    )
-    assert (panel.models, panel.labels) == (
-        ("answers",),
-        ("sports", "politics", "weather"),
-    )
+        path.write_text(text)
+
+    return path
+
+
+def write_lines(folder: Path, *entries: object) -> Path:
+    """Write JSON lines."""
+    path = folder / "a.jsonl"
+    path.write_text("\n".join(map(json.dumps, entries)))
+    return path
+
+
+@pytest.mark.parametrize("form", ["lines", "array", "object", "lines called JSON"])
+@pytest.mark.parametrize("read", [read_predictions, scan_predictions])
+def test_answers_are_read_with_a_warning(tmp_path: Path, form: str, read) -> None:
+    events = [
+        "answers without labels read as missing: 2",
+        "duplicate tags read once: 2 ('sports', 'weather')",
+        "empty tags left out: 2",
+        "texts read as tags: 1",
+    ]
+    if form != "object":
+        events.append("keys left out: 2 ('reasoning')")
+
+    with pytest.warns(InputWarning) as warned:
+        panel = read(write_answers(tmp_path, form))
+    (message,) = [str(warning.message) for warning in warned]
+    assert sorted(message.split("; ")) == sorted(events)
+    assert panel.models == ("answers",)
+    assert panel.labels == ("sports", "politics", "weather")
     assert panel.instances.tolist() == [f"d{position}" for position in range(1, 9)]
     np.testing.assert_array_equal(next(panel.blocks(9)).to_array(), [EXPECTED])
 
 
-def test_strict_refuses_them() -> None:
+def test_strict_refuses_such_answers() -> None:
     with pytest.raises(
         InputError, match="line 1: found the key 'id', expected instance, labels"
     ):
@@ -94,11 +92,11 @@ def test_strict_refuses_them() -> None:
 
 
 @pytest.mark.parametrize("case", BAD_FILES, ids=lambda case: case.name)
-def test_what_is_bad_stays_bad(case: BadFile, tmp_path: Path) -> None:
+def test_bad_files_are_refused_without_strict(case: BadFile, tmp_path: Path) -> None:
     paths = case.make(tmp_path)
     if case.needs_user:
         pytest.skip("root may read everything")
-    if case.name in READ:
+    if case.name in STRICT_CASES:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", InputWarning)
             read_predictions(paths)
@@ -108,9 +106,7 @@ def test_what_is_bad_stays_bad(case: BadFile, tmp_path: Path) -> None:
     assert "\n" not in str(refused.value)
 
 
-def test_bad_answers_are_reported_all_at_once_and_can_be_skipped(
-    tmp_path: Path,
-) -> None:
+def test_bad_answers_are_reported_together(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     good = '{"instance": "1", "labels": ["x"]}\n'
     path.write_text(
@@ -124,10 +120,12 @@ def test_bad_answers_are_reported_all_at_once_and_can_be_skipped(
     message = str(refused.value)
     assert message.startswith(f"{path}: found 5 bad answers (line 2: found no JSON (")
     assert (
-        "; line 3, label 'x': found 'high'; line 4: found the instance '1' again (first in line 1); …)"
-        in message
-    )
+        "; line 3, label 'x': found 'high'"
+        "; line 4: found the instance '1' again (first in line 1); …)"
+    ) in message
     assert message.endswith("expected none (--skip-bad leaves them out)")
+
+    # They can be left out, unless there are no others.
     with pytest.warns(InputWarning, match=r"^bad answers left out: 5 \("):
         panel = read_predictions(path, skip_bad=True)
     assert panel.shape == (1, 1, 1)
@@ -200,13 +198,20 @@ def test_forms_of_tags(tmp_path: Path, tags, expected) -> None:
     assert read_one(tmp_path, tags) == expected
 
 
-def read_one(folder: Path, tags, **rules) -> dict[str, float | None]:
-    (folder / "a.jsonl").write_text(json.dumps({"instance": 1, "labels": tags}))
+def read_one(folder: Path, tags, **options) -> dict[str, float | None]:
+    """Write and read one answer, and return the score of each label."""
+    path = write_lines(folder, {"instance": 1, "labels": tags})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", InputWarning)
-        table = read_table(folder / "a.jsonl", **rules)
-    result = dict(zip(table.labels.tolist(), table.scores[0].tolist(), strict=True))
-    return {name: None if score != score else score for name, score in result.items()}
+        table = read_table(path, **options)
+
+    scores = {}
+    for label, score in zip(table.labels, table.scores[0].tolist(), strict=True):
+        scores[str(label)] = score
+        if np.isnan(score):
+            scores[str(label)] = None
+
+    return scores
 
 
 @pytest.mark.parametrize(
@@ -224,38 +229,36 @@ def read_one(folder: Path, tags, **rules) -> dict[str, float | None]:
         'Not ["x"] but []',
     ],
 )
-def test_saying_that_no_label_applies_is_no_silence(tmp_path: Path, text: str) -> None:
-    lines = [{"instance": 1, "labels": ["x"]}, {"instance": 2, "labels": text}]
-    (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, lines)))
-    assert read_predictions(tmp_path / "a.jsonl").to_array().tolist() == [
-        [[1.0], [0.0]]
-    ]
+def test_texts_that_mean_an_empty_label_set(tmp_path: Path, text: str) -> None:
+    path = write_lines(
+        tmp_path, {"instance": 1, "labels": ["x"]}, {"instance": 2, "labels": text}
+    )
+    assert read_predictions(path).to_array().tolist() == [[[1.0], [0.0]]]
 
 
 def test_json_that_is_cut_off_is_a_bad_answer(tmp_path: Path) -> None:
-    lines = [
+    path = write_lines(
+        tmp_path,
         {"instance": 1, "labels": ["x"]},
-        *({"instance": position, "labels": '["x", "wea'} for position in (2, 3)),
-    ]
-    (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, lines)))
+        {"instance": 2, "labels": '["x", "wea'},
+        {"instance": 3, "labels": '["x", "wea'},
+    )
     with pytest.raises(
         InputError, match="line 2, labels: found JSON that is broken or cut off"
     ):
-        read_predictions(tmp_path / "a.jsonl")
+        read_predictions(path)
     with pytest.warns(
         InputWarning,
         match=r"^bad answers left out: 2 \('2 from .*a.jsonl, line 2, labels'\)$",
     ):
-        assert len(read_predictions(tmp_path / "a.jsonl", skip_bad=True)) == 1
+        assert len(read_predictions(path, skip_bad=True)) == 1
 
 
-def test_a_key_that_is_lacking_is_named_beside_those_that_are_there(
-    tmp_path: Path,
-) -> None:
+def test_a_missing_key_is_named(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text('{"id": 1, "answer": ["x"]}')
     with pytest.raises(
         InputError,
-        match="no key 'labels' among 'id', 'answer', expected .*, or --columns label=… to name it",
+        match="no key 'labels' among 'id', 'answer', expected .*, or --columns label=…",
     ):
         read_predictions(tmp_path / "a.jsonl")
 
@@ -276,91 +279,90 @@ def test_a_key_that_is_lacking_is_named_beside_those_that_are_there(
         "This text is about sports and nothing else",
     ],
 )
-def test_refusals_are_silence(tmp_path: Path, tags) -> None:
-    lines = [{"instance": 1, "labels": ["x"]}, {"instance": 2, "labels": tags}]
-    (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, lines)))
+def test_refusals_are_missing(tmp_path: Path, tags) -> None:
+    path = write_lines(
+        tmp_path, {"instance": 1, "labels": ["x"]}, {"instance": 2, "labels": tags}
+    )
     with pytest.warns(
         InputWarning, match="^answers without labels read as missing: 1$"
     ):
-        panel = read_predictions(tmp_path / "a.jsonl")
+        panel = read_predictions(path)
     np.testing.assert_array_equal(panel.to_array(), [[[1.0], [np.nan]]])
 
 
 @pytest.mark.parametrize(
     "text", ["ERROR: timeout", "Refused", "x and y", "fish: 0.9", "Refused.", "Y, Z."]
 )
-def test_texts_without_a_label_of_the_vocabulary_are_silence(
+def test_texts_without_a_label_of_the_vocabulary_are_missing(
     tmp_path: Path, text: str
 ) -> None:
-    lines = [
+    path = write_lines(
+        tmp_path,
         {"instance": 1, "labels": ["x"]},
         {"instance": 2, "labels": text},
         {"instance": 3, "labels": ["fish"]},
-    ]
-    (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, lines)))
-    said = f"texts without a label of the vocabulary: 1 .'{text}'.; answers without labels read as missing: 1; "
-    with pytest.warns(
-        InputWarning, match=f"^{said}labels outside the vocabulary left out: 1 "
-    ):
-        table = read_table(tmp_path / "a.jsonl", vocabulary=["x"])
-    assert (table.instances.tolist(), table.scores.tolist()) == (
-        ["1", "3"],
-        [[1.0], [0.0]],
     )
+    message = (
+        f"^texts without a label of the vocabulary: 1 .'{text}'.; "
+        "answers without labels read as missing: 1; "
+        "labels outside the vocabulary left out: 1 "
+    )
+    with pytest.warns(InputWarning, match=message):
+        table = read_table(path, vocabulary=["x"])
+    assert table.instances.tolist() == ["1", "3"]
+    assert table.scores.tolist() == [[1.0], [0.0]]
 
 
 def test_none_may_be_a_label_of_the_vocabulary(tmp_path: Path) -> None:
     assert read_one(tmp_path, ["None"], vocabulary=["None"]) == {"None": 1.0}
 
 
-def test_keys_beside_labels_are_named_in_a_text_too(tmp_path: Path) -> None:
-    (tmp_path / "a.jsonl").write_text(
-        json.dumps({"instance": 1, "labels": '{"labels":["x"],"scores":[0.9]}'})
-    )
+def test_warning_about_keys_in_a_text(tmp_path: Path) -> None:
+    text = '{"labels":["x"],"scores":[0.9]}'
+    path = write_lines(tmp_path, {"instance": 1, "labels": text})
     with pytest.warns(InputWarning, match=r"^keys left out: 1 \('scores'\)$"):
-        read_predictions(tmp_path / "a.jsonl")
+        read_predictions(path)
 
 
 def test_an_answer_that_is_cut_off_after_a_draft_is_bad(tmp_path: Path) -> None:
-    lines = [
+    path = write_lines(
+        tmp_path,
         {"instance": 1, "labels": ["x"]},
         {"instance": 2, "labels": 'Not ["x"] but ["y", "z'},
-    ]
-    (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    )
     with pytest.raises(
         InputError, match="line 2, labels: found JSON that is broken or cut off"
     ):
-        read_predictions(tmp_path / "a.jsonl")
+        read_predictions(path)
 
 
 @pytest.mark.parametrize("skip_bad", [False, True])
-def test_if_no_answer_can_be_read_the_first_fault_says_why(
+def test_the_first_error_is_raised_if_all_answers_are_bad(
     tmp_path: Path, skip_bad: bool
 ) -> None:
-    (tmp_path / "a.jsonl").write_text(
-        '{"uid": 1, "labels": ["x"]}\n{"uid": 2, "labels": ["x"]}\n'
+    path = write_lines(
+        tmp_path, {"uid": 1, "labels": ["x"]}, {"uid": 2, "labels": ["x"]}
     )
-    with pytest.raises(
-        InputError,
-        match="line 1: found no key 'instance'.*, or --columns instance=… to name it; ",
-    ):
-        read_predictions(tmp_path / "a.jsonl", skip_bad=skip_bad)
+    message = "line 1: found no key 'instance'.*, or --columns instance=… to name it; "
+    with pytest.raises(InputError, match=message):
+        read_predictions(path, skip_bad=skip_bad)
 
 
-def test_a_model_that_never_answers_is_left_out_and_named(tmp_path: Path) -> None:
-    lines = [
+def test_a_model_without_answers_is_left_out(tmp_path: Path) -> None:
+    path = write_lines(
+        tmp_path,
         {"model": "a", "id": 1, "labels": None},
         {"model": "b", "id": 2, "labels": ["x"]},
-    ]
-    (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    )
     with pytest.warns(
         InputWarning, match="models without an answer left out: 1 .'a'.$"
     ):
-        panel = read_predictions(tmp_path / "a.jsonl")
-    assert (panel.models, panel.instances.tolist()) == (("b",), ["1", "2"])
+        panel = read_predictions(path)
+    assert panel.models == ("b",)
+    assert panel.instances.tolist() == ["1", "2"]
 
 
-def test_a_folder_takes_json_only_where_there_is_nothing_else(tmp_path: Path) -> None:
+def test_json_in_a_folder_is_read_if_there_is_no_table(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text('[{"instance": "1", "labels": ["x"]}]')
     assert read_predictions(tmp_path).models == ("a",)
     (tmp_path / "b.csv").write_text("id,x\n1,1\n")
@@ -368,7 +370,6 @@ def test_a_folder_takes_json_only_where_there_is_nothing_else(tmp_path: Path) ->
 
 
 LABELS = ["Politics", "politics", "sports ", "colour", "mistake"]
-WANTED = {"Politics": 0, "politics": 0, "sports ": 1, "colour": 2}
 VOCABULARY = ["Politics", "Sports", "Color"]
 ALIASES = {"COLOUR": "color"}
 
@@ -383,11 +384,15 @@ def test_vocabulary_aliases_and_case_in_every_format(
 ) -> None:
     scores = np.array([[0.5, 0.25, 1, 0, 1], [0, 1, np.nan, 0.5, 1], [0, 0, 0, 0, 0.5]])
     table = ScoreTable("a", scores, ["1", "2", "3"], LABELS)
-    write_table(tmp_path / name, table, layout="long" if "long" in name else "wide")
+    layout = "wide"
+    if "long" in name:
+        layout = "long"
+    write_table(tmp_path / name, table, layout=layout)
+
     options = {"vocabulary": VOCABULARY, "aliases": ALIASES, "ignore_case": True}
-    with pytest.warns(InputWarning) as said:
+    with pytest.warns(InputWarning) as warned:
         panel = read(tmp_path / name, **options)
-    assert str(said[0].message) == (
+    assert str(warned[0].message) == (
         "labels called otherwise: 3 ('politics', 'sports ', 'colour'); "
         "labels outside the vocabulary left out: 1 ('mistake')"
     )
@@ -396,26 +401,22 @@ def test_vocabulary_aliases_and_case_in_every_format(
     np.testing.assert_array_equal(result, [[[0.5, 1, 0], [1, np.nan, 0.5], [0, 0, 0]]])
 
 
-def test_labels_in_another_order_stream_as_they_are_read(tmp_path: Path) -> None:
-    for name, order in (("a", [0, 1, 2]), ("b", [2, 0, 1])):
-        scores = np.array([[1, 0], [0, 1], [1, 1]])[order]
-        write_table(
-            tmp_path / f"{name}.parquet",
-            ScoreTable(name, scores, np.array(list("123"))[order], ["X", "x"]),
-        )
-    paths = [tmp_path / "a.parquet", tmp_path / "b.parquet"]
+@pytest.mark.parametrize("read", [read_predictions, scan_predictions])
+def test_merged_labels_of_files_in_another_order(tmp_path: Path, read) -> None:
+    names = np.array(["1", "2", "3"])
+    scores = np.array([[1, 0], [0, 1], [1, 1]])
+    for model, order in (("a", [0, 1, 2]), ("b", [2, 0, 1])):
+        table = ScoreTable(model, scores[order], names[order], ["X", "x"])
+        write_table(tmp_path / f"{model}.parquet", table)
+
     with pytest.warns(InputWarning, match="labels called otherwise: 2 "):
-        read, scanned = (
-            how(paths, ignore_case=True) for how in (read_predictions, scan_predictions)
-        )
-    np.testing.assert_array_equal(read.to_array(), np.ones((2, 3, 1)))
-    np.testing.assert_array_equal(
-        next(scanned.blocks(9)).to_array(), np.ones((2, 3, 1))
-    )
+        panel = read(tmp_path, ignore_case=True)
+    block = next(panel.blocks(9))
+    np.testing.assert_array_equal(block.to_array(), np.ones((2, 3, 1)))
 
 
 @pytest.mark.parametrize(
-    "rules",
+    "options",
     [
         {},
         {"ignore_case": True},
@@ -423,23 +424,19 @@ def test_labels_in_another_order_stream_as_they_are_read(tmp_path: Path) -> None
         {"vocabulary": ["cafe\u0301"]},
     ],
 )
-def test_accents_are_one_however_they_are_coded(tmp_path: Path, rules) -> None:
+def test_accents_are_the_same_in_both_codes(tmp_path: Path, options) -> None:
     (tmp_path / "a.csv").write_text("id,caf\u00e9\n1,1\n")
     (tmp_path / "b.jsonl").write_text('{"id": 1, "labels": ["cafe\u0301"]}')
     with pytest.warns(
         InputWarning, match="^labels called otherwise: 1 .'cafe\u0301'.$"
     ):
-        panel = read_predictions([tmp_path / "a.csv", tmp_path / "b.jsonl"], **rules)
-    assert (panel.labels, panel.to_array().tolist()) == (
-        ("caf\u00e9",),
-        [[[1.0]], [[1.0]]],
-    )
+        panel = read_predictions([tmp_path / "a.csv", tmp_path / "b.jsonl"], **options)
+    assert panel.labels == ("caf\u00e9",)
+    assert panel.to_array().tolist() == [[[1.0]], [[1.0]]]
 
 
 @pytest.mark.parametrize("read", [read_predictions, scan_predictions])
-def test_labels_that_differ_in_case_or_spaces_alone_are_pointed_out(
-    tmp_path: Path, read
-) -> None:
+def test_warning_about_labels_that_differ_in_case(tmp_path: Path, read) -> None:
     (tmp_path / "a.csv").write_text("id,law,War\n1,1,0\n")
     (tmp_path / "b.csv").write_text("id,law,war \n1,1,0\n")
     paths = [tmp_path / "a.csv", tmp_path / "b.csv"]
@@ -450,25 +447,21 @@ def test_labels_that_differ_in_case_or_spaces_alone_are_pointed_out(
         assert len(read(paths).labels) == 3
 
 
-def test_a_vocabulary_in_another_case_hints_at_it(tmp_path: Path) -> None:
-    (tmp_path / "a.jsonl").write_text('{"id": 1, "labels": "sports"}\n')
-    with pytest.raises(
-        InputError,
-        match=r"no answer .* but for case \(--ignore-case reads them\): 1 \('sports'\)",
-    ):
-        read_predictions(tmp_path / "a.jsonl", vocabulary=["Sports"])
-    (tmp_path / "a.jsonl").write_text('{"id": 1, "labels": ["sports"]}\n')
-    with pytest.raises(
-        InputError,
-        match=r"no label of the vocabulary .*; but for case there are some \(--ignore-case\)",
-    ):
-        read_predictions(tmp_path / "a.jsonl", vocabulary=["Sports"])
-    (tmp_path / "a.jsonl").write_text('{"id": 1, "labels": ["sports", "law"]}\n')
-    with pytest.warns(
-        InputWarning,
-        match=r"left out \(--ignore-case takes those that differ in case alone\): 1 .'sports'",
-    ):
-        read_predictions(tmp_path / "a.jsonl", vocabulary=["Sports", "law"])
+def test_hints_for_a_vocabulary_in_another_case(tmp_path: Path) -> None:
+    path = write_lines(tmp_path, {"id": 1, "labels": "sports"})
+    message = r"no answer .* but for case \(--ignore-case reads them\): 1 \('sports'\)"
+    with pytest.raises(InputError, match=message):
+        read_predictions(path, vocabulary=["Sports"])
+
+    path = write_lines(tmp_path, {"id": 1, "labels": ["sports"]})
+    message = r"no label of the vocabulary .*; but for case .* \(--ignore-case\)"
+    with pytest.raises(InputError, match=message):
+        read_predictions(path, vocabulary=["Sports"])
+
+    path = write_lines(tmp_path, {"id": 1, "labels": ["sports", "law"]})
+    message = r"left out \(--ignore-case takes .* in case alone\): 1 .'sports'"
+    with pytest.warns(InputWarning, match=message):
+        read_predictions(path, vocabulary=["Sports", "law"])
 
 
 def test_files_of_labels(tmp_path: Path) -> None:
@@ -477,10 +470,8 @@ def test_files_of_labels(tmp_path: Path) -> None:
     (tmp_path / "aliases.csv").write_text("name,stands for\nwars,war\n")
     files = {"vocabulary": tmp_path / "labels.txt", "aliases": tmp_path / "aliases.csv"}
     with pytest.warns(InputWarning):
-        assert mlc.read_predictions(tmp_path / "a.csv", **files).labels == (
-            "law",
-            "war",
-        )
+        panel = mlc.read_predictions(tmp_path / "a.csv", **files)
+    assert panel.labels == ("law", "war")
     with pytest.raises(InputError, match="no label of the vocabulary from model 'a'"):
         mlc.read_predictions(tmp_path / "a.csv", vocabulary=["fish"])
     (tmp_path / "aliases.csv").write_text("name\nwars\n")

@@ -1,3 +1,5 @@
+"""ARFF."""
+
 import gzip
 from pathlib import Path
 
@@ -76,7 +78,7 @@ def test_meka_option(tmp_path: Path, option: str, labels: list[str]) -> None:
     assert sorted(data.feature_names + labels) == ["a", "b", "c"]
 
 
-def test_mulan_list_wins_and_may_be_nested(tmp_path: Path) -> None:
+def test_mulan_list_is_preferred_and_may_be_nested(tmp_path: Path) -> None:
     attributes = "".join(f"@attribute {name} {{0,1}}\n" for name in "abcd")
     (tmp_path / "x.arff.gz").write_bytes(
         gzip.compress(f"@relation 'x: -C 1'\n{attributes}@data\n1,0,1,0\n".encode())

@@ -1,3 +1,5 @@
+"""Files that must be refused."""
+
 import os
 from pathlib import Path
 
@@ -24,7 +26,7 @@ def test_bad_file_is_refused_in_one_line(case: BadFile, tmp_path: Path) -> None:
         assert word in message
 
 
-def test_there_are_many_and_each_has_its_name() -> None:
+def test_cases_have_unique_names() -> None:
     names = [case.name for case in BAD_FILES]
     assert len(names) >= 40
     assert len(set(names)) == len(names)

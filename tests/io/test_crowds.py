@@ -181,6 +181,15 @@ def test_warnings_about_names(names, tmp_path, without_crowds):
     assert messages == [str(warning.message) for warning in expected]
 
 
+@pytest.mark.filterwarnings("error::mlconsensus.InputWarning")
+def test_warnings_that_are_errors(tmp_path):
+    frame = make_crowd_frame(8, kind="scores")
+    path = tmp_path / "crowd.csv"
+    frame.with_columns(pl.col("label").replace({"l0": "L1"})).write_csv(path)
+    with pytest.raises(mlc.InputWarning, match="differ from others in case"):
+        mlc.read_predictions(path)
+
+
 @pytest.mark.parametrize(
     "keywords",
     [

@@ -1,4 +1,8 @@
-"""Writes that fail: each system call in turn, a kill at each of them, and file systems that are full or read-only."""
+"""Writes that fail.
+
+Each system call fails in turn, or the process is killed there; file systems are full or
+read-only.
+"""
 
 import builtins
 import contextlib
@@ -25,43 +29,42 @@ NAMES = [f"i{k}" for k in range(300)]
 TABLE = ScoreTable(
     "t", np.random.default_rng(0).random((300, 10)), NAMES, list("abcdefghij")
 )
-CALLS = (
-    "open",
-    "fsync",
-    "close",
-    "link",
-    "replace",
-)  # of `os`, beside what is done to the open file
+# Functions of `os` that are watched, and the methods of the open file.
+CALLS = ("open", "fsync", "close", "link", "replace")
 
 
-class Calls:
-    """The system calls of a write, counted; one of them is made to do something else."""
+class CallCounter:
+    """Counts the system calls of a write; the one at a position fails."""
 
-    def __init__(self, monkeypatch, at, instead):
-        self.made, self.at, self.instead = 0, at, instead
+    def __init__(self, monkeypatch, position, fail):
+        self.n_calls = 0
+        self.position = position
+        self.fail = fail
         for name in CALLS:
-            monkeypatch.setattr(files.os, name, self.around(getattr(os, name)))
-        monkeypatch.setattr(files, "open", self.opened, raising=False)
+            monkeypatch.setattr(files.os, name, self.wrap(getattr(os, name)))
+        monkeypatch.setattr(files, "open", self.open_watched, raising=False)
 
-    def around(self, call):
-        def counted(*args, **options):
-            self.made += 1
-            if self.made - 1 == self.at:
-                self.instead()
-            return call(*args, **options)
+    def wrap(self, function):
+        def call(*args, **options):
+            self.n_calls += 1
+            if self.n_calls - 1 == self.position:
+                self.fail()
+            return function(*args, **options)
 
-        return counted
+        return call
 
-    def opened(self, *args, **options):
+    def open_watched(self, *args, **options):
         file = builtins.open(*args, **options)  # noqa: SIM115
-        return Watched(file, self.around)
+        return WatchedFile(file, self.wrap)
 
 
-class Watched:
+class WatchedFile:
     """An open file whose writes are counted."""
 
-    def __init__(self, file, around):
-        self.file, self.write, self.flush = file, around(file.write), around(file.flush)
+    def __init__(self, file, wrap):
+        self.file = file
+        self.write = wrap(file.write)
+        self.flush = wrap(file.flush)
 
     def __enter__(self):
         return self
@@ -73,88 +76,102 @@ class Watched:
         return getattr(self.file, name)
 
 
-def scanned(folder):
+def scan_table(folder):
+    """Scan the table in a folder, which is written if it does not exist."""
     path = folder / "in.csv"
     if not path.exists():
         write_table(path, TABLE)
     return mlc.scan_predictions(path)
 
 
+def write_state(folder, force):
+    combiner = mlc.MajorityVote().fit([[[1, 0]]])
+    mlc.save(combiner, folder / "out.model", force=force)
+
+
+def write_stream(folder, force):
+    predictions = scan_table(folder)
+    mlc.write_consensus(predictions, folder / "out.csv", method="mv", force=force)
+
+
+def make_table_writer(name):
+    return lambda folder, force: write_table(folder / name, TABLE, force=force)
+
+
 WRITES = {
-    "csv": lambda folder, force: write_table(folder / "out.csv", TABLE, force=force),
-    "gzip": lambda folder, force: write_table(
-        folder / "out.csv.gz", TABLE, force=force
-    ),
-    "zstd": lambda folder, force: write_table(
-        folder / "out.csv.zst", TABLE, force=force
-    ),
-    "parquet": lambda folder, force: write_table(
-        folder / "out.parquet", TABLE, force=force
-    ),
-    "npz": lambda folder, force: write_table(folder / "out.npz", TABLE, force=force),
-    "state": lambda folder, force: mlc.save(
-        mlc.MajorityVote().fit([[[1, 0]]]), folder / "out.model", force=force
-    ),
-    "streamed": lambda folder, force: mlc.write_consensus(
-        scanned(folder), folder / "out.csv", method="mv", force=force
-    ),
+    "csv": make_table_writer("out.csv"),
+    "gzip": make_table_writer("out.csv.gz"),
+    "zstd": make_table_writer("out.csv.zst"),
+    "parquet": make_table_writer("out.parquet"),
+    "npz": make_table_writer("out.npz"),
+    "state": write_state,
+    "streamed": write_stream,
 }
 
 
-def outputs(folder):
-    return {
-        path.name: path.read_bytes()
-        for path in folder.iterdir()
-        if path.name != "in.csv"
-    }
+def read_outputs(folder):
+    """Return the content of all files except the input."""
+    outputs = {}
+    for path in folder.iterdir():
+        if path.name != "in.csv":
+            outputs[path.name] = path.read_bytes()
+
+    return outputs
+
+
+def replace_outputs(folder, outputs):
+    """Remove all outputs and write others."""
+    for path in folder.glob("out*"):
+        path.unlink()
+    for name, content in outputs.items():
+        (folder / name).write_bytes(content)
 
 
 @pytest.mark.parametrize("force", [False, True], ids=["new", "over another"])
 @pytest.mark.parametrize("kind", WRITES)
-def test_whatever_fails_there_is_all_or_what_was_there(
+def test_a_failed_write_leaves_the_old_or_the_new_file(
     tmp_path, monkeypatch, kind, force
 ):
     write = WRITES[kind]
-    scanned(tmp_path)
+    scan_table(tmp_path)
     write(tmp_path, force)
-    complete = outputs(tmp_path)
+    complete = read_outputs(tmp_path)
     (name,) = complete
-    (tmp_path / name).unlink()
+    before = {}
     if force:
         before = {name: b"before"}
-    else:
-        before = {}
-    refused = 0
+
+    n_errors = 0
     for number in (errno.ENOSPC, errno.EIO, errno.EINTR):
+
+        def fail(number=number):
+            raise OSError(number, os.strerror(number))
+
+        # Another call fails each time, until there are no more.
         for position in range(200):
-            for path in tmp_path.glob("out*"):
-                path.unlink()
-            for own, content in before.items():
-                (tmp_path / own).write_bytes(content)
-
-            def fail(number=number):
-                raise OSError(number, os.strerror(number))
-
+            replace_outputs(tmp_path, before)
             message = ""
             with monkeypatch.context() as patched:
-                calls = Calls(patched, position, fail)
+                counter = CallCounter(patched, position, fail)
                 try:
                     write(tmp_path, force)
-                    assert outputs(tmp_path) == complete
-                except InputError as fault:
-                    refused += 1
-                    message = str(fault)
+                    assert read_outputs(tmp_path) == complete
+                except InputError as error:
+                    n_errors += 1
+                    message = str(error)
+
             if message:
                 assert f"{name}: found" in message
                 assert "\n" not in message
-                assert outputs(tmp_path) in (before, complete)
-            if calls.made <= position:
+                assert read_outputs(tmp_path) in (before, complete)
+            if counter.n_calls <= position:
                 break
-        assert position < 199  # until nothing was left that could fail
-    assert refused > 9
+
+        assert position < 199
+    assert n_errors > 9
 
 
-def test_who_is_second_does_not_win(tmp_path):
+def test_a_file_that_appears_during_a_write_is_not_replaced(tmp_path):
     path = tmp_path / "out.csv"
     late = atomic_write(path)
     late.__enter__().write(b"late")
@@ -162,10 +179,10 @@ def test_who_is_second_does_not_win(tmp_path):
         early.write(b"early")
     with pytest.raises(InputError, match=r"out\.csv: found 'file exists', expected"):
         late.__exit__(None, None, None)
-    assert outputs(tmp_path) == {"out.csv": b"early"}
+    assert read_outputs(tmp_path) == {"out.csv": b"early"}
     with atomic_write(path, force=True) as file:
         file.write(b"late")
-    assert outputs(tmp_path) == {"out.csv": b"late"}
+    assert read_outputs(tmp_path) == {"out.csv": b"late"}
 
 
 def test_a_file_system_without_links(tmp_path, monkeypatch):
@@ -176,7 +193,7 @@ def test_a_file_system_without_links(tmp_path, monkeypatch):
     WRITES["csv"](tmp_path, False)
     with pytest.raises(InputError, match="an existing file"):
         WRITES["csv"](tmp_path, False)
-    assert list(outputs(tmp_path)) == ["out.csv"]
+    assert list(read_outputs(tmp_path)) == ["out.csv"]
 
 
 # Each child ends itself at another call; one process forks them all, which spares them
@@ -185,43 +202,54 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from mlconsensus.io import files
-folder, name = Path(sys.argv[1]), "out.csv"
-def count(call):
-    def counted(*args, **options):
-        global made
-        made += 1
-        if made - 1 == at:
+
+path = Path(sys.argv[1]) / "out.csv"
+
+def wrap(function):
+    def call(*args, **options):
+        global n_calls
+        n_calls += 1
+        if n_calls - 1 == position:
             os.kill(os.getpid(), signal.SIGKILL)
-        return call(*args, **options)
-    return counted
-for own in ("open", "fsync", "close", "link", "replace"):
-    setattr(files.os, own, count(getattr(os, own)))
+        return function(*args, **options)
+    return call
+
+for name in ("open", "fsync", "close", "link", "replace"):
+    setattr(files.os, name, wrap(getattr(os, name)))
+
 ends = set()
 for force in (False, True):
-    for at in range(100):
-        made = -10**9
-        (folder / name).unlink(missing_ok=True)
+    for position in range(100):
+        n_calls = -10**9  # the parent is not killed
+        path.unlink(missing_ok=True)
+        before = b""
         if force:
-            (folder / name).write_bytes(b"before")
+            before = b"before"
+            path.write_bytes(before)
+
         child = os.fork()
         if not child:
-            made = 0
-            with files.atomic_write(folder / name, force) as file:
+            n_calls = 0
+            with files.atomic_write(path, force) as file:
                 for _ in range(3):
                     file.write(b"all")
                     file.flush()
             os._exit(0)
+
         _, status = os.waitpid(child, 0)
-        left = (folder / name).read_bytes() if (folder / name).exists() else b""
-        assert left in (b"allallall", b"before" if force else b""), left
-        ends.add((os.WIFSIGNALED(status), left))
+        content = b""
+        if path.exists():
+            content = path.read_bytes()
+        assert content in (b"allallall", before), content
+        ends.add((os.WIFSIGNALED(status), content))
         if not os.WIFSIGNALED(status):
             break
+
 print(sorted(ends))
 """
 
 
-def test_a_kill_at_each_call_leaves_all_or_what_was_there(tmp_path):
+def test_a_killed_write_leaves_the_old_or_the_new_file(tmp_path):
     program = [sys.executable, "-W", "ignore", "-c", textwrap.dedent(KILLED), tmp_path]
     ran = subprocess.run(
         program, capture_output=True, text=True, timeout=100, check=False
@@ -248,8 +276,8 @@ def small(tmp_path):
 
 @pytest.mark.parametrize("kind", WRITES)
 def test_a_file_system_that_is_full(small, monkeypatch, kind):
-    panel = scanned(small)  # its scratch files are elsewhere
-    monkeypatch.setitem(globals(), "scanned", lambda folder: panel)
+    panel = scan_table(small)  # its scratch files are elsewhere
+    monkeypatch.setitem(globals(), "scan_table", lambda folder: panel)
     (small / "in.csv").unlink()
     with (
         contextlib.suppress(OSError),
@@ -266,7 +294,7 @@ def test_a_file_system_that_is_full(small, monkeypatch, kind):
 
 
 def test_a_file_system_that_is_read_only(small, tmp_path, monkeypatch, capsys):
-    scanned(small)
+    scan_table(small)
     (small / "out.csv").write_text("before")
     subprocess.run(["mount", "-o", "remount,ro", small], check=True)
     with pytest.raises(
@@ -275,29 +303,22 @@ def test_a_file_system_that_is_read_only(small, tmp_path, monkeypatch, capsys):
         WRITES["csv"](small, True)
     assert (small / "out.csv").read_text() == "before"
     monkeypatch.setattr("tempfile.tempdir", str(small))  # where scratch files go
+    output_path = str(tmp_path / "out.csv")
     with pytest.raises(SystemExit) as end:
-        main(
-            [
-                "combine",
-                str(small / "in.csv"),
-                "--stream",
-                "-o",
-                str(tmp_path / "out.csv"),
-            ]
-        )
+        main(["combine", str(small / "in.csv"), "--stream", "-o", output_path])
     assert end.value.code == 2
     output = capsys.readouterr().err
     assert "found 'read-only file system', expected" in output
     assert output.count("\n") == 1
 
 
-def test_a_disk_that_is_full_under_workers_is_named(tmp_path):
-    def each(*work):
+def test_errors_of_workers_name_the_output(tmp_path):
+    def fail(*work):
         raise pl.exceptions.ComputeError(
             "parquet: underlying IO error: File too large (os error 27)"
         )
 
-    panel = SimpleNamespace(labels=("x",), map_shares=each)
+    panel = SimpleNamespace(labels=("x",), map_shares=fail)
     with pytest.raises(
         InputError,
         match=r"f\.parquet: found 'file too large', expected a place to write to",

@@ -1,3 +1,5 @@
+"""Reading and writing of bytes."""
+
 import errno
 import gzip
 import os
@@ -21,7 +23,7 @@ from mlconsensus.predictions.score_tables import ScoreTable
 TABLE = ScoreTable("t", np.full((3, 2), 0.5), ["1", "2", "3"], ["a", "b"])
 
 
-def test_compression_is_seen_by_content_too(tmp_path: Path) -> None:
+def test_compression_is_recognized_by_content(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_bytes(gzip.compress(b"text"))
     assert read_bytes(tmp_path / "a.csv") == b"text"
     (tmp_path / "a.csv").write_bytes(
@@ -51,16 +53,16 @@ def test_output_appears_only_at_the_end(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == ["out.csv"]
 
 
-def test_output_has_the_usual_permissions(tmp_path: Path) -> None:
-    with atomic_write(tmp_path / "ours"):
+def test_output_has_the_permissions_of_a_new_file(tmp_path: Path) -> None:
+    with atomic_write(tmp_path / "output"):
         pass
-    (tmp_path / "usual").touch()
-    assert stat.S_IMODE((tmp_path / "ours").stat().st_mode) == stat.S_IMODE(
-        (tmp_path / "usual").stat().st_mode
-    )
+    (tmp_path / "new").touch()
+    output_mode = (tmp_path / "output").stat().st_mode
+    new_mode = (tmp_path / "new").stat().st_mode
+    assert stat.S_IMODE(output_mode) == stat.S_IMODE(new_mode)
 
 
-def test_an_error_leaves_what_was_there(tmp_path: Path) -> None:
+def test_an_error_leaves_the_old_file(tmp_path: Path) -> None:
     path = tmp_path / "out.csv"
     path.write_text("before")
     with pytest.raises(TypeError), atomic_write(path, force=True) as file:
@@ -74,7 +76,7 @@ def test_existing_output_needs_force(tmp_path: Path) -> None:
     write_table(path, TABLE)
     with pytest.raises(
         InputError,
-        match=r"found an existing file, expected none \(--force or force=True replaces it\)",
+        match=r"found an existing file, expected none \(--force or force=True ",
     ):
         write_table(path, TABLE)
     write_table(path, TABLE, force=True)
@@ -100,7 +102,7 @@ def test_full_disk(name: str) -> None:
     )
     with pytest.raises(
         InputError,
-        match="/dev/full: found '.*no space left on device.*', expected a place to write to",
+        match="/dev/full: found '.*no space left on device.*', expected a place to",
     ):
         write_table("/dev/full", big, format=name)
 
@@ -147,7 +149,7 @@ def test_a_bad_request_writes_nothing(tmp_path: Path) -> None:
     with pytest.raises(
         InputError, match="layout: found 'tall', expected 'wide', 'long' or 'ranked'"
     ):
-        write_table(tmp_path / "out.csv", TABLE, layout="tall")  # type: ignore[arg-type]
+        write_table(tmp_path / "out.csv", TABLE, layout="tall")
     with pytest.raises(
         InputError,
         match="format: found 'cvs', expected one of csv, .*; did you mean 'csv'",
@@ -186,8 +188,8 @@ def test_killed_process_leaves_no_output(tmp_path: Path) -> None:
         process.send_signal(signal.SIGKILL)
         process.wait()
     assert not (tmp_path / "out.csv").exists()
-    with atomic_write(
-        tmp_path / "out.csv"
-    ) as file:  # what is left of the first does not stand in the way
+
+    # The hidden file of the first process does not prevent another write.
+    with atomic_write(tmp_path / "out.csv") as file:
         file.write(b"whole")
     assert (tmp_path / "out.csv").read_bytes() == b"whole"

@@ -1,3 +1,5 @@
+"""JSON lines."""
+
 import json
 from pathlib import Path
 

@@ -19,26 +19,29 @@ NAN = np.nan
 ANNOTATORS = [[[1, 1], [0, 0], [NAN, NAN]], [[1, 0], [0, 1], [0, 1]]]
 
 
-def written(folder: Path, form: str) -> Path:
+def write_annotators(folder: Path, form: str) -> Path:
+    """Write the data of the annotators in a format."""
     frame = pl.read_csv(DATA / "annotators.csv")
     path = folder / f"annotators.{form}"
     if form == "tsv":
         frame.write_csv(path, separator="\t")
+    elif form == "csv":
+        frame.write_csv(path)
+    elif form == "parquet":
+        frame.write_parquet(path)
     else:
-        getattr(
-            frame,
-            {"csv": "write_csv", "parquet": "write_parquet", "feather": "write_ipc"}[
-                form
-            ],
-        )(path)
+        frame.write_ipc(path)
     return path
 
 
+def make_frame(rows: list[tuple[str, str, str]]) -> pl.DataFrame:
+    """Return a long table of annotators, items and labels."""
+    return pl.DataFrame(rows, schema=["annotator", "item", "label"], orient="row")
+
+
 @pytest.mark.parametrize("form", ["csv", "tsv", "parquet", "feather"])
-def test_rows_without_a_score_are_yes_and_without_a_label_seen(
-    tmp_path: Path, form: str
-) -> None:
-    path = written(tmp_path, form)
+def test_rows_without_a_score_or_a_label(tmp_path: Path, form: str) -> None:
+    path = write_annotators(tmp_path, form)
     for panel in (mlc.read_predictions(path), mlc.scan_predictions(path)):
         assert (panel.models, panel.labels) == (("ann", "bob"), ("sports", "politics"))
         assert panel.instances.tolist() == ["d1", "d2", "d3"]
@@ -52,36 +55,36 @@ def test_rows_without_a_score_are_yes_and_without_a_label_seen(
         ("spaces.csv", "worker,item,label\na,1,x\nb,1,x\na,2,y\nb,2,  \nc,1, \n"),
         (
             "crowd.jsonl",
-            '{"model": "a", "instance": "1", "labels": ["x"]}\n{"model": "b", "instance": "1", "labels": ["x"]}\n'
-            '{"model": "a", "instance": "2", "labels": ["y"]}\n{"model": "b", "instance": "2", "labels": []}\n'
+            '{"model": "a", "instance": "1", "labels": ["x"]}\n'
+            '{"model": "b", "instance": "1", "labels": ["x"]}\n'
+            '{"model": "a", "instance": "2", "labels": ["y"]}\n'
+            '{"model": "b", "instance": "2", "labels": []}\n'
             '{"model": "c", "instance": "1", "labels": []}\n',
         ),
     ],
 )
-def test_who_never_gave_a_label_said_no(tmp_path: Path, name: str, text: str) -> None:
-    (tmp_path / name).write_text(text)
-    for panel in (
-        mlc.read_predictions(tmp_path / name),
-        mlc.scan_predictions(tmp_path / name),
-    ):
-        assert (panel.models, panel.labels) == (("a", "b", "c"), ("x", "y"))
-        said = [[[1, 0], [0, 1]], [[1, NAN], [0, NAN]], [[0, 0], [NAN, NAN]]]
-        np.testing.assert_array_equal(next(panel.blocks(9)).to_array(), said)
+def test_a_model_without_any_label_predicts_0(
+    tmp_path: Path, name: str, text: str
+) -> None:
+    path = tmp_path / name
+    path.write_text(text)
+    expected = [[[1, 0], [0, 1]], [[1, NAN], [0, NAN]], [[0, 0], [NAN, NAN]]]
+    for panel in (mlc.read_predictions(path), mlc.scan_predictions(path)):
+        assert panel.models == ("a", "b", "c")
+        assert panel.labels == ("x", "y")
+        np.testing.assert_array_equal(next(panel.blocks(9)).to_array(), expected)
 
 
 def test_columns_of_any_name_and_others_left_out() -> None:
-    columns = {"model": "who", "instance": "text_id"}  # `tag` is called as is usual
+    columns = {"model": "who", "instance": "text_id"}  # `tag` is recognized
     with pytest.warns(
         InputWarning, match=r"^columns left out: 2 \('when', 'comment'\)$"
     ):
         panel = mlc.read_predictions(DATA / "export.csv", columns=columns)
-    assert (panel.models, panel.labels) == (
-        ("ann", "bob"),
-        ("sports", "politics", "weather"),
-    )
-    np.testing.assert_array_equal(
-        panel.to_array(), [[[1, 0, NAN], [0, 1, NAN]], [[1, NAN, 0], [0, NAN, 1]]]
-    )
+    assert panel.models == ("ann", "bob")
+    assert panel.labels == ("sports", "politics", "weather")
+    expected = [[[1, 0, NAN], [0, 1, NAN]], [[1, NAN, 0], [0, NAN, 1]]]
+    np.testing.assert_array_equal(panel.to_array(), expected)
 
 
 @pytest.mark.parametrize(
@@ -102,18 +105,17 @@ def test_wrong_columns_are_refused(columns: dict[str, str], words: list[str]) ->
         assert word in str(refused.value)
 
 
-def test_some_file_must_have_the_columns(tmp_path: Path) -> None:
-    (tmp_path / "wide.csv").write_text("id,sports,politics\n1,1,0\n2,0,1\n")
-    (tmp_path / "b.csv").write_text("who,item,tag\nbob,1,sports\n")
+def test_columns_must_be_in_one_file_or_more(tmp_path: Path) -> None:
+    wide = tmp_path / "wide.csv"
+    wide.write_text("id,sports,politics\n1,1,0\n2,0,1\n")
+    long = tmp_path / "b.csv"
+    long.write_text("who,item,tag\nbob,1,sports\n")
+    columns = {"model": "who"}
+    message = "columns: found none of those named in any file, expected some"
     for read in (mlc.read_predictions, mlc.scan_predictions):
-        assert read(
-            [tmp_path / "wide.csv", tmp_path / "b.csv"], columns={"model": "who"}
-        ).models == ("wide", "bob")
-        with pytest.raises(
-            InputError,
-            match="columns: found none of those named in any file, expected some",
-        ):
-            read([tmp_path / "wide.csv"], columns={"model": "who"})
+        assert read([wide, long], columns=columns).models == ("wide", "bob")
+        with pytest.raises(InputError, match=message):
+            read([wide], columns=columns)
 
 
 def test_lines_are_counted_through_columns_that_are_left_out(tmp_path: Path) -> None:
@@ -136,32 +138,26 @@ def test_frames_of_crowd_kit(library) -> None:
         }
     )
     panel = mlc.from_long(frame)
-    assert (panel.models, panel.labels, panel.instances.tolist()) == (
-        ("w1", "w2"),
-        ("cat", "dog"),
-        ["7", "8"],
-    )
-    np.testing.assert_array_equal(
-        panel.to_array(), [[[1, NAN], [0, NAN]], [[NAN, 1], [NAN, 1]]]
-    )
-    if library is pd:
-        renamed = frame.rename(columns={"task": "t"})
-    else:
-        renamed = frame.rename({"task": "t"})
+    assert panel.models == ("w1", "w2")
+    assert panel.labels == ("cat", "dog")
+    assert panel.instances.tolist() == ["7", "8"]
+    expected = [[[1, NAN], [0, NAN]], [[NAN, 1], [NAN, 1]]]
+    np.testing.assert_array_equal(panel.to_array(), expected)
+
+    frame.columns = ["t", "worker", "label"]
     with pytest.raises(
         InputError, match="frame: found the columns t, worker, label, expected"
     ):
-        mlc.from_long(renamed)
-    np.testing.assert_array_equal(
-        mlc.from_long(renamed, columns={"instance": "t"}).to_array(), panel.to_array()
-    )
+        mlc.from_long(frame)
+    named = mlc.from_long(frame, columns={"instance": "t"})
+    np.testing.assert_array_equal(named.to_array(), expected)
 
 
 CROWD = {"task": [7, 8], "worker": ["a", "b"], "label": ["x", "x"]}
 
 
 @pytest.mark.parametrize(
-    ("frame", "reading", "told"),
+    ("frame", "reading", "message"),
     [
         (CROWD, {}, "frame: found dict, expected a frame of pandas"),
         (
@@ -187,37 +183,31 @@ CROWD = {"task": [7, 8], "worker": ["a", "b"], "label": ["x", "x"]}
         (pl.DataFrame(CROWD), {"aliases": {"x": None}}, "aliases: found None"),
     ],
 )
-def test_frames_and_rules_that_are_none(frame, reading, told) -> None:
-    with pytest.raises(InputError, match=told):
+def test_frames_and_options_that_are_refused(frame, reading, message) -> None:
+    with pytest.raises(InputError, match=message):
         mlc.from_long(frame, **reading)
 
 
-def test_frames_of_any_library_and_rules_of_numbers() -> None:
-    frame = pl.DataFrame(CROWD | {"label": [1, 2]})
-    with pytest.warns(InputWarning):
-        panels = [
-            mlc.from_long(own, vocabulary=[1, 3], aliases={2: 3})
-            for own in (frame, frame.lazy(), frame.to_arrow())
-        ]
-    assert [panel.labels for panel in panels] == [("1", "3")] * 3
-    numbered = frame.to_pandas().set_axis([0, "worker", "label"], axis=1)
-    assert mlc.from_long(numbered, columns={"instance": 0}).instances.tolist() == [
-        "7",
-        "8",
-    ]
+def test_frames_of_other_libraries_and_numbers_as_names() -> None:
+    polars_frame = pl.DataFrame(CROWD | {"label": [1, 2]})
+    for frame in (polars_frame, polars_frame.lazy(), polars_frame.to_arrow()):
+        with pytest.warns(InputWarning):
+            panel = mlc.from_long(frame, vocabulary=[1, 3], aliases={2: 3})
+        assert panel.labels == ("1", "3")
+
+    numbered = polars_frame.to_pandas().set_axis([0, "worker", "label"], axis=1)
+    panel = mlc.from_long(numbered, columns={"instance": 0})
+    assert panel.instances.tolist() == ["7", "8"]
 
 
 def test_numbers_may_be_labels(tmp_path: Path) -> None:
-    pl.DataFrame({"task": [1, 2], "worker": [5, 6], "label": [0, 1]}).write_parquet(
-        tmp_path / "a.parquet"
-    )
+    frame = pl.DataFrame({"task": [1, 2], "worker": [5, 6], "label": [0, 1]})
+    frame.write_parquet(tmp_path / "a.parquet")
     panel = mlc.read_predictions(tmp_path / "a.parquet")
     assert (panel.models, panel.labels) == (("5", "6"), ("0", "1"))
 
 
-def test_a_row_that_comes_again_is_read_once_unless_its_score_differs(
-    tmp_path: Path,
-) -> None:
+def test_repeated_rows_with_the_same_or_another_score(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text("worker,task,label,score\nann,1,x,0.5\nann,1,y,1\nann,1,x,0.5\n")
     for read in (mlc.read_predictions, mlc.scan_predictions):
@@ -234,17 +224,16 @@ def test_a_row_that_comes_again_is_read_once_unless_its_score_differs(
         mlc.read_predictions(path)
 
 
-def test_of_a_row_with_neither_label_nor_score_nothing_was_said(tmp_path: Path) -> None:
+def test_a_model_abstains_in_rows_without_label_and_score(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("instance,label,score\n2,,\n1,x,0.5\n")
     for read in (mlc.read_predictions, mlc.scan_predictions):
         panel = read(tmp_path / "a.csv")
         assert panel.instances.tolist() == ["2", "1"]
-        np.testing.assert_array_equal(
-            next(panel.blocks(9)).to_array(), [[[np.nan], [0.5]]]
-        )
+        scores = next(panel.blocks(9)).to_array()
+        np.testing.assert_array_equal(scores, [[[np.nan], [0.5]]])
 
 
-def test_tags_that_are_joined_in_one_cell_are_pointed_out(tmp_path: Path) -> None:
+def test_warning_about_tags_that_are_joined_in_one_cell(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("worker,task,label\nann,1,x\nann,2,x; y\nann,3,y\n")
     with pytest.warns(
         InputWarning, match="^labels that join others, read as one each: 1 .'x; y'.$"
@@ -264,9 +253,7 @@ def test_a_score_without_a_label_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "header", ["annotator,item,label", "Instance,Label,Score", "instance,label,model"]
 )
-def test_strict_knows_only_the_names_that_are_documented(
-    tmp_path: Path, header: str
-) -> None:
+def test_strict_accepts_only_documented_names(tmp_path: Path, header: str) -> None:
     (tmp_path / "a.csv").write_text(header + "\nann,d1,0.5\nann,d2,0.1\n")
     with pytest.raises(InputError):
         read_table(tmp_path / "a.csv", strict=True)
@@ -288,103 +275,98 @@ def test_labels_called_as_columns_are_read_back(tmp_path: Path) -> None:
     assert read.labels.tolist() == ["worker", "label"]
 
 
-def lists(n: int, frequent: int = 30) -> pl.DataFrame:
-    """Three annotators of n items: bob never says "rare", which ann says twice, nor "frequent", which others do."""
-    rows = [(who, f"t{i}", "usual") for who in ("ann", "bob", "cleo") for i in range(n)]
-    rows += [("ann", f"t{i}", "rare") for i in range(2)] + [("cleo", "t0", "rare")]
-    rows += [
-        (who, f"t{i}", "frequent")
-        for who in ("ann", "cleo")
-        for i in range(min(n, frequent))
-    ]
-    return pl.DataFrame(rows, schema=["annotator", "item", "label"], orient="row")
+def make_lists(n_items: int, n_frequent: int = 30) -> pl.DataFrame:
+    """Return the labels of three annotators; bob lists only the label "common".
+
+    The label "rare" is listed three times, "frequent" by ann and cleo.
+    """
+    rows = [("ann", "t0", "rare"), ("ann", "t1", "rare"), ("cleo", "t0", "rare")]
+    for model in ("ann", "bob", "cleo"):
+        for position in range(n_items):
+            rows.append((model, f"t{position}", "common"))
+
+    for model in ("ann", "cleo"):
+        for position in range(min(n_items, n_frequent)):
+            rows.append((model, f"t{position}", "frequent"))
+
+    return make_frame(rows)
 
 
-def test_a_rare_label_that_a_list_never_names_is_a_no_and_a_frequent_one_is_silence(
-    tmp_path: Path,
-) -> None:
-    """Bob would be expected to say "rare" 1.5 times of 60, which may be chance, and "frequent" 30 times."""
-    lists(60).write_csv(tmp_path / "crowd.csv")
-    for panel in (
-        mlc.from_long(lists(60)),
-        mlc.read_predictions(tmp_path / "crowd.csv"),
-    ):
-        said = dict(
-            zip(panel.labels, panel.select(models=["bob"]).to_array()[0].T, strict=True)
-        )
-        assert (said["rare"] == 0).all()
-        assert np.isnan(said["frequent"]).all()
+def test_labels_that_an_annotator_never_lists(tmp_path: Path) -> None:
+    """Bob is expected to list "rare" 1.5 times, which may be chance.
+
+    He is expected to list "frequent" 30 times, so that he does not know it.
+    """
+    path = tmp_path / "crowd.csv"
+    make_lists(60).write_csv(path)
+    for panel in (mlc.from_long(make_lists(60)), mlc.read_predictions(path)):
+        scores = panel.select(models=["bob"], labels=["rare", "frequent"]).to_array()
+        assert (scores[0, :, 0] == 0).all()
+        assert np.isnan(scores[0, :, 1]).all()
         assert panel.n_missing == 60
-    streamed = mlc.scan_predictions(tmp_path / "crowd.csv")
-    complete = np.concatenate(
-        [block.to_array() for block in streamed.blocks(7)], axis=1
-    )
-    np.testing.assert_array_equal(complete, panel.to_array())
-    one_vote = mlc.majority_vote(panel)[:, panel.labels.index("rare")]
-    assert one_vote[:3].round(9).tolist() == [round(2 / 3, 9), round(1 / 3, 9), 0]
+
+    blocks = mlc.scan_predictions(path).blocks(7)
+    streamed = np.concatenate([block.to_array() for block in blocks], axis=1)
+    np.testing.assert_array_equal(streamed, panel.to_array())
+
+    votes = mlc.majority_vote(panel)[:, panel.labels.index("rare")]
+    np.testing.assert_allclose(votes[:3], [2 / 3, 1 / 3, 0], atol=1e-9)
 
 
-def test_where_a_label_becomes_frequent_enough_to_tell(tmp_path: Path) -> None:
-    """Named 5 times by those who do, it would be named 5 times by bob; 4 times can be chance."""
-    for frequent, missing in ((4, 0), (5, 60)):
-        assert mlc.from_long(lists(60, frequent)).n_missing == missing
+@pytest.mark.parametrize(("n_frequent", "n_missing"), [(4, 0), (5, 60)])
+def test_a_label_is_missing_if_5_are_expected(n_frequent: int, n_missing: int) -> None:
+    assert mlc.from_long(make_lists(60, n_frequent)).n_missing == n_missing
 
 
-def test_of_few_instances_and_in_wide_tables_what_is_not_there_is_silence(
-    tmp_path: Path,
-) -> None:
-    assert mlc.from_long(lists(49)).n_missing == 2 * 49
-    columns = {
-        "id": [f"t{i}" for i in range(60)],
-        "usual": [1] * 60,
-        "rare": [1] + [0] * 59,
-    }
-    pl.DataFrame(columns).write_csv(tmp_path / "ann.csv")
-    pl.DataFrame(columns).drop("rare").write_csv(tmp_path / "bob.csv")
-    assert (
-        mlc.read_predictions([tmp_path / "ann.csv", tmp_path / "bob.csv"]).n_missing
-        == 60
-    )
+def test_labels_are_missing_if_there_are_few_instances() -> None:
+    assert mlc.from_long(make_lists(49)).n_missing == 2 * 49
 
 
-def test_aliases_add_up_how_often_a_label_is_named() -> None:
-    """Two spellings, three times each, are one label that bob would have named six times."""
-    rows = [(who, f"t{i}", "usual") for who in ("ann", "bob") for i in range(60)]
-    rows += [("ann", f"t{i}", "colour") for i in range(3)] + [
-        ("ann", f"t{i}", "color") for i in range(3, 6)
-    ]
-    frame = pl.DataFrame(rows, schema=["annotator", "item", "label"], orient="row")
+def test_labels_are_missing_in_wide_tables(tmp_path: Path) -> None:
+    names = [f"t{position}" for position in range(60)]
+    frame = pl.DataFrame({"id": names, "common": 1, "rare": [1] + [0] * 59})
+    frame.write_csv(tmp_path / "ann.csv")
+    frame.drop("rare").write_csv(tmp_path / "bob.csv")
+    assert mlc.read_predictions(tmp_path).n_missing == 60
+
+
+def test_counts_of_a_label_are_added_over_its_aliases() -> None:
+    """Two spellings, three times each, are one label that bob is expected to list."""
+    rows = []
+    for position in range(60):
+        rows.append(("ann", f"t{position}", "common"))
+        rows.append(("bob", f"t{position}", "common"))
+    for position in range(3):
+        rows.append(("ann", f"t{position}", "colour"))
+        rows.append(("ann", f"t{position + 3}", "color"))
+
+    frame = make_frame(rows)
     assert mlc.from_long(frame).n_missing == 0
     with pytest.warns(mlc.InputWarning):
         assert mlc.from_long(frame, aliases={"colour": "color"}).n_missing == 60
 
 
-def test_a_long_table_with_one_more_column_is_told_how_to_be_read(
-    tmp_path: Path,
-) -> None:
+def test_hint_for_a_long_table_with_another_column(tmp_path: Path) -> None:
     (tmp_path / "crowd.csv").write_text(
         "worker,task,label,time\nann,t1,law,9\nann,t2,war,8\n"
     )
     with pytest.raises(
         InputError,
-        match="found the instance 'ann' again .* a long file has the columns .* --columns names",
+        match="the instance 'ann' again .* a long file has the columns .* --columns",
     ):
         read_table(tmp_path / "crowd.csv")
 
 
-def test_names_of_instances_that_differ_by_spaces_are_pointed_out(
-    tmp_path: Path,
-) -> None:
-    (tmp_path / "ann.csv").write_text("id,x\nt1,1\nt2,0\n")
-    (tmp_path / "bob.csv").write_text("id,x\nt1 ,1\nt2,0\n")
+def test_warning_about_instances_that_differ_in_spaces(tmp_path: Path) -> None:
+    paths = [tmp_path / "ann.csv", tmp_path / "bob.csv"]
+    paths[0].write_text("id,x\nt1,1\nt2,0\n")
+    paths[1].write_text("id,x\nt1 ,1\nt2,0\n")
     with pytest.warns(
         InputWarning,
         match=r"bob.csv: 1 instances, such as 't1 ', have spaces around their names",
     ):
-        assert (
-            len(mlc.read_predictions([tmp_path / "ann.csv", tmp_path / "bob.csv"])) == 3
-        )
-    (tmp_path / "ann.csv").write_text("id,x\nt1 ,1\nt2,0\n")
-    assert (
-        len(mlc.read_predictions([tmp_path / "ann.csv", tmp_path / "bob.csv"])) == 2
-    )  # without a word
+        assert len(mlc.read_predictions(paths)) == 3
+
+    # There is no warning if all files have the spaces.
+    paths[0].write_text("id,x\nt1 ,1\nt2,0\n")
+    assert len(mlc.read_predictions(paths)) == 2

@@ -1,3 +1,5 @@
+"""NPZ archives."""
+
 from pathlib import Path
 
 import numpy as np
@@ -34,16 +36,16 @@ def test_panel_without_names(tmp_path: Path) -> None:
     assert panel.instances.tolist() == [0]
 
 
-def test_blank_names_are_none_as_in_every_format(tmp_path: Path) -> None:
-    for what in ("instances", "labels"):
-        np.savez(tmp_path / "p.npz", scores=np.eye(2), **{what: ["x", " "]})
+def test_blank_names_are_refused(tmp_path: Path) -> None:
+    for axis in ("instances", "labels"):
+        np.savez(tmp_path / "p.npz", scores=np.eye(2), **{axis: ["x", " "]})
         with pytest.raises(
-            InputError, match=f"{what}: found '' at position 1, expected a name"
+            InputError, match=f"{axis}: found '' at position 1, expected a name"
         ):
             read_table(tmp_path / "p.npz")
 
 
-def test_truth_beside_predictions(tmp_path: Path) -> None:
+def test_truth_and_predictions_in_one_archive(tmp_path: Path) -> None:
     np.savez(
         tmp_path / "p.npz",
         predictions=PANEL,

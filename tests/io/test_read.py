@@ -1,3 +1,5 @@
+"""Panels of several files."""
+
 from pathlib import Path
 
 import numpy as np

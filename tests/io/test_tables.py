@@ -28,7 +28,7 @@ WRITERS = {"parquet": pl.DataFrame.write_parquet, "feather": pl.DataFrame.write_
         (pl.Series(["0.5", "NA"]), np.float64),
     ],
 )
-def test_types_are_small_where_exact(
+def test_scores_have_the_smallest_exact_type(
     tmp_path: Path, name: str, cells: pl.Series, dtype: type
 ) -> None:
     path = tmp_path / f"a.{name}"

@@ -429,7 +429,7 @@ def _evaluate_scores(
     """Compute the metrics of scores (n, l) by ground truth or gold labels."""
     import numpy as np
 
-    instances, label_names = library.named(score_table)
+    instances, label_names = library.get_names(score_table)
     metrics: dict[str, float] = {}
     if is_gold:
         matched = _match_gold(reference, instances, label_names)

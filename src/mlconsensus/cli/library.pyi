@@ -12,7 +12,7 @@ from ..io.files import atomic_write, check_output
 from ..io.formats.clusterings import read_clustering, read_pairs
 from ..io.formats.registry import check_apart, expand_folders, is_read_with
 from ..io.label_names import read_names
-from ..io.layouts import named
+from ..io.layouts import get_names
 from ..io.scan import needed_memory
 from ..io.write import check_layout, streamed_format
 from ..linalg.block_sums import dense
@@ -73,12 +73,12 @@ __all__ = [
     "find_label",
     "find_method_name",
     "format_metrics_table",
+    "get_names",
     "gold_of",
     "hash_files",
     "is_here",
     "is_read_with",
     "match_truth_table",
-    "named",
     "needed_memory",
     "plain",
     "read_clustering",

@@ -17,7 +17,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import IO, Protocol
 
-from ..errors import InputError, nearest
+from ..errors import InputError, InputWarning, nearest
 from ..text import safe
 from .compression import GZIP, ZSTD, decompress
 from .options import DEFAULT_OPTIONS, ReadOptions
@@ -27,6 +27,15 @@ Paths = AnyPath | Sequence[AnyPath]
 
 STANDARD = "-"  # the path of standard input and output
 COMPRESSIONS = (".gz", ".zst")
+
+# Exceptions that are not errors of a library; a filter may turn warnings into errors.
+_EXPECTED_ERRORS = (
+    InputError,
+    InputWarning,
+    KeyboardInterrupt,
+    SystemExit,
+    GeneratorExit,
+)
 
 # Errors of file systems without hard links.
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS)
@@ -376,9 +385,7 @@ class reader_errors(contextlib.AbstractContextManager[None]):  # noqa: N801
     def __exit__(
         self, kind: object, error: BaseException | None, trace: object
     ) -> None:
-        if error is None or isinstance(
-            error, InputError | KeyboardInterrupt | SystemExit | GeneratorExit
-        ):
+        if error is None or isinstance(error, _EXPECTED_ERRORS):
             return
 
         reason = "its reader panicked"
@@ -459,6 +466,7 @@ def open_compressed(file: IO[bytes], path: AnyPath) -> Iterator[IO[bytes]]:
         compressor = zlib.compressobj(6, wbits=31)
 
     def write(data: bytes) -> int:
+        """Compress and write bytes; return their number, as files do."""
         file.write(compressor.compress(data))
         return len(data)
 

@@ -162,9 +162,6 @@ def get_names(table: ScoreTable) -> tuple[Names, Names]:
     return instances, labels
 
 
-named = get_names  # the old name, which `cli.evaluate` imports
-
-
 def _make_wide_block(
     scores: Matrix, instances: pl.Series, labels: pl.Series
 ) -> pl.DataFrame:

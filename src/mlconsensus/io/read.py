@@ -178,12 +178,10 @@ def read_predictions(
         files = list_input_files(paths, format, options)
         keeps_all = models is None and instances == "union" and labels == "union"
         if len(files) == 1 and keeps_all:
-            content = _read_content(*files[0])
-            crowd = _make_crowd(content)
+            crowd, tables = _read_single_file(*files[0])
+            _check_named_columns(files)
             if crowd is not None:
                 return crowd
-            tables = _make_tables(content)
-            _check_named_columns(files)
         else:
             tables = read_panel_tables(files, models)
 
@@ -466,17 +464,18 @@ def _read_content(
         return _FileContent(file=file, form=form, frame=loaded)
 
 
-def _make_crowd(content: _FileContent) -> Predictions | None:
-    """Return the predictions of a crowd, None if tables are needed for any reason."""
-    file = content.file
-    if (
-        content.frame is None
-        or file.name in file.options.log.files_without_named_columns
-    ):
-        return None
+def _read_single_file(
+    file: InputFile, form: Format
+) -> tuple[Predictions | None, list[ScoreTable]]:
+    """Read the predictions of a crowd or, if it is not one, the table of each model."""
+    content = _read_content(file, form)
+    if content.frame is not None:
+        with reader_errors(file.name, form.title):
+            crowd = crowds.make_crowd(content.frame, file.options)
+        if crowd is not None:
+            return crowd, []
 
-    with reader_errors(file.name, content.form.title):
-        return crowds.make_crowd(content.frame, file.options)
+    return None, _make_tables(content)
 
 
 def _make_tables(

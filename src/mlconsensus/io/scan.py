@@ -119,7 +119,17 @@ class FilePredictions(LazyPredictions):
         return as_array(self.names(0, len(self)))
 
     def read(self, start: int, stop: int) -> Predictions:
-        """Read the instances from `start` to `stop`, named by their positions."""
+        """Read the instances from `start` to `stop`, named by their positions.
+
+        Parameters
+        ----------
+        start, stop : int
+            Positions of the first instance and of the one after the last.
+
+        Returns
+        -------
+        Predictions
+        """
         stop = min(stop, len(self))
         block = Predictions.from_parts(
             self._file_models,
@@ -132,14 +142,37 @@ class FilePredictions(LazyPredictions):
     def named_blocks(
         self, start: int, stop: int, size: int
     ) -> Iterator[tuple[Predictions, pl.Series]]:
-        """Iterate over blocks of `size` instances with the names of the instances."""
+        """Iterate over blocks of instances with the names of the instances.
+
+        Parameters
+        ----------
+        start, stop : int
+            Positions of the first instance and of the one after the last.
+        size : int
+            Number of instances in a block.
+
+        Yields
+        ------
+        block : Predictions
+        names : Series of str
+        """
         for block_start in range(start, stop, size):
             block_stop = min(stop, block_start + size)
             block = self.read(block_start, block_stop)
             yield block, self.names(block_start, block_stop)
 
     def names(self, start: int, stop: int) -> pl.Series:
-        """Read the names of the instances from `start` to `stop`."""
+        """Read the names of the instances from `start` to `stop`.
+
+        Parameters
+        ----------
+        start, stop : int
+            Positions of the first instance and of the one after the last.
+
+        Returns
+        -------
+        Series of str
+        """
         return self._names.read(start, min(stop, len(self))).to_series()
 
 

@@ -122,6 +122,7 @@ def _find_instance(record: Record, options: ReadOptions, *default_keys: str) -> 
 
 
 def _is_label_studio(record: Record) -> bool:
+    """Return whether a record is a task of Label Studio."""
     has_data = isinstance(record.get("data"), dict)
     return has_data and ("annotations" in record or "predictions" in record)
 
@@ -210,6 +211,7 @@ def _make_label_studio(
 
 
 def _is_prodigy(record: Record) -> bool:
+    """Return whether a record is a task of Prodigy."""
     return "_input_hash" in record or {"options", "accept"} <= record.keys()
 
 
@@ -269,6 +271,7 @@ def _make_prodigy(
 
 
 def _is_doccano(record: Record) -> bool:
+    """Return whether a record is an example of doccano."""
     return {"id", "text", "label", "Comments"} <= record.keys()
 
 
@@ -295,6 +298,7 @@ _ARGILLA_SUFFIXES = (".responses", ".suggestion")
 
 
 def _is_argilla(record: Record) -> bool:
+    """Return whether a record is one of Argilla."""
     return bool(_list_questions(record))
 
 
