@@ -42,8 +42,6 @@ PENDING = (
     "linalg/vote_patterns.py",
     "predictions/clusterings.py",
     "predictions/gold_labels.py",
-    "predictions/model_scores.py",
-    "predictions/quantile_normalization.py",
     "predictions/score_tables.py",
     "predictions/validation.py",
     "report/render.py",

@@ -4,6 +4,7 @@ import shutil
 import tempfile
 import weakref
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -199,7 +200,7 @@ def _allow_any_order(scores: AlignedScores, path: Path) -> AlignedScores:
         matrix = on_disk.DenseFile.create(matrix, path.with_suffix(".scores.npy"))
 
     order: Any = on_disk.DenseFile.create(scores.rows, path.with_suffix(".npy"))
-    return scores._replace(matrix=matrix, rows=order)
+    return replace(scores, matrix=matrix, rows=order)
 
 
 def needed_memory(paths: Paths, format: str | None = None) -> int:

@@ -24,9 +24,8 @@ class Gold(NamedTuple):
     def among(self, positions: IntArray) -> AlignedScores:
         """See the answers through instances that stand at these positions of the panel."""
         rows = np.minimum(np.searchsorted(self.at, positions), len(self.at) - 1)
-        return AlignedScores(
-            self.answers, np.where(self.at[rows] == positions, rows, -1), None, True
-        )
+        rows = np.where(self.at[rows] == positions, rows, -1)
+        return AlignedScores(matrix=self.answers, rows=rows, has_nan=True)
 
     def instead_of(self, values: Array) -> Array:
         """Put the answers in place of scores or label sets (n, l).

@@ -453,7 +453,7 @@ class WeightedConsensus(BaseCombiner):
         """Find the scale that scores are brought to, then go through the rounds before the last."""
         scaled = self.rescale and source.has_scores
         return self.go_through(
-            scales_of.solve(reduce_blocks(scales_of.statistics)) if scaled else None,
+            scales_of.estimate_scales(reduce_blocks(scales_of.count_scores)) if scaled else None,
             reduce_blocks,
         )
 
