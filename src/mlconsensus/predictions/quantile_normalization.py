@@ -155,11 +155,11 @@ def estimate_scales(statistics: Statistics) -> Scales:
     0.50
     """
     counts = statistics.counts
-    at = np.zeros((len(counts), len(_SHARES) + 2))
-    to = np.zeros_like(at)
+    scores = np.zeros((len(counts), len(_SHARES) + 2))
+    targets = np.zeros_like(scores)
     models_with_scores = np.flatnonzero(counts[:, 1:-1].any(axis=1))
     if len(models_with_scores) < 2:
-        return Scales(at, to)
+        return Scales(scores, targets)
 
     # F_k at the upper edge of each bin.
     shares = np.cumsum(counts[models_with_scores], axis=1)
@@ -172,10 +172,10 @@ def estimate_scales(statistics: Statistics) -> Scales:
 
     for row, model in enumerate(models_with_scores):
         knots = _map_quantiles(shares[row], quantiles[row], common)
-        at[model] = knots.at
-        to[model] = knots.to
+        scores[model] = knots.at
+        targets[model] = knots.to
 
-    return Scales(at, to)
+    return Scales(scores, targets)
 
 
 def _map_quantiles(
@@ -202,13 +202,13 @@ def _map_quantiles(
 
     # The first knot is 0, and the last is repeated as often as there is space.
     end = 1 + len(inner)
-    at = np.zeros(len(_SHARES) + 2)
-    at[1:end] = scores[inner]
-    at[end:] = 1
-    to = np.zeros_like(at)
-    to[1:end] = middle[inner]
-    to[end:] = top
-    return Knots(at, to)
+    knot_scores = np.zeros(len(_SHARES) + 2)
+    knot_scores[1:end] = scores[inner]
+    knot_scores[end:] = 1
+    knot_targets = np.zeros_like(knot_scores)
+    knot_targets[1:end] = middle[inner]
+    knot_targets[end:] = top
+    return Knots(knot_scores, knot_targets)
 
 
 def rescale_scores(values: Any, knots: Knots) -> Any:
