@@ -73,21 +73,21 @@ def test_silence_is_not_counted():
     np.testing.assert_array_equal(np.isnan(result.to_array()[2]), np.isnan(holes))
     bulk = np.isfinite(holes) & (SCORES < 0.5)
     np.testing.assert_allclose(result.to_array()[2][bulk], SCORES[bulk], atol=0.05)
-    counts = quantile_normalization.statistics(mlc.Predictions([holes])).counts
+    counts = quantile_normalization.count_scores(mlc.Predictions([holes])).counts
     assert counts.sum() == np.isfinite(holes).sum()
     thin = sparse.csr_array(np.where(np.isnan(holes) | (holes > 0.3), holes, 0.0))
     assert (
-        quantile_normalization.statistics(mlc.Predictions([thin])).counts.sum()
+        quantile_normalization.count_scores(mlc.Predictions([thin])).counts.sum()
         == np.isfinite(holes).sum()
     )
 
 
 def test_blocks_add_up():
     panel = mlc.Predictions([SCORES, SCORES**2])
-    complete = quantile_normalization.statistics(panel).counts
+    complete = quantile_normalization.count_scores(panel).counts
     np.testing.assert_array_equal(
         sum(
-            quantile_normalization.statistics(block).counts for block in panel.blocks(7)
+            quantile_normalization.count_scores(block).counts for block in panel.blocks(7)
         ),
         complete,
     )
@@ -104,11 +104,11 @@ def test_bins_rise_with_the_score_and_tell_small_scores_apart():
             [10.0 ** -np.arange(1, 38), 1 - 10.0 ** -np.arange(1, 16), [0, 0.5, 1]]
         )
     )
-    bins = quantile_normalization._bins(ladder)
+    bins = quantile_normalization._find_bins(ladder)
     assert (np.diff(bins) > 0).all()
     assert bins[0] == 0
     assert bins[-1] == quantile_normalization.N_BINS - 1
-    ends = quantile_normalization._upper_edges()
+    ends = quantile_normalization._compute_upper_edges()
     assert (ladder <= ends[bins] * (1 + 1e-6)).all()
 
 

@@ -80,6 +80,7 @@ class BaseCombiner(TransformerMixin, BaseEstimator):
     additive: ClassVar[bool] = True  # whether predictions contribute independently
     in_float32: ClassVar[tuple[str, ...]] = ()  # fields of the solution in float32
     one_thread_below: ClassVar[int] = 0  # labels, below which BLAS uses one thread
+    solves_at_once: ClassVar[bool] = False  # whether `_solve` needs no linear algebra
 
     weights: Weights = None
 
@@ -576,11 +577,13 @@ class BaseCombiner(TransformerMixin, BaseEstimator):
             else:
                 sums = self.privacy_.remove_noise(self)
 
-            work = partial(self._solve, sums)
-            self._solved = (
-                settings,
-                local.solve(work, len(self.labels_) < self.one_thread_below),
-            )
+            if self.solves_at_once:
+                solution = self._solve(sums)
+            else:
+                work = partial(self._solve, sums)
+                one_thread = len(self.labels_) < self.one_thread_below
+                solution = local.solve(work, one_thread)
+            self._solved = (settings, solution)
 
         return self._solved[1]
 

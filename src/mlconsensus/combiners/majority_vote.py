@@ -62,6 +62,7 @@ class MajorityVote(BaseCombiner):
     identifier = "majority_vote"
     name = "MV"
     takes_many = True
+    solves_at_once = True
 
     def __init__(self, weights: Weights = None) -> None:
         self.weights = weights

@@ -163,7 +163,7 @@ def rescale(predictions: PredictionsLike) -> Predictions:
     """
     panel = as_predictions(predictions)
     return panel.rescaled(
-        quantile_normalization.solve(
-            reduce_blocks(panel, quantile_normalization.statistics)
+        quantile_normalization.estimate_scales(
+            reduce_blocks(panel, quantile_normalization.count_scores)
         )
     )

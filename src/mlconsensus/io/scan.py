@@ -4,6 +4,7 @@ import shutil
 import tempfile
 import weakref
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Unpack, cast
 
@@ -261,7 +262,7 @@ def _allow_any_order(scores: AlignedScores, path: Path) -> AlignedScores:
 
     # The file takes the place of the array of rows: only slices of it are read.
     row_file = on_disk.DenseFile.create(scores.rows, path.with_suffix(".npy"))
-    return scores._replace(matrix=matrix, rows=cast(IntArray, row_file))
+    return replace(scores, matrix=matrix, rows=cast(IntArray, row_file))
 
 
 def needed_memory(paths: Paths, format: str | None = None) -> int:

@@ -94,5 +94,11 @@ class AnswerRows:
                 # A model without rows: any row does, as none is used.
                 matrix = sparse.csr_array((1, self.n_labels), dtype=matrix.dtype)
             is_nan = matrix.data.dtype.kind == "f" and np.isnan(matrix.data)
-            parts.append(AlignedScores(matrix, rows, columns, bool(np.any(is_nan))))
+            part = AlignedScores(
+                matrix=matrix,
+                rows=rows,
+                columns=columns,
+                has_nan=bool(np.any(is_nan)),
+            )
+            parts.append(part)
         return tuple(parts)

@@ -1,39 +1,55 @@
-"""Gold: answers that are known, of some instances or of some cells, matched to a panel by name."""
+"""Gold labels: reference labels of some instances, matched to predictions by name."""
 
-from typing import Any, NamedTuple
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
+from scipy import sparse
 
 from ..errors import InputError, nearest
-from .alignment import Array, FloatArray, IntArray, as_names, positions_of
-from .model_scores import AlignedScores, as_matrix
+from .alignment import Array, FloatArray, IntArray, Names, as_names, positions_of
+from .model_scores import AlignedScores, Matrix, as_matrix
 from .score_tables import ScoreTable, checked, is_frame, table_of, with_names
 
-# a column that `ask` writes: with what probability an instance was asked about
+# The column of `ask` with the probability of an instance to be asked about.
 CHANCE = "inclusion probability"
+# Inverse probabilities are weights, which must not be larger than this.
+_LARGEST_WEIGHT = 1e15
 
 
 class Gold(NamedTuple):
-    """Known answers: about which of the panel's instances, and what they are."""
+    """Gold labels of some instances of the predictions."""
 
     at: IntArray  # (g,) positions of the instances, rising
-    answers: (
-        FloatArray  # (g, l) 1: yes, 0: no, NaN: not known; no row without an answer
-    )
+    # (g, l) 1: yes, 0: no, NaN: unknown; every row has a known label
+    answers: FloatArray
 
     def among(self, positions: IntArray) -> AlignedScores:
-        """See the answers through instances that stand at these positions of the panel."""
+        """Return the gold labels of the instances at some positions.
+
+        Parameters
+        ----------
+        positions : ndarray of shape (n,)
+            Position of each instance in the predictions that the gold labels are of.
+
+        Returns
+        -------
+        AlignedScores
+            The gold labels as scores of one more model.
+        """
         rows = np.minimum(np.searchsorted(self.at, positions), len(self.at) - 1)
-        return AlignedScores(
-            self.answers, np.where(self.at[rows] == positions, rows, -1), None, True
-        )
+        rows = np.where(self.at[rows] == positions, rows, -1)
+        return AlignedScores(matrix=self.answers, rows=rows, has_nan=True)
 
     def instead_of(self, values: Array) -> Array:
-        """Put the answers in place of scores or label sets (n, l).
+        """Replace scores or label sets (n, l) by gold labels where these are known.
 
         Examples
         --------
-        >>> Gold(np.array([0]), np.array([[0, np.nan]])).instead_of(np.array([[0.7, 0.2]]))
+        >>> gold = Gold(np.array([0]), np.array([[0, np.nan]]))
+        >>> gold.instead_of(np.array([[0.7, 0.2]]))
         array([[0. , 0.2]])
         """
         row, label = np.nonzero(~np.isnan(self.answers))
@@ -43,129 +59,198 @@ class Gold(NamedTuple):
 
 
 def extract_gold_labels(part: AlignedScores) -> Gold | None:
-    """Collect what is known of some instances and labels; ``None``: nothing."""
-    at = np.flatnonzero(np.asarray(part.rows) >= 0)
-    values, known = part.take(at).cells()
-    some = np.asarray(known).any(axis=1)
-    if some.any():
-        return Gold(at[some], np.where(np.asarray(known), values, np.nan)[some])
-    return None
+    """Return the gold labels of some instances and labels; ``None``: there are none.
+
+    Parameters
+    ----------
+    part : AlignedScores
+        The gold labels, as `Gold.among` returns them.
+
+    Returns
+    -------
+    Gold or None
+    """
+    instances = np.flatnonzero(np.asarray(part.rows) >= 0)
+    values, is_present = part.take(instances).cells()
+    is_known = np.asarray(is_present)
+    has_known = is_known.any(axis=1)
+    if not has_known.any():
+        return None
+
+    answers = np.where(is_known, values, np.nan)
+    return Gold(instances[has_known], answers[has_known])
 
 
-def truth_table(given: Any, what: str, instances: Any, labels: Any) -> ScoreTable:
-    """Name the rows and columns of whatever holds truth: a DataFrame by its own names, an array (n, l) by position.
+def truth_table(
+    truth: object,
+    what: str,
+    instances: Names | Sequence[object],
+    labels: Names | Sequence[object],
+) -> ScoreTable:
+    """Name the rows and columns of ground truth or gold labels.
+
+    Parameters
+    ----------
+    truth : ScoreTable, DataFrame or array-like of shape (n, l)
+        A frame has its own names. The rows and columns of an array are matched by
+        position.
+    what : str
+        What it is, for error messages.
+    instances, labels : sequence
+        Names of the predictions.
+
+    Returns
+    -------
+    ScoreTable
 
     Examples
     --------
     >>> truth_table([[1, 0]], "gold", ["i"], ["x", "y"]).instances
     ['i']
     """
-    if isinstance(given, ScoreTable):
-        return given
-    if is_frame(given):
-        return table_of(given, what, what)
+    if isinstance(truth, ScoreTable):
+        return truth
+    if is_frame(truth):
+        return table_of(truth, what, what)
 
-    known = as_matrix(given, what)
+    matrix = as_matrix(truth, what)
     expected = (len(instances), len(labels))
-    if known.shape != expected:
+    if matrix.shape != expected:
         raise InputError(
-            where=what, found=f"shape {known.shape}", expected=str(expected)
+            where=what, found=f"shape {matrix.shape}", expected=str(expected)
         )
 
-    return ScoreTable(what, known, instances, labels, what)
+    return ScoreTable(what, matrix, instances, labels, file=what)
 
 
 def split_chances(table: ScoreTable) -> tuple[ScoreTable, FloatArray | None]:
-    """Take the column with which probability each instance was asked about out of a table, if it has one.
+    """Take the probabilities to be asked about out of a table.
+
+    Parameters
+    ----------
+    table : ScoreTable
+        Gold labels, possibly with the column that `ask` writes.
+
+    Returns
+    -------
+    table : ScoreTable
+        The table without this column.
+    chances : ndarray of shape (n,) or None
+        Probability of each instance; ``None`` if there is no such column.
 
     Examples
     --------
-    >>> table, chances = split_chances(ScoreTable("gold", [[0.1, 1.0]], ["i"], [CHANCE, "x"]))
+    >>> table = ScoreTable("gold", [[0.1, 1.0]], ["i"], [CHANCE, "x"])
+    >>> table, chances = split_chances(table)
     >>> table.labels, table.scores.tolist(), chances.tolist()
     (['x'], [[1.0]], [0.1])
     """
     if table.labels is None:
-        names = []
-    else:
-        names = [str(name) for name in table.labels]
-
+        return table, None
+    names = [str(name) for name in table.labels]
     if CHANCE not in names:
         return table, None
 
-    matrix = checked(table)[0]
-    at = names.index(CHANCE)
-    values = np.asarray(
-        matrix.toarray() if hasattr(matrix, "toarray") else matrix, dtype=np.float64
-    )
-    found = values[:, at]
-    where = f"{table.file or table.model}, column {CHANCE!r}"
-    seldom = (
-        "0, nothing or less than one in 10¹⁵"  # as for weights, which are 1 over it
-    )
-    if not (bool((found >= 1e-15).all())):
+    column = names.index(CHANCE)
+    values = _as_float_array(checked(table)[0])
+    chances = values[:, column]
+    if not (chances >= 1 / _LARGEST_WEIGHT).all():
         raise InputError(
-            where=where, found=seldom, expected="a number above 0 in every row"
+            where=f"{table.file or table.model}, column {CHANCE!r}",
+            found="0, nothing or less than one in 10¹⁵",
+            expected="a number above 0 in every row",
         )
 
-    return table._replace(
-        scores=np.delete(values, at, axis=1), labels=[*names[:at], *names[at + 1 :]]
-    ), found
+    del names[column]
+    scores = np.delete(values, column, axis=1)
+    return table._replace(scores=scores, labels=names), chances
 
 
-def gold_of(given: Any, instances: Any, labels: tuple[str, ...]) -> Gold:
-    """Match known answers to a panel's instances and labels, and check that something can be learned from them.
+def gold_of(
+    gold: object, instances: Names | Sequence[object], labels: tuple[str, ...]
+) -> Gold:
+    """Match gold labels to the instances and labels of predictions, and check them.
+
+    Parameters
+    ----------
+    gold : ScoreTable, DataFrame or array-like of shape (n, l)
+        1, 0 and NaN (unknown).
+    instances, labels : sequence
+        Names of the predictions.
+
+    Returns
+    -------
+    Gold
 
     Examples
     --------
-    >>> known = ScoreTable("gold", [[1.0, np.nan], [0.0, 1.0]], ["k", "i"], ["y", "z"])
-    >>> gold_of(known, ["i", "j", "k"], ("x", "y", "z"))
+    >>> gold = ScoreTable("gold", [[1.0, np.nan], [0.0, 1.0]], ["k", "i"], ["y", "z"])
+    >>> gold_of(gold, ["i", "j", "k"], ("x", "y", "z"))
     Gold(at=array([0, 2]), answers=array([[nan,  0.,  1.],
            [nan,  1., nan]]))
     """
-    table = split_chances(truth_table(given, "gold", instances, labels))[0]
-    judged = ScoreTable("panel", None, instances, labels, "the panel")
-    table = with_names([judged, table._replace(file=table.file or table.model)])[1]
-    where = str(table.file)
-    matrix = checked(table)[0]
-    answers = np.asarray(
-        matrix.toarray() if hasattr(matrix, "toarray") else matrix, dtype=np.float64
-    )
-    at = _found(table.instances, instances, where, "instance")
-    columns = _found(table.labels, labels, where, "label")
-    known = np.asarray(~np.isnan(answers))
-    odd = answers[known & (answers != 0) & (answers != 1)]
-    if odd.size:
+    table, _ = split_chances(truth_table(gold, "gold", instances, labels))
+    where = table.file or table.model
+    panel = ScoreTable("panel", None, instances, labels, file="the panel")
+    table = with_names([panel, table._replace(file=where)])[1]
+    values = _as_float_array(checked(table)[0])
+    rows = _find_names(table.instances, instances, where, "instance")
+    columns = _find_names(table.labels, labels, where, "label")
+    _check_values(values, where)
+
+    # Instances in the order of the predictions, without those of unknown labels only.
+    answers = np.full((len(values), len(labels)), np.nan)
+    answers[:, columns] = values
+    has_known = np.any(~np.isnan(values), axis=1)
+    order = np.argsort(rows)
+    order = order[has_known[order]]
+    return Gold(rows[order], answers[order])
+
+
+def _as_float_array(matrix: Matrix) -> FloatArray:
+    """Return a matrix as a dense array of float64."""
+    if sparse.issparse(matrix):
+        matrix = matrix.toarray()
+    return np.asarray(matrix, dtype=np.float64)
+
+
+def _check_values(values: FloatArray, where: str) -> None:
+    """Check that gold labels are 1, 0 and NaN, with at least one known and one 0."""
+    known_values = values[~np.isnan(values)]
+    other_values = known_values[(known_values != 0) & (known_values != 1)]
+    if other_values.size:
         raise InputError(
             where=where,
-            found=next(iter(odd), None),
+            found=other_values[0],
             expected="only 1 (yes), 0 (no) and empty cells (not known)",
         )
-    if not (bool(known.any())):
+    if known_values.size == 0:
         raise InputError(where=where, found="no answer", expected="some that are known")
-
-    advice = "some no, too: what is empty or left out is not known, so write 0 where the answer is no"
-    if not (bool((answers == 0).any())):
-        raise InputError(where=where, found="only yes", expected=advice)
-
-    whole = np.full((len(answers), len(labels)), np.nan)
-    whole[:, columns] = answers
-    order = np.argsort(at)
-    order = order[np.asarray(known.any(axis=1))[order]]
-    return Gold(at[order], whole[order])
-
-
-def _found(given: Any, names: Any, where: str, what: str) -> IntArray:
-    """Find where the names of known answers stand in the panel; refuse others."""
-    own = as_names(given, f"{where}, {what}s")
-    at = positions_of(own, names)
-    strange = [str(own[k]) for k in np.flatnonzero(at < 0).tolist()]
-    if strange:
-        found = f"{strange[0]!r}" + f" and {len(strange) - 1:,} more" * (
-            len(strange) > 1
-        )
-        hint = nearest(strange[0], map(str, names[:1000]))
+    if known_values.all():
         raise InputError(
-            f"{where}: found the {what} {found}, which no model has, expected some of the panel{hint}"
+            where=where,
+            found="only yes",
+            expected="some no, too: what is empty or left out is not known, "
+            "so write 0 where the answer is no",
         )
 
-    return at
+
+def _find_names(
+    names: object, names_of_panel: Names | Sequence[object], where: str, what: str
+) -> IntArray:
+    """Return the positions of names in the predictions; others are an error."""
+    wanted = as_names(names, f"{where}, {what}s")
+    positions = positions_of(wanted, names_of_panel)
+    unknown = wanted[positions < 0].tolist()
+    if not unknown:
+        return positions
+
+    first = str(unknown[0])
+    more = ""
+    if len(unknown) > 1:
+        more = f" and {len(unknown) - 1:,} more"
+    hint = nearest(first, map(str, names_of_panel[:1000]))
+    raise InputError(
+        f"{where}: found the {what} {first!r}{more}, which no model has, "
+        f"expected some of the panel{hint}"
+    )

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import import_module
-from typing import Any, cast
+from typing import Any, TypeGuard, cast
 
 import numpy as np
 from scipy import sparse
@@ -15,7 +15,13 @@ from ..errors import InputError
 from ..text import plural, sizes
 from .alignment import Array, BoolArray, FloatArray, How, IntArray, Names, as_array
 from .answer_rows import AnswerRows
-from .blocks import InstanceInfo, PredictionBlock, make_block, make_crowd_block
+from .blocks import (
+    DenseBlock,
+    InstanceInfo,
+    PredictionBlock,
+    make_block,
+    make_crowd_block,
+)
 from .clusterings import with_more
 from .gold_labels import Gold, extract_gold_labels
 from .model_scores import AlignedScores, Matrix
@@ -27,7 +33,7 @@ from .validation import Weights, model_weights
 
 @dataclass(frozen=True, kw_only=True)
 class _Content:
-    """What an object of `Predictions` holds: scores as `parts` or as `rows`."""
+    """What an object of `Predictions` holds: scores as one of array, parts, rows."""
 
     models: tuple[str, ...]
     instances: Names
@@ -35,6 +41,7 @@ class _Content:
     members: IntArray  # (n, number of clusterings) cluster of each instance, -1: none
     clusters: tuple[str, ...] = ()
     weights: FloatArray | None = None  # (m,) weight of each model; None: all are 1
+    array: Array | None = None  # (m, n, l) scores, none of which is missing
     parts: tuple[AlignedScores, ...] | None = None  # scores of each model
     rows: AnswerRows | None = None  # scores of a crowd
     gold: AlignedScores | None = None  # gold labels, as scores of one more model
@@ -78,7 +85,8 @@ class Predictions(BasePredictions):
     weights: FloatArray | None  # (m,) weight of each model; None: all are 1
     members: IntArray  # (n, number of clusterings) cluster of each instance, -1: none
     _content: _Content
-    _rows: AnswerRows | None  # scores of a crowd; None: `_parts` hold the scores
+    _array: Array | None  # (m, n, l) scores, none of which is missing
+    _rows: AnswerRows | None  # scores of a crowd
     _gold: AlignedScores | None  # gold labels, as scores of one more model
 
     def __init__(
@@ -88,6 +96,11 @@ class Predictions(BasePredictions):
         labels: object = None,
         instances: object = None,
     ) -> None:
+        is_named = not (models is None and labels is None and instances is None)
+        if not is_named and _is_complete_array(scores):
+            self._set_content(_store_array(scores))
+            return
+
         tables = tables_of(scores, models)
         if labels is not None:
             _check_unnamed(tables, "labels")
@@ -203,18 +216,30 @@ class Predictions(BasePredictions):
         object.__setattr__(self, "members", content.members)
         object.__setattr__(self, "clusters", content.clusters)
         object.__setattr__(self, "weights", content.weights)
+        object.__setattr__(self, "_array", content.array)
         object.__setattr__(self, "_rows", content.rows)
         object.__setattr__(self, "_gold", content.gold)
         object.__setattr__(self, "_many", content.is_many)
 
-    @cached_property
+    @property
     def _parts(self) -> tuple[AlignedScores, ...]:
         """The scores of each model."""
-        if self._content.parts is not None:
-            return self._content.parts
+        if self._array is not None:
+            return tuple(AlignedScores(matrix=matrix) for matrix in self._array)
+        if self._rows is not None:
+            return self._parts_of_rows
+        return self._content.parts or ()
+
+    @cached_property
+    def _parts_of_rows(self) -> tuple[AlignedScores, ...]:
+        """The scores of each model of a crowd; they are sorted once."""
         if self._rows is None:
             return ()
         return self._rows.to_parts()
+
+    def _replace_parts(self, parts: Iterable[AlignedScores]) -> _Content:
+        """Return the content with other scores of each model."""
+        return replace(self._content, parts=tuple(parts), array=None, rows=None)
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(
@@ -255,7 +280,9 @@ class Predictions(BasePredictions):
             gold=gold,
             is_many=self.many,
         )
-        if self._rows is not None:
+        if self._array is not None:
+            content = replace(content, array=self._array[:, index])
+        elif self._rows is not None:
             content = replace(content, rows=self._rows.take(index))
         else:
             parts = tuple(part.take(index) for part in self._parts)
@@ -266,6 +293,8 @@ class Predictions(BasePredictions):
     @property
     def complete(self) -> bool:
         """Whether no prediction is missing."""
+        if self._array is not None:
+            return True
         if self._rows is not None:
             return self._rows.n_missing == 0
         return all(part.complete for part in self._parts)
@@ -273,6 +302,8 @@ class Predictions(BasePredictions):
     @property
     def n_stored(self) -> int:
         """Number of stored scores; sparse matrices store those that are not 0."""
+        if self._array is not None:
+            return int(self._array.size)
         if self._rows is not None:
             return int(self._rows.scores.nnz)
         return sum(part.n_stored for part in self._parts)
@@ -282,7 +313,7 @@ class Predictions(BasePredictions):
         """Number of predictions that a block of these has to hold."""
         if self._rows is not None:
             return len(self._rows.model) * len(self.labels)
-        return super().n_predictions
+        return len(self.models) * len(self.instances) * len(self.labels)
 
     def as_block(self, many: bool) -> Predictions:
         """Return the same with `many` set, for blocks of larger predictions."""
@@ -336,9 +367,13 @@ class Predictions(BasePredictions):
             clusters=self.members,
             n_clusters=len(self.clusters),
         )
-        shape = (len(self.models), len(self), len(self.labels))
+        if self._array is not None and not self.many:
+            scores = list(self._array)
+            return DenseBlock(scores, [None] * len(scores), info)
         if self._rows is not None and not self.many:
             return make_crowd_block(self._rows, info)
+
+        shape = (len(self.models), len(self), len(self.labels))
         return make_block(self._parts, shape, info, self.many)
 
     def cells(self) -> Iterator[tuple[Matrix, BoolArray | None]]:
@@ -384,38 +419,34 @@ class Predictions(BasePredictions):
         >>> panel.select(labels=["y"]).to_array().tolist()
         [[[0.0], [1.0]]]
         """
-        if models is None:
-            models = self.models
-        else:
-            models = asked_for(models, self.models, "models")
-
-        if labels is None:
-            labels = self.labels
-        else:
-            labels = asked_for(labels, self.labels, "labels")
-
         predictions = self
-        if models != self.models:
+        if models is not None and models is not self.models:
             predictions = predictions._select_models(models)
-        if labels != self.labels:
+        if labels is not None and labels is not self.labels:
             predictions = predictions._select_labels(labels)
         return predictions
 
-    def _select_models(self, models: tuple[str, ...]) -> Predictions:
+    def _select_models(self, models: Sequence[str]) -> Predictions:
         """Return the predictions of some models."""
+        models = asked_for(models, self.models, "models")
+        if models == self.models:
+            return self
+
         selected = positions(models, self.models, "models")
         weights = None
         if self.weights is not None:
             weights = self.weights[selected]
 
-        parts = tuple(self._parts[k] for k in selected)
-        content = replace(
-            self._content, models=models, weights=weights, parts=parts, rows=None
-        )
-        return self._from_content(content)
+        parts = self._parts
+        content = self._replace_parts([parts[k] for k in selected])
+        return self._from_content(replace(content, models=models, weights=weights))
 
-    def _select_labels(self, labels: tuple[str, ...]) -> Predictions:
+    def _select_labels(self, labels: Sequence[str]) -> Predictions:
         """Return the predictions of some labels."""
+        labels = asked_for(labels, self.labels, "labels")
+        if labels == self.labels:
+            return self
+
         is_many = None
         if len(labels) > MAX_DENSE_LABELS:
             is_many = self._many
@@ -432,11 +463,9 @@ class Predictions(BasePredictions):
         if self._gold is not None:
             gold = self._gold.take_labels(label_positions)
 
-        parts = tuple(part.take_labels(label_positions) for part in self._parts)
-        content = replace(
-            self._content, labels=labels, parts=parts, rows=None, gold=gold
-        )
-        return self._from_content(content)
+        parts = [part.take_labels(label_positions) for part in self._parts]
+        content = self._replace_parts(parts)
+        return self._from_content(replace(content, labels=labels, gold=gold))
 
     def with_labels(self, labels: Sequence[str]) -> Predictions:
         """Return predictions of exactly these labels, in this order.
@@ -515,18 +544,14 @@ class Predictions(BasePredictions):
         without_predictions = AlignedScores(
             matrix=np.zeros((1, len(self.labels)), np.bool_),
             rows=np.full(len(self), -1),
-            columns=None,
-            has_nan=False,
         )
         parts = [without_predictions] * len(models)
         new_positions = positions(self.models, models, "models").tolist()
         for position, part in zip(new_positions, self._parts, strict=True):
             parts[position] = part
 
-        content = replace(
-            self._content, models=models, parts=tuple(parts), rows=None, weights=None
-        )
-        return self._from_content(content)
+        content = self._replace_parts(parts)
+        return self._from_content(replace(content, models=models, weights=None))
 
     def weighted(self, weights: Weights) -> Predictions:
         """Return the same with weights of the models.
@@ -555,14 +580,15 @@ class Predictions(BasePredictions):
         for part, knots in zip(self._parts, scales.of_each(), strict=True):
             if part.scale is not None:
                 knots = part.scale.then(knots)
-            parts.append(part._replace(scale=knots))
+            parts.append(replace(part, scale=knots))
 
-        content = replace(self._content, parts=tuple(parts), rows=None)
-        return self._from_content(content)
+        return self._from_content(self._replace_parts(parts))
 
     @property
     def has_scores(self) -> bool:  # type: ignore[override]
         """Whether any model has scores that are floats, not only label sets."""
+        if self._array is not None:
+            return self._array.dtype.kind == "f"
         if self._rows is not None:
             return bool(self._rows.scores.dtype.kind == "f")
         return any(part.matrix.dtype.kind == "f" for part in self._parts)
@@ -674,6 +700,39 @@ def joined(blocks: Sequence[Predictions]) -> Predictions:
     """
     scores = np.concatenate([block.to_array() for block in blocks], axis=1)
     return Predictions(scores, blocks[0].models, blocks[0].labels)
+
+
+def _is_complete_array(scores: object) -> TypeGuard[Array]:
+    """Return whether scores are an array (m, n, l) of valid numbers, none missing.
+
+    Everything else is read as tables, which also raise the errors.
+    """
+    if not isinstance(scores, np.ndarray) or isinstance(scores, np.ma.MaskedArray):
+        return False
+    if scores.ndim != 3 or scores.size == 0:
+        return False
+
+    if scores.dtype.kind == "b":
+        return True
+    is_number = scores.dtype.kind in "iu" or scores.dtype.char in "fd"
+    # NaN is not at least 0.
+    return is_number and bool(scores.min() >= 0 and scores.max() <= 1)
+
+
+def _store_array(scores: Array) -> _Content:
+    """Return the content of a complete array, named by positions; it is not copied."""
+    n_models, n_instances, n_labels = scores.shape
+    array = np.asarray(scores).view()
+    array.flags.writeable = False
+    instances = np.arange(n_instances)
+    instances.flags.writeable = False
+    return _Content(
+        models=tuple(f"model_{k}" for k in range(n_models)),
+        instances=instances,
+        labels=tuple(f"label_{j}" for j in range(n_labels)),
+        members=np.empty((n_instances, 0), dtype=np.int64),
+        array=array,
+    )
 
 
 def _check_unnamed(tables: Sequence[ScoreTable], what: str) -> None:

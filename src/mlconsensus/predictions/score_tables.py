@@ -282,7 +282,7 @@ def aligned(
         columns = _rarely_named(tables, columns, sizes)
 
     parts = tuple(
-        AlignedScores(matrix, rows[k], columns[k], has_nan)
+        AlignedScores(matrix=matrix, rows=rows[k], columns=columns[k], has_nan=has_nan)
         for k, (matrix, has_nan) in enumerate(fit)
     )
     if tables[0].labels is None:
