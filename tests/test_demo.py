@@ -1,4 +1,3 @@
-import os
 import shlex
 import shutil
 import subprocess
@@ -44,7 +43,7 @@ def test_the_readme_shows_what_the_demo_prints(tmp_path, monkeypatch):
 
 
 def test_what_to_try_next_can_be_pasted(tmp_path, monkeypatch):
-    """A shell parts the words of all lines; the first goes to a process of its own, the others to this one."""
+    """A shell splits all lines; the first runs in its own process, the others here."""
     monkeypatch.chdir(tmp_path)
     program = shlex.quote(sys.executable) + " -m mlconsensus"
     lines = [
@@ -73,19 +72,19 @@ def test_what_to_try_next_can_be_pasted(tmp_path, monkeypatch):
     assert (tmp_path / "report.html").is_file()
 
 
-def test_the_command_is_called_as_it_was_called(tmp_path):
+def test_commands_to_try_name_the_program_as_it_was_called(
+    tmp_path, monkeypatch, capsys
+):
+    """The demo prints `mlconsensus` if it is on the path, and its full path if not."""
     script = Path(sys.executable).parent / "mlconsensus"
-    env = {key: value for key, value in os.environ.items() if key != "PATH"}
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", [str(script), "demo"])
     for path, name in (
         (f"{script.parent}:/usr/bin:/bin", "mlconsensus"),
         ("/usr/bin:/bin", str(script)),
     ):
         shutil.rmtree(tmp_path / "mlconsensus-demo", ignore_errors=True)
-        done = subprocess.run(
-            [script, "demo"],
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            env=env | {"PATH": path},
-        )
-        assert f"\n  {name} evaluate consensus.csv" in done.stdout
+        monkeypatch.setenv("PATH", path)
+        with pytest.raises(SystemExit):
+            main(["demo"])
+        assert f"\n  {name} evaluate consensus.csv" in capsys.readouterr().out

@@ -7,19 +7,22 @@ import time
 
 import pytest
 
-# Each makes a solve that takes far longer than the test may: 20 s of LAPACK, and rounds
-# that do not end.
+# Each makes a solve that takes longer than the test allows: many seconds of LAPACK, and
+# rounds that do not end. A Gram matrix of few rows is computed fast and solved slowly.
 LAPACK = """
-rows = np.random.default_rng(0).random((4000, 4000))
+n_labels = 3000
+rows = np.random.default_rng(0).random((100, n_labels))
 fitted = mlc.MLCMa.from_statistics(
     mlcm_a.MLCMaStatistics(
-        n_instances=4000,
-        n_predictions=4e4 * 4000,
-        n_covered=np.full(4000, 4e3),
+        n_instances=100,
+        n_predictions=1e3 * n_labels,
+        n_covered=np.full(n_labels, 1e2),
         mean_sum=rows.sum(axis=0),
         gram=rows.T @ rows,
     ),
-    models=list("abcdefghij"), labels=[str(at) for at in range(4000)], n_instances=4000,
+    models=list("abcdefghij"),
+    labels=[str(label) for label in range(n_labels)],
+    n_instances=100,
 )
 """
 ROUNDS = """

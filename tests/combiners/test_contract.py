@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.base import clone
@@ -57,6 +57,10 @@ TRANSCRIBED = [
     if combiner.name in LITERAL
     and combiner.get_params().get("n_iter", 0) is not None  # a limit has no last round
 ]
+
+# For properties that concern the form of the input or output and not the values: a few
+# shapes of panels with and without missing predictions are enough.
+few_examples = settings(max_examples=15)
 
 every_combiner = pytest.mark.parametrize("combiner", COMBINERS, ids=repr)
 in_one_round = pytest.mark.parametrize(
@@ -127,6 +131,7 @@ def test_shares_stay_between_0_and_1(combiner, form):
 
 
 @every_combiner
+@settings(max_examples=8)
 @given(scores=panels())
 def test_function_equals_estimator(combiner, scores):
     function = getattr(mlc, combiner.identifier)
@@ -159,6 +164,7 @@ def test_pieces_of_any_size_give_what_the_whole_gives(combiner, scores, sizes):
 
 
 @every_combiner
+@few_examples
 @given(scores=panels())
 def test_transform_of_the_fitted_data_and_of_parts_of_it(combiner, scores):
     fitted = clone(combiner).fit(scores)
@@ -169,6 +175,7 @@ def test_transform_of_the_fitted_data_and_of_parts_of_it(combiner, scores):
 
 
 @every_combiner
+@few_examples
 @given(scores=panels())
 def test_sparse_dense_and_mixed_input_agree(combiner, scores):
     dense = clone(combiner).fit_transform(scores)
@@ -186,6 +193,7 @@ def test_sparse_dense_and_mixed_input_agree(combiner, scores):
 
 
 @every_combiner
+@few_examples
 @given(scores=panels(missing=False))
 def test_bool_integer_and_float_input_agree(combiner, scores):
     decisions = scores > 0.5
@@ -368,6 +376,7 @@ def test_bad_parameters_are_refused_at_fit(combiner):
 
 
 @every_combiner
+@few_examples
 @given(scores=panels())
 def test_scores_as_float32(combiner, scores):
     fitted = clone(combiner).fit(scores)

@@ -42,7 +42,7 @@ def two_models():
 
 def many_labels():
     return mlc.datasets.make_panel(
-        300, 300, 20, cardinality=6, random_state=3
+        100, 300, 20, cardinality=6, random_state=3
     ).predictions, None
 
 

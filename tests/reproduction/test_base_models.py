@@ -1,5 +1,6 @@
 import errno
 import os
+import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -15,7 +16,7 @@ SMALL = Settings(learner="trees", repeats=2, models=2, folds=3).checked()
 DAMAGED = "found a damaged file of the cache; it is made anew"
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def data():
     rng = np.random.default_rng(0)
     return Dataset(
@@ -25,6 +26,20 @@ def data():
         feature_names=(),
         label_names=(),
     )
+
+
+@pytest.fixture(scope="module")
+def full_cache(data, tmp_path_factory):
+    """Make the predictions once and return their folder, which is only read."""
+    folder = tmp_path_factory.mktemp("cache")
+    made(data, SMALL, folder)
+    return folder
+
+
+@pytest.fixture
+def cache(full_cache, tmp_path):
+    """Return a copy of the full cache that a test may change."""
+    return shutil.copytree(full_cache, tmp_path / "cache")
 
 
 def made(data, settings, folder, **options):
@@ -46,32 +61,33 @@ def test_the_same_settings_give_the_same_predictions(data, tmp_path, learner):
     )  # each from a shuffle of its own
 
 
-def test_what_is_there_is_not_made_again(data, tmp_path):
-    known = made(data, SMALL, tmp_path)
-    before = stamps(tmp_path)
+def test_what_is_there_is_not_made_again(data, cache):
+    expected = made(data, SMALL, cache)
+    before = stamps(cache)
     assert len(before) == 4  # 2 repeats × 2 models
-    more = made(data, replace(SMALL, repeats=3, models=3), tmp_path)
-    np.testing.assert_array_equal(more[:2, :2], known)
-    after = stamps(tmp_path)
+    more = made(data, replace(SMALL, repeats=3, models=3), cache)
+    np.testing.assert_array_equal(more[:2, :2], expected)
+    after = stamps(cache)
     assert len(after) == 9
     assert before.items() <= after.items()
 
 
 @pytest.mark.parametrize("change", [{"seed": 1}, {"folds": 4}, {"learner": "logistic"}])
-def test_other_settings_are_other_files(data, tmp_path, change):
-    made(data, SMALL, tmp_path)
-    before = stamps(tmp_path)
-    made(data, replace(SMALL, **change), tmp_path)
-    assert len(stamps(tmp_path)) == 2 * len(before)
+def test_other_settings_are_other_files(data, cache, change):
+    before = stamps(cache)
+    made(data, replace(SMALL, **change), cache)
+    assert len(stamps(cache)) == 2 * len(before)
 
 
-def test_other_data_of_the_same_name_are_other_files(data, tmp_path):
-    first = made(data, SMALL, tmp_path)
+def test_other_data_of_the_same_name_are_other_files(data, cache):
+    first = made(data, SMALL, cache)
     other = replace(data, labels=data.labels[::-1])
-    assert not np.array_equal(first, made(other, SMALL, tmp_path))
+    assert not np.array_equal(first, made(other, SMALL, cache))
 
 
-def test_an_interrupted_run_goes_on_where_it_was(data, tmp_path, monkeypatch):
+def test_an_interrupted_run_goes_on_where_it_was(
+    data, full_cache, tmp_path, monkeypatch
+):
     real = base_models.out_of_fold
 
     def interrupted(*arguments):
@@ -87,62 +103,65 @@ def test_an_interrupted_run_goes_on_where_it_was(data, tmp_path, monkeypatch):
     monkeypatch.setattr(base_models, "out_of_fold", real)
     finished = made(data, SMALL, tmp_path)
     assert before.items() <= stamps(tmp_path).items()
-    np.testing.assert_array_equal(finished, made(data, SMALL, tmp_path / "whole"))
+    np.testing.assert_array_equal(finished, made(data, SMALL, full_cache))
 
 
-def noticed(data, folder, path):
-    """Whether the cache says that a file is damaged; the predictions must be right anyway."""
-    known = made(data, SMALL, folder / "known")
-    said = []
-    np.testing.assert_array_equal(made(data, SMALL, folder, say=said.append), known)
-    assert said in ([], [f"{path}: {DAMAGED}"])
-    again = []
-    made(data, SMALL, folder, say=again.append)
-    assert again == []
-    return bool(said)
+def is_reported(data, cache, path, full_cache):
+    """Return whether a damaged file is reported; predictions must be right anyway."""
+    expected = made(data, SMALL, full_cache)
+    messages = []
+    result = made(data, SMALL, cache, say=messages.append)
+    np.testing.assert_array_equal(result, expected)
+    assert messages in ([], [f"{path}: {DAMAGED}"])
+    later_messages = []
+    made(data, SMALL, cache, say=later_messages.append)
+    assert later_messages == []
+    return bool(messages)
 
 
 @pytest.fixture
-def cached(data, tmp_path):
-    made(data, SMALL, tmp_path)
-    return sorted(tmp_path.rglob("*.npz"))[1]
+def cached(cache):
+    """Return the path of one file of the cache."""
+    return sorted(cache.rglob("*.npz"))[1]
 
 
 @pytest.mark.parametrize("keep", [0, 1, 50, -40, -1])
-def test_a_file_cut_short_is_made_anew(data, tmp_path, cached, keep):
+def test_a_truncated_file_is_made_again(data, cache, full_cache, cached, keep):
     cached.write_bytes(cached.read_bytes()[:keep])
-    assert noticed(data, tmp_path, cached)
+    assert is_reported(data, cache, cached, full_cache)
 
 
 @pytest.mark.parametrize(
     "content", [{"bits": np.zeros(3)}, {"predictions": np.zeros((30, 19), dtype=bool)}]
 )
-def test_other_content_is_made_anew(data, tmp_path, cached, content):
+def test_a_file_of_other_content_is_made_again(
+    data, cache, full_cache, cached, content
+):
     np.savez(cached, **content)
-    assert noticed(data, tmp_path, cached)
+    assert is_reported(data, cache, cached, full_cache)
 
 
 def test_a_changed_byte_never_changes_predictions(cached):
     """Such bytes as a time in the archive's header may change; all others must be noticed."""
     complete = cached.read_bytes()
-    known = base_models._read(cached)
-    silent = 0
+    expected = base_models._read(cached)
+    n_accepted = 0
     for position in range(len(complete)):
         cached.write_bytes(
             complete[:position]
             + bytes([complete[position] ^ 0xFF])
             + complete[position + 1 :]
         )
-        if base_models._is_good(cached, known.shape, lambda _: None):
-            np.testing.assert_array_equal(base_models._read(cached), known)
-            silent += 1
-    assert 0 < silent < len(complete) / 3
+        if base_models._is_good(cached, expected.shape, lambda _: None):
+            np.testing.assert_array_equal(base_models._read(cached), expected)
+            n_accepted += 1
+    assert 0 < n_accepted < len(complete) / 3
 
 
-def test_processes_give_what_one_process_gives(data, tmp_path):
-    known = made(data, SMALL, tmp_path / "one")
+def test_processes_give_what_one_process_gives(data, full_cache, tmp_path):
+    expected = made(data, SMALL, full_cache)
     several = np.stack(list(base_predictions(data, SMALL, tmp_path / "two", 2)))
-    np.testing.assert_array_equal(known, several)
+    np.testing.assert_array_equal(expected, several)
 
 
 def test_a_full_disk_leaves_nothing(data, tmp_path, monkeypatch):
