@@ -149,7 +149,7 @@ def compute_agreement_statistics(
 
 
 def estimate_families(
-    statistics: AgreementStatistics, rates: Rates, given: IntArray | None = None
+    statistics: AgreementStatistics, rates: Rates, stated: IntArray | None = None
 ) -> Families:
     """Find families of models and estimate their reliability.
 
@@ -159,7 +159,7 @@ def estimate_families(
         Sums of the second pass.
     rates : Rates
         Result of the first pass.
-    given : ndarray of shape (m,) of int, default=None
+    stated : ndarray of shape (m,) of int, default=None
         Family of each model if it is known. By default families are found.
 
     Returns
@@ -167,7 +167,7 @@ def estimate_families(
     Families
     """
     correlation, precision = correlate_models(statistics, rates)
-    family = given
+    family = stated
     if family is None:
         family = find_families(correlation, precision)
 
@@ -181,7 +181,7 @@ def estimate_families(
 
     reliability = _estimate_reliability(correlation, across, is_one_family)
     is_independent = len(np.unique(family)) == len(family) and not is_one_family
-    if given is None and is_independent and has_lone_model(correlation, precision):
+    if stated is None and is_independent and has_lone_model(correlation, precision):
         average = _average_reliability(correlation, across)
         reliability = np.full(len(family), average)
 
@@ -246,8 +246,8 @@ def find_families(correlation: FloatArray, precision: FloatArray) -> IntArray:
     clear = _subtract_chance(correlation, precision)
     tree = linkage(squareform(1 - clear, checks=False), "average")
     members = [np.array([model]) for model in range(n_models)]
-    for left, right, _, _ in tree:
-        both = np.concatenate([members[int(left)], members[int(right)]])
+    for first, second, _, _ in tree:
+        both = np.concatenate([members[int(first)], members[int(second)]])
         members.append(both)
 
     nodes = [len(members) - 1]
@@ -255,11 +255,11 @@ def find_families(correlation: FloatArray, precision: FloatArray) -> IntArray:
         node = nodes.pop()
         if node < n_models:
             continue
-        left, right, distance, _ = tree[node - n_models]
+        first, second, distance, _ = tree[node - n_models]
         if _is_family(correlation, members[node], 1 - distance):
             family[members[node]] = members[node].min()
         else:
-            nodes.extend([int(left), int(right)])
+            nodes.extend([int(first), int(second)])
     return np.unique(family, return_inverse=True)[1]
 
 

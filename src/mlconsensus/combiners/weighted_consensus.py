@@ -240,8 +240,8 @@ class WeightedConsensus(BaseCombiner):
             return estimate_rates(statistics)
         assert isinstance(statistics, AgreementStatistics)
         assert isinstance(state, Rates)
-        given = number_families(self.families, models)
-        return estimate_families(statistics, state, given)
+        stated = number_families(self.families, models)
+        return estimate_families(statistics, state, stated)
 
     def _compute_statistics(
         self, block: PredictionBlock
@@ -802,9 +802,11 @@ def _filter_labels(
     labels = np.flatnonzero(is_informed)
     if len(labels) == 0:
         return label_map
-    known = np.ix_(labels, labels)
-    system = phi[known] + np.diag(noise[labels] + _MIN_SCORE)
-    label_map[known] = linalg.solve(system, phi[known], assume_a="pos") * gain[labels]
+    is_selected = np.ix_(labels, labels)
+    system = phi[is_selected] + np.diag(noise[labels] + _MIN_SCORE)
+    label_map[is_selected] = (
+        linalg.solve(system, phi[is_selected], assume_a="pos") * gain[labels]
+    )
     return label_map
 
 
@@ -858,8 +860,8 @@ def _divide_estimate(
 ) -> FloatArray:
     """Return the factor of Z: 1 / I, times the usual noise over that of the pair."""
     is_informed = information > _TINY
-    known = np.where(is_informed, information, 1.0)
-    factor = (1 + noise) / (1 + common_noise + 1 / known) / known
+    divisor = np.where(is_informed, information, 1.0)
+    factor = (1 + noise) / (1 + common_noise + 1 / divisor) / divisor
     return np.where(is_informed, factor, 0.0)
 
 
