@@ -33,7 +33,7 @@ RANGES = {
 }
 METHODS = [kind() for kind in mlc.COMBINERS.values()]
 OTHERS = [
-    mlc.WeightedConsensus(rescale=False),
+    mlc.WeightedConsensus(families="independent"),
     mlc.MLCMr(restart=0.5),
     mlc.MLCMa(n_iter=None),
 ]  # on every third panel

@@ -180,7 +180,7 @@ def states() -> dict[str, bytes]:
         path = Path(folder) / "state"
         for name, kind in mlc.COMBINERS.items():
             if name == "Weighted":
-                combiner = kind(rescale=False)
+                combiner = kind()
             else:
                 combiner = kind()
             fitted = combiner.fit(panel)
@@ -190,7 +190,7 @@ def states() -> dict[str, bytes]:
             found[f"{name}.model"] = path.read_bytes()
         known = None
         for at in (1, 2):
-            first = mlc.WeightedConsensus(rescale=False).fit_pass(panel, known)
+            first = mlc.WeightedConsensus().fit_pass(panel, known)
             mlc.save_statistics(first, path, force=True)
             found[f"filter-{at}.stats"] = path.read_bytes()
             mlc.save(first, path, force=True)

@@ -9,11 +9,8 @@ from mlconsensus.io import read_table
 PANEL, TRUTH = mlc.datasets.make_panel(60, 6, 3, random_state=0)
 
 
-@pytest.mark.parametrize(
-    "optimize", ["auto", "ranking_loss", "micro_auc", "ranking-loss", "one_error"]
-)
-def test_no_metric_gets_less_than_the_default(optimize):
-    result = mlc.combine(PANEL, optimize=optimize)
+def test_the_default_is_weighted_consensus():
+    result = mlc.combine(PANEL)
     assert result.method == "Weighted"
     assert "reliability" in result.reason
     np.testing.assert_allclose(
@@ -41,11 +38,6 @@ def test_a_method_may_be_asked_for():
 
 
 def test_misspelt_names():
-    with pytest.raises(
-        mlc.InputError,
-        match="optimize: found 'rankingloss', .*did you mean 'ranking_loss'",
-    ):
-        mlc.combine(PANEL, optimize="rankingloss")
     with pytest.raises(
         mlc.InputError,
         match="method: found 'mlcmr', expected one of .*did you mean 'mlcm-r'",
@@ -88,7 +80,7 @@ def test_a_frame_of_truth_is_matched_by_name():
         mlc.InputError, match="found other instances than the truth has"
     ):
         mlc.metrics.ranking_loss(truth, truth.iloc[1:])
-    assert repr(result) == "<Consensus: 60 instances × 6 labels by Filter>"
+    assert repr(result) == "<Consensus: 60 instances × 6 labels by Weighted>"
     assert (
         repr(mlc.combine([[[1]]], method="mv"))
         == "<Consensus: 1 instance × 1 label by MV>"

@@ -162,7 +162,7 @@ def test_blocks_and_order_change_nothing(name):
 
     if not combiner.passes:
         parts = [
-            combiner._compute_pass(panel[position : position + 20], None)
+            combiner._compute_pass(panel[position : position + 20])
             for position in (0, 20, 40)
         ]
         pieces = mlc.COMBINERS[name]()

@@ -137,7 +137,9 @@ def test_combine_takes_them():
     for method in mlc.COMBINERS:
         result = mlc.combine(panel, method=method, weights=[1, 2, 3]).scores
         close(result, mlc.COMBINERS[method](weights=[1, 2, 3]).fit_transform(panel))
-    with pytest.raises(mlc.InputError, match="weights: found some beside a combiner"):
+    with pytest.raises(
+        mlc.InputError, match="weights: found weights next to a combiner"
+    ):
         mlc.combine(panel, method=mlc.MLCMr(), weights=[1, 2, 3])
 
 

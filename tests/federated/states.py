@@ -15,10 +15,8 @@ PANEL = mlc.Predictions(
 
 
 def combiner_named(name, **parameters):
-    """A combiner whose statistics do not hang on other sites' instances."""
-    return mlc.COMBINERS[name](
-        **({"rescale": False} if name == "Weighted" else {}), **parameters
-    )
+    """Return a combiner of this method."""
+    return mlc.COMBINERS[name](**parameters)
 
 
 def saved(path, header, arrays):

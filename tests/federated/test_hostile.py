@@ -137,7 +137,7 @@ def with_number(path, name, number):
 def test_counts_that_no_site_can_have(tmp_path, recwarn, count):
     """A pass is solved without warnings, and never to numbers that are not finite."""
     mlc.save_statistics(
-        mlc.WeightedConsensus(rescale=False).fit_pass(PANEL, None), tmp_path / "state"
+        mlc.WeightedConsensus().fit_pass(PANEL, None), tmp_path / "state"
     )
     mlc.save(
         mlc.load(with_number(tmp_path / "state", "heard", count)), tmp_path / "round"
@@ -160,12 +160,10 @@ def test_rates_of_which_no_logarithm_is_finite(tmp_path, rate, limit):
 
 
 def test_numbers_whose_products_are_not_finite(tmp_path):
-    first = mlc.WeightedConsensus(rescale=False).fit_pass(PANEL, None)
+    first = mlc.WeightedConsensus().fit_pass(PANEL, None)
     mlc.save(first, tmp_path / "state")
     mlc.save(
-        mlc.WeightedConsensus(rescale=False).fit_pass(
-            PANEL, mlc.load(tmp_path / "state").state_
-        ),
+        mlc.WeightedConsensus().fit_pass(PANEL, mlc.load(tmp_path / "state").state_),
         tmp_path / "round",
     )
     with pytest.raises(

@@ -360,7 +360,7 @@ def test_infinite_log_odds():
     assert "never true" in why._repr_html_()
 
 
-def test_the_filters_baseline_is_the_frequency_and_its_floor_a_remainder():
+def test_the_baseline_is_the_prior_and_the_floor_a_remainder():
     panel, _ = mlc.datasets.make_panel(300, 6, 4, random_state=0)
     fitted = mlc.WeightedConsensus().fit(panel)
     consensus = fitted.transform(panel)
@@ -375,10 +375,10 @@ def test_the_filters_baseline_is_the_frequency_and_its_floor_a_remainder():
             assert why.remainder >= 0
             if why.remainder > 0:
                 floored += 1
-                voted = fitted.solution_.votes * (
-                    fitted.solution_.trusted @ panel.to_array()[:, i, label]
-                )
-                voted /= fitted.solution_.trusted.sum()
+                solution = fitted.solution_
+                weight = solution.vote_weight
+                vote = weight @ panel.to_array()[:, i, label] / weight.sum()
+                voted = solution.vote_share * vote
                 assert consensus[i, label] == pytest.approx(voted, abs=1e-6)
                 assert "floor at 0" in why.to_text()
     assert floored

@@ -173,17 +173,19 @@ def test_copies_are_held_out_together(flipped):
     assert (comparison.n_raters, comparison.n_groups) == (6, 5)
 
 
-def test_named_groups_are_held_out_together():
+def test_stated_families_are_held_out_together():
     votes, _ = raters(m=5)
     names = ["ann", "bob", "cy", "dan", "eve"]
     panel = mlc.Predictions(votes, models=names)
     comparison = mlc.compare_on_held_out_models(
-        panel, methods=["ds"], groups={"ann": "x", "bob": "x", "cy": "dan"}
+        panel, methods=["ds"], families={"ann": "x", "bob": "x", "cy": "dan"}
     )
     # The group 'dan' is not the rater dan.
     assert (comparison.n_groups, comparison.n_folds) == (4, 4)
-    with pytest.raises(mlc.InputError, match="groups: found 'zoe', expected some of"):
-        mlc.compare_on_held_out_models(panel, groups={"zoe": "x"})
+    with pytest.raises(
+        mlc.InputError, match="families: found model 'zoe', expected one of"
+    ):
+        mlc.compare_on_held_out_models(panel, families={"zoe": "x"})
 
 
 @pytest.mark.parametrize("m", [1, 2])

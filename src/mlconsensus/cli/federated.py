@@ -299,7 +299,7 @@ def _describe_model(
 @click.option(
     "--gold",
     metavar="FILE",
-    help="Answers that are known here, to correct the model of the method filter by.",
+    help="Gold labels that correct the model of the default method.",
 )
 def apply(
     model: str, inputs: LargePanelOptions, writing: OutputOptions, gold: str | None

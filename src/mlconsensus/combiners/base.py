@@ -438,7 +438,7 @@ class BaseCombiner(TransformerMixin, BaseEstimator):
             if changes:
                 solution = type(self)._replace_fields(solution, changes)
 
-        return partial(_apply_to_block, type(self), self.weights_, solution)
+        return partial(_apply_to_block, type(self), self.weights_, solution, dtype)
 
     @classmethod
     def from_statistics(
@@ -700,11 +700,15 @@ def _apply_to_block(
     combiner: type[BaseCombiner],
     weights: FloatArray | None,
     solution: Any,
+    dtype: Any,
     predictions: Predictions,
 ) -> Any:
     """Return the scores of a block; gold labels replace the scores of their pairs."""
     block = combiner._make_block(predictions.weighted(weights))
-    return predictions.answered(combiner._apply(block, solution))
+    scores = combiner._apply(block, solution)
+    if not block.is_large and scores.dtype != dtype:
+        scores = scores.astype(dtype)
+    return predictions.answered(scores)
 
 
 def _top_labels(

@@ -46,11 +46,12 @@ import numpy as np
 from scipy import linalg
 
 from ..decision.label_sets import Empty, best_f1
+from ..errors import InputError
 from ..execution.statistics import Axes, get_present
 from ..linalg.block_sums import ratio
 from ..linalg.gram import Gram, as_gram, compute_gram
 from ..linalg.label_map import LabelMap, apply_label_map, get_map_column, shrink_labels
-from ..linalg.sparse_scores import SparseScores
+from ..linalg.sparse_scores import SparseScores, to_scores
 from ..predictions import Array, FloatArray, Matrix, Predictions
 from ..predictions.blocks import PairValues, PredictionBlock
 from ..predictions.families import (
@@ -133,7 +134,8 @@ class WeightedConsensusSolution:
     # Variance of an estimate's error, and the part of it that families share.
     noise: Annotated[FloatArray, Axes("l", least=0)]
     common_noise: Annotated[FloatArray, Axes("l", least=0)]
-    label_map: Annotated[LabelMap, Axes("l l")]
+    # In large label spaces None if labels are too dense for a map.
+    label_map: Annotated[LabelMap | None, Axes("l l")]
     prior: Annotated[FloatArray, Axes("l", least=0, most=1)]
     # Weight of each family in the vote, and share of the vote in the score.
     vote_weight: Annotated[FloatArray, Axes("?", least=0)]
@@ -331,6 +333,8 @@ class WeightedConsensus(BaseCombiner):
         families = block.merge_models(solution.shares)
         if block.is_large:
             mean = _compute_weighted_mean(families, solution)
+            if solution.label_map is None:
+                return to_scores(mean)
             return apply_label_map(mean, solution.label_map)
 
         vote = _vote(families, solution).to_array()
@@ -338,7 +342,7 @@ class WeightedConsensus(BaseCombiner):
             scores = vote
         else:
             estimate = _estimate_signal(families, solution)
-            filtered = apply_label_map(estimate, solution.label_map)
+            filtered = apply_label_map(estimate, get_present(solution.label_map))
             filtered = np.maximum(
                 solution.prior + filtered, _MIN_SCORE * solution.prior
             )
@@ -812,12 +816,18 @@ def _filter_labels(
 
 def _shrink_large(
     statistics: WeightedConsensusStatistics, n_informed: FloatArray
-) -> LabelMap:
-    """Return the map of a large label space: that of MLCM-a for weighted means."""
+) -> LabelMap | None:
+    """Return the map of a large label space: that of MLCM-a for weighted means.
+
+    None if rare labels occur together so often that there is no such map.
+    """
     n_instances = float(n_informed.max())
     n_families = statistics.n_predictions.max(axis=1).sum() / n_instances
     rows = as_gram(statistics.signal_gram)
-    return shrink_labels(rows, n_families / n_instances, _shrink_once, 1)
+    try:
+        return shrink_labels(rows, n_families / n_instances, _shrink_once, 1)
+    except InputError:
+        return None
 
 
 def _shrink_once(signal: FloatArray) -> FloatArray:
@@ -914,7 +924,11 @@ def _explain_score(
     score_part = own_share * scores * part[family]
     presence_part = np.abs(own_share) * presence * part[family]
 
-    column = get_map_column(solution.label_map, label, scores.shape[1])
+    n_labels = scores.shape[1]
+    column = np.zeros(n_labels)
+    column[label] = 1.0
+    if solution.label_map is not None:
+        column = get_map_column(solution.label_map, label, n_labels)
     vote_weight = solution.vote_weight[:, np.newaxis]
     total_vote = (vote_weight * is_present).sum(axis=0)
     if not isinstance(solution.label_map, np.ndarray):

@@ -192,6 +192,6 @@ def _shrink_large_gram(rows: CSRArray, scale: float) -> HeadTailMap:
             where="MLCM-a",
             found=f"rare labels (other than the {n_head:,} most frequent) that occur "
             "together too often",
-            expected="fewer of these; --method filter supports such predictions",
+            expected="fewer of these; the default method supports such predictions",
         )
     return label_map
