@@ -40,7 +40,6 @@ PENDING = (
     "linalg/label_map.py",
     "linalg/sparse_scores.py",
     "linalg/vote_patterns.py",
-    "predictions/score_tables.py",
     "report/render.py",
     "consensus.py",
     "ensemble.py",

@@ -47,7 +47,8 @@ def ask(
     >>> found = mlc.ask(panel, 50)
     >>> answers = found.table.scores.copy()
     >>> answers[:, 1:] = truth[found.at]  # the first column is the inclusion probability
-    >>> mlc.combine(panel, gold=found.table._replace(scores=answers)).gold.shape
+    >>> from dataclasses import replace
+    >>> mlc.combine(panel, gold=replace(found.table, scores=answers)).gold.shape
     (1000, 20)
     """
     found = combine(predictions, gold=gold)

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -21,7 +23,7 @@ def filled(found, truth):
     cells = found.table.scores.copy()
     new = np.isnan(cells[:, 1])
     cells[new, 1:] = truth[found.at]
-    return found.table._replace(scores=cells)
+    return replace(found.table, scores=cells)
 
 
 def test_shares_add_up_and_none_is_above_one():

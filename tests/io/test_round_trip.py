@@ -2,6 +2,7 @@
 
 import io
 import itertools
+from dataclasses import replace
 from pathlib import Path
 from unicodedata import normalize
 
@@ -144,7 +145,7 @@ def test_any_names_and_scores(
     path = tmp_path / f"t.{name}"
     write_table(
         path,
-        table._replace(scores=sparse.csr_array(table.scores)) if as_csr else table,
+        replace(table, scores=sparse.csr_array(table.scores)) if as_csr else table,
         format=name,
         layout=layout,
         force=True,

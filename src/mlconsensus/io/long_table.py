@@ -39,7 +39,7 @@ from ..predictions import (
     find_rare_labels,
     first_again,
 )
-from ..predictions.score_tables import FEWEST_FOR_RARE_LABELS
+from ..predictions.table_alignment import FEWEST_FOR_RARE_LABELS
 from . import on_disk
 from .columns import (
     cast_to_text,

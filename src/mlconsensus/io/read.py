@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Unpack
@@ -10,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from ..errors import InputError
-from ..predictions import How, Predictions, ScoreTable, as_array, as_polars, with_names
+from ..predictions import How, Predictions, ScoreTable, add_names, as_array, as_polars
 from . import long_table, on_disk
 from .columns import find_roles
 from .files import AnyPath, InputFile, Paths, Place, display, reader_errors
@@ -377,7 +378,7 @@ def read_panel_tables(
             where="columns", found="none of those named in any file", expected="some"
         )
 
-    return with_names(_rename_models(tables, long_names, models))
+    return add_names(_rename_models(tables, long_names, models))
 
 
 def _make_long_name(table: ScoreTable, file: InputFile) -> str:
@@ -444,7 +445,7 @@ def _convert_instances(table: ScoreTable) -> ScoreTable:
     """Return a table with the names of instances as a NumPy array."""
     if table.instances is None:
         return table
-    return table._replace(instances=as_array(table.instances))
+    return replace(table, instances=as_array(table.instances))
 
 
 def _rename_models(
@@ -479,7 +480,7 @@ def _rename_models(
         first_tables[name] = table
 
     return [
-        table._replace(model=name) for name, table in zip(names, tables, strict=True)
+        replace(table, model=name) for name, table in zip(names, tables, strict=True)
     ]
 
 

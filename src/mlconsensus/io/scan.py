@@ -18,7 +18,7 @@ from ..predictions import (
     LazyPredictions,
     Names,
     Predictions,
-    aligned,
+    align_tables,
     as_array,
     prepared,
 )
@@ -164,7 +164,7 @@ def scan_predictions(
             list(track(files, len(files), "scanning")), models, held.folder
         )
 
-    model_names, names, label_names, scores = aligned(tables, instances, labels)
+    model_names, names, label_names, scores = align_tables(tables, instances, labels)
     scores = tuple(
         _allow_any_order(model_scores, held.folder / f"rows-{position}")
         for position, model_scores in enumerate(scores)
