@@ -38,7 +38,6 @@ PENDING = (
     "linalg/block_sums.py",
     "linalg/sparse_scores.py",
     "linalg/vote_patterns.py",
-    "predictions/score_tables.py",
     "consensus.py",
 )
 

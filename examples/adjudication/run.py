@@ -7,6 +7,8 @@ Six taggers have labelled 500 tickets. An expert answers 25 tickets a round: tho
 about random tickets.
 """
 
+from dataclasses import replace
+
 import numpy as np
 
 import mlconsensus as mlc
@@ -63,7 +65,7 @@ def answered(questions, truth):
     """Fill in the table as the expert would: the first column is the inclusion probability, empty rows are new."""
     cells = questions.table.scores.copy()
     cells[: len(questions.at), 1:] = truth[questions.at]
-    return questions.table._replace(scores=cells)
+    return replace(questions.table, scores=cells)
 
 
 def show(what, consensus, truth, more):

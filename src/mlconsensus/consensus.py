@@ -327,7 +327,7 @@ class Consensus:
         -------
         A DataFrame of that library.
         """
-        return self._table()._replace(scores=self.scores).to_frame(library)
+        return replace(self._table(), scores=self.scores).to_frame(library)
 
     def save(
         self,

@@ -57,7 +57,8 @@ def ask(
     >>> queries = mlc.ask(panel, 50)
     >>> labels = queries.table.scores.copy()
     >>> labels[:, 1:] = truth[queries.at]  # column 0 is the inclusion probability
-    >>> mlc.combine(panel, gold=queries.table._replace(scores=labels)).gold.shape
+    >>> from dataclasses import replace
+    >>> mlc.combine(panel, gold=replace(queries.table, scores=labels)).gold.shape
     (1000, 20)
     """
     consensus = combine(predictions, gold=gold)

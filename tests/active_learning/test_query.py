@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -21,7 +23,7 @@ def filled(batch, truth):
     cells = batch.table.scores.copy()
     new = np.isnan(cells[:, 1])
     cells[new, 1:] = truth[batch.at]
-    return batch.table._replace(scores=cells)
+    return replace(batch.table, scores=cells)
 
 
 def test_shares_add_up_and_none_is_above_one():

@@ -1,5 +1,7 @@
 """Small panels for files: gaps, odd names, and models with different labels."""
 
+from dataclasses import replace
+
 import numpy as np
 from scipy import sparse
 
@@ -41,4 +43,4 @@ def voted_panel(dtype: type[np.generic] = np.bool_) -> list[ScoreTable]:
 
 def as_sparse(tables: list[ScoreTable]) -> list[ScoreTable]:
     """Return the same tables with sparse scores."""
-    return [table._replace(scores=sparse.csr_array(table.scores)) for table in tables]
+    return [replace(table, scores=sparse.csr_array(table.scores)) for table in tables]

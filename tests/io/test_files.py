@@ -9,6 +9,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -97,8 +98,11 @@ def test_device_is_written_to_and_not_replaced() -> None:
 
 @pytest.mark.parametrize("name", ["csv", "parquet", "feather", "jsonl", "npz"])
 def test_full_disk(name: str) -> None:
-    big = TABLE._replace(
-        scores=np.random.default_rng(0).random((3000, 20)), instances=None, labels=None
+    big = replace(
+        TABLE,
+        scores=np.random.default_rng(0).random((3000, 20)),
+        instances=None,
+        labels=None,
     )
     with pytest.raises(
         InputError,

@@ -338,11 +338,10 @@ class WeightedConsensus(BaseCombiner):
             return apply_label_map(mean, solution.label_map)
 
         vote = _vote(families, solution).to_array()
-        if solution.vote_share == 1:
-            scores = vote
-        else:
+        scores = vote
+        if solution.vote_share < 1 and solution.label_map is not None:
             estimate = _estimate_signal(families, solution)
-            filtered = apply_label_map(estimate, get_present(solution.label_map))
+            filtered = apply_label_map(estimate, solution.label_map)
             filtered = np.maximum(
                 solution.prior + filtered, _MIN_SCORE * solution.prior
             )

@@ -33,8 +33,8 @@ from ..predictions import (
     Predictions,
     Steps,
     joined,
+    make_tables,
     prepared,
-    tables_of,
 )
 from .memory import available_memory, count_cores
 from .progress import track
@@ -390,7 +390,7 @@ def _split_by_model(
     if hasattr(arrays, "ndim"):
         arrays = list(arrays)  # type: ignore[arg-type]
 
-    return {table.model: table.scores for table in tables_of(arrays, models)}
+    return {table.model: table.scores for table in make_tables(arrays, models)}
 
 
 def _check_array(where: str, array: da.Array, first: da.Array) -> None:

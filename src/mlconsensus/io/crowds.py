@@ -22,7 +22,7 @@ from ..predictions import (
     check_similar_labels,
     find_rare_labels,
 )
-from ..predictions.score_tables import FEWEST_FOR_RARE_LABELS
+from ..predictions.table_alignment import FEWEST_FOR_RARE_LABELS
 from .label_names import keeps_labels
 from .long_table import IndexedPredictions, LoadedFrame, index_predictions
 from .options import ReadOptions

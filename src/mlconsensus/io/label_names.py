@@ -227,7 +227,8 @@ def rename_labels(table: ScoreTable, options: ReadOptions) -> ScoreTable:
         is_used = new_columns >= 0
         counts = np.bincount(new_columns[is_used], counts[is_used], len(unique_names))
 
-    return table._replace(
+    return replace(
+        table,
         scores=scores,
         labels=np.array(unique_names, dtype=np.dtypes.StringDType()),
         named=counts,

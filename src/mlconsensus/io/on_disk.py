@@ -4,6 +4,7 @@ Wide Parquet tables are read from their files, other tables from scratch files.
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Self
 from uuid import uuid4
@@ -444,7 +445,7 @@ def store_table(table: ScoreTable, scratch: Path) -> ScoreTable:
     else:
         stored = DenseFile.create(np.asarray(scores), scratch / "scores.npy")
 
-    return table._replace(scores=stored)
+    return replace(table, scores=stored)
 
 
 def sink_to_parquet(scratch: Path, rows: pl.LazyFrame) -> pl.LazyFrame:

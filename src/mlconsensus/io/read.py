@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Unpack
@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from ..errors import InputError
-from ..predictions import How, Predictions, ScoreTable, as_array, as_polars, with_names
+from ..predictions import How, Predictions, ScoreTable, add_names, as_array, as_polars
 from . import crowds, long_table, on_disk
 from .columns import find_roles
 from .files import AnyPath, InputFile, Paths, Place, display, reader_errors
@@ -420,7 +420,7 @@ def read_panel_tables(
             long_names.append(_make_long_name(table, file))
 
     _check_named_columns(files)
-    return with_names(_rename_models(tables, long_names, models))
+    return add_names(_rename_models(tables, long_names, models))
 
 
 def _check_named_columns(files: Sequence[tuple[InputFile, Format]]) -> None:
@@ -535,7 +535,7 @@ def _convert_instances(table: ScoreTable) -> ScoreTable:
     """Return a table with the names of instances as a NumPy array."""
     if table.instances is None:
         return table
-    return table._replace(instances=as_array(table.instances))
+    return replace(table, instances=as_array(table.instances))
 
 
 def _rename_models(
@@ -571,7 +571,7 @@ def _rename_models(
 
     renamed_tables = []
     for name, table in zip(names, tables, strict=True):
-        renamed_tables.append(table._replace(model=name))
+        renamed_tables.append(replace(table, model=name))
 
     return renamed_tables
 

@@ -19,7 +19,7 @@ from ..predictions import (
     LazyPredictions,
     Names,
     Predictions,
-    aligned,
+    align_tables,
     as_array,
     prepared,
 )
@@ -227,7 +227,9 @@ def scan_predictions(
         tracked_files = list(track(files, len(files), "scanning"))
         tables = read_panel_tables(tracked_files, models, folder)
 
-    model_names, names, label_names, table_scores = aligned(tables, instances, labels)
+    model_names, names, label_names, table_scores = align_tables(
+        tables, instances, labels
+    )
     scores = []
     front_scores = []  # of one instance, to show the types and names of all
     for position, model_scores in enumerate(table_scores):

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import copy_context
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import IO, Protocol, get_args, runtime_checkable
@@ -110,9 +111,9 @@ def write_table(
     scores = table.scores
     is_selection = isinstance(scores, Cells)  # written as they are
     if sparse.issparse(scores) and not is_selection:
-        table = table._replace(scores=canonical_csr(scores))
+        table = replace(table, scores=canonical_csr(scores))
     elif not is_selection:
-        table = table._replace(scores=np.asarray(scores))
+        table = replace(table, scores=np.asarray(scores))
 
     with (
         files.atomic_write(path, force) as file,

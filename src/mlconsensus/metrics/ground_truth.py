@@ -19,12 +19,12 @@ from ..predictions import (
     Matrix,
     Names,
     ScoreTable,
+    add_names,
     as_matrix,
     canonical_csr,
+    make_table,
     positions_of,
-    table_of,
     truth_table,
-    with_names,
 )
 from ..text import plural
 
@@ -157,9 +157,9 @@ def match_truth_table(
     matrix = _check_truth_values(table)
 
     # Tables without names get those of the evaluated instances and labels.
-    evaluated = ScoreTable("judged", None, instances, labels, "what is judged")
+    evaluated = ScoreTable("judged", None, instances, labels, file="what is judged")
     file = table.file or table.model
-    table = with_names([evaluated, table._replace(scores=matrix, file=file)])[1]
+    table = add_names([evaluated, replace(table, scores=matrix, file=file)])[1]
     table = add_unnamed_labels(table, evaluated)
 
     rows, truth_rows = _find_common(instances, table.instances, table.model)
@@ -246,7 +246,7 @@ def add_unnamed_labels(table: ScoreTable, other: ScoreTable) -> ScoreTable:
     n_rows = table.scores.shape[0]
     zeros = sparse.csr_array((n_rows, len(added)), dtype=table.scores.dtype)
     scores = sparse.hstack([table.scores, zeros], format="csr")
-    return table._replace(scores=scores, labels=labels)
+    return replace(table, scores=scores, labels=labels)
 
 
 def describe_empty_instances(truth: Matrix) -> str:
@@ -459,8 +459,8 @@ def _match_by_name(truth: object, scores: object) -> tuple[Matrix, Matrix]:
 
     Both are matched by name if both have names, and by position otherwise.
     """
-    truth_names = table_of(truth, "truth", "truth")
-    score_names = table_of(scores, "scores", "scores")
+    truth_names = make_table(truth, "truth", "truth")
+    score_names = make_table(scores, "scores", "scores")
     truth_matrix = as_matrix(truth_names.scores, "truth")
     score_matrix = score_names.scores
     if not isinstance(score_matrix, SparseScores):

@@ -1,6 +1,6 @@
-"""What was said: predictions of models, matched by name, with silence; the only place where data is validated.
+"""Predictions of models, matched by name: the only place where data is validated.
 
-What other rooms use of this one they import from here.
+Other folders import what they use of this one from here.
 """
 
 from .alignment import (
@@ -22,15 +22,11 @@ from .predictions import Predictions, as_predictions, joined
 from .quantile_normalization import Scales
 from .score_tables import (
     ScoreTable,
-    aligned,
     as_polars,
     canonical_csr,
-    check_similar_labels,
-    find_rare_labels,
     is_frame,
-    table_of,
-    tables_of,
-    with_names,
+    make_table,
+    make_tables,
 )
 from .source import (
     MAX_DENSE_LABELS,
@@ -40,22 +36,26 @@ from .source import (
     positions,
     prepared,
 )
+from .table_alignment import (
+    add_names,
+    align_tables,
+    check_similar_labels,
+    find_rare_labels,
+)
 
 __all__ = [
     "CHANCE",
     "MAX_DENSE_LABELS",
+    "AlignedScores",
+    "AnswerRows",
     "Array",
+    "BasePredictions",
     "BoolArray",
     "FloatArray",
     "Gold",
     "How",
     "IntArray",
     "LazyPredictions",
-]
-__all__ += [
-    "AlignedScores",
-    "AnswerRows",
-    "BasePredictions",
     "Matrix",
     "Names",
     "Predictions",
@@ -63,11 +63,12 @@ __all__ += [
     "ScoreTable",
     "Steps",
     "StoredMatrix",
-]
-__all__ += [
-    "aligned",
+    "add_names",
+    "align_tables",
     "as_array",
+    "as_matrix",
     "as_names",
+    "as_polars",
     "as_predictions",
     "canonical_csr",
     "check_similar_labels",
@@ -75,15 +76,12 @@ __all__ += [
     "first_again",
     "gold_of",
     "is_frame",
-]
-__all__ += [
     "joined",
+    "make_table",
+    "make_tables",
     "positions",
     "positions_of",
     "prepared",
     "split_chances",
-    "table_of",
-    "tables_of",
     "truth_table",
 ]
-__all__ += ["as_matrix", "as_polars", "with_names"]

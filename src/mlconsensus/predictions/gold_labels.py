@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -11,7 +12,8 @@ from scipy import sparse
 from ..errors import InputError, nearest
 from .alignment import Array, FloatArray, IntArray, Names, as_names, positions_of
 from .model_scores import AlignedScores, Matrix, as_matrix
-from .score_tables import ScoreTable, checked, is_frame, table_of, with_names
+from .score_tables import ScoreTable, check_scores, is_frame, make_table
+from .table_alignment import add_names
 
 # The column of `ask` with the probability of an instance to be asked about.
 CHANCE = "inclusion probability"
@@ -111,7 +113,7 @@ def truth_table(
     if isinstance(truth, ScoreTable):
         return truth
     if is_frame(truth):
-        return table_of(truth, what, what)
+        return make_table(truth, what, what)
 
     matrix = as_matrix(truth, what)
     expected = (len(instances), len(labels))
@@ -152,7 +154,7 @@ def split_chances(table: ScoreTable) -> tuple[ScoreTable, FloatArray | None]:
         return table, None
 
     column = names.index(CHANCE)
-    values = _as_float_array(checked(table)[0])
+    values = _as_float_array(check_scores(table)[0])
     chances = values[:, column]
     if not (chances >= 1 / _LARGEST_WEIGHT).all():
         raise InputError(
@@ -163,7 +165,7 @@ def split_chances(table: ScoreTable) -> tuple[ScoreTable, FloatArray | None]:
 
     del names[column]
     scores = np.delete(values, column, axis=1)
-    return table._replace(scores=scores, labels=names), chances
+    return replace(table, scores=scores, labels=names), chances
 
 
 def gold_of(
@@ -192,8 +194,8 @@ def gold_of(
     table, _ = split_chances(truth_table(gold, "gold", instances, labels))
     where = table.file or table.model
     panel = ScoreTable("panel", None, instances, labels, file="the panel")
-    table = with_names([panel, table._replace(file=where)])[1]
-    values = _as_float_array(checked(table)[0])
+    table = add_names([panel, replace(table, file=where)])[1]
+    values = _as_float_array(check_scores(table)[0])
     rows = _find_names(table.instances, instances, where, "instance")
     columns = _find_names(table.labels, labels, where, "label")
     _check_values(values, where)

@@ -26,8 +26,9 @@ from .clusterings import with_more
 from .gold_labels import Gold, extract_gold_labels
 from .model_scores import AlignedScores, Matrix
 from .quantile_normalization import Scales
-from .score_tables import ScoreTable, aligned, tables_of
+from .score_tables import ScoreTable, make_tables
 from .source import MAX_DENSE_LABELS, BasePredictions, Shape, asked_for, positions
+from .table_alignment import align_tables
 from .validation import Weights, model_weights
 
 
@@ -101,7 +102,7 @@ class Predictions(BasePredictions):
             self._set_content(_store_array(scores))
             return
 
-        tables = tables_of(scores, models)
+        tables = make_tables(scores, models)
         if labels is not None:
             _check_unnamed(tables, "labels")
         if instances is not None:
@@ -109,7 +110,7 @@ class Predictions(BasePredictions):
 
         if labels is not None or instances is not None:
             tables = [
-                table._replace(labels=labels, instances=instances) for table in tables
+                replace(table, labels=labels, instances=instances) for table in tables
             ]
 
         self._set_content(self.from_tables(tables)._content)
@@ -141,7 +142,7 @@ class Predictions(BasePredictions):
         >>> mlc.Predictions.from_tables([a, b], labels="intersection").labels
         ('y',)
         """
-        return cls.from_parts(*aligned(list(tables), instances, labels))
+        return cls.from_parts(*align_tables(tables, instances, labels))
 
     @staticmethod
     def from_dataset(rows: Any, **reading: Any) -> Predictions:
